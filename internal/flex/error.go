@@ -1,0 +1,66 @@
+package flex
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what went wrong, for the caller to act on. One table in package api turns
+// a kind into a status code.
+type Kind uint8
+
+// The kinds of failure.
+const (
+	Internal     Kind = iota // a fault of ours; the zero value, so that an unmarked error is never shown
+	Malformed                // understood, but not a request that can be acted on (400)
+	Invalid                  // fields are missing or wrong; Faults lists every one (422)
+	Unmet                    // a precondition of the operation fails (422)
+	Unauthorized             // no valid token (401)
+	Forbidden                // a valid token that may not do this (403)
+	NotFound                 // absent, or another organisation's: the two look the same (404)
+	Conflict                 // at odds with what is stored (409)
+	Unclear                  // no unique answer, and none is guessed (202)
+	TooLarge                 // more than a named limit (413)
+	Unsupported              // a media type or encoding that is not taken (415)
+	TooMany                  // a rate limit (429)
+	Unavailable              // something that flexd depends on failed; try again (503)
+	TimedOut                 // something that flexd depends on did not answer in time (504)
+)
+
+// Fault is one thing wrong with one field of a request.
+type Fault struct {
+	Loc  []string // where: "body", "query" or "path", then names and list positions
+	Msg  string   // what was wrong, and what would be right
+	Type string   // the machine word for it, as in "value_error.missing"
+}
+
+// Error is a failure that was written to be shown to the client.
+type Error struct {
+	Kind    Kind
+	Detail  string
+	Details []string // a list in place of Detail, where the interface wants one
+	Faults  []Fault  // with Invalid
+}
+
+func (e *Error) Error() string {
+	switch {
+	case len(e.Faults) > 0:
+		return fmt.Sprintf("%d invalid fields, the first %v: %s", len(e.Faults), e.Faults[0].Loc, e.Faults[0].Msg)
+	case len(e.Details) > 0:
+		return fmt.Sprint(e.Details)
+	}
+	return e.Detail
+}
+
+// Fail returns an error of kind k whose detail may be shown.
+func Fail(k Kind, format string, args ...any) error {
+	return &Error{Kind: k, Detail: fmt.Sprintf(format, args...)}
+}
+
+// KindOf returns the kind of err, or Internal if it has none.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return Internal
+}

@@ -1,0 +1,285 @@
+package flex
+
+import "time"
+
+// Environment says which of the service's two environments this is.
+type Environment string
+
+// The environments. Dispatch plans exist in production alone.
+const (
+	Production Environment = "production"
+	Sandbox    Environment = "sandbox"
+)
+
+// Role is something that an organisation's token may do.
+type Role string
+
+// The roles of the interface.
+const (
+	EntityRead   Role = "entity_read"
+	EntityWrite  Role = "entity_write"
+	Rewards      Role = "rewards"
+	Lookup       Role = "lookup"
+	MetricsWrite Role = "metrics_write"
+	Components   Role = "components"
+)
+
+// Roles lists every role.
+var Roles = []Role{EntityRead, EntityWrite, Rewards, Lookup, MetricsWrite, Components}
+
+// Proposition is what a site is enrolled in.
+type Proposition string
+
+// The propositions of the interface.
+const (
+	LimitedPause      Proposition = "limited_pause"
+	FullAssetSchedule Proposition = "full_asset_schedule_control"
+)
+
+// Propositions lists every proposition.
+var Propositions = []Proposition{LimitedPause, FullAssetSchedule}
+
+// DispatchMethod is what a site has consented to. Enrolling in a proposition consents to
+// the method of the same name.
+type DispatchMethod string
+
+// The dispatch methods of the interface.
+const (
+	InfrequentDispatch   DispatchMethod = "cm_infrequent_dispatch"
+	FullScheduleMethod   DispatchMethod = "full_asset_schedule_control"
+	LimitedPauseMethod   DispatchMethod = "limited_pause"
+	LimitedControlMethod DispatchMethod = "vpp_limited_control"
+)
+
+// AssetType is what kind of thing an asset is. The words are the interface's, blanks
+// and underscores as they come.
+type AssetType string
+
+// The asset types. Meters and inverters appear in answers, but cannot be created.
+const (
+	Charger         AssetType = "charger"
+	Battery         AssetType = "battery"
+	HeatPump        AssetType = "heat pump"
+	ElectricVehicle AssetType = "electric_vehicle"
+	HotWaterTank    AssetType = "hot water tank"
+	BoundaryMeter   AssetType = "boundary meter"
+	FrequencyMeter  AssetType = "frequency meter"
+	PVInverter      AssetType = "pv inverter"
+)
+
+// Charges reports whether assets of the type have plug sessions.
+func (t AssetType) Charges() bool { return t == Charger || t == ElectricVehicle }
+
+// Org is an organisation: the tenant that all else belongs to.
+type Org struct {
+	ID                 OrgID
+	Name               string
+	ClockOffset        time.Duration // how far the organisation's sandbox clock runs ahead
+	ClockHeld          bool          // whether it has taken the clock into its own hands
+	MeterConsentExempt bool
+	Settings           OrgSettings
+	CreatedAt          time.Time
+}
+
+// OrgSettings are the numbers that an organisation may set; their zero values stand for
+// the printed defaults.
+type OrgSettings struct {
+	MinWithdrawal     Pence
+	MinWaitDays       int
+	CreditPencePerKWh float64
+	UserShare         float64
+	DefaultNeed       WattHours
+	FleetCap          Watts
+	StartsPerMinute   int
+	TwoFactor         bool
+}
+
+// Site is a premises with an electricity meter.
+type Site struct {
+	ID             SiteID
+	MPAN           Personal
+	Postcode       Personal
+	Address        Personal
+	Email          Personal
+	ConsentAt      time.Time // of the boundary meter; zero if never given
+	Tariff         SiteTariff
+	ExternalUserID string
+	CreatedAt      time.Time
+}
+
+// SiteTariff is the tariff as the site record keeps it, apart from the assets' own.
+type SiteTariff struct {
+	Type       TariffType
+	CheapStart *WallTime
+	CheapEnd   *WallTime
+}
+
+// Asset is a thing at a site whose power can be steered.
+type Asset struct {
+	ID           AssetID
+	SiteID       SiteID
+	ExternalID   string
+	Type         AssetType
+	Power        *Watts     // rated; nil if never told
+	Capacity     *WattHours // nil if never told
+	Model        string
+	InstalledOn  string // YYYY-MM-DD, or empty
+	SerialNumber string
+	CreatedAt    time.Time
+}
+
+// Model is an entry of the asset model catalogue.
+type Model struct {
+	Name     string
+	Type     AssetType
+	CoP11    bool // qualified under Code of Practice 11 for settlement by the asset's own meter
+	Power    *Watts
+	Capacity *WattHours
+}
+
+// Meter is a metering point as the directory knows it.
+type Meter struct {
+	MPAN         string
+	Import       bool // direction; false is export
+	Address      string
+	Postcode     string
+	UPRN         string
+	Energised    bool
+	HalfHourly   bool // settled half-hourly
+	Domestic     bool
+	SupplierMPID string
+	SupplierName string
+	GSPGroup     string
+}
+
+// EnrolmentState is where a site stands in a proposition.
+type EnrolmentState string
+
+// The enrolment states that are kept. A site that was never enrolled has none.
+const (
+	Enrolled  EnrolmentState = "enrolled"
+	Withdrawn EnrolmentState = "withdrawn" // the end user left; enrolling again needs the override
+)
+
+// TariffType is the interface's word for how a tariff is built.
+type TariffType string
+
+// The tariff types.
+const (
+	SingleRate    TariffType = "single_rate"
+	DualRate      TariffType = "dual_rate"
+	DynamicTariff TariffType = "dynamic"
+	SmartTariff   TariffType = "smart"
+	UnknownTariff TariffType = "unknown"
+)
+
+// Tariff is the off-peak hours of an asset's user, the same every day.
+type Tariff struct {
+	OffPeak string // as the client wrote it, for example "00:00-05:30, 23:30-24:00"
+	Zone    string // IANA name
+	Type    TariffType
+}
+
+// ChargingMode says what the need means.
+type ChargingMode string
+
+// The charging modes: maximise opens every off-peak second and takes the need as a
+// floor; minimise stops when the need is met.
+const (
+	Maximise ChargingMode = "maximise_charging_time"
+	Minimise ChargingMode = "minimise_charging_time"
+)
+
+// Intent is what a user wants of a charge.
+type Intent struct {
+	Need          WattHours
+	ReadyBy       time.Time     // as sent; only its wall time counts, and only without ReadyByLocal
+	ReadyByOffset time.Duration // the UTC offset that ReadyBy was written with
+	ReadyByLocal  *WallTime
+	Estimated     *bool
+	MayChargePeak bool
+	Mode          ChargingMode
+	ReceivedAt    time.Time
+}
+
+// Session is one stay of a car at a charger, from plug-in to plug-out. At most one
+// session of an asset is open.
+type Session struct {
+	ID           SessionID
+	AssetID      AssetID
+	SiteID       SiteID
+	VehicleRate  Watts // zero if never told
+	PluggedInAt  time.Time
+	PluggedOutAt time.Time // zero while open
+	ReadyBy      time.Time
+	ChargeNow    Span // zero if none
+}
+
+// Step is one line of a schedule: at most Limit during Span.
+type Step struct {
+	Span
+	Limit Watts
+}
+
+// NoLimit is the limit of a step that leaves the charger to its rated power. It is the
+// interface's own number (99999.0 W).
+const NoLimit Watts = 99999
+
+// Schedule is a plan committed for an asset: its limits from the first step to the last,
+// after which the asset may charge at will. A later generation replaces all of it.
+type Schedule struct {
+	AssetID    AssetID
+	SessionID  SessionID
+	EventID    EventID // of its push
+	Generation int64
+	Steps      []Step
+	MadeAt     time.Time
+}
+
+// CallbackStatus is what a client reports of an event.
+type CallbackStatus string
+
+// The callback statuses, in the order in which they may follow each other; Rejected and
+// Failed are final, as is Executed.
+const (
+	Received CallbackStatus = "RECEIVED"
+	Accepted CallbackStatus = "ACCEPTED"
+	Rejected CallbackStatus = "REJECTED"
+	Failed   CallbackStatus = "FAILED"
+	Executed CallbackStatus = "EXECUTED"
+)
+
+// PricedPeriod is a settlement period and its market price, if one is known.
+type PricedPeriod struct {
+	Period Period
+	Price  Price
+	Known  bool
+}
+
+// Label says what a reading measures, in the interface's words.
+type Label string
+
+// The reading labels of the interface.
+const (
+	BoundaryImportPower    Label = "boundary_import_kw"
+	BatteryInverterPower   Label = "battery_inverter_import_kw"
+	ChargerEnergy          Label = "charger_consumption_energy_kwh"
+	ChargerRegister        Label = "charger_lifetime_consumption_energy_kwh"
+	BoundaryImportRegister Label = "boundary_lifetime_import_energy_kwh"
+	BoundaryExportRegister Label = "boundary_lifetime_export_energy_kwh"
+	ProvisionalConsumption Label = "provisional_consumption_kwh"
+	SolarPower             Label = "solar_power_kw"
+	BatteryStateOfCharge   Label = "battery_state_of_charge_pct"
+	BatteryStoredEnergy    Label = "battery_stored_energy_kwh"
+)
+
+// Micro is a reading's value in millionths of its label's unit.
+type Micro int64
+
+// Reading is one value that an asset's meter or device reported.
+type Reading struct {
+	AssetID AssetID
+	Span
+	Label Label
+	Value Micro
+}
