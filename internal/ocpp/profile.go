@@ -1,0 +1,129 @@
+// Package ocpp writes the steps of a schedule as an OCPP 1.6 charging profile, the
+// message that flexd pushes, and reads such a profile back as a charger would.
+//
+// A profile always ends: after its duration the charger is free again, so a charger
+// that never hears from flexd again is never left unable to charge.
+package ocpp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// StackLevel is the level of every profile; a profile replaces the one before it on the
+// same level.
+const StackLevel = 1100
+
+// MaxPeriods is the number of periods that a profile may have.
+const MaxPeriods = 1024
+
+// instant is how the interface writes an instant in UTC: with an offset, not with Z.
+const instant = "2006-01-02T15:04:05-07:00"
+
+// Profile is a charging profile of the kind that flexd pushes: TxProfile, Absolute, in
+// watts.
+type Profile struct {
+	ID    int32       // the same for all profiles of an asset, from 1
+	Steps []flex.Step // without a gap, whole seconds, no two neighbours with the same limit
+}
+
+// ProfileID returns the number that stands for an asset in OCPP, which has no room for
+// an id: 31 bits of a hash, never 0.
+func ProfileID(asset flex.AssetID) int32 {
+	h := fnv.New64a()
+	h.Write(asset.Bytes())
+	return max(1, int32(binary.BigEndian.Uint32(h.Sum(nil))&math.MaxInt32))
+}
+
+// New returns the profile of an asset's schedule. Steps must follow each other without
+// a gap and start and end on whole seconds; neighbours with the same limit become one.
+func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
+	p := Profile{ID: ProfileID(asset)}
+	if len(steps) == 0 {
+		return Profile{}, errors.New("a charging profile needs at least one step")
+	}
+	for i, s := range steps {
+		switch {
+		case s.Empty():
+			return Profile{}, fmt.Errorf("step %d is empty", i)
+		case s.From.Nanosecond() != 0 || s.To.Nanosecond() != 0:
+			return Profile{}, fmt.Errorf("step %d is cut inside a second", i)
+		case i > 0 && !s.From.Equal(steps[i-1].To):
+			return Profile{}, fmt.Errorf("step %d does not start where the one before it ends", i)
+		case s.Limit < 0:
+			return Profile{}, fmt.Errorf("step %d has the negative limit %d W", i, s.Limit)
+		}
+		s.From, s.To, s.Limit = s.From.UTC(), s.To.UTC(), min(s.Limit, flex.NoLimit)
+		if n := len(p.Steps); n > 0 && p.Steps[n-1].Limit == s.Limit {
+			p.Steps[n-1].To = s.To
+		} else {
+			p.Steps = append(p.Steps, s)
+		}
+	}
+	if len(p.Steps) > MaxPeriods {
+		return Profile{}, fmt.Errorf("a charging profile of %d periods, more than %d", len(p.Steps), MaxPeriods)
+	}
+	return p, nil
+}
+
+// Span returns the time that the profile rules over, empty if it has no steps.
+func (p Profile) Span() flex.Span {
+	if len(p.Steps) == 0 {
+		return flex.Span{}
+	}
+	return flex.Span{From: p.Steps[0].From, To: p.Steps[len(p.Steps)-1].To}
+}
+
+// LimitAt returns the limit at the instant: flex.NoLimit before the profile starts and
+// after it ends.
+func (p Profile) LimitAt(at time.Time) flex.Watts {
+	for _, s := range p.Steps {
+		if s.Contains(at) {
+			return s.Limit
+		}
+	}
+	return flex.NoLimit
+}
+
+// Wrapped writes the profile as a SetChargingProfile request for the connector; 0 is
+// the whole charge point.
+func (p Profile) Wrapped(connector int) []byte {
+	b := fmt.Appendf(nil, `{"connectorId":%d,"csChargingProfiles":`, connector)
+	return append(p.appendBare(b), '}')
+}
+
+// Bare writes the profile alone.
+func (p Profile) Bare() []byte { return p.appendBare(nil) }
+
+// appendBare writes every member that the interface's worked payload has, in its order,
+// those without a value as null.
+func (p Profile) appendBare(b []byte) []byte {
+	b = fmt.Appendf(b, `{"chargingProfileId":%d,"transactionId":null,"stackLevel":%d,`+
+		`"chargingProfilePurpose":"TxProfile","chargingProfileKind":"Absolute","recurrencyKind":null,`+
+		`"validFrom":null,"validTo":null,"chargingSchedule":`, p.ID, StackLevel)
+	return append(p.appendSchedule(b), '}')
+}
+
+func (p Profile) appendSchedule(b []byte) []byte {
+	span := p.Span()
+	b = fmt.Appendf(b, `{"duration":%d,"startSchedule":%q,"chargingRateUnit":"W","chargingSchedulePeriod":[`,
+		int64(span.Len()/time.Second), span.From.UTC().Format(instant))
+	for i, s := range p.Steps {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"startPeriod":`...)
+		b = strconv.AppendInt(b, int64(s.From.Sub(span.From)/time.Second), 10)
+		b = append(b, `,"limit":`...)
+		b = strconv.AppendInt(b, int64(s.Limit), 10)
+		b = append(b, `.0,"numberPhases":1}`...) // one decimal is OCPP's finest; ours are whole watts
+	}
+	return append(b, `],"minChargingRate":0.0}`...)
+}
