@@ -1,0 +1,271 @@
+// Package flexd_test holds the plan of the house and fails where the code departs from it.
+package flexd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors is the plan: a room may import only rooms on lower floors. Rooms on one floor do
+// not know each other. A name stands for its folder under the module, internal/ left out.
+var floors = map[string]int{
+	// ground
+	"flex": 0, "wire": 1, "egress": 1, "worker": 1,
+	// still rooms
+	"tariff": 2, "plan": 2, "ocpp": 2, "settle": 2, "ledger": 2,
+	"problem": 3, // the engine's problem files
+	// what the house keeps and looks up
+	"store": 4, "directory": 5,
+	// desks
+	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "push": 6,
+	// the public client, which knows the contract alone
+	"client": 6,
+	// doors
+	"api": 7, "console": 7, "bridge": 7,
+	// the program, and what is tested from outside
+	"street": 8, "cmd/flexd": 9,
+	"store/storetest": 9, "test/withpg": 9, "test/crash": 10, "test/probe": 10, "test/load": 10,
+}
+
+// mustBe names the rooms that the plan has from the first day; others may come.
+var mustBe = []string{"flex", "store"}
+
+// keys says which rooms alone may hold a dangerous key.
+var keys = map[string][]string{
+	"database/sql": {"store", "store/storetest"},
+	"net/http":     {"api", "console", "bridge", "client", "egress", "street", "cmd/flexd", "test/crash", "test/probe", "test/load"},
+	"os/exec":      {"test/withpg", "test/crash", "test/load", "test/probe"},
+	"testing":      {"store/storetest", "street"},
+}
+
+// keyed are the packages that stand behind a key by their path's beginning.
+var keyed = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
+
+// stillRooms read no clock, draw no lots and look at no environment.
+var stillRooms = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "settle", "ledger"}
+
+var stillBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
+
+// environmentReaders may read the environment.
+var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/withpg", "test/crash", "test/load", "test/probe"}
+
+var environmentBans = []string{"os.Getenv", "os.LookupEnv", "os.Environ"}
+
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "base", "misc", "types", "models", "service", "services", "manager", "impl", "core", "lib"}
+
+const funcLines, fileLines = 70, 600
+
+type room struct {
+	ImportPath, Dir, Name, Doc string
+	Imports, GoFiles           []string
+}
+
+func rooms(t *testing.T, dir string) (rs []room) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles", "./...")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var r room
+		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			return rs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.GoFiles) > 0 {
+			rs = append(rs, r)
+		}
+	}
+}
+
+// short returns the name of a room of ours, or "".
+func short(importPath string) string {
+	name, ours := strings.CutPrefix(importPath, "flexd/")
+	if !ours {
+		return ""
+	}
+	return strings.TrimPrefix(name, "internal/")
+}
+
+// TestHouse holds the code against the plan.
+func TestHouse(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rooms(t, ".") {
+		seen[short(r.ImportPath)] = true
+		for _, fault := range r.faults() {
+			t.Error(fault)
+		}
+	}
+	for _, name := range mustBe {
+		if !seen[name] {
+			t.Errorf("the plan names %s, which is not there", name)
+		}
+	}
+}
+
+// faults lists where a room departs from the plan.
+func (r room) faults() (found []string) {
+	name := short(r.ImportPath)
+	fault := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	floor, ok := floors[name]
+	if !ok {
+		fault("%s is on no floor: add it to the plan in house_test.go", name)
+	}
+	if slices.Contains(vagueNames, r.Name) {
+		fault("%s: a room named %q says nothing of what is in it", name, r.Name)
+	}
+	if r.Doc == "" {
+		fault("%s has no package comment", name)
+	}
+	for _, imp := range r.Imports {
+		if s := short(imp); s != "" && floors[s] >= floor {
+			fault("%s (floor %d) imports %s (floor %d)", name, floor, s, floors[s])
+		}
+		key := imp
+		for prefix, k := range keyed {
+			if strings.HasPrefix(imp, prefix) {
+				key = k
+			}
+		}
+		if who, locked := keys[key]; locked && !slices.Contains(who, name) {
+			fault("%s imports %s, which only %v may", name, imp, who)
+		}
+	}
+	for _, f := range r.GoFiles {
+		found = append(found, fileFaults(name, filepath.Join(r.Dir, f))...)
+	}
+	return found
+}
+
+func fileFaults(name, path string) (found []string) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	fault := func(n ast.Node, format string, args ...any) {
+		p := fset.Position(n.Pos())
+		found = append(found, fmt.Sprintf("%s/%s:%d: ", name, filepath.Base(p.Filename), p.Line)+fmt.Sprintf(format, args...))
+	}
+	if n := fset.File(f.Pos()).LineCount(); n > fileLines && !ast.IsGenerated(f) {
+		fault(f, "%d lines, more than %d", n, fileLines)
+	}
+	still := slices.Contains(stillRooms, name)
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if l := fset.Position(n.End()).Line - fset.Position(n.Pos()).Line - 1; l > funcLines {
+				fault(n, "%s has %d lines, more than %d", n.Name.Name, l, funcLines)
+			}
+			if n.Name.IsExported() && n.Doc == nil && n.Recv == nil {
+				fault(n, "%s has no comment", n.Name.Name)
+			}
+		case *ast.GenDecl:
+			checkSpecs(n, fault)
+		case *ast.Field:
+			if n.Tag != nil && name == "flex" {
+				fault(n, "a tag on a domain type: wire and store have their own structs")
+			}
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if !ok {
+				break
+			}
+			s := x.Name + "." + n.Sel.Name
+			if still && banned(s, stillBans) {
+				fault(n, "%s in the still room %s", s, name)
+			}
+			if !slices.Contains(environmentReaders, name) && banned(s, environmentBans) {
+				fault(n, "%s, which only cmd may ask", s)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// checkSpecs wants a comment on every exported type, and on the group of every exported
+// constant or variable.
+func checkSpecs(n *ast.GenDecl, fault func(ast.Node, string, ...any)) {
+	for _, spec := range n.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if spec.Name.IsExported() && n.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+				fault(spec, "%s has no comment", spec.Name.Name)
+			}
+		case *ast.ValueSpec:
+			if spec.Names[0].IsExported() && n.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+				fault(spec, "%s has no comment", spec.Names[0].Name)
+			}
+		}
+	}
+}
+
+func banned(s string, bans []string) bool {
+	for _, ban := range bans {
+		if s == ban || strings.HasSuffix(ban, ".") && strings.HasPrefix(s, ban) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHouse_PlantedFaults proves that each rule bites: a small module with one fault of
+// each kind, and every fault is named.
+func TestHouse_PlantedFaults(t *testing.T) {
+	for fault, plant := range map[string]struct{ path, text string }{
+		"is on no floor":         {"internal/attic", "// Package attic is not planned.\npackage attic\n"},
+		"says nothing of what":   {"internal/util", "// Package util is vague.\npackage util\n"},
+		"no package comment":     {"internal/plan", "package plan\n"},
+		"(floor 4) imports":      {"internal/store", "// Package store looks up.\npackage store\nimport _ \"flexd/internal/api\"\n"},
+		"(floor 6) imports push": {"internal/control", "// Package control looks sideways.\npackage control\nimport _ \"flexd/internal/push\"\n"},
+		"imports database/sql":   {"internal/control", "// Package control holds a key.\npackage control\nimport _ \"database/sql\"\n"},
+		"imports net/http":       {"internal/push", "// Package push holds a key.\npackage push\nimport _ \"net/http\"\n"},
+		"imports testing":        {"internal/plan", "// Package plan tests in production.\npackage plan\nimport _ \"testing\"\n"},
+		"time.Now in the still":  {"internal/plan", "// Package plan reads a clock.\npackage plan\nimport \"time\"\nvar at = time.Now()\n"},
+		"only cmd may ask":       {"internal/control", "// Package control asks the environment.\npackage control\nimport \"os\"\nvar home = os.Getenv(\"HOME\")\n"},
+		"a tag on a domain":      {"internal/flex", "// Package flex is tagged.\npackage flex\n// A is tagged.\ntype A struct{ B int `json:\"b\"` }\n"},
+		"Loud has no comment":    {"internal/plan", "// Package plan is silent.\npackage plan\nfunc Loud() {}\n"},
+		"more than 70":           {"internal/plan", "// Package plan is long.\npackage plan\nfunc long() {" + strings.Repeat("\n_ = 1", 75) + "\n}\n"},
+		"more than 600":          {"internal/plan", "// Package plan is longer.\npackage plan\n" + strings.Repeat("\n", 700)},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(path, text string) {
+				full := filepath.Join(dir, path)
+				if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("go.mod", "module flexd\n\ngo 1.26\n")
+			write("internal/api/api.go", "// Package api is a door.\npackage api\n")
+			write("internal/push/other.go", "// Package push is a desk.\npackage push\n")
+			write(plant.path+"/planted.go", plant.text)
+			var all []string
+			for _, r := range rooms(t, dir) {
+				all = append(all, r.faults()...)
+			}
+			if !slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, fault) }) {
+				t.Errorf("a planted fault was not found: %q in %q", fault, all)
+			}
+		})
+	}
+}

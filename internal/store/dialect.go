@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"flexd/internal/flex"
+)
+
+// dialect is all that the two engines differ in.
+type dialect struct {
+	name        string
+	types       *strings.Replacer // type words of the migrations
+	groupCommit bool              // one writer, whose waiting jobs share a commit
+	forUpdate   string            // locks the rows that a SELECT finds
+	skipLocked  string            // the same, passing over rows that another holds
+	maxParams   int               // parameters in one statement
+	retryable   func(error) bool
+	unique      func(error) bool
+	down        func(error) bool // the engine cannot be reached or is not ready
+}
+
+// unavailable marks errors that say the engine is gone, so that the door answers 503.
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*flex.Error](err); ok {
+		return err
+	}
+	if sqliteDialect.down(err) || postgresDialect.down(err) {
+		return errors.Join(&flex.Error{Kind: flex.Unavailable, Detail: "the database is not available; try again"}, err)
+	}
+	return err
+}
+
+// bulk writes many rows with as few statements as the engine's parameter limit allows.
+// The head ends before VALUES, the tail begins after it; args are the rows' values in one
+// run, cols to a row.
+func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any) error {
+	const rowsMax = 500 // a longer statement costs more to prepare than it saves
+	step := min(c.db.d.maxParams/cols, rowsMax) * cols
+	for len(args) > 0 {
+		n := min(step, len(args))
+		if _, err := c.exec(ctx, valuesText(head, tail, cols, n/cols), args[:n]...); err != nil {
+			return err
+		}
+		args = args[n:]
+	}
+	return nil
+}
+
+func valuesText(head, tail string, cols, rows int) string {
+	var b strings.Builder
+	b.WriteString(head)
+	b.WriteString(" VALUES ")
+	for r := range rows {
+		if r > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('(')
+		for i := range cols {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, "$%d", r*cols+i+1)
+		}
+		b.WriteByte(')')
+	}
+	b.WriteByte(' ')
+	b.WriteString(tail)
+	return b.String()
+}

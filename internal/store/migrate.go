@@ -1,0 +1,84 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migration/*.sql
+var migrations embed.FS
+
+// migrate brings the schema up to date. Several processes may start at once: on
+// PostgreSQL one holds a lock row, on SQLite the loser of the race tries again.
+func (db *DB) migrate(ctx context.Context) error {
+	dir, err := fs.Sub(migrations, "migration")
+	if err != nil {
+		return err
+	}
+	kind, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithVerbose(false)}
+	if db.d.name == "postgres" {
+		l, err := lock.NewPostgresTableLocker()
+		if err != nil {
+			return err
+		}
+		kind, opts = goose.DialectPostgres, append(opts, goose.WithLocker(l))
+	}
+	p, err := goose.NewProvider(kind, db.sql, typedFS{dir, db.d}, opts...)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		if _, err = p.Up(ctx); err == nil {
+			return nil
+		}
+		if try == 2 || db.d.name != "sqlite" {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
+}
+
+// typedFS serves the migrations with the engine's own type words.
+type typedFS struct {
+	fs.FS
+	d dialect
+}
+
+// Open reads a file and puts the engine's words in.
+func (t typedFS) Open(name string) (fs.File, error) {
+	f, err := t.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || info.IsDir() {
+		return f, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(t.d.types.Replace(string(b)))
+	return &typedFile{info, *bytes.NewReader(text)}, nil
+}
+
+// ReadDir lists the migrations.
+func (t typedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.FS, name) }
+
+// Glob finds migrations by pattern.
+func (t typedFS) Glob(pattern string) ([]string, error) { return fs.Glob(t.FS, pattern) }
+
+type typedFile struct {
+	info fs.FileInfo
+	bytes.Reader
+}
+
+func (f *typedFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *typedFile) Close() error               { return nil }

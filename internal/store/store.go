@@ -1,0 +1,334 @@
+// Package store keeps the house's records in SQLite or PostgreSQL. It speaks one SQL to
+// both; where they differ, the difference is a named field of dialect. A Tx is bound to
+// one organisation and carries one instant, so that another tenant's rows cannot be named
+// and a decision cannot see two times. All is the unbound access that rounds, the console
+// and the command line are given.
+//
+// What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
+// with synchronous_commit on.
+package store
+
+import (
+	"context"
+	crand "crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// DB is an open store.
+type DB struct {
+	// Environment says which of the service's two environments the store serves.
+	Environment flex.Environment
+
+	now    func() time.Time
+	random io.Reader
+	mu     sync.Mutex // guards random
+
+	d      dialect
+	sql    *sql.DB
+	sqlite *sqliteConns // SQLite alone: its one writer and its readers
+	closed sync.Once
+
+	wakes wakes
+}
+
+// Options are what Open may be told; the zero value is right for a service.
+type Options struct {
+	Environment flex.Environment // Production if empty
+	Now         func() time.Time // nil means time.Now
+	Random      io.Reader        // nil means crypto/rand; a seeded one makes ids repeat
+}
+
+// Open opens the store at url, brings its schema up to date and returns it. The url is
+// "sqlite:PATH" or "postgres://…".
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	db := &DB{Environment: o.Environment, now: o.Now, random: o.Random}
+	if db.Environment == "" {
+		db.Environment = flex.Production
+	}
+	if db.now == nil {
+		db.now = time.Now
+	}
+	if db.random == nil {
+		db.random = crand.Reader
+	}
+	var err error
+	scheme, rest, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "sqlite":
+		err = db.openSQLite(rest)
+	case "postgres", "postgresql":
+		err = db.openPostgres(url)
+	default:
+		return nil, fmt.Errorf("database %q is neither sqlite:PATH nor postgres://USER:PASSWORD@HOST/NAME", url)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("bring the schema up to date: %w", err)
+	}
+	if db.d.groupCommit {
+		if err := db.startSQLite(ctx); err != nil {
+			db.Close()
+			return nil, err
+		}
+	}
+	return db, nil
+}
+
+// Close waits for the writes under way and closes the store.
+func (db *DB) Close() error {
+	db.closed.Do(func() {
+		if db.sqlite != nil {
+			db.sqlite.close()
+		}
+	})
+	return db.sql.Close()
+}
+
+// Ping reports whether the store answers.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.ReadAll(ctx, func(all *All) error {
+		var one int
+		return all.row(ctx, `SELECT 1`).Scan(&one)
+	})
+}
+
+// Engine returns "sqlite" or "postgres".
+func (db *DB) Engine() string { return db.d.name }
+
+// Now returns the true time, truncated as transactions carry it.
+func (db *DB) Now() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
+
+// Tx is one organisation's transaction. Every query it offers is bound to its
+// organisation, and every record it writes bears its one instant.
+type Tx struct {
+	conn
+	org flex.OrgID
+	now time.Time
+}
+
+// Org returns the organisation that the transaction is bound to.
+func (tx *Tx) Org() flex.OrgID { return tx.org }
+
+// Now returns the instant of this transaction by the organisation's clock.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+// All is a transaction over every organisation, for rounds, console and command line.
+type All struct {
+	conn
+	now time.Time
+}
+
+// Now returns the instant of this transaction by the true clock.
+func (all *All) Now() time.Time { return all.now }
+
+// For returns the same transaction bound to one organisation, with its clock.
+func (all *All) For(ctx context.Context, org flex.OrgID) (*Tx, error) {
+	return all.conn.bind(ctx, org, all.now)
+}
+
+// Write runs fn in a transaction of the organisation's and commits it. When fn returns an
+// error nothing of it remains. On PostgreSQL fn may run again after a serialisation
+// failure, so it must have no effect outside the transaction.
+func (db *DB) Write(ctx context.Context, org flex.OrgID, fn func(*Tx) error) error {
+	return db.write(ctx, func(c conn, now time.Time) error {
+		tx, err := c.bind(ctx, org, now)
+		if err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// WriteAll is Write without an organisation.
+func (db *DB) WriteAll(ctx context.Context, fn func(*All) error) error {
+	return db.write(ctx, func(c conn, now time.Time) error { return fn(&All{c, now}) })
+}
+
+// Read runs fn on one snapshot of the store, bound to the organisation.
+func (db *DB) Read(ctx context.Context, org flex.OrgID, fn func(*Tx) error) error {
+	return db.read(ctx, func(c conn, now time.Time) error {
+		tx, err := c.bind(ctx, org, now)
+		if err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// ReadAll is Read without an organisation.
+func (db *DB) ReadAll(ctx context.Context, fn func(*All) error) error {
+	return db.read(ctx, func(c conn, now time.Time) error { return fn(&All{c, now}) })
+}
+
+func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) error {
+	if db.sqlite != nil {
+		return db.readSQLite(ctx, fn)
+	}
+	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("begin read: %w", unavailable(err))
+	}
+	defer t.Rollback()
+	return unavailable(fn(conn{db: db, run: t}, db.Now()))
+}
+
+func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
+	if db.sqlite != nil {
+		return db.enqueue(ctx, fn)
+	}
+	for try := 0; ; try++ {
+		err := db.writeOnce(ctx, fn)
+		if err == nil || try == retryMax || !db.d.retryable(err) {
+			return unavailable(err)
+		}
+	}
+}
+
+// retryMax is how often a transaction that lost to another is run again.
+const retryMax = 8
+
+func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) error {
+	t, err := db.sql.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin write: %w", err)
+	}
+	defer t.Rollback()
+	var wake []Topic
+	if err := fn(conn{db: db, run: t, wake: &wake}, db.Now()); err != nil {
+		return err
+	}
+	if err := t.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	db.wakes.signal(wake)
+	return nil
+}
+
+// conn is a running transaction.
+type conn struct {
+	db   *DB
+	run  runner
+	wake *[]Topic
+}
+
+// runner is what runs a transaction's statements: database/sql's transaction on PostgreSQL,
+// a connection with its prepared statements on SQLite.
+type runner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (c conn) bind(ctx context.Context, org flex.OrgID, now time.Time) (*Tx, error) {
+	tx := &Tx{c, org, now}
+	if c.db.Environment == flex.Sandbox {
+		var offset int64
+		err := c.row(ctx, `SELECT clock_offset FROM org WHERE id = $1`, org.Bytes()).Scan(&offset)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, flex.Fail(flex.NotFound, "organisation not found")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the organisation's clock: %w", err)
+		}
+		tx.now = now.Add(time.Duration(offset) * time.Microsecond)
+	}
+	return tx, nil
+}
+
+// exec runs a statement that returns no rows and reports how many it touched.
+func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := c.run.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// row runs a query that returns at most one row.
+func (c conn) row(ctx context.Context, query string, args ...any) scanner {
+	return c.run.QueryRowContext(ctx, query, args...)
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+// rows runs a query and reads each row with scan.
+func rows[T any](ctx context.Context, c conn, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rs, err := c.run.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rs.Close()
+	var out []T
+	for rs.Next() {
+		v, err := scan(rs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rs.Err()
+}
+
+// one runs a query for a single row; a missing one is a NotFound failure with the detail.
+func one[T any](ctx context.Context, c conn, missing string, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+	v, err := scan(c.row(ctx, query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return v, flex.Fail(flex.NotFound, "%s", missing)
+	}
+	return v, err
+}
+
+// newID makes an id that sorts after those made before it. Convert it to the id's type, as
+// in flex.SiteID(tx.newID()).
+func (c conn) newID() [16]byte {
+	var r [10]byte
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	if _, err := io.ReadFull(c.db.random, r[:]); err != nil {
+		panic(fmt.Sprintf("no randomness: %v", err)) // the system can make no id safely
+	}
+	return flex.MakeID[struct{}](c.db.Now(), r)
+}
+
+// micros is how the store writes an instant; the zero time is null.
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// instant reads what micros wrote.
+type instant struct{ to *time.Time }
+
+// Scan reads microseconds since 1970; null is the zero time.
+func (i instant) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*i.to = time.Time{}
+	case int64:
+		*i.to = time.UnixMicro(v).UTC()
+	default:
+		return fmt.Errorf("cannot read an instant from %T", src)
+	}
+	return nil
+}
+
+// nullable turns an empty text into null, for columns where a unique index must skip it.
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,132 @@
+// Package storetest opens stores for tests: a fresh SQLite file, and a fresh database on
+// the PostgreSQL server that FLEXD_TEST_POSTGRES names (test/withpg starts one). Every store
+// is verified when its test ends.
+package storetest
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Env names the environment variable that holds the URL of a PostgreSQL server in which
+// tests may make databases.
+const Env = "FLEXD_TEST_POSTGRES"
+
+// Each runs the test on a fresh sandbox store of each engine. Without a PostgreSQL server
+// its half is skipped, or failed when FLEXD_TEST_STRICT is set, as it is in CI.
+func Each(t *testing.T, test func(t *testing.T, db *store.DB)) {
+	t.Helper()
+	EachURL(t, func(t *testing.T, url string) {
+		test(t, Open(t, url, store.Options{Environment: flex.Sandbox}))
+	})
+}
+
+// EachURL is Each for tests that open the store themselves.
+func EachURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
+}
+
+// SQLite returns the URL of a store that does not exist yet.
+func SQLite(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "flexd.db") }
+
+// Open opens the store and, when the test ends, verifies and closes it.
+func Open(t testing.TB, url string, o store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Close(t, db) })
+	return db
+}
+
+// Close verifies the store and closes it.
+func Close(t testing.TB, db *store.DB) {
+	t.Helper()
+	findings, err := db.Verify(t.Context())
+	if err != nil && t.Context().Err() == nil {
+		t.Errorf("verify: %v", err)
+	}
+	for _, f := range findings {
+		t.Errorf("verify: %s", f)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("close the store: %v", err)
+	}
+}
+
+var (
+	template     sync.Once
+	templateErr  error
+	templateName string
+	databases    atomic.Int64
+)
+
+// Postgres returns the URL of a fresh database, a copy of one whose schema is up to date.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(Env)
+	if server == "" {
+		if os.Getenv("FLEXD_TEST_STRICT") != "" {
+			t.Fatalf("%s names no PostgreSQL server, and FLEXD_TEST_STRICT forbids to skip", Env)
+		}
+		t.Skipf("%s names no PostgreSQL server: `make test` starts one", Env)
+	}
+	template.Do(func() { templateErr = makeTemplate(t, server) })
+	if templateErr != nil {
+		t.Fatal(templateErr)
+	}
+	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
+	admin(t, server, "CREATE DATABASE "+name+" TEMPLATE "+templateName)
+	t.Cleanup(func() { admin(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	return database(server, name)
+}
+
+func makeTemplate(t testing.TB, server string) error {
+	templateName = fmt.Sprintf("template%d", os.Getpid())
+	admin(t, server, "CREATE DATABASE "+templateName)
+	db, err := store.Open(t.Context(), database(server, templateName), store.Options{})
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+func database(server, name string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		panic(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// adminLock keeps one CREATE DATABASE at a time in this process; copying the template
+// needs it to itself.
+var adminLock sync.Mutex
+
+func admin(t testing.TB, server, statement string) {
+	t.Helper()
+	adminLock.Lock()
+	defer adminLock.Unlock()
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(statement); err != nil && !strings.Contains(err.Error(), "closed") {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}

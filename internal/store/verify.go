@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// invariant is a law of the stored records, written as a query that finds what breaks it.
+type invariant struct {
+	law   string
+	query string // one text column: what is wrong, and where
+}
+
+// invariants is the list; each noun's file adds its own with law in an init function.
+var invariants []invariant
+
+func law(text, query string) bool {
+	invariants = append(invariants, invariant{text, query})
+	return true
+}
+
+// findingsMax bounds the findings reported for one law.
+const findingsMax = 20
+
+// Verify lists every broken invariant, as "law: what breaks it". None is the right answer.
+func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
+	err = db.ReadAll(ctx, func(all *All) error {
+		for _, i := range invariants {
+			text := func(s scanner) (v string, err error) { return v, s.Scan(&v) }
+			found, err := rows(ctx, all.conn, text, fmt.Sprintf("SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d", i.query, findingsMax))
+			if err != nil {
+				return fmt.Errorf("verify %q: %w", i.law, err)
+			}
+			for _, f := range found {
+				findings = append(findings, i.law+": "+f)
+			}
+		}
+		return nil
+	})
+	return findings, err
+}

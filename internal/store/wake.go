@@ -1,0 +1,55 @@
+package store
+
+import "sync"
+
+// Topic names what a round waits for. A wake-up carries no data and may be lost: the
+// round's period is the truth, a wake-up only makes it sooner.
+type Topic string
+
+// The topics.
+const (
+	WakePush    Topic = "push"    // the outbox has something to send
+	WakeControl Topic = "control" // prices or fleet settings changed
+	WakeSettle  Topic = "settle"  // readings came in, or a session ended
+	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
+)
+
+// Wake has the topic's rounds run once this transaction has committed.
+func (c conn) Wake(t Topic) {
+	if c.wake != nil {
+		*c.wake = append(*c.wake, t)
+	}
+}
+
+type wakes struct {
+	mu sync.Mutex
+	by map[Topic][]chan struct{}
+}
+
+// Waker returns a channel that receives after transactions that woke the topic.
+func (db *DB) Waker(t Topic) <-chan struct{} {
+	db.wakes.mu.Lock()
+	defer db.wakes.mu.Unlock()
+	if db.wakes.by == nil {
+		db.wakes.by = map[Topic][]chan struct{}{}
+	}
+	ch := make(chan struct{}, 1)
+	db.wakes.by[t] = append(db.wakes.by[t], ch)
+	return ch
+}
+
+func (w *wakes) signal(topics []Topic) {
+	if len(topics) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range topics {
+		for _, ch := range w.by[t] {
+			select {
+			case ch <- struct{}{}:
+			default: // one is waiting already
+			}
+		}
+	}
+}

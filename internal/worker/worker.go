@@ -1,0 +1,94 @@
+// Package worker runs rounds. A round takes no input: it reads what should be, does it,
+// and is safe to run twice or on several machines at once. It runs on a period, and sooner
+// when it is woken by a signal that carries no data; the period is the truth, so that a
+// crash, a lost wake-up and ordinary life share one path.
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Report is what a round did.
+type Report struct {
+	Did  int    // things done, in the round's own unit
+	More bool   // work is left: run again at once
+	Note string // one line for the operator, may be empty
+}
+
+// Round is one run of a background job.
+type Round func(context.Context) (Report, error)
+
+// Worker runs one round over and over, one run at a time.
+type Worker struct {
+	Name  string
+	Every time.Duration   // the period
+	Wake  <-chan struct{} // nil if nothing wakes it
+	Round Round
+	Log   *slog.Logger // nil means the default logger
+
+	mu   sync.Mutex
+	last Last
+}
+
+// Last is how the latest run went.
+type Last struct {
+	At     time.Time
+	Took   time.Duration
+	Report Report
+	Err    error
+	Runs   int
+}
+
+// Last returns how the latest run went.
+func (w *Worker) Last() Last {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// Run runs the round until the context ends, first at once. A run under way is finished.
+func (w *Worker) Run(ctx context.Context) {
+	tick := time.NewTicker(w.Every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if w.once(ctx) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-w.Wake:
+		}
+	}
+}
+
+// once runs the round and reports whether it asks to be run again at once.
+func (w *Worker) once(ctx context.Context) bool {
+	start := time.Now()
+	r, err := w.safely(ctx)
+	w.mu.Lock()
+	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1}
+	w.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		log := w.Log
+		if log == nil {
+			log = slog.Default()
+		}
+		log.Error("round failed", "round", w.Name, "err", err)
+	}
+	return err == nil && r.More
+}
+
+func (w *Worker) safely(ctx context.Context) (r Report, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in round %s: %v\n%s", w.Name, p, debug.Stack())
+		}
+	}()
+	return w.Round(ctx)
+}

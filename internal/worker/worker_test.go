@@ -1,0 +1,56 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"flexd/internal/worker"
+)
+
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{}, 1)
+		runs, left := 0, 0
+		w := &worker.Worker{Name: "test", Every: time.Minute, Wake: wake, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Round: func(context.Context) (worker.Report, error) {
+				runs++
+				switch {
+				case runs == 2:
+					panic("planted")
+				case runs == 3:
+					return worker.Report{}, errors.New("planted")
+				case left > 0:
+					left--
+					return worker.Report{More: left > 0}, nil
+				}
+				return worker.Report{}, nil
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		go w.Run(ctx)
+		want := func(n int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if runs != n {
+				t.Errorf("%s: %d runs, want %d", when, runs, n)
+			}
+		}
+		want(1, "at the start")
+		time.Sleep(time.Minute)
+		want(2, "after a period")
+		if w.Last().Err == nil {
+			t.Error("a panic is not the round's error")
+		}
+		wake <- struct{}{}
+		want(3, "after a wake-up")
+		left = 3
+		time.Sleep(time.Minute)
+		want(6, "with work left")
+		cancel()
+		synctest.Wait()
+	})
+}
