@@ -1,0 +1,98 @@
+// Command flexd is the energy-flexibility service and its tools: one program. This package
+// reads the command line and the environment, and joins the rooms; what they do is theirs.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"flexd/internal/flex"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// commands is the whole command line. Every flag is also an environment variable FLEXD_….
+type commands struct {
+	Log      string `help:"Write logs as text or json." enum:"text,json" default:"text" env:"FLEXD_LOG"`
+	LogLevel string `help:"Write logs from this level on: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FLEXD_LOG_LEVEL"`
+}
+
+// database is the flag of every command that works on a store.
+type database struct {
+	Database string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
+}
+
+// console is what a command talks through.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// run is the program: it returns the exit code.
+func run(ctx context.Context, args []string, c console) (code int) {
+	var cmds commands
+	exited := errors.New("exited")
+	defer func() {
+		if p := recover(); p != nil && p != exited { //nolint:errorlint // kong's Exit unwinds with it
+			panic(p)
+		}
+	}()
+	parser, err := kong.New(&cmds,
+		kong.Name("flexd"),
+		kong.Description("Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo"),
+		kong.UsageOnError(),
+		kong.Writers(c.out, c.err),
+		kong.Exit(func(n int) { code = n; panic(exited) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(c),
+	)
+	if err != nil {
+		fmt.Fprintln(c.err, "flexd:", err)
+		return exitFailed
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintln(c.err, "flexd:", err, "(try flexd --help)")
+		return exitUsage
+	}
+	slog.SetDefault(slog.New(cmds.handler(c.err)))
+	if err := parsed.Run(); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(c.err, "flexd:", err)
+		if flex.KindOf(err) == flex.Invalid {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	return exitDone
+}
+
+func (c commands) handler(w io.Writer) slog.Handler {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		level = slog.LevelInfo // kong admits only the four levels
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.Log == "json" {
+		return slog.NewJSONHandler(w, o)
+	}
+	return slog.NewTextHandler(w, o)
+}
