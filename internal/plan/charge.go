@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"math"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// ChargeProblem is everything that the plan of one car depends on. All instants are in
+// whole seconds.
+type ChargeProblem struct {
+	From, ReadyBy time.Time      // plug-in or the instant of re-planning; the deadline
+	Need          flex.WattHours // still to be delivered: the caller takes off what was
+	Power         flex.Watts     // the lower of vehicle and charger
+	OffPeak       []flex.Span    // sorted and disjoint, on the true time line
+	AllOffPeak    bool           // a single rate, or no tariff known: every second is off-peak
+	MayChargePeak bool           // for what off-peak time cannot deliver
+	Mode          flex.ChargingMode
+	ChargeNow     flex.Span // full power whatever the prices; may outlast ReadyBy; zero if none
+
+	// Prices are the market's, sorted by period; any may be missing. A missing price
+	// counts as the median of the known ones: neither sought nor shunned.
+	Prices []flex.PricedPeriod
+	// PauseAbove is what pausing must be worth per MWh before a maximising plan gives
+	// an off-peak period up; zero never gives one up.
+	PauseAbove flex.Price
+	// Limits are tighter caps, of a site, a group or the fleet, sorted and disjoint.
+	// They bind everything, charge-now too.
+	Limits []flex.Step
+}
+
+// ChargePlan is the answer to a ChargeProblem.
+type ChargePlan struct {
+	// Steps run without a gap from From to ReadyBy, or to the end of charge-now if that
+	// is later. Each limit is flex.NoLimit, zero, or the watts of a cap that binds.
+	Steps []flex.Step
+	// Periods are the same time, cut at half-hours and wherever tariff, charge-now,
+	// ready-by or a cap changes, with what was decided in each and why.
+	Periods []ChargePeriod
+
+	Energy    flex.WattHours // delivered by the steps at full power, rounded down
+	Shortfall flex.WattHours // of the need, rounded up
+	Cost      flex.MicroPounds
+	// LowerBound is the least cost of the same energy under the same duties, proven by
+	// the threshold price. Cost exceeds it by rounding at most.
+	LowerBound flex.MicroPounds
+	// Threshold is the deciding price: the need was bought at or below it, and
+	// everything permitted below it was bought. There is none when time ran out first.
+	Threshold    flex.Price
+	HasThreshold bool
+}
+
+// ChargePeriod is one cut period of a plan.
+type ChargePeriod struct {
+	flex.Span
+	Energy  flex.WattHours // the periods' energies add up to the plan's
+	Price   flex.Price     // as assumed, if it was not known
+	Known   bool
+	OffPeak bool
+	Reason  Reason
+}
+
+// Reason says why a period is as it is.
+type Reason uint8
+
+// The reasons, those for charging first.
+const (
+	ChargeNow Reason = iota + 1
+	OpenOffPeak
+	Cheapest
+	AllNeeded
+	PeakNeeded
+	CheaperFirst
+	WorthPausing
+	PeakClosed
+	PeakUnneeded
+	NeedMet
+	CapClosed
+	PastReady
+)
+
+var reasons = [...]string{
+	ChargeNow:    "charging now was asked for",
+	OpenOffPeak:  "off-peak time is always open in this mode",
+	Cheapest:     "among the cheapest permitted periods that meet the need",
+	AllNeeded:    "every permitted period is needed",
+	PeakNeeded:   "peak time, because off-peak time alone cannot meet the need",
+	CheaperFirst: "cheaper or earlier permitted periods meet the need",
+	WorthPausing: "the market pays more for a pause than the threshold, and the need is met without it",
+	PeakClosed:   "peak time is not permitted",
+	PeakUnneeded: "off-peak time meets the need",
+	NeedMet:      "nothing more is needed",
+	CapClosed:    "a cap leaves no power",
+	PastReady:    "after ready-by",
+}
+
+// String says the reason in words for the user.
+func (r Reason) String() string {
+	if int(r) < len(reasons) && reasons[r] != "" {
+		return reasons[r]
+	}
+	return "no reason recorded"
+}
+
+// Charge plans one car. In this order: charge-now at full power to its end; the need by
+// ready-by inside off-peak time; peak time if it is permitted, for what is missing then
+// and no more; the least market cost; the fewest starts; the earliest.
+func Charge(p ChargeProblem) ChargePlan { return charge(&p, false) }
+
+// Counterfactual is what the car would do without the market: full power from the start,
+// in permitted time, until the need is met. Settlement compares with it. It costs what
+// it costs: its bound and threshold are not set.
+func Counterfactual(p ChargeProblem) ChargePlan {
+	p.Mode = flex.Minimise
+	return charge(&p, true)
+}
+
+// charge plans p. A blind plan pays the prices without having looked at them.
+func charge(p *ChargeProblem, blind bool) (out ChargePlan) {
+	c := cutUp(p, blind)
+	open(c, tierNow, ChargeNow)
+	open(c, tierOpen, OpenOffPeak)
+	bound := costOf(c)
+	for _, t := range []tier{tierOff, tierPeak} {
+		need := stillNeeded(p, c)
+		b := buy(c, t, need)
+		explain(p, c, t, need, b.decided)
+		bound += b.bound
+		if out.HasThreshold = out.HasThreshold && b.decided || b.taken > 0 && b.decided; b.taken > 0 {
+			out.Threshold = b.threshold
+		}
+	}
+	report(p, c, &out)
+	out.LowerBound = flex.MicroPounds(math.Floor(bound))
+	if blind {
+		out.LowerBound, out.HasThreshold = 0, false
+	}
+	if !out.HasThreshold {
+		out.Threshold = 0
+	}
+	return out
+}
+
+// stillNeeded is the need less what the cuts deliver by ready-by; negative if they
+// deliver more.
+func stillNeeded(p *ChargeProblem, c []cut) joules {
+	need := joules(p.Need) * 3600
+	for i := range c {
+		if c[i].to <= p.ReadyBy.Unix() {
+			need -= c[i].taken()
+		}
+	}
+	return need
+}
+
+// explain gives every period of a tier that was bought from its reason.
+func explain(p *ChargeProblem, c []cut, t tier, need joules, decided bool) {
+	bought, left := Cheapest, CheaperFirst
+	switch {
+	case t == tierPeak && need <= 0:
+		left = PeakUnneeded
+	case t == tierPeak:
+		bought = PeakNeeded
+	case !decided:
+		bought = AllNeeded
+	case p.Mode != flex.Minimise:
+		left = WorthPausing
+	case need <= 0:
+		left = NeedMet
+	}
+	for i := range c {
+		if c[i].tier == t {
+			c[i].reason = left
+			if c[i].taken() > 0 {
+				c[i].reason = bought
+			}
+		}
+	}
+}
+
+// report writes the decided periods down as a plan.
+func report(p *ChargeProblem, c []cut, out *ChargePlan) {
+	var sum joules
+	out.Periods = make([]ChargePeriod, 0, len(c))
+	for i := range c {
+		k := &c[i]
+		before := sum
+		sum += k.taken()
+		out.Periods = append(out.Periods, ChargePeriod{
+			Span:   flex.Span{From: at(k.from), To: at(k.to)},
+			Energy: flex.WattHours(sum/3600 - before/3600),
+			Price:  k.price, Known: k.known, OffPeak: k.offPeak, Reason: k.reason,
+		})
+		out.Steps = addStep(out.Steps, k.from, k.onFrom, 0)
+		out.Steps = addStep(out.Steps, k.onFrom, k.onTo, k.limit(p))
+		out.Steps = addStep(out.Steps, k.onTo, k.to, 0)
+	}
+	out.Energy = flex.WattHours(sum / 3600)
+	out.Shortfall = flex.WattHours(max(0, stillNeeded(p, c)+3599) / 3600)
+	out.Cost = flex.MicroPounds(math.Round(costOf(c)))
+}
+
+// addStep lengthens the last step or begins a new one. Empty steps are not written.
+func addStep(s []flex.Step, from, to int64, limit flex.Watts) []flex.Step {
+	if from >= to {
+		return s
+	}
+	if n := len(s); n > 0 && s[n-1].Limit == limit {
+		s[n-1].To = at(to)
+		return s
+	}
+	return append(s, flex.Step{Span: flex.Span{From: at(from), To: at(to)}, Limit: limit})
+}
+
+func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

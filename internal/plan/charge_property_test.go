@@ -1,0 +1,253 @@
+package plan_test
+
+import (
+	"flag"
+	"math/bits"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+
+	"pgregory.net/rapid"
+)
+
+// TestMain runs every property 20,000 times unless -rapid.checks says otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		if err := flag.Set("rapid.checks", "20000"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// drawSpans draws sorted, disjoint spans with edges on a grid of seconds.
+func drawSpans(t *rapid.T, from time.Time, length, grid, most int, label string) (spans []flex.Span) {
+	edges := rapid.SliceOfNDistinct(rapid.IntRange(0, length/grid), 0, 2*most, rapid.ID[int]).Draw(t, label)
+	slices.Sort(edges)
+	for i := 1; i < len(edges); i += 2 {
+		spans = append(spans, flex.Span{
+			From: from.Add(time.Duration(edges[i-1]*grid) * time.Second),
+			To:   from.Add(time.Duration(edges[i]*grid) * time.Second),
+		})
+	}
+	return spans
+}
+
+// drawProblem draws a problem of up to twelve hours, cut anywhere, now and then with
+// everything that a problem may have.
+func drawProblem(t *rapid.T) plan.ChargeProblem {
+	from := time.Unix(1_790_000_000+rapid.Int64Range(0, 86_400).Draw(t, "from"), 0).UTC()
+	length := rapid.IntRange(0, 12*3600).Draw(t, "length")
+	p := plan.ChargeProblem{
+		From: from, ReadyBy: from.Add(time.Duration(length) * time.Second),
+		Need:          flex.WattHours(rapid.IntRange(-1000, 60_000).Draw(t, "need")),
+		Power:         flex.Watts(rapid.SampledFrom([]int{1400, 3600, 7000, 7400, 11_000, 22_000}).Draw(t, "power")),
+		AllOffPeak:    rapid.Bool().Draw(t, "all off-peak"),
+		MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
+		Mode:          rapid.SampledFrom([]flex.ChargingMode{flex.Maximise, flex.Minimise}).Draw(t, "mode"),
+		OffPeak:       drawSpans(t, from.Add(-time.Hour), length+7200, rapid.SampledFrom([]int{1, 60, 1800}).Draw(t, "grid"), 3, "off-peak"),
+	}
+	if now := drawSpans(t, from, length+3600, 60, 1, "charge-now"); len(now) > 0 && rapid.Bool().Draw(t, "now") {
+		p.ChargeNow = now[0]
+	}
+	for i := range rapid.IntRange(0, 27).Draw(t, "prices") {
+		p.Prices = append(p.Prices, flex.PricedPeriod{
+			Period: flex.PeriodAt(from).Add(i), Known: rapid.IntRange(0, 9).Draw(t, "known") > 0,
+			Price: flex.FromGBPPerMWh(float64(rapid.SampledFrom([]int{-50, -1, 0, 10, 10, 10, 80, 80, 81, 250, 4000}).Draw(t, "price"))),
+		})
+	}
+	if rapid.IntRange(0, 3).Draw(t, "pauses") == 0 {
+		p.PauseAbove = flex.FromGBPPerMWh(100)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "caps") == 0 {
+		for _, s := range drawSpans(t, from, length, 60, 2, "capped") {
+			p.Limits = append(p.Limits, flex.Step{Span: s, Limit: flex.Watts(rapid.SampledFrom([]int{0, 1400, 5000, 50_000}).Draw(t, "cap"))})
+		}
+	}
+	return p
+}
+
+func TestCharge_KeepsTheLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t)
+		got := plan.Charge(p)
+		if err := plan.Check(p, got); err != nil {
+			t.Fatalf("%v\n%+v\n%+v", err, p, got)
+		}
+		if again := plan.Charge(p); !reflect.DeepEqual(got, again) {
+			t.Fatal("the same problem, another plan")
+		}
+	})
+}
+
+// TestCharge_Exhaustive holds plans on whole half-hours against every possible choice:
+// first the cost, then the starts.
+func TestCharge_Exhaustive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 9).Draw(t, "half-hours")
+		need := rapid.IntRange(0, n+2).Draw(t, "need")
+		from := flex.PeriodAt(time.Unix(1_790_000_000, 0))
+		p := plan.ChargeProblem{
+			From: from.Start(), ReadyBy: from.Add(n).Start(), Power: 7400, Need: flex.WattHours(3700 * need),
+			Mode: flex.Minimise, MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
+		}
+		price, offPeak := make([]int, n), uint(0)
+		for i := range n {
+			price[i] = rapid.IntRange(-1, 3).Draw(t, "price")
+			p.Prices = append(p.Prices, flex.PricedPeriod{Period: from.Add(i), Price: flex.Price(price[i] * 1e6), Known: true})
+			if rapid.Bool().Draw(t, "off-peak") {
+				p.OffPeak = append(p.OffPeak, from.Add(i).Span())
+				offPeak |= 1 << i
+			}
+		}
+		inside := bits.OnesCount(offPeak)
+		wantOff, wantPeak := min(need, inside), 0
+		if p.MayChargePeak {
+			wantPeak = min(need, n) - wantOff
+		}
+		bestCost, bestStarts := 1<<30, 1<<30
+		for on := range uint(1) << n {
+			if bits.OnesCount(on&offPeak) != wantOff || bits.OnesCount(on&^offPeak) != wantPeak {
+				continue
+			}
+			cost, starts := 0, bits.OnesCount(on&^(on<<1))
+			for i := range n {
+				cost += price[i] * int(on>>i&1)
+			}
+			if cost < bestCost || cost == bestCost && starts < bestStarts {
+				bestCost, bestStarts = cost, starts
+			}
+		}
+		got, starts := plan.Charge(p), 0
+		for _, s := range got.Steps {
+			if s.Limit > 0 {
+				starts++
+			}
+		}
+		if got.Cost != flex.MicroPounds(bestCost*3700) || starts != bestStarts {
+			t.Fatalf("cost %d in %d starts, the best is %d in %d: %v", got.Cost, starts, bestCost*3700, bestStarts, draw(got.Steps))
+		}
+	})
+}
+
+// TestCharge_MoreIsNeverWorse: more time, more power or less need never makes a plan
+// dearer or leaves more of the need unmet (law S9), but for the minute that charging is
+// rounded up to.
+func TestCharge_MoreIsNeverWorse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t)
+		p.Mode, p.ChargeNow, p.Limits = flex.Minimise, flex.Span{}, nil
+		for i := range p.Prices {
+			p.Prices[i].Price, p.Prices[i].Known = max(0, p.Prices[i].Price), true
+		}
+		for i := len(p.Prices); i < 40; i++ {
+			p.Prices = append(p.Prices, flex.PricedPeriod{Period: flex.PeriodAt(p.From).Add(i), Price: 30e6, Known: true})
+		}
+		q := p
+		switch rapid.IntRange(0, 3).Draw(t, "more") {
+		case 0:
+			q.ReadyBy = q.ReadyBy.Add(time.Duration(rapid.IntRange(1, 7200).Draw(t, "later")) * time.Second)
+		case 1:
+			q.Power += flex.Watts(rapid.IntRange(1, 10_000).Draw(t, "stronger"))
+		case 2:
+			q.Need -= flex.WattHours(rapid.IntRange(1, 10_000).Draw(t, "less"))
+		case 3:
+			q.MayChargePeak = true
+		}
+		a, b := plan.Charge(p), plan.Charge(q)
+		if b.Shortfall > a.Shortfall {
+			t.Fatalf("shortfall rose from %d to %d", a.Shortfall, b.Shortfall)
+		}
+		minute := q.Power.For(2 * time.Minute)
+		if slack := flex.FromGBPPerMWh(4000).Of(minute); a.Shortfall == b.Shortfall && a.Shortfall == 0 && sameTiers(p, q) && b.Cost > a.Cost+slack {
+			t.Fatalf("cost rose from %d to %d", a.Cost, b.Cost)
+		}
+	})
+}
+
+// sameTiers says whether two problems buy all of the need in off-peak time: else more
+// time may move energy from cheap peak time to dear off-peak time, as it should.
+func sameTiers(p, q plan.ChargeProblem) bool {
+	p.MayChargePeak, q.MayChargePeak = false, false
+	return plan.Charge(p).Shortfall == 0 && plan.Charge(q).Shortfall == 0
+}
+
+// TestCheck_Rejects: a plan changed in any one thing breaks a law.
+func TestCheck_Rejects(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t)
+		got := plan.Charge(p)
+		if len(got.Steps) == 0 {
+			t.Skip("no time, no steps")
+		}
+		what := mutate(t, &got)
+		if err := plan.Check(p, got); err == nil {
+			t.Fatalf("%s passed\n%+v\n%+v", what, p, got)
+		}
+	})
+}
+
+// mutate spoils one thing of a plan.
+func mutate(t *rapid.T, m *plan.ChargePlan) string {
+	i := rapid.IntRange(0, len(m.Steps)-1).Draw(t, "step")
+	s := &m.Steps[i]
+	switch rapid.IntRange(0, 9).Draw(t, "mutation") {
+	case 0:
+		if s.Limit == 0 {
+			s.Limit = flex.NoLimit
+		} else {
+			s.Limit = 0
+		}
+		return "a flipped step"
+	case 1:
+		s.From = s.From.Add(time.Minute)
+		return "a gap"
+	case 2:
+		m.Steps[len(m.Steps)-1].To = m.Steps[len(m.Steps)-1].To.Add(time.Second)
+		return "a step beyond the end"
+	case 3:
+		m.Steps = append(m.Steps, flex.Step{Span: flex.Span{From: m.Steps[len(m.Steps)-1].To, To: m.Steps[len(m.Steps)-1].To.Add(1 << 40)}})
+		return "an endless zero"
+	case 4:
+		s.Limit = -1
+		return "a negative limit"
+	case 5:
+		s.Limit = flex.NoLimit + 1
+		return "a limit above all"
+	case 6:
+		m.Energy++
+		return "energy overstated"
+	case 7:
+		m.Shortfall++
+		return "shortfall overstated"
+	case 8:
+		m.Cost -= 3
+		return "cost understated"
+	default:
+		m.LowerBound += 4
+		return "bound overstated"
+	}
+}
+
+func TestCounterfactual(t *testing.T) {
+	p := night(10_000)
+	for i := range 18 {
+		p.Prices = append(p.Prices, flex.PricedPeriod{Period: flex.PeriodAt(p.From).Add(i), Price: flex.FromGBPPerMWh(float64(100 - 5*i)), Known: true})
+	}
+	got := plan.Counterfactual(p)
+	if s := draw(got.Steps); s != "0:0 5400:. 10320:0" {
+		t.Errorf("steps %q", s)
+	}
+	// two half-hours at 85 and 80, then 22 minutes at 75 £/MWh, in watt-hours
+	if want := flex.MicroPounds(85*3700 + 80*3700 + 75*7400*22/60); got.Cost != want {
+		t.Errorf("cost %d, want %d", got.Cost, want)
+	}
+}

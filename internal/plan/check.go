@@ -1,0 +1,385 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Check holds a plan against the laws of a schedule and proves its cost. It shares no
+// code with the planner: it looks at the atoms of time in which nothing changes, one by
+// one, and believes no figure that it has not worked out itself. An error names the law
+// that the plan breaks; such a plan must not be sent.
+func Check(p ChargeProblem, plan ChargePlan) error {
+	if err := checkShape(p, plan); err != nil {
+		return err
+	}
+	atoms := atomsOf(p, plan)
+	for _, law := range []func(ChargeProblem, ChargePlan, []atom) error{
+		checkLimits, checkNeed, checkPeak, checkMode, checkFigures, checkPeriods,
+	} {
+		if err := law(p, plan, atoms); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneMinute is how long a plan may go on after its need is met: charging ends on whole
+// minutes.
+const oneMinute = 60
+
+// atom is a stretch of time in which neither problem nor plan changes.
+type atom struct {
+	from, to              int64
+	seconds, draw, most   float64 // how long, the power drawn, the power that may be drawn
+	price                 float64 // pounds per MWh
+	now, off, late, given bool    // charge-now, off-peak, past ready-by, may be given up
+	limit                 flex.Watts
+}
+
+func (a atom) energy() float64 { return a.draw * a.seconds }
+func (a atom) spare() float64  { return (a.most - a.draw) * a.seconds }
+
+// bought says whether the atom's energy is a matter of price, and in peak time or not.
+func (a atom) bought(p ChargeProblem, peak bool) bool {
+	if a.now || a.late || a.most == 0 {
+		return false
+	}
+	if peak {
+		return !a.off && p.MayChargePeak
+	}
+	return a.off && (p.Mode == flex.Minimise || a.given)
+}
+
+// checkShape holds laws S2, S10 and S11: the steps begin now, follow each other without
+// a gap on whole seconds, and end.
+func checkShape(p ChargeProblem, plan ChargePlan) error {
+	end := p.ReadyBy
+	if p.ChargeNow.Len() > 0 && p.ChargeNow.To.After(end) {
+		end = p.ChargeNow.To
+	}
+	if !end.After(p.From) {
+		if len(plan.Steps) > 0 {
+			return fmt.Errorf("S11: steps after the end of the plan at %v", end)
+		}
+		return nil
+	}
+	at, before := p.From, flex.Watts(-1)
+	for i, s := range plan.Steps {
+		switch {
+		case !s.From.Equal(at):
+			return fmt.Errorf("S2: step %d begins at %v, not at %v", i, s.From, at)
+		case !s.To.After(s.From):
+			return fmt.Errorf("S2: step %d does not end after it began", i)
+		case s.From.Nanosecond() != 0 || s.To.Nanosecond() != 0:
+			return fmt.Errorf("S2: step %d is not in whole seconds", i)
+		case s.Limit == before:
+			return fmt.Errorf("S2: step %d repeats the limit of the one before", i)
+		}
+		at, before = s.To, s.Limit
+	}
+	if !at.Equal(end) {
+		return fmt.Errorf("S11: the steps end at %v, not at %v", at, end)
+	}
+	return nil
+}
+
+// atomsOf cuts the time of problem and plan wherever either changes.
+func atomsOf(p ChargeProblem, plan ChargePlan) (atoms []atom) {
+	if len(plan.Steps) == 0 {
+		return nil
+	}
+	cuts := []int64{p.ReadyBy.Unix(), p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	for _, s := range p.OffPeak {
+		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+	}
+	for _, s := range append(slices.Clone(p.Limits), plan.Steps...) {
+		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+	}
+	for _, s := range plan.Periods {
+		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+	}
+	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
+	for t := first / 1800 * 1800; t < last; t += 1800 {
+		cuts = append(cuts, t)
+	}
+	slices.Sort(cuts)
+	missing := checkMedian(p.Prices)
+	for i := 1; i < len(cuts); i++ {
+		if a, b := cuts[i-1], cuts[i]; a < b && first <= a && b <= last {
+			atoms = append(atoms, lookAt(p, plan, a, b, missing))
+		}
+	}
+	return atoms
+}
+
+// lookAt gathers what problem and plan say of one atom.
+func lookAt(p ChargeProblem, plan ChargePlan, from, to int64, missing flex.Price) atom {
+	t := time.Unix(from, 0)
+	a := atom{from: from, to: to, seconds: float64(to - from), most: float64(p.Power), off: p.AllOffPeak}
+	for _, s := range plan.Steps {
+		if s.Contains(t) {
+			a.limit = s.Limit
+		}
+	}
+	for _, l := range p.Limits {
+		if l.Contains(t) {
+			a.most = min(a.most, max(0, float64(l.Limit)))
+		}
+	}
+	for _, s := range p.OffPeak {
+		a.off = a.off || s.Contains(t)
+	}
+	price := missing
+	for _, q := range p.Prices {
+		if q.Known && q.Period.Span().Contains(t) {
+			price = q.Price
+		}
+	}
+	a.price = price.GBPPerMWh()
+	a.draw = min(float64(a.limit), float64(p.Power))
+	a.now, a.late = p.ChargeNow.Contains(t), !t.Before(p.ReadyBy)
+	a.given = p.PauseAbove > 0 && price > p.PauseAbove
+	return a
+}
+
+// checkMedian is the price that the law puts in the place of a missing one.
+func checkMedian(prices []flex.PricedPeriod) flex.Price {
+	var known []flex.Price
+	for _, q := range prices {
+		if q.Known {
+			known = append(known, q.Price)
+		}
+	}
+	if len(known) == 0 {
+		return 0
+	}
+	slices.Sort(known)
+	return known[(len(known)-1)/2]
+}
+
+// checkLimits holds law S1, and S6: no limit below nothing or above what may flow, and
+// charge-now at all of it.
+func checkLimits(p ChargeProblem, plan ChargePlan, atoms []atom) error {
+	for _, a := range atoms {
+		free := a.limit == flex.NoLimit && a.most == float64(p.Power)
+		switch {
+		case a.limit < 0 || float64(a.limit) > a.most && !free:
+			return fmt.Errorf("S1: limit %d W at %v, where %v W may flow", a.limit, time.Unix(a.from, 0).UTC(), a.most)
+		case a.now && a.spare() > 0:
+			return fmt.Errorf("S6: charge-now has %d W at %v, not full power", a.limit, time.Unix(a.from, 0).UTC())
+		case a.late && !a.now && a.draw > 0:
+			return fmt.Errorf("S3: charging at %v, after ready-by", time.Unix(a.from, 0).UTC())
+		}
+	}
+	return nil
+}
+
+// checkNeed holds laws S3 and S4: the need is met, or everything permitted is used.
+func checkNeed(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+	got, could := 0.0, 0.0
+	for _, a := range atoms {
+		if a.late {
+			continue
+		}
+		got += a.energy()
+		if a.now || a.off || p.MayChargePeak {
+			could += a.most * a.seconds
+		}
+	}
+	if need := float64(p.Need) * 3600; got < min(need, could) {
+		return fmt.Errorf("S3: %v Wh by ready-by, of %d Wh needed and %v Wh possible", got/3600, p.Need, could/3600)
+	}
+	return nil
+}
+
+// checkPeak holds law S5: peak time only if permitted, when off-peak time is full, and
+// no more than is missing then.
+func checkPeak(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+	peak, spare, missing := 0.0, 0.0, float64(p.Need)*3600
+	for _, a := range atoms {
+		switch {
+		case a.late:
+		case a.off || a.now:
+			missing -= a.energy()
+			spare += a.spare()
+		default:
+			peak += a.energy()
+		}
+	}
+	switch {
+	case peak > 0 && !p.MayChargePeak:
+		return fmt.Errorf("S5: %v Wh in peak time, which is not permitted", peak/3600)
+	case peak > 0 && spare > 0:
+		return fmt.Errorf("S5: peak time is used while off-peak time has room for %v Wh", spare/3600)
+	case peak > 0 && peak >= missing+oneMinute*float64(p.Power):
+		return fmt.Errorf("S5: %v Wh in peak time for %v Wh missing", peak/3600, missing/3600)
+	}
+	return nil
+}
+
+// checkMode holds law S7: what is open is open, what is bought is not too much, and no
+// bought energy could be had cheaper.
+func checkMode(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+	need, got := float64(p.Need)*3600, 0.0
+	for _, a := range atoms {
+		if p.Mode != flex.Minimise && a.off && !a.now && !a.late && !a.given && a.spare() > 0 {
+			return fmt.Errorf("S7: off-peak time at %v is not open", time.Unix(a.from, 0).UTC())
+		}
+		if a.bought(p, false) {
+			got += a.energy()
+		} else if (a.off || a.now) && !a.late {
+			need -= a.energy()
+		}
+	}
+	if got > 0 && got >= need+oneMinute*float64(p.Power) {
+		return fmt.Errorf("S7: %v Wh bought for %v Wh needed", got/3600, need/3600)
+	}
+	for _, peak := range []bool{false, true} {
+		dearest, cheapest := math.Inf(-1), math.Inf(1)
+		for _, a := range atoms {
+			if a.bought(p, peak) && a.energy() > 0 {
+				dearest = max(dearest, a.price)
+			}
+			if a.bought(p, peak) && a.spare() > 0 {
+				cheapest = min(cheapest, a.price)
+			}
+		}
+		if dearest > cheapest {
+			return fmt.Errorf("S7: bought at £%v/MWh while there is room at £%v/MWh", dearest, cheapest)
+		}
+	}
+	return nil
+}
+
+// checkFigures works out energy, shortfall and cost again, and the lower bound from the
+// threshold alone: any price gives a bound, and the plan's must be as high as its cost.
+func checkFigures(p ChargeProblem, plan ChargePlan, atoms []atom) error {
+	energy, inTime, cost, bound := 0.0, 0.0, 0.0, 0.0
+	lambda := plan.Threshold.GBPPerMWh()
+	for _, a := range atoms {
+		energy += a.energy()
+		cost += a.price * a.energy()
+		if !a.late {
+			inTime += a.energy()
+		}
+		if plan.HasThreshold && (a.bought(p, false) || a.bought(p, true)) && checkSplit(p, atoms, !a.off) {
+			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
+		} else {
+			bound += a.price * a.energy()
+		}
+	}
+	missing := max(0, float64(p.Need)*3600-inTime)
+	pounds := func(x float64) float64 { return x / 3600 } // from pounds x watts x seconds per MWh to micro-pounds
+	switch {
+	case plan.Energy != flex.WattHours(math.Floor(energy/3600)):
+		return fmt.Errorf("energy is %v Wh, the plan says %d", energy/3600, plan.Energy)
+	case plan.Shortfall != flex.WattHours(math.Ceil(missing/3600)):
+		return fmt.Errorf("S4: shortfall is %v Wh, the plan says %d", missing/3600, plan.Shortfall)
+	case math.Abs(float64(plan.Cost)-pounds(cost)) > 1:
+		return fmt.Errorf("cost is %v micro-pounds, the plan says %d", pounds(cost), plan.Cost)
+	case float64(plan.LowerBound) > pounds(bound)+1:
+		return fmt.Errorf("the threshold proves a bound of %v micro-pounds, the plan says %d", pounds(bound), plan.LowerBound)
+	case plan.Cost-plan.LowerBound > 2:
+		return fmt.Errorf("S7: cost %d is above the lower bound %d", plan.Cost, plan.LowerBound)
+	}
+	return nil
+}
+
+// checkSplit says whether a part of what may be bought, off-peak or in peak time, was
+// bought and a part was not, so that a price decided.
+func checkSplit(p ChargeProblem, atoms []atom, peak bool) bool {
+	some, spare := false, false
+	for _, a := range atoms {
+		if a.bought(p, peak) {
+			some, spare = some || a.energy() > 0, spare || a.spare() > 0
+		}
+	}
+	return some && spare
+}
+
+// checkPeriods holds the explanation against the steps.
+func checkPeriods(p ChargeProblem, plan ChargePlan, atoms []atom) error {
+	sum, next := flex.WattHours(0), 0
+	for i, q := range plan.Periods {
+		sum += q.Energy
+		drawn := 0.0
+		for ; next < len(atoms) && atoms[next].to <= q.To.Unix(); next++ {
+			drawn += atoms[next].energy()
+		}
+		charges := q.Reason >= ChargeNow && q.Reason <= PeakNeeded
+		switch {
+		case i > 0 && !q.From.Equal(plan.Periods[i-1].To), q.Len() > flex.HalfHour:
+			return fmt.Errorf("period %d does not follow the one before within a half-hour", i)
+		case charges != (drawn > 0):
+			return fmt.Errorf("period %d draws %v Wh, and its reason is: %v", i, drawn/3600, q.Reason)
+		case math.Abs(float64(q.Energy)-drawn/3600) > 1:
+			return fmt.Errorf("period %d draws %v Wh, and says %d", i, drawn/3600, q.Energy)
+		}
+	}
+	if sum != plan.Energy || next != len(atoms) {
+		return fmt.Errorf("the periods explain %d Wh of %d", sum, plan.Energy)
+	}
+	return nil
+}
+
+// CheckPause holds a pause plan against law S12: the client's schedule less exactly one
+// whole pause inside one of its blocks, plus what the rule for making up adds; or else
+// the schedule untouched.
+func CheckPause(p PauseProblem, plan PausePlan) error {
+	if !plan.Made {
+		if !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() || len(plan.MadeUp) > 0 || plan.Saved != 0 {
+			return fmt.Errorf("S12: no pause was made, and the schedule is changed")
+		}
+		return nil
+	}
+	pause := p.Pause
+	if pause == 0 {
+		pause = flex.HalfHour
+	}
+	inside := func(s flex.Span) bool {
+		return slices.ContainsFunc(p.Blocks, func(b flex.Span) bool { return s.Meet(b) == s })
+	}
+	var added time.Duration
+	for _, s := range plan.MadeUp {
+		added += s.Len()
+		for _, b := range p.Blocks {
+			if !s.Meet(b).Empty() {
+				return fmt.Errorf("S12: made up at %v, when the car charges already", s.From)
+			}
+		}
+		if s.From.Before(plan.Pause.To) || s.To.After(p.ReadyBy) {
+			return fmt.Errorf("S12: made up at %v, before the pause or after ready-by", s.From)
+		}
+	}
+	before, after := checkLength(p.Blocks), checkLength(plan.Blocks)
+	switch {
+	case plan.Pause.Len() != pause || !inside(plan.Pause):
+		return fmt.Errorf("S12: the pause at %v is not whole and inside one block", plan.Pause.From)
+	case plan.Pause.From.Before(p.NotBefore):
+		return fmt.Errorf("S10: the pause at %v is in the past", plan.Pause.From)
+	case p.MakeUp == MakeUpNone && added > 0, p.MakeUp != MakeUpNone && added != pause:
+		return fmt.Errorf("S12: %v are made up", added)
+	case after != before-pause+added:
+		return fmt.Errorf("S12: %v of charging have become %v", before, after)
+	case plan.Saved < max(1, p.Worth):
+		return fmt.Errorf("a pause that saves %d was made, less than is worth it", plan.Saved)
+	}
+	for _, b := range plan.Blocks {
+		if !b.Meet(plan.Pause).Empty() {
+			return fmt.Errorf("S12: charging at %v, in the pause", b.From)
+		}
+	}
+	return nil
+}
+
+func checkLength(spans []flex.Span) (sum time.Duration) {
+	for _, s := range spans {
+		sum += s.Len()
+	}
+	return sum
+}
