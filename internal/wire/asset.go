@@ -1,0 +1,127 @@
+package wire
+
+import "flexd/internal/flex"
+
+// AssetProperties are an asset's rated power and its capacity.
+type AssetProperties struct {
+	PowerKW     *float64 `json:"power_kw,omitzero" wire:"min=0,max=1000000"`
+	CapacityKWh *float64 `json:"capacity_kwh,omitzero" wire:"min=0,max=1000000"`
+}
+
+// AssetRequest is the body of POST /entities/asset.
+type AssetRequest struct {
+	ExternalID       string           `json:"external_id" wire:"required,nonempty"`
+	Type             flex.AssetType   `json:"type" wire:"required,enum=CreatableAssetType"`
+	SiteID           flex.SiteID      `json:"site_id" wire:"required"`
+	Properties       *AssetProperties `json:"properties,omitzero"`
+	AssetModel       string           `json:"asset_model,omitzero"`
+	InstallationDate *Day             `json:"installation_date,omitzero"`
+	SerialNumber     string           `json:"serial_number,omitzero"`
+}
+
+// OnboardingAssetRequest is an asset of an onboarding, which knows its site.
+type OnboardingAssetRequest struct {
+	ExternalID       string           `json:"external_id" wire:"required,nonempty"`
+	Type             flex.AssetType   `json:"type" wire:"required,enum=CreatableAssetType"`
+	Properties       *AssetProperties `json:"properties,omitzero"`
+	AssetModel       string           `json:"asset_model,omitzero"`
+	InstallationDate *Day             `json:"installation_date,omitzero"`
+}
+
+// AssetUpdateRequest is the body of PATCH /entities/asset/{asset_id}; what is nil stays.
+type AssetUpdateRequest struct {
+	Properties       *AssetProperties `json:"properties,omitzero"`
+	AssetModel       *string          `json:"asset_model,omitzero"`
+	InstallationDate *Day             `json:"installation_date,omitzero"`
+}
+
+// AssetResponse is an asset.
+type AssetResponse struct {
+	ID         flex.AssetID     `json:"id"`
+	ExternalID string           `json:"external_id"`
+	Type       flex.AssetType   `json:"type"`
+	SiteID     flex.SiteID      `json:"site_id"`
+	Properties *AssetProperties `json:"properties,omitzero"`
+}
+
+// PageQuery holds the parameters of GET /entities/asset.
+type PageQuery struct {
+	Limit  int `json:"limit" wire:"min=1,max=5000,default=10"`
+	Offset int `json:"offset" wire:"min=0,default=0"`
+}
+
+// AssetResponsePage is one page of assets.
+type AssetResponsePage struct {
+	Assets         []AssetResponse `json:"assets"`
+	TotalNumAssets int             `json:"total_num_assets"`
+	TotalNumPages  int             `json:"total_num_pages"`
+	PageNumber     int             `json:"page_number"` // from 1
+}
+
+// AssetPath holds the path parameter of an asset.
+type AssetPath struct {
+	AssetID flex.AssetID `json:"asset_id" wire:"required"`
+}
+
+// ExternalIDPath holds the path parameter of GET /entities/asset/external-id/{external_id}.
+type ExternalIDPath struct {
+	ExternalID string `json:"external_id" wire:"required,nonempty"`
+}
+
+// CallbackPath holds the path parameters of a callback. AssetID is a uuid as it was
+// written, for it may be an external id.
+type CallbackPath struct {
+	AssetID string `json:"asset_id" wire:"required,like=uuid"`
+	EventID string `json:"event_id" wire:"required,nonempty"`
+}
+
+// CallbackQuery holds the query parameter of a callback.
+type CallbackQuery struct {
+	AssetIDIsExternal bool `json:"asset_id_is_external"`
+}
+
+// EventResponse is the body of a callback: what an asset's controller did with an event.
+type EventResponse struct {
+	Timestamp Time                `json:"timestamp" wire:"required"`
+	Status    flex.CallbackStatus `json:"status" wire:"required,enum=EventStatus"`
+}
+
+// BatteryScheduleResponse answers GET /entities/asset/{asset_id}/battery-schedule.
+type BatteryScheduleResponse struct {
+	ScheduleSteps       []BatteryScheduleStep `json:"schedule_steps"`
+	ScheduleLastUpdated Time                  `json:"schedule_last_updated"`
+}
+
+// BatteryScheduleStep is one step of a battery's schedule: charge_max, discharge_max,
+// avoid_export or avoid_import, from which the battery may depart if AllowDeviation.
+type BatteryScheduleStep struct {
+	StartTimestamp Time   `json:"start_timestamp"`
+	EndTimestamp   Time   `json:"end_timestamp"`
+	Action         string `json:"action" wire:"enum=BatteryAction"`
+	AllowDeviation bool   `json:"allow_deviation"`
+}
+
+// PlainDispatchScheduleResponse answers GET /entities/asset/{asset_id}/todays-dispatch-schedule.
+type PlainDispatchScheduleResponse struct {
+	Periods []PlainDispatchPeriod `json:"periods"`
+}
+
+// PlainDispatchPeriod is one period of a dispatch plan, in UK time: CHARGE, DISCHARGE,
+// LOCK, FEED_IN or SELF_USE.
+type PlainDispatchPeriod struct {
+	StartTimestamp LondonTime `json:"start_timestamp"`
+	EndTimestamp   LondonTime `json:"end_timestamp"`
+	Action         string     `json:"action" wire:"enum=DispatchAction"`
+}
+
+// PriceCurveResponse answers the price-curve operations of assets and sites.
+type PriceCurveResponse struct {
+	HalfHourlyTradedPrices []HalfHourlyPrice `json:"half_hourly_traded_prices"`
+}
+
+// HalfHourlyPrice is the price of one half-hour, to two decimals. A price that is not known
+// is null, and the name stays.
+type HalfHourlyPrice struct {
+	StartTimestamp Time     `json:"start_timestamp"`
+	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh"`
+}

@@ -1,0 +1,304 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flexd/internal/flex"
+)
+
+// ReadBody reads a request's body whole, or fails with flex.TooLarge if it is longer than
+// limit bytes.
+func ReadBody(r io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the request's body: %w", err)
+	case int64(len(b)) > limit:
+		return nil, flex.Fail(flex.TooLarge, "the body is longer than %d bytes", limit)
+	}
+	return b, nil
+}
+
+// Decode reads a JSON body as a T, one of this package's request structs. The error is a
+// flex.Error of kind Invalid with every fault of the body, or the only one if it is not
+// JSON at all.
+func Decode[T any](body []byte) (T, error) {
+	var v T
+	d := decoder{json: jsontext.NewDecoder(bytes.NewBuffer(body)), where: "body"}
+	err := d.document(shapeOf(reflect.TypeFor[T]()), reflect.ValueOf(&v).Elem())
+	return v, err
+}
+
+// decoder walks a JSON text along a shape and gathers the faults on its way.
+type decoder struct {
+	json   *jsontext.Decoder
+	where  string
+	path   []place
+	faults []flex.Fault
+	plain  []byte // of the last string that had escapes
+
+	// each, if set, takes the items of the outermost list as they come, in place of
+	// their being kept. An item is valid until the next call.
+	each func(item reflect.Value) error
+}
+
+func (d *decoder) document(s *shape, v reflect.Value) error {
+	if err := d.value(s, v, &rule{required: true, items: MaxItems, text: MaxText}); err != nil {
+		return d.broken(err)
+	}
+	if _, err := d.json.ReadToken(); err == nil {
+		return d.broken(errTrailing)
+	} else if !errors.Is(err, io.EOF) {
+		return d.broken(err)
+	}
+	return invalid(d.faults)
+}
+
+func (d *decoder) fault(f *fault) {
+	if len(d.faults) < MaxFaults {
+		d.faults = append(d.faults, faultAt(d.where, d.path, f))
+	}
+}
+
+// broken is the error for a text that is not JSON, or not JSON that can be read in one way
+// only. It stands alone: what was found before it may be wrong.
+func (d *decoder) broken(err error) error {
+	syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
+	shown, isShown := errors.AsType[*flex.Error](err)
+	switch {
+	case errors.Is(err, errDepth):
+		return invalid([]flex.Fault{faultAt(d.where, d.path, faultDepth)})
+	case errors.Is(err, errTrailing):
+		return d.notJSON(d.json.InputOffset(), err)
+	case isSyntax && errors.Is(err, jsontext.ErrDuplicateName):
+		f := flex.Fault{Loc: []string{d.where}, Msg: faultTwice.msg, Type: faultTwice.word}
+		for token := range syntax.JSONPointer.Tokens() {
+			f.Loc = append(f.Loc, token)
+		}
+		return invalid([]flex.Fault{f})
+	case isSyntax:
+		return d.notJSON(syntax.ByteOffset, syntax.Err)
+	case err == io.EOF: // nothing but white space
+		return invalid([]flex.Fault{faultAt(d.where, nil, faultMissing)})
+	case isShown:
+		return shown
+	}
+	return fmt.Errorf("reading the request's body: %w", err)
+}
+
+func (d *decoder) notJSON(offset int64, err error) error {
+	at := strconv.FormatInt(offset, 10)
+	return invalid([]flex.Fault{{
+		Loc: []string{d.where, at}, Msg: "not JSON at byte " + at + ": " + err.Error(), Type: "value_error.jsondecode",
+	}})
+}
+
+var (
+	errDepth    = errors.New("too deep")
+	errTrailing = errors.New("there is more after the end of the value")
+)
+
+// value reads the next value into v. Its error is one of the text, not of the value.
+func (d *decoder) value(s *shape, v reflect.Value, r *rule) error {
+	k := d.json.PeekKind()
+	switch {
+	case k == 'n':
+		if r.required {
+			d.fault(faultNull)
+		}
+		return d.json.SkipValue()
+	case k == '{' && s.kind == object:
+		return d.object(s, s.reach(v))
+	case k == '[' && s.kind == list:
+		return d.list(s, s.reach(v), r)
+	}
+	if !s.takes(k) {
+		if k != 0 {
+			d.fault(typeFaults[s.kind])
+		}
+		return d.skip()
+	}
+	raw, err := d.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	if f := s.set(v, d.unquote(raw), r); f != nil {
+		d.fault(f)
+	}
+	return nil
+}
+
+// takes reports whether values of the shape, not an object or a list, are written in the
+// given JSON kind.
+func (s *shape) takes(k jsontext.Kind) bool {
+	switch s.kind {
+	case number, integer:
+		return k == '0'
+	case boolean:
+		return k == 't' || k == 'f'
+	case object, list:
+		return false
+	}
+	return k == '"'
+}
+
+// unquote returns what a JSON string stands for, and any other value as it is. The bytes
+// are valid until the next call.
+func (d *decoder) unquote(raw []byte) []byte {
+	if raw[0] != '"' {
+		return raw
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
+	}
+	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], raw) // the decoder has checked it
+	return d.plain
+}
+
+func (d *decoder) enter() error {
+	if d.json.StackDepth() >= MaxDepth {
+		return errDepth
+	}
+	_, err := d.json.ReadToken()
+	return err
+}
+
+func (d *decoder) object(s *shape, v reflect.Value) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	for i := range s.fields {
+		if f := &s.fields[i]; f.rule.standIn != "" {
+			f.set(v.Field(f.at), []byte(f.rule.standIn), &f.rule)
+		}
+	}
+	var seen uint64
+	for {
+		if d.json.PeekKind() == '}' {
+			d.missing(s, seen)
+			_, err := d.json.ReadToken()
+			return err
+		}
+		raw, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		i, known := s.byName[string(d.unquote(raw))]
+		if !known {
+			if err := d.unknown(s, &seen, string(d.unquote(raw))); err != nil {
+				return err
+			}
+			continue
+		}
+		f := &s.fields[i]
+		seen |= 1 << i
+		d.path = append(d.path, place{name: f.name})
+		if err := d.value(f.shape, v.Field(f.at), &f.rule); err != nil {
+			return err
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+// unknown passes over a name that the interface does not have, unless it is one that it
+// has in another case.
+func (d *decoder) unknown(s *shape, seen *uint64, name string) error {
+	d.path = append(d.path, place{name: name})
+	if i, ok := s.byFold[strings.ToLower(name)]; ok {
+		*seen |= 1 << i
+		d.fault(wrong("value_error.name", "names are exact: write %s", s.fields[i].name))
+	}
+	err := d.skip()
+	if err == nil {
+		d.path = d.path[:len(d.path)-1]
+	}
+	return err
+}
+
+func (d *decoder) missing(s *shape, seen uint64) {
+	for i := range s.fields {
+		if f := &s.fields[i]; f.rule.required && seen&(1<<i) == 0 {
+			d.path = append(d.path, place{name: f.name})
+			d.fault(faultMissing)
+			d.path = d.path[:len(d.path)-1]
+		}
+	}
+}
+
+func (d *decoder) list(s *shape, v reflect.Value, r *rule) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	itemRule := *r
+	itemRule.required, itemRule.nonempty = true, false
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	item := reflect.New(v.Type().Elem()).Elem()
+	n := 0
+	for ; d.json.PeekKind() != ']'; n++ {
+		d.path = append(d.path, place{index: n})
+		if err := d.item(s, v, item, &itemRule, n); err != nil {
+			return err
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+	switch {
+	case n > r.items:
+		d.fault(wrong("value_error.list.max_items", "ensure this value has at most %d items", r.items))
+	case n == 0 && r.nonempty:
+		d.fault(wrong("value_error.list.min_items", "ensure this value has at least 1 items"))
+	}
+	_, err := d.json.ReadToken()
+	return err
+}
+
+// item reads item n of a list, by way of the one given.
+func (d *decoder) item(s *shape, v, item reflect.Value, r *rule, n int) error {
+	if n >= r.items {
+		return d.skip()
+	}
+	item.SetZero()
+	if err := d.value(s.elem, item, r); err != nil {
+		return err
+	}
+	if d.each != nil && len(d.path) == 2 {
+		return d.each(item)
+	}
+	if r.unique && contains(v, item) {
+		d.fault(faultUnique)
+	}
+	v.Set(reflect.Append(v, item))
+	return nil
+}
+
+func contains(list, item reflect.Value) bool {
+	for i := range list.Len() {
+		if list.Index(i).Equal(item) {
+			return true
+		}
+	}
+	return false
+}
+
+// skip passes over a value, however deep within MaxDepth.
+func (d *decoder) skip() error {
+	for depth := d.json.StackDepth(); ; {
+		k := d.json.PeekKind()
+		if (k == '{' || k == '[') && d.json.StackDepth() >= MaxDepth {
+			return errDepth
+		}
+		if _, err := d.json.ReadToken(); err != nil {
+			return err
+		}
+		if d.json.StackDepth() <= depth {
+			return nil
+		}
+	}
+}

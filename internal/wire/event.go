@@ -1,0 +1,96 @@
+package wire
+
+import "flexd/internal/flex"
+
+// Intent is what a user wants of a charge. ReadyBy is asked for by the interface, but only
+// its wall time counts, and only without ReadyByLocalTime.
+type Intent struct {
+	EnergyRequiredKWh float64           `json:"energy_required_kwh" wire:"required,min=0,max=1000000"`
+	ReadyBy           Time              `json:"ready_by" wire:"required"`
+	ReadyByLocalTime  *WallTime         `json:"ready_by_local_time,omitzero"`
+	EnergyEstimated   *bool             `json:"energy_estimated,omitzero"`
+	MayChargePeak     bool              `json:"may_charge_peak"`
+	ChargingMode      flex.ChargingMode `json:"charging_mode" wire:"enum=ChargingMode,default=maximise_charging_time"`
+}
+
+// IntentResponse answers GET /entities/asset/{asset_id}/intent.
+type IntentResponse struct {
+	Intent     Intent `json:"intent"`
+	ReceivedAt Time   `json:"received_at"`
+}
+
+// Vehicle is the car that was plugged in; a rate of 0 is one that is not known.
+type Vehicle struct {
+	ChargingRateKW float64 `json:"charging_rate_kw" wire:"required,min=0,max=1000000"`
+}
+
+// Tariff is the off-peak hours of an asset's user. Whether the text is a tariff is for
+// control to say, for that is another failure (400).
+type Tariff struct {
+	OffPeakTimes string          `json:"off_peak_times" wire:"required"`
+	Timezone     string          `json:"timezone" wire:"required"`
+	TariffType   flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
+}
+
+// The types of the generic event.
+const (
+	PlugIn           = "plug_in"
+	PlugOut          = "plug_out"
+	IntentUpdate     = "intent_update"
+	ChargeNow        = "charge_now"
+	ChargeNowDeleted = "charge_now_deleted"
+)
+
+// AssetEventRequest is the body of the generic POST /entities/asset/{asset_id}/event.
+type AssetEventRequest struct {
+	EventType string   `json:"event_type" wire:"required,enum=AssetEventType"`
+	Intent    *Intent  `json:"intent,omitzero"`
+	Vehicle   *Vehicle `json:"vehicle,omitzero"`
+	Tariff    *Tariff  `json:"tariff,omitzero"`
+	EndAt     Time     `json:"end_at,omitzero"`
+}
+
+// PlugInEventRequest is the body of event/plug-in.
+type PlugInEventRequest struct {
+	Intent  *Intent  `json:"intent,omitzero"`
+	Vehicle *Vehicle `json:"vehicle,omitzero"`
+	Tariff  *Tariff  `json:"tariff,omitzero"`
+}
+
+// PlugOutEventRequest is the empty body of event/plug-out.
+type PlugOutEventRequest struct{}
+
+// IntentEventRequest is the body of event/intent.
+type IntentEventRequest struct {
+	Intent Intent `json:"intent" wire:"required"`
+}
+
+// ChargeNowEventRequest is the body of event/charge-now.
+type ChargeNowEventRequest struct {
+	EndAt Time `json:"end_at" wire:"required"`
+}
+
+// ChargeNowDeletedEventRequest is the empty body of event/charge-now-deleted.
+type ChargeNowDeletedEventRequest struct{}
+
+// TariffUpdateEventRequest is the body of event/tariff-update.
+type TariffUpdateEventRequest struct {
+	Tariff Tariff `json:"tariff" wire:"required"`
+}
+
+// PlugInScheduleEventRequest is the body of event/plug-in-schedule.
+type PlugInScheduleEventRequest struct {
+	ChargingSchedule []ChargingScheduleBlock `json:"charging_schedule" wire:"required"`
+}
+
+// PlugInScheduleEventResponse answers it.
+type PlugInScheduleEventResponse struct {
+	ModifiedChargingSchedule []ChargingScheduleBlock `json:"modified_charging_schedule"`
+}
+
+// ChargingScheduleBlock is one time of charging in a client's own schedule. The texts are
+// instants for ParseTime, kept as written so that an unchanged one goes back unchanged.
+type ChargingScheduleBlock struct {
+	StartTimestamp string `json:"start_timestamp" wire:"required,like=instant"`
+	EndTimestamp   string `json:"end_timestamp" wire:"required,like=instant"`
+}

@@ -1,0 +1,58 @@
+package wire
+
+// MPANValidationRequest is the body of POST /validation/mpan.
+type MPANValidationRequest struct {
+	MPAN string `json:"mpan" wire:"required"`
+}
+
+// MPANValidationResponse answers it. The name's case is the interface's.
+type MPANValidationResponse struct {
+	IsValid bool `json:"isValid"`
+}
+
+// MeterSearchQuery holds the parameters of GET /meter/search.
+type MeterSearchQuery struct {
+	Postcode           string `json:"postcode" wire:"required"`
+	BuildingIdentifier string `json:"building_identifier"`
+}
+
+// MeterSearchResponse is one meter that a search found; Ref stands for it in later calls.
+type MeterSearchResponse struct {
+	Ref     string `json:"ref"`
+	Address string `json:"address"`
+}
+
+// MeterByAddressRequest is the body of POST /meter/by-address.
+type MeterByAddressRequest struct {
+	Address string `json:"address" wire:"required"`
+}
+
+// MeterByAddressQuery holds the parameters of the deprecated GET /meter/.
+type MeterByAddressQuery struct {
+	Address string `json:"address" wire:"required"`
+}
+
+// MeterByMPANRequest is the body of POST /meter/by-mpan.
+type MeterByMPANRequest struct {
+	MPAN string `json:"mpan" wire:"required"`
+}
+
+// MeterRefPath holds the path parameter of a meter reference.
+type MeterRefPath struct {
+	MeterRef string `json:"meter_ref" wire:"required"`
+}
+
+// MPANPath holds the path parameter of the deprecated GET /meter/{mpan}.
+type MPANPath struct {
+	MPAN string `json:"mpan" wire:"required"`
+}
+
+// MeterResponse is a meter as the directory knows it. EligibleMarkets are cm, dno and
+// wholesale.
+type MeterResponse struct {
+	MPAN              string   `json:"mpan"`
+	HalfHourlySettled *bool    `json:"half_hourly_settled,omitzero"`
+	SupplierMPID      string   `json:"supplier_mpid,omitzero"`
+	SupplierName      string   `json:"supplier_name,omitzero"`
+	EligibleMarkets   []string `json:"eligible_markets" wire:"enum=EligibleMarket"`
+}
