@@ -1,0 +1,127 @@
+package settle
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Dispatch is a schedule that an asset took over at an instant, and that was in force
+// until the next.
+type Dispatch struct {
+	At    time.Time
+	Steps []flex.Step
+}
+
+// Steering is what was done with an asset while it could be steered, and what would have
+// been done without the market.
+type Steering struct {
+	Within         flex.Span // the plug session, or the client's own schedule
+	Dispatched     []Dispatch
+	Counterfactual []flex.Step // the plan without market prices, or the client's schedule
+	Overrides      []flex.Span // times when the user decided, such as a charge-now
+	Power          flex.Watts  // rated; what an unlimited step draws
+	Least          flex.WattHours
+}
+
+// LeastFlexed is the printed default of Steering.Least: a smaller difference in a
+// settlement period is no event.
+const LeastFlexed flex.WattHours = 50
+
+// Event is an unbroken run of settlement periods of one day in which an asset was steered
+// one way.
+type Event struct {
+	Day   flex.Day
+	First int // settlement period of the day, from 1
+	Last  int
+	Down  bool           // whether it was made to use less
+	Meant flex.WattHours // what the schedules would have moved; the meter says what did
+}
+
+// Span returns the event's time.
+func (e Event) Span() flex.Span {
+	return flex.Span{From: e.Day.Period(e.First).Start(), To: e.Day.Period(e.Last).End()}
+}
+
+// Detect returns the flex events of a steering, in order: where the schedules in force
+// allowed clearly more or less energy than the counterfactual. Time under an override
+// counts as neither, time before the first dispatch is the asset's own, and so is time
+// that no schedule covers. Without a dispatch there is no event, whatever was intended.
+func Detect(s Steering) []Event {
+	if len(s.Dispatched) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(s.Dispatched, func(a, b Dispatch) int { return a.At.Compare(b.At) })
+	s.Within = s.Within.Meet(flex.Span{From: first.At, To: s.Within.To})
+	if s.Within.Empty() {
+		return nil
+	}
+	var events []Event
+	inForce := s.inForce()
+	last := flex.PeriodAt(s.Within.To.Add(-1))
+	for p := flex.PeriodAt(s.Within.From); !last.Before(p); p = p.Add(1) {
+		meant := s.energy(inForce, p) - s.energy(s.Counterfactual, p)
+		if max(meant, -meant) < max(s.Least, 1) {
+			continue
+		}
+		day, n := p.SettlementPeriod()
+		if i := len(events) - 1; i >= 0 && events[i].Day == day && events[i].Last == n-1 && events[i].Down == (meant < 0) {
+			events[i].Last, events[i].Meant = n, events[i].Meant+meant
+			continue
+		}
+		events = append(events, Event{Day: day, First: n, Last: n, Down: meant < 0, Meant: meant})
+	}
+	return events
+}
+
+// inForce lays the dispatches over each other: each counts from its instant to the next.
+func (s *Steering) inForce() []flex.Step {
+	order := slices.SortedStableFunc(slices.Values(s.Dispatched), func(a, b Dispatch) int { return a.At.Compare(b.At) })
+	var steps []flex.Step
+	for i, d := range order {
+		reign := flex.Span{From: d.At, To: s.Within.To}
+		if i+1 < len(order) {
+			reign.To = order[i+1].At
+		}
+		for _, step := range d.Steps {
+			if step.Span = step.Meet(reign); !step.Empty() {
+				steps = append(steps, step)
+			}
+		}
+	}
+	return steps
+}
+
+// energy returns what the steps allow in the period, where the asset could be steered and
+// no override ruled. Time that no step covers is at full power.
+func (s *Steering) energy(steps []flex.Step, p flex.Period) flex.WattHours {
+	var wattSeconds int64
+	for _, open := range s.open(p) {
+		free := int64(open.Len() / time.Second)
+		for _, step := range steps {
+			covered := int64(step.Meet(open).Len() / time.Second)
+			free -= covered
+			wattSeconds += covered * int64(min(step.Limit, s.Power))
+		}
+		wattSeconds += free * int64(s.Power)
+	}
+	return flex.WattHours(wattSeconds / 3600)
+}
+
+// open returns the parts of the period that count.
+func (s *Steering) open(p flex.Period) []flex.Span {
+	open := []flex.Span{p.Span().Meet(s.Within)}
+	for _, o := range slices.SortedFunc(slices.Values(s.Overrides), func(a, b flex.Span) int {
+		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
+	}) {
+		rest := open[len(open)-1]
+		open[len(open)-1] = rest.Meet(flex.Span{From: rest.From, To: o.From})
+		if o.To.After(rest.From) {
+			rest.From = o.To
+		}
+		open = append(open, rest)
+	}
+	return slices.DeleteFunc(open, flex.Span.Empty)
+}

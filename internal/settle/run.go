@@ -1,0 +1,226 @@
+package settle
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flexd/internal/flex"
+)
+
+// Version names this settlement method. It is part of every case's bytes, so that a
+// change of method shows as a change of hash.
+const Version = "flexd settlement 1"
+
+// Hash identifies the inputs of a case or of a run: SHA-256 over their canonical bytes.
+type Hash [sha256.Size]byte
+
+// String returns the hash in hexadecimal.
+func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
+
+// Hash returns the hash of the case's canonical bytes.
+func (c *Case) Hash() Hash { return sha256.Sum256(c.AppendText(nil)) }
+
+// AppendText appends the canonical bytes of the case: a line per fact, in a fixed order,
+// with all that its result depends on and nothing else.
+func (c *Case) AppendText(b []byte) []byte {
+	b = fmt.Appendf(b, "%s\nevent %s %s %d-%d %s final=%t\n", Version, c.Event, c.Day, c.First, c.Last, c.Metering, c.Final)
+	b = c.Rule.appendText(b)
+	t := &c.Terms
+	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t\n", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
+	for n := c.First; n <= c.Last; n++ {
+		price, known := c.price(n)
+		b = append(appendValue(append(b, "price"...), int64(price), known), '\n')
+	}
+	own := between(c.First, c.Last)
+	if c.Rule.Method == Nominated {
+		b = appendDay(append(b, "nominated "...), &c.Nominated, own)
+		if m := c.metered(c.Day); m != nil {
+			b = appendDay(append(b, "metered "...), m, own)
+		}
+		return b
+	}
+	slots := c.slots()
+	window := c.Rule.window(c, slots)
+	if m := c.metered(c.Day); m != nil {
+		b = appendDay(append(b, "metered "...), m, append(own, window...))
+	}
+	slots = append(slots, window...)
+	before := c.Rule.before(c.Day)
+	for back := 1; back <= c.Rule.LookBack; back++ {
+		d := before.Add(-back)
+		if slices.Contains(c.EventDays, d) {
+			b = append(appendDate(append(b, "event day "...), d), '\n')
+		}
+		if m := c.metered(d); m != nil {
+			b = appendDay(append(b, "history "...), m, slots)
+		}
+	}
+	return b
+}
+
+func (r *Rule) appendText(b []byte) []byte {
+	b = fmt.Appendf(b, "rule %s working=%d/%d other=%d/%d back=%d inday=%t cap=%d rounding=%s", r.Method,
+		r.Working.Want, r.Working.Least, r.NonWorking.Want, r.NonWorking.Least, r.LookBack, r.InDay, r.InDayCap, r.Rounding)
+	if r.Frozen != (flex.Day{}) {
+		b = appendDate(append(b, " frozen="...), r.Frozen)
+	}
+	for _, d := range slices.SortedFunc(slices.Values(r.Holidays), compare) {
+		b = appendDate(append(b, " holiday="...), d)
+	}
+	return append(b, '\n')
+}
+
+// appendDay appends a day and the energy of its settlement periods n, "-" where unknown.
+func appendDay(b []byte, m *MeteredDay, periods []int) []byte {
+	b = appendDate(b, m.Day)
+	for _, n := range periods {
+		e, known := m.At(n)
+		b = appendValue(b, int64(e), known)
+	}
+	return append(b, '\n')
+}
+
+func appendDate(b []byte, d flex.Day) []byte {
+	b = append(strconv.AppendInt(b, int64(d.Year), 10), '-')
+	b = append(b, byte('0'+d.Month/10), byte('0'+d.Month%10), '-')
+	return append(b, byte('0'+d.Dom/10), byte('0'+d.Dom%10))
+}
+
+func appendValue(b []byte, v int64, known bool) []byte {
+	if !known {
+		return append(b, " -"...)
+	}
+	return strconv.AppendInt(append(b, ' '), v, 10)
+}
+
+func between(first, last int) []int {
+	n := make([]int, 0, last-first+1)
+	for i := first; i <= last; i++ {
+		n = append(n, i)
+	}
+	return n
+}
+
+// AppendText appends the result as lines that a person can read and two runs can be
+// compared by.
+func (r *Result) AppendText(b []byte) []byte {
+	b = fmt.Appendf(b, "event %s %s %s\n", r.Event, r.Day, r.Metering)
+	for _, f := range r.facts() {
+		b = fmt.Appendf(b, "%s %s\n", f.name, f.value)
+	}
+	return b
+}
+
+type fact struct{ name, value string }
+
+// facts lists what a result says, in the order in which it is printed and compared.
+func (r *Result) facts() []fact {
+	var used, excluded strings.Builder
+	for _, d := range r.Used {
+		fmt.Fprintf(&used, "%s ", d)
+	}
+	for _, x := range r.Excluded {
+		fmt.Fprintf(&excluded, "%s (%s) ", x.Day, x.Reason)
+	}
+	all := []fact{
+		{"method", string(r.Method)},
+		{"quality", string(r.Quality)},
+		{"days used", strings.TrimSpace(used.String())},
+		{"days left out", strings.TrimSpace(excluded.String())},
+		{"adjustment", fmt.Sprintf("%d Wh applied=%t", r.Adjustment, r.Adjusted)},
+	}
+	for _, s := range r.Periods {
+		value := "waits for its reading or price"
+		if s.Known {
+			value = fmt.Sprintf("metered %d baseline %d flex %d Wh at %d earns %d", s.Metered, s.Baseline, s.Flex, s.Price, s.Revenue)
+		}
+		all = append(all, fact{fmt.Sprintf("period %d", s.Period), value})
+	}
+	return append(all,
+		fact{"missing", strconv.Itoa(r.Missing)},
+		fact{"final", strconv.FormatBool(r.Final)},
+		fact{"flex", fmt.Sprintf("%d Wh", r.Flex)},
+		fact{"gross", fmt.Sprintf("%d millionths of a pound", r.Gross)},
+		fact{"credit", fmt.Sprintf("%d p", r.Credit)},
+		fact{"kept", fmt.Sprintf("%d p", r.Kept)})
+}
+
+// RunHash returns the hash of a run from its cases' hashes, whatever order they were
+// worked out in.
+func RunHash(cases map[flex.FlexEventID]Hash) Hash {
+	ids := make([]flex.FlexEventID, 0, len(cases))
+	for id := range cases {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, compareID)
+	sum := sha256.New()
+	sum.Write([]byte(Version))
+	for _, id := range ids {
+		h := cases[id]
+		sum.Write(id[:])
+		sum.Write(h[:])
+	}
+	return Hash(sum.Sum(nil))
+}
+
+func compareID(a, b flex.FlexEventID) int { return slices.Compare(a[:], b[:]) }
+
+// Change is one thing that two runs say differently of an event. An event that only one
+// of them holds differs in "event", with an empty side.
+type Change struct {
+	Event  flex.FlexEventID
+	What   string
+	Before string
+	After  string
+}
+
+// Diff lists what changed from one run's results to another's, by event and then in the
+// order of a result's lines.
+func Diff(before, after []*Result) []Change {
+	old, ids := map[flex.FlexEventID]*Result{}, map[flex.FlexEventID]bool{}
+	for _, r := range before {
+		old[r.Event], ids[r.Event] = r, true
+	}
+	now := map[flex.FlexEventID]*Result{}
+	for _, r := range after {
+		now[r.Event], ids[r.Event] = r, true
+	}
+	order := make([]flex.FlexEventID, 0, len(ids))
+	for id := range ids {
+		order = append(order, id)
+	}
+	slices.SortFunc(order, compareID)
+	var changes []Change
+	for _, id := range order {
+		changes = append(changes, diff(id, old[id], now[id])...)
+	}
+	return changes
+}
+
+func diff(id flex.FlexEventID, before, after *Result) (changes []Change) {
+	switch {
+	case before == nil:
+		return []Change{{id, "event", "", "settled"}}
+	case after == nil:
+		return []Change{{id, "event", "settled", ""}}
+	}
+	was := map[string]string{}
+	for _, f := range before.facts() {
+		was[f.name] = f.value
+	}
+	for _, f := range after.facts() {
+		if was[f.name] != f.value {
+			changes = append(changes, Change{id, f.name, was[f.name], f.value})
+		}
+		delete(was, f.name)
+	}
+	for _, f := range before.facts() {
+		if value, gone := was[f.name]; gone {
+			changes = append(changes, Change{id, f.name, value, ""})
+		}
+	}
+	return changes
+}

@@ -1,0 +1,243 @@
+// Package settle turns readings into delivered flexibility and money: which half-hours a
+// flex event changed, what would have been used without it, what that was worth, and
+// whose share it is. It only computes: the same case gives the same bytes at any time, on
+// any machine.
+//
+// Signs are the interface's: energy is net import, flexed energy is metered less
+// baseline, so that turning down is negative, and earns at a positive price.
+package settle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Metering says whose meter an event is settled on.
+type Metering string
+
+// The meterings.
+const (
+	Boundary Metering = "boundary" // the site's meter
+	Asset    Metering = "asset"    // the asset's own
+)
+
+// Terms is how revenue becomes a credit. DefaultTerms holds the printed defaults.
+type Terms struct {
+	Share      Parts // of the gross revenue that goes to the site's user
+	PaidEarly  Parts // of the user's share that is credited on an estimate
+	LossFactor Parts // by which settlement scales volumes at the site
+	Rounding   Rounding
+	ClawBack   bool // whether an event that cost money takes it from the user
+}
+
+// DefaultTerms is half for the user, at once and in full, without losses; an event that
+// cost money costs the user nothing.
+var DefaultTerms = Terms{Share: Whole / 2, PaidEarly: Whole, LossFactor: Whole}
+
+// MaxPeriods is the most settlement periods of one event: those of the longest day.
+const MaxPeriods = 50
+
+// Case is all that the settlement of one flex event depends on. An event lies within one
+// settlement day.
+type Case struct {
+	Event     flex.FlexEventID
+	Day       flex.Day
+	First     int // settlement period of the day, from 1
+	Last      int
+	Metering  Metering
+	Metered   []MeteredDay // in order of day; the event's day and those before it
+	EventDays []flex.Day   // days that held an event of the same meter
+	Nominated MeteredDay   // of the event's day, for the method of that name
+	Prices    []flex.PricedPeriod
+	Rule      Rule
+	Terms     Terms
+	Final     bool // whether prices and readings are the market's final ones
+}
+
+// Settled is one settlement period of a result.
+type Settled struct {
+	Period   int
+	Baseline flex.WattHours
+	Metered  flex.WattHours
+	Flex     flex.WattHours
+	Price    flex.Price
+	Revenue  PicoPounds // before the loss factor
+	Known    bool       // whether both reading and price are known; if not, nothing counts yet
+}
+
+// Result is what a case comes to, and why.
+type Result struct {
+	Event      flex.FlexEventID
+	Day        flex.Day
+	Metering   Metering
+	Method     Method
+	Quality    Quality
+	Used       []flex.Day // newest first
+	Excluded   []Excluded
+	Adjusted   bool
+	Adjustment flex.WattHours
+	Periods    []Settled
+	Missing    int // periods that wait for a reading or a price; the result is provisional
+	Final      bool
+	Flex       flex.WattHours
+	Gross      flex.MicroPounds
+	Credit     flex.Pence // the user's
+	Kept       flex.Pence // the platform's
+}
+
+// Provisional reports whether the result can still change without any correction, for
+// want of readings, prices or the market's final run.
+func (r *Result) Provisional() bool { return !r.Final || r.Missing > 0 }
+
+// Settle works out a case. It fails on a case that contradicts itself: an event outside
+// its day, days out of order, quantities out of bounds.
+func Settle(c *Case) (*Result, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Method: c.Rule.Method, Final: c.Final}
+	b := c.Rule.find(c, c.slots())
+	r.Quality, r.Used, r.Excluded = b.quality, b.used, b.excluded
+	r.Adjusted, r.Adjustment = b.adjusted, b.adjustment
+	metered := c.metered(c.Day)
+	var exact PicoPounds
+	for i := range c.Last - c.First + 1 {
+		s := Settled{Period: c.First + i}
+		if b.energy != nil {
+			s.Baseline = b.energy[i]
+		}
+		var read, priced bool
+		if metered != nil {
+			s.Metered, read = metered.At(s.Period)
+		}
+		s.Price, priced = c.price(s.Period)
+		if s.Known = read && priced; !s.Known {
+			r.Missing++
+		}
+		if s.Known && b.energy != nil {
+			s.Flex = s.Metered - s.Baseline
+			s.Revenue = Revenue(s.Flex, s.Price)
+			r.Flex += s.Flex
+			exact += s.Revenue
+		}
+		r.Periods = append(r.Periods, s)
+	}
+	if r.Quality != Insufficient {
+		r.pay(exact, &c.Terms)
+	}
+	return r, nil
+}
+
+// pay divides the exact revenue between the user and the platform.
+func (r *Result) pay(exact PicoPounds, t *Terms) {
+	r.Gross = exact.MicroPounds(t.Rounding, t.LossFactor)
+	early := t.PaidEarly
+	if r.Final {
+		early = Whole
+	}
+	r.Credit = exact.Pence(t.Rounding, t.LossFactor, t.Share, early)
+	if r.Credit < 0 && !t.ClawBack {
+		r.Credit = 0
+	}
+	r.Kept = exact.Pence(t.Rounding, t.LossFactor) - r.Credit
+}
+
+// slots returns, for each settlement period of the event, the number of the period of an
+// ordinary day that begins at the same local time.
+func (c *Case) slots() []int {
+	slots := make([]int, 0, c.Last-c.First+1)
+	for n := c.First; n <= c.Last; n++ {
+		slot := n
+		if ClockChange(c.Day) {
+			local := c.Day.Period(n).Start().In(flex.London)
+			slot = (local.Hour()*60+local.Minute())/30 + 1
+		}
+		slots = append(slots, slot)
+	}
+	return slots
+}
+
+// metered returns what was metered on the day, or nil.
+func (c *Case) metered(d flex.Day) *MeteredDay {
+	i, found := slices.BinarySearchFunc(c.Metered, d, func(m MeteredDay, d flex.Day) int { return compare(m.Day, d) })
+	if !found {
+		return nil
+	}
+	return &c.Metered[i]
+}
+
+// price returns the price of settlement period n of the event's day, if one is known.
+func (c *Case) price(n int) (flex.Price, bool) {
+	p := c.Day.Period(n)
+	for _, at := range c.Prices {
+		if at.Period == p {
+			return at.Price, at.Known
+		}
+	}
+	return 0, false
+}
+
+// nominated is the baseline of the plan without market prices, on the event's own day.
+func (c *Case) nominated([]int) baseline {
+	b := baseline{quality: Full}
+	for n := c.First; n <= c.Last; n++ {
+		e, known := c.Nominated.At(n)
+		if !known {
+			return baseline{quality: Insufficient}
+		}
+		b.energy = append(b.energy, e)
+	}
+	return b
+}
+
+func (c *Case) check() error {
+	if c.First < 1 || c.Last < c.First || c.Last > c.Day.Periods() {
+		return fmt.Errorf("event %s: settlement periods %d to %d are not within the %d of %s",
+			c.Event, c.First, c.Last, c.Day.Periods(), c.Day)
+	}
+	if y := c.Day.Year; y < FirstHolidayYear || y > LastHolidayYear {
+		return fmt.Errorf("event %s: bank holidays are known from %d to %d, not for %s",
+			c.Event, FirstHolidayYear, LastHolidayYear, c.Day)
+	}
+	for i := range c.Metered {
+		m := &c.Metered[i]
+		if i > 0 && compare(c.Metered[i-1].Day, m.Day) >= 0 {
+			return fmt.Errorf("event %s: metered days are not in order at %s", c.Event, m.Day)
+		}
+		for _, e := range m.Wh {
+			if e > MaxEnergy || e < -MaxEnergy {
+				return fmt.Errorf("event %s: %d Wh on %s is beyond what a settlement period holds", c.Event, e, m.Day)
+			}
+		}
+	}
+	for _, p := range c.Prices {
+		if p.Price > MaxPrice || p.Price < -MaxPrice {
+			return fmt.Errorf("event %s: a price of %.2f GBP/MWh is out of range", c.Event, p.Price.GBPPerMWh())
+		}
+	}
+	return c.Terms.check()
+}
+
+func (t *Terms) check() error {
+	for _, p := range []struct {
+		name  string
+		value Parts
+		most  Parts
+	}{{"share", t.Share, Whole}, {"early payment", t.PaidEarly, Whole}, {"loss factor", t.LossFactor, 2 * Whole}} {
+		if p.value < 0 || p.value > p.most {
+			return fmt.Errorf("a %s of %d millionths is not between 0 and %d", p.name, p.value, p.most)
+		}
+	}
+	return nil
+}
+
+func compare(a, b flex.Day) int {
+	return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.Month, b.Month), cmp.Compare(a.Dom, b.Dom))
+}
+
+// At returns the instant from which the event's first period runs.
+func (c *Case) At() time.Time { return c.Day.Period(c.First).Start() }
