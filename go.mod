@@ -31,6 +31,3 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/google/uuid v1.6.0
 )
-	github.com/google/uuid v1.6.0
-	pgregory.net/rapid v1.2.0
-)

@@ -179,8 +179,8 @@ func TestSettle_QualityByDays(t *testing.T) {
 		paid     bool
 	}{
 		{60, settle.Full, true},
-		{17, settle.Partial, true}, // nine working days that held no event
-		{10, settle.Partial, true}, // five
+		{17, settle.Partial, true},      // nine working days that held no event
+		{10, settle.Partial, true},      // five
 		{9, settle.Insufficient, false}, // four
 		{0, settle.Insufficient, false},
 	} {
