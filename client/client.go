@@ -1,0 +1,249 @@
+// Package client is the Go client of flexd's interface. It gets and renews its token,
+// tries again what failed for a passing reason (with an Idempotency-Key, so that nothing is
+// done twice), and returns what the service said as a typed Error.
+//
+//	c := client.New("http://127.0.0.1:8080", "demo", "secret")
+//	site, err := c.Onboard(ctx, client.OnboardRequest{…})
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"flexd/internal/wire"
+)
+
+// Client calls one flexd as one organisation. It is safe for concurrent use; make it with New.
+type Client struct {
+	base, username, password string
+
+	// HTTP makes the requests; New sets one with a time limit of 30 s.
+	HTTP *http.Client
+	// Retries is how often a request is tried again after 429, 502, 503, 504 or a broken
+	// connection. New sets 4.
+	Retries int
+
+	mu      sync.Mutex
+	token   string
+	renewAt time.Time
+}
+
+// tokenLife is how long a token is used; it lives an hour.
+const tokenLife = 50 * time.Minute
+
+// firstPause is the wait before the first retry; each further one doubles it.
+const firstPause = 200 * time.Millisecond
+
+// answerMax bounds the answer that is read.
+const answerMax = 256 << 20
+
+// New returns a client of the service at base, for example "https://flex.example.com".
+func New(base, username, password string) *Client {
+	return &Client{
+		base: strings.TrimRight(base, "/"), username: username, password: password,
+		HTTP: &http.Client{Timeout: 30 * time.Second}, Retries: 4,
+	}
+}
+
+// Fault is one thing wrong with one field of a request.
+type Fault struct {
+	Loc  []string `json:"loc"`
+	Msg  string   `json:"msg"`
+	Type string   `json:"type"`
+}
+
+// Error is an answer that says no.
+type Error struct {
+	Status    int
+	Detail    string   // what was wrong, in words; with Faults or Details the first of them
+	Details   []string // where the service gave a list
+	Faults    []Fault  // of a 422, every field that was wrong
+	RequestID string   // to quote when asking for help
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%d %s: %s (request %s)", e.Status, http.StatusText(e.Status), e.Detail, e.RequestID)
+}
+
+// StatusOf returns the status code of an *Error in err's chain, or 0.
+func StatusOf(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
+	return 0
+}
+
+// request is one call: its method and path, query, and body as JSON or form.
+type request struct {
+	method, path string
+	query        url.Values
+	body         []byte
+	contentType  string
+	open         bool // needs no token
+}
+
+// Do calls any operation: in is sent as JSON unless nil, the answer is read into out unless
+// nil. The typed methods are made of it.
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	r := request{method: method, path: path, query: query}
+	if in != nil {
+		b, err := wire.Encode(in)
+		if err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+		r.body, r.contentType = b, "application/json"
+	}
+	b, err := c.send(ctx, r)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
+	return nil
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (out T, err error) {
+	return out, c.Do(ctx, method, path, query, in, &out)
+}
+
+// send makes the request until it is answered, renewing the token once and pausing between
+// retries.
+func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
+	key := ""
+	if r.method != http.MethodGet && !r.open {
+		key = rand.Text()
+	}
+	renewed := false
+	for try := 0; ; try++ {
+		b, pause, err := c.once(ctx, r, key)
+		switch {
+		case err == nil:
+			return b, nil
+		case StatusOf(err) == http.StatusUnauthorized && !r.open && !renewed:
+			c.forgetToken()
+			renewed = true
+			continue
+		case !passing(err) || try >= c.Retries || ctx.Err() != nil:
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(max(pause, firstPause<<try)):
+		}
+	}
+}
+
+// passing reports whether the same request may succeed later.
+func passing(err error) bool {
+	switch StatusOf(err) {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case 0:
+		var network *url.Error // the connection failed, or broke before the answer
+		return errors.As(err, &network)
+	}
+	return false
+}
+
+func (c *Client) once(ctx context.Context, r request, key string) (body []byte, pause time.Duration, err error) {
+	u := c.base + r.path
+	if len(r.query) > 0 {
+		u += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, u, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, 0, err
+	}
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	if !r.open {
+		token, err := c.currentToken(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, answerMax))
+	if err != nil {
+		return nil, 0, &url.Error{Op: r.method, URL: u, Err: err}
+	}
+	// 202 is how the service says that no unique meter was found.
+	if resp.StatusCode >= 300 || resp.StatusCode == http.StatusAccepted {
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return nil, time.Duration(seconds) * time.Second, failure(resp, body)
+	}
+	return body, 0, nil
+}
+
+// failure reads an error body of any of the interface's three shapes.
+func failure(resp *http.Response, body []byte) error {
+	e := &Error{Status: resp.StatusCode, RequestID: resp.Header.Get("Request-Id")}
+	var shape struct {
+		Detail json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &shape) != nil {
+		e.Detail = string(body[:min(len(body), 200)])
+		return e
+	}
+	switch {
+	case json.Unmarshal(shape.Detail, &e.Detail) == nil:
+	case json.Unmarshal(shape.Detail, &e.Details) == nil && len(e.Details) > 0:
+		e.Detail = strings.Join(e.Details, "; ")
+	case json.Unmarshal(shape.Detail, &e.Faults) == nil && len(e.Faults) > 0:
+		e.Detail = strings.Join(e.Faults[0].Loc, ".") + ": " + e.Faults[0].Msg
+		if n := len(e.Faults) - 1; n > 0 {
+			e.Detail += fmt.Sprintf(" (and %d more)", n)
+		}
+	}
+	return e
+}
+
+func (c *Client) currentToken(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" && time.Now().Before(c.renewAt) {
+		return c.token, nil
+	}
+	form := url.Values{"username": {c.username}, "password": {c.password}, "grant_type": {"password"}}
+	b, _, err := c.once(ctx, request{
+		method: http.MethodPost, path: "/auth/token-form", open: true,
+		body: []byte(form.Encode()), contentType: "application/x-www-form-urlencoded",
+	}, "")
+	if err != nil {
+		return "", fmt.Errorf("get a token: %w", err)
+	}
+	var t wire.Token
+	if err := json.Unmarshal(b, &t); err != nil {
+		return "", fmt.Errorf("get a token: %w", err)
+	}
+	c.token, c.renewAt = t.AccessToken, time.Now().Add(tokenLife)
+	return c.token, nil
+}
+
+func (c *Client) forgetToken() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.token = ""
+}
