@@ -1,0 +1,113 @@
+package client
+
+import (
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/wire"
+)
+
+// The bodies of requests and answers, as the interface names them.
+type (
+	AssetProperties               = wire.AssetProperties
+	AssetRequest                  = wire.AssetRequest
+	OnboardingAssetRequest        = wire.OnboardingAssetRequest
+	AssetUpdateRequest            = wire.AssetUpdateRequest
+	AssetResponse                 = wire.AssetResponse
+	AssetResponsePage             = wire.AssetResponsePage
+	EventResponse                 = wire.EventResponse
+	BatteryScheduleResponse       = wire.BatteryScheduleResponse
+	BatteryScheduleStep           = wire.BatteryScheduleStep
+	PlainDispatchScheduleResponse = wire.PlainDispatchScheduleResponse
+	PlainDispatchPeriod           = wire.PlainDispatchPeriod
+	PriceCurveResponse            = wire.PriceCurveResponse
+	HalfHourlyPrice               = wire.HalfHourlyPrice
+	ComponentToken                = wire.ComponentToken
+	User                          = wire.User
+	EnrolRequest                  = wire.EnrolRequest
+	EnrolResponse                 = wire.EnrolResponse
+	UnenrolRequest                = wire.UnenrolRequest
+	UnenrolResponse               = wire.UnenrolResponse
+	InitialiseRequest             = wire.InitialiseRequest
+	InitialiseResponse            = wire.InitialiseResponse
+	InitialiseSiteResult          = wire.InitialiseSiteResult
+	InitialiseAssetResult         = wire.InitialiseAssetResult
+	OnboardRequest                = wire.OnboardRequest
+	OnboardResponse               = wire.OnboardResponse
+	OnboardingRequest             = wire.OnboardingRequest
+	OnboardingResponse            = wire.OnboardingResponse
+	Intent                        = wire.Intent
+	IntentResponse                = wire.IntentResponse
+	Vehicle                       = wire.Vehicle
+	Tariff                        = wire.Tariff
+	AssetEventRequest             = wire.AssetEventRequest
+	PlugInEventRequest            = wire.PlugInEventRequest
+	PlugOutEventRequest           = wire.PlugOutEventRequest
+	IntentEventRequest            = wire.IntentEventRequest
+	ChargeNowEventRequest         = wire.ChargeNowEventRequest
+	ChargeNowDeletedEventRequest  = wire.ChargeNowDeletedEventRequest
+	TariffUpdateEventRequest      = wire.TariffUpdateEventRequest
+	PlugInScheduleEventRequest    = wire.PlugInScheduleEventRequest
+	PlugInScheduleEventResponse   = wire.PlugInScheduleEventResponse
+	ChargingScheduleBlock         = wire.ChargingScheduleBlock
+	MPANValidationRequest         = wire.MPANValidationRequest
+	MPANValidationResponse        = wire.MPANValidationResponse
+	MeterSearchResponse           = wire.MeterSearchResponse
+	MeterByAddressRequest         = wire.MeterByAddressRequest
+	MeterByMPANRequest            = wire.MeterByMPANRequest
+	MeterResponse                 = wire.MeterResponse
+	SetChargingProfileRequest     = wire.SetChargingProfileRequest
+	ChargingProfile               = wire.ChargingProfile
+	ChargingSchedule              = wire.ChargingSchedule
+	ChargingSchedulePeriod        = wire.ChargingSchedulePeriod
+	DispatchEvent                 = wire.DispatchEvent
+	ReadingsDataPoints            = wire.ReadingsDataPoints
+	ReadingDataPoint              = wire.ReadingDataPoint
+	ReadingsResponse              = wire.ReadingsResponse
+	ReadingResponse               = wire.ReadingResponse
+	BalanceInfoResponse           = wire.BalanceInfoResponse
+	BalanceWithdrawalURLResponse  = wire.BalanceWithdrawalURLResponse
+	TransactionDataResponse       = wire.TransactionDataResponse
+	TransactionDatumResponse      = wire.TransactionDatumResponse
+	TransactionVehicle            = wire.TransactionVehicle
+	SiteRequest                   = wire.SiteRequest
+	SiteUpdateRequest             = wire.SiteUpdateRequest
+	TariffRequest                 = wire.TariffRequest
+	TariffResponse                = wire.TariffResponse
+	SiteResponse                  = wire.SiteResponse
+	SiteResponsePage              = wire.SiteResponsePage
+	OAuthInitiateResponse         = wire.OAuthInitiateResponse
+	EligibilityCheckRequest       = wire.EligibilityCheckRequest
+	EligibilityCheckResponse      = wire.EligibilityCheckResponse
+	PropositionEligibility        = wire.PropositionEligibility
+	SiteEligibilityDetail         = wire.SiteEligibilityDetail
+	SiteProperties                = wire.SiteProperties
+	AssetEligibilityDetail        = wire.AssetEligibilityDetail
+	SiteMeterConsentRequest       = wire.SiteMeterConsentRequest
+	SiteDispatchConsentRequest    = wire.SiteDispatchConsentRequest
+	SiteAuthTokenRequest          = wire.SiteAuthTokenRequest
+	SiteFlexEventsResponse        = wire.SiteFlexEventsResponse
+	FlexEventResponse             = wire.FlexEventResponse
+)
+
+// The values that bodies are made of.
+type (
+	Time = wire.Time // an instant; make one with At
+
+	SiteID        = flex.SiteID
+	AssetID       = flex.AssetID
+	SessionID     = flex.SessionID
+	EventID       = flex.EventID
+	TransactionID = flex.TransactionID
+
+	AssetType      = flex.AssetType
+	Proposition    = flex.Proposition
+	DispatchMethod = flex.DispatchMethod
+	ChargingMode   = flex.ChargingMode
+	TariffType     = flex.TariffType
+	Label          = flex.Label
+	CallbackStatus = flex.CallbackStatus
+)
+
+// At returns the instant as bodies carry it.
+func At(t time.Time) Time { return wire.At(t) }
