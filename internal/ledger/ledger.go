@@ -1,0 +1,206 @@
+// Package ledger keeps the laws of money: accounts, double entry in whole pence, what may
+// follow what in a payment, and when a user may withdraw. Money is only moved, never made:
+// the postings of a transaction sum to zero. A transaction is never changed; a mistake is
+// set right by another transaction. Balances are derived from postings, never written.
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Account is a heading of an organisation's books. Rewards payable and payouts in flight
+// are kept per site.
+type Account string
+
+// The accounts.
+const (
+	MarketReceivable  Account = "market_receivable"  // what the market owes for flexibility; a debit
+	PlatformRevenue   Account = "platform_revenue"   // the share that is not the users'
+	RewardsPayable    Account = "rewards_payable"    // what is owed to a site's user; a credit
+	PayoutsInFlight   Account = "payouts_in_flight"  // withdrawn, and not yet at the user's bank
+	Bank              Account = "bank"               // what has left for users' banks
+	PromotionsExpense Account = "promotions_expense" // bonuses, referrals and goodwill
+	RewardsExpense    Account = "rewards_expense"    // credits at a rate, owed whatever the market pays
+	Rounding          Account = "rounding"           // the pennies between a whole and its rounded parts
+)
+
+// Accounts lists every account.
+var Accounts = []Account{
+	MarketReceivable, PlatformRevenue, RewardsPayable, PayoutsInFlight, Bank, PromotionsExpense, RewardsExpense, Rounding,
+}
+
+// PerSite reports whether the account is kept apart for each site.
+func (a Account) PerSite() bool { return a == RewardsPayable || a == PayoutsInFlight }
+
+// Posting is one side of a transaction: a debit is positive, a credit negative.
+type Posting struct {
+	Account Account
+	Amount  flex.Pence
+}
+
+// Kind is the interface's transaction type.
+type Kind string
+
+// The kinds of transaction, in the interface's words, blanks and capitals as they come.
+const (
+	FlexPeriod              Kind = "flex period"
+	FlexPeriodTopUp         Kind = "flex period top-up"
+	FlexEvent               Kind = "flex event"
+	Withdrawal              Kind = "withdrawal"
+	InvoicePaid             Kind = "invoice paid"
+	GoodwillCredit          Kind = "goodwill credit"
+	SignupBonus             Kind = "signup bonus"
+	Correction              Kind = "correction"
+	VPPSignupBonus          Kind = "VPP Signup Bonus"
+	ReferredCredit          Kind = "Referred Credit"
+	ReferrerCredit          Kind = "Referrer Credit"
+	RecurringReferrerCredit Kind = "Recurring Referrer Credit"
+	FRReferredCredit        Kind = "FR SC Referred Credit"
+	FRReferrerCredit        Kind = "FR SC Referrer Credit"
+	FRSignupBonus           Kind = "FR SC Signup Bonus"
+)
+
+// Kinds lists every kind.
+var Kinds = []Kind{
+	FlexPeriod, FlexPeriodTopUp, FlexEvent, Withdrawal, InvoicePaid, GoodwillCredit, SignupBonus, Correction,
+	VPPSignupBonus, ReferredCredit, ReferrerCredit, RecurringReferrerCredit, FRReferredCredit, FRReferrerCredit, FRSignupBonus,
+}
+
+// Promotion reports whether the kind is a gift: a bonus, a referral or goodwill.
+func (k Kind) Promotion() bool {
+	switch k {
+	case GoodwillCredit, SignupBonus, VPPSignupBonus, ReferredCredit, ReferrerCredit, RecurringReferrerCredit,
+		FRReferredCredit, FRReferrerCredit, FRSignupBonus:
+		return true
+	}
+	return false
+}
+
+// Cause says what a transaction came of. At least one is set on every transaction.
+type Cause struct {
+	FlexEvent flex.FlexEventID
+	Session   flex.SessionID
+	Run       flex.RunID         // the settlement run that worked it out
+	Corrects  flex.TransactionID // the transaction that this one sets right
+	Follows   flex.TransactionID // the withdrawal that this is a step of; such a step is not listed by itself
+	By        string             // who decided it, where no round did
+}
+
+// Transaction is one movement of a site's money, all postings or none.
+type Transaction struct {
+	ID       flex.TransactionID
+	Key      string // what it is about, so that it happens once: "flex event:ID:1"
+	Kind     Kind
+	SiteID   flex.SiteID
+	At       time.Time // when it was recorded
+	Time     flex.Span // what it is for; a withdrawal has only a beginning
+	Settled  flex.Day  // zero until known
+	Cause    Cause
+	Postings []Posting
+}
+
+// MaxAmount bounds a posting: a hundred million pounds. Anything above is a mistake.
+const MaxAmount flex.Pence = 10_000_000_000
+
+// Credit is what the transaction gives the user: positive is earned, negative withdrawn.
+func (t *Transaction) Credit() (p flex.Pence) {
+	for _, e := range t.Postings {
+		if e.Account == RewardsPayable {
+			p -= e.Amount
+		}
+	}
+	return p
+}
+
+// Check returns what is wrong with the transaction, or nil.
+func (t *Transaction) Check() error {
+	if t.Key == "" {
+		return fmt.Errorf("transaction without a key")
+	}
+	if !slices.Contains(Kinds, t.Kind) {
+		return fmt.Errorf("transaction %s: unknown kind %q", t.Key, t.Kind)
+	}
+	if t.SiteID.IsZero() {
+		return fmt.Errorf("transaction %s: no site", t.Key)
+	}
+	if t.Cause == (Cause{}) {
+		return fmt.Errorf("transaction %s: no cause", t.Key)
+	}
+	return CheckPostings(t.Key, t.Postings)
+}
+
+// CheckPostings returns what is wrong with a set of postings, or nil: they name known
+// accounts, once each, lie within bounds and sum to zero. A set may be empty, for what is
+// worth nothing.
+func CheckPostings(key string, postings []Posting) error {
+	var sum flex.Pence
+	seen := map[Account]bool{}
+	for _, p := range postings {
+		switch {
+		case !slices.Contains(Accounts, p.Account):
+			return fmt.Errorf("transaction %s: unknown account %q", key, p.Account)
+		case seen[p.Account]:
+			return fmt.Errorf("transaction %s: two postings on %s", key, p.Account)
+		case p.Amount == 0:
+			return fmt.Errorf("transaction %s: an empty posting on %s", key, p.Account)
+		case p.Amount > MaxAmount || p.Amount < -MaxAmount:
+			return fmt.Errorf("transaction %s: %s on %s is beyond %s", key, p.Amount, p.Account, MaxAmount)
+		}
+		seen[p.Account], sum = true, sum+p.Amount
+	}
+	if sum != 0 {
+		return fmt.Errorf("transaction %s: the postings sum to %s, not to nothing", key, sum)
+	}
+	return nil
+}
+
+// Set returns postings for the amounts, leaving out those of nothing.
+func Set(postings ...Posting) []Posting {
+	return slices.DeleteFunc(postings, func(p Posting) bool { return p.Amount == 0 })
+}
+
+// Earned returns the postings of revenue from the market: gross is divided between the
+// user and the platform, and what the rounding of each leaves over is posted as such.
+func Earned(gross, user, platform flex.Pence) []Posting {
+	return Set(
+		Posting{MarketReceivable, gross},
+		Posting{RewardsPayable, -user},
+		Posting{PlatformRevenue, -platform},
+		Posting{Rounding, user + platform - gross})
+}
+
+// Credited returns the postings of a credit at a rate.
+func Credited(user flex.Pence) []Posting {
+	return Set(Posting{RewardsExpense, user}, Posting{RewardsPayable, -user})
+}
+
+// Given returns the postings of a gift.
+func Given(user flex.Pence) []Posting {
+	return Set(Posting{PromotionsExpense, user}, Posting{RewardsPayable, -user})
+}
+
+// Revised returns the postings that take a transaction's postings from what they were to
+// what they should be; none if nothing changed.
+func Revised(was, should []Posting) []Posting {
+	amounts := map[Account]flex.Pence{}
+	for _, p := range should {
+		amounts[p.Account] += p.Amount
+	}
+	for _, p := range was {
+		amounts[p.Account] -= p.Amount
+	}
+	var delta []Posting
+	for _, a := range Accounts {
+		if amounts[a] != 0 {
+			delta = append(delta, Posting{a, amounts[a]})
+		}
+	}
+	return delta
+}
+
+// Reversed returns the postings that undo the given ones.
+func Reversed(postings []Posting) []Posting { return Revised(postings, nil) }

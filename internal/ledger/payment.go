@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"flexd/internal/flex"
+)
+
+// PaymentStatus says where a withdrawal's payment stands, in the interface's words.
+type PaymentStatus string
+
+// The payment statuses.
+//
+//	pending_approval ─► approved ─► processing ─► posted ─► returned
+//	  │  │                │  ▲          │
+//	  │  └► rejected      │  └─ failed ◄┘
+//	  └──► cancelled ◄────┘
+const (
+	PendingApproval PaymentStatus = "pending_approval"
+	Approved        PaymentStatus = "approved"
+	Processing      PaymentStatus = "processing"
+	Posted          PaymentStatus = "posted"
+	Failed          PaymentStatus = "failed"
+	Rejected        PaymentStatus = "rejected"
+	Cancelled       PaymentStatus = "cancelled"
+	Returned        PaymentStatus = "returned"
+)
+
+// Statuses lists every payment status.
+var Statuses = []PaymentStatus{PendingApproval, Approved, Processing, Posted, Failed, Rejected, Cancelled, Returned}
+
+// moves says what may follow what, and what each move does to the money.
+var moves = map[PaymentStatus]map[PaymentStatus]func(flex.Pence) []Posting{
+	"":              {PendingApproval: hold},
+	PendingApproval: {Approved: nothing, Rejected: release, Cancelled: release},
+	Approved:        {Processing: nothing, Cancelled: release},
+	Processing:      {Posted: pay, Failed: release},
+	Posted:          {Returned: takeBack},
+	Failed:          {Approved: hold}, // tried again, if the money is still there
+}
+
+func nothing(flex.Pence) []Posting { return nil }
+
+func hold(p flex.Pence) []Posting {
+	return []Posting{{RewardsPayable, p}, {PayoutsInFlight, -p}}
+}
+
+func release(p flex.Pence) []Posting { return Reversed(hold(p)) }
+
+func pay(p flex.Pence) []Posting {
+	return []Posting{{PayoutsInFlight, p}, {Bank, -p}}
+}
+
+func takeBack(p flex.Pence) []Posting {
+	return []Posting{{Bank, p}, {RewardsPayable, -p}}
+}
+
+// Move returns the postings that take a payment of the amount from one status to another;
+// from "" it begins. A move that the statuses do not allow is a Conflict.
+func Move(from, to PaymentStatus, amount flex.Pence) ([]Posting, error) {
+	post, legal := moves[from][to]
+	if !legal {
+		if from == "" {
+			return nil, flex.Fail(flex.Conflict, "a withdrawal begins as %s, not as %s", PendingApproval, to)
+		}
+		return nil, flex.Fail(flex.Conflict, "a withdrawal that is %s cannot become %s", from, to)
+	}
+	return post(amount), nil
+}
+
+// Holds reports whether the withdrawal's money is away from the balance in this status.
+// In the others it has been given back, and the balance is as if it had not been asked for.
+func (s PaymentStatus) Holds() bool {
+	switch s {
+	case PendingApproval, Approved, Processing, Posted:
+		return true
+	}
+	return false
+}
+
+// Open reports whether the payment can still be paid without being asked for again.
+func (s PaymentStatus) Open() bool {
+	return s == PendingApproval || s == Approved || s == Processing
+}
