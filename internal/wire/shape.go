@@ -1,13 +1,12 @@
 package wire
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
-
-	"flexd/internal/flex"
 )
 
 // kind is what a value is on the wire.
@@ -206,21 +205,9 @@ func (s *shape) set(v reflect.Value, b []byte, r *rule) *fault {
 		}
 		*v.Addr().Interface().(*Time) = t
 		return nil
-	case uuid:
-		id, err := flex.ParseID[struct{}](string(b))
-		if err != nil {
-			return typeFaults[uuid]
-		}
-		copy(v.Slice(0, 16).Bytes(), id[:])
-		return nil
-	case wallTime:
-		if v.Addr().Interface().(*WallTime).UnmarshalText(b) != nil {
-			return typeFaults[wallTime]
-		}
-		return nil
-	case day:
-		if v.Addr().Interface().(*Day).UnmarshalText(b) != nil {
-			return typeFaults[day]
+	case uuid, wallTime, day:
+		if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(b) != nil {
+			return typeFaults[s.kind]
 		}
 		return nil
 	}

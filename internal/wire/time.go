@@ -109,6 +109,9 @@ func zone[Text ~string | ~[]byte](s Text) (offset time.Duration, zoneless, ok bo
 }
 
 func daysIn(year, month int) int {
+	if month != 2 {
+		return 30 + (month+month/8)%2
+	}
 	return time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 
