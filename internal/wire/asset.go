@@ -122,6 +122,6 @@ type PriceCurveResponse struct {
 // HalfHourlyPrice is the price of one half-hour, to two decimals. A price that is not known
 // is null, and the name stays.
 type HalfHourlyPrice struct {
-	StartTimestamp Time     `json:"start_timestamp"`
-	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh"`
+	StartTimestamp Time     `json:"start_timestamp" wire:"required,zoned"`
+	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh" wire:"min=-100000,max=100000"`
 }

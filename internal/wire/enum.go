@@ -30,6 +30,8 @@ var enums = map[string][]string{
 	"PaymentStatus":      {"pending_approval", "approved", "processing", "posted", "failed", "rejected", "cancelled", "returned"},
 	"TransactionType":    {"flex period", "flex period top-up", "flex event", "withdrawal", "invoice paid", "goodwill credit", "signup bonus", "correction", "VPP Signup Bonus", "Referred Credit", "Referrer Credit", "Recurring Referrer Credit", "FR SC Referred Credit", "FR SC Referrer Credit", "FR SC Signup Bonus"},
 	"ReadingLabel":       labels(),
+	"DeliveryKind":       {"schedule", "dispatch", "test"},
+	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired"},
 	"GrantType":          {"password"},
 }
 

@@ -1,0 +1,76 @@
+package wire
+
+import "flexd/internal/flex"
+
+// The structs of this file are ours: the interface has no such operations.
+
+// CurvesQuery holds the parameters of GET /market/curves. Without a day it is today in
+// London; without a source, all sources.
+type CurvesQuery struct {
+	Day    *Day   `json:"day"`
+	Source string `json:"source"`
+}
+
+// CurvesResponse answers it: the curve in force for the day, and every publication that it
+// could be made from, newest first.
+type CurvesResponse struct {
+	Day          Day           `json:"day"`
+	Prices       []CurvePrice  `json:"prices"`
+	Publications []Publication `json:"publications"`
+}
+
+// CurvePrice is one half-hour of a curve. A price or intensity that is not known is null.
+type CurvePrice struct {
+	StartTimestamp    Time               `json:"start_timestamp"`
+	PriceGBPPerMWh    *float64           `json:"price_gbp_per_mwh"`
+	CarbonGramsPerKWh *float64           `json:"carbon_g_per_kwh"`
+	PublicationID     flex.PublicationID `json:"publication_id,omitzero"`
+	DerivedFromHourly bool               `json:"derived_from_hourly"`
+}
+
+// Publication is one version of a stretch of prices.
+type Publication struct {
+	ID             flex.PublicationID `json:"id"`
+	Source         string             `json:"source"`
+	PublishedAt    Time               `json:"published_at"` // from then on it counts as known
+	FetchedAt      Time               `json:"fetched_at"`
+	StartTimestamp Time               `json:"start_timestamp"`
+	EndTimestamp   Time               `json:"end_timestamp"`
+	NumMissing     int                `json:"num_missing"` // half-hours without a price
+}
+
+// GapsQuery holds the parameters of GET /data/gaps: London days, both included, at most 62.
+type GapsQuery struct {
+	SiteID flex.SiteID `json:"site_id" wire:"required"`
+	From   *Day        `json:"from"`
+	To     *Day        `json:"to"`
+}
+
+// GapsResponse answers it.
+type GapsResponse struct {
+	SiteID flex.SiteID `json:"site_id"`
+	Gaps   []Gap       `json:"gaps"`
+}
+
+// Gap is a day on which readings of an asset and a label are missing.
+type Gap struct {
+	AssetID      flex.AssetID `json:"asset_id"`
+	Label        flex.Label   `json:"label" wire:"enum=ReadingLabel"`
+	Day          Day          `json:"day"`
+	NumExpected  int          `json:"num_expected"` // half-hours of the day
+	NumMissing   int          `json:"num_missing"`
+	FirstMissing Time         `json:"first_missing"`
+}
+
+// ClockResponse answers GET and POST /sandbox/clock.
+type ClockResponse struct {
+	Now  Time `json:"now"`
+	Held bool `json:"held"` // the organisation has taken the clock into its own hands
+}
+
+// ClockRequest is the body of POST /sandbox/clock: either an instant, or an ISO 8601
+// duration such as PT8H, forward only.
+type ClockRequest struct {
+	Now     Time   `json:"now,omitzero" wire:"zoned"`
+	Advance string `json:"advance,omitzero"`
+}
