@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// PushKind says what a push carries.
+type PushKind string
+
+// The kinds of push.
+const (
+	SchedulePush PushKind = "schedule" // an asset's charging profile; a newer one replaces it
+	DispatchPush PushKind = "dispatch" // a dispatch event, sent for itself
+	TestPush     PushKind = "test"     // a message that changes nothing
+)
+
+// EndpointName says which of an organisation's endpoints a push goes to.
+type EndpointName string
+
+// The endpoints that an organisation may have.
+const (
+	ScheduleEndpoint EndpointName = "schedule"
+	DispatchEndpoint EndpointName = "dispatch"
+)
+
+// Push is something to be sent to the organisation's client. Its body is not kept: it is
+// rendered from the record that it announces.
+type Push struct {
+	AssetID    flex.AssetID // zero if it concerns no single asset
+	EventID    flex.EventID // the webhook's id, and what the callback names
+	Kind       PushKind
+	To         EndpointName     // empty: the endpoint of its kind
+	Generation int64            // of the asset's schedule; 1 for what is no schedule
+	Value      flex.MicroPounds // the saving; what saves more goes first. Urgent goes before all
+	ExpiresAt  time.Time        // by the organisation's clock; not sent from then on
+}
+
+// Urgent is the value of a push that somebody waits for, as at plug-in.
+const Urgent flex.MicroPounds = 3600e6
+
+// turn is when a push may go: a micro-pound buys a microsecond's head start, so that of one
+// wave the most valuable goes first, and yet nothing waits for ever.
+func (p Push) turn(now time.Time) int64 {
+	return now.UnixMicro() - int64(min(max(p.Value, 0), Urgent))
+}
+
+// subject is what a newer push of the same replaces: the asset of a schedule, or else the
+// event itself.
+func (p Push) subject() []byte {
+	if p.Kind == SchedulePush {
+		return p.AssetID.Bytes()
+	}
+	return p.EventID.Bytes()
+}
+
+func (p Push) to() EndpointName {
+	switch {
+	case p.To != "":
+		return p.To
+	case p.Kind == DispatchPush:
+		return DispatchEndpoint
+	}
+	return ScheduleEndpoint
+}
+
+const (
+	outboxColumns = 10
+	outboxChunk   = 500
+)
+
+// Enqueue has the pushes sent once the transaction has committed. A schedule replaces the
+// asset's pending one if its generation is newer, and is dropped if it is not. While an
+// older one is under way it waits until that attempt has ended.
+func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
+	now := tx.db.Now()
+	args := make([]any, 0, outboxColumns*min(len(ps), outboxChunk))
+	for len(ps) > 0 {
+		chunk := newest(ps[:min(len(ps), outboxChunk)])
+		ps = ps[min(len(ps), outboxChunk):]
+		args = args[:0]
+		for _, p := range chunk {
+			var asset any
+			if !p.AssetID.IsZero() {
+				asset = p.AssetID.Bytes()
+			}
+			args = append(args, p.subject(), tx.org.Bytes(), string(p.to()), string(p.Kind), asset,
+				p.EventID.Bytes(), p.Generation, micros(now), micros(p.ExpiresAt), p.turn(now))
+		}
+		err := tx.bulk(ctx, `INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, turn_at)`, `
+			ON CONFLICT (subject) DO UPDATE SET endpoint = excluded.endpoint, event_id = excluded.event_id,
+				generation = excluded.generation, queued_at = excluded.queued_at, expires_at = excluded.expires_at, tries = 0,
+				turn_at = CASE WHEN outbox.sending > 0 THEN outbox.turn_at ELSE excluded.turn_at END
+			WHERE outbox.org_id = excluded.org_id AND outbox.generation < excluded.generation`, outboxColumns, args)
+		if err != nil {
+			return err
+		}
+	}
+	tx.Wake(WakePush)
+	return nil
+}
+
+// newest leaves of several pushes of one subject the last one of the newest generation, as
+// one statement may touch a row once only.
+func newest(ps []Push) []Push {
+	at := make(map[string]int, len(ps))
+	out := ps[:0:0]
+	for _, p := range ps {
+		i, seen := at[string(p.subject())]
+		switch {
+		case !seen:
+			at[string(p.subject())] = len(out)
+			out = append(out, p)
+		case p.Generation >= out[i].Generation:
+			out[i] = p
+		}
+	}
+	return out
+}
+
+// Retract drops what is still to be sent for the assets' schedules. An attempt that is
+// under way may yet arrive; it is not repeated.
+func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
+	for len(assets) > 0 {
+		chunk := assets[:min(len(assets), outboxChunk)]
+		assets = assets[len(chunk):]
+		ids, args := in([]any{tx.org.Bytes()}, chunk)
+		// A row under way keeps its lease, so that a newer one waits for it.
+		_, err := tx.exec(ctx, `UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
+			WHERE org_id = $1 AND turn_at IS NOT NULL AND subject IN `+ids, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// in appends the ids to a statement's arguments and returns the list that stands for them.
+// It fills the list up to a power of two, so that few different statements are prepared.
+func in[Of any](args []any, ids []flex.ID[Of]) (string, []any) {
+	n := 1
+	for n < len(ids) {
+		n *= 2
+	}
+	var b strings.Builder
+	for i := range n {
+		args = append(args, ids[min(i, len(ids)-1)].Bytes())
+		b.WriteString(",$" + strconv.Itoa(len(args)))
+	}
+	return "(" + b.String()[1:] + ")", args
+}
+
+var (
+	_ = law("a push is of its asset's subject", `SELECT subject AS what FROM outbox WHERE kind = 'schedule' AND (asset_id IS NULL OR asset_id <> subject)`)
+	_ = law("nothing newer was sent or accepted than was queued", `SELECT event_id AS what FROM outbox WHERE accepted > generation OR sending > generation`)
+)
