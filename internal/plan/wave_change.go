@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"math"
+	"math/bits"
+
+	"flexd/internal/flex"
+)
+
+// WaveChange is a car whose best plan is no longer the one that stands: 24 bytes.
+type WaveChange struct {
+	Plan   WavePlan // the new plan, flagged WaveWrong and WaveRunning where that holds
+	Asset  uint32   // the car's index
+	Saving int32    // cost of the plan that stands less that of the new one, both at the curve's prices, in millionths of a pound
+}
+
+// WaveReplan plans every car on the curve of its class and appends one change to changes
+// for each whose plan differs from the standing one. Standing plans are on the same
+// curves' pieces (Shift). It allocates only when changes is too short, so a fleet may be
+// handed over in parts of any size: the answer is the same, save that Asset counts from
+// the start of the part.
+func WaveReplan(curves []WaveCurve, assets []WaveAsset, standing []WavePlan, changes []WaveChange) []WaveChange {
+	standing = standing[:len(assets)]
+	// In blocks: first every plan, noting those that differ without a branch to guess,
+	// then the weighing of those.
+	var block [128]WaveChange
+	for base := 0; base < len(assets); base += len(block) {
+		n := 0
+		for i := base; i < min(base+len(block), len(assets)); i++ {
+			a := &assets[i]
+			p := curves[a.Class].Plan(a)
+			block[n&127] = WaveChange{Plan: p, Asset: uint32(i)}
+			n += int(standing[i].differs(p))
+		}
+		for _, ch := range block[:n] {
+			a := &assets[ch.Asset]
+			if saving, ok := curves[a.Class].change(a, standing[ch.Asset], &ch.Plan); ok {
+				ch.Saving = saving
+				changes = append(changes, ch)
+			}
+		}
+	}
+	return changes
+}
+
+// change weighs plan p against the standing one and flags it; false if they charge alike
+// from the window's start on.
+func (c *WaveCurve) change(a *WaveAsset, old WavePlan, p *WavePlan) (saving int32, ok bool) {
+	if c.ranks.serves(a) {
+		return c.change64(a, old, p)
+	}
+	return c.changeAny(a, old, p)
+}
+
+// changeAny is change for every curve, window and plan.
+func (c *WaveCurve) changeAny(a *WaveAsset, old WavePlan, p *WavePlan) (saving int32, ok bool) {
+	v := c.view(a)
+	old = c.rest(&v, old)
+	if old.Same(*p) {
+		return 0, false
+	}
+	if c.touches(old, *p) {
+		p.set(WaveRunning)
+	}
+	d := c.difference(&v, old, *p)
+	if old.lo&^v.lo|old.hi()&^v.hi != 0 || // outside the window, or in a peak that it may not use
+		d.seconds < -WaveSlack || d.peak > WaveSlack {
+		p.set(WaveWrong)
+	}
+	return waveMoney(d.money, a.Watts), true
+}
+
+// touches reports whether two plans differ in the running half-hour.
+func (c *WaveCurve) touches(p, o WavePlan) bool {
+	return (p.lo^o.lo|waveCuts(p, o).lo)&c.now != 0
+}
+
+// waveCuts is the set of the pieces that two plans do not cut alike.
+func waveCuts(p, o WavePlan) (x WavePlan) {
+	const cut = 0xffffff << 32
+	if (p.tag^o.tag)&cut == 0 {
+		return x
+	}
+	for _, q := range [2]WavePlan{p, o} {
+		if i := q.slot(); q.isCut() {
+			x.lo, x.tag = x.lo|1<<i, x.tag|1<<(i-64)
+		}
+	}
+	return x
+}
+
+// rest returns what a standing plan still does from the window's start on: pieces that are
+// past fall away, and so does a cut that lies outside the window.
+func (c *WaveCurve) rest(v *waveView, p WavePlan) WavePlan {
+	p.lo &^= waveLow(v.first)
+	p.tag = p.tag << 8 >> 8 &^ waveHigh(v.first) // waveHigh is 32 bits at most
+	if !p.isCut() {
+		return p
+	}
+	i := p.slot()
+	all, some := c.seconds(v, i, WavePlan{}), c.seconds(v, i, p)
+	if some == 0 {
+		p.drop(i)
+	}
+	if some == 0 || some == all || i < v.first {
+		p.setCut(0, 0)
+	}
+	return p
+}
+
+// seconds returns how much of piece i lies between the window's two ends and, if it is the
+// piece that p cuts, is not cut.
+func (c *WaveCurve) seconds(v *waveView, i uint8, p WavePlan) uint32 {
+	head, tail := uint32(0), uint32(0)
+	if i == v.first {
+		head = v.miss
+	}
+	if i == v.last {
+		tail = v.tail
+	}
+	if p.slot() == i {
+		head, tail = max(head, p.head()), max(tail, p.tail())
+	}
+	s := c.start[i+1] - c.start[i]
+	return s - min(s, head+tail)
+}
+
+// waveTally is what one plan has more than another.
+type waveTally struct {
+	money         int64 // price times seconds
+	seconds, peak int64
+}
+
+// difference returns what plan p has more than plan o.
+func (c *WaveCurve) difference(v *waveView, p, o WavePlan) (t waveTally) {
+	cut := waveCuts(p, o)
+	for x := p.lo ^ o.lo | cut.lo; x != 0; x &= x - 1 {
+		t.add(c, v, p, o, uint8(bits.TrailingZeros64(x)))
+	}
+	for x := p.hi() ^ o.hi() | cut.hi(); x != 0; x &= x - 1 {
+		t.add(c, v, p, o, uint8(bits.TrailingZeros64(x))+64)
+	}
+	return t
+}
+
+// add counts piece i.
+func (t *waveTally) add(c *WaveCurve, v *waveView, p, o WavePlan, i uint8) {
+	s := int64(c.seconds(v, i, p))*int64(waveBit(p.lo, p.hi(), i)) - int64(c.seconds(v, i, o))*int64(waveBit(o.lo, o.hi(), i))
+	t.seconds += s
+	t.money += s * c.price[i]
+	t.peak += s * int64(1-waveBit(c.off[0], c.off[1], i))
+}
+
+// waveMoney turns price times seconds at a power into millionths of a pound, held to what
+// 32 bits can say.
+func waveMoney(priceSeconds int64, watts uint32) int32 {
+	m := math.Round(float64(priceSeconds) * (float64(watts) / 3.6e9))
+	return int32(max(math.MinInt32, min(math.MaxInt32, m)))
+}
+
+// Charge returns the seconds of charging and the cost at the curve's prices of what plan p
+// does in the car's window.
+func (c *WaveCurve) Charge(a *WaveAsset, p WavePlan) (seconds uint32, cost flex.MicroPounds) {
+	v := c.view(a)
+	p = c.rest(&v, p)
+	p.lo, p.tag = p.lo&v.lo, p.tag&^(math.MaxUint32&^v.hi)
+	t := c.difference(&v, p, WavePlan{})
+	return uint32(t.seconds), flex.MicroPounds(math.Round(float64(t.money) * (float64(a.Watts) / 3.6e9)))
+}
+
+// WaveSpan is a stretch of charging, in seconds after the horizon's start.
+type WaveSpan struct{ From, To uint32 }
+
+// Spans appends to dst when plan p charges in the car's window, in order, joined where one
+// stretch meets the next.
+func (c *WaveCurve) Spans(a *WaveAsset, p WavePlan, dst []WaveSpan) []WaveSpan {
+	v := c.view(a)
+	first := len(dst)
+	for i := range c.count {
+		if waveBit(p.lo&v.lo, p.hi()&v.hi, uint8(i)) == 0 {
+			continue
+		}
+		from, to := c.start[i], c.start[i+1]
+		if int(p.slot()) == i {
+			from, to = from+p.head(), to-p.tail()
+		}
+		from, to = max(from, a.From), min(to, a.To)
+		switch n := len(dst); {
+		case from >= to:
+		case n > first && dst[n-1].To == from:
+			dst[n-1].To = to
+		default:
+			dst = append(dst, WaveSpan{from, to})
+		}
+	}
+	return dst
+}

@@ -1,0 +1,63 @@
+package plan
+
+import "flexd/internal/flex"
+
+// WaveDay returns the prices of n half-hours from noon, as a GB winter day has them: low
+// at night, dear from 16:00 to 19:00, noise on top.
+func WaveDay(dice *FleetDice, n int) []flex.Price {
+	prices := make([]flex.Price, n)
+	for t := range prices {
+		p := 55 + dice.Between(-12, 12)
+		switch hour := (12 + float64(t)/2) - 24*float64((24+t)/48); {
+		case hour >= 16 && hour < 19:
+			p += 70
+		case hour < 5:
+			p -= 30
+		}
+		prices[t] = flex.FromGBPPerMWh(p)
+	}
+	return prices
+}
+
+// WaveSampleCurves sorts the prices for four tariff classes: one without off-peak times,
+// and three that are off-peak for 5, 6 and 7 hours of the night.
+func WaveSampleCurves(prices []flex.Price) []WaveCurve {
+	curves := make([]WaveCurve, 4)
+	pieces := make([]WavePiece, len(prices))
+	for class := range curves {
+		for t, p := range prices {
+			night := (t + 24) % 48 // half-hour of the day
+			pieces[t] = WavePiece{
+				Start: uint32(t) * waveHalfHour, End: uint32(t+1) * waveHalfHour, Price: p,
+				OffPeak: class == 0 || night < 8+2*class,
+			}
+		}
+		if err := curves[class].Sort(pieces, WaveKeepAll); err != nil {
+			panic(err) // more half-hours than WavePieces
+		}
+	}
+	return curves
+}
+
+// WaveSampleCars returns n cars on the classes of WaveSampleCurves: plugged in between
+// noon and midnight, ready the next morning, one in four maximising, one in four allowed
+// to use the peak.
+func WaveSampleCars(dice *FleetDice, n int) []WaveAsset {
+	cars := make([]WaveAsset, n)
+	watts := [...]uint32{3_600, 7_400, 7_400, 11_000}
+	for i := range cars {
+		a := &cars[i]
+		a.From = uint32(dice.Below(12 * 3600))
+		a.To = 18*3600 + 900*uint32(dice.Below(20))
+		a.Watts = watts[dice.Below(len(watts))]
+		a.Need = 60 * uint32(30+dice.Below(6*60))
+		a.Class = uint16(dice.Below(4))
+		if dice.Below(4) == 0 {
+			a.Flags |= WavePeak
+		}
+		if dice.Below(4) == 0 {
+			a.Flags |= WaveMaximise
+		}
+	}
+	return cars
+}
