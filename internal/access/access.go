@@ -1,0 +1,139 @@
+// Package access is the desk that says who is asking: organisations' credentials, the
+// tokens that they are exchanged for, the roles these carry, and the brake on guessing.
+//
+// Tokens are 256 random bits and kept as their SHA-256; only the one who was given a token
+// has it. An hour later it is worth nothing.
+package access
+
+import (
+	"context"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// The lives of tokens.
+const (
+	TokenLife          = time.Hour
+	ComponentTokenLife = 24 * time.Hour
+)
+
+// tokenMark begins every token, so that one is known for what it is where it has leaked to.
+const tokenMark = "flexd_"
+
+// tokenLength is the length of a token's text: the mark and 32 bytes in base64url.
+const tokenLength = len(tokenMark) + 43
+
+// Desk gives out tokens and reads them. Its zero value with a DB is ready; what it keeps in
+// memory may be lost at any moment.
+type Desk struct {
+	DB *store.DB
+
+	tokens   tokenCache
+	verified verifiedCache
+	brake    brake
+}
+
+// Principal is who is asking.
+type Principal struct {
+	Org       flex.OrgID
+	Username  string
+	Roles     []flex.Role
+	Site      flex.SiteID // a component token's one site; zero for an organisation's token
+	Origin    string      // a component token's one web origin
+	ExpiresAt time.Time
+}
+
+// May reports whether the principal has the role.
+func (p Principal) May(role flex.Role) bool { return slices.Contains(p.Roles, role) }
+
+// Component reports whether it is a component token's, which reaches one site alone.
+func (p Principal) Component() bool { return !p.Site.IsZero() }
+
+// Issued is a token as it is handed out, once.
+type Issued struct {
+	Token     flex.Secret
+	ExpiresAt time.Time
+}
+
+// Identify returns whom a token speaks for. An unknown token and an expired one are the
+// same failure, Unauthorized.
+func (d *Desk) Identify(ctx context.Context, token flex.Secret) (Principal, error) {
+	if len(token) != tokenLength || string(token[:len(tokenMark)]) != tokenMark {
+		return Principal{}, errToken
+	}
+	hash, now := sha256.Sum256([]byte(token)), d.DB.Now()
+	p, ok := d.tokens.get(hash, now)
+	if !ok {
+		var t store.Token
+		err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+			t, err = all.Token(ctx, hash)
+			return err
+		})
+		if flex.KindOf(err) == flex.NotFound {
+			return Principal{}, errToken
+		}
+		if err != nil {
+			return Principal{}, fmt.Errorf("look up a token: %w", err)
+		}
+		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt}
+		d.tokens.put(hash, p, now)
+	}
+	if !now.Before(p.ExpiresAt) {
+		return Principal{}, errToken
+	}
+	return p, nil
+}
+
+var errToken = flex.Fail(flex.Unauthorized, "the token is not known or has expired: ask POST /auth/token-form for a new one")
+
+// issue makes a token and keeps its hash in the transaction.
+func issue(ctx context.Context, all *store.All, p Principal, life time.Duration) (Issued, error) {
+	var random [32]byte
+	crand.Read(random[:])
+	token := tokenMark + base64.RawURLEncoding.EncodeToString(random[:])
+	t := store.Token{
+		Hash: sha256.Sum256([]byte(token)), Org: p.Org, Username: p.Username, Roles: p.Roles,
+		Site: p.Site, Origin: p.Origin, ExpiresAt: all.Now().Add(life),
+	}
+	if err := all.AddToken(ctx, t); err != nil {
+		return Issued{}, fmt.Errorf("keep a token: %w", err)
+	}
+	return Issued{flex.Secret(token), t.ExpiresAt}, nil
+}
+
+// Issue gives a token to a principal who has already been let in, for tools and tests that
+// hold the store itself. The username must be one of the organisation's credentials.
+func (d *Desk) Issue(ctx context.Context, p Principal, life time.Duration) (t Issued, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		t, err = issue(ctx, all, p, life)
+		return err
+	})
+	return t, err
+}
+
+// KnownOrigin reports whether a living component token was made for the web origin.
+func (d *Desk) KnownOrigin(ctx context.Context, origin string) (known bool, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		known, err = all.KnownOrigin(ctx, origin)
+		return err
+	})
+	return known, err
+}
+
+// Round deletes what has expired: tokens and idempotency keys.
+func (d *Desk) Round(ctx context.Context) (r worker.Report, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		n, err := all.DropExpired(ctx)
+		r.Did = int(n)
+		return err
+	})
+	return r, err
+}

@@ -1,0 +1,120 @@
+package access
+
+import (
+	"bytes"
+	"crypto/hmac"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"flexd/internal/flex"
+)
+
+// A secret that flexd makes is 256 random bits, which no one guesses, so one round of
+// SHA-256 keeps it. One that a person chose is kept by Argon2id, which makes each guess dear.
+const (
+	madeMark   = "sha256:"
+	chosenMark = "argon2id:"
+	saltBytes  = 16
+	hashBytes  = 32
+)
+
+// The price of one guess at a chosen secret, by OWASP's least: 19 MiB and two passes.
+const (
+	argonMemory = 19 << 10 // KiB
+	argonTime   = 2
+)
+
+// verifiersMax is how many guesses are checked at once, each holding argonMemory: logging in
+// may not starve the rest of the service.
+const verifiersMax = 1
+
+var verifiers = make(chan struct{}, verifiersMax)
+
+// MinSecret and MaxSecret bound the bytes of a secret that a person chooses.
+const (
+	MinSecret = 8
+	MaxSecret = 1 << 10
+)
+
+// makeSecret returns a new secret and how it is kept.
+func makeSecret() (flex.Secret, []byte) {
+	var random [32]byte
+	crand.Read(random[:])
+	s := base64.RawURLEncoding.EncodeToString(random[:])
+	sum := sha256.Sum256([]byte(s))
+	return flex.Secret(s), append([]byte(madeMark), sum[:]...)
+}
+
+// hashChosen returns how a secret that a person chose is kept.
+func hashChosen(s flex.Secret) []byte {
+	var salt [saltBytes]byte
+	crand.Read(salt[:])
+	return append(append([]byte(chosenMark), salt[:]...), stretch(s, salt[:])...)
+}
+
+func stretch(s flex.Secret, salt []byte) []byte {
+	verifiers <- struct{}{}
+	defer func() { <-verifiers }()
+	return argon2.IDKey([]byte(s), salt, argonTime, argonMemory, 1, hashBytes)
+}
+
+// verify reports whether the secret is the one that is kept. A wrong one costs the same work
+// whether it is wrong for a made secret, for a chosen one or for no one at all (kept is nil).
+func verify(s flex.Secret, kept []byte) bool {
+	if sum, made := bytes.CutPrefix(kept, []byte(madeMark)); made {
+		given := sha256.Sum256([]byte(s))
+		if subtle.ConstantTimeCompare(given[:], sum) == 1 {
+			return true
+		}
+	}
+	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
+	if !chosen || len(rest) != saltBytes+hashBytes {
+		stretch(s, make([]byte, saltBytes))
+		return false
+	}
+	return subtle.ConstantTimeCompare(stretch(s, rest[:saltBytes]), rest[saltBytes:]) == 1
+}
+
+// verifiedCache remembers for a token's life which secrets were right, by a hash under a key
+// that dies with the process, so that a client that logs in every minute does not cost
+// Argon2id every minute.
+type verifiedCache struct {
+	mu   sync.Mutex
+	key  [32]byte
+	held map[[32]byte]time.Time
+}
+
+func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
+	if c.held == nil {
+		crand.Read(c.key[:])
+		c.held = map[[32]byte]time.Time{}
+	}
+	h := hmac.New(sha256.New, c.key[:])
+	h.Write(kept) // of one length for each kind, so that the parts cannot run together
+	h.Write([]byte(s))
+	h.Sum(m[:0])
+	return m
+}
+
+func (c *verifiedCache) has(s flex.Secret, kept []byte, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.held[c.mark(s, kept)]
+	return ok && now.Sub(at) < TokenLife
+}
+
+func (c *verifiedCache) add(s flex.Secret, kept []byte, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.mark(s, kept)
+	if len(c.held) >= cacheMax {
+		clear(c.held)
+	}
+	c.held[m] = now
+}

@@ -1,0 +1,67 @@
+// Package api is the front door: HTTP and JSON in, HTTP and JSON out. A handler reads its
+// request with wire, calls one desk and answers; routes.go is the whole surface on a page,
+// status.go the one table that turns kinds of failure into status codes.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"github.com/go-chi/chi/v5"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+)
+
+// Server answers the interface. Set its fields before Handler is called.
+type Server struct {
+	DB       *store.DB
+	Access   *access.Desk
+	Registry *registry.Desk
+
+	Environment flex.Environment
+	Log         *slog.Logger // nil means the default logger
+
+	// Ready, if set, is asked by /readyz beside the store.
+	Ready func(context.Context) error
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+	// RequestsPerSecond bounds what one organisation may ask, DefaultRate if 0.
+	RequestsPerSecond int
+
+	metrics *metrics
+	limits  limiter
+	once    sync.Once
+	routes  []Route
+	router  chi.Router
+}
+
+// Handler returns the whole surface.
+func (s *Server) Handler() http.Handler {
+	s.once.Do(s.build)
+	return s.router
+}
+
+func (s *Server) build() {
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+	s.metrics = newMetrics()
+	s.limits.rate = s.RequestsPerSecond
+	s.router = chi.NewRouter()
+	s.routes = Routes()
+	for _, rt := range s.routes {
+		h := s.handle(rt)
+		s.router.Method(rt.Method, rt.Pattern, h)
+		if rt.Method == http.MethodGet {
+			s.router.Method(http.MethodHead, rt.Pattern, h)
+		}
+	}
+	s.router.NotFound(s.handle(Route{Role: Public, handle: (*Server).notFound}).ServeHTTP)
+	s.router.MethodNotAllowed(s.handle(Route{Role: Public, handle: (*Server).methodNotAllowed}).ServeHTTP)
+}

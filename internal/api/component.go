@@ -1,0 +1,3 @@
+package api
+
+func (s *Server) componentToken(r *request) (answer, error) { return s.pending(r) }

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+)
+
+// bodyTime is how long a client may take to send its body.
+const bodyTime = 2 * time.Minute
+
+// handle wraps a route's handler in what every request goes through, in this order: an id,
+// who is asking, whether they may, their rate, the idempotency key, the handler, the answer,
+// one event in the log.
+func (s *Server) handle(rt Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		start := time.Now()
+		r := &request{Request: hr, route: rt, id: requestID(hr), from: s.address(hr)}
+		h := w.Header()
+		h.Set("Request-Id", r.id)
+		h.Set("X-Content-Type-Options", "nosniff")
+		if rt.Limit > 0 {
+			http.NewResponseController(w).SetReadDeadline(start.Add(bodyTime)) // refused by test recorders alone
+		}
+		a, err := s.answer(r, h)
+		if err != nil {
+			a = failure(err, rt.Flat)
+		}
+		status, size := write(w, r, a)
+		s.record(r, status, size, time.Since(start), err)
+	})
+}
+
+// answer is the request's answer, or the reason why there is none. A panic is an internal
+// failure.
+func (s *Server) answer(r *request, h http.Header) (a answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if r.route.Role != Public {
+		if r.who, err = s.identify(r); err != nil {
+			s.limits.take(h, "address "+r.from, addressRate)
+			return a, err
+		}
+	}
+	if err := s.limit(r, h); err != nil {
+		return a, err
+	}
+	if err := s.crossOrigin(r, h); err != nil {
+		return a, err
+	}
+	if err := s.allow(r); err != nil {
+		return a, err
+	}
+	return r.route.handle(s, r)
+}
+
+// identify returns whom the bearer token speaks for.
+func (s *Server) identify(r *request) (access.Principal, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") || token == "" {
+		return access.Principal{}, flex.Fail(flex.Unauthorized, "Not authenticated")
+	}
+	return s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
+}
+
+// allow says whether the principal may call the route at all and, for a component token,
+// whether the path is of its own site. Another site's things are not found.
+func (s *Server) allow(r *request) error {
+	rt := r.route
+	if rt.Role == Public {
+		return nil
+	}
+	if r.who.Component() && !rt.Component {
+		return flex.Fail(flex.Forbidden, "a component token may not call this: use the organisation's token, and not in a browser")
+	}
+	if rt.Role != Anyone && !r.who.May(rt.Role) {
+		return flex.Fail(flex.Forbidden, "the token lacks the role %s", rt.Role)
+	}
+	if r.who.Component() {
+		return s.ownSite(r)
+	}
+	return nil
+}
+
+// requestID is the client's own id for the request, if it has one that is fit to be shown
+// and logged, or a new one.
+func requestID(r *http.Request) string {
+	const idMax = 64
+	if id := r.Header.Get("Request-Id"); id != "" && len(id) <= idMax && strings.Trim(id, idChars) == "" {
+		return id
+	}
+	var b [12]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
+// record writes the request's one event and counts it.
+func (s *Server) record(r *request, status, size int, took time.Duration, err error) {
+	s.metrics.observe(r, status, took)
+	level := slog.LevelInfo
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	ctx := r.Context()
+	if !s.Log.Enabled(ctx, level) {
+		return
+	}
+	event := []any{
+		"request", r.id, "method", r.Method, "route", r.route.Pattern, "status", status,
+		"took_us", took.Microseconds(), "bytes", size, "from", r.from,
+	}
+	if r.who.Username != "" {
+		event = append(event, "org", r.who.Org, "user", r.who.Username)
+	}
+	if r.who.Component() {
+		event = append(event, "site", r.who.Site)
+	}
+	if err != nil {
+		event = append(event, "err", err)
+	}
+	s.Log.Log(ctx, level, "request", append(event, r.note...)...)
+}
+
+// notFound answers paths that are none. As FastAPI does, it sends those that lack or have a
+// final slash to where it would be right.
+func (s *Server) notFound(r *request) (answer, error) {
+	other := *r.URL
+	if strings.HasSuffix(other.Path, "/") {
+		other.Path, other.RawPath = strings.TrimSuffix(other.Path, "/"), strings.TrimSuffix(other.RawPath, "/")
+	} else {
+		other.Path += "/"
+		if other.RawPath != "" {
+			other.RawPath += "/"
+		}
+	}
+	if len(s.methods(other.EscapedPath())) > 0 {
+		a := answer{status: http.StatusTemporaryRedirect}
+		other.Scheme, other.Host = "", ""
+		a.set("Location", "/"+strings.TrimLeft(other.RequestURI(), "/"))
+		return a, nil
+	}
+	return answer{}, flex.Fail(flex.NotFound, "Not Found")
+}
+
+// methodNotAllowed answers paths that are some, with a method that is none of theirs.
+func (s *Server) methodNotAllowed(r *request) (answer, error) {
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		return s.preflight(r)
+	}
+	at := r.URL.RawPath
+	if at == "" {
+		at = r.URL.Path
+	}
+	a := failure(flex.Fail(flex.Malformed, "Method Not Allowed"), false)
+	a.status = http.StatusMethodNotAllowed
+	a.set("Allow", strings.Join(s.methods(at), ", "))
+	return a, nil
+}
+
+// methods lists what the path may be asked with.
+func (s *Server) methods(path string) (found []string) {
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if s.router.Match(chi.NewRouteContext(), m, path) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// ownSite holds a component token's request to its own site.
+func (s *Server) ownSite(r *request) error { _, err := s.pending(r); return err }

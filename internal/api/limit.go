@@ -1,0 +1,114 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+)
+
+// Rates in requests a second, each with windowSeconds of them at once.
+const (
+	DefaultRate   = 20_000 // of an organisation
+	addressRate   = 200    // of an address that shows no valid token
+	windowSeconds = 10
+	limiterMax    = 100_000 // keys remembered; when full, all are forgotten
+)
+
+// limiter holds each key to its rate by the generic cell rate algorithm, in this process
+// alone: it keeps a client from drowning the others, it is no quota.
+type limiter struct {
+	rate int // of organisations; DefaultRate if 0
+	mu   sync.Mutex
+	due  map[string]time.Time
+}
+
+// limit counts the request against its organisation's rate, or its address's.
+func (s *Server) limit(r *request, h http.Header) error {
+	key, rate := "address "+r.from, addressRate
+	if !r.who.Org.IsZero() {
+		key, rate = string(r.who.Org.Bytes()), s.limits.rate
+		if rate == 0 {
+			rate = DefaultRate
+		}
+	}
+	if r.route.Role == Public && r.route.handle != nil && r.route.Limit == 0 {
+		rate = DefaultRate // probes, documents and paths that are none cost nothing
+		key = "public " + r.from
+	}
+	return s.limits.take(h, key, rate)
+}
+
+// take counts a request and writes the rate-limit fields. Over the rate it is a TooMany
+// failure.
+func (l *limiter) take(h http.Header, key string, rate int) error {
+	now := time.Now()
+	interval := time.Second / time.Duration(rate)
+	window := windowSeconds * time.Second
+	l.mu.Lock()
+	due := l.due[key]
+	if due.Before(now) {
+		due = now
+	}
+	ahead := due.Add(interval).Sub(now)
+	over := ahead > window
+	if !over {
+		if l.due == nil || len(l.due) >= limiterMax {
+			l.due = map[string]time.Time{}
+		}
+		l.due[key] = due.Add(interval)
+	}
+	l.mu.Unlock()
+	remaining := max(0, int((window-ahead)/interval))
+	h.Set("RateLimit-Policy", fmt.Sprintf(`"default";q=%d;w=%d`, rate*windowSeconds, windowSeconds))
+	h.Set("RateLimit", fmt.Sprintf(`"default";r=%d;t=%d`, remaining, int(ahead/time.Second)))
+	if over {
+		return &access.Wait{After: ahead - window, Err: flex.Fail(flex.TooMany, "too many requests: at most %d a second, %d at once", rate, rate*windowSeconds)}
+	}
+	return nil
+}
+
+// address is where the request came from: the connection's other end or, when that is a
+// proxy that is trusted, whom it names. Of IPv6 it is the network, for a house has many.
+func (s *Server) address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if s.trusts(a) {
+		names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		for i := len(names) - 1; i >= 0 && s.trusts(a); i-- {
+			b, err := netip.ParseAddr(strings.TrimSpace(names[i]))
+			if err != nil {
+				break
+			}
+			a = b
+		}
+	}
+	if a = a.Unmap(); a.Is6() {
+		const network = 64
+		if p, err := a.WithZone("").Prefix(network); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}
+
+func (s *Server) trusts(a netip.Addr) bool {
+	for _, p := range s.TrustedProxies {
+		if p.Contains(a.Unmap()) {
+			return true
+		}
+	}
+	return false
+}

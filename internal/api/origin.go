@@ -1,0 +1,60 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"flexd/internal/flex"
+)
+
+// Browsers may call flexd with a component token, from the one origin that the token was
+// made for. No other page is told that it may read an answer.
+
+// crossOrigin lets the component token's own origin read the answer, and refuses every
+// other page that has got hold of the token.
+func (s *Server) crossOrigin(r *request, h http.Header) error {
+	origin := r.Header.Get("Origin")
+	if !r.who.Component() || origin == "" {
+		return nil
+	}
+	if origin != r.who.Origin {
+		return flex.Fail(flex.Forbidden, "this component token is for another origin")
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "Request-Id, ETag, RateLimit, RateLimit-Policy, Retry-After")
+	h.Add("Vary", "Origin")
+	return nil
+}
+
+// preflightTime is how long a browser may remember the answer, in seconds.
+const preflightTime = "600"
+
+// preflight answers a browser that asks whether a page may call an operation. It may if the
+// operation takes component tokens and a living one was made for the page's origin.
+func (s *Server) preflight(r *request) (answer, error) {
+	var allowed []string
+	at := r.URL.EscapedPath()
+	for _, rt := range s.routes {
+		ctx := chi.NewRouteContext()
+		if rt.Component && s.router.Match(ctx, rt.Method, at) && ctx.RoutePattern() == rt.Pattern {
+			allowed = append(allowed, rt.Method)
+		}
+	}
+	origin := r.Header.Get("Origin")
+	known, err := s.Access.KnownOrigin(r.Context(), origin)
+	if err != nil {
+		return answer{}, err
+	}
+	if len(allowed) == 0 || !known {
+		return answer{}, flex.Fail(flex.Forbidden, "pages of this origin may not call this")
+	}
+	a := none()
+	a.set("Access-Control-Allow-Origin", origin)
+	a.set("Access-Control-Allow-Methods", strings.Join(allowed, ", "))
+	a.set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-None-Match, Request-Id")
+	a.set("Access-Control-Max-Age", preflightTime)
+	a.set("Vary", "Origin")
+	return a, nil
+}

@@ -1,0 +1,3 @@
+package api
+
+func (s *Server) readings(r *request) (answer, error) { return s.pending(r) }

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"compress/gzip"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/wire"
+)
+
+// request is a request on its way through a handler. The generic functions path, query,
+// body and form read its parts and gather what is wrong with them; bad reports it.
+type request struct {
+	*http.Request
+	route  Route
+	id     string           // as in the Request-Id field
+	who    access.Principal // zero on public routes
+	from   string           // the client's address
+	faults []error
+	note   []any // further attributes of the log's event
+}
+
+// answer is what a handler returns; its zero value is 200 with the body null.
+type answer struct {
+	status int // 200 if 0
+	body   any // encoded as JSON, unless it is text
+	header http.Header
+	tagged bool // gets an ETag, and 304 for who has it
+}
+
+// text is a body that is written as it is; the answer's header says what it is.
+type text []byte
+
+// ok is the answer with a body.
+func ok(body any) answer { return answer{body: body} }
+
+// none is the answer 204.
+func none() answer { return answer{status: http.StatusNoContent} }
+
+func (a *answer) set(name, value string) {
+	if a.header == nil {
+		a.header = http.Header{}
+	}
+	a.header.Set(name, value)
+}
+
+// bad returns everything that was wrong with the parts read so far, or nil.
+func (r *request) bad() error { return wire.Join(r.faults...) }
+
+func keep[T any](r *request, v T, err error) T {
+	if err != nil {
+		r.faults = append(r.faults, err)
+	}
+	return v
+}
+
+// path reads the path's parameters.
+func path[T any](r *request) T {
+	v, err := wire.Path[T](r.param)
+	return keep(r, v, err)
+}
+
+// param returns a path parameter, decoded.
+func (r *request) param(name string) string {
+	v := chi.URLParam(r.Request, name)
+	if r.URL.RawPath == "" {
+		return v // the router matched the decoded path
+	}
+	if plain, err := url.PathUnescape(v); err == nil {
+		return plain
+	}
+	return v
+}
+
+// query reads the query's parameters.
+func query[T any](r *request) T {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		err = fault("query", "value_error.query", "the query is not well formed: percent-encode what is not plain")
+		return keep(r, *new(T), err)
+	}
+	v, err := wire.Query[T](values)
+	return keep(r, v, err)
+}
+
+// body reads the JSON body.
+func body[T any](r *request) T {
+	b, err := r.read("application/json")
+	if err != nil {
+		return keep(r, *new(T), err)
+	}
+	v, err := wire.Decode[T](b)
+	return keep(r, v, err)
+}
+
+// emptyBody reads a body that may be left out, as the events without fields have.
+func emptyBody[T any](r *request) T {
+	b, err := r.read("application/json")
+	if err == nil && len(b) == 0 {
+		return *new(T)
+	}
+	if err != nil {
+		return keep(r, *new(T), err)
+	}
+	v, err := wire.Decode[T](b)
+	return keep(r, v, err)
+}
+
+// form reads the form-encoded body.
+func form[T any](r *request) T {
+	b, err := r.read("application/x-www-form-urlencoded")
+	if err != nil {
+		return keep(r, *new(T), err)
+	}
+	values, err := url.ParseQuery(string(b))
+	if err != nil {
+		err = fault("body", "value_error.form", "the form is not well formed: percent-encode what is not plain")
+		return keep(r, *new(T), err)
+	}
+	v, err := wire.Form[T](values)
+	return keep(r, v, err)
+}
+
+func fault(where, word, msg string) error {
+	return &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{where}, Msg: msg, Type: word}}}
+}
+
+// read returns the body whole, if it is of the media type or says nothing of one.
+func (r *request) read(mediaType string) ([]byte, error) {
+	if err := r.isMedia(mediaType); err != nil {
+		return nil, err
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken here: send it plain", e)
+	}
+	return wire.ReadBody(r.Body, r.route.Limit)
+}
+
+// stream returns the JSON body as it comes in, inflated if it is gzipped, and cut off with
+// a TooLarge failure at the route's limit.
+func (r *request) stream() (io.Reader, error) {
+	if err := r.isMedia("application/json"); err != nil {
+		return nil, err
+	}
+	in := io.Reader(r.Body)
+	switch e := r.Header.Get("Content-Encoding"); e {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, flex.Fail(flex.Malformed, "the body says that it is gzipped, and is not: %v", err)
+		}
+		in = z
+	default:
+		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken: send it plain or gzipped", e)
+	}
+	return &limited{in, in != r.Body, r.route.Limit, r.route.Limit}, nil
+}
+
+// isMedia holds the body's media type against the one wanted. None given is taken for it.
+func (r *request) isMedia(want string) error {
+	given := r.Header.Get("Content-Type")
+	if given == "" {
+		return nil
+	}
+	got, _, err := mime.ParseMediaType(given)
+	if err == nil && (got == want || want == "application/json" && strings.HasSuffix(got, "+json")) {
+		return nil
+	}
+	return flex.Fail(flex.Unsupported, "a body of type %q is not taken here: send %s", given, want)
+}
+
+// limited reads up to limit bytes and fails on the next.
+type limited struct {
+	in          io.Reader
+	zipped      bool
+	left, limit int64
+}
+
+// Read reads on.
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.in.Read(p)
+	if int64(n) > l.left {
+		return int(l.left), flex.Fail(flex.TooLarge, "the body is longer than %d bytes", l.limit)
+	}
+	l.left -= int64(n)
+	if l.zipped && err != nil && err != io.EOF {
+		err = flex.Fail(flex.Malformed, "the gzipped body is broken: %v", err)
+	}
+	return n, err
+}

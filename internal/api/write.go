@@ -1,0 +1,106 @@
+package api
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"flexd/internal/wire"
+)
+
+// gzipMin is the size from which an answer is worth compressing.
+const gzipMin = 4 << 10
+
+// write sends the answer and returns its status and the bytes of its body before
+// compression.
+func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
+	h := w.Header()
+	for name, values := range a.header {
+		h[name] = values
+	}
+	if status = a.status; status == 0 {
+		status = http.StatusOK
+	}
+	if status == http.StatusNoContent || status == http.StatusTemporaryRedirect {
+		w.WriteHeader(status)
+		return status, 0
+	}
+	b, err := encode(a.body)
+	if err != nil {
+		r.note = append(r.note, "encode", err)
+		status, b = http.StatusInternalServerError, []byte(`{"detail":"`+internalError+`"}`)
+	}
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json")
+	}
+	if a.tagged && status == http.StatusOK {
+		sum := sha256.Sum256(b)
+		tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+		h.Set("ETag", tag)
+		h.Set("Cache-Control", "private, no-cache")
+		if matches(r.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return http.StatusNotModified, 0
+		}
+	}
+	if len(b) >= gzipMin {
+		h.Add("Vary", "Accept-Encoding")
+		if takesGzip(r.Header.Get("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			w.WriteHeader(status)
+			z := gzips.Get().(*gzip.Writer)
+			z.Reset(w)
+			z.Write(b) // fails when the client has gone, which is no one's concern
+			z.Close()
+			gzips.Put(z)
+			return status, len(b)
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	w.Write(b) // as above
+	return status, len(b)
+}
+
+var gzips = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that exists
+	return z
+}}
+
+func encode(body any) ([]byte, error) {
+	switch v := body.(type) {
+	case nil:
+		return []byte("null"), nil
+	case text:
+		return v, nil
+	}
+	return wire.Encode(body)
+}
+
+// matches reports whether an If-None-Match field names the tag.
+func matches(field, tag string) bool {
+	for part := range strings.SplitSeq(field, ",") {
+		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == tag || part == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// takesGzip reports whether an Accept-Encoding field takes gzip.
+func takesGzip(field string) bool {
+	for part := range strings.SplitSeq(field, ",") {
+		coding, weight, _ := strings.Cut(part, ";")
+		if c := strings.TrimSpace(coding); c != "gzip" && c != "*" {
+			continue
+		}
+		q, isQ := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+		f, err := strconv.ParseFloat(q, 64)
+		return !isQ || err == nil && f > 0
+	}
+	return false
+}
