@@ -1,0 +1,73 @@
+package directory
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// RefLife is how long a reference from a search can be used.
+const RefLife = 24 * time.Hour
+
+// Refs seals metering points into references, so that a search hands out no MPAN. A
+// reference says nothing, is different each time it is made, and opens for the one
+// organisation that it was made for until its time is over.
+type Refs struct {
+	aead   cipher.AEAD
+	random io.Reader
+}
+
+// NewRefs returns the sealer of a 256-bit key. Nonces are read from random, which need
+// not be secret but must not repeat.
+func NewRefs(key [32]byte, random io.Reader) *Refs {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // a 32-byte key always fits
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	return &Refs{aead, random}
+}
+
+// Seal returns a reference to the metering point.
+func (r *Refs) Seal(m MPAN, org flex.OrgID, expires time.Time) (string, error) {
+	number, err := strconv.ParseUint(m.Core(), 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("seal %v: it is no MPAN", m)
+	}
+	nonce := make([]byte, r.aead.NonceSize(), 64)
+	if _, err := io.ReadFull(r.random, nonce); err != nil {
+		return "", fmt.Errorf("seal a reference: %w", err)
+	}
+	var plain [16]byte
+	binary.BigEndian.PutUint64(plain[:8], number)
+	binary.BigEndian.PutUint64(plain[8:], uint64(expires.Unix()))
+	return base64.RawURLEncoding.EncodeToString(r.aead.Seal(nonce, nonce, plain[:], org.Bytes())), nil
+}
+
+// Open returns the metering point of a reference. The failure is a flex.Invalid.
+func (r *Refs) Open(ref string, org flex.OrgID, now time.Time) (MPAN, error) {
+	invalid := flex.Fail(flex.Invalid, "this is no meter reference of yours: take one from a meter search")
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(ref)
+	if err != nil || len(sealed) < r.aead.NonceSize() {
+		return MPAN{}, invalid
+	}
+	nonce, box := sealed[:r.aead.NonceSize()], sealed[r.aead.NonceSize():]
+	plain, err := r.aead.Open(nil, nonce, box, org.Bytes())
+	if err != nil || len(plain) != 16 {
+		return MPAN{}, invalid
+	}
+	if expires := time.Unix(int64(binary.BigEndian.Uint64(plain[8:])), 0); !now.Before(expires) {
+		return MPAN{}, flex.Fail(flex.Invalid, "this meter reference was good for %v and has run out: search again", RefLife)
+	}
+	return MPAN{core: fmt.Sprintf("%0*d", coreLen, binary.BigEndian.Uint64(plain[:8]))}, nil
+}
