@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs what the suite needs beside Go and is missing: PostgreSQL for its half of the
+# suite, a C compiler for the race detector, Chromium for the console's tests. Where it
+# cannot (no apt-get, or not root) it says what will be skipped; the tests themselves fail
+# in place of skipping when FLEXD_TEST_STRICT is set.
+set -euo pipefail
+missing=()
+command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
+command -v gcc >/dev/null || missing+=(gcc libc6-dev)
+command -v chromium >/dev/null || missing+=(chromium)
+[ ${#missing[@]} -gt 0 ] || exit 0
+if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+	echo "installing ${missing[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	{ apt-get update -q && apt-get install -y -q --no-install-recommends "${missing[@]}"; } >/tmp/flexd-tools.log 2>&1 ||
+		{ tail -5 /tmp/flexd-tools.log; echo "could not install ${missing[*]}: what needs it will be SKIPPED"; }
+else
+	echo "not installed: ${missing[*]}. What needs it will be SKIPPED (as root on Debian: apt-get install ${missing[*]})"
+fi
