@@ -24,6 +24,8 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 
+	Clock    Clock
+
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
 

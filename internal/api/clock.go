@@ -1,4 +1,78 @@
 package api
 
-func (s *Server) clock(r *request) (answer, error)    { return s.pending(r) }
-func (s *Server) setClock(r *request) (answer, error) { return s.pending(r) }
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/wire"
+)
+
+// Clock turns an organisation's sandbox clock. Turning it runs every round that is due on
+// the way, which is beyond any one desk.
+type Clock interface {
+	// Clock returns the organisation's time and whether it has taken the clock into its
+	// own hands.
+	Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error)
+	// Advance turns the clock forward to the instant and returns when all that was due on
+	// the way is done.
+	Advance(ctx context.Context, org flex.OrgID, to time.Time) error
+}
+
+// clock answers GET /sandbox/clock.
+func (s *Server) clock(r *request) (answer, error) {
+	now, held, err := s.Clock.Clock(r.Context(), r.who.Org)
+	return ok(wire.ClockResponse{Now: wire.At(now), Held: held}), err
+}
+
+// setClock answers POST /sandbox/clock.
+func (s *Server) setClock(r *request) (answer, error) {
+	in := body[wire.ClockRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	to := in.Now.Time
+	if (in.Advance == "") == to.IsZero() {
+		return answer{}, fault("body", "value_error", `give either "now", an instant with its offset, or "advance", a duration such as "PT8H"`)
+	}
+	if in.Advance != "" {
+		d, good := isoDuration(in.Advance)
+		if !good {
+			return answer{}, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
+				Loc: []string{"body", "advance"}, Type: "value_error.duration",
+				Msg: "not a duration of the form P1DT8H30M15S; weeks, months and years are not taken",
+			}}}
+		}
+		now, _, err := s.Clock.Clock(r.Context(), r.who.Org)
+		if err != nil {
+			return answer{}, err
+		}
+		to = now.Add(d)
+	}
+	if err := s.Clock.Advance(r.Context(), r.who.Org, to); err != nil {
+		return answer{}, err
+	}
+	return s.clock(r)
+}
+
+var durationForm = regexp.MustCompile(`^P(?:(\d{1,3})D)?(T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,7})S)?)?$`)
+
+// isoDuration reads the days, hours, minutes and seconds of an ISO 8601 duration.
+func isoDuration(s string) (d time.Duration, ok bool) {
+	m := durationForm.FindStringSubmatch(s)
+	if m == nil || s == "P" || m[2] == "T" {
+		return 0, false
+	}
+	for i, unit := range map[int]time.Duration{1: 24 * time.Hour, 3: time.Hour, 4: time.Minute, 5: time.Second} {
+		if m[i] != "" {
+			n, err := strconv.Atoi(m[i])
+			if err != nil {
+				return 0, false
+			}
+			d += time.Duration(n) * unit
+		}
+	}
+	return d, true
+}

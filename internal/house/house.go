@@ -1,0 +1,93 @@
+// Package house joins the rooms: it opens the store, makes the desks, runs the rounds and
+// serves the doors. The program, the simulated street and the tests all start this one.
+package house
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"flexd/internal/access"
+	"flexd/internal/api"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Settings are what the house is told from outside.
+type Settings struct {
+	Database    string           // sqlite:PATH or postgres://…
+	Environment flex.Environment // Production if empty
+	Log         *slog.Logger     // nil means the default logger
+
+	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
+	Now    func() time.Time
+	Random io.Reader
+}
+
+// House is a flexd that is open.
+type House struct {
+	DB       *store.DB
+	Access   *access.Desk
+	Registry *registry.Desk
+	API      *api.Server
+
+	log     *slog.Logger
+	workers []*worker.Worker
+}
+
+// Open opens the store, bringing its schema up to date, and makes the desks and doors.
+// Nothing runs until Serve.
+func Open(ctx context.Context, s Settings) (*House, error) {
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+	db, err := store.Open(ctx, s.Database, store.Options{Environment: s.Environment, Now: s.Now, Random: s.Random})
+	if err != nil {
+		return nil, err
+	}
+	h := &House{
+		DB:       db,
+		Access:   &access.Desk{DB: db},
+		Registry: &registry.Desk{DB: db},
+		log:      s.Log,
+	}
+	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Environment: db.Environment, Log: s.Log}
+	h.API.Clock = h
+	h.add("expiry", time.Minute, "", h.Access.Round)
+	return h, nil
+}
+
+// add makes a round part of the house, in the order in which Advance runs them.
+func (h *House) add(name string, every time.Duration, wake store.Topic, round worker.Round) {
+	w := &worker.Worker{Name: name, Every: every, Round: round, Log: h.log}
+	if wake != "" {
+		w.Wake = h.DB.Waker(wake)
+	}
+	h.workers = append(h.workers, w)
+}
+
+// Rounds returns the background jobs, with how their latest run went.
+func (h *House) Rounds() []*worker.Worker { return h.workers }
+
+// Serve runs the rounds and answers on the listener until the context ends. It returns when
+// the requests and rounds under way are finished.
+func (h *House) Serve(ctx context.Context, l net.Listener) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		worker.RunAll(running, h.workers)
+	}()
+	err := api.ServeHandler(ctx, l, h.API.Handler(), h.log)
+	stop()
+	<-finished
+	return err
+}
+
+// Close closes the store.
+func (h *House) Close() error { return h.DB.Close() }
