@@ -36,7 +36,8 @@ type DB struct {
 	sqlite *sqliteConns // SQLite alone: its one writer and its readers
 	closed sync.Once
 
-	wakes wakes
+	wakes  wakes
+	owners owners
 }
 
 // Options are what Open may be told; the zero value is right for a service.

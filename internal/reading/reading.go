@@ -1,0 +1,187 @@
+package reading
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Desk takes readings in.
+type Desk struct{ DB *store.DB }
+
+// BatchMax is the number of readings that one call of Take keeps in one transaction. The
+// door cuts a longer request into batches.
+const BatchMax = 10_000
+
+// Take judges a batch and keeps what may stand, all in one transaction. There is one
+// verdict for each reading, in the batch's order. Of readings for the same time, asset and
+// label the last one counts; one that differs from what is kept already is a correction.
+func (d *Desk) Take(ctx context.Context, org flex.OrgID, batch []Given) ([]Verdict, error) {
+	if len(batch) > BatchMax {
+		return nil, flex.Fail(flex.TooLarge, "a batch holds at most %d readings", BatchMax)
+	}
+	verdicts := make([]Verdict, len(batch))
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		in := intake{tx: tx, batch: batch, verdicts: verdicts}
+		return in.take(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keep readings: %w", err)
+	}
+	return verdicts, nil
+}
+
+// intake is one batch on its way in.
+type intake struct {
+	tx       *store.Tx
+	batch    []Given
+	verdicts []Verdict
+	kept     []flex.Reading // judged by itself, by position in the batch
+	stand    []int          // positions in the batch that may still stand
+}
+
+func (in *intake) take(ctx context.Context) error {
+	in.judge()
+	if err := in.own(ctx); err != nil {
+		return err
+	}
+	in.lastOfEach()
+	if err := in.registers(ctx); err != nil {
+		return err
+	}
+	rs := make([]flex.Reading, 0, len(in.stand))
+	for _, i := range in.stand {
+		if in.verdicts[i].Accepted() {
+			rs = append(rs, in.kept[i])
+		}
+	}
+	return in.tx.PutReadings(ctx, rs)
+}
+
+func (in *intake) judge() {
+	now := in.tx.Now()
+	in.kept, in.stand = make([]flex.Reading, len(in.batch)), make([]int, 0, len(in.batch))
+	for i, g := range in.batch {
+		if in.kept[i], in.verdicts[i] = Judge(g, now); in.verdicts[i].Accepted() {
+			in.stand = append(in.stand, i)
+		}
+	}
+}
+
+// own refuses readings of assets that are not the organisation's.
+func (in *intake) own(ctx context.Context) error {
+	ids := make([]flex.AssetID, 0, len(in.stand))
+	for _, i := range in.stand {
+		ids = append(ids, in.kept[i].AssetID)
+	}
+	own, err := in.tx.OwnAssets(ctx, ids)
+	if err != nil {
+		return err
+	}
+	in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
+		if own[in.kept[i].AssetID] {
+			return false
+		}
+		in.verdicts[i] = NotFound
+		return true
+	})
+	return nil
+}
+
+// key is what a reading is kept by.
+type key struct {
+	asset flex.AssetID
+	label flex.Label
+	at    int64
+}
+
+func keyOf(r flex.Reading) key {
+	if Register(r.Label) {
+		return key{r.AssetID, r.Label, r.To.UnixMicro()}
+	}
+	return key{r.AssetID, r.Label, r.From.UnixMicro()}
+}
+
+// lastOfEach leaves of readings with the same key the last one. The earlier ones are
+// accepted too: they stood until they were corrected.
+func (in *intake) lastOfEach() {
+	last := make(map[key]int, len(in.stand))
+	for _, i := range in.stand {
+		last[keyOf(in.kept[i])] = i
+	}
+	if len(last) < len(in.stand) {
+		in.stand = slices.DeleteFunc(in.stand, func(i int) bool { return last[keyOf(in.kept[i])] != i })
+	}
+}
+
+// registers judges readings of registers against the marks before and after them, those in
+// the store and those of the same batch.
+func (in *intake) registers(ctx context.Context) error {
+	byRegister := map[store.Register][]int{}
+	var order []store.Register
+	for _, i := range in.stand {
+		if r := in.kept[i]; Register(r.Label) {
+			k := store.Register{AssetID: r.AssetID, Label: r.Label}
+			if byRegister[k] == nil {
+				order = append(order, k)
+			}
+			byRegister[k] = append(byRegister[k], i)
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	assets := make([]flex.AssetID, len(order))
+	for i, k := range order {
+		assets[i] = k.AssetID
+	}
+	newest, err := in.tx.NewestMarks(ctx, assets)
+	if err != nil {
+		return err
+	}
+	for _, k := range order {
+		positions := byRegister[k]
+		slices.SortStableFunc(positions, func(a, b int) int { return in.kept[a].To.Compare(in.kept[b].To) })
+		var mark *Mark // the last one accepted of this batch
+		for _, i := range positions {
+			before, after, err := in.around(ctx, k, in.kept[i].To, newest)
+			if err != nil {
+				return err
+			}
+			if mark != nil && (before == nil || !mark.At.Before(before.At)) {
+				before = mark
+			}
+			if in.verdicts[i] = JudgeRegister(in.kept[i], before, after); in.verdicts[i].Accepted() {
+				mark = &Mark{in.kept[i].To, in.kept[i].Value}
+			}
+		}
+	}
+	return nil
+}
+
+// around finds the stored marks beside an instant: mostly the newest is before it, and
+// there is none after.
+func (in *intake) around(ctx context.Context, k store.Register, at time.Time, newest map[store.Register]store.Mark) (before, after *Mark, err error) {
+	top, known := newest[k]
+	switch {
+	case !known:
+		return nil, nil, nil
+	case top.At.Before(at):
+		return &Mark{top.At, top.Value}, nil, nil
+	}
+	b, a, err := in.tx.MarksAround(ctx, k, at, int(MaxAge/(24*time.Hour))+2)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b != nil {
+		before = &Mark{b.At, b.Value}
+	}
+	if a != nil {
+		after = &Mark{a.At, a.Value}
+	}
+	return before, after, nil
+}

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// labelNumbers is how labels are kept. The energies of half-hours are below 10: they lie at
+// known times, and need no index but time.
+var labelNumbers = map[flex.Label]int16{
+	flex.ChargerEnergy: 1, flex.ProvisionalConsumption: 2,
+	flex.BoundaryImportPower: 10, flex.BatteryInverterPower: 11, flex.ChargerRegister: 12, flex.BoundaryImportRegister: 13,
+	flex.BoundaryExportRegister: 14, flex.SolarPower: 15, flex.BatteryStateOfCharge: 16, flex.BatteryStoredEnergy: 17,
+}
+
+var labels = func() map[int16]flex.Label {
+	m := map[int16]flex.Label{}
+	for l, n := range labelNumbers {
+		m[n] = l
+	}
+	return m
+}()
+
+// register reports whether the label is a register, whose reading is kept at its end.
+func register(l flex.Label) bool {
+	return l == flex.ChargerRegister || l == flex.BoundaryImportRegister || l == flex.BoundaryExportRegister
+}
+
+// keptAt is the instant by which a reading is kept and found.
+func keptAt(r flex.Reading) time.Time {
+	if register(r.Label) {
+		return r.To
+	}
+	return r.From
+}
+
+// owners remembers whose assets are whose, so that a batch need not ask for each. What is
+// remembered of an organisation counts as long as none of its assets was taken away.
+type owners struct {
+	mu    sync.RWMutex
+	byOrg map[flex.OrgID]*owned
+	total int
+}
+
+type owned struct {
+	gone   int64
+	assets map[flex.AssetID]bool
+}
+
+// ownersMax bounds what is remembered; beyond it everything is forgotten.
+const ownersMax = 2_000_000
+
+// OwnAssets returns those of the assets that are the organisation's. It remembers what it
+// found, so a transaction that makes assets must not ask.
+func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.AssetID]bool, error) {
+	var gone int64
+	if err := tx.row(ctx, `SELECT assets_gone FROM org WHERE id = $1`, tx.org.Bytes()).Scan(&gone); err != nil {
+		return nil, err
+	}
+	own, ask := tx.db.owners.look(tx.org, gone, ids)
+	for len(ask) > 0 {
+		list, args := in([]any{tx.org.Bytes()}, ask[:min(len(ask), ownersChunk)])
+		ask = ask[min(len(ask), ownersChunk):]
+		id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+		found, err := rows(ctx, tx.conn, id, `SELECT id FROM asset WHERE org_id = $1 AND id IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
+			own[id] = true
+		}
+		tx.db.owners.learn(tx.org, gone, found)
+	}
+	return own, nil
+}
+
+func (o *owners) look(org flex.OrgID, gone int64, ids []flex.AssetID) (own map[flex.AssetID]bool, ask []flex.AssetID) {
+	own = make(map[flex.AssetID]bool, len(ids))
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	known := o.byOrg[org]
+	for _, id := range ids {
+		switch {
+		case known != nil && known.gone == gone && known.assets[id]:
+			own[id] = true
+		case len(ask) == 0 || ask[len(ask)-1] != id:
+			ask = append(ask, id)
+		}
+	}
+	return own, ask
+}
+
+func (o *owners) learn(org flex.OrgID, gone int64, ids []flex.AssetID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.byOrg == nil || o.total > ownersMax {
+		o.byOrg, o.total = map[flex.OrgID]*owned{}, 0
+	}
+	known := o.byOrg[org]
+	if known == nil || known.gone != gone {
+		if known != nil && known.gone > gone {
+			return // an older view of the store
+		}
+		known = &owned{gone, map[flex.AssetID]bool{}}
+		o.byOrg[org] = known
+	}
+	for _, id := range ids {
+		if !known.assets[id] {
+			known.assets[id] = true
+			o.total++
+		}
+	}
+}
+
+// PutReadings keeps readings of the organisation's own assets, as OwnAssets has told, each
+// time, asset and label once. Where there is one already with another value, the new one
+// takes its place and the old one goes into the history.
+func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
+	if len(rs) == 0 {
+		return nil
+	}
+	// In the order of the key, so that two batches never wait for each other in a ring.
+	slices.SortFunc(rs, byKey)
+	if err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro()); err != nil {
+		return err
+	}
+	tx.Wake(WakeSettle)
+	return tx.markRegisters(ctx, rs)
+}
+
+func byKey(a, b flex.Reading) int {
+	return cmp.Or(keptAt(a).Compare(keptAt(b)), bytes.Compare(a.AssetID[:], b.AssetID[:]), cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]))
+}
+
+const (
+	readingColumns = `at, asset_id, label, seconds, value, known_at`
+	readingUpsert  = `ON CONFLICT (at, asset_id, label) DO UPDATE
+		SET seconds = excluded.seconds, value = excluded.value, known_at = excluded.known_at
+		WHERE reading.value <> excluded.value OR reading.seconds <> excluded.seconds`
+)
+
+func readingArgs(r flex.Reading) (at int64, label int16, seconds int32, value int64) {
+	return keptAt(r).UnixMicro(), labelNumbers[r.Label], int32(r.Len() / time.Second), int64(r.Value)
+}
+
+// A Register names one register of an asset.
+type Register struct {
+	AssetID flex.AssetID
+	Label   flex.Label
+}
+
+// Mark is a register's value at an instant.
+type Mark struct {
+	At    time.Time
+	Value flex.Micro
+}
+
+// markRegisters moves the registers' newest marks on.
+func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
+	newest := map[Register]flex.Reading{}
+	for _, r := range rs {
+		if register(r.Label) {
+			newest[Register{r.AssetID, r.Label}] = r // in the order of time
+		}
+	}
+	marks := make([]flex.Reading, 0, len(newest))
+	for _, r := range newest {
+		marks = append(marks, r)
+	}
+	slices.SortFunc(marks, byKey)
+	args := make([]any, 0, 4*len(marks))
+	for _, r := range marks {
+		args = append(args, r.AssetID.Bytes(), labelNumbers[r.Label], r.To.UnixMicro(), int64(r.Value))
+	}
+	return tx.bulk(ctx, `INSERT INTO register (asset_id, label, at, value)`, `ON CONFLICT (asset_id, label) DO UPDATE
+		SET at = excluded.at, value = excluded.value WHERE register.at <= excluded.at`, 4, args)
+}
+
+// NewestMarks returns the newest marks of the assets' registers.
+func (tx *Tx) NewestMarks(ctx context.Context, assets []flex.AssetID) (map[Register]Mark, error) {
+	marks := map[Register]Mark{}
+	for len(assets) > 0 {
+		list, args := in([]any{tx.org.Bytes()}, assets[:min(len(assets), ownersChunk)])
+		assets = assets[min(len(assets), ownersChunk):]
+		rs, err := tx.run.QueryContext(ctx, `SELECT m.asset_id, m.label, m.at, m.value FROM register m
+			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		defer rs.Close()
+		for rs.Next() {
+			var k Register
+			var label int16
+			var m Mark
+			if err := rs.Scan(&k.AssetID, &label, instant{&m.At}, &m.Value); err != nil {
+				return nil, err
+			}
+			k.Label = labels[label]
+			marks[k] = m
+		}
+		if err := rs.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return marks, nil
+}
+
+// ownersChunk is the number of assets asked for in one statement.
+const ownersChunk = 512
