@@ -24,7 +24,7 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 
-	Clock    Clock
+	Clock Clock
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger

@@ -23,6 +23,9 @@ type Settings struct {
 	Environment flex.Environment // Production if empty
 	Log         *slog.Logger     // nil means the default logger
 
+	// AllowPrivateEndpoints lets pushes go to private and loopback addresses.
+	AllowPrivateEndpoints bool
+
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"flexd/internal/flex"
+	"flexd/internal/house"
+)
+
+// serve is `flexd serve`.
+type serve struct {
+	store
+	Listen                string `help:"Address to answer on." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
+	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
+}
+
+// store is the flags of every command that works on a store.
+type store struct {
+	Database    string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
+	Environment string `help:"production or sandbox. Only the sandbox has a clock that can be turned." enum:"production,sandbox" default:"production" env:"FLEXD_ENVIRONMENT"`
+}
+
+func (s store) settings() house.Settings {
+	return house.Settings{Database: s.Database, Environment: flex.Environment(s.Environment)}
+}
+
+// open opens the house that the flags name, for a command that does one thing and ends.
+func (s store) open(ctx context.Context) (*house.House, error) { return house.Open(ctx, s.settings()) }
+
+// Run serves until it is told to stop.
+func (s *serve) Run(ctx context.Context, c console) error {
+	settings := s.settings()
+	settings.AllowPrivateEndpoints = s.AllowPrivateEndpoints
+	h, err := house.Open(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	l, err := net.Listen("tcp", s.Listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
+	return h.Serve(ctx, l)
+}
