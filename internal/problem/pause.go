@@ -1,0 +1,99 @@
+package problem
+
+import (
+	"errors"
+	"math"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+)
+
+// pauseLine are the fields of the pause family.
+type pauseLine struct {
+	Price        []float64  `json:"price_p_per_kwh"`
+	SlotMinutes  int64      `json:"slot_minutes"`
+	ChargerKW    float64    `json:"charger_kw"`
+	Blocks       [][2]int64 `json:"blocks_min"`
+	ReadyBy      int64      `json:"ready_by_min"`
+	PauseMinutes int64      `json:"pause_minutes"`
+	MakeUp       string     `json:"make_up"`
+}
+
+// makeUps are the rules for making up.
+var makeUps = map[string]plan.MakeUp{
+	"none": plan.MakeUpNone, "earliest": plan.MakeUpEarliest, "append": plan.MakeUpAppend,
+}
+
+// pause is a problem of the pause family, in minutes.
+type pause struct {
+	plan.PauseGrid
+	kw     float64
+	best   plan.Candidate
+	made   bool
+	blocks []plan.Stretch
+}
+
+func decodePause(line []byte) (solver, error) {
+	var l pauseLine
+	if err := unmarshal(line, &l); err != nil {
+		return nil, err
+	}
+	n := len(l.Price)
+	end := int64(n) * l.SlotMinutes
+	makeUp, ok := makeUps[l.MakeUp]
+	if !ok {
+		return nil, flex.Fail(flex.Invalid, "make_up is %q, which is not none, earliest or append", l.MakeUp)
+	}
+	if err := errors.Join(
+		slots("price_p_per_kwh", n),
+		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
+		within("slot_minutes", float64(l.SlotMinutes), 1, 1440),
+		within("charger_kw", l.ChargerKW, 0, maxKW),
+		within("pause_minutes", float64(l.PauseMinutes), 1, float64(max(1, end))),
+		within("ready_by_min", float64(l.ReadyBy), 0, float64(end)),
+	); err != nil {
+		return nil, err
+	}
+	p := &pause{kw: l.ChargerKW, PauseGrid: plan.PauseGrid{
+		Pause: l.PauseMinutes, ReadyBy: l.ReadyBy, MakeUp: makeUp, NotBefore: math.MinInt64,
+		Tape: plan.Tape{Slot: l.SlotMinutes, Price: l.Price},
+	}}
+	last := int64(0)
+	for i, b := range l.Blocks {
+		if b[0] < last || b[1] <= b[0] || b[1] > end {
+			return nil, flex.Fail(flex.Invalid, "blocks_min[%d] is %v, which does not follow the block before within 0 to %d", i, b, end)
+		}
+		if last = b[1]; i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
+			p.Blocks[len(p.Blocks)-1].To = b[1] // charging goes on: one block
+			continue
+		}
+		p.Blocks = append(p.Blocks, plan.Stretch{From: b[0], To: b[1]})
+	}
+	if len(p.Blocks) == 0 {
+		return nil, flex.Fail(flex.Invalid, "blocks_min is empty, where a block of [from, to] minutes would be right")
+	}
+	return p, nil
+}
+
+func (p *pause) plan(*plan.Scratch) {
+	p.blocks = p.blocks[:0]
+	if p.best, p.made = p.Best(); p.made {
+		p.blocks = p.Apply(p.blocks, p.best)
+	} else {
+		p.blocks = append(p.blocks, p.Blocks...)
+	}
+}
+
+func (p *pause) answer() Answer {
+	cost, blocks := 0.0, make([][2]int64, len(p.blocks))
+	for i, b := range p.blocks {
+		blocks[i] = [2]int64{b.From, b.To}
+		cost += p.Tape.Over(b.From, b.To) * p.kw / 60
+	}
+	return Answer{
+		Answer: struct {
+			Blocks [][2]int64 `json:"blocks_min"`
+		}{blocks},
+		Cost: cost, LowerBound: cost, Feasible: p.made,
+	}
+}

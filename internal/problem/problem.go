@@ -1,0 +1,173 @@
+// Package problem is the engine's file format: one planning problem a line of JSON in,
+// one answer a line out. docs/engine.md lists the families and their fields.
+//
+// A line is decoded strictly: a name twice, a number out of range, series of different
+// lengths or text after the value are refused, with what would be right. Names that the
+// format does not know are left alone.
+package problem
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+)
+
+// MaxLine is the longest line that is read, enough for a fleet of 300,000 cars.
+const MaxLine = 64 << 20
+
+// Problem is one decoded line, to be planned as often as wanted.
+type Problem struct {
+	ID     string
+	Family string
+	solver
+}
+
+// solver is what every family knows to do.
+type solver interface {
+	plan(w *plan.Scratch)
+	answer() Answer
+}
+
+// Answer is one line out.
+type Answer struct {
+	ID         string  `json:"id"`
+	Answer     any     `json:"answer"`
+	Cost       float64 `json:"cost_p"`
+	LowerBound float64 `json:"lower_bound_p"`
+	Feasible   bool    `json:"feasible"` // false: met as far as it goes
+	Micros     float64 `json:"micros"`   // for one plan
+}
+
+// Refusal is the line out for a line in that could not be planned.
+type Refusal struct {
+	ID    string `json:"id,omitempty"`
+	Error string `json:"error"`
+}
+
+// families says how each family's fields are decoded.
+var families = map[string]func(line []byte) (solver, error){
+	"ev-plain":    decodeEV,
+	"ev-tiers":    decodeEV,
+	"ev-minpower": decodeEV,
+	"ev-switch":   decodeEV,
+	"pause":       decodePause,
+}
+
+// Decode reads one line.
+func Decode(line []byte) (*Problem, error) {
+	var head struct {
+		ID     string `json:"id"`
+		Family string `json:"family"`
+	}
+	if err := unmarshal(line, &head); err != nil {
+		return nil, err
+	}
+	decode, ok := families[head.Family]
+	if !ok {
+		return nil, flex.Fail(flex.Invalid, "family %q is not one that is planned here", head.Family)
+	}
+	s, err := decode(line)
+	if err != nil {
+		return nil, err
+	}
+	return &Problem{ID: head.ID, Family: head.Family, solver: s}, nil
+}
+
+// IDOf finds the id in a line that may be broken elsewhere, or returns nothing.
+func IDOf(line []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(line))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return ""
+		}
+		if name.String() != "id" {
+			if d.SkipValue() != nil {
+				return ""
+			}
+			continue
+		}
+		if id, err := d.ReadToken(); err == nil && id.Kind() == '"' {
+			return id.String()
+		}
+		return ""
+	}
+}
+
+// Plan plans the problem; the last plan is what Answer tells.
+func (p *Problem) Plan(w *plan.Scratch) { p.plan(w) }
+
+// Answer is what the last plan came to.
+func (p *Problem) Answer() Answer {
+	a := p.answer()
+	a.ID = p.ID
+	return a
+}
+
+// Append writes one line out, ended by a newline.
+func Append(to []byte, line any) ([]byte, error) {
+	b, err := json.Marshal(line, json.Deterministic(true))
+	if err != nil {
+		return to, fmt.Errorf("write an answer: %w", err)
+	}
+	return append(append(to, b...), '\n'), nil
+}
+
+func unmarshal(line []byte, v any) error {
+	err := json.Unmarshal(line, v)
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), "a JSON "+e.JSONKind.String())
+	}
+	if err != nil {
+		return flex.Fail(flex.Malformed, "%v", err)
+	}
+	return nil
+}
+
+// series checks that a series has n numbers, each from lo to hi.
+func series(name string, v []float64, n int, lo, hi float64) error {
+	if len(v) != n {
+		return flex.Fail(flex.Invalid, "%s has %d values, where %d would be right", name, len(v), n)
+	}
+	for i, x := range v {
+		if err := within(fmt.Sprintf("%s[%d]", name, i), x, lo, hi); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within checks that a number is from lo to hi.
+func within(name string, x, lo, hi float64) error {
+	if math.IsNaN(x) || x < lo || x > hi {
+		return flex.Fail(flex.Invalid, "%s is %v, which is not from %v to %v", name, x, lo, hi)
+	}
+	return nil
+}
+
+// The bounds of what is planned here. They keep sums far from overflow.
+const (
+	maxPrice  = 1e6 // pence per kWh
+	maxKW     = 1e6
+	maxKWh    = 1e6
+	maxAmount = 1e9 // pence
+)
+
+// slots checks that a series of n slots is of a length that is planned.
+func slots(name string, n int) error {
+	if n < 1 || n > plan.MaxSlots {
+		return flex.Fail(flex.Invalid, "%s has %d slots, which is not from 1 to %d", name, n, plan.MaxSlots)
+	}
+	return nil
+}
