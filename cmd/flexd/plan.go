@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"flexd/internal/plan"
+	"flexd/internal/problem"
+)
+
+// planCommand is the engine alone.
+type planCommand struct {
+	Repeat int `help:"Plan each problem this many times, and report the mean time of one." default:"1" env:"FLEXD_REPEAT" placeholder:"N"`
+}
+
+// maxRepeat bounds --repeat.
+const maxRepeat = 10_000_000
+
+// Run plans the problems of the input, a line each.
+func (p *planCommand) Run(ctx context.Context, c console) error {
+	if p.Repeat < 1 || p.Repeat > maxRepeat {
+		return fmt.Errorf("--repeat is %d, which is not from 1 to %d", p.Repeat, maxRepeat)
+	}
+	return planLines(ctx, c.in, c.out, p.Repeat)
+}
+
+// planLines answers every line with a line. A line that cannot be planned is answered
+// with what is wrong with it, and the rest goes on.
+func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int) error {
+	r, w := bufio.NewReaderSize(in, 1<<16), bufio.NewWriter(out)
+	var scratch plan.Scratch
+	var line, answer []byte
+	for ctx.Err() == nil {
+		var tooLong bool
+		var err error
+		line, tooLong, err = readLine(r, line[:0])
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read problems: %w", err)
+		}
+		last := err != nil
+		switch {
+		case tooLong:
+			answer, err = problem.Append(answer[:0], problem.Refusal{Error: fmt.Sprintf("the line is longer than %d bytes", problem.MaxLine)})
+		case len(bytes.TrimSpace(line)) > 0:
+			answer, err = planLine(line, &scratch, repeat, answer[:0])
+		default:
+			answer, err = answer[:0], nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(answer); err != nil {
+			return fmt.Errorf("write plans: %w", err)
+		}
+		if last || r.Buffered() == 0 {
+			if err := w.Flush(); err != nil {
+				return fmt.Errorf("write plans: %w", err)
+			}
+		}
+		if last {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// planLine answers one line.
+func planLine(line []byte, scratch *plan.Scratch, repeat int, to []byte) (_ []byte, err error) {
+	p, err := problem.Decode(line)
+	if err != nil {
+		return problem.Append(to, problem.Refusal{ID: problem.IDOf(line), Error: err.Error()})
+	}
+	start := time.Now()
+	for range repeat {
+		p.Plan(scratch)
+	}
+	took := time.Since(start)
+	a := p.Answer()
+	a.Micros = float64(took.Nanoseconds()) / 1000 / float64(repeat)
+	return problem.Append(to, a)
+}
+
+// readLine appends the next line, without its end. Of a line that is too long it keeps
+// nothing.
+func readLine(r *bufio.Reader, to []byte) (line []byte, tooLong bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(to)+len(part) > problem.MaxLine+1 {
+			to, tooLong = to[:0], true
+		} else if !tooLong {
+			to = append(to, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSuffix(to, []byte("\n")), tooLong, err
+		}
+	}
+}

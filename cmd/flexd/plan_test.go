@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"flexd/internal/problem"
+)
+
+const simple = `{"id":"%s","family":"ev-plain","price_p_per_kwh":[9,5,7],"avail_hours":[0.5,0.5,0.5],"max_kw":7,"energy_kwh":5}`
+
+// ask plans the lines of in and returns the lines of the answer, decoded.
+func ask(t *testing.T, in string) (out []map[string]any) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := planLines(t.Context(), strings.NewReader(in), &b, 2); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func TestPlan_ABadLineDoesNotStopTheRest(t *testing.T) {
+	out := ask(t, fmt.Sprintf(simple, "a")+"\n\n{\"id\":\"b\",\"family\":\"ev-plain\"}\nnonsense\n"+fmt.Sprintf(simple, "c"))
+	if len(out) != 4 {
+		t.Fatalf("%d lines out", len(out))
+	}
+	for i, want := range []struct {
+		id any
+		ok bool
+	}{{"a", true}, {"b", false}, {nil, false}, {"c", true}} {
+		_, refused := out[i]["error"]
+		if out[i]["id"] != want.id || refused == want.ok {
+			t.Errorf("line %d is %v", i, out[i])
+		}
+	}
+	if a := out[0]; a["cost_p"] != 28.0 || a["lower_bound_p"] != 28.0 || a["feasible"] != true || fmt.Sprint(a["answer"]) != "map[kwh:[0 3.5 1.5]]" {
+		t.Errorf("answered %v", a)
+	}
+}
+
+func TestPlan_LineLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 128 MiB")
+	}
+	line := fmt.Sprintf(simple, "a")
+	for _, c := range []struct {
+		length  int
+		refused bool
+	}{{problem.MaxLine - 1, false}, {problem.MaxLine, false}, {problem.MaxLine + 1, true}} {
+		out := ask(t, line+strings.Repeat(" ", c.length-len(line))+"\n"+fmt.Sprintf(simple, "b"))
+		if _, refused := out[0]["error"]; refused != c.refused || len(out) != 2 || out[1]["id"] != "b" {
+			t.Errorf("a line of %d bytes: %v", c.length, out)
+		}
+	}
+}
