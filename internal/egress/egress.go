@@ -1,0 +1,180 @@
+// Package egress is the only way out of the house by HTTP. It lets a request leave for the
+// public internet alone: the guard stands at the dial, after the name is resolved, so that
+// neither a redirect nor a changed DNS answer passes it. It follows no redirect, uses no
+// proxy, inflates nothing, and every answer is bounded in size and time.
+package egress
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// The limits of every exchange.
+const (
+	AnswerMax      = 64 << 10 // bytes of an answer's body that are read, unless the request asks for more
+	LargeAnswerMax = 32 << 20 // the most that a request may ask for
+	HeaderMax      = 16 << 10 // bytes of an answer's header
+	URLMax         = 4 << 10  // bytes of a URL
+
+	ConnectTime   = 5 * time.Second  // to reach the host
+	HandshakeTime = 5 * time.Second  // to agree on TLS
+	AttemptTime   = 15 * time.Second // for the whole exchange, first byte to last
+
+	idleTime    = 90 * time.Second // a connection is kept for the next request
+	idlePerHost = 256
+	idleAll     = 4096
+)
+
+// Options say what a client may reach; the zero value is right for the public internet.
+type Options struct {
+	Allow    []netip.Prefix // reached though special, as in Private
+	Resolver *net.Resolver  // nil means the system's
+	// Pipe makes connections in place of sockets, for tests in a bubble. The guard does
+	// not see them.
+	Pipe func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// Client makes requests. It may be used by many at once and keeps connections for reuse.
+type Client struct {
+	allow []netip.Prefix
+	http  *http.Client
+}
+
+// New returns a client.
+func New(o Options) *Client {
+	c := &Client{allow: o.Allow}
+	d := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control}
+	dial := d.DialContext
+	if o.Pipe != nil {
+		dial = func(ctx context.Context, _, addr string) (net.Conn, error) { return o.Pipe(ctx, addr) }
+	}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			DialContext:            dial,
+			TLSHandshakeTimeout:    HandshakeTime,
+			MaxResponseHeaderBytes: HeaderMax,
+			MaxIdleConns:           idleAll,
+			MaxIdleConnsPerHost:    idlePerHost,
+			IdleConnTimeout:        idleTime,
+			DisableCompression:     true,
+			ForceAttemptHTTP2:      true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c
+}
+
+// control is the guard: the system is about to connect to the resolved address.
+func (c *Client) control(_ context.Context, _, addr string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return err
+	}
+	if err := check(ap.Addr(), c.allow); err != nil {
+		return &refusal{err}
+	}
+	return nil
+}
+
+// refusal is the guard's no.
+type refusal struct{ error }
+
+// Close gives up the connections kept for reuse.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Request is what is to be sent.
+type Request struct {
+	Method    string // POST or GET
+	URL       string
+	Header    map[string]string
+	Body      []byte
+	AnswerMax int           // bytes of the answer to read; 0 means AnswerMax, at most LargeAnswerMax
+	Time      time.Duration // for the whole exchange; 0 means AttemptTime
+}
+
+// Answer is what came back.
+type Answer struct {
+	Status int // 0 if nothing came back
+	Body   []byte
+	header http.Header
+}
+
+// Header returns the first value of a header field, or "".
+func (a Answer) Header(name string) string { return a.header.Get(name) }
+
+// Do sends the request and reads the answer. A request may arrive twice, when a connection
+// kept for reuse turns out to be closed. When the body cannot be read whole, the answer
+// comes with its status, what was read, and an error. Every error is a *Error.
+func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
+	limit := min(max(r.AnswerMax, 0), LargeAnswerMax)
+	if limit == 0 {
+		limit = AnswerMax
+	}
+	span := r.Time
+	if span <= 0 {
+		span = AttemptTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, span)
+	defer cancel()
+	req, err := newRequest(ctx, r)
+	if err != nil {
+		return Answer{}, &Error{What: err.Error(), err: err}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, explain(err, req.URL.Host, span)
+	}
+	defer resp.Body.Close()
+	a := Answer{Status: resp.StatusCode, header: resp.Header}
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	switch {
+	case err != nil:
+		e := explain(err, req.URL.Host, span)
+		e.What = "while its answer was read: " + e.What
+		err = e
+	case len(a.Body) > limit:
+		a.Body = a.Body[:limit]
+		err = &Error{What: fmt.Sprintf("%s answered with more than %d bytes", req.URL.Host, limit)}
+	}
+	return a, err
+}
+
+func newRequest(ctx context.Context, r Request) (*http.Request, error) {
+	if len(r.URL) > URLMax {
+		return nil, fmt.Errorf("the URL has %d bytes, more than %d", len(r.URL), URLMax)
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the URL cannot be read: %w", err)
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("the URL begins with %q, not with https://", u.Scheme)
+	case u.Host == "":
+		return nil, fmt.Errorf("the URL names no host")
+	}
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header["User-Agent"] = []string{"flexd"}
+	// An empty list lets the transport repeat a POST on a fresh connection when the kept one
+	// was closed under it; the field itself is not sent.
+	req.Header["X-Idempotency-Key"] = nil
+	for k, v := range r.Header {
+		req.Header.Set(k, v)
+	}
+	return req, nil
+}
