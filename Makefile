@@ -5,7 +5,6 @@ GOFLAGS_TEST = -race -timeout 8m
 
 .PHONY: test build bench fmt
 test:
-	@test/tools.sh
 	go vet ./...
 	go run ./test/withpg go test $(GOFLAGS_TEST) ./...
 

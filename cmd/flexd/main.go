@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,23 +28,17 @@ const (
 type commands struct {
 	Log      string `help:"Write logs as text or json." enum:"text,json" default:"text" env:"FLEXD_LOG"`
 	LogLevel string `help:"Write logs from this level on: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FLEXD_LOG_LEVEL"`
+}
 
-	Serve serve       `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
-	Org   org         `cmd:"" help:"Organisations and their credentials."`
-	Plan  planCommand `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
+// database is the flag of every command that works on a store.
+type database struct {
+	Database string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
 }
 
 // console is what a command talks through.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-}
-
-// json prints a value as one JSON document.
-func (c console) json(v any) error {
-	e := json.NewEncoder(c.out)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 func main() {

@@ -24,8 +24,6 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 
-	Clock Clock
-
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
 

@@ -20,7 +20,6 @@ type dialect struct {
 	retryable   func(error) bool
 	unique      func(error) bool
 	down        func(error) bool // the engine cannot be reached or is not ready
-	putReadings func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
 }
 
 // unavailable marks errors that say the engine is gone, so that the door answers 503.

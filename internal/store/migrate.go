@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -66,25 +65,8 @@ func (t typedFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := []byte(t.d.types.Replace(only(string(b), t.d.name)))
+	text := []byte(t.d.types.Replace(string(b)))
 	return &typedFile{info, *bytes.NewReader(text)}, nil
-}
-
-// only leaves out the lines that are for the other engine: those after "-- +only NAME", up
-// to the next such line. "-- +only end" stands before lines for both.
-func only(text, engine string) string {
-	var b strings.Builder
-	kept := true
-	for line := range strings.Lines(text) {
-		if name, marked := strings.CutPrefix(strings.TrimSpace(line), "-- +only "); marked {
-			kept = name == engine || name == "end"
-			continue
-		}
-		if kept {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
 
 // ReadDir lists the migrations.

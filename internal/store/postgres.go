@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"net"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-
-	"flexd/internal/flex"
 )
 
 var postgresDialect = dialect{
@@ -26,8 +23,7 @@ var postgresDialect = dialect{
 		}
 		return false
 	},
-	unique:      func(err error) bool { return postgresCode(err) == "23505" },
-	putReadings: putReadingsArrays,
+	unique: func(err error) bool { return postgresCode(err) == "23505" },
 	down: func(err error) bool {
 		switch c := postgresCode(err); {
 		case strings.HasPrefix(c, "08"), strings.HasPrefix(c, "57P"), c == "53300", c == "25006":
@@ -36,21 +32,6 @@ var postgresDialect = dialect{
 		var network *net.OpError
 		return errors.As(err, &network) || pgconn.Timeout(err) && network != nil || errors.As(err, new(*pgconn.ConnectError))
 	},
-}
-
-// putReadingsArrays writes readings as one array a column.
-func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int64) error {
-	at, asset, label := make([]int64, len(rs)), make([][16]byte, len(rs)), make([]int16, len(rs))
-	seconds, value := make([]int32, len(rs)), make([]int64, len(rs))
-	for i, r := range rs {
-		at[i], label[i], seconds[i], value[i] = readingArgs(r)
-		asset[i] = r.AssetID
-	}
-	_, err := c.exec(ctx, `INSERT INTO reading (`+readingColumns+`)
-		SELECT u.at, u.asset_id, u.label, u.seconds, u.value, $6::bigint
-		FROM unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::int[], $5::bigint[]) AS u (at, asset_id, label, seconds, value) `+readingUpsert,
-		at, asset, label, seconds, value, known)
-	return err
 }
 
 func postgresCode(err error) string {

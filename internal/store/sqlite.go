@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"flexd/internal/flex"
 )
 
 var sqliteDialect = dialect{
@@ -26,7 +23,6 @@ var sqliteDialect = dialect{
 		c := sqliteCode(err)
 		return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
-	putReadings: putReadingsValues,
 	down: func(err error) bool {
 		switch sqliteCode(err) & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:
@@ -34,51 +30,6 @@ var sqliteDialect = dialect{
 		}
 		return false
 	},
-}
-
-// putReadingsValues writes readings as rows of values, the instant at which they are known
-// once a statement.
-func putReadingsValues(ctx context.Context, c conn, rs []flex.Reading, known int64) error {
-	args := make([]any, 0, 5*min(len(rs), readingsChunk)+1)
-	for len(rs) > 0 {
-		n := min(len(rs), readingsChunk)
-		args = append(args[:0], known)
-		for _, r := range rs[:n] {
-			at, label, seconds, value := readingArgs(r)
-			args = append(args, at, r.AssetID.Bytes(), label, seconds, value)
-		}
-		if _, err := c.exec(ctx, readingsText(n), args...); err != nil {
-			return err
-		}
-		rs = rs[n:]
-	}
-	return nil
-}
-
-// readingsChunk is the number of readings in one statement.
-const readingsChunk = 500
-
-var wholeChunk = sync.OnceValue(func() string { return makeReadingsText(readingsChunk) })
-
-func readingsText(n int) string {
-	if n == readingsChunk {
-		return wholeChunk()
-	}
-	return makeReadingsText(n)
-}
-
-func makeReadingsText(n int) string {
-	var b strings.Builder
-	b.WriteString("INSERT INTO reading (" + readingColumns + ") VALUES ")
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		p := 5*i + 2
-		fmt.Fprintf(&b, "($%d,$%d,$%d,$%d,$%d,$1)", p, p+1, p+2, p+3, p+4)
-	}
-	b.WriteString(" " + readingUpsert)
-	return b.String()
 }
 
 func sqliteCode(err error) int {
@@ -116,7 +67,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect to SQLite: %w", err)
 		}
-		l := &link{c, map[string]*statement{}}
+		l := &link{c, map[string]*sql.Stmt{}}
 		if i == 0 {
 			s.writer = l
 		} else {
@@ -156,79 +107,22 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 // at a time.
 type link struct {
 	c     *sql.Conn
-	stmts map[string]*statement
-}
-
-// statement is a query prepared with nameless parameters. SQLite takes $1 for a name, which
-// the driver looks up by walking the list of names: in a statement of many parameters that
-// costs more than the statement itself.
-type statement struct {
-	*sql.Stmt
-	text  string
-	order []int // of the arguments, where it is not simply theirs
+	stmts map[string]*sql.Stmt
 }
 
 // statementsMax bounds the statements kept; beyond it one is prepared for its one use.
 const statementsMax = 1000
 
-// stmt returns the statement of the query. It is prepared, unless there are too many.
-func (l *link) stmt(query string) (*statement, error) {
-	if st := l.stmts[query]; st != nil {
+func (l *link) stmt(query string) (*sql.Stmt, error) {
+	if st := l.stmts[query]; st != nil || len(l.stmts) >= statementsMax {
 		return st, nil
 	}
-	st := &statement{}
-	st.text, st.order = nameless(query)
-	if len(l.stmts) >= statementsMax {
-		return st, nil
-	}
-	var err error
-	if st.Stmt, err = l.c.PrepareContext(context.Background(), st.text); err != nil {
+	st, err := l.c.PrepareContext(context.Background(), query)
+	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
 	l.stmts[query] = st
 	return st, nil
-}
-
-// nameless puts ? in the place of $1, $2 and so on, and returns the order in which the
-// arguments then come, or nil if they come as they are.
-func nameless(query string) (text string, order []int) {
-	var b strings.Builder
-	plain := true
-	for i := 0; i < len(query); i++ {
-		n := 0
-		end := i + 1
-		for query[i] == '$' && end < len(query) && '0' <= query[end] && query[end] <= '9' {
-			n = 10*n + int(query[end]-'0')
-			end++
-		}
-		if n == 0 {
-			b.WriteByte(query[i])
-			continue
-		}
-		b.WriteByte('?')
-		order = append(order, n-1)
-		plain = plain && n == len(order)
-		i = end - 1
-	}
-	if plain {
-		return b.String(), nil
-	}
-	return b.String(), order
-}
-
-// put returns the arguments in the statement's order.
-func (st *statement) put(args []any) []any {
-	if st.order == nil {
-		return args
-	}
-	ordered := make([]any, len(st.order))
-	for i, n := range st.order {
-		if n >= len(args) {
-			return args // too few: the driver says so
-		}
-		ordered[i] = args[n]
-	}
-	return ordered
 }
 
 // A cancelled context does not interrupt a statement: each is short, and watching for it
@@ -240,10 +134,10 @@ func (l *link) ExecContext(_ context.Context, query string, args ...any) (sql.Re
 	if err != nil {
 		return nil, err
 	}
-	if st.Stmt == nil {
-		return l.c.ExecContext(context.Background(), st.text, st.put(args)...)
+	if st == nil {
+		return l.c.ExecContext(context.Background(), query, args...)
 	}
-	return st.ExecContext(context.Background(), st.put(args)...)
+	return st.ExecContext(context.Background(), args...)
 }
 
 // QueryContext runs a query.
@@ -252,22 +146,19 @@ func (l *link) QueryContext(_ context.Context, query string, args ...any) (*sql.
 	if err != nil {
 		return nil, err
 	}
-	if st.Stmt == nil {
-		return l.c.QueryContext(context.Background(), st.text, st.put(args)...)
+	if st == nil {
+		return l.c.QueryContext(context.Background(), query, args...)
 	}
-	return st.QueryContext(context.Background(), st.put(args)...)
+	return st.QueryContext(context.Background(), args...)
 }
 
 // QueryRowContext runs a query for one row.
 func (l *link) QueryRowContext(_ context.Context, query string, args ...any) *sql.Row {
 	st, err := l.stmt(query)
-	if err != nil { // meets the same error
-		return l.c.QueryRowContext(context.Background(), query, args...)
+	if err != nil || st == nil {
+		return l.c.QueryRowContext(context.Background(), query, args...) // meets the same error
 	}
-	if st.Stmt == nil {
-		return l.c.QueryRowContext(context.Background(), st.text, st.put(args)...)
-	}
-	return st.QueryRowContext(context.Background(), st.put(args)...)
+	return st.QueryRowContext(context.Background(), args...)
 }
 
 func (l *link) close() {

@@ -36,8 +36,7 @@ type DB struct {
 	sqlite *sqliteConns // SQLite alone: its one writer and its readers
 	closed sync.Once
 
-	wakes  wakes
-	owners owners
+	wakes wakes
 }
 
 // Options are what Open may be told; the zero value is right for a service.

@@ -39,7 +39,7 @@ type AssetUpdateRequest struct {
 type AssetResponse struct {
 	ID         flex.AssetID     `json:"id"`
 	ExternalID string           `json:"external_id"`
-	Type       flex.AssetType   `json:"type" wire:"enum=AssetType"`
+	Type       flex.AssetType   `json:"type"`
 	SiteID     flex.SiteID      `json:"site_id"`
 	Properties *AssetProperties `json:"properties,omitzero"`
 }

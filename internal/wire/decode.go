@@ -32,7 +32,7 @@ func ReadBody(r io.Reader, limit int64) ([]byte, error) {
 // JSON at all.
 func Decode[T any](body []byte) (T, error) {
 	var v T
-	d := newDecoder(body)
+	d := decoder{json: jsontext.NewDecoder(bytes.NewBuffer(body)), where: "body"}
 	err := d.document(shapeOf(reflect.TypeFor[T]()), reflect.ValueOf(&v).Elem())
 	return v, err
 }
@@ -48,10 +48,6 @@ type decoder struct {
 	// each, if set, takes the items of the outermost list as they come, in place of
 	// their being kept. An item is valid until the next call.
 	each func(item reflect.Value) error
-}
-
-func newDecoder(body []byte) *decoder {
-	return &decoder{json: jsontext.NewDecoder(bytes.NewBuffer(body)), where: "body"}
 }
 
 func (d *decoder) document(s *shape, v reflect.Value) error {

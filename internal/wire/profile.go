@@ -47,5 +47,5 @@ type DispatchEvent struct {
 	LevelKW              float64      `json:"level_kw"`
 	FromTime             Time         `json:"from_time"`
 	ToTime               Time         `json:"to_time"`
-	UpdateStatusCallback string       `json:"update_status_callback" wire:"nonempty,text=2083"`
+	UpdateStatusCallback string       `json:"update_status_callback"`
 }

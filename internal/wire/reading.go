@@ -27,7 +27,7 @@ type ReadingResponse struct {
 	AssetID        flex.AssetID `json:"asset_id"`
 	StartTimestamp Time         `json:"start_timestamp"`
 	EndTimestamp   Time         `json:"end_timestamp"`
-	Label          flex.Label   `json:"label" wire:"enum=ReadingLabel"`
+	Label          flex.Label   `json:"label"`
 	Accepted       bool         `json:"accepted"`
 	Error          string       `json:"error,omitzero"`
 }

@@ -29,7 +29,7 @@ type TariffRequest struct {
 
 // TariffResponse shows it.
 type TariffResponse struct {
-	TariffType           flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
+	TariffType           flex.TariffType `json:"tariff_type,omitzero"`
 	TariffCheapStartTime *WallTime       `json:"tariff_cheap_start_time,omitzero"`
 	TariffCheapEndTime   *WallTime       `json:"tariff_cheap_end_time,omitzero"`
 }
@@ -42,7 +42,7 @@ type SiteResponse struct {
 	Address                    string                `json:"address,omitzero"`
 	AssetIDs                   []flex.AssetID        `json:"asset_ids"`
 	Markets                    []string              `json:"markets" wire:"enum=MarketResponse"`
-	DispatchMethods            []flex.DispatchMethod `json:"dispatch_methods" wire:"enum=DispatchMethod"`
+	DispatchMethods            []flex.DispatchMethod `json:"dispatch_methods"`
 	Tariff                     *TariffResponse       `json:"tariff,omitzero"`
 	GaveBoundaryMeterConsentAt Time                  `json:"gave_boundary_meter_consent_at,omitzero"`
 }
@@ -93,14 +93,14 @@ type EligibilityCheckResponse struct {
 
 // PropositionEligibility says whether a proposition is open, and what stands in its way.
 type PropositionEligibility struct {
-	Proposition flex.Proposition `json:"proposition" wire:"enum=Proposition"`
+	Proposition flex.Proposition `json:"proposition"`
 	IsEligible  bool             `json:"is_eligible"`
 	Issues      []string         `json:"issues" wire:"enum=EligibilityCode"`
 }
 
 // SiteEligibilityDetail answers GET /entities/site/{site_id}/eligibility.
 type SiteEligibilityDetail struct {
-	EligiblePropositions []flex.Proposition       `json:"eligible_propositions" wire:"enum=Proposition"`
+	EligiblePropositions []flex.Proposition       `json:"eligible_propositions"`
 	SiteID               flex.SiteID              `json:"site_id"`
 	SiteProperties       SiteProperties           `json:"site_properties"`
 	Assets               []AssetEligibilityDetail `json:"assets"`

@@ -92,12 +92,3 @@ func (w *Worker) safely(ctx context.Context) (r Report, err error) {
 	}()
 	return w.Round(ctx)
 }
-
-// RunAll runs workers side by side until the context ends and all of them have stopped.
-func RunAll(ctx context.Context, ws []*Worker) {
-	var wg sync.WaitGroup
-	for _, w := range ws {
-		wg.Go(func() { w.Run(ctx) })
-	}
-	wg.Wait()
-}

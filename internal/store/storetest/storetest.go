@@ -130,20 +130,3 @@ func admin(t testing.TB, server, statement string) {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
-
-// Exec runs one statement on the store at the url, past the store: to plant a fault, or a
-// record whose own way in is not what is tested.
-func Exec(t testing.TB, url, statement string, args ...any) error {
-	t.Helper()
-	driver, name := "pgx", url
-	if path, sqlite := strings.CutPrefix(url, "sqlite:"); sqlite {
-		driver, name = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
-	}
-	db, err := sql.Open(driver, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	_, err = db.Exec(statement, args...)
-	return err
-}

@@ -1,0 +1,135 @@
+// Package control follows each asset's plug sessions: events come in, schedules go out.
+//
+//	                    plug-in                     plug-out, another car,
+//	   unplugged ─────────────────────► plugged in ── end of control ──► unplugged
+//	       ▲                            │  ▲     │
+//	       └── plug-in within a minute ─┘  └─────┘
+//	           of plug-out: as if it       intent, tariff, charge-now,
+//	           had never been out          new prices: planned anew
+//
+// Each event plans its asset anew in the transaction that keeps the event: the schedule and
+// its place in the outbox are committed together, or neither is. A round does the same for
+// what changes without an event: prices first of all. Either makes a new schedule only for
+// a reason that the asset's user or the market gave; the same problem gives the same
+// schedule, and nothing is sent.
+//
+// A schedule meets the need with no further message, ends at ready-by (or with charge-now,
+// if that is later), and leaves the charger free from then on. A plan that breaks a law of
+// plan.Check is never sent: the last good one stands, and an alarm is logged.
+//
+// Control plans only at sites that have consented to full schedule control. Events of
+// others are kept, and answered alike.
+package control
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// Desk handles the events of assets that charge, and plans them.
+type Desk struct {
+	DB  *store.DB
+	Log *slog.Logger // nil means the default logger
+}
+
+func (d *Desk) log() *slog.Logger {
+	if d.Log != nil {
+		return d.Log
+	}
+	return slog.Default()
+}
+
+// planHorizon is how far ahead prices are looked at.
+const planHorizon = 48 * time.Hour
+
+// prices returns the market's prices from the running half-hour on as they are known, up to
+// the last one that is.
+func prices(ctx context.Context, tx *store.Tx, from time.Time) ([]flex.PricedPeriod, error) {
+	ps, err := tx.Prices(ctx, flex.Span{From: from, To: from.Add(planHorizon)})
+	for len(ps) > 0 && !ps[len(ps)-1].Known {
+		ps = ps[:len(ps)-1]
+	}
+	return ps, err
+}
+
+// replan plans an asset that is plugged in anew and commits the schedule, if what is ahead
+// differs from what stands or a new one must be sent all the same.
+func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, cause store.Cause, must bool) error {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+	from := tx.Now().Truncate(time.Second)
+	e := effective(c, org.Settings, from)
+	ps, err := prices(ctx, tx, from)
+	if err != nil {
+		return fmt.Errorf("read prices: %w", err)
+	}
+	problem := problemOf(e, from, ps)
+	answer := plan.Charge(problem)
+	if err := plan.Check(problem, answer); err != nil {
+		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
+		return nil
+	}
+	if !must && sameAhead(c.Standing.Steps, answer.Steps, from) {
+		return nil
+	}
+	s := store.Schedule{Cause: cause, From: e}
+	s.Steps = answer.Steps
+	if s.Curve, err = tx.AddCurve(ctx, ps); err != nil {
+		return fmt.Errorf("keep prices: %w", err)
+	}
+	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
+		return fmt.Errorf("keep schedule: %w", err)
+	}
+	c.Standing = s
+	return tx.Enqueue(ctx, push(&s, store.Urgent))
+}
+
+// push is the delivery of a schedule.
+func push(s *store.Schedule, value flex.MicroPounds) store.Push {
+	return store.Push{
+		AssetID: s.AssetID, EventID: s.EventID, Kind: store.SchedulePush,
+		Generation: s.Generation, Value: value, ExpiresAt: s.End(),
+	}
+}
+
+// sameAhead reports whether two schedules limit alike from the instant on, for ever: after
+// the end of its steps a schedule leaves charging free.
+func sameAhead(a, b []flex.Step, from time.Time) bool {
+	a, b = ahead(a, from), ahead(b, from)
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Limit != b[i].Limit || !a[i].From.Equal(b[i].From) || !a[i].To.Equal(b[i].To) {
+			return false
+		}
+	}
+	return true
+}
+
+// ahead returns the steps from the instant on, with equal neighbours joined and without a
+// last one that leaves charging free as its end does.
+func ahead(steps []flex.Step, from time.Time) (out []flex.Step) {
+	for _, s := range steps {
+		s.Span = s.Meet(flex.Span{From: from, To: s.To})
+		switch n := len(out); {
+		case s.Empty():
+		case n > 0 && out[n-1].Limit == s.Limit:
+			out[n-1].To = s.To
+		default:
+			out = append(out, s)
+		}
+	}
+	if n := len(out); n > 0 && out[n-1].Limit == flex.NoLimit {
+		out = out[:n-1]
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package control
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// Kind is a kind of event.
+type Kind string
+
+// The kinds of event, in the interface's words where it has them.
+const (
+	PlugIn           Kind = "plug_in"
+	PlugOut          Kind = "plug_out"
+	IntentUpdate     Kind = "intent_update"
+	TariffUpdate     Kind = "tariff_update"
+	ChargeNow        Kind = "charge_now"
+	ChargeNowDeleted Kind = "charge_now_deleted"
+)
+
+// Limits of events.
+const (
+	// FlickerMax is the longest that a plug may be out and the session still be one.
+	FlickerMax = time.Minute
+	// ChargeNowMax is how far ahead charge-now may end.
+	ChargeNowMax = 7 * 24 * time.Hour
+)
+
+// Event is something that happened at an asset, or that its user wants.
+type Event struct {
+	Kind        Kind
+	Intent      *flex.Intent // with PlugIn and IntentUpdate
+	Tariff      *flex.Tariff // with PlugIn, IntentUpdate and TariffUpdate
+	VehicleRate flex.Watts   // with PlugIn and IntentUpdate; zero if not told
+	EndAt       time.Time    // with ChargeNow
+}
+
+// check refuses an event that cannot be acted on.
+func (ev Event) check() error {
+	if ev.Tariff != nil {
+		if _, err := tariff.Parse(ev.Tariff.OffPeak, ev.Tariff.Zone, ev.Tariff.Type); err != nil {
+			return err
+		}
+	}
+	planned := ev.Kind == PlugIn || ev.Kind == IntentUpdate
+	switch {
+	case ev.Kind == IntentUpdate && ev.Intent == nil:
+		return flex.Fail(flex.Malformed, "an %s event must carry intent", ev.Kind)
+	case ev.Kind == TariffUpdate && ev.Tariff == nil:
+		return flex.Fail(flex.Malformed, "a %s event must carry tariff", ev.Kind)
+	case ev.Kind == ChargeNow && ev.EndAt.IsZero():
+		return flex.Fail(flex.Malformed, "a %s event must carry end_at", ev.Kind)
+	case !planned && (ev.Intent != nil || ev.VehicleRate != 0), !planned && ev.Kind != TariffUpdate && ev.Tariff != nil:
+		return flex.Fail(flex.Malformed, "a %s event carries no intent, vehicle or tariff: send them with %s or %s", ev.Kind, PlugIn, IntentUpdate)
+	case ev.Kind != ChargeNow && !ev.EndAt.IsZero():
+		return flex.Fail(flex.Malformed, "a %s event carries no end_at: only %s does", ev.Kind, ChargeNow)
+	}
+	return nil
+}
+
+// Event takes an event in, and plans the asset anew if it changed what its schedule depends
+// on. An asset of another organisation is NotFound; one that does not charge, a tariff that
+// cannot be read and an end that is past are Malformed.
+func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev Event) error {
+	if err := ev.check(); err != nil {
+		return err
+	}
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockAsset(ctx, asset); err != nil {
+			return err
+		}
+		c, err := tx.Charging(ctx, asset)
+		if err != nil {
+			return err
+		}
+		if !c.Asset.Type.Charges() {
+			return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
+				asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
+		}
+		if err := tx.AddEvent(ctx, asset, string(ev.Kind), told(ev)); err != nil {
+			return err
+		}
+		h := hand{ctx, tx, &c, ev, &outcome{}}
+		if err := h.take(); err != nil {
+			return err
+		}
+		// What was never planned, or is past its ready-by, is planned at the next event.
+		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
+		if !c.Open() || !c.Controlled || ev.Kind == PlugOut || !h.changed && !due {
+			return nil
+		}
+		return d.replan(ctx, tx, &c, h.cause, h.must)
+	})
+}
+
+// told is what of an event is kept.
+func told(ev Event) any {
+	return struct {
+		Intent      *flex.Intent `json:"intent,omitempty"`
+		Tariff      *flex.Tariff `json:"tariff,omitempty"`
+		VehicleRate flex.Watts   `json:"vehicle_w,omitempty"`
+		EndAt       time.Time    `json:"end_at,omitzero"`
+	}{ev.Intent, ev.Tariff, ev.VehicleRate, ev.EndAt}
+}
+
+// hand is an event being dealt with.
+type hand struct {
+	ctx context.Context
+	tx  *store.Tx
+	c   *store.Charging
+	ev  Event
+	*outcome
+}
+
+// outcome is what an event led to.
+type outcome struct {
+	changed bool // something that the schedule depends on
+	must    bool // a schedule must be sent, even one that differs in nothing
+	cause   store.Cause
+}
+
+// take acts on the event.
+func (h hand) take() error {
+	switch h.ev.Kind {
+	case PlugOut:
+		return h.plugOut()
+	case ChargeNow:
+		return h.chargeNow()
+	case ChargeNowDeleted:
+		h.changed, h.cause = !h.c.ChargeNow.Empty(), store.CauseChargeNow
+		h.c.ChargeNow = flex.Span{}
+		return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
+	}
+	h.cause = map[Kind]store.Cause{PlugIn: store.CausePlugIn, IntentUpdate: store.CauseIntent, TariffUpdate: store.CauseTariff}[h.ev.Kind]
+	if err := h.hear(); err != nil {
+		return err
+	}
+	if h.ev.Kind == PlugIn {
+		return h.plugIn()
+	}
+	return h.learnVehicle()
+}
+
+// hear keeps the intent and the tariff that came with the event. A change of either is sent
+// to a car that is plugged in, as the interface says, even if its schedule stays the same.
+func (h hand) hear() error {
+	if in := h.ev.Intent; in != nil {
+		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
+			h.changed, h.must = true, true
+		}
+		h.c.Intent = in
+		if err := h.tx.PutIntent(h.ctx, h.c.Asset.ID, *in); err != nil {
+			return err
+		}
+	}
+	if t := h.ev.Tariff; t != nil {
+		if h.c.Tariff == nil || *h.c.Tariff != *t {
+			h.changed, h.must = true, true
+		}
+		h.c.Tariff = t
+		return h.tx.PutTariff(h.ctx, h.c.Asset.ID, *t)
+	}
+	return nil
+}
+
+// sameIntent reports whether two intents ask for the same, whenever they were received.
+func sameIntent(a, b flex.Intent) bool {
+	a.ReceivedAt, b.ReceivedAt = time.Time{}, time.Time{}
+	a.ReadyBy, b.ReadyBy = a.ReadyBy.UTC(), b.ReadyBy.UTC()
+	return reflect.DeepEqual(a, b)
+}
+
+// plugIn opens a session, unless one is open for the same car, or was until a moment ago. A
+// car of another rate is another car.
+func (h hand) plugIn() error {
+	s, rate, now := &h.c.Session, h.ev.VehicleRate, h.tx.Now()
+	same := s.Number > 0 && (rate == 0 || s.VehicleRate == 0 || rate == s.VehicleRate)
+	if h.c.Open() && same {
+		return h.learnVehicle()
+	}
+	h.changed, h.must = true, true
+	if same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax {
+		if err := h.tx.ReopenSession(h.ctx, s); err != nil {
+			return err
+		}
+		return h.learnVehicle()
+	}
+	if h.c.Open() {
+		if err := h.tx.CloseSession(h.ctx, s); err != nil {
+			return err
+		}
+		h.tx.Wake(store.WakeSettle)
+	}
+	// Charge-now was asked for the car that has gone since.
+	if s.Number > 0 && h.c.ChargeNow.From.Before(s.PluggedOutAt) && !h.c.ChargeNow.Empty() {
+		h.c.ChargeNow = flex.Span{}
+		if err := h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{}); err != nil {
+			return err
+		}
+	}
+	return h.tx.OpenSession(h.ctx, h.c, rate)
+}
+
+// learnVehicle keeps a car's rate that was told late, or anew.
+func (h hand) learnVehicle() error {
+	rate := h.ev.VehicleRate
+	if rate == 0 || !h.c.Open() || rate == h.c.Session.VehicleRate {
+		return nil
+	}
+	h.changed = true
+	return h.tx.SetVehicle(h.ctx, &h.c.Session, rate)
+}
+
+// plugOut closes the open session and takes back what is still to be sent.
+func (h hand) plugOut() error {
+	if !h.c.Open() {
+		return nil
+	}
+	if err := h.tx.CloseSession(h.ctx, &h.c.Session); err != nil {
+		return err
+	}
+	h.tx.Wake(store.WakeSettle)
+	return h.tx.Retract(h.ctx, h.c.Asset.ID)
+}
+
+// chargeNow has the asset charge at full power until the event's end.
+func (h hand) chargeNow() error {
+	now := h.tx.Now()
+	switch end := h.ev.EndAt; {
+	case !end.After(now):
+		return flex.Fail(flex.Malformed, "end_at %s is past: it must be after now, %s", end.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+	case end.Sub(now) > ChargeNowMax:
+		return flex.Fail(flex.Malformed, "end_at %s is more than %d days ahead", end.UTC().Format(time.RFC3339), ChargeNowMax/(24*time.Hour))
+	}
+	h.changed, h.cause = true, store.CauseChargeNow
+	h.c.ChargeNow = flex.Span{From: now, To: h.ev.EndAt.UTC()}
+	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, h.c.ChargeNow)
+}

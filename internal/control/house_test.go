@@ -1,0 +1,130 @@
+package control_test
+
+import (
+	"encoding/json"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// house is a store with the control desk and one enrolled charger, on a clock of its own.
+type house struct {
+	testing.TB
+	*storetest.Seed
+	db    *store.DB
+	desk  *control.Desk
+	micro *atomic.Int64 // the time
+	site  flex.SiteID
+	asset flex.AssetID
+
+	publications int
+}
+
+// each runs a test in a house on each engine; the charger has 7.4 kW and it is the start.
+func each(t *testing.T, start string, test func(h *house)) {
+	t.Helper()
+	storetest.EachURL(t, func(t *testing.T, url string) { test(open(t, url, start)) })
+}
+
+// one is each on SQLite alone, for tables of what no engine can have a part in.
+func one(t *testing.T, start string, test func(h *house)) {
+	t.Helper()
+	test(open(t, storetest.SQLite(t), start))
+}
+
+func open(t testing.TB, url, start string) *house {
+	t.Helper()
+	h := &house{TB: t, micro: new(atomic.Int64)}
+	h.goTo(start)
+	h.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(h.micro.Load()) }})
+	h.desk = &control.Desk{DB: h.db}
+	h.Seed = storetest.NewSeed(t, h.db, url)
+	h.site = h.Site(flex.FullScheduleMethod, flex.LimitedPauseMethod)
+	h.asset = h.Asset(h.site, flex.Charger, 7400)
+	return h
+}
+
+func at(s string) time.Time {
+	v, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (h *house) goTo(s string)        { h.micro.Store(at(s).UnixMicro()) }
+func (h *house) wait(d time.Duration) { h.micro.Add(d.Microseconds()) }
+
+// event sends an event of the asset and fails the test if it is refused.
+func (h *house) event(ev control.Event) {
+	h.Helper()
+	if err := h.desk.Event(h.Context(), h.Org, h.asset, ev); err != nil {
+		h.Fatalf("%s: %v", ev.Kind, err)
+	}
+}
+
+// look returns what is stored of the asset.
+func (h *house) look() (c store.Charging) {
+	h.Helper()
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
+		c, err = tx.Charging(h.Context(), h.asset)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return c
+}
+
+// publish makes prices known from now on, in £/MWh from the half-hour of the instant on;
+// missing ones are math.NaN.
+func (h *house) publish(from string, prices ...float64) {
+	h.Helper()
+	h.publications++ // the later of two holds
+	first := flex.PeriodAt(at(from))
+	var ps []flex.PricedPeriod
+	for i, p := range prices {
+		q := flex.PricedPeriod{Period: first.Add(i), Known: p == p}
+		if q.Known {
+			q.Price = flex.FromGBPPerMWh(p)
+		}
+		ps = append(ps, q)
+	}
+	err := h.db.WriteAll(h.Context(), func(all *store.All) error {
+		_, err := all.AddPublication(h.Context(), store.Publication{
+			Source: "test", PublishedAt: all.Now().Add(time.Duration(h.publications-1000) * time.Microsecond), Span: flex.Span{From: first.Start(), To: first.Add(len(ps)).Start()},
+		}, ps)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) vector(name string, v any) {
+	h.Helper()
+	b, err := os.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		h.Fatal(err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// nightTariff is the scenarios' tariff.
+func nightTariff(zone string) *flex.Tariff {
+	return &flex.Tariff{OffPeak: "00:00-05:30, 23:30-24:00", Zone: zone, Type: flex.DualRate}
+}
+
+// need is an intent of the scenarios: energy in kWh by 07:00.
+func need(kwh float64, mode flex.ChargingMode) *flex.Intent {
+	wall := flex.WallTime(7 * time.Hour)
+	return &flex.Intent{Need: flex.FromKWh(kwh), ReadyByLocal: &wall, ReadyBy: at("2020-01-01T07:00:00Z"), Mode: mode}
+}

@@ -1,0 +1,136 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// What is assumed where nothing was told.
+const (
+	// DefaultPower is the power of a charger when neither it nor the car told theirs.
+	DefaultPower flex.Watts = 7400
+	// DefaultDuration at full power is what a car needs whose user never told, unless the
+	// organisation has set an energy.
+	DefaultDuration = 4 * time.Hour
+	// DefaultReadyBy is when it is needed.
+	DefaultReadyBy = flex.WallTime(7 * time.Hour)
+)
+
+// PauseAbove is the market price above which a maximising plan gives an off-peak period up,
+// if the need is met without it: £400/MWh, well above what the peak costs a household.
+const PauseAbove flex.Price = 400e6
+
+// Where an input came from.
+const (
+	fromEvent        = "event"        // an event of the asset
+	fromAsset        = "asset"        // the asset's record
+	fromSite         = "site"         // the site's record
+	fromOrganisation = "organisation" // the organisation's settings
+	fromDefault      = "default"      // flexd's own
+)
+
+// origins say where the intent, the power and the tariff of a plan came from.
+type origins struct{ intent, power, tariff string }
+
+func (o origins) String() string { return strings.Join([]string{o.intent, o.power, o.tariff}, " ") }
+
+func originsOf(s string) (o origins) {
+	f := append(strings.Fields(s), "", "", "")
+	return origins{f[0], f[1], f[2]}
+}
+
+// effective works out what a plan made at an instant is made from: what was told where it
+// was told, else what is known of site and organisation, else a default. Ready-by is the
+// first time after the instant at which the clocks of the tariff's zone show it.
+func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) store.Effective {
+	var e store.Effective
+	var o origins
+	e.Power, o.power = powerOf(c)
+	e.Tariff, o.tariff = tariffOf(c)
+	zone := flex.London
+	if z, err := tariff.Zone(e.Tariff.Zone); err == nil {
+		zone = z
+	}
+	wall := DefaultReadyBy
+	switch in := c.Intent; {
+	case in != nil:
+		e.Need, e.MayChargePeak, e.Mode, o.intent = in.Need, in.MayChargePeak, in.Mode, fromEvent
+		wall = wallOf(*in, zone)
+	case settings.DefaultNeed > 0:
+		e.Need, e.Mode, o.intent = settings.DefaultNeed, flex.Maximise, fromOrganisation
+	default:
+		e.Need, e.Mode, o.intent = e.Power.For(DefaultDuration), flex.Maximise, fromDefault
+	}
+	e.ReadyBy = tariff.ReadyBy(from, wall, zone)
+	if now := c.ChargeNow; now.To.After(from) {
+		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
+	}
+	e.Origins = o.String()
+	return e
+}
+
+// wallOf is the wall time of an intent's deadline, in whole seconds: as told, or else the
+// time that ready_by shows in the zone, whatever its date.
+func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
+	if in.ReadyByLocal != nil {
+		return flex.WallTime(time.Duration(*in.ReadyByLocal).Truncate(time.Second))
+	}
+	h, m, s := in.ReadyBy.In(zone).Clock()
+	return flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second)
+}
+
+// powerOf is the lower of what the car and the charger can do, as far as they are known.
+func powerOf(c *store.Charging) (flex.Watts, string) {
+	car, own := c.Session.VehicleRate, flex.Watts(0)
+	if c.Asset.Power != nil {
+		own = *c.Asset.Power
+	}
+	switch {
+	case car > 0 && (own <= 0 || car < own):
+		return car, fromEvent
+	case own > 0:
+		return own, fromAsset
+	}
+	return DefaultPower, fromDefault
+}
+
+// tariffOf is the asset's tariff, else the site's cheap hours, else none: then no hour is
+// dearer than another by a tariff.
+func tariffOf(c *store.Charging) (flex.Tariff, string) {
+	if c.Tariff != nil {
+		return *c.Tariff, fromEvent
+	}
+	const minute = flex.WallTime(time.Minute)
+	if s := c.SiteTariff; s.CheapStart != nil && s.CheapEnd != nil && *s.CheapStart/minute != *s.CheapEnd/minute {
+		offPeak := fmt.Sprintf("%.5s-%.5s", s.CheapStart.String(), s.CheapEnd.String())
+		return flex.Tariff{OffPeak: offPeak, Zone: flex.London.String(), Type: s.Type}, fromSite
+	}
+	return flex.Tariff{}, fromDefault
+}
+
+// problemOf is the planning problem that the inputs pose from an instant on.
+func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) plan.ChargeProblem {
+	p := plan.ChargeProblem{
+		From: from, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
+		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
+		Prices: ps, PauseAbove: PauseAbove,
+	}
+	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
+	if p.AllOffPeak = err != nil; !p.AllOffPeak { // a tariff that was told parses: events are checked
+		p.OffPeak = w.Spans(flex.Span{From: from, To: later(e.ReadyBy, e.ChargeNow.To)})
+	}
+	return p
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,215 @@
+package control_test
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+type blocksVector []struct {
+	Start string `json:"start_timestamp"`
+	End   string `json:"end_timestamp"`
+}
+
+func (v blocksVector) blocks() (out []control.Block) {
+	for _, b := range v {
+		out = append(out, control.Block{Start: b.Start, End: b.End})
+	}
+	return out
+}
+
+type pauseVector struct {
+	Request struct {
+		Blocks blocksVector `json:"charging_schedule"`
+	}
+	Expected struct {
+		Blocks blocksVector `json:"modified_charging_schedule"`
+	} `json:"expected_response"`
+}
+
+func (h *house) ask(blocks ...control.Block) []control.Block {
+	h.Helper()
+	out, err := h.desk.PlugInSchedule(h.Context(), h.Org, h.asset, blocks)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return out
+}
+
+func (h *house) pauses() (found []store.Pause) {
+	h.Helper()
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
+		found, err = tx.Pauses(h.Context(), h.site, flex.Span{From: at("2000-01-01T00:00:00Z"), To: at("2100-01-01T00:00:00Z")})
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return found
+}
+
+// dearAt is a night of £50/MWh with one dearer half-hour, from 22:00 on.
+func dearAt(slot int, price float64) []float64 {
+	ps := slices.Repeat([]float64{50}, 18)
+	ps[slot] = price
+	return ps
+}
+
+func TestPlugInSchedule_Vectors(t *testing.T) {
+	each(t, "2025-06-27T21:50:00Z", func(h *house) {
+		var v pauseVector
+		h.vector("plug-in-schedule-no-opportunity", &v)
+		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
+			t.Errorf("without prices: %v", got)
+		}
+		h.publish("2025-06-27T22:00:00Z", slices.Repeat([]float64{-5}, 18)...)
+		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
+			t.Errorf("at negative prices: %v", got)
+		}
+		if n := len(h.pauses()); n != 0 {
+			t.Errorf("%d pauses recorded", n)
+		}
+		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
+		h.vector("plug-in-schedule-30-minute", &v)
+		for range 2 { // asked again, it is answered again, and recorded once
+			if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
+				t.Errorf("got %v, want %v", got, v.Expected.Blocks)
+			}
+		}
+		p := h.pauses()
+		if len(p) != 1 || !p[0].From.Equal(at("2025-06-28T01:00:00Z")) || p[0].Len() != flex.HalfHour || p[0].Saved != 333_000 {
+			t.Errorf("recorded: %v", p) // 3.7 kWh at £90/MWh
+		}
+	})
+}
+
+func TestPlugInSchedule_Styles(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		start, end string
+		want       string // the pause from 01:00 to 01:30 UTC
+	}{
+		{"offset zero", "2025-06-27T22:00:00+00:00", "2025-06-28T06:00:00+00:00", "2025-06-28T01:00:00+00:00 2025-06-28T01:30:00+00:00"},
+		{"Z", "2025-06-27T22:00:00Z", "2025-06-28T06:00:00Z", "2025-06-28T01:00:00Z 2025-06-28T01:30:00Z"},
+		{"milliseconds", "2025-06-27T22:00:00.000Z", "2025-06-28T06:00:00.000Z", "2025-06-28T01:00:00.000Z 2025-06-28T01:30:00.000Z"},
+		{"summer time", "2025-06-27T23:00:00+01:00", "2025-06-28T07:00:00+01:00", "2025-06-28T02:00:00+01:00 2025-06-28T02:30:00+01:00"},
+		{"west", "2025-06-27T12:30:00-0930", "2025-06-27T20:30:00-0930", "2025-06-27T15:30:00-0930 2025-06-27T16:00:00-0930"},
+		{"no offset", "2025-06-27T22:00:00", "2025-06-28T06:00:00", "2025-06-28T01:00:00 2025-06-28T01:30:00"},
+		{"no seconds, a blank", "2025-06-27 22:00Z", "2025-06-28 06:00Z", "2025-06-28 01:00Z 2025-06-28 01:30Z"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			one(t, "2025-06-27T21:50:00Z", func(h *house) {
+				h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
+				cut := strings.Split(c.want, " 2025") // a style may hold a blank
+				want := []control.Block{{Start: c.start, End: cut[0]}, {Start: "2025" + cut[1], End: c.end}}
+				if got := h.ask(control.Block{Start: c.start, End: c.end}); !reflect.DeepEqual(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestPlugInSchedule_Placement(t *testing.T) {
+	nan := math.NaN()
+	block := func(a, b string) control.Block {
+		return control.Block{Start: "2025-06-2" + a + ":00Z", End: "2025-06-2" + b + ":00Z"}
+	}
+	for _, c := range []struct {
+		name   string
+		now    string
+		prices []float64 // from 22:00
+		ask    []control.Block
+		want   []control.Block
+	}{
+		{"no blocks", "21:50", dearAt(6, 90), nil, []control.Block{}},
+		{"shorter than a pause", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:29")}, []control.Block{block("7T22:00", "7T22:29")}},
+		{"just a pause long", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:30")}, []control.Block{}},
+		{"dearest at the start", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "8T02:00")}, []control.Block{block("7T22:30", "8T02:00")}},
+		{"dearest has begun", "22:01", dearAt(0, 90), []control.Block{block("7T22:00", "7T23:30")},
+			// a pause of 22:01 to 22:31 still has most of it
+			[]control.Block{block("7T22:00", "7T22:01"), block("7T22:31", "7T23:30")}},
+		{"all past", "23:59", dearAt(0, 90), []control.Block{block("7T22:00", "7T23:30")}, []control.Block{block("7T22:00", "7T23:30")}},
+		{"dearest is between blocks", "21:50", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:00"), block("7T23:30", "8T00:30")},
+			[]control.Block{block("7T22:30", "7T23:00"), block("7T23:30", "8T00:30")}},
+		{"unsorted", "21:50", dearAt(5, 90), []control.Block{block("8T00:00", "8T01:30"), block("7T22:00", "7T23:00")},
+			[]control.Block{block("8T00:00", "8T00:30"), block("8T01:00", "8T01:30"), block("7T22:00", "7T23:00")}},
+		{"touching blocks", "21:50", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:15"), block("7T23:15", "8T01:00")},
+			[]control.Block{block("7T22:00", "7T22:45"), block("7T23:15", "8T01:00")}},
+		{"missing price is no place", "21:50", []float64{50, nan, nan, 40}, []control.Block{block("7T22:15", "7T23:45")}, []control.Block{block("7T22:15", "7T23:45")}},
+		{"not worth 2 p", "21:50", slices.Repeat([]float64{5.4}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:00", "8T00:00")}},
+		{"worth 2 p", "21:50", slices.Repeat([]float64{5.5}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:30", "8T00:00")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			one(t, "2025-06-27T"+c.now+":00Z", func(h *house) {
+				h.publish("2025-06-27T22:00:00Z", c.prices...)
+				if got := h.ask(c.ask...); !slices.Equal(got, c.want) {
+					t.Errorf("got %v, want %v", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
+	each(t, "2025-06-27T21:50:00Z", func(h *house) {
+		h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
+		whole := control.Block{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}
+		if got := h.ask(whole); got[0].Start != "2025-06-27T22:30:00Z" {
+			t.Fatalf("got %v", got)
+		}
+		h.goTo("2025-06-27T22:10:00Z") // the pause has begun; the user boosts
+		if got := h.ask(whole); len(got) != 1 || got[0] != whole {
+			t.Errorf("a second pause: %v", got)
+		}
+		h.publish("2025-06-28T22:00:00Z", dearAt(0, 90)...)
+		h.goTo("2025-06-28T21:50:00Z")
+		if got := h.ask(control.Block{Start: "2025-06-28T22:00:00Z", End: "2025-06-29T06:00:00Z"}); got[0].Start != "2025-06-28T22:30:00Z" {
+			t.Errorf("the next night: %v", got)
+		}
+		if n := len(h.pauses()); n != 2 {
+			t.Errorf("%d pauses recorded, want 2", n)
+		}
+	})
+}
+
+func TestPlugInSchedule_Refused(t *testing.T) {
+	each(t, "2025-06-27T21:50:00Z", func(h *house) {
+		plain := h.Site(flex.FullScheduleMethod)
+		fine := []control.Block{{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}}
+		for _, c := range []struct {
+			name   string
+			asset  flex.AssetID
+			blocks []control.Block
+			want   flex.Kind
+		}{
+			{"unknown", flex.AssetID{1}, fine, flex.NotFound},
+			{"battery", h.Asset(h.site, flex.Battery, 5000), fine, flex.NotFound},
+			{"no consent", h.Asset(plain, flex.Charger, 7400), fine, flex.Forbidden},
+			{"no time", h.asset, []control.Block{{Start: "ten", End: "2025-06-28T06:00:00Z"}}, flex.Malformed},
+			{"empty", h.asset, []control.Block{{Start: fine[0].Start, End: fine[0].Start}}, flex.Malformed},
+			{"backwards", h.asset, []control.Block{{Start: fine[0].End, End: fine[0].Start}}, flex.Malformed},
+			{"overlap", h.asset, []control.Block{fine[0], {Start: "2025-06-28T05:59:59Z", End: "2025-06-28T07:00:00Z"}}, flex.Malformed},
+			{"too many", h.asset, make([]control.Block, control.BlocksMax+1), flex.Malformed},
+		} {
+			if _, err := h.desk.PlugInSchedule(t.Context(), h.Org, c.asset, c.blocks); flex.KindOf(err) != c.want {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		var most []control.Block
+		for i := range control.BlocksMax {
+			from := at("2025-06-28T00:00:00Z").Add(time.Duration(i) * time.Minute)
+			most = append(most, control.Block{Start: from.Format(time.RFC3339), End: from.Add(time.Minute).Format(time.RFC3339)})
+		}
+		if _, err := h.desk.PlugInSchedule(t.Context(), h.Org, h.asset, most); err != nil {
+			t.Errorf("%d blocks: %v", len(most), err)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Inputs are the client's latest words on an asset that charges.
+type Inputs struct {
+	Intent    *flex.Intent // nil if none was ever sent
+	Tariff    *flex.Tariff // nil if none was ever sent
+	ChargeNow flex.Span    // from when it was asked for; empty unless asked for
+}
+
+const inputsColumns = `i.need_wh, i.ready_by, i.ready_by_offset, i.ready_by_local, i.estimated, i.may_charge_peak, i.mode, i.intent_at,
+	i.off_peak, i.zone, i.tariff_type, i.charge_now_from, i.charge_now_to`
+
+// inputsRow reads inputsColumns, all of which may be null.
+type inputsRow struct {
+	need, offset, local      sql.NullInt64
+	estimated, peak          sql.NullBool
+	mode, offPeak, zone, typ sql.NullString
+	readyBy, at              time.Time
+	now                      flex.Span
+}
+
+func (r *inputsRow) dest() []any {
+	return []any{&r.need, instant{&r.readyBy}, &r.offset, &r.local, &r.estimated, &r.peak, &r.mode, instant{&r.at},
+		&r.offPeak, &r.zone, &r.typ, instant{&r.now.From}, instant{&r.now.To}}
+}
+
+func (r *inputsRow) inputs() (in Inputs) {
+	in.ChargeNow = r.now
+	if r.need.Valid {
+		in.Intent = &flex.Intent{
+			Need: flex.WattHours(r.need.Int64), ReadyBy: r.readyBy, ReadyByOffset: time.Duration(r.offset.Int64) * time.Second,
+			MayChargePeak: r.peak.Bool, Mode: flex.ChargingMode(r.mode.String), ReceivedAt: r.at,
+		}
+		if r.local.Valid {
+			in.Intent.ReadyByLocal = new(flex.WallTime(time.Duration(r.local.Int64) * time.Second))
+		}
+		if r.estimated.Valid {
+			in.Intent.Estimated = &r.estimated.Bool
+		}
+	}
+	if r.offPeak.Valid {
+		in.Tariff = &flex.Tariff{OffPeak: r.offPeak.String, Zone: r.zone.String, Type: flex.TariffType(r.typ.String)}
+	}
+	return in
+}
+
+// Intent returns the asset's last intent. One that was never sent is a NotFound failure, the
+// same as for another organisation's asset.
+func (tx *Tx) Intent(ctx context.Context, asset flex.AssetID) (flex.Intent, error) {
+	var r inputsRow
+	err := tx.row(ctx, `SELECT `+inputsColumns+` FROM inputs i JOIN asset a ON a.id = i.asset_id
+		WHERE i.org_id = $1 AND i.asset_id = $2`, tx.org.Bytes(), asset.Bytes()).Scan(r.dest()...)
+	if err == nil && r.need.Valid {
+		return *r.inputs().Intent, nil
+	}
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		return flex.Intent{}, flex.Fail(flex.NotFound, "intent not found or not authorized")
+	}
+	return flex.Intent{}, err
+}
+
+// PutIntent keeps the asset's latest intent.
+func (tx *Tx) PutIntent(ctx context.Context, asset flex.AssetID, in flex.Intent) error {
+	var local, estimated any
+	if in.ReadyByLocal != nil {
+		local = int64(time.Duration(*in.ReadyByLocal) / time.Second)
+	}
+	if in.Estimated != nil {
+		estimated = *in.Estimated
+	}
+	_, err := tx.exec(ctx, `INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
+			may_charge_peak, mode, intent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (asset_id) DO UPDATE SET need_wh = excluded.need_wh, ready_by = excluded.ready_by,
+			ready_by_offset = excluded.ready_by_offset, ready_by_local = excluded.ready_by_local, estimated = excluded.estimated,
+			may_charge_peak = excluded.may_charge_peak, mode = excluded.mode, intent_at = excluded.intent_at`,
+		asset.Bytes(), tx.org.Bytes(), int64(in.Need), micros(in.ReadyBy), int64(in.ReadyByOffset/time.Second), local, estimated,
+		in.MayChargePeak, string(in.Mode), micros(tx.now))
+	return err
+}
+
+// PutTariff keeps the asset's latest tariff.
+func (tx *Tx) PutTariff(ctx context.Context, asset flex.AssetID, t flex.Tariff) error {
+	_, err := tx.exec(ctx, `INSERT INTO inputs (asset_id, org_id, off_peak, zone, tariff_type, tariff_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (asset_id) DO UPDATE SET off_peak = excluded.off_peak, zone = excluded.zone,
+			tariff_type = excluded.tariff_type, tariff_at = excluded.tariff_at`,
+		asset.Bytes(), tx.org.Bytes(), t.OffPeak, t.Zone, string(t.Type), micros(tx.now))
+	return err
+}
+
+// PutChargeNow keeps when the asset is to charge whatever the prices; an empty span takes
+// that back.
+func (tx *Tx) PutChargeNow(ctx context.Context, asset flex.AssetID, now flex.Span) error {
+	_, err := tx.exec(ctx, `INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (asset_id) DO UPDATE SET charge_now_from = excluded.charge_now_from, charge_now_to = excluded.charge_now_to`,
+		asset.Bytes(), tx.org.Bytes(), micros(now.From), micros(now.To))
+	return err
+}
+
+// AddEvent keeps an event of the asset as it came in: its kind, and what it told, which is
+// written as JSON.
+func (tx *Tx) AddEvent(ctx context.Context, asset flex.AssetID, kind string, told any) error {
+	b, err := json.Marshal(told)
+	if err != nil {
+		return err
+	}
+	id := tx.newID()
+	_, err = tx.exec(ctx, `INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id[:], tx.org.Bytes(), asset.Bytes(), kind, string(b), micros(tx.now))
+	return err
+}

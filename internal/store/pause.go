@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Pause is a pause that was put into a client's own schedule.
+type Pause struct {
+	AssetID flex.AssetID
+	SiteID  flex.SiteID
+	flex.Span
+	Saved  flex.MicroPounds // at the market prices known when it was made
+	MadeAt time.Time
+}
+
+// Pausable returns the asset, whether its site has consented to limited pauses and is not
+// withdrawn from them, and when the last pause put into its schedules began that has begun.
+func (tx *Tx) Pausable(ctx context.Context, id flex.AssetID) (a flex.Asset, consented bool, last time.Time, err error) {
+	var power sql.NullInt64
+	a.ID = id
+	err = tx.row(ctx, `SELECT a.site_id, a.type, a.power_w,
+			EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'limited_pause')
+			AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id AND e.proposition = 'limited_pause' AND e.state = 'withdrawn'),
+			(SELECT max(p.from_at) FROM pause p WHERE p.asset_id = a.id AND p.from_at <= $3)
+		FROM asset a WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now)).
+		Scan(&a.SiteID, &a.Type, &power, &consented, instant{&last})
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, false, last, flex.Fail(flex.NotFound, "charger not found or not authorized")
+	}
+	if power.Valid {
+		a.Power = new(flex.Watts(power.Int64))
+	}
+	return a, consented, last, err
+}
+
+// SetPause records the pause that was put into an asset's schedule, in the place of any that
+// has not begun: the client has replaced that schedule. An empty pause records none.
+func (tx *Tx) SetPause(ctx context.Context, a flex.Asset, pause flex.Span, saved flex.MicroPounds) error {
+	_, err := tx.exec(ctx, `DELETE FROM pause WHERE org_id = $1 AND asset_id = $2 AND from_at > $3`,
+		tx.org.Bytes(), a.ID.Bytes(), micros(tx.now))
+	if err != nil || pause.Empty() {
+		return err
+	}
+	id := tx.newID()
+	_, err = tx.exec(ctx, `INSERT INTO pause (id, org_id, asset_id, site_id, from_at, to_at, saved, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		id[:], tx.org.Bytes(), a.ID.Bytes(), a.SiteID.Bytes(), micros(pause.From), micros(pause.To), int64(saved), micros(tx.now))
+	return err
+}
+
+// Pauses returns the pauses put into the schedules of the site's assets that begin within
+// the span, in order.
+func (tx *Tx) Pauses(ctx context.Context, site flex.SiteID, within flex.Span) ([]Pause, error) {
+	scan := func(s scanner) (p Pause, err error) {
+		return p, s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt})
+	}
+	return rows(ctx, tx.conn, scan, `SELECT asset_id, site_id, from_at, to_at, saved, made_at FROM pause
+		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 AND from_at < $4 ORDER BY from_at, id`,
+		tx.org.Bytes(), site.Bytes(), micros(within.From), micros(within.To))
+}

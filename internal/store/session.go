@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("an asset has at most one open session",
+		`SELECT asset_id AS what FROM session WHERE plugged_out_at IS NULL GROUP BY asset_id HAVING count(*) > 1`)
+	_ = law("an open session belongs to an asset of the same organisation and site",
+		`SELECT s.id AS what FROM session s LEFT JOIN asset a ON a.id = s.asset_id AND a.org_id = s.org_id AND a.site_id = s.site_id
+		 WHERE s.plugged_out_at IS NULL AND a.id IS NULL`)
+	_ = law("a session does not end before it begins, nor the next one begin before it ends",
+		`SELECT s.id AS what FROM session s LEFT JOIN session n ON n.asset_id = s.asset_id AND n.number = s.number + 1
+		 WHERE s.plugged_out_at < s.plugged_in_at OR n.plugged_in_at < s.plugged_out_at OR n.id IS NOT NULL AND s.plugged_out_at IS NULL`)
+	_ = law("the generations of an asset's schedules rise from session to session",
+		`SELECT s.id AS what FROM session s JOIN session n ON n.asset_id = s.asset_id AND n.number = s.number + 1
+		 WHERE n.generation < s.generation OR n.generation = s.generation AND n.event_id IS NOT NULL`)
+)
+
+// Session is a plug session with its place among the asset's others and the newest schedule
+// made in it.
+type Session struct {
+	flex.Session
+	Number     int64        // among the asset's sessions, from 1
+	Generation int64        // of the asset's newest schedule, 0 before the first
+	EventID    flex.EventID // of the session's newest schedule; zero if there is none
+	MarketAt   time.Time    // when a market move last changed the schedule; zero if never
+}
+
+const sessionColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.plugged_in_at, s.plugged_out_at, s.ready_by,
+	s.generation, s.event_id, s.market_at`
+
+func scanSession(s scanner) (v Session, err error) {
+	var rate sql.NullInt64
+	err = s.Scan(&v.ID, &v.AssetID, &v.SiteID, &v.Number, &rate, instant{&v.PluggedInAt}, instant{&v.PluggedOutAt},
+		instant{&v.ReadyBy}, &v.Generation, &v.EventID, instant{&v.MarketAt})
+	v.VehicleRate = flex.Watts(rate.Int64)
+	return v, err
+}
+
+// Charging is all that planning an asset depends on, prices and readings apart.
+type Charging struct {
+	Asset      flex.Asset // its id, site, external id, type and power
+	SiteTariff flex.SiteTariff
+	Controlled bool // its site has consented to full schedule control and is not withdrawn from it
+	Inputs
+	Session  Session  // the latest; its Number is 0 if there never was one
+	Standing Schedule // the newest of that session; its Generation is 0 if there is none
+}
+
+// Open reports whether the asset is plugged in.
+func (c *Charging) Open() bool { return c.Session.Number > 0 && c.Session.PluggedOutAt.IsZero() }
+
+// controlled says in SQL whether the site of asset a may be given schedules.
+const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'full_asset_schedule_control')
+	AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id
+		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn')`
+
+const assetMissing = "asset not found or not authorized"
+
+// LockAsset has other transactions that lock the same asset wait for the end of this one.
+func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
+	scan := func(s scanner) (v int, err error) { return v, s.Scan(&v) }
+	_, err := one(ctx, tx.conn, assetMissing, scan, `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
+		tx.org.Bytes(), id.Bytes())
+	return err
+}
+
+// Charging returns what planning the asset depends on.
+func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err error) {
+	var (
+		r                         inputsRow
+		power                     sql.NullInt64
+		typ, cheapStart, cheapEnd string
+	)
+	c.Asset.ID = id
+	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, t.tariff_type, t.cheap_start, t.cheap_end, `+controlled+`, `+inputsColumns+`
+		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
+		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).Scan(append([]any{
+		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &typ, &cheapStart, &cheapEnd, &c.Controlled}, r.dest()...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, flex.Fail(flex.NotFound, assetMissing)
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Inputs = r.inputs()
+	if power.Valid {
+		c.Asset.Power = new(flex.Watts(power.Int64))
+	}
+	c.SiteTariff = siteTariff(typ, cheapStart, cheapEnd)
+	c.Session, err = scanSession(tx.row(ctx, `SELECT `+sessionColumns+` FROM session s
+		WHERE s.org_id = $1 AND s.asset_id = $2 ORDER BY s.number DESC LIMIT 1`, tx.org.Bytes(), id.Bytes()))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, nil
+	}
+	if err == nil && !c.Session.EventID.IsZero() {
+		c.Standing, err = tx.Schedule(ctx, c.Session.EventID)
+	}
+	return c, err
+}
+
+// siteTariff reads the site's own tariff; a time that is not one is left out.
+func siteTariff(typ, cheapStart, cheapEnd string) flex.SiteTariff {
+	t := flex.SiteTariff{Type: flex.TariffType(typ)}
+	if w, err := flex.ParseWallTime(cheapStart); err == nil {
+		t.CheapStart = &w
+	}
+	if w, err := flex.ParseWallTime(cheapEnd); err == nil {
+		t.CheapEnd = &w
+	}
+	return t
+}
+
+// OpenSession opens the asset's next session, at this transaction's instant. The asset must
+// be locked and have none open.
+func (tx *Tx) OpenSession(ctx context.Context, c *Charging, rate flex.Watts) error {
+	s := Session{Number: c.Session.Number + 1, Generation: c.Session.Generation}
+	s.ID, s.AssetID, s.SiteID = flex.SessionID(tx.newID()), c.Asset.ID, c.Asset.SiteID
+	s.VehicleRate, s.PluggedInAt = rate, tx.now
+	_, err := tx.exec(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		s.ID.Bytes(), tx.org.Bytes(), s.AssetID.Bytes(), s.SiteID.Bytes(), s.Number, watts(rate), micros(tx.now), s.Generation)
+	if tx.db.d.unique(err) {
+		return fmt.Errorf("asset %v has an open session, or was not locked: %w", c.Asset.ID, err)
+	}
+	c.Session, c.Standing = s, Schedule{}
+	return err
+}
+
+// watts is how the store writes a power; none is null.
+func watts(w flex.Watts) any {
+	if w == 0 {
+		return nil
+	}
+	return int64(w)
+}
+
+// CloseSession ends the session at this transaction's instant.
+func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
+	s.PluggedOutAt = tx.now
+	return tx.putSession(ctx, *s)
+}
+
+// ReopenSession takes the end of a session back: the plug flickered.
+func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
+	s.PluggedOutAt = time.Time{}
+	return tx.putSession(ctx, *s)
+}
+
+// SetVehicle keeps the rate of the session's car, told late.
+func (tx *Tx) SetVehicle(ctx context.Context, s *Session, rate flex.Watts) error {
+	s.VehicleRate = rate
+	return tx.putSession(ctx, *s)
+}
+
+func (tx *Tx) putSession(ctx context.Context, s Session) error {
+	_, err := tx.exec(ctx, `UPDATE session SET vehicle_w = $3, plugged_out_at = $4 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(), s.ID.Bytes(), watts(s.VehicleRate), micros(s.PluggedOutAt))
+	return err
+}
+
+// Sessions returns the asset's sessions, newest first, and how many there are.
+func (tx *Tx) Sessions(ctx context.Context, asset flex.AssetID, limit, offset int) (page []Session, total int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM session WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), asset.Bytes()).Scan(&total)
+	if err != nil {
+		return nil, 0, err
+	}
+	page, err = rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s WHERE s.org_id = $1 AND s.asset_id = $2
+		ORDER BY s.number DESC LIMIT $3 OFFSET $4`, tx.org.Bytes(), asset.Bytes(), limit, offset)
+	return page, total, err
+}
+
+// StopScheduling ends control of the assets at once: open sessions are closed, what is still
+// to be sent is taken back, and an asset whose schedule still holds it back is sent one that
+// leaves it free. It is part of the transaction that unenrols, offboards or deletes.
+func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error {
+	if len(assets) == 0 {
+		return nil
+	}
+	if err := tx.Retract(ctx, assets...); err != nil {
+		return fmt.Errorf("take back pushes: %w", err)
+	}
+	for _, id := range assets {
+		if err := tx.LockAsset(ctx, id); err != nil {
+			return err
+		}
+		c, err := tx.Charging(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !c.Open() {
+			continue
+		}
+		if err := tx.free(ctx, &c); err != nil {
+			return fmt.Errorf("free asset %v: %w", id, err)
+		}
+		if err := tx.CloseSession(ctx, &c.Session); err != nil {
+			return err
+		}
+	}
+	tx.Wake(WakeSettle)
+	return nil
+}
+
+// free replaces a schedule that still holds its asset back by one that does not.
+func (tx *Tx) free(ctx context.Context, c *Charging) error {
+	from := tx.now.Truncate(time.Second)
+	held := false
+	for _, s := range c.Standing.Steps {
+		held = held || s.Limit < flex.NoLimit && s.To.After(from)
+	}
+	if !held {
+		return nil
+	}
+	s := Schedule{Cause: CauseFreed, From: c.Standing.From, Curve: c.Standing.Curve}
+	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: c.Standing.End()}, Limit: flex.NoLimit}}
+	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, Push{
+		AssetID: s.AssetID, EventID: s.EventID, Kind: SchedulePush, Generation: s.Generation, Value: Urgent, ExpiresAt: s.End(),
+	})
+}
