@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,28 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 )
 
-// web is a Caller without the house's guard, for a server on this machine.
-type web struct{}
-
-func (web) Call(ctx context.Context, method, url string, header map[string]string, body []byte) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	for k, v := range header {
-		req.Header.Set(k, v)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, b, err
-}
+// web reaches servers on this machine.
+var web = egress.New(egress.Options{Allow: egress.Private})
 
 type shapes struct {
 	SearchRequest  struct{ Body json.RawMessage } `json:"search_request"`
@@ -74,7 +59,7 @@ func registry(t *testing.T, search string, details map[string]string) (ECOES, *[
 		w.Write(answer)
 	}))
 	t.Cleanup(server.Close)
-	return ECOES{web{}, server.URL + "/RESTful/JSON/", "k3y"}, &asked
+	return ECOES{web, server.URL + "/RESTful/JSON/", "k3y"}, &asked
 }
 
 func number(t *testing.T, s string) MPAN {
@@ -206,7 +191,7 @@ func TestAdaptersInTrouble(t *testing.T) {
 		"gone":     gone.URL,
 	}
 	for name, url := range urls {
-		for _, s := range []Source{ECOES{web{}, url, "k3y"}, Remote{web{}, url, nil}} {
+		for _, s := range []Source{ECOES{web, url, "k3y"}, Remote{web, url, nil}} {
 			var log bytes.Buffer
 			d := NewDistant(s, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
 			_, err := d.ByMPAN(t.Context(), number(t, "1200023305967"))
@@ -220,6 +205,21 @@ func TestAdaptersInTrouble(t *testing.T) {
 				t.Errorf("%s: logged %q", name, s)
 			}
 		}
+	}
+}
+
+// TestAdaptersSayThatTimeRanOut: Distant tells a late answer from a failure by this.
+func TestAdaptersSayThatTimeRanOut(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	for _, s := range []Source{ECOES{web, server.URL, "k3y"}, Remote{web, server.URL, nil}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, err := s.ByMPAN(ctx, number(t, "1200023305967")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%T: %v", s, err)
+		}
+		cancel()
 	}
 }
 
@@ -243,7 +243,7 @@ func TestRemote(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	r := Remote{web{}, server.URL + "/api/", map[string]string{"Authorization": "Bearer t0ken"}}
+	r := Remote{web, server.URL + "/api/", map[string]string{"Authorization": "Bearer t0ken"}}
 	want := flex.Meter{MPAN: "1200023305967", Import: true, Address: "221B Baker Street, London", Postcode: "NW1 6XE",
 		Energised: true, HalfHourly: true, Domestic: true, SupplierMPID: "OCTO", SupplierName: "Octopus", GSPGroup: "_C"}
 	if m, err := r.ByMPAN(t.Context(), number(t, "1200023305967")); err != nil || m != want {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/url"
 	"sync"
 	"time"
 
@@ -74,20 +73,12 @@ func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, q
 		return none, ctx.Err()
 	case kind == flex.TimedOut || errors.Is(err, context.DeadlineExceeded):
 		d.rest.note(false, d.now())
-		d.log.Warn("meter directory timed out", "error", withoutURL(err))
+		d.log.Warn("meter directory timed out", "error", err)
 		return none, flex.Fail(flex.TimedOut, "the meter directory did not answer within %v; try again later", LookupTimeout)
 	}
 	d.rest.note(false, d.now())
-	d.log.Warn("meter directory failed", "error", withoutURL(err))
+	d.log.Warn("meter directory failed", "error", err)
 	return none, flex.Fail(flex.Unavailable, "the meter directory failed; try again later")
-}
-
-// withoutURL drops an address from an error, because it could hold a number or a key.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // memory keeps answers for a while. It may forget any of them at any time.

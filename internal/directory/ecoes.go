@@ -6,20 +6,18 @@ import (
 	"fmt"
 	"strings"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 )
 
-// Caller sends one request out of the house and returns the status and as much of the
-// body as the house cares to read. The caller of a test is a local server.
-type Caller interface {
-	Call(ctx context.Context, method, url string, header map[string]string, body []byte) (status int, answer []byte, err error)
-}
+// MaxAnswer is the longest answer that is read, in bytes: some thousand meters.
+const MaxAnswer = 4 << 20
 
 // ECOES is the industry's registry of metering points, for those who have a licence and a
 // key. It answers in lists of keys and values, which are read by name, and reports its
 // errors with status 200.
 type ECOES struct {
-	Caller Caller
+	Client *egress.Client
 	URL    string      // of the service, as the licence names it
 	Key    flex.Secret // goes into the body of each request
 }
@@ -56,16 +54,17 @@ func (e ECOES) call(ctx context.Context, method string, parameters ...ecoesPair)
 	if err != nil {
 		return ecoesResult{}, err
 	}
-	status, answer, err := e.Caller.Call(ctx, "POST", strings.TrimSuffix(e.URL, "/")+"/"+method,
-		map[string]string{"Content-Type": "application/json", "Accept": "application/json"}, body)
+	answer, err := e.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(e.URL, "/") + "/" + method,
+		Header: map[string]string{"Content-Type": "application/json", "Accept": "application/json"},
+		Body:   body, AnswerMax: MaxAnswer, Time: LookupTimeout})
 	if err != nil {
-		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %w", method, withoutURL(err))
+		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %w", method, err)
 	}
-	if status != 200 {
-		return ecoesResult{}, fmt.Errorf("ask ECOES %s: status %d", method, status)
+	if answer.Status != 200 {
+		return ecoesResult{}, fmt.Errorf("ask ECOES %s: status %d", method, answer.Status)
 	}
 	var a struct{ Results []ecoesResult }
-	if err := json.Unmarshal(answer, &a); err != nil {
+	if err := json.Unmarshal(answer.Body, &a); err != nil {
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %w", method, err)
 	}
 	if len(a.Results) != 1 {

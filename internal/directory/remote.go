@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 )
 
@@ -17,7 +18,7 @@ import (
 //
 // where METER is an object with the columns of a file of meters as its members.
 type Remote struct {
-	Caller Caller
+	Client *egress.Client
 	URL    string
 	Header map[string]string // for example an Authorization
 }
@@ -95,16 +96,17 @@ func (r Remote) call(ctx context.Context, question string, body map[string]strin
 	for k, v := range r.Header {
 		header[k] = v
 	}
-	status, answer, err := r.Caller.Call(ctx, "POST", strings.TrimSuffix(r.URL, "/")+"/"+question, header, b)
+	answer, err := r.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(r.URL, "/") + "/" + question,
+		Header: header, Body: b, AnswerMax: MaxAnswer, Time: LookupTimeout})
 	switch {
 	case err != nil:
-		return fmt.Errorf("ask the meter directory: %w", withoutURL(err))
-	case status == 404:
+		return fmt.Errorf("ask the meter directory: %w", err)
+	case answer.Status == 404:
 		return flex.Fail(flex.NotFound, "the meter directory knows no such metering point")
-	case status != 200:
-		return fmt.Errorf("ask the meter directory: status %d", status)
+	case answer.Status != 200:
+		return fmt.Errorf("ask the meter directory: status %d", answer.Status)
 	}
-	if err := json.Unmarshal(answer, to); err != nil {
+	if err := json.Unmarshal(answer.Body, to); err != nil {
 		return fmt.Errorf("ask the meter directory: %w", err)
 	}
 	return nil
