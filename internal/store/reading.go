@@ -130,7 +130,6 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	if err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro()); err != nil {
 		return err
 	}
-	tx.Wake(WakeSettle)
 	return tx.markRegisters(ctx, rs)
 }
 

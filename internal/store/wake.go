@@ -10,7 +10,7 @@ type Topic string
 const (
 	WakePush    Topic = "push"    // the outbox has something to send
 	WakeControl Topic = "control" // prices or fleet settings changed
-	WakeSettle  Topic = "settle"  // readings came in, or a session ended
+	WakeSettle  Topic = "settle"  // a session ended
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
 )
 

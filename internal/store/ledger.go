@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+)
+
+// Transaction is a ledger transaction with what the interface tells of it.
+type Transaction struct {
+	ledger.Transaction
+	Flex       *flex.WattHours // nil where it does not apply
+	Creditable *flex.WattHours
+	Rate       *int64 // millionths of a penny per kWh
+	Vehicle    string
+	Status     ledger.PaymentStatus // of a withdrawal; empty on all else
+	Amount     flex.Pence           // what it gave the user when it was recorded
+}
+
+// Post writes a transaction and its postings, all or nothing, and gives it its id and
+// instant. One whose key is in the books already is not written again: posted is false, and
+// if the books say something else under that key it is a Conflict.
+func (tx *Tx) Post(ctx context.Context, t *Transaction) (posted bool, err error) {
+	if err := t.Check(); err != nil {
+		return false, err
+	}
+	t.ID, t.At, t.Amount = flex.TransactionID(tx.newID()), tx.now, t.Credit()
+	n, err := tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
+			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+		ON CONFLICT (org_id, key) DO NOTHING`,
+		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
+		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
+		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now))
+	if err != nil {
+		return false, fmt.Errorf("post %s: %w", t.Key, err)
+	}
+	if n == 0 {
+		return false, tx.posted(ctx, t)
+	}
+	args := make([]any, 0, 5*len(t.Postings))
+	for _, p := range t.Postings {
+		args = append(args, t.ID.Bytes(), string(p.Account), tx.org.Bytes(), t.SiteID.Bytes(), int64(p.Amount))
+	}
+	return true, tx.bulk(ctx, `INSERT INTO posting (ledger_id, account, org_id, site_id, amount)`, ``, 5, args)
+}
+
+// posted compares a transaction with the one that has its key.
+func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
+	var kind string
+	old := ledger.Transaction{Key: t.Key}
+	err := tx.row(ctx, `SELECT id, site_id, kind FROM ledger WHERE org_id = $1 AND key = $2`, tx.org.Bytes(), t.Key).Scan(&old.ID, &old.SiteID, &kind)
+	if err != nil {
+		return err
+	}
+	old.Kind = ledger.Kind(kind)
+	if old.Postings, err = tx.Postings(ctx, old.ID); err != nil {
+		return err
+	}
+	t.ID = old.ID
+	if !old.Same(&t.Transaction) {
+		return flex.Fail(flex.Conflict, "transaction %s is posted already, and says something else", t.Key)
+	}
+	return nil
+}
+
+// Postings returns a transaction's postings.
+func (tx *Tx) Postings(ctx context.Context, id flex.TransactionID) ([]ledger.Posting, error) {
+	posting := func(s scanner) (p ledger.Posting, err error) { return p, s.Scan(&p.Account, &p.Amount) }
+	return rows(ctx, tx.conn, posting, `SELECT account, amount FROM posting WHERE org_id = $1 AND ledger_id = $2 ORDER BY account`,
+		tx.org.Bytes(), id.Bytes())
+}
+
+// PostingsAbout adds up all that was posted about a flex event or a session, by account.
+func (tx *Tx) PostingsAbout(ctx context.Context, c ledger.Cause) ([]ledger.Posting, error) {
+	column, id := "session_id", c.Session.Bytes()
+	if !c.FlexEvent.IsZero() {
+		column, id = "flex_event_id", c.FlexEvent.Bytes()
+	}
+	posting := func(s scanner) (p ledger.Posting, err error) { return p, s.Scan(&p.Account, &p.Amount) }
+	return rows(ctx, tx.conn, posting, `SELECT p.account, CAST(SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
+		WHERE l.org_id = $1 AND l.`+column+` = $2 GROUP BY p.account HAVING SUM(p.amount) <> 0 ORDER BY p.account`, tx.org.Bytes(), id)
+}
+
+// Balance returns what is owed to the site's user: the sum of the site's postings.
+func (tx *Tx) Balance(ctx context.Context, site flex.SiteID) (p flex.Pence, err error) {
+	err = tx.row(ctx, `SELECT CAST(-COALESCE(SUM(amount), 0) AS BIGINT) FROM posting WHERE org_id = $1 AND site_id = $2 AND account = $3`,
+		tx.org.Bytes(), site.Bytes(), string(ledger.RewardsPayable)).Scan(&p)
+	return p, err
+}
+
+// Earned returns all that the site's user ever earned, and when the first reward came.
+func (tx *Tx) Earned(ctx context.Context, site flex.SiteID) (p flex.Pence, first time.Time, err error) {
+	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT), MIN(CASE WHEN credit > 0 THEN recorded_at END) FROM ledger
+		WHERE org_id = $1 AND site_id = $2 AND follows IS NULL AND kind <> $3`,
+		tx.org.Bytes(), site.Bytes(), string(ledger.Withdrawal)).Scan(&p, instant{&first})
+	return p, first, err
+}
+
+const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to_at, l.settled_on, l.flex_wh, l.creditable_wh, l.rate,
+	l.vehicle, l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.recorded_at, w.status`
+
+func scanTransaction(s scanner) (t Transaction, err error) {
+	var settled, status sql.NullString
+	var flexed, creditable, rate sql.NullInt64
+	err = s.Scan(&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount, instant{&t.Time.From}, instant{&t.Time.To}, &settled, &flexed, &creditable, &rate,
+		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At}, &status)
+	if err != nil {
+		return t, err
+	}
+	t.Status = ledger.PaymentStatus(status.String)
+	if flexed.Valid {
+		t.Flex = new(flex.WattHours(flexed.Int64))
+	}
+	if creditable.Valid {
+		t.Creditable = new(flex.WattHours(creditable.Int64))
+	}
+	if rate.Valid {
+		t.Rate = &rate.Int64
+	}
+	if settled.Valid {
+		t.Settled, err = flex.ParseDay(settled.String)
+	}
+	return t, err
+}
+
+// Transactions returns the site's transactions, newest first, and how many there are.
+// Steps of withdrawals are not among them: they show in the withdrawal's status.
+func (tx *Tx) Transactions(ctx context.Context, site flex.SiteID, limit, offset int) (ts []Transaction, total int, err error) {
+	ts, err = rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
+		WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL ORDER BY l.id DESC LIMIT $3 OFFSET $4`,
+		tx.org.Bytes(), site.Bytes(), limit, offset)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = tx.row(ctx, `SELECT count(*) FROM ledger WHERE org_id = $1 AND site_id = $2 AND follows IS NULL`, tx.org.Bytes(), site.Bytes()).Scan(&total)
+	return ts, total, err
+}
+
+// TransactionsWithin returns the site's transactions recorded in the span, oldest first,
+// and the balance before it.
+func (tx *Tx) TransactionsWithin(ctx context.Context, site flex.SiteID, span flex.Span) (ts []Transaction, before flex.Pence, err error) {
+	ts, err = rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
+		WHERE l.org_id = $1 AND l.site_id = $2 AND l.recorded_at >= $3 AND l.recorded_at < $4 ORDER BY l.id`,
+		tx.org.Bytes(), site.Bytes(), micros(span.From), micros(span.To))
+	if err != nil {
+		return nil, 0, err
+	}
+	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND site_id = $2 AND recorded_at < $3`,
+		tx.org.Bytes(), site.Bytes(), micros(span.From)).Scan(&before)
+	return ts, before, err
+}
+
+func nullID[Of any](id flex.ID[Of]) any {
+	if id.IsZero() {
+		return nil
+	}
+	return id.Bytes()
+}
+
+// number writes an optional whole number.
+func number[N ~int64](n *N) any {
+	if n == nil {
+		return nil
+	}
+	return int64(*n)
+}
+
+func dayText(d flex.Day) any {
+	if d == (flex.Day{}) {
+		return nil
+	}
+	return d.String()
+}
+
+// isMissing reports whether a query found no row.
+func isMissing(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+var (
+	_ = law("the postings of a transaction sum to zero", `SELECT l.key AS what FROM ledger l JOIN posting p ON p.ledger_id = l.id
+		GROUP BY l.id, l.key HAVING SUM(p.amount) <> 0`)
+	_ = law("a transaction credits what its postings say", `SELECT l.key AS what FROM ledger l
+		LEFT JOIN posting p ON p.ledger_id = l.id AND p.account = 'rewards_payable' WHERE l.credit <> -COALESCE(p.amount, 0)`)
+	_ = law("a posting is of its transaction's site and organisation", `SELECT l.key AS what FROM posting p
+		JOIN ledger l ON l.id = p.ledger_id WHERE p.site_id <> l.site_id OR p.org_id <> l.org_id`)
+	_ = law("a step follows a withdrawal of the same site", `SELECT l.key AS what FROM ledger l
+		LEFT JOIN withdrawal w ON w.id = l.follows AND w.site_id = l.site_id WHERE l.follows IS NOT NULL AND w.id IS NULL`)
+	_ = law("money in flight is that of payments under way", `SELECT site_id AS what FROM (
+		SELECT site_id, SUM(amount) AS amount FROM (
+			SELECT site_id, amount FROM posting WHERE account = 'payouts_in_flight'
+			UNION ALL SELECT site_id, amount FROM withdrawal WHERE status IN ('pending_approval', 'approved', 'processing')) AS both_sides
+		GROUP BY site_id) AS sums WHERE amount <> 0`)
+	_ = law("a withdrawal's status is its last move", `SELECT w.id AS what FROM withdrawal w
+		LEFT JOIN withdrawal_move m ON m.withdrawal_id = w.id AND m.number = w.moves WHERE m.status IS NULL OR m.status <> w.status`)
+)
