@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flexd/internal/access"
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/store"
@@ -23,6 +24,7 @@ type Server struct {
 	DB       *store.DB
 	Access   *access.Desk
 	Registry *registry.Desk
+	Control  *control.Desk
 
 	Clock Clock
 

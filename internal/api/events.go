@@ -1,12 +1,146 @@
 package api
 
-func (s *Server) callback(r *request) (answer, error)         { return s.pending(r) }
-func (s *Server) event(r *request) (answer, error)            { return s.pending(r) }
-func (s *Server) plugIn(r *request) (answer, error)           { return s.pending(r) }
-func (s *Server) plugOut(r *request) (answer, error)          { return s.pending(r) }
-func (s *Server) intentUpdate(r *request) (answer, error)     { return s.pending(r) }
-func (s *Server) chargeNow(r *request) (answer, error)        { return s.pending(r) }
-func (s *Server) chargeNowDeleted(r *request) (answer, error) { return s.pending(r) }
-func (s *Server) tariffUpdate(r *request) (answer, error)     { return s.pending(r) }
-func (s *Server) plugInSchedule(r *request) (answer, error)   { return s.pending(r) }
-func (s *Server) intent(r *request) (answer, error)           { return s.pending(r) }
+import (
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/wire"
+)
+
+func (s *Server) callback(r *request) (answer, error) { return s.pending(r) }
+
+// take hands an event to the control desk, once path and body are read.
+func (s *Server) take(r *request, ev control.Event) (answer, error) {
+	at := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	return answer{}, s.Control.Event(r.Context(), r.who.Org, at.AssetID, ev)
+}
+
+// event answers POST /entities/asset/{asset_id}/event.
+func (s *Server) event(r *request) (answer, error) {
+	in := body[wire.AssetEventRequest](r)
+	return s.take(r, control.Event{
+		Kind: control.Kind(in.EventType), Intent: intentNoun(in.Intent), Tariff: tariffNoun(in.Tariff),
+		VehicleRate: rateOf(in.Vehicle), EndAt: in.EndAt.Time,
+	})
+}
+
+// plugIn answers POST /entities/asset/{asset_id}/event/plug-in.
+func (s *Server) plugIn(r *request) (answer, error) {
+	in := emptyBody[wire.PlugInEventRequest](r)
+	return s.take(r, control.Event{
+		Kind: control.PlugIn, Intent: intentNoun(in.Intent), Tariff: tariffNoun(in.Tariff), VehicleRate: rateOf(in.Vehicle),
+	})
+}
+
+// plugOut answers POST /entities/asset/{asset_id}/event/plug-out.
+func (s *Server) plugOut(r *request) (answer, error) {
+	emptyBody[wire.PlugOutEventRequest](r)
+	return s.take(r, control.Event{Kind: control.PlugOut})
+}
+
+// intentUpdate answers POST /entities/asset/{asset_id}/event/intent.
+func (s *Server) intentUpdate(r *request) (answer, error) {
+	in := body[wire.IntentEventRequest](r)
+	return s.take(r, control.Event{Kind: control.IntentUpdate, Intent: intentNoun(&in.Intent)})
+}
+
+// chargeNow answers POST /entities/asset/{asset_id}/event/charge-now.
+func (s *Server) chargeNow(r *request) (answer, error) {
+	in := body[wire.ChargeNowEventRequest](r)
+	return s.take(r, control.Event{Kind: control.ChargeNow, EndAt: in.EndAt.Time})
+}
+
+// chargeNowDeleted answers POST /entities/asset/{asset_id}/event/charge-now-deleted.
+func (s *Server) chargeNowDeleted(r *request) (answer, error) {
+	emptyBody[wire.ChargeNowDeletedEventRequest](r)
+	return s.take(r, control.Event{Kind: control.ChargeNowDeleted})
+}
+
+// tariffUpdate answers POST /entities/asset/{asset_id}/event/tariff-update.
+func (s *Server) tariffUpdate(r *request) (answer, error) {
+	in := body[wire.TariffUpdateEventRequest](r)
+	return s.take(r, control.Event{Kind: control.TariffUpdate, Tariff: tariffNoun(&in.Tariff)})
+}
+
+// plugInSchedule answers POST /entities/asset/{asset_id}/event/plug-in-schedule.
+func (s *Server) plugInSchedule(r *request) (answer, error) {
+	at, in := path[wire.AssetPath](r), body[wire.PlugInScheduleEventRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	blocks := make([]control.Block, len(in.ChargingSchedule))
+	for i, b := range in.ChargingSchedule {
+		blocks[i] = control.Block{Start: b.StartTimestamp, End: b.EndTimestamp}
+	}
+	blocks, err := s.Control.PlugInSchedule(r.Context(), r.who.Org, at.AssetID, blocks)
+	if err != nil {
+		return answer{}, err
+	}
+	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make([]wire.ChargingScheduleBlock, len(blocks))}
+	for i, b := range blocks {
+		out.ModifiedChargingSchedule[i] = wire.ChargingScheduleBlock{StartTimestamp: b.Start, EndTimestamp: b.End}
+	}
+	return ok(out), nil
+}
+
+// intent answers GET /entities/asset/{asset_id}/intent.
+func (s *Server) intent(r *request) (answer, error) {
+	at := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	in, err := s.Control.Intent(r.Context(), r.who.Org, at.AssetID)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(wire.IntentResponse{Intent: intentWire(in), ReceivedAt: wire.At(in.ReceivedAt)}), nil
+}
+
+// intentNoun reads an intent. A ready_by written without an offset is a time on the wall.
+func intentNoun(in *wire.Intent) *flex.Intent {
+	if in == nil {
+		return nil
+	}
+	out := &flex.Intent{
+		Need: flex.FromKWh(in.EnergyRequiredKWh), ReadyBy: in.ReadyBy.Time, ReadyByOffset: in.ReadyBy.Offset,
+		Estimated: in.EnergyEstimated, MayChargePeak: in.MayChargePeak, Mode: in.ChargingMode,
+	}
+	switch local := in.ReadyByLocalTime; {
+	case local != nil:
+		out.ReadyByLocal = new(flex.WallTime(*local))
+	case in.ReadyBy.Zoneless:
+		h, m, s := in.ReadyBy.Clock()
+		out.ReadyByLocal = new(flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second))
+	}
+	return out
+}
+
+func intentWire(in flex.Intent) wire.Intent {
+	out := wire.Intent{
+		EnergyRequiredKWh: in.Need.KWh(), ReadyBy: wire.At(in.ReadyBy),
+		EnergyEstimated: in.Estimated, MayChargePeak: in.MayChargePeak, ChargingMode: in.Mode,
+	}
+	if in.ReadyByLocal != nil {
+		out.ReadyByLocalTime = new(wire.WallTime(*in.ReadyByLocal))
+	}
+	return out
+}
+
+func tariffNoun(in *wire.Tariff) *flex.Tariff {
+	if in == nil {
+		return nil
+	}
+	return &flex.Tariff{OffPeak: in.OffPeakTimes, Zone: in.Timezone, Type: in.TariffType}
+}
+
+// rateOf is a vehicle's power; 0 is one that is not known.
+func rateOf(v *wire.Vehicle) flex.Watts {
+	if v == nil {
+		return 0
+	}
+	return flex.FromKW(v.ChargingRateKW)
+}

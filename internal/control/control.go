@@ -1,11 +1,11 @@
 // Package control follows each asset's plug sessions: events come in, schedules go out.
 //
-//	                    plug-in                     plug-out, another car,
-//	   unplugged ─────────────────────► plugged in ── end of control ──► unplugged
-//	       ▲                            │  ▲     │
-//	       └── plug-in within a minute ─┘  └─────┘
-//	           of plug-out: as if it       intent, tariff, charge-now,
-//	           had never been out          new prices: planned anew
+//	                 plug-in                     plug-out, another car,
+//	unplugged ─────────────────────► plugged in ── end of control ──► unplugged
+//	    ▲                            │  ▲     │
+//	    └── plug-in within a minute ─┘  └─────┘
+//	        of plug-out: as if it       intent, tariff, charge-now,
+//	        had never been out          new prices: planned anew
 //
 // Each event plans its asset anew in the transaction that keeps the event: the schedule and
 // its place in the outbox are committed together, or neither is. A round does the same for

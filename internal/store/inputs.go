@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"flexd/internal/flex"
@@ -52,21 +51,6 @@ func (r *inputsRow) inputs() (in Inputs) {
 		in.Tariff = &flex.Tariff{OffPeak: r.offPeak.String, Zone: r.zone.String, Type: flex.TariffType(r.typ.String)}
 	}
 	return in
-}
-
-// Intent returns the asset's last intent. One that was never sent is a NotFound failure, the
-// same as for another organisation's asset.
-func (tx *Tx) Intent(ctx context.Context, asset flex.AssetID) (flex.Intent, error) {
-	var r inputsRow
-	err := tx.row(ctx, `SELECT `+inputsColumns+` FROM inputs i JOIN asset a ON a.id = i.asset_id
-		WHERE i.org_id = $1 AND i.asset_id = $2`, tx.org.Bytes(), asset.Bytes()).Scan(r.dest()...)
-	if err == nil && r.need.Valid {
-		return *r.inputs().Intent, nil
-	}
-	if err == nil || errors.Is(err, sql.ErrNoRows) {
-		return flex.Intent{}, flex.Fail(flex.NotFound, "intent not found or not authorized")
-	}
-	return flex.Intent{}, err
 }
 
 // PutIntent keeps the asset's latest intent.
