@@ -269,13 +269,14 @@ func (d *decoder) item(s *shape, v, item reflect.Value, r *rule, n int) error {
 		return d.skip()
 	}
 	item.SetZero()
+	before := len(d.faults)
 	if err := d.value(s.elem, item, r); err != nil {
 		return err
 	}
 	if d.each != nil && len(d.path) == 2 {
 		return d.each(item)
 	}
-	if r.unique && contains(v, item) {
+	if r.unique && len(d.faults) == before && contains(v, item) {
 		d.fault(faultUnique)
 	}
 	v.Set(reflect.Append(v, item))

@@ -19,7 +19,7 @@ func setText(v reflect.Value, b []byte, r *rule) *fault {
 		v.SetString(value)
 		return f
 	case len(b) > r.text:
-		return wrong("value_error.any_str.max_length", "ensure this value has at most %d characters", r.text)
+		return wrong("value_error.any_str.max_length", "ensure this value has at most %d bytes", r.text)
 	case len(b) == 0 && r.nonempty:
 		return wrong("value_error.any_str.min_length", "ensure this value has at least 1 characters")
 	case bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b):
