@@ -44,6 +44,7 @@ type Scratch struct {
 	regular []int32
 	sums    []float64
 	sw      switching
+	store   stored
 }
 
 // sortable turns a price into an integer of the same order, with the slot's number in

@@ -59,6 +59,9 @@ var families = map[string]func(line []byte) (solver, error){
 	"ev-minpower": decodeEV,
 	"ev-switch":   decodeEV,
 	"pause":       decodePause,
+
+	"battery-convex":    decodeBattery,
+	"battery-nonconvex": decodeBattery,
 }
 
 // Decode reads one line.
