@@ -1,8 +1,122 @@
 package api
 
-func (s *Server) listAssets(r *request) (answer, error)        { return s.pending(r) }
-func (s *Server) createAsset(r *request) (answer, error)       { return s.pending(r) }
-func (s *Server) assetByExternalID(r *request) (answer, error) { return s.pending(r) }
-func (s *Server) getAsset(r *request) (answer, error)          { return s.pending(r) }
-func (s *Server) updateAsset(r *request) (answer, error)       { return s.pending(r) }
-func (s *Server) deleteAsset(r *request) (answer, error)       { return s.pending(r) }
+import (
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/wire"
+)
+
+// listAssets answers GET /entities/asset.
+func (s *Server) listAssets(r *request) (answer, error) {
+	q := query[wire.PageQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	p, err := s.Registry.Assets(r.Context(), r.who.Org, q.Limit, q.Offset)
+	if err != nil {
+		return answer{}, err
+	}
+	assets := make([]wire.AssetResponse, len(p.Assets))
+	for i, a := range p.Assets {
+		assets[i] = assetResponse(a)
+	}
+	return ok(wire.AssetResponsePage{
+		Assets: assets, TotalNumAssets: p.Total, TotalNumPages: pages(p.Total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
+	}), nil
+}
+
+// createAsset answers POST /entities/asset.
+func (s *Server) createAsset(r *request) (answer, error) {
+	b := body[wire.AssetRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	told := toldAsset(wire.OnboardingAssetRequest{
+		ExternalID: b.ExternalID, Type: b.Type, Properties: b.Properties, AssetModel: b.AssetModel, InstallationDate: b.InstallationDate,
+	})
+	told.SerialNumber = b.SerialNumber
+	a, err := s.Registry.CreateAsset(r.Context(), r.who.Org, b.SiteID, told)
+	return ok(assetResponse(a)), err
+}
+
+// getAsset answers GET /entities/asset/{asset_id}.
+func (s *Server) getAsset(r *request) (answer, error) {
+	p := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	a, err := s.Registry.Asset(r.Context(), r.who.Org, p.AssetID)
+	return ok(assetResponse(a)), err
+}
+
+// assetByExternalID answers GET /entities/asset/external-id/{external_id}.
+func (s *Server) assetByExternalID(r *request) (answer, error) {
+	p := path[wire.ExternalIDPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	a, err := s.Registry.AssetByExternalID(r.Context(), r.who.Org, p.ExternalID)
+	return ok(assetResponse(a)), err
+}
+
+// updateAsset answers PATCH /entities/asset/{asset_id}.
+func (s *Server) updateAsset(r *request) (answer, error) {
+	p, b := path[wire.AssetPath](r), body[wire.AssetUpdateRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	c := registry.AssetChange{Model: b.AssetModel}
+	c.Power, c.Capacity = quantities(b.Properties)
+	if b.InstallationDate != nil {
+		c.InstalledOn = new(flex.Day(*b.InstallationDate).String())
+	}
+	a, err := s.Registry.ChangeAsset(r.Context(), r.who.Org, p.AssetID, c)
+	return ok(assetResponse(a)), err
+}
+
+// deleteAsset answers DELETE /entities/asset/{asset_id}.
+func (s *Server) deleteAsset(r *request) (answer, error) {
+	p := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	return none(), s.Registry.DeleteAsset(r.Context(), r.who.Org, p.AssetID)
+}
+
+// toldAsset turns what was sent of an asset into what was told.
+func toldAsset(b wire.OnboardingAssetRequest) registry.ToldAsset {
+	told := registry.ToldAsset{ExternalID: b.ExternalID, Type: b.Type, Model: b.AssetModel}
+	told.Power, told.Capacity = quantities(b.Properties)
+	if b.InstallationDate != nil {
+		told.InstalledOn = flex.Day(*b.InstallationDate).String()
+	}
+	return told
+}
+
+func quantities(p *wire.AssetProperties) (power *flex.Watts, capacity *flex.WattHours) {
+	if p == nil {
+		return nil, nil
+	}
+	if p.PowerKW != nil {
+		power = new(flex.FromKW(*p.PowerKW))
+	}
+	if p.CapacityKWh != nil {
+		capacity = new(flex.FromKWh(*p.CapacityKWh))
+	}
+	return power, capacity
+}
+
+// assetResponse shows an asset.
+func assetResponse(a flex.Asset) wire.AssetResponse {
+	v := wire.AssetResponse{ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, SiteID: a.SiteID}
+	if a.Power != nil || a.Capacity != nil {
+		v.Properties = &wire.AssetProperties{}
+	}
+	if a.Power != nil {
+		v.Properties.PowerKW = new(a.Power.KW())
+	}
+	if a.Capacity != nil {
+		v.Properties.CapacityKWh = new(a.Capacity.KWh())
+	}
+	return v
+}

@@ -1,13 +1,185 @@
 package api
 
-func (s *Server) initialise(r *request) (answer, error)          { return s.pending(r) }
-func (s *Server) checkEligibility(r *request) (answer, error)    { return s.pending(r) }
-func (s *Server) onboard(r *request) (answer, error)             { return s.pending(r) }
-func (s *Server) onboardSiteAndAsset(r *request) (answer, error) { return s.pending(r) }
-func (s *Server) siteEligibility(r *request) (answer, error)     { return s.pending(r) }
-func (s *Server) enrol(r *request) (answer, error)               { return s.pending(r) }
-func (s *Server) unenrol(r *request) (answer, error)             { return s.pending(r) }
-func (s *Server) offboard(r *request) (answer, error)            { return s.pending(r) }
-func (s *Server) meterConsent(r *request) (answer, error)        { return s.pending(r) }
-func (s *Server) dispatchConsent(r *request) (answer, error)     { return s.pending(r) }
-func (s *Server) dispatchDeconsent(r *request) (answer, error)   { return s.pending(r) }
+import (
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/wire"
+)
+
+// checkEligibility answers POST /entities/site/check-eligibility.
+func (s *Server) checkEligibility(r *request) (answer, error) {
+	b := body[wire.EligibilityCheckRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	c, err := s.Registry.CheckEligibility(r.Context(), r.who.Org, b.MPAN, b.AssetModel)
+	return ok(wire.EligibilityCheckResponse{IsHalfHourlySettled: c.HalfHourly, Propositions: verdicts(c.Verdicts)}), err
+}
+
+// siteEligibility answers GET /entities/site/{site_id}/eligibility.
+func (s *Server) siteEligibility(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	e, err := s.Registry.Eligibility(r.Context(), r.who.Org, p.SiteID)
+	return ok(eligibilityDetail(e)), err
+}
+
+func eligibilityDetail(e registry.Eligibility) wire.SiteEligibilityDetail {
+	v := wire.SiteEligibilityDetail{
+		SiteID: e.Site, EligiblePropositions: e.Open, Assets: make([]wire.AssetEligibilityDetail, len(e.Assets)),
+		SiteProperties: wire.SiteProperties{IsHalfHourlySettled: e.HalfHourly, HasMeterConsent: e.Consented},
+	}
+	if v.EligiblePropositions == nil {
+		v.EligiblePropositions = []flex.Proposition{}
+	}
+	for i, a := range e.Assets {
+		v.Assets[i] = wire.AssetEligibilityDetail{AssetID: a.Asset.ID, ExternalID: a.Asset.ExternalID, Propositions: verdicts(a.Verdicts)}
+	}
+	return v
+}
+
+func verdicts(vs []registry.Verdict) []wire.PropositionEligibility {
+	out := make([]wire.PropositionEligibility, len(vs))
+	for i, v := range vs {
+		out[i] = wire.PropositionEligibility{Proposition: v.Proposition, IsEligible: v.Eligible, Issues: v.Issues}
+		if v.Issues == nil {
+			out[i].Issues = []string{}
+		}
+	}
+	return out
+}
+
+// initialise answers POST /entities/site/initialise.
+func (s *Server) initialise(r *request) (answer, error) {
+	b := body[wire.InitialiseRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	o, err := s.Registry.Initialise(r.Context(), r.who.Org, toldSite(b.Site), toldAssets(b.Assets))
+	if err != nil {
+		return answer{}, err
+	}
+	site, assets := mergedResults(o)
+	return ok(wire.InitialiseResponse{Site: site, Assets: assets, Eligibility: eligibilityDetail(o.Eligibility)}), nil
+}
+
+// onboard answers POST /entities/site/onboard.
+func (s *Server) onboard(r *request) (answer, error) {
+	b := body[wire.OnboardRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	e := registry.Enrolment{Proposition: b.Proposition, Override: b.OverrideWithdrawal}
+	o, err := s.Registry.Onboard(r.Context(), r.who.Org, toldSite(b.Site), toldAssets(b.Assets), e)
+	if err != nil {
+		return answer{}, err
+	}
+	site, assets := mergedResults(o)
+	return ok(wire.OnboardResponse{
+		Site: site, Assets: assets, Enrolment: wire.EnrolResponse{SiteID: o.Site.ID, Status: string(o.Outcome)},
+	}), nil
+}
+
+func toldAssets(bs []wire.OnboardingAssetRequest) []registry.ToldAsset {
+	told := make([]registry.ToldAsset, len(bs))
+	for i, b := range bs {
+		told[i] = toldAsset(b)
+	}
+	return told
+}
+
+func mergedResults(o registry.Onboarded) (wire.InitialiseSiteResult, []wire.InitialiseAssetResult) {
+	assets := make([]wire.InitialiseAssetResult, len(o.Assets))
+	for i, a := range o.Assets {
+		assets[i] = wire.InitialiseAssetResult{
+			AssetID: a.ID, ExternalID: a.ExternalID, AssetCreated: a.Created, FieldsUpdated: a.Updated, Warnings: a.Warnings,
+		}
+	}
+	return wire.InitialiseSiteResult{
+		SiteID: o.Site.ID, SiteCreated: o.Merged.Created, FieldsUpdated: o.Merged.Updated, Warnings: o.Merged.Warnings,
+	}, assets
+}
+
+// onboardSiteAndAsset answers the deprecated POST /entities/site/onboard-site-and-asset.
+func (s *Server) onboardSiteAndAsset(r *request) (answer, error) {
+	b := body[wire.OnboardingRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, asset, err := s.Registry.OnboardNew(r.Context(), r.who.Org, toldSite(b.Site), toldAsset(b.Asset), b.DispatchConsent.DispatchMethods)
+	return ok(wire.OnboardingResponse{Site: siteResponse(site), Asset: new(assetResponse(asset))}), err
+}
+
+// offboard answers POST /entities/site/{site_id}/offboard-site-and-assets.
+func (s *Server) offboard(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, assets, err := s.Registry.Offboard(r.Context(), r.who.Org, p.SiteID)
+	if err != nil {
+		return answer{}, err
+	}
+	v := wire.OnboardingResponse{Site: siteResponse(site), Assets: make([]wire.AssetResponse, len(assets))}
+	for i, a := range assets {
+		v.Assets[i] = assetResponse(a)
+	}
+	if len(assets) > 0 {
+		v.Asset = &v.Assets[0]
+	}
+	return ok(v), nil
+}
+
+// enrol answers POST /entities/site/{site_id}/enrol.
+func (s *Server) enrol(r *request) (answer, error) {
+	p, b := path[wire.SitePath](r), body[wire.EnrolRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	outcome, err := s.Registry.Enrol(r.Context(), r.who.Org, p.SiteID, registry.Enrolment{
+		Proposition: b.Proposition, Override: b.OverrideWithdrawal, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
+	})
+	return ok(wire.EnrolResponse{SiteID: p.SiteID, Status: string(outcome)}), err
+}
+
+// unenrol answers POST /entities/site/{site_id}/unenrol.
+func (s *Server) unenrol(r *request) (answer, error) {
+	p, b := path[wire.SitePath](r), body[wire.UnenrolRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	outcome, err := s.Registry.Unenrol(r.Context(), r.who.Org, p.SiteID, b.Proposition)
+	return ok(wire.UnenrolResponse{SiteID: p.SiteID, Status: string(outcome)}), err
+}
+
+// meterConsent answers POST /entities/site/{site_id}/meter-consent.
+func (s *Server) meterConsent(r *request) (answer, error) {
+	p, b := path[wire.SitePath](r), body[wire.SiteMeterConsentRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, err := s.Registry.GiveMeterConsent(r.Context(), r.who.Org, p.SiteID, b.GaveBoundaryMeterConsentAt.Time)
+	return ok(siteResponse(site)), err
+}
+
+// dispatchConsent answers POST /entities/site/{site_id}/dispatch-consent.
+func (s *Server) dispatchConsent(r *request) (answer, error) {
+	p, b := path[wire.SitePath](r), body[wire.SiteDispatchConsentRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, err := s.Registry.GiveDispatchConsent(r.Context(), r.who.Org, p.SiteID, b.DispatchMethods)
+	return ok(siteResponse(site)), err
+}
+
+// dispatchDeconsent answers POST /entities/site/{site_id}/dispatch-deconsent.
+func (s *Server) dispatchDeconsent(r *request) (answer, error) {
+	p, b := path[wire.SitePath](r), body[wire.SiteDispatchConsentRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, err := s.Registry.TakeDispatchConsent(r.Context(), r.who.Org, p.SiteID, b.DispatchMethods)
+	return ok(siteResponse(site)), err
+}

@@ -181,6 +181,3 @@ func (s *Server) methods(path string) (found []string) {
 	}
 	return found
 }
-
-// ownSite holds a component token's request to its own site.
-func (s *Server) ownSite(r *request) error { _, err := s.pending(r); return err }

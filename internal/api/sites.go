@@ -1,9 +1,106 @@
 package api
 
-func (s *Server) listSites(r *request) (answer, error)     { return s.pending(r) }
-func (s *Server) createSite(r *request) (answer, error)    { return s.pending(r) }
-func (s *Server) getSite(r *request) (answer, error)       { return s.pending(r) }
-func (s *Server) updateSite(r *request) (answer, error)    { return s.pending(r) }
-func (s *Server) deleteSite(r *request) (answer, error)    { return s.pending(r) }
-func (s *Server) siteToken(r *request) (answer, error)     { return s.pending(r) }
-func (s *Server) initiateOAuth(r *request) (answer, error) { return s.pending(r) }
+import (
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// listSites answers GET /entities/site.
+func (s *Server) listSites(r *request) (answer, error) {
+	q := query[wire.SiteListQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	p, err := s.Registry.Sites(r.Context(), r.who.Org, store.SiteFilter{MPAN: q.MPAN, Postcode: q.Postcode, Limit: q.Limit, Offset: q.Offset})
+	if err != nil {
+		return answer{}, err
+	}
+	sites := make([]wire.SiteResponse, len(p.Sites))
+	for i, site := range p.Sites {
+		sites[i] = siteResponse(site)
+	}
+	return ok(wire.SiteResponsePage{
+		Sites: sites, TotalNumSites: p.Total, TotalNumPages: pages(p.Total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
+	}), nil
+}
+
+// pages is the number of pages of limit that hold total.
+func pages(total, limit int) int { return (total + limit - 1) / limit }
+
+// createSite answers POST /entities/site.
+func (s *Server) createSite(r *request) (answer, error) {
+	b := body[wire.SiteRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, err := s.Registry.CreateSite(r.Context(), r.who.Org, toldSite(b))
+	return ok(siteResponse(site)), err
+}
+
+// getSite answers GET /entities/site/{site_id}.
+func (s *Server) getSite(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, err := s.Registry.Site(r.Context(), r.who.Org, p.SiteID)
+	return ok(siteResponse(site)), err
+}
+
+// updateSite answers PATCH /entities/site/{site_id}.
+func (s *Server) updateSite(r *request) (answer, error) {
+	p, b := path[wire.SitePath](r), body[wire.SiteUpdateRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	c := registry.SiteChange{MPAN: b.MPAN, Postcode: b.Postcode, Address: b.Address, Email: b.Email}
+	if t := b.Tariff; t != nil {
+		c.Tariff = &flex.SiteTariff{
+			Type: t.TariffType, CheapStart: (*flex.WallTime)(t.TariffCheapStartTime), CheapEnd: (*flex.WallTime)(t.TariffCheapEndTime),
+		}
+	}
+	site, err := s.Registry.ChangeSite(r.Context(), r.who.Org, p.SiteID, c)
+	return ok(siteResponse(site)), err
+}
+
+// deleteSite answers DELETE /entities/site/{site_id}.
+func (s *Server) deleteSite(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	return none(), s.Registry.DeleteSite(r.Context(), r.who.Org, p.SiteID)
+}
+
+// toldSite turns what was sent of a site into what was told.
+func toldSite(b wire.SiteRequest) registry.ToldSite {
+	return registry.ToldSite{
+		MPAN: b.MPAN, Postcode: b.Postcode, Address: b.StreetAddress, Email: b.Email, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
+	}
+}
+
+// siteResponse shows a site.
+func siteResponse(r store.SiteRecord) wire.SiteResponse {
+	v := wire.SiteResponse{
+		ID: r.ID, MPAN: r.MPAN.Reveal(), Postcode: r.Postcode.Reveal(), Address: r.Address.Reveal(),
+		AssetIDs: r.Assets, Markets: []string{}, DispatchMethods: r.Methods, GaveBoundaryMeterConsentAt: wire.At(r.ConsentAt),
+	}
+	if v.AssetIDs == nil {
+		v.AssetIDs = []flex.AssetID{}
+	}
+	if v.DispatchMethods == nil {
+		v.DispatchMethods = []flex.DispatchMethod{}
+	}
+	if r.Meter != nil {
+		v.Markets = directory.Markets(*r.Meter)
+	}
+	if t := r.Tariff; t.Type != "" {
+		v.Tariff = &wire.TariffResponse{
+			TariffType: t.Type, TariffCheapStartTime: (*wire.WallTime)(t.CheapStart), TariffCheapEndTime: (*wire.WallTime)(t.CheapEnd),
+		}
+	}
+	return v
+}

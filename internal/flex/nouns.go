@@ -135,7 +135,18 @@ type Model struct {
 	CoP11    bool // qualified under Code of Practice 11 for settlement by the asset's own meter
 	Power    *Watts
 	Capacity *WattHours
+	Enrol    EnrolOverride
 }
+
+// EnrolOverride is an operator's own word on whether a model's assets may be enrolled.
+type EnrolOverride string
+
+// The overrides: none leaves it to the market's rules.
+const (
+	EnrolByRule EnrolOverride = ""
+	EnrolAllow  EnrolOverride = "allow"
+	EnrolDeny   EnrolOverride = "deny"
+)
 
 // Meter is a metering point as the directory knows it.
 type Meter struct {

@@ -1,12 +1,57 @@
 // Package registry is the desk of sites and assets: it registers and finds them, says what
 // they are eligible for, and enrols them in propositions and out again.
+//
+// A site is known by its MPAN, else by its address; an asset by the vendor's own id for it.
+// What a client sends again is merged into what is kept: given fields replace, missing ones
+// stay.
 package registry
 
 import (
+	"context"
+	"fmt"
+
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
 // Desk keeps the register.
 type Desk struct {
 	DB *store.DB
+
+	// Stop, if set, is called in the transaction that takes control of the assets away:
+	// their open sessions lose their schedules, and the chargers are set free.
+	Stop func(context.Context, *store.Tx, ...flex.AssetID) error
+}
+
+// stop takes control of a site's assets away.
+func (d *Desk) stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
+	if d.Stop == nil || len(assets) == 0 {
+		return nil
+	}
+	ids := make([]flex.AssetID, len(assets))
+	for i, a := range assets {
+		ids[i] = a.ID
+	}
+	if err := d.Stop(ctx, tx, ids...); err != nil {
+		return fmt.Errorf("stop scheduling: %w", err)
+	}
+	return nil
+}
+
+// write runs fn in one transaction of the organisation's and returns what it returns.
+func write[T any](ctx context.Context, d *Desk, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		v, err = fn(tx)
+		return err
+	})
+	return v, err
+}
+
+// read is write for what changes nothing.
+func read[T any](ctx context.Context, d *Desk, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		v, err = fn(tx)
+		return err
+	})
+	return v, err
 }

@@ -11,16 +11,17 @@ import (
 
 // dialect is all that the two engines differ in.
 type dialect struct {
-	name        string
-	types       *strings.Replacer // type words of the migrations
-	groupCommit bool              // one writer, whose waiting jobs share a commit
-	forUpdate   string            // locks the rows that a SELECT finds
-	skipLocked  string            // the same, passing over rows that another holds
-	maxParams   int               // parameters in one statement
-	retryable   func(error) bool
-	unique      func(error) bool
-	down        func(error) bool // the engine cannot be reached or is not ready
-	putReadings func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
+	name           string
+	types          *strings.Replacer // type words of the migrations
+	groupCommit    bool              // one writer, whose waiting jobs share a commit
+	forUpdate      string            // locks the rows that a SELECT finds
+	skipLocked     string            // the same, passing over rows that another holds
+	maxParams      int               // parameters in one statement
+	retryable      func(error) bool
+	unique         func(error) bool
+	down           func(error) bool // the engine cannot be reached or is not ready
+	putReadings    func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
+	forNoKeyUpdate string // the same, but lets others refer to them
 }
 
 // unavailable marks errors that say the engine is gone, so that the door answers 503.

@@ -14,11 +14,12 @@ import (
 )
 
 var postgresDialect = dialect{
-	name:       "postgres",
-	types:      strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
-	forUpdate:  " FOR UPDATE",
-	skipLocked: " FOR UPDATE SKIP LOCKED",
-	maxParams:  65535,
+	name:           "postgres",
+	types:          strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
+	forUpdate:      " FOR UPDATE",
+	forNoKeyUpdate: " FOR NO KEY UPDATE",
+	skipLocked:     " FOR UPDATE SKIP LOCKED",
+	maxParams:      65535,
 	retryable: func(err error) bool {
 		switch postgresCode(err) {
 		case "40001", "40P01": // serialisation failure, deadlock

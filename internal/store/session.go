@@ -63,12 +63,10 @@ const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.
 	AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id
 		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn')`
 
-const assetMissing = "asset not found or not authorized"
-
 // LockAsset has other transactions that lock the same asset wait for the end of this one.
 func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	scan := func(s scanner) (v int, err error) { return v, s.Scan(&v) }
-	_, err := one(ctx, tx.conn, assetMissing, scan, `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
+	_, err := one(ctx, tx.conn, AssetMissing, scan, `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
 		tx.org.Bytes(), id.Bytes())
 	return err
 }
@@ -86,7 +84,7 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).Scan(append([]any{
 		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &typ, &cheapStart, &cheapEnd, &c.Controlled}, r.dest()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, flex.Fail(flex.NotFound, assetMissing)
+		return c, flex.Fail(flex.NotFound, AssetMissing)
 	}
 	if err != nil {
 		return c, err

@@ -1,0 +1,251 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// The MPANs of the house's meters; their check digits are right.
+const (
+	halfHourly  = "1234567890126"
+	notSettled  = "1000000000012"
+	nonDomestic = "2000000000024"
+	notListed   = "1500000000033"
+)
+
+// stock gives the house's store meters and models for every case.
+func (h *house) stock() {
+	h.Helper()
+	err := h.server.DB.WriteAll(h.Context(), func(all *store.All) error {
+		m := flex.Meter{Import: true, Address: "10 DOWNING STREET, LONDON", Postcode: "SW1A 2AA", Energised: true, Domestic: true}
+		hh, flat, shop := m, m, m
+		hh.MPAN, hh.HalfHourly = halfHourly, true
+		flat.MPAN = notSettled
+		shop.MPAN, shop.HalfHourly, shop.Domestic = nonDomestic, true, false
+		if err := all.PutMeters(h.Context(), []flex.Meter{hh, flat, shop}); err != nil {
+			return err
+		}
+		return all.PutModels(h.Context(), []flex.Model{
+			{Name: "zappi", Type: flex.Charger, CoP11: true, Power: new(flex.Watts(7400))},
+			{Name: "plain", Type: flex.Charger},
+			{Name: "barred", Type: flex.Charger, CoP11: true, Enrol: flex.EnrolDeny},
+			{Name: "welcome", Type: flex.Charger, Enrol: flex.EnrolAllow},
+		})
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// get reads a path of names and positions out of a JSON text.
+func get(t *testing.T, body string, path ...any) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[p]
+		case int:
+			l, _ := v.([]any)
+			if p >= len(l) {
+				t.Fatalf("no %v in %s", path, body)
+			}
+			v = l[p]
+		}
+	}
+	return v
+}
+
+func text(t *testing.T, body string, path ...any) string {
+	t.Helper()
+	return fmt.Sprint(get(t, body, path...))
+}
+
+const consent = `"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"`
+
+// onboarding is the body of an onboarding of one charger.
+func onboarding(mpan, external, more string) string {
+	return fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA",%s},"assets":[{"external_id":%q,"type":"charger"%s}],"proposition":"full_asset_schedule_control"}`,
+		mpan, consent, external, more)
+}
+
+func TestOnboard_Vector(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		b, err := os.ReadFile("testdata/onboard-charger.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v struct {
+			Request json.RawMessage
+			Expect  any `json:"expected_response"`
+		}
+		if err := json.Unmarshal(b, &v); err != nil {
+			t.Fatal(err)
+		}
+		r := h.want("POST", "/entities/site/onboard", string(v.Request), 200, "")
+		site, asset := text(t, r.body, "site", "site_id"), text(t, r.body, "assets", 0, "asset_id")
+		h.want("POST", "/entities/site/onboard", string(v.Request), 200, fmt.Sprintf(
+			`{"site":{"site_id":%q,"site_created":false,"fields_updated":[],"warnings":[]},`+
+				`"assets":[{"asset_id":%q,"external_id":"charger-001","asset_created":false,"fields_updated":[],"warnings":[]}],"enrolment":{"site_id":%q,"status":"already_enrolled"}}`,
+			site, asset, site))
+		changed := strings.NewReplacer(`"power_kw": 7.4`, `"power_kw": 11`, "resident@", "other@").Replace(string(v.Request))
+		r = h.want("POST", "/entities/site/onboard", changed, 200, "")
+		if got := fmt.Sprint(get(t, r.body, "site", "fields_updated"), get(t, r.body, "assets", 0, "fields_updated")); got != "[email] [properties]" {
+			t.Errorf("fields_updated: %s", got)
+		}
+		h.want("GET", "/entities/asset/"+asset, "", 200, fmt.Sprintf(`{"id":%q,"external_id":"charger-001","type":"charger","site_id":%q,"properties":{"power_kw":11}}`, asset, site))
+	})
+}
+
+// TestEnrolment walks the interface's table of enrolment states.
+func TestEnrolment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		r := h.want("POST", "/entities/site/initialise", onboarding(halfHourly, "a", ""), 200, "")
+		site := text(t, r.body, "site", "site_id")
+		if got := text(t, r.body, "eligibility", "eligible_propositions"); got != "[limited_pause full_asset_schedule_control]" {
+			t.Errorf("eligible: %s", got)
+		}
+		at := func(op string) string { return "/entities/site/" + site + "/" + op }
+		status := func(s string) string { return fmt.Sprintf(`{"site_id":%q,"status":%q}`, site, s) }
+		full, pause := `{"proposition":"full_asset_schedule_control"}`, `{"proposition":"limited_pause"}`
+		override := `{"proposition":"full_asset_schedule_control","override_withdrawal":true}`
+		for _, step := range []struct {
+			op, body string
+			status   int
+			answer   string
+		}{
+			{"unenrol", full, 200, status("already_unenrolled")},
+			{"enrol", full, 200, status("enrolled")},
+			{"enrol", full, 200, status("already_enrolled")},
+			{"enrol", pause, 200, status("enrolled")},
+			{"unenrol", full, 200, status("unenrolled")},
+			{"unenrol", full, 200, status("already_unenrolled")},
+			{"enrol", full, 422, ""},
+			{"enrol", pause, 200, status("already_enrolled")},
+			{"enrol", override, 200, status("enrolled")},
+			{"enrol", override, 200, status("already_enrolled")},
+			{"enrol", `{"proposition":"other"}`, 422, ""},
+		} {
+			h.want("POST", at(step.op), step.body, step.status, step.answer)
+		}
+		r = h.want("GET", "/entities/site/"+site, "", 200, "")
+		if got := text(t, r.body, "dispatch_methods"); got != "[full_asset_schedule_control limited_pause]" {
+			t.Errorf("dispatch methods: %s", got)
+		}
+		h.want("POST", at("dispatch-deconsent"), `{"dispatch_methods":["limited_pause","vpp_limited_control"]}`, 200, "")
+		h.want("POST", at("enrol"), pause, 422, "")
+		h.want("DELETE", "/entities/site/"+site, "", 400, "")
+		r = h.want("POST", at("offboard-site-and-assets"), "", 200, "")
+		if text(t, r.body, "asset", "external_id") != "a" || text(t, r.body, "site", "id") != site {
+			t.Error(r.body)
+		}
+		h.want("GET", "/entities/site/"+site, "", 404, `{"detail":"site not found or not authorized"}`)
+		h.want("POST", at("enrol"), full, 404, `{"detail":"site not found or not authorized"}`)
+	})
+}
+
+func TestEligibility(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		const dated = `,"installation_date":"2025-06-15"`
+		model := func(name string) string { return fmt.Sprintf(`,"asset_model":%q`, name) }
+		for i, c := range []struct {
+			mpan, more string
+			eligible   bool
+			issues     string
+		}{
+			{halfHourly, "", true, "[]"},
+			{halfHourly, model("plain"), true, "[]"},
+			{halfHourly, model("barred"), false, "[asset_model_enrol_eligibility_override]"},
+			{notSettled, "", false, "[asset_model_not_set asset_installation_date_not_set]"},
+			{notSettled, dated, false, "[asset_model_not_set]"},
+			{notSettled, model("plain") + dated, false, "[asset_model_not_cop11_qualified]"},
+			{notSettled, model("zappi"), false, "[asset_installation_date_not_set]"},
+			{notSettled, model("ZAPPI ") + dated, true, "[]"},
+			{notSettled, model("welcome"), true, "[asset_model_enrol_eligibility_override]"},
+			{notSettled, model("doomed") + dated, false, "[asset_model_not_found]"},
+			{notListed, model("zappi") + dated, true, "[]"},
+			{notListed, dated, false, "[asset_model_not_set]"},
+			{nonDomestic, model("zappi") + dated, false, "[non_domestic_site]"},
+		} {
+			drop := func(name string) {
+				err := db.WriteAll(t.Context(), func(all *store.All) (err error) {
+					if name == "" {
+						return all.PutModels(t.Context(), []flex.Model{{Name: "doomed", Type: flex.Charger, CoP11: true}})
+					}
+					_, err = all.DropModel(t.Context(), name)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			drop("")
+			body := strings.Replace(onboarding(c.mpan, fmt.Sprint("asset", i), c.more), "SW1A 2AA", fmt.Sprintf("SW1A %dA%c", i%10, 'A'+i/10), 1)
+			r := h.want("POST", "/entities/site/initialise", body, 200, "")
+			site := text(t, r.body, "site", "site_id")
+			drop("doomed")
+			r = h.want("GET", "/entities/site/"+site+"/eligibility", "", 200, "")
+			var last any
+			for _, a := range get(t, r.body, "assets").([]any) {
+				last = a
+			}
+			got := fmt.Sprint(last.(map[string]any)["propositions"].([]any)[1])
+			if want := fmt.Sprintf("map[is_eligible:%v issues:%s proposition:full_asset_schedule_control]", c.eligible, c.issues); got != want {
+				t.Errorf("%s%s: %s, want %s", c.mpan, c.more, got, want)
+			}
+			h.want("POST", "/entities/site/"+site+"/offboard-site-and-assets", "", 200, "")
+		}
+		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1234567890126"}`, 200,
+			`{"is_half_hourly_settled":true,"propositions":[{"proposition":"limited_pause","is_eligible":true,"issues":[]},{"proposition":"full_asset_schedule_control","is_eligible":true,"issues":[]}]}`)
+		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1000000000012","asset_model":"zappi"}`, 200,
+			`{"is_half_hourly_settled":false,"propositions":[{"proposition":"limited_pause","is_eligible":true,"issues":[]},{"proposition":"full_asset_schedule_control","is_eligible":true,"issues":[]}]}`)
+		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1000000000012","asset_model":"nothing"}`, 404, `{"detail":"asset_model \"nothing\" is not in the catalogue"}`)
+		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"12"}`, 422, "")
+		h.want("GET", "/entities/site", "", 200, `{"sites":[],"total_num_sites":0,"total_num_pages":0,"page_number":1}`)
+	})
+}
+
+// TestOnboard_Atomic shows that a call that fails leaves nothing.
+func TestOnboard_Atomic(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		for _, c := range []struct {
+			body   string
+			status int
+		}{
+			{onboarding(notSettled, "a", ""), 422},
+			{onboarding(halfHourly, "a", `,"asset_model":"nothing"`), 404},
+			{strings.Replace(onboarding(halfHourly, "a", ""), consent, `"email":"resident@example.com"`, 1), 400},
+			{strings.Replace(onboarding(halfHourly, "a", ""), consent, consent+`,"email":"resident"`, 1), 400},
+			{strings.Replace(onboarding(halfHourly, "a", ""), "SW1A 2AA", "nowhere", 1), 422},
+			{onboarding("12", "a", ""), 422},
+			{strings.Replace(onboarding(halfHourly, "a", ""), `"assets":[`, `"assets":[{"external_id":"a","type":"battery"},`, 1), 422},
+			{onboarding(halfHourly, "a", `},{"external_id":"b","type":"charger","asset_model":"nothing"`), 404},
+		} {
+			h.want("POST", "/entities/site/onboard", c.body, c.status, "")
+			h.want("GET", "/entities/site", "", 200, `{"sites":[],"total_num_sites":0,"total_num_pages":0,"page_number":1}`)
+			h.want("GET", "/entities/asset", "", 200, `{"assets":[],"total_num_assets":0,"total_num_pages":0,"page_number":1}`)
+		}
+		h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "a", ""), 200, "")
+		h.want("POST", "/entities/site/onboard", strings.Replace(onboarding(halfHourly, "a", ""), `"charger"`, `"battery"`, 1), 409, "")
+		h.want("POST", "/entities/site/onboard", onboarding(notListed, "a", ""), 409, "")
+	})
+}

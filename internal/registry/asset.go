@@ -1,0 +1,148 @@
+package registry
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// CreateAsset registers a new asset at a site. One with the same external id is a Conflict,
+// a site or a model that is not known NotFound.
+func (d *Desk) CreateAsset(ctx context.Context, org flex.OrgID, site flex.SiteID, told ToldAsset) (flex.Asset, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (a flex.Asset, err error) {
+		if err := tx.LockOrg(ctx); err != nil {
+			return a, err
+		}
+		if _, err := tx.Site(ctx, site); err != nil {
+			return a, err
+		}
+		if old, err := tx.AssetByExternalID(ctx, told.ExternalID); err != nil {
+			return a, err
+		} else if old != nil {
+			return a, flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
+		}
+		return newAsset(ctx, tx, site, told)
+	})
+}
+
+// newAsset keeps an asset whose external id is free.
+func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsset) (flex.Asset, error) {
+	a := flex.Asset{
+		SiteID: site, ExternalID: told.ExternalID, Type: told.Type, Power: told.Power, Capacity: told.Capacity,
+		InstalledOn: told.InstalledOn, SerialNumber: told.SerialNumber,
+	}
+	if _, err := setModel(ctx, tx, &a, told.Model); err != nil {
+		return a, err
+	}
+	return a, tx.AddAsset(ctx, &a)
+}
+
+// setModel gives the asset the model, if one is named, and with it the power and capacity
+// that nobody has told. It returns the model, nil if none is named.
+func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) (*flex.Model, error) {
+	if name == "" {
+		return nil, nil
+	}
+	m, err := tx.Model(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, modelMissing(name)
+	}
+	a.Model = m.Name
+	if a.Power == nil {
+		a.Power = m.Power
+	}
+	if a.Capacity == nil {
+		a.Capacity = m.Capacity
+	}
+	return m, nil
+}
+
+func modelMissing(name string) error {
+	return flex.Fail(flex.NotFound, "asset_model %q is not in the catalogue", name)
+}
+
+// Asset returns an asset.
+func (d *Desk) Asset(ctx context.Context, org flex.OrgID, id flex.AssetID) (flex.Asset, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) { return tx.Asset(ctx, id) })
+}
+
+// AssetByExternalID returns the asset with the vendor's own id.
+func (d *Desk) AssetByExternalID(ctx context.Context, org flex.OrgID, external string) (flex.Asset, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+		a, err := tx.AssetByExternalID(ctx, external)
+		if err != nil {
+			return flex.Asset{}, err
+		}
+		if a == nil {
+			return flex.Asset{}, flex.Fail(flex.NotFound, store.AssetMissing)
+		}
+		return *a, nil
+	})
+}
+
+// AssetPage is a page of assets and how many there are in all.
+type AssetPage struct {
+	Assets []flex.Asset
+	Total  int
+}
+
+// Assets returns a page of the organisation's assets, oldest first.
+func (d *Desk) Assets(ctx context.Context, org flex.OrgID, limit, offset int) (AssetPage, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (p AssetPage, err error) {
+		p.Assets, p.Total, err = tx.Assets(ctx, limit, offset)
+		return p, err
+	})
+}
+
+// AssetChange is what is to change of an asset; what is nil stays.
+type AssetChange struct {
+	Power       *flex.Watts
+	Capacity    *flex.WattHours
+	Model       *string // empty takes the model away
+	InstalledOn *string
+}
+
+// ChangeAsset changes an asset. Its type, site and external id never change.
+func (d *Desk) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID, c AssetChange) (flex.Asset, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+		a, err := tx.HoldAsset(ctx, id)
+		if err != nil {
+			return a, err
+		}
+		if c.Power != nil {
+			a.Power = c.Power
+		}
+		if c.Capacity != nil {
+			a.Capacity = c.Capacity
+		}
+		if c.InstalledOn != nil {
+			a.InstalledOn = *c.InstalledOn
+		}
+		if c.Model != nil {
+			a.Model = ""
+			if _, err := setModel(ctx, tx, &a, *c.Model); err != nil {
+				return a, err
+			}
+		}
+		return a, tx.UpdateAsset(ctx, a)
+	})
+}
+
+// DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
+// set free.
+func (d *Desk) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.AssetID) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		a, err := tx.HoldAsset(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := d.stop(ctx, tx, a); err != nil {
+			return err
+		}
+		return tx.DropAsset(ctx, id)
+	})
+}

@@ -1,0 +1,170 @@
+package registry
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// What can stand in the way of an enrolment, in the interface's words.
+const (
+	ModelNotSet      = "asset_model_not_set"
+	ModelNotFound    = "asset_model_not_found"
+	ModelNotCoP11    = "asset_model_not_cop11_qualified"
+	InstallDateUnset = "asset_installation_date_not_set"
+	EnrolOverride    = "asset_model_enrol_eligibility_override"
+	NonDomesticSite  = "non_domestic_site"
+)
+
+// Verdict says whether a proposition is open, and what stands in its way. The override is
+// named also when it is what opens it.
+type Verdict struct {
+	Proposition flex.Proposition
+	Eligible    bool
+	Issues      []string
+}
+
+// facts are what eligibility rests on. There are two ways in: a meter that is settled
+// half-hourly, whatever the asset; or an asset whose own meter may settle, because its model
+// is qualified under Code of Practice 11 and it is known when it was installed. Sites that
+// are not domestic have no way in. The operator's word on a model goes before all this.
+type facts struct {
+	meter     *flex.Meter // nil if the MPAN is on no list
+	named     bool        // whether a model is named
+	model     *flex.Model // nil if it is not in the catalogue
+	installed bool        // whether the installation date is known
+}
+
+// halfHourly reports whether the meter's own half-hours are what is settled: an import meter
+// with power on it. A meter on no list is not taken for one.
+func halfHourly(m *flex.Meter) bool { return m != nil && m.Import && m.Energised && m.HalfHourly }
+
+func (f facts) judge() (eligible bool, issues []string) {
+	if f.model != nil && f.model.Enrol != flex.EnrolByRule {
+		return f.model.Enrol == flex.EnrolAllow, []string{EnrolOverride}
+	}
+	if f.meter != nil && !f.meter.Domestic {
+		issues = append(issues, NonDomesticSite)
+	}
+	if halfHourly(f.meter) {
+		return len(issues) == 0, issues
+	}
+	switch {
+	case !f.named:
+		issues = append(issues, ModelNotSet)
+	case f.model == nil:
+		issues = append(issues, ModelNotFound)
+	case !f.model.CoP11:
+		issues = append(issues, ModelNotCoP11)
+	}
+	if !f.installed {
+		issues = append(issues, InstallDateUnset)
+	}
+	return len(issues) == 0, issues
+}
+
+// verdicts gives each proposition the same judgement: no rule tells them apart yet.
+func (f facts) verdicts() []Verdict {
+	vs := make([]Verdict, len(flex.Propositions))
+	for i, p := range flex.Propositions {
+		eligible, issues := f.judge()
+		vs[i] = Verdict{p, eligible, issues}
+	}
+	return vs
+}
+
+// Check is the answer to a question about an MPAN and a model.
+type Check struct {
+	HalfHourly bool
+	Verdicts   []Verdict
+}
+
+// CheckEligibility says what a site with the MPAN and an asset of the model could be
+// enrolled in, and keeps nothing. The installation date, which is not asked for here, is
+// taken to follow. A model that is not in the catalogue is NotFound.
+func (d *Desk) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, model string) (Check, error) {
+	core, why := normalMPAN(mpan)
+	if core == "" {
+		return Check{}, invalid([]flex.Fault{faultAt("value_error.mpan", why, nil, "mpan")})
+	}
+	return read(ctx, d, org, func(tx *store.Tx) (c Check, err error) {
+		f := facts{named: model != "", installed: true}
+		if f.named {
+			if f.model, err = tx.Model(ctx, model); err != nil {
+				return c, err
+			}
+			if f.model == nil {
+				return c, modelMissing(model)
+			}
+		}
+		if f.meter, err = tx.Meter(ctx, core); err != nil {
+			return c, err
+		}
+		return Check{halfHourly(f.meter), f.verdicts()}, nil
+	})
+}
+
+// Eligibility is what a site and its assets can be enrolled in.
+type Eligibility struct {
+	Site       flex.SiteID
+	HalfHourly bool
+	Consented  bool               // to the use of the boundary meter's readings
+	Open       []flex.Proposition // to the site: by its meter, or by one of its assets
+	Assets     []AssetEligibility
+	bare       []Verdict // of a site without assets
+}
+
+// AssetEligibility is what one asset can take part in.
+type AssetEligibility struct {
+	Asset    flex.Asset
+	Verdicts []Verdict
+}
+
+// Eligibility returns what a site and its assets can be enrolled in.
+func (d *Desk) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteID) (Eligibility, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (Eligibility, error) {
+		s, err := tx.Site(ctx, id)
+		if err != nil {
+			return Eligibility{}, err
+		}
+		return eligibility(ctx, tx, s)
+	})
+}
+
+func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility, err error) {
+	meter, err := tx.Meter(ctx, s.MPAN.Reveal())
+	if err != nil {
+		return e, err
+	}
+	assets, err := tx.AssetsOf(ctx, s.ID)
+	if err != nil {
+		return e, err
+	}
+	e = Eligibility{Site: s.ID, HalfHourly: halfHourly(meter), Consented: !s.ConsentAt.IsZero()}
+	open := map[flex.Proposition]bool{}
+	note := func(vs []Verdict) []Verdict {
+		for _, v := range vs {
+			open[v.Proposition] = open[v.Proposition] || v.Eligible
+		}
+		return vs
+	}
+	for _, a := range assets {
+		f := facts{meter: meter, named: a.Model != "", installed: a.InstalledOn != ""}
+		if f.named {
+			if f.model, err = tx.Model(ctx, a.Model); err != nil {
+				return e, err
+			}
+		}
+		e.Assets = append(e.Assets, AssetEligibility{a, note(f.verdicts())})
+	}
+	if len(assets) == 0 {
+		e.bare = note(facts{meter: meter}.verdicts())
+	}
+	for _, p := range flex.Propositions {
+		if open[p] {
+			e.Open = append(e.Open, p)
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,184 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Outcome is the interface's word for how an enrolment or its end went.
+type Outcome string
+
+// The outcomes.
+const (
+	Enrolled          Outcome = "enrolled"
+	AlreadyEnrolled   Outcome = "already_enrolled"
+	Unenrolled        Outcome = "unenrolled"
+	AlreadyUnenrolled Outcome = "already_unenrolled"
+)
+
+// Enrolment is a wish to enrol a site.
+type Enrolment struct {
+	Proposition flex.Proposition
+	Override    bool      // enrol also a site that has withdrawn
+	ConsentAt   time.Time // replaces the site's meter consent, if given
+}
+
+// Enrol enrols a site in a proposition. A site that is enrolled stays so. One that has
+// withdrawn is Unmet without the override, and so is one that is not eligible or has not
+// consented to the use of its meter.
+func (d *Desk) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e Enrolment) (Outcome, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
+		s, err := tx.HoldSite(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !e.ConsentAt.IsZero() {
+			s.ConsentAt = e.ConsentAt
+			if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
+				return "", err
+			}
+		}
+		return enrol(ctx, tx, s, e)
+	})
+}
+
+func enrol(ctx context.Context, tx *store.Tx, s flex.Site, e Enrolment) (Outcome, error) {
+	state, err := tx.Enrolment(ctx, s.ID, e.Proposition)
+	if err != nil {
+		return "", err
+	}
+	if state == flex.Enrolled {
+		return AlreadyEnrolled, nil
+	}
+	if state == flex.Withdrawn && !e.Override {
+		return "", flex.Fail(flex.Unmet, "the site withdrew from %s earlier: to enrol it again, at the user's wish, send override_withdrawal true", e.Proposition)
+	}
+	if err := mustBeEligible(ctx, tx, s, e.Proposition); err != nil {
+		return "", err
+	}
+	if err := tx.AddMethod(ctx, s.ID, flex.DispatchMethod(e.Proposition)); err != nil {
+		return "", err
+	}
+	return Enrolled, tx.SetEnrolment(ctx, s.ID, e.Proposition, flex.Enrolled)
+}
+
+// mustBeEligible fails, with every reason, if the proposition is not open to the site.
+func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Proposition) error {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+	var reasons []string
+	if s.ConsentAt.IsZero() && !org.MeterConsentExempt {
+		reasons = append(reasons, "the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at")
+	}
+	e, err := eligibility(ctx, tx, s)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(e.Open, p) {
+		reasons = append(reasons, notOpen(e, p))
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return flex.Fail(flex.Unmet, "the site cannot be enrolled in %s: %s", p, strings.Join(reasons, "; "))
+}
+
+// notOpen says why neither the site's meter nor any of its assets opens the proposition.
+func notOpen(e Eligibility, p flex.Proposition) string {
+	var lines []string
+	if !e.HalfHourly {
+		lines = append(lines, "its meter is not known to be settled half-hourly")
+	}
+	add := func(what string, vs []Verdict) {
+		for _, v := range vs {
+			if v.Proposition == p {
+				lines = append(lines, what+": "+strings.Join(v.Issues, ", "))
+			}
+		}
+	}
+	add("the site", e.bare)
+	for _, a := range e.Assets {
+		add("asset "+a.Asset.ExternalID, a.Verdicts)
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;
+// the site, its assets, its other propositions and its money stay.
+func (d *Desk) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p flex.Proposition) (Outcome, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
+		if _, err := tx.HoldSite(ctx, id); err != nil {
+			return "", err
+		}
+		state, err := tx.Enrolment(ctx, id, p)
+		if err != nil {
+			return "", err
+		}
+		if state != flex.Enrolled {
+			return AlreadyUnenrolled, nil
+		}
+		return Unenrolled, d.withdraw(ctx, tx, id, flex.DispatchMethod(p))
+	})
+}
+
+// withdraw ends a site's consent to a dispatch method, and its enrolment in the proposition
+// of that name.
+func (d *Desk) withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.DispatchMethod) error {
+	p := flex.Proposition(m)
+	state, err := tx.Enrolment(ctx, id, p)
+	if err != nil {
+		return err
+	}
+	if state == flex.Enrolled {
+		if err := tx.SetEnrolment(ctx, id, p, flex.Withdrawn); err != nil {
+			return err
+		}
+	}
+	gone, err := tx.DropMethod(ctx, id, m)
+	if err != nil || !gone || m != flex.FullScheduleMethod {
+		return err
+	}
+	assets, err := tx.AssetsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	return d.stop(ctx, tx, assets...)
+}
+
+// GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.
+func (d *Desk) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+		if _, err := tx.HoldSite(ctx, id); err != nil {
+			return r, err
+		}
+		for _, m := range methods {
+			if err := tx.AddMethod(ctx, id, m); err != nil {
+				return r, err
+			}
+		}
+		return tx.SiteRecord(ctx, id)
+	})
+}
+
+// TakeDispatchConsent withdraws a site's consent to dispatch methods, and with it the
+// enrolment in the propositions of the same names.
+func (d *Desk) TakeDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+		if _, err := tx.HoldSite(ctx, id); err != nil {
+			return r, err
+		}
+		for _, m := range methods {
+			if err := d.withdraw(ctx, tx, id, m); err != nil {
+				return r, err
+			}
+		}
+		return tx.SiteRecord(ctx, id)
+	})
+}

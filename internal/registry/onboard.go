@@ -1,0 +1,320 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Merged says what became of a record that was sent: whether it is new, which fields
+// changed, and what of the request was passed over or looks wrong. Both lists are never nil.
+type Merged struct {
+	Created  bool
+	Updated  []string
+	Warnings []string
+}
+
+func merged() Merged { return Merged{Updated: []string{}, Warnings: []string{}} }
+
+// MergedAsset is an asset and what became of it.
+type MergedAsset struct {
+	flex.Asset
+	Merged
+}
+
+// Onboarded is a site with assets, and what became of each.
+type Onboarded struct {
+	Site        flex.Site
+	Merged      Merged
+	Assets      []MergedAsset // in the request's order
+	Eligibility Eligibility   // of Initialise
+	Outcome     Outcome       // of Onboard
+}
+
+// Initialise registers a site and its assets, or merges them into what is kept. It enrols in
+// nothing. All of it is done or nothing.
+func (d *Desk) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset) (Onboarded, error) {
+	n, err := readTold(site, assets)
+	if err != nil {
+		return Onboarded{}, err
+	}
+	return write(ctx, d, org, func(tx *store.Tx) (o Onboarded, err error) {
+		if o, err = merge(ctx, tx, n, assets); err == nil {
+			o.Eligibility, err = eligibility(ctx, tx, o.Site)
+		}
+		return o, err
+	})
+}
+
+// Onboard is Initialise followed by Enrol, as one.
+func (d *Desk) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset, e Enrolment) (Onboarded, error) {
+	n, err := readTold(site, assets)
+	if err != nil {
+		return Onboarded{}, err
+	}
+	return write(ctx, d, org, func(tx *store.Tx) (o Onboarded, err error) {
+		if o, err = merge(ctx, tx, n, assets); err == nil {
+			o.Outcome, err = enrol(ctx, tx, o.Site, e)
+		}
+		return o, err
+	})
+}
+
+// readTold reads what was told of a site and its assets; all faults come at once.
+func readTold(site ToldSite, assets []ToldAsset) (normal, error) {
+	n, faults := site.normalise("site")
+	seen := map[string]bool{}
+	for i, a := range assets {
+		if seen[a.ExternalID] {
+			faults = append(faults, faultAt("value_error.list.unique_items", "two assets of the request have this external id: give each its own",
+				[]string{"assets", fmt.Sprint(i)}, "external_id"))
+		}
+		seen[a.ExternalID] = true
+	}
+	if err := invalid(faults); err != nil {
+		return n, err
+	}
+	if site.Email != "" && !isEmail(site.Email) {
+		return n, flex.Fail(flex.Malformed, emailForm)
+	}
+	return n, nil
+}
+
+// merge keeps the site and the assets, new or merged into what is there.
+func merge(ctx context.Context, tx *store.Tx, n normal, assets []ToldAsset) (o Onboarded, err error) {
+	if err := tx.LockOrg(ctx); err != nil {
+		return o, err
+	}
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return o, err
+	}
+	if o.Site, o.Merged, err = mergeSite(ctx, tx, n); err != nil {
+		return o, err
+	}
+	if o.Site.ConsentAt.IsZero() && !org.MeterConsentExempt {
+		return o, flex.Fail(flex.Malformed, "the user's consent to the use of the boundary meter is missing: send site.gave_boundary_meter_consent_at")
+	}
+	for _, told := range assets {
+		a, err := mergeAsset(ctx, tx, o.Site.ID, told)
+		if err != nil {
+			return o, err
+		}
+		o.Assets = append(o.Assets, a)
+	}
+	return o, nil
+}
+
+func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, error) {
+	m := merged()
+	if n.ConsentAt.After(tx.Now().Add(clockSlack)) {
+		m.Warnings = append(m.Warnings, "gave_boundary_meter_consent_at: lies in the future")
+	}
+	old, err := findSite(ctx, tx, n)
+	if err != nil {
+		return flex.Site{}, m, err
+	}
+	if old == nil {
+		s := n.site()
+		m.Created = true
+		return s, m, tx.AddSite(ctx, &s, n.key)
+	}
+	s := *old
+	if s.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
+		m.Warnings = append(m.Warnings, "mpan: the site at this address had another MPAN, which this one replaces")
+	}
+	m.text("mpan", &s.MPAN, n.MPAN)
+	m.text("postcode", &s.Postcode, n.Postcode)
+	m.text("street_address", &s.Address, n.Address)
+	m.text("email", &s.Email, n.Email)
+	if !n.ConsentAt.IsZero() && !n.ConsentAt.Equal(s.ConsentAt) {
+		s.ConsentAt = n.ConsentAt
+		m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
+	}
+	if len(m.Updated) == 0 {
+		return s, m, nil
+	}
+	return s, m, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
+}
+
+// text lets a text that was told replace the one kept.
+func (m *Merged) text(field string, kept *flex.Personal, told string) {
+	if told != "" && kept.Reveal() != told {
+		*kept = flex.Personal(told)
+		m.Updated = append(m.Updated, field)
+	}
+}
+
+// findSite returns the site with the MPAN, else the one at the address, else nil.
+func findSite(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
+	s, err := tx.SiteByMPAN(ctx, n.MPAN)
+	if err != nil || s != nil || n.key == "" {
+		return s, err
+	}
+	return tx.SiteByAddress(ctx, n.key)
+}
+
+func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsset) (MergedAsset, error) {
+	m := merged()
+	old, err := tx.AssetByExternalID(ctx, told.ExternalID)
+	if err != nil {
+		return MergedAsset{}, err
+	}
+	if old == nil {
+		a, err := newAsset(ctx, tx, site, told)
+		m.Created = true
+		return MergedAsset{a, m}, err
+	}
+	switch {
+	case old.Type != told.Type:
+		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is a %s since it was first registered, and cannot become a %s", told.ExternalID, old.Type, told.Type)
+	case old.SiteID != site:
+		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is registered at another site, and cannot move", told.ExternalID)
+	}
+	a := *old
+	if told.Power != nil && (a.Power == nil || *a.Power != *told.Power) || told.Capacity != nil && (a.Capacity == nil || *a.Capacity != *told.Capacity) {
+		m.Updated = append(m.Updated, "properties")
+	}
+	a.Power, a.Capacity = or(told.Power, a.Power), or(told.Capacity, a.Capacity)
+	if _, err := setModel(ctx, tx, &a, told.Model); err != nil {
+		return MergedAsset{}, err
+	}
+	if a.Model != old.Model {
+		m.Updated = append(m.Updated, "asset_model")
+	}
+	if told.InstalledOn != "" && told.InstalledOn != a.InstalledOn {
+		a.InstalledOn = told.InstalledOn
+		m.Updated = append(m.Updated, "installation_date")
+	}
+	if len(m.Updated) == 0 {
+		return MergedAsset{a, m}, nil
+	}
+	return MergedAsset{a, m}, tx.UpdateAsset(ctx, a)
+}
+
+func or[T any](told, kept *T) *T {
+	if told != nil {
+		return told
+	}
+	return kept
+}
+
+// OnboardNew is the older way in: a new site with one new asset, and the user's consent to
+// dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
+// Consent to a method that is a proposition enrols the site in it, so it must be eligible;
+// with no methods the site is only registered, for its price curve.
+func (d *Desk) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, asset ToldAsset, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
+	n, err := readTold(site, []ToldAsset{asset})
+	if err != nil {
+		return r, a, err
+	}
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+		if old, err := findSite(ctx, tx, n); err != nil {
+			return err
+		} else if old != nil {
+			return flex.Fail(flex.Conflict, "the site exists already: %s", old.ID)
+		}
+		if old, err := tx.AssetByExternalID(ctx, asset.ExternalID); err != nil {
+			return err
+		} else if old != nil {
+			return flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
+		}
+		o, err := merge(ctx, tx, n, []ToldAsset{asset})
+		if err != nil {
+			return err
+		}
+		a = o.Assets[0].Asset
+		for _, m := range methods {
+			if p := flex.Proposition(m); slices.Contains(flex.Propositions, p) {
+				_, err = enrol(ctx, tx, o.Site, Enrolment{Proposition: p})
+			} else {
+				err = tx.AddMethod(ctx, o.Site.ID, m)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		r, err = tx.SiteRecord(ctx, o.Site.ID)
+		return err
+	})
+	return r, a, err
+}
+
+// Offboard ends everything between a site and the service: its enrolments and consents, its
+// sessions, its assets and the record of the site itself. What was metered and earned stays
+// under the site's id, which then means no one. It returns what there was.
+func (d *Desk) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r store.SiteRecord, assets []flex.Asset, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.HoldSite(ctx, id); err != nil {
+			return err
+		}
+		if r, err = tx.SiteRecord(ctx, id); err != nil {
+			return err
+		}
+		if assets, err = tx.AssetsOf(ctx, id); err != nil {
+			return err
+		}
+		for _, m := range r.Methods {
+			if err := d.withdraw(ctx, tx, id, m); err != nil {
+				return err
+			}
+		}
+		if err := d.stop(ctx, tx, assets...); err != nil {
+			return err
+		}
+		for _, a := range assets {
+			if err := tx.DropAsset(ctx, a.ID); err != nil {
+				return err
+			}
+		}
+		return tx.DropSite(ctx, id)
+	})
+	return r, assets, err
+}
+
+// UserSite returns the site of an end user, by the client's own id for them. One is made if
+// there is none, and then the consent to the use of the boundary meter is needed. The email
+// and the consent replace those kept, if they are told.
+func (d *Desk) UserSite(ctx context.Context, org flex.OrgID, user, email string, consent time.Time) (flex.Site, error) {
+	if email != "" && !isEmail(email) {
+		return flex.Site{}, invalid([]flex.Fault{faultAt("value_error.email", emailForm, nil, "user_email")})
+	}
+	return write(ctx, d, org, func(tx *store.Tx) (s flex.Site, err error) {
+		if err := tx.LockOrg(ctx); err != nil {
+			return s, err
+		}
+		o, err := tx.OrgRecord(ctx)
+		if err != nil {
+			return s, err
+		}
+		old, err := tx.SiteByUser(ctx, user)
+		if err != nil {
+			return s, err
+		}
+		if old == nil {
+			if consent.IsZero() && !o.MeterConsentExempt {
+				return s, invalid([]flex.Fault{faultAt("value_error.missing", "field required: this user is new, and must have consented to the use of the boundary meter", nil, "gave_boundary_meter_consent_at")})
+			}
+			s = flex.Site{Email: flex.Personal(email), ConsentAt: consent, ExternalUserID: user}
+			return s, tx.AddSite(ctx, &s, "")
+		}
+		m := merged()
+		s = *old
+		m.text("user_email", &s.Email, email)
+		if !consent.IsZero() && !consent.Equal(s.ConsentAt) {
+			s.ConsentAt = consent
+			m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
+		}
+		if len(m.Updated) == 0 {
+			return s, nil
+		}
+		return s, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
+	})
+}

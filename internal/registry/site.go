@@ -1,0 +1,207 @@
+package registry
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// CreateSite registers a new site. A site at the same address is a Conflict, one with the
+// same MPAN Malformed; both failures name it.
+func (d *Desk) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite) (store.SiteRecord, error) {
+	n, faults := told.normalise()
+	if err := invalid(faults); err != nil {
+		return store.SiteRecord{}, err
+	}
+	if told.Email != "" && !isEmail(told.Email) {
+		return store.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
+	}
+	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+		if err := tx.LockOrg(ctx); err != nil {
+			return r, err
+		}
+		if err := d.mustBeNew(ctx, tx, n); err != nil {
+			return r, err
+		}
+		s := n.site()
+		if err := tx.AddSite(ctx, &s, n.key); err != nil {
+			return r, err
+		}
+		return tx.SiteRecord(ctx, s.ID)
+	})
+}
+
+// mustBeNew fails if the organisation has a site at the address or with the MPAN.
+func (d *Desk) mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
+	if n.key != "" {
+		if old, err := tx.SiteByAddress(ctx, n.key); err != nil {
+			return err
+		} else if old != nil {
+			return flex.Fail(flex.Conflict, "a site with this address exists already: %s", old.ID)
+		}
+	}
+	old, err := tx.SiteByMPAN(ctx, n.MPAN)
+	if err == nil && old != nil {
+		return flex.Fail(flex.Malformed, "a site with this MPAN exists already: %s", old.ID)
+	}
+	return err
+}
+
+func (n normal) site() flex.Site {
+	return flex.Site{
+		MPAN: flex.Personal(n.MPAN), Postcode: flex.Personal(n.Postcode), Address: flex.Personal(n.Address),
+		Email: flex.Personal(n.Email), ConsentAt: n.ConsentAt,
+	}
+}
+
+// Site returns a site with what belongs to it.
+func (d *Desk) Site(ctx context.Context, org flex.OrgID, id flex.SiteID) (store.SiteRecord, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) { return tx.SiteRecord(ctx, id) })
+}
+
+// SitePage is a page of sites and how many there are in all.
+type SitePage struct {
+	Sites []store.SiteRecord
+	Total int
+}
+
+// Sites returns a page of the sites that the filter chooses, oldest first. An MPAN or a
+// postcode that is none chooses no site.
+func (d *Desk) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (SitePage, error) {
+	if f.MPAN != "" {
+		mpan, _ := normalMPAN(f.MPAN)
+		if mpan == "" {
+			return SitePage{}, nil
+		}
+		f.MPAN = mpan
+	}
+	if f.Postcode != "" {
+		p, err := directory.FindPostcode(f.Postcode)
+		if err != nil {
+			return SitePage{}, nil
+		}
+		f.Postcode = string(p)
+	}
+	return read(ctx, d, org, func(tx *store.Tx) (p SitePage, err error) {
+		p.Sites, p.Total, err = tx.SiteRecords(ctx, f)
+		return p, err
+	})
+}
+
+// SiteChange is what is to change of a site; what is nil stays.
+type SiteChange struct {
+	MPAN, Postcode, Address, Email *string
+	Tariff                         *flex.SiteTariff
+}
+
+// ChangeSite changes a site. An MPAN that another of the organisation's sites has is Unmet.
+func (d *Desk) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c SiteChange) (store.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+		if err := tx.LockOrg(ctx); err != nil {
+			return r, err
+		}
+		s, err := tx.HoldSite(ctx, id)
+		if err != nil {
+			return r, err
+		}
+		n, err := c.apply(&s)
+		if err != nil {
+			return r, err
+		}
+		if c.MPAN != nil {
+			other, err := tx.SiteByMPAN(ctx, n.MPAN)
+			if err != nil {
+				return r, err
+			}
+			if other != nil && other.ID != id {
+				return r, flex.Fail(flex.Unmet, "another site has this MPAN: %s", other.ID)
+			}
+		}
+		if err := tx.UpdateSite(ctx, s, n.key); err != nil {
+			return r, err
+		}
+		return tx.SiteRecord(ctx, id)
+	})
+}
+
+// apply changes the site, and returns what is told of it now in normal form.
+func (c SiteChange) apply(s *flex.Site) (normal, error) {
+	told := ToldSite{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal()}
+	for to, text := range map[*string]*string{&told.MPAN: c.MPAN, &told.Postcode: c.Postcode, &told.Address: c.Address} {
+		if text != nil {
+			*to = *text
+		}
+	}
+	n, faults := told.normalise()
+	for i := range faults {
+		if last := len(faults[i].Loc) - 1; faults[i].Loc[last] == "street_address" {
+			faults[i].Loc[last] = "address"
+		}
+	}
+	if c.Email != nil && *c.Email != "" && !isEmail(*c.Email) {
+		faults = append(faults, faultAt("value_error.email", emailForm, nil, "email"))
+	}
+	if err := invalid(faults); err != nil {
+		return n, err
+	}
+	s.MPAN, s.Postcode, s.Address = flex.Personal(n.MPAN), flex.Personal(n.Postcode), flex.Personal(n.Address)
+	if c.Email != nil {
+		s.Email = flex.Personal(*c.Email)
+	}
+	if c.Tariff != nil {
+		s.Tariff = *c.Tariff
+	}
+	return n, nil
+}
+
+// DeleteSite deletes a site that has no assets and is enrolled in nothing; else it is
+// Malformed.
+func (d *Desk) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.HoldSite(ctx, id); err != nil {
+			return err
+		}
+		r, err := tx.SiteRecord(ctx, id)
+		if err != nil {
+			return err
+		}
+		if len(r.Assets) > 0 {
+			return flex.Fail(flex.Malformed, "the site still has assets: delete them first, or offboard the site")
+		}
+		for _, p := range flex.Propositions {
+			state, err := tx.Enrolment(ctx, id, p)
+			if err != nil {
+				return err
+			}
+			if state == flex.Enrolled {
+				return flex.Fail(flex.Malformed, "the site is enrolled in %s: unenrol it first, or offboard it", p)
+			}
+		}
+		return tx.DropSite(ctx, id)
+	})
+}
+
+// GiveMeterConsent records when the end user consented to the use of the boundary meter's
+// readings.
+func (d *Desk) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, at time.Time) (store.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
+		s, err := tx.HoldSite(ctx, id)
+		if err != nil {
+			return store.SiteRecord{}, err
+		}
+		if at.After(tx.Now().Add(clockSlack)) {
+			return store.SiteRecord{}, flex.Fail(flex.Malformed, "gave_boundary_meter_consent_at lies in the future: give the instant at which the user consented")
+		}
+		s.ConsentAt = at
+		if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
+			return store.SiteRecord{}, err
+		}
+		return tx.SiteRecord(ctx, id)
+	})
+}
+
+// clockSlack is how far a client's clock may run ahead of ours.
+const clockSlack = 24 * time.Hour

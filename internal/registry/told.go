@@ -1,0 +1,118 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"strings"
+	"time"
+
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+)
+
+// ToldSite is what a client tells of a site. What is empty was not told.
+type ToldSite struct {
+	MPAN      string
+	Postcode  string
+	Address   string // number or name of the house, street, town
+	Email     string
+	ConsentAt time.Time // to the use of the boundary meter's readings
+}
+
+// ToldAsset is what a client tells of an asset. What is empty or nil was not told.
+type ToldAsset struct {
+	ExternalID   string
+	Type         flex.AssetType
+	Power        *flex.Watts
+	Capacity     *flex.WattHours
+	Model        string
+	InstalledOn  string // YYYY-MM-DD
+	SerialNumber string
+}
+
+// emailMax is the longest address that mail can be sent to (RFC 5321).
+const emailMax = 254
+
+// mpanDigits is the number of digits of an MPAN.
+const mpanDigits = 13
+
+// normal is a ToldSite in the forms in which sites are kept and found.
+type normal struct {
+	ToldSite
+	key string // of the address; empty if it does not say which premises it means
+}
+
+// normalise reads the site's MPAN, postcode and address. Faults are at loc, followed by the
+// field; a wrong email is a Malformed failure of its own.
+func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
+	n.ToldSite = t
+	var why string
+	if n.MPAN, why = normalMPAN(t.MPAN); n.MPAN == "" && t.MPAN != "" {
+		faults = append(faults, faultAt("value_error.mpan", why, loc, "mpan"))
+	}
+	if t.Postcode != "" {
+		p, err := directory.FindPostcode(t.Postcode)
+		if err != nil {
+			faults = append(faults, faultAt("value_error.postcode", err.Error(), loc, "postcode"))
+		}
+		n.Postcode = string(p)
+	}
+	n.Address = strings.Join(strings.Fields(t.Address), " ")
+	if len(n.Address) > directory.MaxAddress {
+		faults = append(faults, faultAt("value_error.any_str.max_length", fmt.Sprintf("ensure this value has at most %d characters", directory.MaxAddress), loc, "street_address"))
+		return n, faults
+	}
+	n.key = addressKey(n.Address, n.Postcode)
+	return n, faults
+}
+
+// normalMPAN returns the thirteen digits of an MPAN, or nothing and why. A wrong check digit
+// is no reason: the interface's own examples have one. What is kept is what the client has,
+// /validation/mpan tells it whether that is right, and the directory which numbers exist.
+func normalMPAN(text string) (mpan, why string) {
+	m, err := directory.ParseMPAN(text)
+	if err == nil {
+		return m.Core(), ""
+	}
+	if e, ok := errors.AsType[*flex.Error](err); ok {
+		why = strings.Join(e.Details, "; ")
+	}
+	digits := strings.NewReplacer(" ", "", "-", "").Replace(text)
+	if len(digits) == mpanDigits && strings.Trim(digits, "0123456789") == "" {
+		return digits, ""
+	}
+	return "", why
+}
+
+// addressKey returns what two ways of writing one address have in common, or nothing if the
+// address does not say which premises it means.
+func addressKey(address, postcode string) string {
+	if address == "" || postcode == "" {
+		return ""
+	}
+	a, err := directory.ParseAddress(address + ", " + postcode)
+	if err != nil {
+		return ""
+	}
+	return a.Key()
+}
+
+// isEmail reports whether mail can be sent to the text.
+func isEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text && len(text) <= emailMax && strings.Contains(text[strings.LastIndex(text, "@"):], ".")
+}
+
+const emailForm = "the email is not an address that mail can be sent to: write it like resident@example.com"
+
+func faultAt(word, msg string, loc []string, field string) flex.Fault {
+	return flex.Fault{Loc: append(append([]string{"body"}, loc...), field), Msg: msg, Type: word}
+}
+
+func invalid(faults []flex.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &flex.Error{Kind: flex.Invalid, Faults: faults}
+}

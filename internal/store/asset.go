@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"flexd/internal/flex"
+)
+
+// AssetMissing is what is said of an asset that is absent or another organisation's.
+const AssetMissing = "asset not found or not authorized"
+
+const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at`
+
+func scanAsset(s scanner) (a flex.Asset, err error) {
+	var power, capacity sql.Null[int64]
+	err = s.Scan(&a.ID, &a.SiteID, &a.ExternalID, &a.Type, &power, &capacity, &a.Model, &a.InstalledOn, &a.SerialNumber, instant{&a.CreatedAt})
+	a.Power, a.Capacity = quantity[flex.Watts](power), quantity[flex.WattHours](capacity)
+	return a, err
+}
+
+// AddAsset keeps a new asset, whose id and instant it sets.
+func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
+	a.ID, a.CreatedAt = flex.AssetID(tx.newID()), tx.now
+	_, err := tx.exec(ctx, `
+		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		a.ID.Bytes(), tx.org.Bytes(), a.SiteID.Bytes(), a.ExternalID, string(a.Type), number(a.Power), number(a.Capacity),
+		a.Model, a.InstalledOn, a.SerialNumber, micros(a.CreatedAt))
+	return err
+}
+
+// UpdateAsset replaces what may change of an asset: its properties, model, installation date
+// and serial number.
+func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
+	_, err := tx.exec(ctx, `UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(), a.ID.Bytes(), number(a.Power), number(a.Capacity), a.Model, a.InstalledOn, a.SerialNumber)
+	return err
+}
+
+// Asset returns an asset of the organisation, or a NotFound failure.
+func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
+	return one(ctx, tx.conn, AssetMissing, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+}
+
+// HoldAsset is Asset, and has other transactions that lock the same asset wait for the end
+// of this one.
+func (tx *Tx) HoldAsset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
+	return one(ctx, tx.conn, AssetMissing, scanAsset,
+		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate, tx.org.Bytes(), id.Bytes())
+}
+
+// AssetByExternalID returns the organisation's asset with the vendor's own id, or nil.
+func (tx *Tx) AssetByExternalID(ctx context.Context, external string) (*flex.Asset, error) {
+	a, err := scanAsset(tx.row(ctx, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND external_id = $2`, tx.org.Bytes(), external))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &a, err
+}
+
+// AssetsOf returns a site's assets in the order in which they were made.
+func (tx *Tx) AssetsOf(ctx context.Context, site flex.SiteID) ([]flex.Asset, error) {
+	return rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+}
+
+// Assets returns a page of the organisation's assets in the order in which they were made,
+// and how many there are in all.
+func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset, total int, err error) {
+	if err := tx.row(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	page, err = rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, offset)
+	return page, total, err
+}
+
+// DropAsset deletes an asset. Its readings and what was earned by it stay.
+func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
+	_, err := tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	return err
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"flexd/internal/flex"
+)
+
+const meterColumns = `m.mpan, m.import, m.address, m.postcode, m.uprn, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group`
+
+func scanMeter(s scanner) (m flex.Meter, err error) {
+	return m, s.Scan(&m.MPAN, &m.Import, &m.Address, &m.Postcode, &m.UPRN, &m.Energised, &m.HalfHourly, &m.Domestic,
+		&m.SupplierMPID, &m.SupplierName, &m.GSPGroup)
+}
+
+// PutMeters keeps metering points, each in place of what was known of it before.
+func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
+	const columns = 11
+	args := make([]any, 0, columns*len(meters))
+	for _, m := range meters {
+		args = append(args, m.MPAN, m.Import, m.Address, m.Postcode, m.UPRN, m.Energised, m.HalfHourly, m.Domestic,
+			m.SupplierMPID, m.SupplierName, m.GSPGroup)
+	}
+	return all.bulk(ctx, `INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)`,
+		`ON CONFLICT (mpan) DO UPDATE SET import = excluded.import, address = excluded.address, postcode = excluded.postcode,
+			uprn = excluded.uprn, energised = excluded.energised, half_hourly = excluded.half_hourly, domestic = excluded.domestic,
+			supplier_mpid = excluded.supplier_mpid, supplier_name = excluded.supplier_name, gsp_group = excluded.gsp_group`, columns, args)
+}
+
+// MeterByMPAN returns the metering point with the thirteen digits, or a NotFound failure.
+func (db *DB) MeterByMPAN(ctx context.Context, mpan string) (m flex.Meter, err error) {
+	err = db.ReadAll(ctx, func(all *All) error {
+		m, err = one(ctx, all.conn, "no meter with this MPAN is known", scanMeter, `SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`, mpan)
+		return err
+	})
+	return m, err
+}
+
+// MetersByPostcode returns the metering points of a postcode in its normal form, by MPAN.
+func (db *DB) MetersByPostcode(ctx context.Context, postcode string) (ms []flex.Meter, err error) {
+	err = db.ReadAll(ctx, func(all *All) error {
+		ms, err = rows(ctx, all.conn, scanMeter, `SELECT `+meterColumns+` FROM meter m WHERE m.postcode = $1 ORDER BY m.mpan`, postcode)
+		return err
+	})
+	return ms, err
+}
+
+// Meter returns the metering point with the thirteen digits, or nil if it is on no list.
+func (tx *Tx) Meter(ctx context.Context, mpan string) (*flex.Meter, error) {
+	m, err := scanMeter(tx.row(ctx, `SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`, mpan))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &m, err
+}
