@@ -262,9 +262,10 @@ const (
 
 // PricedPeriod is a settlement period and its market price, if one is known.
 type PricedPeriod struct {
-	Period Period
-	Price  Price
-	Known  bool
+	Period  Period
+	Price   Price
+	Known   bool
+	Derived bool // from the price of a longer time, such as an hour
 }
 
 // Label says what a reading measures, in the interface's words.
