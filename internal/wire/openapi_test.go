@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -194,6 +195,29 @@ func TestDocument_HoldsThePublishedOne(t *testing.T) {
 	}
 	if item := doc.Paths.Value("/entities/asset/{asset_id}/todays-dispatch-schedule"); item == nil || item.Get == nil {
 		t.Error("todays-dispatch-schedule is missing")
+	}
+}
+
+// TestDocument_MarksWhatIsOurs finds the mark on every operation that is not of the
+// interface, and each of them in docs/divergences.md.
+func TestDocument_MarksWhatIsOurs(t *testing.T) {
+	pub := published(t)
+	page, err := os.ReadFile("../../docs/divergences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, additions, _ := strings.Cut(string(page), "## Additions")
+	for path, item := range ours(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			theirs := pub.Paths.Value(path)
+			of := theirs != nil && theirs.GetOperation(method) != nil || strings.HasSuffix(path, "/todays-dispatch-schedule")
+			if mark, _ := op.Extensions["x-flexd-addition"].(bool); mark == of {
+				t.Errorf("%s %s: marked %v", method, path, mark)
+			}
+			if !of && !strings.Contains(additions, path+"`") {
+				t.Errorf("%s %s is not in docs/divergences.md", method, path)
+			}
+		}
 	}
 }
 
