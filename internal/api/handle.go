@@ -64,7 +64,7 @@ func (s *Server) answer(r *request, h http.Header) (a answer, err error) {
 	if err := s.allow(r); err != nil {
 		return a, err
 	}
-	return r.route.handle(s, r)
+	return s.runOnce(r)
 }
 
 // identify returns whom the bearer token speaks for.

@@ -38,7 +38,7 @@ var surface = []Route{
 	// auth.go
 	{Method: "POST", Pattern: "/auth/token-form", Role: Public, Limit: kib4, handle: (*Server).login},
 	{Method: "GET", Pattern: "/auth/users/me/", Role: Anyone, Component: true, handle: (*Server).me},
-	{Method: "POST", Pattern: "/auth/component-token", Role: flex.Components, Limit: kib4, handle: (*Server).componentToken},
+	{Method: "POST", Pattern: "/auth/component-token", Role: flex.Components, Limit: kib4, Repeatable: true, handle: (*Server).componentToken},
 
 	// meters.go
 	{Method: "POST", Pattern: "/validation/mpan", Role: toLook, Limit: mib, handle: (*Server).validateMPAN},

@@ -140,7 +140,7 @@ func (d *Desk) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.AssetID)
 		if err != nil {
 			return err
 		}
-		if err := d.stop(ctx, tx, a); err != nil {
+		if err := stop(ctx, tx, a); err != nil {
 			return err
 		}
 		return tx.DropAsset(ctx, id)

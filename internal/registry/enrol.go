@@ -124,13 +124,13 @@ func (d *Desk) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p fl
 		if state != flex.Enrolled {
 			return AlreadyUnenrolled, nil
 		}
-		return Unenrolled, d.withdraw(ctx, tx, id, flex.DispatchMethod(p))
+		return Unenrolled, withdraw(ctx, tx, id, flex.DispatchMethod(p))
 	})
 }
 
 // withdraw ends a site's consent to a dispatch method, and its enrolment in the proposition
 // of that name.
-func (d *Desk) withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.DispatchMethod) error {
+func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.DispatchMethod) error {
 	p := flex.Proposition(m)
 	state, err := tx.Enrolment(ctx, id, p)
 	if err != nil {
@@ -149,7 +149,7 @@ func (d *Desk) withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m fle
 	if err != nil {
 		return err
 	}
-	return d.stop(ctx, tx, assets...)
+	return stop(ctx, tx, assets...)
 }
 
 // GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.
@@ -175,7 +175,7 @@ func (d *Desk) TakeDispatchConsent(ctx context.Context, org flex.OrgID, id flex.
 			return r, err
 		}
 		for _, m := range methods {
-			if err := d.withdraw(ctx, tx, id, m); err != nil {
+			if err := withdraw(ctx, tx, id, m); err != nil {
 				return r, err
 			}
 		}

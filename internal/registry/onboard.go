@@ -262,11 +262,11 @@ func (d *Desk) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r 
 			return err
 		}
 		for _, m := range r.Methods {
-			if err := d.withdraw(ctx, tx, id, m); err != nil {
+			if err := withdraw(ctx, tx, id, m); err != nil {
 				return err
 			}
 		}
-		if err := d.stop(ctx, tx, assets...); err != nil {
+		if err := stop(ctx, tx, assets...); err != nil {
 			return err
 		}
 		for _, a := range assets {

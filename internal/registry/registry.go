@@ -17,22 +17,16 @@ import (
 // Desk keeps the register.
 type Desk struct {
 	DB *store.DB
-
-	// Stop, if set, is called in the transaction that takes control of the assets away:
-	// their open sessions lose their schedules, and the chargers are set free.
-	Stop func(context.Context, *store.Tx, ...flex.AssetID) error
 }
 
-// stop takes control of a site's assets away.
-func (d *Desk) stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
-	if d.Stop == nil || len(assets) == 0 {
-		return nil
-	}
+// stop takes control of the assets away: their sessions end, and what holds them back is
+// lifted.
+func stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 	ids := make([]flex.AssetID, len(assets))
 	for i, a := range assets {
 		ids[i] = a.ID
 	}
-	if err := d.Stop(ctx, tx, ids...); err != nil {
+	if err := tx.StopScheduling(ctx, ids...); err != nil {
 		return fmt.Errorf("stop scheduling: %w", err)
 	}
 	return nil

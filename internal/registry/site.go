@@ -23,7 +23,7 @@ func (d *Desk) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite) (s
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}
-		if err := d.mustBeNew(ctx, tx, n); err != nil {
+		if err := mustBeNew(ctx, tx, n); err != nil {
 			return r, err
 		}
 		s := n.site()
@@ -35,7 +35,7 @@ func (d *Desk) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite) (s
 }
 
 // mustBeNew fails if the organisation has a site at the address or with the MPAN.
-func (d *Desk) mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
+func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 	if n.key != "" {
 		if old, err := tx.SiteByAddress(ctx, n.key); err != nil {
 			return err

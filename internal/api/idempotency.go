@@ -1,0 +1,99 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// keyMax is the longest idempotency key in bytes.
+const keyMax = 255
+
+// runOnce runs the route's handler, or, if the request carries the idempotency key of an
+// earlier one, answers as that one was answered. Keys hold for a day. Failures of ours and
+// rate limits free the key, so that the request can be tried again under it.
+func (s *Server) runOnce(r *request) (answer, error) {
+	keys := r.Header.Values("Idempotency-Key")
+	if len(keys) == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead || r.route.Role == Public {
+		return r.route.handle(s, r)
+	}
+	key := keys[0]
+	if len(keys) > 1 || key == "" || len(key) > keyMax || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return answer{}, flex.Fail(flex.Malformed, "the Idempotency-Key must be one text of 1 to %d printable ASCII characters", keyMax)
+	}
+	hash, err := r.hash()
+	if err != nil {
+		return answer{}, err
+	}
+	kept, err := s.DB.ClaimKey(r.Context(), r.who.Org, key, hash)
+	if err != nil {
+		return answer{}, err
+	}
+	if kept != nil {
+		r.note = append(r.note, "replayed", true)
+		if r.route.Repeatable {
+			return r.route.handle(s, r)
+		}
+		a := answer{status: kept.Status, body: text(kept.Answer)}
+		a.set("Idempotency-Replayed", "true")
+		return a, nil
+	}
+	return s.runFirst(r, key)
+}
+
+// runFirst runs the handler under a key that this request has claimed, and keeps the answer
+// or gives up the key.
+func (s *Server) runFirst(r *request, key string) (a answer, err error) {
+	ctx := context.WithoutCancel(r.Context()) // what was done is kept also if the client has gone
+	done := false
+	defer func() {
+		if !done { // also after a panic
+			if freed := s.DB.FreeKey(ctx, r.who.Org, key); freed != nil {
+				r.note = append(r.note, "free_key", freed)
+			}
+		}
+	}()
+	a, err = r.route.handle(s, r)
+	if err != nil {
+		a = failure(err, r.route.Flat) // as handle will find it again
+	}
+	if a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
+		return a, err
+	}
+	k := store.Kept{Status: max(a.status, http.StatusOK)}
+	if !r.route.Repeatable && k.Status != http.StatusNoContent {
+		var bad error
+		if k.Answer, bad = encode(a.body); bad != nil {
+			return a, fmt.Errorf("encode an answer to keep: %w", bad)
+		}
+		a.body = text(k.Answer)
+	}
+	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, k); bad != nil {
+		return a, fmt.Errorf("keep an answer: %w", bad)
+	}
+	done = true
+	return a, err
+}
+
+// hash reads the body, and returns what tells the request from others: method, path, query
+// and body. The body can be read again.
+func (r *request) hash() (sum [32]byte, err error) {
+	b, err := wire.ReadBody(r.Body, r.route.Limit)
+	if err != nil {
+		return sum, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(b))
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q\n", r.Method, r.URL.RequestURI())
+	h.Write(b)
+	h.Sum(sum[:0])
+	return sum, nil
+}

@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+func TestIdempotencyKey(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		const key = "Idempotency-Key: 0d1e7f3a"
+		body := onboarding(halfHourly, "a", "")
+		first := h.want("POST", "/entities/site/onboard", body, 200, "", key)
+		again := h.want("POST", "/entities/site/onboard", body, 200, first.body, key)
+		if again.Header.Get("Idempotency-Replayed") != "true" || first.Header.Get("Idempotency-Replayed") != "" {
+			t.Error("the second answer is not marked as replayed, or the first is")
+		}
+		h.want("POST", "/entities/site/onboard", body+" ", 409, "", key)
+		h.want("POST", "/entities/site/initialise", body, 409, "", key)
+		if plain := h.want("POST", "/entities/site/onboard", body, 200, ""); plain.body == first.body {
+			t.Error("without a key the answer is that of the first request")
+		}
+
+		asset := text(t, first.body, "assets", 0, "asset_id")
+		h.want("DELETE", "/entities/asset/"+asset, "", 204, "", "Idempotency-Key: d")
+		h.want("DELETE", "/entities/asset/"+asset, "", 204, "", "Idempotency-Key: d")
+		h.want("DELETE", "/entities/asset/"+asset, "", 404, "", "Idempotency-Key: e")
+		h.want("POST", "/entities/site/onboard", "{}", 422, "", "Idempotency-Key: bad")
+		h.want("POST", "/entities/site/onboard", "{}", 422, "", "Idempotency-Key: bad")
+
+		h.want("POST", "/entities/site/onboard", body, 200, "", "Idempotency-Key: "+strings.Repeat("k", 255))
+		h.want("POST", "/entities/site/onboard", body, 400, "", "Idempotency-Key: "+strings.Repeat("k", 256))
+		h.want("POST", "/entities/site/onboard", body, 400, "", "Idempotency-Key: ké")
+		h.want("GET", "/entities/asset", "", 200, "", key)
+
+		other, token := h.newOrg("Other", "other")
+		_ = other
+		h.want("POST", "/entities/site/onboard", body, 200, "", key, "Authorization: Bearer "+token)
+	})
+}
+
+// TestIdempotencyKey_AtOnce sends one request many times at once: it is done once, and
+// whoever is not told to wait is told the same.
+func TestIdempotencyKey_AtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		body := `{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street"}`
+		var wg sync.WaitGroup
+		answers := make(chan reply, 20)
+		for range cap(answers) {
+			wg.Go(func() { answers <- h.ask("POST", "/entities/site", body, "Idempotency-Key: one") })
+		}
+		wg.Wait()
+		close(answers)
+		seen := map[string]int{}
+		for a := range answers {
+			switch a.StatusCode {
+			case 200:
+				seen[a.body]++
+			case 409:
+				if !strings.Contains(a.body, "under way") {
+					t.Error(a.body)
+				}
+			default:
+				t.Errorf("%d %s", a.StatusCode, a.body)
+			}
+		}
+		if len(seen) != 1 {
+			t.Errorf("answers: %v", seen)
+		}
+	})
+}
+
+// TestClaimKey_Abandoned shows that a key whose request never ended is free again after its
+// lease, and one that was answered after a day.
+func TestClaimKey_Abandoned(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
+		org, err := db.AddOrg(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := func(fresh bool) {
+			t.Helper()
+			k, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1})
+			if fresh != (err == nil && k == nil) {
+				t.Errorf("at %v: %v %v", now, k, err)
+			}
+		}
+		claim(true)
+		now = now.Add(store.IdempotencyLease - 1e6)
+		claim(false)
+		now = now.Add(1e6)
+		claim(true)
+		if err := db.KeepAnswer(t.Context(), org.ID, "k", store.Kept{Status: 200, Answer: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(store.IdempotencyLife - 1e6)
+		claim(false)
+		now = now.Add(1e6)
+		claim(true)
+		if err := db.FreeKey(t.Context(), org.ID, "k"); err != nil {
+			t.Fatal(err)
+		}
+		claim(true)
+	})
+}
