@@ -9,9 +9,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	crand "crypto/rand"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +31,8 @@ type DB struct {
 
 	now    func() time.Time
 	random io.Reader
-	mu     sync.Mutex // guards random
+	mu     sync.Mutex // guards random and lastID
+	lastID [16]byte
 
 	d      dialect
 	sql    *sql.DB
@@ -290,8 +293,8 @@ func one[T any](ctx context.Context, c conn, missing string, scan func(scanner) 
 	return v, err
 }
 
-// newID makes an id that sorts after those made before it. Convert it to the id's type, as
-// in flex.SiteID(tx.newID()).
+// newID makes an id that sorts after those that this process made before it, also within a
+// millisecond. Convert it to the id's type, as in flex.SiteID(tx.newID()).
 func (c conn) newID() [16]byte {
 	var r [10]byte
 	c.db.mu.Lock()
@@ -299,7 +302,13 @@ func (c conn) newID() [16]byte {
 	if _, err := io.ReadFull(c.db.random, r[:]); err != nil {
 		panic(fmt.Sprintf("no randomness: %v", err)) // the system can make no id safely
 	}
-	return flex.MakeID[struct{}](c.db.Now(), r)
+	id := flex.MakeID[struct{}](c.db.Now(), r)
+	if last := c.db.lastID; bytes.Compare(id[:], last[:]) <= 0 {
+		binary.BigEndian.PutUint64(last[8:], binary.BigEndian.Uint64(last[8:])+1)
+		id = last
+	}
+	c.db.lastID = id
+	return id
 }
 
 // micros is how the store writes an instant; the zero time is null.
