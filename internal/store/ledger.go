@@ -76,15 +76,16 @@ func (tx *Tx) Postings(ctx context.Context, id flex.TransactionID) ([]ledger.Pos
 		tx.org.Bytes(), id.Bytes())
 }
 
-// PostingsAbout adds up all that was posted about a flex event or a session, by account.
+// PostingsAbout adds up all that was posted about a flex event, or about a session itself,
+// by account.
 func (tx *Tx) PostingsAbout(ctx context.Context, c ledger.Cause) ([]ledger.Posting, error) {
-	column, id := "session_id", c.Session.Bytes()
+	about, id := "l.session_id = $2 AND l.flex_event_id IS NULL", c.Session.Bytes()
 	if !c.FlexEvent.IsZero() {
-		column, id = "flex_event_id", c.FlexEvent.Bytes()
+		about, id = "l.flex_event_id = $2", c.FlexEvent.Bytes()
 	}
 	posting := func(s scanner) (p ledger.Posting, err error) { return p, s.Scan(&p.Account, &p.Amount) }
 	return rows(ctx, tx.conn, posting, `SELECT p.account, CAST(SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
-		WHERE l.org_id = $1 AND l.`+column+` = $2 GROUP BY p.account HAVING SUM(p.amount) <> 0 ORDER BY p.account`, tx.org.Bytes(), id)
+		WHERE l.org_id = $1 AND `+about+` GROUP BY p.account HAVING SUM(p.amount) <> 0 ORDER BY p.account`, tx.org.Bytes(), id)
 }
 
 // Balance returns what is owed to the site's user: the sum of the site's postings.

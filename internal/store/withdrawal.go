@@ -114,3 +114,11 @@ func (tx *Tx) Withdrawals(ctx context.Context, status ledger.PaymentStatus) ([]W
 	return rows(ctx, tx.conn, scanWithdrawal, `SELECT `+withdrawalColumns+` FROM withdrawal
 		WHERE org_id = $1 AND ($2 = '' OR status = $2) ORDER BY id`, tx.org.Bytes(), string(status))
 }
+
+// HasSite returns nil if the site is the organisation's, or a NotFound failure.
+func (tx *Tx) HasSite(ctx context.Context, site flex.SiteID) error {
+	id := func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) }
+	_, err := one(ctx, tx.conn, "site not found or not authorized", id, `SELECT id FROM site WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(), site.Bytes())
+	return err
+}

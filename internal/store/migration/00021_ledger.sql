@@ -24,6 +24,8 @@ CREATE TABLE ledger (
     recorded_at   BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX ledger_key ON ledger (org_id, key);
+CREATE INDEX ledger_session ON ledger (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX ledger_event ON ledger (flex_event_id) WHERE flex_event_id IS NOT NULL;
 CREATE INDEX ledger_site ON ledger (org_id, site_id, id) WHERE follows IS NULL;
 
 CREATE TABLE posting (

@@ -1,0 +1,381 @@
+package reward_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// yard is one organisation with one site and one charger, and a clock that the test turns.
+type yard struct {
+	url   string
+	db    *store.DB
+	desk  *reward.Desk
+	org   flex.OrgID
+	site  flex.SiteID
+	asset flex.AssetID
+	now   time.Time
+}
+
+func open(t *testing.T, url string) *yard {
+	t.Helper()
+	y := &yard{url: url, site: flex.SiteID{9}, asset: flex.AssetID{1}, now: clock("2026-01-14 18:00")}
+	y.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return y.now }})
+	y.desk = &reward.Desk{DB: y.db}
+	org, err := y.db.AddOrg(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.org = org.ID
+	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, 1, 0)`, y.site.Bytes(), y.org.Bytes())
+	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, model, created_at) VALUES ($1, $2, $3, 'a', 'electric_vehicle', 'Leaf', 0)`,
+		y.asset.Bytes(), y.org.Bytes(), y.site.Bytes())
+	return y
+}
+
+func clock(s string) time.Time {
+	t, err := time.Parse("2006-01-02 15:04", s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func (y *yard) exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	if err := storetest.Exec(t, y.url, statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (y *yard) write(t *testing.T, fn func(context.Context, *store.Tx) error) {
+	t.Helper()
+	if err := y.db.Write(t.Context(), y.org, func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (y *yard) set(t *testing.T, s flex.OrgSettings) {
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetSettings(ctx, s) })
+}
+
+// charge plugs the car in and out.
+func (y *yard) charge(t *testing.T, from, to string) {
+	t.Helper()
+	y.now = clock(from)
+	y.write(t, func(ctx context.Context, tx *store.Tx) error {
+		c, err := tx.Charging(ctx, y.asset)
+		if err != nil {
+			return err
+		}
+		return tx.OpenSession(ctx, &c, 0)
+	})
+	y.now = clock(to)
+	y.write(t, func(ctx context.Context, tx *store.Tx) error {
+		c, err := tx.Charging(ctx, y.asset)
+		if err != nil {
+			return err
+		}
+		return tx.CloseSession(ctx, &c.Session)
+	})
+}
+
+// read puts half-hourly energies from an instant on; a negative one is left out.
+func (y *yard) read(t *testing.T, from string, kwh ...float64) {
+	t.Helper()
+	var rs []flex.Reading
+	for i, e := range kwh {
+		p := flex.PeriodAt(clock(from)).Add(i)
+		if e >= 0 {
+			rs = append(rs, flex.Reading{AssetID: y.asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: flex.Micro(e * 1e6)})
+		}
+	}
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+}
+
+// round runs the round until it has nothing left to do.
+func (y *yard) round(t *testing.T) {
+	t.Helper()
+	for range 10 {
+		r, err := y.desk.Round(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Did == 0 {
+			return
+		}
+	}
+	t.Fatal("the round still found work after ten runs")
+}
+
+// history tells the site's transactions, oldest first.
+func (y *yard) history(t *testing.T) string {
+	t.Helper()
+	y.round(t)
+	h, err := y.desk.Transactions(t.Context(), y.org, y.site, 100, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, tr := range h.Transactions {
+		s := fmt.Sprintf("%s %dp", tr.Kind, tr.Amount)
+		if tr.Creditable != nil {
+			s += fmt.Sprintf(" for %d Wh", *tr.Creditable)
+		}
+		if tr.Status != "" {
+			s += " " + string(tr.Status)
+		}
+		all = append([]string{s}, all...)
+	}
+	if h.Total != len(all) {
+		t.Errorf("%d transactions in all, %d listed", h.Total, len(all))
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.set(t, flex.OrgSettings{CreditPencePerKWh: 2.5})
+		y.charge(t, "2026-01-14 22:10", "2026-01-15 00:20")
+		if got := y.history(t); got != "" {
+			t.Errorf("without readings: %s", got)
+		}
+		y.read(t, "2026-01-14 21:30", 9, 1, 3.5, 3.5, -1, 0.5, 9)
+		if got := y.history(t); got != "" {
+			t.Errorf("with a half-hour missing: %s", got)
+		}
+		y.read(t, "2026-01-14 23:30", 2)
+		if got := y.history(t); got != "flex event 26p for 10500 Wh" { // 26.25
+			t.Errorf("complete: %s", got)
+		}
+		y.read(t, "2026-01-14 23:30", 4)
+		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh" { // 31.25
+			t.Errorf("corrected upward: %s", got)
+		}
+		y.set(t, flex.OrgSettings{CreditPencePerKWh: 100}) // holds for sessions to come
+		y.read(t, "2026-01-14 23:30", 0)
+		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh, correction -10p for 8500 Wh" {
+			t.Errorf("corrected downward: %s", got)
+		}
+		h, err := y.desk.Transactions(t.Context(), y.org, y.site, 2, 2)
+		if err != nil || len(h.Transactions) != 1 || h.Total != 3 {
+			t.Fatalf("the oldest of three: %+v %v", h, err)
+		}
+		first := h.Transactions[0]
+		if first.Vehicle != "Leaf" || *first.Rate != 2_500_000 || first.Cause.Session.IsZero() || first.Settled.String() != "2026-01-15" ||
+			!first.Time.From.Equal(clock("2026-01-14 22:10")) || !first.Time.To.Equal(clock("2026-01-15 00:20")) {
+			t.Errorf("the session's transaction: %+v", first)
+		}
+		info, err := y.desk.Info(t.Context(), y.org, y.site)
+		if err != nil || info.Balance != 21 || info.Earned != 21 || info.CanWithdraw || !info.BelowMinimum || info.Terms.Minimum != 1000 {
+			t.Errorf("info %+v %v", info, err)
+		}
+	})
+}
+
+func TestRound_DeadlinesOfReadings(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+	y.read(t, "2026-01-14 22:00", 3)
+	for _, tt := range []struct{ at, want string }{
+		{"2026-01-14 23:29", ""},
+		{"2026-01-14 23:30", "flex event 6p for 3000 Wh"}, // with what is there
+	} {
+		y.now = clock(tt.at)
+		if got := y.history(t); got != tt.want {
+			t.Errorf("at %s: %s, want %s", tt.at, got, tt.want)
+		}
+	}
+	y.now = clock("2026-02-01 12:00")
+	y.read(t, "2026-01-14 22:30", 3)
+	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 6000 Wh" {
+		t.Errorf("late: %s", got)
+	}
+	y.charge(t, "2026-02-01 14:00", "2026-02-01 15:00")
+	y.now = clock("2026-02-02 14:59")
+	before := y.history(t)
+	y.now = clock("2026-02-02 15:00")
+	if got := y.history(t); got != before+", flex event 0p for 0 Wh" {
+		t.Errorf("a session without any reading, a day later: %s", got)
+	}
+	y.now = clock("2026-03-09 15:00") // given up
+	before = y.history(t)
+	y.read(t, "2026-02-01 14:00", 3, 3)
+	if got := y.history(t); got != before {
+		t.Errorf("after the last deadline: %s", got)
+	}
+}
+
+// Sessions share a half-hour: its energy counts once, for the first of them.
+func TestRound_SharedHalfHour(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.charge(t, "2026-01-14 22:00", "2026-01-14 22:40")
+	y.charge(t, "2026-01-14 22:50", "2026-01-14 23:30")
+	y.charge(t, "2026-01-14 23:30", "2026-01-14 23:30") // of no length
+	y.read(t, "2026-01-14 22:00", 1, 2, 4, 8)
+	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex event 8p for 4000 Wh, flex event 16p for 8000 Wh" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestRound_NothingWithoutConsent(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.exec(t, `UPDATE site SET consent_at = NULL`)
+	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+	y.read(t, "2026-01-14 22:00", 3, 3)
+	if got := y.history(t); got != "" {
+		t.Errorf("without consent: %s", got)
+	}
+	y.exec(t, `UPDATE site SET consent_at = 1`)
+	y.now = clock("2026-01-15 23:00")
+	if got := y.history(t); got != "flex event 12p for 6000 Wh" {
+		t.Errorf("with consent: %s", got)
+	}
+}
+
+// A flicker of the plug reopens a session that was reckoned up already.
+func TestRound_Reopened(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 22:30")
+		y.read(t, "2026-01-14 22:00", 1, 2)
+		if got := y.history(t); got != "flex event 2p for 1000 Wh" {
+			t.Errorf("first end: %s", got)
+		}
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			c, err := tx.Charging(ctx, y.asset)
+			if err != nil {
+				return err
+			}
+			return tx.ReopenSession(ctx, &c.Session)
+		})
+		y.now = clock("2026-01-14 23:00")
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			c, err := tx.Charging(ctx, y.asset)
+			if err != nil {
+				return err
+			}
+			return tx.CloseSession(ctx, &c.Session)
+		})
+		if got := y.history(t); got != "flex event 2p for 1000 Wh, flex period top-up 4p for 3000 Wh" {
+			t.Errorf("second end: %s", got)
+		}
+	})
+}
+
+// Rounds of several processes at once post once.
+func TestRound_AtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		for i := range 40 {
+			at := clock("2026-01-10 00:00").Add(time.Duration(i) * time.Hour)
+			y.charge(t, at.Format("2006-01-02 15:04"), at.Add(time.Hour).Format("2006-01-02 15:04"))
+			y.read(t, at.Format("2006-01-02 15:04"), 1, 1)
+		}
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				if _, err := y.desk.Round(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := y.history(t); got != strings.TrimSuffix(strings.Repeat("flex event 4p for 2000 Wh, ", 40), ", ") {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestTransactions_OtherSites(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	for _, site := range []flex.SiteID{{77}, {}} {
+		if _, err := y.desk.Transactions(t.Context(), y.org, site, 10, 0); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("got %v", err)
+		}
+		if _, err := y.desk.Info(t.Context(), y.org, site); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// What is written in the books stays, whoever asks.
+func TestBooks_Immutable(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 22:30")
+		y.read(t, "2026-01-14 22:00", 1000)
+		y.round(t)
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Withdraw(ctx, y.site, 1500, "user")
+			return err
+		})
+		for _, statement := range []string{
+			`UPDATE ledger SET credit = credit + 1`, `DELETE FROM ledger`,
+			`UPDATE posting SET amount = amount * 2`, `DELETE FROM posting`,
+			`UPDATE withdrawal_move SET decided_by = 'me'`, `DELETE FROM withdrawal_move`,
+		} {
+			if err := storetest.Exec(t, url, statement); err == nil {
+				t.Errorf("%s: done", statement)
+			}
+		}
+		if got := y.history(t); got != "flex event 2000p for 1000000 Wh, withdrawal -1500p pending_approval" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestWithdrawal_Steps(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 22:30")
+		y.read(t, "2026-01-14 22:00", 1000)
+		y.round(t)
+		var w store.Withdrawal
+		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+			w, err = tx.Withdraw(ctx, y.site, 1500, "user")
+			return err
+		})
+		for _, step := range []struct {
+			to      ledger.PaymentStatus
+			kind    flex.Kind
+			balance flex.Pence
+		}{
+			{ledger.Posted, flex.Conflict, 500},
+			{ledger.Approved, 0, 500},
+			{ledger.Processing, 0, 500},
+			{ledger.Failed, 0, 2000},
+			{ledger.Processing, flex.Conflict, 2000},
+			{ledger.Approved, 0, 500}, // tried again
+			{ledger.Processing, 0, 500},
+			{ledger.Posted, 0, 500},
+			{ledger.Returned, 0, 2000},
+			{ledger.Approved, flex.Conflict, 2000},
+		} {
+			err := y.db.Write(t.Context(), y.org, func(tx *store.Tx) error {
+				_, err := tx.MoveWithdrawal(t.Context(), w.ID, step.to, "operator ann", "")
+				return err
+			})
+			if (err != nil) != (step.kind != 0) || err != nil && flex.KindOf(err) != step.kind {
+				t.Errorf("to %s: %v", step.to, err)
+			}
+			info, err := y.desk.Info(t.Context(), y.org, y.site)
+			if err != nil || info.Balance != step.balance || info.Earned != 2000 {
+				t.Errorf("after %s: %+v %v, want a balance of %d", step.to, info, err, step.balance)
+			}
+		}
+		if got := y.history(t); got != "flex event 2000p for 1000000 Wh, withdrawal -1500p returned" {
+			t.Errorf("got %s", got)
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// sessionsMax is the number of sessions reckoned up in one transaction.
+const sessionsMax = 25
+
+// dueMax is the number of sessions that one round takes on of an organisation.
+const dueMax = 500
+
+// Round reckons up what is due.
+func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsToReckon(ctx)
+		return err
+	})
+	var report worker.Report
+	for _, org := range orgs {
+		if err != nil {
+			return report, err
+		}
+		var due []flex.SessionID
+		err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+			due, err = tx.DueReckonings(ctx, dueMax)
+			return err
+		})
+		report.More = report.More || len(due) == dueMax
+		for chunk := range slices.Chunk(due, sessionsMax) {
+			if err == nil {
+				err = d.reckonAll(ctx, org, chunk, &report)
+			}
+		}
+	}
+	report.More = report.More && report.Did > 0
+	return report, err
+}
+
+func (d *Desk) reckonAll(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
+	did := 0
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		did = 0
+		o, err := tx.OrgRecord(ctx)
+		if err != nil {
+			return err
+		}
+		rs, err := tx.Reckonings(ctx, due)
+		if err != nil {
+			return err
+		}
+		for _, r := range rs {
+			changed, err := reckon(ctx, tx, r, termsOf(o.Settings))
+			if err != nil {
+				return fmt.Errorf("reckon up session %s: %w", r.SessionID, err)
+			}
+			if changed {
+				did++
+			}
+		}
+		return nil
+	})
+	report.Did += did
+	return err
+}
+
+// reckon credits a session as far as its readings are there, and reports whether that moved
+// it on.
+func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms) (changed bool, err error) {
+	was := r
+	energy, known, missing, err := charged(ctx, tx, r)
+	if err != nil {
+		return false, err
+	}
+	r.WaitsAt = missing
+	since := tx.Now().Sub(r.To)
+	ready := missing.IsZero() || known > 0 && since >= PartialAfter || since >= EmptyAfter
+	if ready && r.Consented && (t.credit != 0 || r.Posted > 0) {
+		if r.Posted == 0 {
+			r.Rate = int64(t.credit)
+		}
+		posted, err := creditSession(ctx, tx, r, t, energy)
+		if err != nil {
+			return false, err
+		}
+		if posted {
+			r.Posted++
+		}
+	}
+	lookAt := nextLook(r, known, tx.Now())
+	mine, err := tx.Reckoned(ctx, r, lookAt)
+	if err != nil {
+		return false, err
+	}
+	if !mine { // somebody else reckoned it up in between, and the books know
+		return false, fmt.Errorf("session %s was reckoned up elsewhere at the same time", r.SessionID)
+	}
+	return r.Posted != was.Posted || lookAt.IsZero() || !r.WaitsAt.Equal(was.WaitsAt), nil
+}
+
+// nextLook is when to look at a session again, whether or not a reading comes: at its next
+// deadline; never once it has all its readings or the last deadline is over. Without
+// consent it is looked at once a day, in case consent comes.
+func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
+	if r.WaitsAt.IsZero() && r.Consented {
+		return time.Time{}
+	}
+	deadlines := []time.Duration{EmptyAfter, CloseAfter}
+	if known > 0 {
+		deadlines = []time.Duration{PartialAfter, CloseAfter}
+	}
+	for _, after := range deadlines {
+		if at := r.To.Add(after); at.After(now) {
+			if !r.Consented && at.After(now.Add(EmptyAfter)) {
+				return now.Add(EmptyAfter)
+			}
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// charged returns the energy of the half-hours that belong to the session, how many of them
+// are known, and the first that is not. A half-hour belongs to the first session in it.
+func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.WattHours, known int, missing time.Time, err error) {
+	first, last := flex.PeriodAt(r.From), flex.PeriodAt(r.From)
+	if r.To.After(r.From) {
+		last = flex.PeriodAt(r.To.Add(-1))
+	}
+	if !r.Before.IsZero() && !flex.PeriodAt(r.Before.Add(-1)).Before(first) {
+		first = first.Add(1)
+	}
+	if last.Before(first) {
+		return 0, 0, missing, nil
+	}
+	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}}
+	for d := flex.DayAt(first.Start()); d.Start().Before(last.End()); d = d.Add(1) {
+		q.Days = append(q.Days, d)
+	}
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return 0, 0, missing, err
+	}
+	days := settle.HalfHours(settle.Asset, rs)
+	for p := first; !last.Before(p); p = p.Add(1) {
+		switch e, read := energyIn(days, p); {
+		case read:
+			energy += e
+			known++
+		case missing.IsZero():
+			missing = p.Start()
+		}
+	}
+	return energy, known, missing, nil
+}
+
+func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
+	day, n := p.SettlementPeriod()
+	for i := range days {
+		if days[i].Day == day {
+			return days[i].At(n)
+		}
+	}
+	return 0, false
+}
+
+// creditSession posts what the session's energy earns, or what it earns more or less than
+// was posted before, and reports whether there was anything to post.
+func creditSession(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms, energy flex.WattHours) (bool, error) {
+	cause := ledger.Cause{Session: r.SessionID}
+	was, err := tx.PostingsAbout(ctx, cause)
+	if err != nil {
+		return false, err
+	}
+	rate := settle.Rate(r.Rate)
+	tr := store.Transaction{Rate: &r.Rate, Creditable: &energy}
+	tr.SiteID, tr.Time, tr.Cause, tr.Settled = r.SiteID, r.Span, cause, flex.DayAt(r.To)
+	tr.Postings = ledger.Revised(was, ledger.Credited(rate.Credit(energy, t.rounding)))
+	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("session:%s", r.SessionID)
+	if r.Type == flex.ElectricVehicle {
+		tr.Vehicle = r.Model
+	}
+	if r.Posted > 0 {
+		if len(tr.Postings) == 0 {
+			return false, nil
+		}
+		tr.Key = fmt.Sprintf("session:%s:%d", r.SessionID, r.Posted)
+		tr.Kind = ledger.FlexPeriodTopUp
+		if tr.Credit() < 0 {
+			tr.Kind = ledger.Correction
+		}
+	}
+	return tx.Post(ctx, &tr)
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Reckoning is a plug session that is to be reckoned up, as far as it has come.
+type Reckoning struct {
+	SessionID flex.SessionID
+	AssetID   flex.AssetID
+	SiteID    flex.SiteID
+	flex.Span
+	WaitsAt time.Time // the first half-hour whose reading was missing; zero if none
+	Posted  int       // transactions posted so far
+	Rate    int64     // at which the first was, in millionths of a penny per kWh
+
+	Before    time.Time // when the asset's session before it ended; zero if there was none
+	Consented bool      // the site has given its meter consent, or needs none
+	Type      flex.AssetType
+	Model     string
+
+	version int64
+}
+
+// OrgsToReckon returns the organisations that have sessions to be reckoned up.
+func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
+	id := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, all.conn, id, `SELECT id FROM org o
+		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
+}
+
+// DueReckonings returns up to limit sessions whose time to be looked at has come, or whose
+// missing reading is there.
+func (tx *Tx) DueReckonings(ctx context.Context, limit int) ([]flex.SessionID, error) {
+	id := func(s scanner) (id flex.SessionID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, tx.conn, id, `SELECT r.session_id FROM reckoning r
+		WHERE r.org_id = $1 AND r.look_at IS NOT NULL AND (r.look_at <= $2
+			OR EXISTS (SELECT 1 FROM reading g WHERE g.at IN (r.waits_at, r.waits_at + 1800000000) AND g.asset_id = r.asset_id AND g.label IN (1, 12)))
+		ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+}
+
+// Reckonings returns those of the sessions that are still to be reckoned up and that no
+// other process holds, and keeps other processes off them.
+func (tx *Tx) Reckonings(ctx context.Context, ids []flex.SessionID) ([]Reckoning, error) {
+	scan := func(s scanner) (r Reckoning, err error) {
+		var typ, model sql.NullString
+		var rate sql.NullInt64
+		err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, &r.Posted, &rate, &r.version,
+			instant{&r.Before}, &r.Consented, &typ, &model)
+		r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
+		return r, err
+	}
+	list, args := in([]any{tx.org.Bytes()}, ids)
+	lock := ""
+	if tx.db.d.skipLocked != "" {
+		lock = " FOR UPDATE OF r SKIP LOCKED"
+	}
+	return rows(ctx, tx.conn, scan, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.posted, r.rate, r.version,
+			(SELECT b.plugged_out_at FROM session s JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 WHERE s.id = r.session_id),
+			t.consent_at IS NOT NULL OR o.consent_exempt, a.type, a.model
+		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
+		WHERE r.org_id = $1 AND r.look_at IS NOT NULL AND r.session_id IN `+list+` ORDER BY r.session_id`+lock, args...)
+}
+
+// Reckoned notes how far a session has come: what it waits for, when to look again whatever
+// comes, zero for never, and how many transactions are posted. It reports whether nobody
+// else has looked at it since it was read; if somebody has, the caller must give way.
+func (tx *Tx) Reckoned(ctx context.Context, r Reckoning, lookAt time.Time) (bool, error) {
+	n, err := tx.exec(ctx, `UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, version = version + 1
+		WHERE org_id = $1 AND session_id = $2 AND version = $6`,
+		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(lookAt), r.Posted, r.version, r.Rate)
+	return n == 1, err
+}
