@@ -92,7 +92,8 @@ type (
 
 // The values that bodies are made of.
 type (
-	Time = wire.Time // an instant; make one with At
+	Time     = wire.Time     // an instant; make one with At
+	WallTime = wire.WallTime // a time of day
 
 	SiteID        = flex.SiteID
 	AssetID       = flex.AssetID

@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/api"
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/store"
@@ -36,6 +37,7 @@ type House struct {
 	DB       *store.DB
 	Access   *access.Desk
 	Registry *registry.Desk
+	Control  *control.Desk
 	API      *api.Server
 
 	log     *slog.Logger
@@ -55,13 +57,19 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h := &House{
 		DB:       db,
 		Access:   &access.Desk{DB: db},
-		Registry: &registry.Desk{DB: db},
+		Registry: &registry.Desk{DB: db, Stop: stop},
+		Control:  &control.Desk{DB: db, Log: s.Log},
 		log:      s.Log,
 	}
-	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Environment: db.Environment, Log: s.Log}
+	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Environment: db.Environment, Log: s.Log}
 	h.API.Clock = h
 	h.add("expiry", time.Minute, "", h.Access.Round)
 	return h, nil
+}
+
+// stop takes control of assets away in the registry's transaction.
+func stop(ctx context.Context, tx *store.Tx, assets ...flex.AssetID) error {
+	return tx.StopScheduling(ctx, assets...)
 }
 
 // add makes a round part of the house, in the order in which Advance runs them.
