@@ -57,7 +57,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h := &House{
 		DB:       db,
 		Access:   &access.Desk{DB: db},
-		Registry: &registry.Desk{DB: db, Stop: stop},
+		Registry: &registry.Desk{DB: db},
 		Control:  &control.Desk{DB: db, Log: s.Log},
 		log:      s.Log,
 	}
@@ -65,11 +65,6 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.API.Clock = h
 	h.add("expiry", time.Minute, "", h.Access.Round)
 	return h, nil
-}
-
-// stop takes control of assets away in the registry's transaction.
-func stop(ctx context.Context, tx *store.Tx, assets ...flex.AssetID) error {
-	return tx.StopScheduling(ctx, assets...)
 }
 
 // add makes a round part of the house, in the order in which Advance runs them.
