@@ -1,10 +1,10 @@
 package api
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -65,9 +65,9 @@ func (l *limiter) take(h http.Header, key string, rate int) error {
 		l.due[key] = due.Add(interval)
 	}
 	l.mu.Unlock()
-	remaining := max(0, int((window-ahead)/interval))
-	h.Set("RateLimit-Policy", fmt.Sprintf(`"default";q=%d;w=%d`, rate*windowSeconds, windowSeconds))
-	h.Set("RateLimit", fmt.Sprintf(`"default";r=%d;t=%d`, remaining, int(ahead/time.Second)))
+	h.Set("RateLimit-Limit", strconv.Itoa(rate*windowSeconds))
+	h.Set("RateLimit-Remaining", strconv.Itoa(max(0, int((window-ahead)/interval))))
+	h.Set("RateLimit-Reset", strconv.Itoa(int((ahead+time.Second-1)/time.Second)))
 	if over {
 		return &access.Wait{After: ahead - window, Err: flex.Fail(flex.TooMany, "too many requests: at most %d a second, %d at once", rate, rate*windowSeconds)}
 	}

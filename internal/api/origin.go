@@ -23,7 +23,7 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 		return flex.Fail(flex.Forbidden, "this component token is for another origin")
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", "Request-Id, ETag, RateLimit, RateLimit-Policy, Retry-After")
+	h.Set("Access-Control-Expose-Headers", "Request-Id, ETag, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After")
 	h.Add("Vary", "Origin")
 	return nil
 }

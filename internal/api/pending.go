@@ -6,3 +6,15 @@ import "flexd/internal/flex"
 func (s *Server) pending(*request) (answer, error) {
 	return answer{}, flex.Fail(flex.Internal, "pending")
 }
+
+func (s *Server) delivery(r *request) (answer, error) { return s.pending(r) }
+
+func (s *Server) testEndpoint(r *request) (answer, error) { return s.pending(r) }
+
+func (s *Server) sessions(r *request) (answer, error) { return s.pending(r) }
+
+func (s *Server) marketCurves(r *request) (answer, error) { return s.pending(r) }
+
+func (s *Server) gaps(r *request) (answer, error) { return s.pending(r) }
+
+func (s *Server) statement(r *request) (answer, error) { return s.pending(r) }

@@ -97,18 +97,22 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/todays-dispatch-schedule", Role: toRead, Component: true, handle: (*Server).dispatchPlan},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/schedule", Role: toRead, Component: true, handle: (*Server).schedule},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/schedule/explanation", Role: toRead, Component: true, handle: (*Server).scheduleExplanation},
+	{Method: "GET", Pattern: "/entities/asset/{asset_id}/sessions", Role: toRead, Component: true, handle: (*Server).sessions},
 	{Method: "POST", Pattern: "/what-if", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).whatIf},
 
 	// prices.go
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/price-curve", Role: toRead, Component: true, handle: (*Server).assetPriceCurve},
+	{Method: "GET", Pattern: "/market/curves", Role: toRead, handle: (*Server).marketCurves},
 
 	// readings.go
 	{Method: "POST", Pattern: "/data/readings", Role: flex.MetricsWrite, Limit: wire.MaxReadingsBody, Repeatable: true, handle: (*Server).readings},
+	{Method: "GET", Pattern: "/data/gaps", Role: toRead, handle: (*Server).gaps},
 
 	// rewards.go
 	{Method: "GET", Pattern: "/rewards/{site_id}/info", Role: flex.Rewards, handle: (*Server).balance},
 	{Method: "GET", Pattern: "/rewards/{site_id}/url/balance", Role: flex.Rewards, handle: (*Server).balanceURL},
 	{Method: "GET", Pattern: "/rewards/{site_id}/transactions", Role: flex.Rewards, handle: (*Server).transactions},
+	{Method: "GET", Pattern: "/rewards/{site_id}/statement", Role: flex.Rewards, handle: (*Server).statement},
 
 	// examples.go
 	{Method: "GET", Pattern: "/examples/dispatch-event", Role: Anyone, handle: (*Server).exampleDispatchEvent},
@@ -117,8 +121,10 @@ var surface = []Route{
 	// deliveries.go
 	{Method: "GET", Pattern: "/endpoints/schedule", Role: toRead, handle: (*Server).endpoint},
 	{Method: "PUT", Pattern: "/endpoints/schedule", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setEndpoint},
+	{Method: "POST", Pattern: "/endpoints/schedule/test", Role: toWrite, handle: (*Server).testEndpoint},
 	{Method: "GET", Pattern: "/deliveries", Role: toRead, handle: (*Server).deliveries},
-	{Method: "POST", Pattern: "/deliveries/{event_id}/replay", Role: toWrite, handle: (*Server).replay},
+	{Method: "GET", Pattern: "/deliveries/{id}", Role: toRead, handle: (*Server).delivery},
+	{Method: "POST", Pattern: "/deliveries/{id}/replay", Role: toWrite, handle: (*Server).replay},
 
 	// clock.go
 	{Method: "GET", Pattern: "/sandbox/clock", Role: toRead, handle: (*Server).clock},
