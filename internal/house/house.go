@@ -13,7 +13,9 @@ import (
 	"flexd/internal/api"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/reading"
 	"flexd/internal/registry"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -38,6 +40,8 @@ type House struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
+	Reading  *reading.Desk
+	Reward   *reward.Desk
 	API      *api.Server
 
 	log     *slog.Logger
@@ -59,10 +63,14 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Access:   &access.Desk{DB: db},
 		Registry: &registry.Desk{DB: db},
 		Control:  &control.Desk{DB: db, Log: s.Log},
+		Reading:  &reading.Desk{DB: db},
+		Reward:   &reward.Desk{DB: db},
 		log:      s.Log,
 	}
 	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Environment: db.Environment, Log: s.Log}
 	h.API.Clock = h
+	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
+	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("expiry", time.Minute, "", h.Access.Round)
 	return h, nil
 }

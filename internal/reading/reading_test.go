@@ -393,3 +393,73 @@ func hex(engine string, b []byte) string {
 	}
 	return fmt.Sprintf("'%x'", b)
 }
+
+func TestGaps(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, site := open(t, url, 3), flex.SiteID{9}
+		yesterday := flex.DayAt(now).Add(-1)
+		h.exec(t, `UPDATE asset SET type = 'battery', created_at = $2 WHERE id = $1`, asset(3).Bytes(), now.AddDate(0, 0, -9).UnixMicro())
+		h.exec(t, `UPDATE asset SET created_at = $2 WHERE id = $1`, asset(2).Bytes(), yesterday.Period(40).Start().Add(time.Second).UnixMicro())
+		var batch []reading.Given
+		for n := 1; n <= 48; n++ {
+			p := yesterday.Period(n)
+			if n != 7 && n != 9 {
+				batch = append(batch, reading.Given{AssetID: asset(1), Label: flex.ChargerEnergy, Span: p.Span(), Value: 1})
+			}
+			batch = append(batch, reading.Given{AssetID: asset(1), Label: flex.BoundaryImportRegister, Span: flex.Span{From: p.End(), To: p.End()}, Value: float64(n)})
+		}
+		h.take(t, batch...)
+		gaps, err := h.desk.Gaps(t.Context(), h.org, site, yesterday, yesterday.Add(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, g := range gaps {
+			got = append(got, fmt.Sprintf("%d %s %s %d/%d from %s", g.AssetID[2], g.Label, g.Day, g.Missing, g.Expected, g.First.Format("15:04")))
+		}
+		want := []string{
+			"1 charger_consumption_energy_kwh 2026-01-14 2/48 from 03:00",
+			"1 charger_consumption_energy_kwh 2026-01-15 24/24 from 00:00", // until noon, which it is
+			"1 boundary_lifetime_import_energy_kwh 2026-01-14 1/48 from 00:00",
+			"1 boundary_lifetime_import_energy_kwh 2026-01-15 24/24 from 00:00",
+			"2 charger_consumption_energy_kwh 2026-01-14 8/8 from 20:00",
+			"2 charger_consumption_energy_kwh 2026-01-15 24/24 from 00:00",
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if _, err := h.desk.Gaps(t.Context(), h.org, flex.SiteID{8}, yesterday, yesterday); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("an unknown site: %v", err)
+		}
+		for last, kind := range map[flex.Day]flex.Kind{yesterday.Add(reading.GapDaysMax): flex.Malformed, yesterday.Add(reading.GapDaysMax - 1): 0, yesterday.Add(-1): flex.Malformed} {
+			if _, err := h.desk.Gaps(t.Context(), h.org, site, yesterday, last); (err != nil) != (kind != 0) || err != nil && flex.KindOf(err) != kind {
+				t.Errorf("to %s: %v", last, err)
+			}
+		}
+	})
+}
+
+func TestRound_ForgetsOldReadings(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.take(t, half(a, "10:00", 1), half(a, "10:30", 2))
+		h.now = h.now.Add(time.Hour)
+		h.take(t, half(a, "10:30", 3))
+		for _, tt := range []struct {
+			at   time.Time
+			want string
+		}{
+			{now.Add(-2*time.Hour + reading.KeptFor), "10:30=1 11:00=3"},
+			{now.Add(-90*time.Minute + reading.KeptFor), "11:00=3"},
+			{now.Add(reading.KeptFor), ""},
+		} {
+			h.now = tt.at
+			if _, err := h.desk.Round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != tt.want {
+				t.Errorf("at %s: %s, want %s", tt.at, got, tt.want)
+			}
+		}
+	})
+}

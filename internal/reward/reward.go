@@ -61,7 +61,7 @@ type Info struct {
 // Info returns where the site's money stands.
 func (d *Desk) Info(ctx context.Context, org flex.OrgID, site flex.SiteID) (info Info, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if err := tx.HasSite(ctx, site); err != nil {
+		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 		info, err = standing(ctx, tx, site)
@@ -98,7 +98,7 @@ type History struct {
 // Transactions returns a page of the site's transactions.
 func (d *Desk) Transactions(ctx context.Context, org flex.OrgID, site flex.SiteID, limit, offset int) (h History, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if err := tx.HasSite(ctx, site); err != nil {
+		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 		if h.Transactions, h.Total, err = tx.Transactions(ctx, site, limit, offset); err != nil {

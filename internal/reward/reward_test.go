@@ -243,6 +243,19 @@ func TestRound_NothingWithoutConsent(t *testing.T) {
 	}
 }
 
+// An asset that is taken away in a session still earns its user what was metered.
+func TestRound_AssetGone(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+		y.read(t, "2026-01-14 22:00", 3, 3)
+		y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, y.asset) })
+		if got := y.history(t); got != "flex event 12p for 6000 Wh" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
 // A flicker of the plug reopens a session that was reckoned up already.
 func TestRound_Reopened(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

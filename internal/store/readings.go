@@ -120,15 +120,18 @@ func (w *condition) in(column string, values []any) {
 	w.text.WriteByte(')')
 }
 
-// where begins the condition with the organisation's own assets.
+// where begins the condition with the organisation's own assets, and those that it had and
+// whose sessions may still be to be reckoned up.
 func (q ReadingQuery) where(org flex.OrgID) *condition {
 	w := &condition{}
-	w.text.WriteString("r.asset_id IN (SELECT id FROM asset WHERE org_id = " + w.param(org.Bytes()))
 	ids := make([]any, len(q.Assets))
 	for i, id := range q.Assets {
 		ids[i] = id.Bytes()
 	}
+	w.text.WriteString("r.asset_id IN (SELECT id FROM asset WHERE org_id = " + w.param(org.Bytes()))
 	w.in("id", ids)
+	w.text.WriteString(" UNION SELECT asset_id FROM reckoning WHERE org_id = " + w.param(org.Bytes()))
+	w.in("asset_id", ids)
 	w.text.WriteByte(')')
 	if !q.KnownAt.IsZero() {
 		w.knownAt = q.KnownAt.UnixMicro()

@@ -28,17 +28,8 @@ func scanWithdrawal(s scanner) (w Withdrawal, err error) {
 	return w, s.Scan(&w.ID, &w.OrgID, &w.SiteID, &w.Amount, &w.Status, &w.Moves, &w.Attempt, instant{&w.AskedAt}, instant{&w.ChangedAt})
 }
 
-// LockSite keeps other writers off the site's money until this transaction ends, so that a
-// balance that was read still holds when it is spent. An unknown site is a NotFound failure.
-func (tx *Tx) LockSite(ctx context.Context, site flex.SiteID) error {
-	id := func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) }
-	_, err := one(ctx, tx.conn, "site not found or not authorized", id, `SELECT id FROM site WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
-		tx.org.Bytes(), site.Bytes())
-	return err
-}
-
 // Withdraw writes a withdrawal of the amount into the books. Whether it may be is the
-// caller's to decide, with the site locked.
+// caller's to decide, with the site held.
 func (tx *Tx) Withdraw(ctx context.Context, site flex.SiteID, amount flex.Pence, by string) (Withdrawal, error) {
 	postings, err := ledger.Move("", ledger.PendingApproval, amount)
 	if err != nil {
@@ -113,12 +104,4 @@ func (tx *Tx) noteMove(ctx context.Context, w Withdrawal, by, note string) error
 func (tx *Tx) Withdrawals(ctx context.Context, status ledger.PaymentStatus) ([]Withdrawal, error) {
 	return rows(ctx, tx.conn, scanWithdrawal, `SELECT `+withdrawalColumns+` FROM withdrawal
 		WHERE org_id = $1 AND ($2 = '' OR status = $2) ORDER BY id`, tx.org.Bytes(), string(status))
-}
-
-// HasSite returns nil if the site is the organisation's, or a NotFound failure.
-func (tx *Tx) HasSite(ctx context.Context, site flex.SiteID) error {
-	id := func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) }
-	_, err := one(ctx, tx.conn, "site not found or not authorized", id, `SELECT id FROM site WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), site.Bytes())
-	return err
 }

@@ -1,0 +1,106 @@
+package reading
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// Gap is a day on which half-hours of an asset are not metered.
+type Gap struct {
+	AssetID  flex.AssetID
+	Label    flex.Label
+	Day      flex.Day
+	Expected int // half-hours of the day that are over, and after the asset was registered
+	Missing  int
+	First    time.Time // the first half-hour that is missing
+}
+
+// GapDaysMax is the number of days that one report covers.
+const GapDaysMax = 62
+
+// Gaps reports what is missing of a site's readings from one London day to another, both
+// included: for every asset that charges, its own consumption, which settlement needs; for
+// other assets, and for the site's boundary, what they have told before in these days.
+// Readings that give a half-hour only together, such as registers, count under their label.
+func (d *Desk) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) ([]Gap, error) {
+	var days []flex.Day
+	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
+		if days = append(days, at); len(days) > GapDaysMax {
+			return nil, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, GapDaysMax)
+		}
+	}
+	if len(days) == 0 {
+		return nil, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
+	}
+	var gaps []Gap
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		gaps = nil
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+		assets, err := tx.AssetsOf(ctx, site)
+		if err != nil {
+			return err
+		}
+		for _, a := range assets {
+			for _, m := range []settle.Metering{settle.Asset, settle.Boundary} {
+				found, err := gapsOf(ctx, tx, a, m, days)
+				if err != nil {
+					return err
+				}
+				gaps = append(gaps, found...)
+			}
+		}
+		return nil
+	})
+	return gaps, err
+}
+
+func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, days []flex.Day) ([]Gap, error) {
+	labels := settle.Labels(m)
+	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: labels, Days: days})
+	if err != nil {
+		return nil, err
+	}
+	var label flex.Label
+	switch i := slices.IndexFunc(labels, func(l flex.Label) bool {
+		return slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l })
+	}); {
+	case i >= 0:
+		label = labels[i]
+	case m == settle.Asset && a.Type.Charges():
+		label = flex.ChargerEnergy
+	default:
+		return nil, nil
+	}
+	metered := settle.HalfHours(m, rs)
+	var gaps []Gap
+	for _, day := range days {
+		g := Gap{AssetID: a.ID, Label: label, Day: day}
+		i := slices.IndexFunc(metered, func(m settle.MeteredDay) bool { return m.Day == day })
+		for n := 1; n <= day.Periods(); n++ {
+			p := day.Period(n)
+			if p.End().After(tx.Now()) || p.Start().Before(a.CreatedAt) {
+				continue
+			}
+			g.Expected++
+			if i >= 0 {
+				if _, known := metered[i].At(n); known {
+					continue
+				}
+			}
+			if g.Missing++; g.Missing == 1 {
+				g.First = p.Start()
+			}
+		}
+		if g.Missing > 0 {
+			gaps = append(gaps, g)
+		}
+	}
+	return gaps, nil
+}

@@ -1,0 +1,27 @@
+package reading
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// KeptFor is how long readings are kept: as long as they may come in and a settlement may
+// ask for them, and the longest look-back before that.
+const KeptFor = MaxAge + 62*24*time.Hour
+
+// dropMax is the number of readings that one transaction forgets.
+const dropMax = 5000
+
+// Round forgets readings whose time is over, by the true clock. A sandbox clock that has
+// been turned forward does not make it forget sooner.
+func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+	var dropped int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax)
+		return err
+	})
+	return worker.Report{Did: int(dropped), More: dropped == dropMax}, err
+}
