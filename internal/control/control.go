@@ -58,15 +58,25 @@ func prices(ctx context.Context, tx *store.Tx, from time.Time) ([]flex.PricedPer
 	return ps, err
 }
 
+// change is why an asset is planned anew.
+type change struct {
+	cause  store.Cause
+	must   bool // a schedule must be sent, even one that differs in nothing
+	intent bool // the user asks for something else: what was delivered does not count for it
+}
+
 // replan plans an asset that is plugged in anew and commits the schedule, if what is ahead
 // differs from what stands or a new one must be sent all the same.
-func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, cause store.Cause, must bool) error {
+func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
 	}
 	from := tx.Now().Truncate(time.Second)
 	e := effective(c, org.Settings, from)
+	if s := &c.Standing; s.Generation > 0 && !why.intent && s.From.ReadyBy.After(from) {
+		e.Delivered = s.From.Delivered + planned(s, from)
+	}
 	ps, err := prices(ctx, tx, from)
 	if err != nil {
 		return fmt.Errorf("read prices: %w", err)
@@ -77,10 +87,10 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, caus
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
 		return nil
 	}
-	if !must && sameAhead(c.Standing.Steps, answer.Steps, from) {
+	if !why.must && sameAhead(c.Standing.Steps, answer.Steps, from) {
 		return nil
 	}
-	s := store.Schedule{Cause: cause, From: e}
+	s := store.Schedule{Cause: why.cause, From: e}
 	s.Steps = answer.Steps
 	if s.Curve, err = tx.AddCurve(ctx, ps); err != nil {
 		return fmt.Errorf("keep prices: %w", err)

@@ -94,7 +94,7 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 		if !c.Open() || !c.Controlled || ev.Kind == PlugOut || !h.changed && !due {
 			return nil
 		}
-		return d.replan(ctx, tx, &c, h.cause, h.must)
+		return d.replan(ctx, tx, &c, h.change)
 	})
 }
 
@@ -120,8 +120,7 @@ type hand struct {
 // outcome is what an event led to.
 type outcome struct {
 	changed bool // something that the schedule depends on
-	must    bool // a schedule must be sent, even one that differs in nothing
-	cause   store.Cause
+	change
 }
 
 // take acts on the event.
@@ -151,7 +150,7 @@ func (h hand) take() error {
 func (h hand) hear() error {
 	if in := h.ev.Intent; in != nil {
 		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
-			h.changed, h.must = true, true
+			h.changed, h.must, h.change.intent = true, true, true
 		}
 		h.c.Intent = in
 		if err := h.tx.PutIntent(h.ctx, h.c.Asset.ID, *in); err != nil {

@@ -161,7 +161,7 @@ func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) er
 	if err := tx.bulk(ctx, scheduleInsert, ``, scheduleInsertColumns, s.args(tx.org, nil)); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, stale = FALSE
+	_, err := tx.exec(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
 		WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), session.ID.Bytes(), micros(session.ReadyBy), session.Generation, session.EventID.Bytes(), micros(session.MarketAt))
 	return err

@@ -68,6 +68,12 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	scan := func(s scanner) (v int, err error) { return v, s.Scan(&v) }
 	_, err := one(ctx, tx.conn, AssetMissing, scan, `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
 		tx.org.Bytes(), id.Bytes())
+	if err != nil || tx.db.d.forUpdate == "" {
+		return err
+	}
+	// A wave changes sessions without a lock on their assets.
+	_, err = tx.exec(ctx, `SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL`+tx.db.d.forUpdate,
+		tx.org.Bytes(), id.Bytes())
 	return err
 }
 

@@ -47,12 +47,13 @@ CREATE TABLE session (
     generation     BIGINT NOT NULL, -- of the newest schedule of the asset, 0 before the first
     event_id       UUID,            -- of the newest schedule of the session
     market_at      BIGINT,          -- when a market move last changed the schedule
-    stale          BOOLEAN NOT NULL DEFAULT FALSE -- an input changed without an event
+    due_at         BIGINT,          -- when to plan it anew without an event; null for never
+    due_for        TEXT             -- the cause of that: market or inputs
 ) CLUSTERED;
 CREATE UNIQUE INDEX session_asset ON session (asset_id, number);
 CREATE UNIQUE INDEX session_open ON session (asset_id) WHERE plugged_out_at IS NULL;
 CREATE INDEX session_planned ON session (org_id, id) WHERE plugged_out_at IS NULL AND event_id IS NOT NULL;
-CREATE INDEX session_stale ON session (org_id, id) WHERE plugged_out_at IS NULL AND stale;
+CREATE INDEX session_due ON session (org_id, due_for, due_at) WHERE plugged_out_at IS NULL AND due_at IS NOT NULL;
 
 -- Market prices as plans were made on them, shared by all plans of the same half-hour. The
 -- id is the beginning of the content's SHA-256.
@@ -118,5 +119,6 @@ CREATE TABLE wave_part (
     org_id       UUID NOT NULL,
     from_session UUID NOT NULL,
     to_session   UUID NOT NULL, -- the last one of the part
+    leased_to    BIGINT NOT NULL DEFAULT 0, -- until then someone is at it, by the true clock
     PRIMARY KEY (org_id, from_session)
 );

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 type Seed struct {
 	t   testing.TB
 	sql *sql.DB
-	n   byte
+	n   uint32
 	Org flex.OrgID
 }
 
@@ -47,7 +48,9 @@ func (s *Seed) Exec(query string, args ...any) {
 
 func (s *Seed) id() [16]byte {
 	s.n++
-	return flex.MakeID[struct{}](time.UnixMilli(1), [10]byte{9: s.n})
+	var r [10]byte
+	binary.BigEndian.PutUint32(r[6:], s.n)
+	return flex.MakeID[struct{}](time.UnixMilli(1), r)
 }
 
 // Site makes a site that has consented to the methods.

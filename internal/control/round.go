@@ -1,0 +1,255 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Rules of planning without an event.
+const (
+	// MarketRest is the least time between two market-driven schedules of an asset.
+	MarketRest = 5 * time.Minute
+	// WorthPence and WorthPercent are what a market-driven schedule must save, either of
+	// them, for it to be sent.
+	WorthSaving  flex.MicroPounds = 20_000 // 2 p
+	WorthPercent                  = 2      // of what the schedule that stands costs
+	// WorthRunning is what it must save to touch the running half-hour. A change that saves
+	// less waits until that is over.
+	WorthRunning flex.MicroPounds = 50_000 // 5 p
+	// Slack is the charging time by which a schedule may fall short before it counts as
+	// wrong: schedules are cut to whole minutes.
+	Slack = time.Minute
+)
+
+// Limits of one run of a round.
+const (
+	dueMax   = 2000 // marked sessions that are looked at in one transaction
+	partsMax = 4    // parts of a wave that are leased at a time
+)
+
+// Round plans anew, without an event, what has to be: every plugged-in asset when prices
+// become known, and those that were marked. It is safe to run twice and on several machines
+// at once.
+func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.Org
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, fmt.Errorf("list organisations: %w", err)
+	}
+	var sum tally
+	for _, org := range orgs {
+		t, err := d.roundOf(ctx, org)
+		sum.looked += t.looked
+		sum.changed += t.changed
+		if err != nil {
+			return worker.Report{Did: sum.changed}, fmt.Errorf("plan %s anew: %w", org.Name, err)
+		}
+	}
+	r := worker.Report{Did: sum.changed}
+	if sum.looked > 0 {
+		r.Note = fmt.Sprintf("%d assets planned, %d schedules changed", sum.looked, sum.changed)
+	}
+	return r, nil
+}
+
+// tally counts what a round did.
+type tally struct{ looked, changed int }
+
+// roundOf is the round of one organisation.
+func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
+	var fresh, left bool
+	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+		fresh, left, err = tx.WaveDue(ctx)
+		return err
+	})
+	if err != nil {
+		return t, err
+	}
+	if fresh {
+		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.BeginWave(ctx) })
+		if err != nil {
+			return t, fmt.Errorf("begin a wave: %w", err)
+		}
+	}
+	for fresh || left {
+		parts, err := d.takeParts(ctx, org)
+		if err != nil || len(parts) == 0 {
+			return t, err
+		}
+		for _, p := range parts {
+			if err := d.part(ctx, org, p, &t); err != nil {
+				return t, err
+			}
+		}
+	}
+	return t, d.due(ctx, org, &t)
+}
+
+func (d *Desk) takeParts(ctx context.Context, org flex.Org) (parts []store.WavePart, err error) {
+	err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
+		parts, err = tx.TakeWaveParts(ctx, partsMax)
+		return err
+	})
+	return parts, err
+}
+
+// part plans the assets of a part of a wave anew and commits what changed.
+func (d *Desk) part(ctx context.Context, org flex.Org, p store.WavePart, t *tally) error {
+	_, err := d.wave(ctx, org, t,
+		func(tx *store.Tx) ([]store.Planned, error) { return tx.WavePart(ctx, p) },
+		func(tx *store.Tx) error { return tx.EndWavePart(ctx, p) })
+	return err
+}
+
+// due plans the assets anew that were marked, until none is left.
+func (d *Desk) due(ctx context.Context, org flex.Org, t *tally) error {
+	for {
+		n, err := d.wave(ctx, org, t, func(tx *store.Tx) ([]store.Planned, error) { return tx.Due(ctx, store.CauseMarket, dueMax) }, nil)
+		if err != nil {
+			return err
+		}
+		if n < dueMax {
+			break
+		}
+	}
+	for {
+		var found []store.Planned
+		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+			found, err = tx.Due(ctx, store.CauseInputs, dueMax)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if err := d.refresh(ctx, org, found[i].Session.AssetID, t); err != nil {
+				return err
+			}
+		}
+		if len(found) < dueMax {
+			return nil
+		}
+	}
+}
+
+// refresh plans one asset anew whose inputs changed without an event.
+func (d *Desk) refresh(ctx context.Context, org flex.Org, asset flex.AssetID, t *tally) error {
+	return d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+		if err := tx.LockAsset(ctx, asset); err != nil {
+			return err
+		}
+		c, err := tx.Charging(ctx, asset)
+		if err != nil {
+			return err
+		}
+		if c.Open() && c.Controlled && c.Session.ReadyBy.After(tx.Now()) {
+			before := c.Session.Generation
+			if err := d.replan(ctx, tx, &c, change{cause: store.CauseInputs}); err != nil {
+				return err
+			}
+			t.looked, t.changed = t.looked+1, t.changed+int(c.Session.Generation-before)
+		}
+		return tx.Done(ctx, c.Session.ID)
+	})
+}
+
+// verdict is what is to become of an asset's schedule.
+type verdict struct {
+	next  *store.Replacement // nil if the one that stands may stand
+	again time.Time          // when to look again; zero for not before the next cause
+}
+
+// wave looks at assets on a snapshot of the store and then commits what is to be changed. An
+// asset that an event has changed in between is left as the event left it.
+func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
+	read func(*store.Tx) ([]store.Planned, error), end func(*store.Tx) error) (n int, err error) {
+	var found []store.Planned
+	var ps []flex.PricedPeriod
+	var now time.Time
+	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+		now = tx.Now()
+		if found, err = read(tx); err != nil {
+			return err
+		}
+		ps, err = prices(ctx, tx, now)
+		return err
+	})
+	if err != nil || len(found) == 0 && end == nil {
+		return 0, err
+	}
+	var next []store.Replacement
+	later := map[time.Time][]flex.SessionID{}
+	for i := range found {
+		v := d.weigh(ctx, &found[i], now, ps)
+		if v.next != nil {
+			next = append(next, *v.next)
+		} else if !v.again.IsZero() || end == nil {
+			later[v.again] = append(later[v.again], found[i].Session.ID)
+		}
+	}
+	return len(found), d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+		curve, err := tx.AddCurve(ctx, ps)
+		if err != nil {
+			return fmt.Errorf("keep prices: %w", err)
+		}
+		for i := range next {
+			next[i].Next.Curve = curve
+		}
+		n, err := tx.Replace(ctx, next)
+		if err != nil {
+			return err
+		}
+		t.looked, t.changed = t.looked+len(found), t.changed+n
+		for at, sessions := range later {
+			if err := tx.LookAgain(ctx, at, sessions...); err != nil {
+				return err
+			}
+		}
+		if end == nil {
+			return nil
+		}
+		return end(tx)
+	})
+}
+
+// weigh plans one asset anew and says whether the new schedule takes the place of the one
+// that stands.
+func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []flex.PricedPeriod) (v verdict) {
+	from := now.Truncate(time.Second)
+	e := p.Standing.From
+	if !e.ReadyBy.After(from) {
+		return v // past its end, the asset is free
+	}
+	e.Delivered += planned(&p.Standing, from)
+	if !e.ChargeNow.To.After(from) {
+		e.ChargeNow = flex.Span{}
+	}
+	problem := problemOf(e, from, ps)
+	answer := plan.Charge(problem)
+	if sameAhead(p.Standing.Steps, answer.Steps, from) {
+		return v
+	}
+	if rest := p.Session.MarketAt.Add(MarketRest); now.Before(rest) {
+		return verdict{again: rest}
+	}
+	value, ok, again := worth(&problem, p.Standing.Steps, &answer)
+	if !ok {
+		return verdict{again: again}
+	}
+	if err := plan.Check(problem, answer); err != nil {
+		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Session.AssetID, "law", err)
+		return verdict{}
+	}
+	r := &store.Replacement{Planned: p, Value: value}
+	r.Next.Cause, r.Next.From, r.Next.Steps = store.CauseMarket, e, answer.Steps
+	return verdict{next: r}
+}

@@ -1,0 +1,259 @@
+package control_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+func (h *house) round() (did int) {
+	h.Helper()
+	r, err := h.desk.Round(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r.Did
+}
+
+// night is 26 half-hours of £60/MWh from 18:00, with the given ones cheap.
+func night(cheap ...int) []float64 {
+	ps := slices.Repeat([]float64{60}, 26)
+	for _, i := range cheap {
+		ps[i] = 20
+	}
+	return ps
+}
+
+// charges returns when the standing schedule charges.
+func (h *house) charges() (spans []flex.Span) {
+	for _, s := range h.look().Standing.Steps {
+		if s.Limit > 0 {
+			spans = append(spans, s.Span)
+		}
+	}
+	return spans
+}
+
+func (h *house) chargesAt(what string, spans ...string) {
+	h.Helper()
+	got := h.charges()
+	if len(got) != len(spans) {
+		h.Fatalf("%s: charges %v, want %v", what, got, spans)
+	}
+	for i, s := range spans {
+		if from, to := at("2026-01-"+s[:8]+":00Z"), at("2026-01-"+s[9:]+":00Z"); !got[i].From.Equal(from) || !got[i].To.Equal(to) {
+			h.Errorf("%s: charges %v, want %v", what, got, spans)
+		}
+	}
+}
+
+func TestRound_NewPrices(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)                                                                          // 00:00
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.5, flex.Minimise)}) // half an hour
+		h.chargesAt("at first", "11T00:00 11T00:30")
+		if h.round() != 0 || h.round() != 0 {
+			t.Error("a schedule changed without a reason")
+		}
+		h.wait(time.Hour)
+		h.publish("2026-01-10T18:00:00Z", night(16)...) // 02:00
+		if n := h.round(); n != 1 {
+			t.Fatalf("%d schedules changed, want 1", n)
+		}
+		h.chargesAt("at new prices", "11T02:00 11T02:30")
+		c := h.look()
+		if s := c.Standing; s.Cause != store.CauseMarket || s.Generation != 2 || !s.Steps[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s.End().Equal(at("2026-01-11T07:00:00Z")) {
+			t.Errorf("%+v", s)
+		}
+		if h.round() != 0 {
+			t.Error("changed twice by the same prices")
+		}
+	})
+}
+
+func TestRound_KnownOnlyWhenPublished(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		first := flex.PeriodAt(at("2026-01-10T18:00:00Z"))
+		var ps []flex.PricedPeriod
+		for i, p := range night(14) {
+			ps = append(ps, flex.PricedPeriod{Period: first.Add(i), Known: true, Price: flex.FromGBPPerMWh(p)})
+		}
+		err := h.db.WriteAll(t.Context(), func(all *store.All) error {
+			_, err := all.AddPublication(t.Context(), store.Publication{Source: "test", PublishedAt: at("2026-01-10T20:00:00Z"),
+				Span: flex.Span{From: first.Start(), To: first.Add(26).Start()}}, ps)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.goTo("2026-01-10T19:59:59Z"); h.round() != 0 {
+			t.Error("planned on prices that were not known")
+		}
+		if h.goTo("2026-01-10T20:00:00Z"); h.round() != 1 {
+			t.Error("not planned on prices that are known")
+		}
+		h.chargesAt("then", "11T01:00 11T01:30")
+	})
+}
+
+// What is not worth it is not sent, and what touches the running half-hour for little waits
+// until that is over.
+func TestRound_Worth(t *testing.T) {
+	cheap := func(slot int, by float64) []float64 { ps := night(); ps[slot] -= by; return ps }
+	for _, c := range []struct {
+		name    string
+		now     string
+		by      float64 // £/MWh that the new half-hour is cheaper; 3.7 kWh are bought
+		changed int
+	}{
+		{"too little", "2026-01-10T20:00:00Z", 1.1, 0},
+		{"2 percent", "2026-01-10T20:00:00Z", 1.3, 1},
+		{"2 p", "2026-01-10T20:00:00Z", 5.5, 1},
+		{"running, 4 p", "2026-01-11T00:10:00Z", 17, 0},
+		{"running, 6 p", "2026-01-11T00:10:00Z", 40, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			one(t, "2026-01-10T18:00:00Z", func(h *house) {
+				h.publish("2026-01-10T18:00:00Z", cheap(12, 1)...)
+				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+				h.chargesAt("at first", "11T00:00 11T00:30")
+				h.goTo(c.now)
+				h.publish("2026-01-10T18:00:00Z", cheap(16, c.by)...)
+				if n := h.round(); n != c.changed {
+					t.Errorf("%d changed, want %d", n, c.changed)
+				}
+				h.wait(20 * time.Minute) // the half-hour is over, and with it the need
+				if n := h.round(); n != 0 {
+					t.Errorf("%d changed later", n)
+				}
+			})
+		})
+	}
+}
+
+func TestRound_FiveMinutes(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		change := func(slot, want int) {
+			t.Helper()
+			h.publish("2026-01-10T18:00:00Z", night(slot)...)
+			if n := h.round(); n != want {
+				t.Fatalf("%d changed, want %d", n, want)
+			}
+		}
+		change(13, 1) // the plug-in a moment ago was no market move
+		h.wait(time.Minute)
+		change(14, 0)
+		h.wait(time.Minute)
+		change(15, 0)
+		h.wait(3*time.Minute - time.Microsecond)
+		if h.round() != 0 {
+			t.Error("a second market move within five minutes")
+		}
+		h.wait(time.Microsecond)
+		if h.round() != 1 {
+			t.Error("not looked at again after five minutes")
+		}
+		h.chargesAt("the newest prices", "11T01:30 11T02:00")
+		h.wait(time.Minute)
+		change(16, 0)
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(7.4, flex.Minimise)}) // an event waits for nothing
+		if g := h.look().Session.Generation; g != 4 {
+			t.Errorf("generation %d", g)
+		}
+	})
+}
+
+// What was charged as planned counts as delivered when the market moves.
+func TestRound_DeliveredCounts(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+		h.chargesAt("at first", "11T00:00 11T01:00")
+		h.goTo("2026-01-11T00:30:00Z")
+		h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
+		if h.round() != 1 {
+			t.Fatal("not planned anew")
+		}
+		h.chargesAt("half is there", "11T02:00 11T02:30")
+		if e := h.look().Standing.From; e.Delivered != 3700 || e.Need != 7400 {
+			t.Errorf("%+v", e)
+		}
+		h.goTo("2026-01-11T02:15:00Z")
+		h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-06:00", Zone: "Europe/London"}})
+		if e := h.look().Standing.From; e.Delivered != 5550 {
+			t.Errorf("after an event: %+v", e)
+		}
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(5, flex.Minimise)})
+		if e := h.look().Standing.From; e.Delivered != 0 || e.Need != 5000 {
+			t.Errorf("a new intent asks for so much from now on: %+v", e)
+		}
+	})
+}
+
+func TestRound_LeavesOthersAlone(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)}
+		h.event(plug)
+		gone := h.asset
+		h.event(control.Event{Kind: control.PlugOut})
+		h.asset = h.Asset(h.Site(), flex.Charger, 7400)
+		h.event(plug)
+		h.asset = h.Asset(h.site, flex.Charger, 7400)
+		h.event(plug)
+		h.publish("2026-01-10T18:00:00Z", night(16)...)
+		if n := h.round(); n != 1 {
+			t.Errorf("%d changed, want 1", n)
+		}
+		h.asset = gone
+		if c := h.look(); c.Open() || c.Session.Generation != 1 {
+			t.Errorf("%+v", c.Session)
+		}
+		h.goTo("2026-01-11T07:00:00Z") // after ready-by all are free
+		h.publish("2026-01-11T07:00:00Z", night(3)...)
+		if n := h.round(); n != 0 {
+			t.Errorf("%d changed after ready-by", n)
+		}
+	})
+}
+
+// Many sessions are several parts, and two desks at once share them.
+func TestRound_Many(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		const many = 300
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		var assets []flex.AssetID
+		for range many {
+			h.asset = h.Asset(h.site, flex.Charger, 7400)
+			assets = append(assets, h.asset)
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		}
+		h.publish("2026-01-10T18:00:00Z", night(16)...)
+		did := make(chan int, 2)
+		for range 2 {
+			go func() {
+				r, err := h.desk.Round(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				did <- r.Did
+			}()
+		}
+		if n := <-did + <-did; n != many {
+			t.Errorf("%d changed, want %d", n, many)
+		}
+		for _, h.asset = range assets {
+			if g := h.look().Session.Generation; g != 2 {
+				t.Fatalf("generation %d, want 2", g)
+			}
+		}
+	})
+}

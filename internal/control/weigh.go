@@ -1,0 +1,111 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// planned is the energy that a schedule had its asset take from when it was made to the
+// instant.
+func planned(s *store.Schedule, to time.Time) flex.WattHours {
+	var wattSeconds int64
+	for _, step := range s.Steps {
+		step.Span = step.Meet(flex.Span{From: step.From, To: to})
+		wattSeconds += int64(min(step.Limit, s.From.Power)) * int64(step.Len()/time.Second)
+	}
+	return flex.WattHours(wattSeconds / 3600)
+}
+
+// worth weighs a new plan against the steps that stand. It returns what the push is worth,
+// whether the plan is to take their place, and if not, when to look again.
+func worth(p *plan.ChargeProblem, standing []flex.Step, answer *plan.ChargePlan) (value flex.MicroPounds, ok bool, again time.Time) {
+	old, next := weighSteps(p, standing), weighSteps(p, answer.Steps)
+	slack := int64(p.Power) * int64(Slack/time.Second)
+	if next.energy-old.energy > slack || old.peak-next.peak > slack {
+		return store.Urgent, true, time.Time{}
+	}
+	saving := old.cost - next.cost
+	if saving <= 0 || saving < WorthSaving && (old.cost <= 0 || saving*100 < old.cost*WorthPercent) {
+		return 0, false, time.Time{}
+	}
+	running := flex.Span{From: p.From, To: flex.PeriodAt(p.From).End()}
+	if saving < WorthRunning && !slices.Equal(within(standing, running), within(answer.Steps, running)) {
+		return 0, false, running.To
+	}
+	return saving, true, time.Time{}
+}
+
+// within returns the part of steps that lies in a span.
+func within(steps []flex.Step, span flex.Span) (out []flex.Step) {
+	for _, s := range steps {
+		if s.Span = s.Meet(span); !s.Empty() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// weight is what steps do by ready-by from an instant on: energy in watt-seconds, and what
+// the market asks for it.
+type weight struct {
+	energy, peak int64 // peak: of the energy, outside off-peak time and charge-now
+	cost         flex.MicroPounds
+}
+
+// weighSteps adds up what the steps do in the problem's time at its prices.
+func weighSteps(p *plan.ChargeProblem, steps []flex.Step) (w weight) {
+	assumed := medianPrice(p.Prices)
+	var cost float64
+	for _, s := range within(steps, flex.Span{From: p.From, To: p.ReadyBy}) {
+		power := int64(min(s.Limit, p.Power))
+		if power == 0 {
+			continue
+		}
+		permitted := s.Len()
+		if !p.AllOffPeak {
+			permitted = s.Meet(p.ChargeNow).Len()
+			for _, o := range p.OffPeak {
+				in := s.Meet(o)
+				permitted += in.Len() - in.Meet(p.ChargeNow).Len()
+			}
+		}
+		w.energy += power * int64(s.Len()/time.Second)
+		w.peak += power * int64((s.Len()-permitted)/time.Second)
+		cost += priced(p.Prices, assumed, s.Span) * float64(power)
+	}
+	w.cost = flex.MicroPounds(cost / (3600 * 1e6))
+	return w
+}
+
+// priced is the price summed over the seconds of a span.
+func priced(ps []flex.PricedPeriod, assumed flex.Price, s flex.Span) (sum float64) {
+	for at := flex.PeriodAt(s.From); at.Start().Before(s.To); at = at.Add(1) {
+		price := assumed
+		if len(ps) > 0 {
+			if i := at.Sub(ps[0].Period); i >= 0 && i < len(ps) && ps[i].Known {
+				price = ps[i].Price
+			}
+		}
+		sum += float64(price) * s.Meet(at.Span()).Len().Seconds()
+	}
+	return sum
+}
+
+// medianPrice is what the planner takes a missing price for.
+func medianPrice(ps []flex.PricedPeriod) flex.Price {
+	known := make([]flex.Price, 0, len(ps))
+	for _, p := range ps {
+		if p.Known {
+			known = append(known, p.Price)
+		}
+	}
+	if len(known) == 0 {
+		return 0
+	}
+	slices.Sort(known)
+	return known[(len(known)-1)/2]
+}
