@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // CarbonURL is where the carbon intensity service of the system operator answers. Its
@@ -28,20 +29,13 @@ const MaxIntensity = 2000
 // Longest is fourteen days.
 func (c Carbon) Longest() time.Duration { return 14 * 24 * time.Hour }
 
-// Intensity is the carbon of a half-hour in grams per kilowatt-hour.
-type Intensity struct {
-	Period flex.Period
-	Grams  int
-	Actual bool // measured, not forecast
-}
-
 type carbonRow struct {
 	From      string
 	Intensity struct{ Forecast, Actual *float64 }
 }
 
 // Fetch asks for the intensity over the span. A measured value is taken before a forecast.
-func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]Intensity, error) {
+func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, error) {
 	times := url.PathEscape(span.From.UTC().Format(minute)) + "/" + url.PathEscape(span.To.UTC().Format(minute))
 	address := c.URL + "/intensity/" + times
 	if c.Outward != "" {
@@ -55,7 +49,7 @@ func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]Intensity, error) 
 	if err != nil {
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
 	}
-	var out []Intensity
+	var out []store.Carbon
 	for _, r := range rows {
 		at, err := instant(r.From)
 		p := flex.PeriodAt(at)
@@ -67,7 +61,7 @@ func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]Intensity, error) 
 			grams, actual = r.Intensity.Forecast, false
 		}
 		if grams != nil && *grams >= 0 && *grams <= MaxIntensity {
-			out = append(out, Intensity{p, int(*grams + 0.5), actual})
+			out = append(out, store.Carbon{Period: p, Grams: int(*grams + 0.5), Actual: actual})
 		}
 	}
 	return out, nil

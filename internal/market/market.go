@@ -3,3 +3,135 @@
 // instant. A price that is missing stays missing; one that cannot be true is kept out, and
 // the last good one stands.
 package market
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// DefaultPublishAt is when in London the next day's prices come out: after the morning's
+// hourly auctions.
+const DefaultPublishAt = flex.WallTime(14 * time.Hour)
+
+// Desk keeps the market's prices.
+type Desk struct {
+	DB  *store.DB
+	Log *slog.Logger // nil means the default logger
+
+	Sources   []Source      // asked by Round
+	Carbon    *Carbon       // asked by Round, nil if not wanted
+	PublishAt flex.WallTime // DefaultPublishAt if zero
+
+	mu      sync.Mutex
+	askedAt map[string]time.Time // by source, when Round last asked it
+}
+
+func (d *Desk) log() *slog.Logger {
+	if d.Log != nil {
+		return d.Log
+	}
+	return slog.Default()
+}
+
+// outAt returns when the prices of an EFA day come out.
+func (d *Desk) outAt(day flex.EFADay) time.Time {
+	at := d.PublishAt
+	if at == 0 {
+		at = DefaultPublishAt
+	}
+	eve := flex.Day(day).Add(-1)
+	return time.Date(eve.Year, eve.Month, eve.Dom, 0, 0, 0, int(time.Duration(at)), flex.London).UTC()
+}
+
+// Curve returns the price curve as the organisation knows it now: from the current
+// half-hour to 23:00 in London, of the next day once its prices are out. A price that is
+// not known is marked so. If nothing of the next day has come in, the curve ends today.
+func (d *Desk) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod, error) {
+	today := flex.EFADay(flex.DayAt(tx.Now()))
+	horizon := flex.CurveHorizon(tx.Now(), today)
+	if next := today.Add(1); !tx.Now().Before(d.outAt(next)) {
+		horizon = flex.CurveHorizon(tx.Now(), next)
+	}
+	prices, err := tx.Prices(ctx, horizon)
+	if err != nil {
+		return nil, err
+	}
+	end := today.Span().To
+	for _, p := range prices {
+		if p.Known && !p.Period.Start().Before(end) {
+			return prices, nil
+		}
+	}
+	for len(prices) > 0 && prices[len(prices)-1].Period.End().After(end) {
+		prices = prices[:len(prices)-1]
+	}
+	return prices, nil
+}
+
+// SiteCurve returns the curve of a site, or flex.NotFound.
+func (d *Desk) SiteCurve(ctx context.Context, org flex.OrgID, site flex.SiteID) (prices []flex.PricedPeriod, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+		prices, err = d.Curve(ctx, tx)
+		return err
+	})
+	return prices, err
+}
+
+// AssetCurve returns the curve of an asset, or flex.NotFound.
+func (d *Desk) AssetCurve(ctx context.Context, org flex.OrgID, asset flex.AssetID) (prices []flex.PricedPeriod, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Asset(ctx, asset); err != nil {
+			return err
+		}
+		prices, err = d.Curve(ctx, tx)
+		return err
+	})
+	return prices, err
+}
+
+// DayCurve is a London day's curve with all that it was made from.
+type DayCurve struct {
+	Day          flex.Day
+	Quotes       []store.Quote
+	Carbon       map[flex.Period]store.Carbon
+	Publications []store.PublicationRecord
+}
+
+// Day returns a day's curve as the organisation knows it now, today's if the day is zero,
+// from one source or, if that is empty, from all.
+func (d *Desk) Day(ctx context.Context, org flex.OrgID, day flex.Day, source string) (c DayCurve, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if day == (flex.Day{}) {
+			day = flex.DayAt(tx.Now())
+		}
+		c.Day = day
+		if c.Quotes, err = tx.Quotes(ctx, day.Span(), source); err != nil {
+			return err
+		}
+		if c.Carbon, err = tx.Carbon(ctx, day.Span()); err != nil {
+			return err
+		}
+		c.Publications, err = tx.Publications(ctx, day.Span(), source)
+		return err
+	})
+	return c, err
+}
+
+// TwoDecimals returns a price in pounds per megawatt-hour as the interface shows it,
+// rounded half away from zero.
+func TwoDecimals(p flex.Price) float64 {
+	const hundredth = 10_000
+	half := flex.Price(hundredth / 2)
+	if p < 0 {
+		half = -half
+	}
+	return float64((p+half)/hundredth) / 100
+}

@@ -24,41 +24,71 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 	if err != nil {
 		return p.ID, err
 	}
-	args := make([]any, 0, 3*len(prices))
+	args := make([]any, 0, 4*len(prices))
 	for _, q := range prices {
 		var price any
 		if q.Known {
 			price = int64(q.Price)
 		}
-		args = append(args, q.Period.Start().UnixMicro(), p.ID.Bytes(), price)
+		args = append(args, q.Period.Start().UnixMicro(), p.ID.Bytes(), price, q.Derived)
 	}
-	if err := all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price)`, ``, 3, args); err != nil {
+	if err := all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args); err != nil {
 		return p.ID, err
 	}
 	all.Wake(WakeControl)
 	return p.ID, nil
 }
 
+// Quote is the price of a settlement period with the publication that it is from, which is
+// zero if none covers the period.
+type Quote struct {
+	flex.PricedPeriod
+	From flex.PublicationID
+}
+
 // Prices returns the market's prices for the periods of the span as they are known at this
 // transaction's instant: of each period, the price of the latest publication that is out
 // and covers it. Periods that no publication covers come back as not known.
 func (tx *Tx) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, error) {
-	return tx.conn.prices(ctx, span, tx.now)
+	return withoutOrigin(tx.quotes(ctx, span, `b.published_at <= $3`, tx.now.UnixMicro()))
 }
 
-func (c conn) prices(ctx context.Context, span flex.Span, now time.Time) ([]flex.PricedPeriod, error) {
+// Quotes is Prices with where each is from, of one source or, if that is empty, of all.
+func (tx *Tx) Quotes(ctx context.Context, span flex.Span, source string) ([]Quote, error) {
+	return tx.quotes(ctx, span, `b.published_at <= $3 AND ($4 = '' OR b.source = $4)`, tx.now.UnixMicro(), source)
+}
+
+// PricesFrom returns what a source said last about the periods of the span, out or not.
+func (all *All) PricesFrom(ctx context.Context, source string, span flex.Span) ([]flex.PricedPeriod, error) {
+	return withoutOrigin(all.quotes(ctx, span, `b.source = $3`, source))
+}
+
+func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
+	if err != nil || qs == nil {
+		return nil, err
+	}
+	ps := make([]flex.PricedPeriod, len(qs))
+	for i, q := range qs {
+		ps[i] = q.PricedPeriod
+	}
+	return ps, nil
+}
+
+// quotes reads the latest publication of each period among those that the condition, whose
+// parameters start at $3, lets through.
+func (c conn) quotes(ctx context.Context, span flex.Span, condition string, args ...any) ([]Quote, error) {
 	if span.Empty() {
 		return nil, nil
 	}
 	first := flex.PeriodAt(span.From)
-	out := make([]flex.PricedPeriod, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
+	out := make([]Quote, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
 	for i := range out {
 		out[i].Period = first.Add(i)
 	}
 	rs, err := c.run.QueryContext(ctx, `
-		SELECT p.start_at, p.price FROM price p JOIN publication b ON b.id = p.publication_id
-		WHERE p.start_at >= $1 AND p.start_at < $2 AND b.published_at <= $3
-		ORDER BY p.start_at, b.published_at, b.id`, first.Start().UnixMicro(), span.To.UnixMicro(), now.UnixMicro())
+		SELECT p.start_at, p.price, p.derived, p.publication_id FROM price p JOIN publication b ON b.id = p.publication_id
+		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+`
+		ORDER BY p.start_at, b.published_at, b.id`, append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +96,49 @@ func (c conn) prices(ctx context.Context, span flex.Span, now time.Time) ([]flex
 	for rs.Next() {
 		var start int64
 		var price *int64
-		if err := rs.Scan(&start, &price); err != nil {
+		var q Quote
+		if err := rs.Scan(&start, &price, &q.Derived, &q.From); err != nil {
 			return nil, err
 		}
-		p := &out[flex.PeriodAt(time.UnixMicro(start)).Sub(first)]
-		if p.Known = price != nil; p.Known { // later publications come later and overwrite
-			p.Price = flex.Price(*price)
+		q.Period = flex.PeriodAt(time.UnixMicro(start))
+		if q.Known = price != nil; q.Known {
+			q.Price = flex.Price(*price)
 		}
+		out[q.Period.Sub(first)] = q // later publications come later and overwrite
 	}
 	return out, rs.Err()
+}
+
+// PublicationRecord is a publication with the number of half-hours that it leaves without a
+// price.
+type PublicationRecord struct {
+	Publication
+	Missing int
+}
+
+// Publications returns the publications that touch the span and are out at this
+// transaction's instant, newest first, of one source or, if that is empty, of all.
+func (tx *Tx) Publications(ctx context.Context, span flex.Span, source string) ([]PublicationRecord, error) {
+	return rows(ctx, tx.conn, func(s scanner) (r PublicationRecord, err error) {
+		return r, s.Scan(&r.ID, &r.Source, instant{&r.PublishedAt}, instant{&r.FetchedAt}, instant{&r.Span.From}, instant{&r.Span.To}, &r.Missing)
+	}, `
+		SELECT b.id, b.source, b.published_at, b.fetched_at, b.from_at, b.to_at,
+			(SELECT count(*) FROM price p WHERE p.publication_id = b.id AND p.start_at >= b.from_at AND p.start_at < b.to_at AND p.price IS NULL)
+		FROM publication b
+		WHERE b.from_at < $1 AND b.to_at > $2 AND b.published_at <= $3 AND ($4 = '' OR b.source = $4)
+		ORDER BY b.published_at DESC, b.id DESC`, span.To.UnixMicro(), span.From.UnixMicro(), tx.now.UnixMicro(), source)
+}
+
+// SourceState is how far a source's publications reach.
+type SourceState struct {
+	Source    string
+	FetchedAt time.Time // the newest
+	Through   time.Time // the end of the last half-hour
+}
+
+// SourceStates returns the state of every source that ever published, by name.
+func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
+	return rows(ctx, all.conn, func(s scanner) (r SourceState, err error) {
+		return r, s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
+	}, `SELECT source, max(fetched_at), max(to_at) FROM publication GROUP BY source ORDER BY source`)
 }

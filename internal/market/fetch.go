@@ -1,0 +1,187 @@
+package market
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// AskEvery is how long Round leaves a source alone after asking it.
+const AskEvery = 5 * time.Minute
+
+// Report is what a fetch brought in.
+type Report struct {
+	Prices    int // half-hours with a price
+	KeptOut   int // half-hours whose price could not be true
+	Published int // publications made
+}
+
+// Fetch asks the source for the prices of a span, in pieces as long as it allows, and
+// publishes what differs from what it said before, a publication for each EFA day. It
+// calls progress, if that is not nil, after each piece. What was fetched before a failure
+// is kept.
+func (d *Desk) Fetch(ctx context.Context, s Source, span flex.Span, progress func(done, total time.Duration)) (Report, error) {
+	var r Report
+	for at := span.From; at.Before(span.To); {
+		piece := flex.Span{From: at, To: at.Add(s.Longest())}.Meet(span)
+		got, err := s.Fetch(ctx, piece)
+		if err != nil {
+			return r, err
+		}
+		r.Prices += len(got.Prices)
+		r.KeptOut += got.KeptOut
+		if got.KeptOut > 0 {
+			d.log().WarnContext(ctx, "prices that cannot be true were kept out", "source", s.Name(), "half_hours", got.KeptOut, "from", piece.From)
+		}
+		for len(got.Prices) > 0 {
+			day := flex.EFADayAt(got.Prices[0].Period.Start())
+			n := slices.IndexFunc(got.Prices, func(p flex.PricedPeriod) bool { return !day.Span().Contains(p.Period.Start()) })
+			if n < 0 {
+				n = len(got.Prices)
+			}
+			made, err := d.publish(ctx, s.Name(), day, got.Prices[:n])
+			if err != nil {
+				return r, fmt.Errorf("keep the prices of %s: %w", day, err)
+			}
+			if made {
+				r.Published++
+			}
+			got.Prices = got.Prices[n:]
+		}
+		if at = piece.To; progress != nil {
+			progress(at.Sub(span.From), span.Len())
+		}
+	}
+	return r, nil
+}
+
+// publish keeps prices of one EFA day as a publication, if they say anything that the
+// source did not say before. It counts as known from the day's hour of publication or, if
+// that is past, from now; the prices of a day that is over are history, and count as if
+// they had come out on time.
+func (d *Desk) publish(ctx context.Context, source string, day flex.EFADay, prices []flex.PricedPeriod) (made bool, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		made = false
+		span := flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
+		before, err := all.PricesFrom(ctx, source, span)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(prices, func(p flex.PricedPeriod) bool { return p != before[p.Period.Sub(before[0].Period)] }) {
+			return nil
+		}
+		p := store.Publication{Source: source, PublishedAt: d.outAt(day), Span: span}
+		if p.PublishedAt.Before(all.Now()) && day.Span().To.After(all.Now()) {
+			p.PublishedAt = all.Now()
+		}
+		made = true
+		_, err = all.AddPublication(ctx, p, prices)
+		return err
+	})
+	return made, err
+}
+
+// Round asks every source for today's and tomorrow's prices, and for the carbon beside
+// them. A source that fails is reported and tried again; what it said before stands.
+func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+	now := d.DB.Now()
+	today := flex.EFADayAt(now)
+	span := flex.Span{From: today.Span().From, To: today.Add(1).Span().To}
+	var r worker.Report
+	var failed []string
+	for _, s := range d.Sources {
+		if !d.due(s.Name(), now) {
+			continue
+		}
+		got, err := d.Fetch(ctx, s, span, nil)
+		r.Did += got.Published
+		if err != nil {
+			failed = append(failed, s.Name())
+			d.log().ErrorContext(ctx, "a source of prices failed; the last good prices stand", "source", s.Name(), "error", err)
+		}
+	}
+	if d.Carbon != nil && d.due("carbon", now) {
+		if err := d.fetchCarbon(ctx, span); err != nil {
+			failed = append(failed, "carbon")
+			d.log().ErrorContext(ctx, "the source of carbon intensity failed", "error", err)
+		}
+	}
+	if len(failed) > 0 {
+		r.Note = "failed: " + strings.Join(failed, ", ")
+	}
+	return r, ctx.Err()
+}
+
+func (d *Desk) fetchCarbon(ctx context.Context, span flex.Span) error {
+	cs, err := d.Carbon.Fetch(ctx, span)
+	if err != nil {
+		return err
+	}
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCarbon(ctx, cs) })
+}
+
+// due reports whether a source may be asked again, and notes that it is.
+func (d *Desk) due(source string, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if last, asked := d.askedAt[source]; asked && now.Sub(last) < AskEvery && !now.Before(last) {
+		return false
+	}
+	if d.askedAt == nil {
+		d.askedAt = map[string]time.Time{}
+	}
+	d.askedAt[source] = now
+	return true
+}
+
+// Grace is how late the next day's prices may be before it is said.
+const Grace = time.Hour
+
+// Freshness says how current a source is.
+type Freshness struct {
+	store.SourceState
+	Stale string // what is missing, or empty if nothing is
+}
+
+// Freshness returns the state of every source that ever published and of every one that is
+// asked.
+func (d *Desk) Freshness(ctx context.Context) ([]Freshness, error) {
+	var states []store.SourceState
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		states, err = all.SourceStates(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range d.Sources {
+		if !slices.ContainsFunc(states, func(st store.SourceState) bool { return st.Source == s.Name() }) {
+			states = append(states, store.SourceState{Source: s.Name()})
+		}
+	}
+	out := make([]Freshness, len(states))
+	for i, s := range states {
+		out[i] = Freshness{s, d.stale(s, d.DB.Now())}
+	}
+	return out, nil
+}
+
+// stale says what a source's prices lack.
+func (d *Desk) stale(s store.SourceState, now time.Time) string {
+	next := flex.EFADay(flex.DayAt(now)).Add(1)
+	switch {
+	case s.Through.IsZero():
+		return "it has never given a price"
+	case !s.Through.After(now):
+		return fmt.Sprintf("its prices ended at %s", s.Through.Format(time.RFC3339))
+	case !now.Before(d.outAt(next).Add(Grace)) && s.Through.Before(next.Span().To):
+		return fmt.Sprintf("the prices of %s were due at %s", next, d.outAt(next).Format(time.RFC3339))
+	}
+	return ""
+}
