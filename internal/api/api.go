@@ -15,7 +15,9 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/reading"
 	"flexd/internal/registry"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 )
 
@@ -25,6 +27,8 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
+	Reading  *reading.Desk
+	Reward   *reward.Desk
 
 	Clock Clock
 
