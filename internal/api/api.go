@@ -15,9 +15,7 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/reading"
 	"flexd/internal/registry"
-	"flexd/internal/reward"
 	"flexd/internal/store"
 )
 
@@ -27,8 +25,6 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
-	Reading  *reading.Desk
-	Reward   *reward.Desk
 
 	Clock Clock
 

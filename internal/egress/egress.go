@@ -29,7 +29,7 @@ const (
 	AttemptTime   = 15 * time.Second // for the whole exchange, first byte to last
 
 	idleTime    = 90 * time.Second // a connection is kept for the next request
-	idlePerHost = 256
+	idlePerHost = 512
 	idleAll     = 4096
 )
 

@@ -260,6 +260,20 @@ const (
 	Executed CallbackStatus = "EXECUTED"
 )
 
+// Stage returns how far along the status is; a report only ever moves an event to a later
+// stage. The final statuses are of one stage, and an unknown one is of none.
+func (s CallbackStatus) Stage() int {
+	switch s {
+	case Received:
+		return 1
+	case Accepted:
+		return 2
+	case Rejected, Failed, Executed:
+		return 3
+	}
+	return 0
+}
+
 // PricedPeriod is a settlement period and its market price, if one is known.
 type PricedPeriod struct {
 	Period  Period

@@ -67,11 +67,8 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Reward:   &reward.Desk{DB: db},
 		log:      s.Log,
 	}
-	h.API = &api.Server{
-		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Reading: h.Reading, Reward: h.Reward,
-		Clock: h, Environment: db.Environment, Log: s.Log,
-	}
-	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
+	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Environment: db.Environment, Log: s.Log}
+	h.API.Clock = h
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("expiry", time.Minute, "", h.Access.Round)

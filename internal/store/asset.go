@@ -77,6 +77,9 @@ func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset,
 
 // DropAsset deletes an asset. Its readings and what was earned by it stay.
 func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
+	if err := tx.keepName(ctx, id); err != nil {
+		return err
+	}
 	_, err := tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err
 }

@@ -19,15 +19,6 @@ const (
 	TestPush     PushKind = "test"     // a message that changes nothing
 )
 
-// EndpointName says which of an organisation's endpoints a push goes to.
-type EndpointName string
-
-// The endpoints that an organisation may have.
-const (
-	ScheduleEndpoint EndpointName = "schedule"
-	DispatchEndpoint EndpointName = "dispatch"
-)
-
 // Push is something to be sent to the organisation's client. Its body is not kept: it is
 // rendered from the record that it announces.
 type Push struct {
@@ -104,6 +95,9 @@ func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 	return nil
 }
 
+// NewEventID makes the id of a push that announces no record.
+func (tx *Tx) NewEventID() flex.EventID { return flex.EventID(tx.newID()) }
+
 // newest leaves of several pushes of one subject the last one of the newest generation, as
 // one statement may touch a row once only.
 func newest(ps []Push) []Push {
@@ -122,8 +116,8 @@ func newest(ps []Push) []Push {
 	return out
 }
 
-// Retract drops what is still to be sent for the assets' schedules. An attempt that is
-// under way may yet arrive; it is not repeated.
+// Retract drops what is still to be sent for the assets' schedules, and what was sent is
+// not sent again. An attempt that is under way may yet arrive.
 func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
@@ -131,12 +125,20 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 		ids, args := in([]any{tx.org.Bytes()}, chunk)
 		// A row under way keeps its lease, so that a newer one waits for it.
 		_, err := tx.exec(ctx, `UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
-			WHERE org_id = $1 AND turn_at IS NOT NULL AND subject IN `+ids, args...)
+			WHERE org_id = $1 AND subject IN `+ids, args...)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keepName keeps the external id of an asset that is about to be deleted, for what its
+// client must still be told.
+func (tx *Tx) keepName(ctx context.Context, asset flex.AssetID) error {
+	_, err := tx.exec(ctx, `UPDATE outbox SET external_id = (SELECT external_id FROM asset WHERE org_id = $1 AND id = $2)
+		WHERE org_id = $1 AND subject = $2`, tx.org.Bytes(), asset.Bytes())
+	return err
 }
 
 // in appends the ids to a statement's arguments and returns the list that stands for them.

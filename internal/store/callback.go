@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Callback is what a client reports of an event.
+type Callback struct {
+	EventID    flex.EventID
+	AssetID    flex.AssetID
+	Status     flex.CallbackStatus
+	ReportedAt time.Time // as the client says
+	ReceivedAt time.Time // by the organisation's clock
+}
+
+// Concerns reports whether the event was for the asset: a schedule of its own, a dispatch
+// that it has a part in, or a test message, which names the zero asset.
+func (tx *Tx) Concerns(ctx context.Context, event flex.EventID, asset flex.AssetID) (yes bool, err error) {
+	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE org_id = $1 AND event_id = $2 AND asset_id = $3)
+		OR EXISTS (SELECT 1 FROM dispatch_asset WHERE org_id = $1 AND event_id = $2 AND asset_id = $3)
+		OR EXISTS (SELECT 1 FROM outbox WHERE org_id = $1 AND subject = $2 AND kind = 'test' AND $4)`,
+		tx.org.Bytes(), event.Bytes(), asset.Bytes(), asset.IsZero()).Scan(&yes)
+	return yes, err
+}
+
+// AddCallback keeps a report. One of a status that was reported before changes nothing.
+func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
+	_, err := tx.exec(ctx, `INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT DO NOTHING`, tx.org.Bytes(), c.EventID.Bytes(), c.AssetID.Bytes(), string(c.Status), micros(c.ReportedAt), micros(tx.now))
+	tx.Wake(WakeWatch)
+	return err
+}
+
+// Callbacks returns what was reported of the event, the first first. Of the same instant
+// they stand in the order in which they may follow each other.
+func (tx *Tx) Callbacks(ctx context.Context, event flex.EventID) ([]Callback, error) {
+	scan := func(s scanner) (c Callback, err error) {
+		return c, s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+	}
+	cs, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
+		WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), event.Bytes())
+	slices.SortStableFunc(cs, func(a, b Callback) int {
+		if by := a.ReceivedAt.Compare(b.ReceivedAt); by != 0 {
+			return by
+		}
+		return a.Status.Stage() - b.Status.Stage()
+	})
+	return cs, err
+}

@@ -1,0 +1,326 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Claim is a share of an endpoint's due pushes, leased to one holder.
+type Claim struct {
+	Endpoint Endpoint // as it is now; the zero value if there is none
+	Letters  []Letter
+	More     bool      // as many as were asked for: there may be more
+	Allowed  time.Time // set if the rate was used up: when it allows the next
+}
+
+// Letter is a claimed push with what its body is made of. Schedule or Dispatch is set by
+// its kind; with neither, the record is gone and there is nothing to send.
+type Letter struct {
+	Push
+	Subject    [16]byte
+	Tries      int // attempts before
+	QueuedAt   time.Time
+	Lapses     time.Time // ExpiresAt by the true clock
+	Expired    bool      // by now
+	ExternalID string
+	SiteID     flex.SiteID
+	Schedule   *flex.Schedule
+	Dispatch   *Dispatch
+}
+
+// ClaimOrder says what to claim.
+type ClaimOrder struct {
+	Name   EndpointName
+	Holder int64 // not 0
+	Most   int
+	Lease  time.Duration // after which others may claim what has not been finished
+}
+
+// rateBurst is the time whose worth of an endpoint's rate may be sent at once.
+const rateBurst = 100 * time.Millisecond
+
+// ClaimPushes leases due pushes of the endpoint, within its rate, which all processes on
+// the store share. An endpoint that is not enabled is given none.
+func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Claim, error) {
+	var c Claim
+	err := db.Write(ctx, org, func(tx *Tx) (err error) {
+		c, err = tx.claim(ctx, o)
+		return err
+	})
+	if err != nil || len(c.Letters) == 0 {
+		return c, err
+	}
+	return c, db.Read(ctx, org, func(tx *Tx) error { return tx.fill(ctx, c.Letters) })
+}
+
+func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
+	var free time.Time
+	now := tx.db.Now()
+	c.Endpoint, err = scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
+		tx.org.Bytes(), string(o.Name)), []any{instant{&free}}})
+	if errors.Is(err, sql.ErrNoRows) {
+		return Claim{}, nil
+	}
+	if err != nil || !c.Endpoint.Enabled {
+		return c, err
+	}
+	each := time.Second / time.Duration(c.Endpoint.Rate)
+	if free.Before(now) {
+		free = now
+	}
+	// Of the time up to now+rateBurst, what is not yet taken may be sent now; one always
+	// once its turn has come.
+	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
+	if n > 0 {
+		letter := func(s scanner) (Letter, error) { return tx.scanLetter(s, o.Name) }
+		c.Letters, err = rows(ctx, tx.conn, letter, `
+			WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
+				ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
+			UPDATE outbox SET sending = generation, holder = $5, turn_at = $6 WHERE org_id = $1 AND subject IN (SELECT subject FROM due)
+			RETURNING subject, kind, asset_id, event_id, generation, queued_at, expires_at, tries`,
+			tx.org.Bytes(), string(o.Name), micros(now), n, o.Holder, micros(now.Add(o.Lease)))
+		if err != nil {
+			return c, fmt.Errorf("claim pushes: %w", err)
+		}
+		free = free.Add(time.Duration(len(c.Letters)) * each)
+	}
+	if len(c.Letters) > 0 {
+		_, err = tx.exec(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
+		if err != nil {
+			return c, err
+		}
+	}
+	if c.More = len(c.Letters) == o.Most; !c.More && len(c.Letters) == n {
+		c.Allowed = free.Add(each - max(rateBurst, each))
+	}
+	return c, nil
+}
+
+// NextTurn returns when the endpoint has something to send, or the zero time.
+func (tx *Tx) NextTurn(ctx context.Context, name EndpointName) (at time.Time, err error) {
+	err = tx.row(ctx, `SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
+		tx.org.Bytes(), string(name)).Scan(instant{&at})
+	return at, err
+}
+
+// BusyEndpoints returns the organisation's enabled endpoints that have something due, or
+// under way.
+func (tx *Tx) BusyEndpoints(ctx context.Context) ([]EndpointName, error) {
+	return rows(ctx, tx.conn, func(s scanner) (n EndpointName, err error) { return n, s.Scan(&n) }, `SELECT name FROM endpoint e
+		WHERE e.org_id = $1 AND e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name
+			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 OR o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
+}
+
+// extra scans columns after those that a scan function knows.
+type extra struct {
+	s    scanner
+	more []any
+}
+
+// Scan reads a row.
+func (e extra) Scan(dest ...any) error { return e.s.Scan(append(dest, e.more...)...) }
+
+func (tx *Tx) scanLetter(s scanner, to EndpointName) (l Letter, err error) {
+	var subject flex.EventID
+	l.To = to
+	err = s.Scan(&subject, &l.Kind, &l.AssetID, &l.EventID, &l.Generation, instant{&l.QueuedAt}, instant{&l.ExpiresAt}, &l.Tries)
+	l.Subject = subject
+	l.Expired = !l.ExpiresAt.After(tx.now)
+	l.Lapses = l.ExpiresAt.Add(tx.db.Now().Sub(tx.now))
+	return l, err
+}
+
+// fill reads what the letters' bodies are made of.
+func (tx *Tx) fill(ctx context.Context, letters []Letter) error {
+	at := make(map[flex.EventID]*Letter, len(letters))
+	var ids []flex.EventID
+	for i := range letters {
+		at[letters[i].EventID] = &letters[i]
+		if letters[i].Kind == SchedulePush {
+			ids = append(ids, letters[i].EventID)
+		}
+	}
+	for len(ids) > 0 {
+		list, args := in([]any{tx.org.Bytes()}, ids[:min(len(ids), outboxChunk)])
+		ids = ids[min(len(ids), outboxChunk):]
+		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) { return struct{}{}, scanScheduled(s, at) }, `
+			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
+				COALESCE(a.external_id, o.external_id, ''), p.site_id
+			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
+				LEFT JOIN asset a ON a.id = s.asset_id
+			WHERE s.org_id = $1 AND s.event_id IN `+list, args...)
+		if err != nil {
+			return fmt.Errorf("read the schedules to push: %w", err)
+		}
+	}
+	for i := range letters {
+		if letters[i].Kind != DispatchPush {
+			continue
+		}
+		d, err := tx.Dispatch(ctx, letters[i].EventID)
+		switch {
+		case flex.KindOf(err) == flex.NotFound:
+		case err != nil:
+			return err
+		default:
+			letters[i].Dispatch = &d
+		}
+	}
+	return nil
+}
+
+func scanScheduled(s scanner, at map[flex.EventID]*Letter) error {
+	var v flex.Schedule
+	var from time.Time
+	var steps, external string
+	var site flex.SiteID
+	err := s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, instant{&v.MadeAt}, instant{&from}, &steps, &external, &site)
+	if err != nil {
+		return err
+	}
+	v.Steps, err = readSteps(from, steps)
+	l := at[v.EventID]
+	l.Schedule, l.ExternalID, l.SiteID = &v, external, site
+	return err
+}
+
+// Verdict is what an attempt makes of a push.
+type Verdict string
+
+// The verdicts, which are also the states of a delivery.
+const (
+	PushPending  Verdict = "pending"  // to be tried again
+	PushAccepted Verdict = "accepted" // the client has taken it
+	PushRejected Verdict = "rejected" // the client refused it for good
+	PushExpired  Verdict = "expired"  // its time was over first
+	PushDropped  Verdict = "dropped"  // it was not tried; its turn comes again at once
+)
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Letter  Letter
+	Verdict Verdict
+	Again   time.Time // when it is pending
+	Attempt
+}
+
+// Attempt is one try of a push, by the true clock.
+type Attempt struct {
+	At     time.Time
+	Took   time.Duration
+	Status int    // 0: no answer came
+	Error  string // what went wrong, in words
+	Answer string // the beginning of what was answered
+}
+
+// FinishPushes records how attempts under the holder's leases ended. A lease that was lost
+// moves its push no more, but the attempt is kept.
+func (tx *Tx) FinishPushes(ctx context.Context, holder int64, outs []Outcome) error {
+	if len(outs) > outboxChunk {
+		if err := tx.FinishPushes(ctx, holder, outs[:outboxChunk]); err != nil {
+			return err
+		}
+		return tx.FinishPushes(ctx, holder, outs[outboxChunk:])
+	}
+	if err := tx.settle(ctx, holder, outs); err != nil {
+		return fmt.Errorf("settle the outbox: %w", err)
+	}
+	if err := tx.logAttempts(ctx, outs); err != nil {
+		return fmt.Errorf("log the attempts: %w", err)
+	}
+	tx.Wake(WakeWatch)
+	return nil
+}
+
+// settle moves the outbox rows: a push that a newer one replaced during the attempt has its
+// turn at once, whatever became of the older.
+func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
+	now := micros(tx.db.Now())
+	var accepted, over []flex.EventID // subjects
+	for _, o := range outs {
+		switch o.Verdict {
+		case PushAccepted:
+			accepted = append(accepted, o.Letter.Subject)
+		case PushRejected, PushExpired:
+			over = append(over, o.Letter.Subject)
+		case PushDropped:
+			_, err := tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+				tx.org.Bytes(), holder, o.Letter.Subject[:], now)
+			if err != nil {
+				return err
+			}
+		default:
+			_, err := tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0,
+				tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
+				turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
+				WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+				tx.org.Bytes(), holder, o.Letter.Subject[:], now, micros(o.Again))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	const set = `UPDATE outbox SET sending = 0, holder = 0,
+		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
+		turn_at = CASE WHEN generation > sending THEN CAST($3 AS BIGINT) END`
+	for _, group := range []struct {
+		set      string
+		subjects []flex.EventID
+	}{
+		{set + `, accepted = CASE WHEN sending > accepted THEN sending ELSE accepted END`, accepted},
+		{set, over},
+	} {
+		if len(group.subjects) == 0 {
+			continue
+		}
+		list, args := in([]any{tx.org.Bytes(), holder, now}, group.subjects)
+		if _, err := tx.exec(ctx, group.set+` WHERE org_id = $1 AND holder = $2 AND subject IN `+list, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const deliveryInsertColumns = 14
+
+// logAttempts keeps each attempt as its delivery's latest, and the one before it as history.
+func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
+	var again []flex.EventID
+	args := make([]any, 0, deliveryInsertColumns*len(outs))
+	for _, o := range outs {
+		if o.Verdict == PushDropped {
+			continue
+		}
+		tries := 1
+		if o.Attempt.At.IsZero() { // it ran out of time before it was tried
+			tries, o.Attempt.At = 0, tx.db.Now()
+		}
+		l := &o.Letter
+		if l.Tries > 0 {
+			again = append(again, l.EventID)
+		}
+		var asset any
+		if !l.AssetID.IsZero() {
+			asset = l.AssetID.Bytes()
+		}
+		args = append(args, tx.org.Bytes(), l.EventID.Bytes(), string(l.To), string(l.Kind), asset, l.Generation, micros(l.QueuedAt),
+			string(o.Verdict), tries, micros(o.Attempt.At), o.Took.Microseconds(), o.Status, o.Error, o.Answer)
+	}
+	if len(again) > 0 {
+		list, ids := in([]any{tx.org.Bytes()}, again)
+		_, err := tx.exec(ctx, `INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
+			SELECT org_id, event_id, tries, at, took, status, error, answer FROM delivery WHERE org_id = $1 AND tries > 0 AND event_id IN `+list+`
+			ON CONFLICT DO NOTHING`, ids...)
+		if err != nil {
+			return err
+		}
+	}
+	return tx.bulk(ctx, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)`, `
+		ON CONFLICT (org_id, event_id) DO UPDATE SET state = excluded.state, tries = delivery.tries + excluded.tries, at = excluded.at,
+			took = excluded.took, status = excluded.status, error = excluded.error, answer = excluded.answer`, deliveryInsertColumns, args)
+}

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// DeliveryState is what has become of a push.
+type DeliveryState string
+
+// The states of a delivery.
+const (
+	Pending    DeliveryState = "pending"    // to be tried, or tried again
+	Delivered  DeliveryState = "accepted"   // the client has taken it
+	Refused    DeliveryState = "rejected"   // the client refused it for good
+	Superseded DeliveryState = "superseded" // a newer schedule took its place first
+	Lapsed     DeliveryState = "expired"    // its time was over first
+	Retracted  DeliveryState = "retracted"  // it was taken back first
+)
+
+// Delivery is a push and what has become of it. Instants are by the true clock.
+type Delivery struct {
+	ID         flex.EventID
+	Endpoint   EndpointName
+	Kind       PushKind
+	AssetID    flex.AssetID // zero for what concerns no single asset
+	Generation int64
+	State      DeliveryState
+	QueuedAt   time.Time
+	Tries      int
+	Last       Attempt             // zero before the first
+	NextAt     time.Time           // when it is pending: not before
+	Callback   flex.CallbackStatus // the furthest that was reported, "" if none
+}
+
+// DeliveryQuery says which deliveries are asked for; a zero field takes all.
+type DeliveryQuery struct {
+	AssetID  flex.AssetID
+	Kind     PushKind
+	State    DeliveryState
+	Endpoint EndpointName
+	Since    time.Time
+	Before   flex.EventID // those older than this one: the next page
+	Limit    int
+}
+
+// where gathers a WHERE clause and its arguments.
+type where struct {
+	text strings.Builder
+	args []any
+}
+
+func (w *where) and(format string, arg any) {
+	w.args = append(w.args, arg)
+	fmt.Fprintf(&w.text, " AND "+format, len(w.args))
+}
+
+func (q DeliveryQuery) where(w *where, alias string) {
+	if !q.AssetID.IsZero() {
+		w.and(alias+".asset_id = $%d", q.AssetID.Bytes())
+	}
+	if q.Kind != "" {
+		w.and(alias+".kind = $%d", string(q.Kind))
+	}
+	if q.Endpoint != "" {
+		w.and(alias+".endpoint = $%d", string(q.Endpoint))
+	}
+	if !q.Since.IsZero() {
+		w.and(alias+".queued_at >= $%d", micros(q.Since))
+	}
+	if !q.Before.IsZero() {
+		w.and(alias+".event_id < $%d", q.Before.Bytes())
+	}
+}
+
+// stateOf says in SQL what has become of delivery d, whose subject's outbox row is o.
+const stateOf = `CASE WHEN d.state <> 'pending' THEN d.state WHEN o.event_id IS NULL OR o.event_id <> d.event_id THEN 'superseded'
+	WHEN o.expires_at = 0 THEN 'retracted' ELSE 'pending' END`
+
+const deliverySelect = `SELECT d.event_id, d.endpoint, d.kind, d.asset_id, d.generation, ` + stateOf + `, d.queued_at, d.tries,
+		d.at, d.took, d.status, d.error, d.answer, CASE WHEN d.state = 'pending' AND o.event_id = d.event_id THEN o.turn_at END
+	FROM delivery d LEFT JOIN outbox o ON o.subject = CASE d.kind WHEN 'schedule' THEN d.asset_id ELSE d.event_id END
+	WHERE d.org_id = $1`
+
+func scanDelivery(s scanner) (d Delivery, err error) {
+	var took int64
+	err = s.Scan(&d.ID, &d.Endpoint, &d.Kind, &d.AssetID, &d.Generation, &d.State, instant{&d.QueuedAt}, &d.Tries,
+		instant{&d.Last.At}, &took, &d.Last.Status, &d.Last.Error, &d.Last.Answer, instant{&d.NextAt})
+	d.Last.Took = time.Duration(took) * time.Microsecond
+	return d, err
+}
+
+// untried selects what the outbox has that was not tried yet and so is in no log.
+const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation, o.queued_at, o.turn_at FROM outbox o
+	WHERE o.org_id = $1 AND o.turn_at IS NOT NULL AND o.expires_at > 0
+		AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.org_id = o.org_id AND d.event_id = o.event_id)`
+
+func scanUntried(s scanner) (d Delivery, err error) {
+	d.State = Pending
+	return d, s.Scan(&d.ID, &d.Endpoint, &d.Kind, &d.AssetID, &d.Generation, instant{&d.QueuedAt}, instant{&d.NextAt})
+}
+
+// Deliveries returns the organisation's deliveries, the newest first.
+func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error) {
+	var out []Delivery
+	if q.State == "" || q.State == Pending {
+		w := where{args: []any{tx.org.Bytes()}}
+		q.where(&w, "o")
+		w.args = append(w.args, q.Limit)
+		waiting, err := rows(ctx, tx.conn, scanUntried, untried+w.text.String()+
+			fmt.Sprintf(" ORDER BY o.event_id DESC LIMIT $%d", len(w.args)), w.args...)
+		if err != nil {
+			return nil, fmt.Errorf("list what waits: %w", err)
+		}
+		out = waiting
+	}
+	w := where{args: []any{tx.org.Bytes()}}
+	q.where(&w, "d")
+	if q.State != "" {
+		w.and(stateOf+" = $%d", string(q.State))
+	}
+	w.args = append(w.args, q.Limit)
+	tried, err := rows(ctx, tx.conn, scanDelivery, deliverySelect+w.text.String()+
+		fmt.Sprintf(" ORDER BY d.event_id DESC LIMIT $%d", len(w.args)), w.args...)
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries: %w", err)
+	}
+	out = append(out, tried...)
+	slices.SortFunc(out, func(a, b Delivery) int { return strings.Compare(string(b.ID[:]), string(a.ID[:])) })
+	out = out[:min(len(out), q.Limit)]
+	return out, tx.reported(ctx, out)
+}
+
+// reported fills in how far along each is by the client's callbacks.
+func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
+	at := make(map[flex.EventID]*Delivery, len(ds))
+	ids := make([]flex.EventID, len(ds))
+	for i := range ds {
+		ids[i], at[ds[i].ID] = ds[i].ID, &ds[i]
+	}
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+			var id flex.EventID
+			var status flex.CallbackStatus
+			if err := s.Scan(&id, &status); err != nil {
+				return struct{}{}, err
+			}
+			if d := at[id]; status.Stage() > d.Callback.Stage() {
+				d.Callback = status
+			}
+			return struct{}{}, nil
+		}, `SELECT event_id, status FROM callback WHERE org_id = $1 AND event_id IN `+list, args...)
+		if err != nil {
+			return fmt.Errorf("read callbacks: %w", err)
+		}
+	}
+	return nil
+}
+
+// Delivery returns one delivery with every attempt, the first first. A schedule that was
+// replaced before it was tried has none.
+func (tx *Tx) Delivery(ctx context.Context, id flex.EventID) (d Delivery, attempts []Attempt, err error) {
+	found, err := rows(ctx, tx.conn, scanDelivery, deliverySelect+` AND d.event_id = $2`, tx.org.Bytes(), id.Bytes())
+	if err == nil && len(found) == 0 {
+		found, err = rows(ctx, tx.conn, scanUntried, untried+` AND o.event_id = $2 AND (o.subject = $2 OR o.subject = (SELECT asset_id FROM schedule WHERE event_id = $2))`,
+			tx.org.Bytes(), id.Bytes())
+	}
+	if err == nil && len(found) == 0 {
+		found, err = rows(ctx, tx.conn, scanUnsent, `SELECT s.event_id, s.asset_id, s.generation, COALESCE(o.generation, 0) FROM schedule s
+			LEFT JOIN outbox o ON o.subject = s.asset_id WHERE s.org_id = $1 AND s.event_id = $2`, tx.org.Bytes(), id.Bytes())
+	}
+	if err != nil {
+		return d, nil, err
+	}
+	if len(found) == 0 {
+		return d, nil, flex.Fail(flex.NotFound, "delivery not found or not authorized")
+	}
+	if err := tx.reported(ctx, found); err != nil {
+		return d, nil, err
+	}
+	attempts, err = rows(ctx, tx.conn, scanAttempt, `SELECT at, took, status, error, answer FROM attempt
+		WHERE org_id = $1 AND event_id = $2 ORDER BY number`, tx.org.Bytes(), id.Bytes())
+	if d = found[0]; d.Tries > 0 {
+		attempts = append(attempts, d.Last)
+	}
+	return d, attempts, err
+}
+
+// scanUnsent reads a schedule that was never tried: a newer one replaced it, or it was
+// taken back.
+func scanUnsent(s scanner) (d Delivery, err error) {
+	var newest int64
+	d.Endpoint, d.Kind, d.State = ScheduleEndpoint, SchedulePush, Retracted
+	err = s.Scan(&d.ID, &d.AssetID, &d.Generation, &newest)
+	if newest > d.Generation {
+		d.State = Superseded
+	}
+	return d, err
+}
+
+func scanAttempt(s scanner) (a Attempt, err error) {
+	var took int64
+	err = s.Scan(instant{&a.At}, &took, &a.Status, &a.Error, &a.Answer)
+	a.Took = time.Duration(took) * time.Microsecond
+	return a, err
+}
+
+// Letter returns the push of a delivery with what its body is made of.
+func (tx *Tx) Letter(ctx context.Context, d Delivery) (Letter, error) {
+	l := []Letter{{Push: Push{AssetID: d.AssetID, EventID: d.ID, Kind: d.Kind, To: d.Endpoint, Generation: d.Generation}, Tries: d.Tries, QueuedAt: d.QueuedAt}}
+	err := tx.fill(ctx, l)
+	return l[0], err
+}
+
+// Replay has a delivery sent once more, at once. It is a Conflict when a newer schedule of
+// the asset has taken its place, when it was taken back, and when its time is over.
+func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
+	subject := d.ID.Bytes()
+	if d.Kind == SchedulePush {
+		subject = d.AssetID.Bytes()
+	}
+	n, err := tx.exec(ctx, `UPDATE outbox SET turn_at = CASE WHEN sending > 0 THEN turn_at ELSE CAST($4 AS BIGINT) END
+		WHERE org_id = $1 AND subject = $2 AND event_id = $3 AND expires_at > $5`,
+		tx.org.Bytes(), subject, d.ID.Bytes(), micros(tx.db.Now()), micros(tx.now))
+	if err == nil && n == 0 {
+		return flex.Fail(flex.Conflict, "delivery %v cannot be sent again: a newer schedule has taken its place, or its time is over", d.ID)
+	}
+	tx.Wake(WakePush)
+	return err
+}
+
+// Accepted returns the newest generation of the asset's schedule that its client has taken,
+// 0 for none.
+func (tx *Tx) Accepted(ctx context.Context, asset flex.AssetID) (generation int64, err error) {
+	found, err := rows(ctx, tx.conn, func(s scanner) (g int64, err error) { return g, s.Scan(&g) },
+		`SELECT accepted FROM outbox WHERE org_id = $1 AND subject = $2`, tx.org.Bytes(), asset.Bytes())
+	if len(found) > 0 {
+		generation = found[0]
+	}
+	return generation, err
+}
+
+// deliveryKeep is how long deliveries are kept, and deliveryDrop how many are dropped in one
+// transaction.
+const (
+	deliveryKeep = 30 * 24 * time.Hour
+	deliveryDrop = 5000
+)
+
+// DropDeliveries forgets deliveries past their keeping, some at a time, and returns how many
+// rows went from one table at most: 0 when all is done.
+func (tx *Tx) DropDeliveries(ctx context.Context) (n int64, err error) {
+	oldest := flex.MakeID[struct{}](tx.db.Now().Add(-deliveryKeep), [10]byte{})
+	for _, table := range []string{"attempt", "callback", "delivery"} {
+		k, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
+			SELECT event_id FROM `+table+` WHERE org_id = $1 AND event_id < $2 ORDER BY event_id LIMIT $3)`, tx.org.Bytes(), oldest[:], deliveryDrop)
+		if err != nil {
+			return n, fmt.Errorf("forget old deliveries: %w", err)
+		}
+		n = max(n, k)
+	}
+	return n, nil
+}
+
+var _ = law("an accepted delivery was tried", `SELECT event_id AS what FROM delivery WHERE state = 'accepted' AND (tries = 0 OR status < 200 OR status > 299)`)
