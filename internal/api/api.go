@@ -14,7 +14,9 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/control"
+	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/market"
 	"flexd/internal/registry"
 	"flexd/internal/store"
 )
@@ -27,6 +29,9 @@ type Server struct {
 	Control  *control.Desk
 
 	Clock Clock
+
+	Directory *directory.Directory
+	Market    *market.Desk
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger

@@ -13,8 +13,6 @@ func (s *Server) testEndpoint(r *request) (answer, error) { return s.pending(r) 
 
 func (s *Server) sessions(r *request) (answer, error) { return s.pending(r) }
 
-func (s *Server) marketCurves(r *request) (answer, error) { return s.pending(r) }
-
 func (s *Server) gaps(r *request) (answer, error) { return s.pending(r) }
 
 func (s *Server) statement(r *request) (answer, error) { return s.pending(r) }

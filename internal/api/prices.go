@@ -1,4 +1,72 @@
 package api
 
-func (s *Server) sitePriceCurve(r *request) (answer, error)  { return s.pending(r) }
-func (s *Server) assetPriceCurve(r *request) (answer, error) { return s.pending(r) }
+import (
+	"flexd/internal/flex"
+	"flexd/internal/market"
+	"flexd/internal/wire"
+)
+
+// sitePriceCurve answers GET /entities/site/{site_id}/price-curve.
+func (s *Server) sitePriceCurve(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	prices, err := s.Market.SiteCurve(r.Context(), r.who.Org, p.SiteID)
+	return ok(priceCurve(prices)), err
+}
+
+// assetPriceCurve answers GET /entities/asset/{asset_id}/price-curve.
+func (s *Server) assetPriceCurve(r *request) (answer, error) {
+	p := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	prices, err := s.Market.AssetCurve(r.Context(), r.who.Org, p.AssetID)
+	return ok(priceCurve(prices)), err
+}
+
+func priceCurve(prices []flex.PricedPeriod) wire.PriceCurveResponse {
+	rows := make([]wire.HalfHourlyPrice, len(prices))
+	for i, p := range prices {
+		rows[i] = wire.HalfHourlyPrice{StartTimestamp: wire.At(p.Period.Start()), PriceGBPPerMWh: shownPrice(p)}
+	}
+	return wire.PriceCurveResponse{HalfHourlyTradedPrices: rows}
+}
+
+// shownPrice is a price to two decimals, or null if it is not known.
+func shownPrice(p flex.PricedPeriod) *float64 {
+	if !p.Known {
+		return nil
+	}
+	return new(market.TwoDecimals(p.Price))
+}
+
+// marketCurves answers GET /market/curves.
+func (s *Server) marketCurves(r *request) (answer, error) {
+	q := query[wire.CurvesQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	var day flex.Day
+	if q.Day != nil {
+		day = flex.Day(*q.Day)
+	}
+	c, err := s.Market.Day(r.Context(), r.who.Org, day, q.Source)
+	if err != nil {
+		return answer{}, err
+	}
+	v := wire.CurvesResponse{Day: wire.Day(c.Day), Prices: make([]wire.CurvePrice, len(c.Quotes)), Publications: make([]wire.Publication, len(c.Publications))}
+	for i, quote := range c.Quotes {
+		v.Prices[i] = wire.CurvePrice{StartTimestamp: wire.At(quote.Period.Start()), PriceGBPPerMWh: shownPrice(quote.PricedPeriod),
+			PublicationID: quote.From, DerivedFromHourly: quote.Derived}
+		if carbon, known := c.Carbon[quote.Period]; known {
+			v.Prices[i].CarbonGramsPerKWh = new(float64(carbon.Grams))
+		}
+	}
+	for i, p := range c.Publications {
+		v.Publications[i] = wire.Publication{ID: p.ID, Source: p.Source, PublishedAt: wire.At(p.PublishedAt), FetchedAt: wire.At(p.FetchedAt),
+			StartTimestamp: wire.At(p.Span.From), EndTimestamp: wire.At(p.Span.To), NumMissing: p.Missing}
+	}
+	return ok(v), nil
+}

@@ -12,7 +12,9 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/api"
 	"flexd/internal/control"
+	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/market"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -29,6 +31,10 @@ type Settings struct {
 	// AllowPrivateEndpoints lets pushes go to private and loopback addresses.
 	AllowPrivateEndpoints bool
 
+	PriceSources []string // asked for prices, by name; none if empty
+	Carbon       bool     // ask for the carbon intensity beside them
+	Meters       MeterDirectory
+
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
@@ -42,7 +48,10 @@ type House struct {
 	Control  *control.Desk
 	Reading  *reading.Desk
 	Reward   *reward.Desk
+	Market   *market.Desk
 	API      *api.Server
+
+	Directory *directory.Directory
 
 	log     *slog.Logger
 	workers []*worker.Worker
@@ -67,8 +76,13 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Reward:   &reward.Desk{DB: db},
 		log:      s.Log,
 	}
+	if err := h.openMarket(ctx, s); err != nil {
+		db.Close()
+		return nil, err
+	}
 	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Environment: db.Environment, Log: s.Log}
-	h.API.Clock = h
+	h.API.Clock, h.API.Directory, h.API.Market = h, h.Directory, h.Market
+	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("expiry", time.Minute, "", h.Access.Round)
