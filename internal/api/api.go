@@ -36,6 +36,9 @@ type Server struct {
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
 
+	// PublicURL is where clients reach flexd, without a final slash; empty means where each
+	// request came to.
+	PublicURL string
 	// Ready, if set, is asked by /readyz beside the store.
 	Ready func(context.Context) error
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.

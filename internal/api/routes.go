@@ -130,6 +130,11 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/sandbox/clock", Role: toRead, handle: (*Server).clock},
 	{Method: "POST", Pattern: "/sandbox/clock", Role: toWrite, Limit: mib, handle: (*Server).setClock},
 
+	// docs.go
+	{Method: "GET", Pattern: "/openapi.json", Role: Public, handle: (*Server).openAPI},
+	{Method: "GET", Pattern: "/docs", Role: Public, handle: (*Server).docs},
+	{Method: "GET", Pattern: "/docs/{file}", Role: Public, handle: (*Server).docs},
+
 	// probes.go
 	{Method: "GET", Pattern: "/healthz", Role: Public, handle: (*Server).healthz},
 	{Method: "GET", Pattern: "/readyz", Role: Public, handle: (*Server).readyz},

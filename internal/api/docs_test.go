@@ -1,0 +1,93 @@
+package api_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+func TestDocs(t *testing.T) {
+	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
+	r := h.want("GET", "/openapi.json", "", 200, "", "Authorization:")
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Paths.Len() < 55 || strings.Index(r.body, `"openapi":"3.1.0"`) != 1 {
+		t.Errorf("%d paths, begins %.100s", doc.Paths.Len(), r.body)
+	}
+	r = h.want("GET", "/docs", "", 200, "", "Authorization:")
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || r.Header.Get("Content-Security-Policy") == "" {
+		t.Errorf("%v", r.Header)
+	}
+	links := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(r.body, -1)
+	if len(links) < 4 {
+		t.Errorf("links: %v", links)
+	}
+	for _, l := range links {
+		if !strings.HasPrefix(l[1], "/docs/") {
+			t.Errorf("the page needs another host: %s", l[1])
+		}
+		h.want("GET", l[1], "", 200, "", "Authorization:")
+	}
+	h.want("GET", "/docs/LICENSE", "", 200, "", "Authorization:")
+	h.want("GET", "/docs/nothing", "", 404, `{"detail":"Not Found"}`)
+	h.want("GET", "/docs/..%2Fopenapi.yaml", "", 404, `{"detail":"Not Found"}`)
+	h.want("GET", "/docs/%2E%2E", "", 404, `{"detail":"Not Found"}`)
+}
+
+// TestLargeAnswer shows gzip where it is taken, and 304 for who has the answer already.
+func TestLargeAnswer(t *testing.T) {
+	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
+	plain := h.ask("GET", "/openapi.json", "", "Accept-Encoding: identity, gzip;q=0")
+	if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("%v", plain.Header)
+	}
+	zipped := h.ask("GET", "/openapi.json", "", "Accept-Encoding: br, gzip;q=0.5")
+	if zipped.Header.Get("Content-Encoding") != "gzip" || len(zipped.body) > len(plain.body)/3 {
+		t.Errorf("%d bytes of %d: %v", len(zipped.body), len(plain.body), zipped.Header)
+	}
+	z, err := gzip.NewReader(strings.NewReader(zipped.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(z); err != nil || string(b) != plain.body {
+		t.Errorf("inflates to %d bytes: %v", len(b), err)
+	}
+	tag := plain.Header.Get("ETag")
+	if tag == "" || tag != zipped.Header.Get("ETag") {
+		t.Errorf("tags %q and %q", tag, zipped.Header.Get("ETag"))
+	}
+	h.want("GET", "/openapi.json", "", 304, "", "If-None-Match: W/\"x\", "+tag)
+	h.want("GET", "/openapi.json", "", 304, "", "If-None-Match: *")
+	h.want("GET", "/openapi.json", "", 200, plain.body, `If-None-Match: "x"`, "Accept-Encoding: identity")
+	if r := h.ask("HEAD", "/openapi.json", ""); r.StatusCode != 200 || r.body != "" {
+		t.Errorf("HEAD: %d %q", r.StatusCode, r.body)
+	}
+}
+
+// TestExamples holds the examples against the document's own.
+func TestExamples(t *testing.T) {
+	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
+	h.server.PublicURL = "https://flexd.example"
+	doc := h.ask("GET", "/openapi.json", "").body
+	for _, path := range []string{"/examples/dispatch-event", "/examples/ocpp-charging-profile"} {
+		want, err := json.Marshal(get(t, doc, "paths", path, "get", "responses", "200", "content", "application/json", "example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := h.want("GET", path, "", 200, "")
+		got, err := json.Marshal(get(t, r.body))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s: %s, the document has %s", path, got, want)
+		}
+	}
+}
