@@ -35,7 +35,7 @@ type stage struct {
 }
 
 // maxPieces is how many pieces a slot's cost has at most.
-const maxPieces = 10
+const maxPieces = 12
 
 // stored is the working memory of Store.
 type stored struct {
@@ -44,9 +44,7 @@ type stored struct {
 	segs     []seg
 	lo, hi   []float64 // bounds of the stored energy before each slot, and at the end
 	z        []float64 // stored energy given off in each slot
-	rough    []roughSlot
-	roughAt  []int32 // which rough slot a slot is, or -1
-	tree     branchTree
+	rough    rough
 }
 
 // Store plans a battery at the least cost: import less export, plus wear, less what the
@@ -54,20 +52,19 @@ type stored struct {
 // slot, charging positive.
 //
 // Where prices make every slot's cost convex, the value of stored energy is convex too,
-// and going back one slot merges two lists of slopes; see backward. Elsewhere the slot's
-// cost is replaced by its convex envelope, which bounds the cost from below, and slots
-// that a solution leaves between the envelope and the cost are split; see branch.
+// and going back one slot merges two lists of slopes; see backward. Else the value is
+// kept as a curve with all its kinks; see roughBackward.
 func (w *Scratch) Store(p *Storage, net []float64) Filled {
 	q := &w.store
 	q.load(p)
-	value := q.backward()
-	f := Filled{Bound: value, Threshold: math.NaN(), Met: true}
-	if len(q.rough) > 0 {
-		f.Bound = q.branch(value)
+	f := Filled{Threshold: math.NaN()}
+	if q.anyRough() {
+		f.Bound = q.roughBackward()
+	} else {
+		f.Bound = q.backward()
 	}
-	f.Cost = q.write(net)
+	f.Cost, f.Met = q.write(net)
 	f.Bound = min(f.Bound, f.Cost)
-	f.Met = f.Cost < breach/2
 	return f
 }
 
@@ -80,6 +77,12 @@ func (q *stored) load(p *Storage) {
 	q.lo, q.hi, q.z = resize(q.lo, n+1), resize(q.hi, n+1), resize(q.z, n)
 	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
 	q.lo[0], q.hi[0] = p.Init, p.Init
+	if p.MinAt == nil && p.MaxAt == nil && p.Min <= p.Init && p.Init <= p.Max {
+		for t := 1; t <= n; t++ {
+			q.lo[t], q.hi[t] = p.Min, p.Max
+		}
+		return
+	}
 	least, most := p.Init, p.Init // what can be stored by now
 	for t := 1; t <= n; t++ {
 		lo, hi := p.Min, p.Max
@@ -93,40 +96,40 @@ func (q *stored) load(p *Storage) {
 		q.hi[t] = max(hi, least-q.down)
 		least, most = max(least-q.down, q.lo[t]), min(most+q.up, q.hi[t])
 	}
-	q.loadRough()
 }
 
-// cost is what slot t costs if the battery draws e from the grid's side; the roof is
-// turned down as it pays.
-func (q *stored) cost(t int, e float64) float64 {
+// grid is the range that the grid's energy may lie in when the battery draws e in slot
+// t, turning the roof down or not, and how far all of it is beyond a limit.
+func (q *stored) grid(t int, e float64) (a, b, over float64) {
 	p := q.p
 	lo := p.Load[t] - p.PV[t] + e
 	hi := lo
 	if p.Curtail {
 		hi += p.PV[t]
 	}
-	wear := 0.0
-	if e < 0 {
-		wear = -e * p.Wear
+	switch {
+	case lo > p.ImportLimit:
+		return p.ImportLimit, p.ImportLimit, lo - p.ImportLimit
+	case hi < -p.ExportLimit:
+		return -p.ExportLimit, -p.ExportLimit, -p.ExportLimit - hi
 	}
-	a, b := max(lo, -p.ExportLimit), min(hi, p.ImportLimit)
-	if a > b { // beyond a limit
-		over := a - b
-		if lo > p.ImportLimit {
-			a = p.ImportLimit
-		} else {
-			a = -p.ExportLimit
+	return max(lo, -p.ExportLimit), min(hi, p.ImportLimit), 0
+}
+
+// cost is what slot t costs if the battery draws e; the roof is turned down as it pays.
+func (q *stored) cost(t int, e float64) float64 {
+	a, b, over := q.grid(t, e)
+	c := q.pay(t, a)
+	if a < b {
+		c = min(c, q.pay(t, b))
+		if a < 0 && 0 < b {
+			c = min(c, 0)
 		}
-		return wear + float64(breach*over) + q.pay(t, a)
 	}
-	if a == b {
-		return wear + q.pay(t, a)
+	if e < 0 {
+		c -= float64(e * q.p.Wear)
 	}
-	c := min(q.pay(t, a), q.pay(t, b))
-	if a < 0 && 0 < b {
-		c = min(c, 0)
-	}
-	return wear + c
+	return c + float64(breach*over)
 }
 
 // pay is the price of g kWh from the grid, or to it.
@@ -138,28 +141,56 @@ func (q *stored) pay(t int, g float64) float64 {
 }
 
 // simple says whether the cost of slot t is convex and made of the usual slopes: a kWh
-// imported costs no less than one exported earns, and neither is negative.
+// imported costs no less than one exported earns, neither is negative, and the roof
+// alone is not too much for the grid.
 func (q *stored) simple(t int) bool {
-	return q.p.Export[t] >= 0 && q.p.Export[t] <= q.p.Import[t]
+	p := q.p
+	return p.Export[t] >= 0 && p.Export[t] <= p.Import[t] && (p.Curtail || p.PV[t]-p.Load[t] <= p.ExportLimit)
 }
 
-// stage is the convex cost of slot t, exact or its envelope, its pieces put into room.
+// stage is the cost of a simple slot, its pieces put into room: from charging fully to
+// discharging fully, by what the last kWh on the grid's side costs.
 func (q *stored) stage(t int, room *[maxPieces]seg) stage {
-	if i := q.roughAt[t]; i >= 0 {
-		return q.rough[i].stage(room)
+	p := q.p
+	net := p.Load[t] - p.PV[t]
+	if p.Charge > p.ImportLimit-net || p.Discharge > p.ExportLimit+net {
+		return q.limited(t, room)
 	}
+	buy, sell, own := p.Import[t], p.Export[t], int32(t)
+	s := stage{up: q.up, down: q.down}
+	k := 0
+	if net >= 0 { // charged from the grid; discharged into the load, then the grid
+		s.full = (net + p.Charge) * buy
+		room[0] = seg{-buy / p.ChargeEff, q.up, own}
+		room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net/p.DischargeEff, q.down), own}
+		k = 2
+		if net < p.Discharge {
+			room[2] = seg{(p.Wear - sell) * p.DischargeEff, (p.Discharge - net) / p.DischargeEff, own}
+			k = 3
+		}
+	} else { // charged from the surplus, then the grid; discharged into the grid
+		s.full = q.pay(t, net+p.Charge)
+		if over := p.Charge + net; over > 0 {
+			room[0] = seg{-buy / p.ChargeEff, over * p.ChargeEff, own}
+			k = 1
+		}
+		room[k] = seg{-sell / p.ChargeEff, min(q.up, -net*p.ChargeEff), own}
+		room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
+		k += 2
+	}
+	s.pieces = room[:k]
+	return s
+}
+
+// limited is the cost of a simple slot in which a grid limit may bind.
+func (q *stored) limited(t int, room *[maxPieces]seg) stage {
 	p := q.p
 	s := stage{full: q.cost(t, p.Charge), up: q.up, down: q.down}
-	// from charging fully to discharging fully, by what the last kWh on the grid's
-	// side costs
 	net := p.Load[t] - p.PV[t]
 	k, at := 0, p.Charge
 	add := func(price, to float64) {
-		if to = max(to, -p.Discharge); to >= at {
-			return
-		}
-		if at > 0 {
-			end := max(to, 0)
+		to = max(to, -p.Discharge)
+		if end := max(to, 0); at > end {
 			room[k] = seg{-price / p.ChargeEff, (at - end) * p.ChargeEff, int32(t)}
 			at = end
 			k++
@@ -170,19 +201,13 @@ func (q *stored) stage(t int, room *[maxPieces]seg) stage {
 			k++
 		}
 	}
-	if at > p.ImportLimit-net {
-		add(breach, p.ImportLimit-net)
-	}
+	add(breach, p.ImportLimit-net)
 	add(p.Import[t], -net)
-	if -p.Discharge >= -p.ExportLimit-net {
-		add(p.Export[t], -p.Discharge)
-	} else {
-		add(p.Export[t], -p.ExportLimit-net)
-		if p.Curtail {
-			add(0, -p.ExportLimit-net-p.PV[t])
-		}
-		add(-breach, -p.Discharge)
+	add(p.Export[t], -p.ExportLimit-net)
+	if p.Curtail {
+		add(0, -p.ExportLimit-net-p.PV[t])
 	}
+	add(-breach, -p.Discharge)
 	s.pieces = room[:k]
 	return s
 }
@@ -202,61 +227,89 @@ func (q *stored) backward() (value float64) {
 	p := q.p
 	count := len(p.Import)
 	q.segs = resize(q.segs, maxPieces*(count+1))
-	segs, head, tail := q.segs, 0, 1
 	lo, hi := q.lo[count], q.hi[count]
-	segs[0] = seg{-p.Terminal, hi - lo, int32(count)}
+	q.segs[0] = seg{-p.Terminal, hi - lo, int32(count)}
+	l := slopes{q.segs, 0, 1}
 	value = -p.Terminal * lo
 	var room [maxPieces]seg
 	for t := count - 1; t >= 0; t-- {
 		g := q.stage(t, &room)
 		value += g.full
 		q.z[t] = -g.up
-		// merge the pieces in from the tail; of equals what is there stays first
-		for i, j, to := tail-1, len(g.pieces)-1, tail+len(g.pieces)-1; j >= 0; to-- {
-			if i >= head && segs[i].slope > g.pieces[j].slope {
-				segs[to] = segs[i]
-				i--
-			} else {
-				segs[to] = g.pieces[j]
-				j--
-			}
-		}
-		tail += len(g.pieces)
 		lo, hi = lo-g.up, hi+g.down
-		for cut := q.lo[t] - lo; cut > 0 && head < tail; {
-			s := &segs[head]
-			used := min(cut, s.length)
+		cheap, dear := q.lo[t]-lo, hi-q.hi[t] // what the bounds cut off either end
+		pieces := g.pieces
+		// a piece that would be cut off at once need not be put in
+		for len(pieces) > 0 && pieces[0].length <= cheap && (l.head == l.tail || pieces[0].slope < l.segs[l.head].slope) {
+			cheap -= pieces[0].length
+			value += float64(pieces[0].length * pieces[0].slope)
+			q.z[t] += pieces[0].length
+			pieces = pieces[1:]
+		}
+		for k := len(pieces); k > 0 && pieces[k-1].length <= dear && (l.head == l.tail || pieces[k-1].slope >= l.segs[l.tail-1].slope); k-- {
+			dear -= pieces[k-1].length
+			pieces = pieces[:k-1]
+		}
+		l.merge(pieces)
+		for cheap > 0 && l.head < l.tail {
+			s := &l.segs[l.head]
+			used := min(cheap, s.length)
 			value += float64(used * s.slope)
 			if int(s.owner) < count {
 				q.z[s.owner] += used
 			}
-			if cut -= used; used < s.length {
+			if cheap -= used; used < s.length {
 				s.length -= used
 				break
 			}
-			head++
+			l.head++
 		}
-		for cut := hi - q.hi[t]; cut > 0 && head < tail; {
-			s := &segs[tail-1]
-			if s.length > cut {
-				s.length -= cut
-				break
-			}
-			cut -= s.length
-			tail--
-		}
+		l.cutDear(dear)
 		lo, hi = max(lo, q.lo[t]), min(hi, q.hi[t])
-		if lo > hi+nothing {
-			return math.Inf(1)
-		}
 	}
 	return value
 }
 
-// write turns z into energies on the grid's side, and returns what they cost.
-func (q *stored) write(net []float64) (cost float64) {
+// slopes is a convex function as a sorted list of its slopes, from head to tail.
+type slopes struct {
+	segs       []seg
+	head, tail int
+}
+
+// merge puts pieces in, from the tail; of equals what is there stays first.
+func (l *slopes) merge(pieces []seg) {
+	segs, i, j := l.segs, l.tail-1, len(pieces)-1
+	l.tail += len(pieces)
+	for to := l.tail - 1; j >= 0; to-- {
+		if i >= l.head && segs[i].slope > pieces[j].slope {
+			segs[to] = segs[i]
+			i--
+		} else {
+			segs[to] = pieces[j]
+			j--
+		}
+	}
+}
+
+// cutDear shortens the function at its dear end.
+func (l *slopes) cutDear(length float64) {
+	for length > 0 && l.head < l.tail {
+		s := &l.segs[l.tail-1]
+		if s.length > length {
+			s.length -= length
+			return
+		}
+		length -= s.length
+		l.tail--
+	}
+}
+
+// write turns z into energies on the grid's side, and returns what they cost and whether
+// they keep the grid's limits.
+func (q *stored) write(net []float64) (cost float64, met bool) {
 	p := q.p
 	s := p.Init
+	met = true
 	for t := range net {
 		y := -q.z[t]
 		s += y
@@ -269,6 +322,9 @@ func (q *stored) write(net []float64) (cost float64) {
 			net[t] = 0
 		}
 		cost += q.cost(t, net[t])
+		if _, _, over := q.grid(t, net[t]); over > sameX {
+			met = false
+		}
 	}
-	return cost - float64(p.Terminal*s)
+	return cost - float64(p.Terminal*s), met
 }

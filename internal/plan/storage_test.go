@@ -1,0 +1,152 @@
+package plan_test
+
+import (
+	"math"
+	"testing"
+
+	"flexd/internal/plan"
+
+	"pgregory.net/rapid"
+)
+
+// drawStorage draws a small battery in which everything lies on a lattice of half a kWh,
+// so that an optimum does too.
+func drawStorage(t *rapid.T, convex bool) *plan.Storage {
+	n := rapid.IntRange(1, 8).Draw(t, "slots")
+	whole := func(lo, hi int, name string) float64 { return float64(rapid.IntRange(lo, hi).Draw(t, name)) }
+	p := &plan.Storage{
+		Max: whole(0, 8, "max"), Charge: whole(0, 4, "charge"), Discharge: whole(0, 4, "discharge"),
+		ChargeEff:    rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "charge eff"),
+		DischargeEff: rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "discharge eff"),
+		Wear:         whole(0, 3, "wear"), Terminal: whole(-2, 12, "terminal"),
+		ImportLimit: whole(3, 12, "import limit"), ExportLimit: whole(0, 6, "export limit"),
+		Curtail: rapid.Bool().Draw(t, "curtail"),
+	}
+	p.Min = min(p.Max, whole(0, 2, "min"))
+	p.Init = whole(0, 16, "init") / 2
+	for range n {
+		if convex {
+			sell := whole(0, 9, "export")
+			p.Export, p.Import = append(p.Export, sell), append(p.Import, sell+whole(0, 9, "more"))
+		} else {
+			p.Export, p.Import = append(p.Export, whole(-4, 14, "export")), append(p.Import, whole(-6, 12, "import"))
+		}
+		p.Load, p.PV = append(p.Load, whole(0, 3, "load")), append(p.PV, whole(0, 4, "pv"))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "bounds") == 0 {
+		p.MinAt, p.MaxAt = make([]float64, n), make([]float64, n)
+		for i := range n {
+			p.MinAt[i] = whole(0, 3, "at least")
+			p.MaxAt[i] = max(p.MinAt[i], whole(3, 8, "at most"))
+		}
+	}
+	return p
+}
+
+const gridBreach = 1e5 // what a kWh beyond a grid limit counts
+
+// slotCost is what the home pays in slot t if the battery draws e.
+func slotCost(p *plan.Storage, t int, e float64) float64 {
+	best := math.Inf(1)
+	turnDown := 0.0
+	if p.Curtail {
+		turnDown = p.PV[t]
+	}
+	for cut := 0.0; cut <= turnDown; cut += 0.25 { // the lattice of the grid's side
+		g := p.Load[t] - p.PV[t] + cut + e
+		cost := g * p.Import[t]
+		switch {
+		case g > p.ImportLimit:
+			cost = p.ImportLimit*p.Import[t] + gridBreach*(g-p.ImportLimit)
+		case g < -p.ExportLimit:
+			cost = -p.ExportLimit*p.Export[t] + gridBreach*(-p.ExportLimit-g)
+		case g < 0:
+			cost = g * p.Export[t]
+		}
+		best = min(best, cost)
+	}
+	if e < 0 {
+		best -= e * p.Wear
+	}
+	return best
+}
+
+// bestStorage tries every path on the lattice. Outside the bounds there are only paths
+// that have no other choice: they get back as fast as they can.
+func bestStorage(p *plan.Storage) float64 {
+	const step = 0.5
+	type state struct{ s float64 } // kWh stored
+	now := map[state]float64{{p.Init}: 0}
+	for t := range p.Import {
+		lo, hi := p.Min, p.Max
+		if p.MinAt != nil {
+			lo = max(lo, p.MinAt[t])
+			hi = max(lo, min(hi, p.MaxAt[t]))
+		}
+		next := map[state]float64{}
+		least := math.Inf(1) // how far outside the bounds a path must end
+		for y := -p.Discharge / p.DischargeEff; y <= p.Charge*p.ChargeEff; y += step {
+			for s := range now {
+				least = min(least, max(lo-s.s-y, s.s+y-hi, 0))
+			}
+		}
+		for y := -p.Discharge / p.DischargeEff; y <= p.Charge*p.ChargeEff; y += step {
+			e := y / p.ChargeEff
+			if y < 0 {
+				e = y * p.DischargeEff
+			}
+			cost := slotCost(p, t, e)
+			for s, before := range now {
+				to := state{s.s + y}
+				if max(lo-to.s, to.s-hi, 0) > least {
+					continue
+				}
+				if c, ok := next[to]; !ok || before+cost < c {
+					next[to] = before + cost
+				}
+			}
+		}
+		now = next
+	}
+	best := math.Inf(1)
+	for s, c := range now {
+		best = min(best, c-p.Terminal*s.s)
+	}
+	return best
+}
+
+func checkStorage(t *rapid.T, w *plan.Scratch, p *plan.Storage) {
+	net := make([]float64, len(p.Import))
+	got, want := w.Store(p, net), bestStorage(p)
+	slack := 1e-6 * max(1, math.Abs(want)/gridBreach)
+	if math.Abs(got.Cost-want) > slack || got.Bound > want+slack || got.Bound < got.Cost-slack {
+		t.Fatalf("cost %v, bound %v, the best is %v\n%+v\n%v", got.Cost, got.Bound, want, p, net)
+	}
+	if met := want < gridBreach/8; got.Met != met {
+		t.Fatalf("met %v at %v", got.Met, want)
+	}
+	s := p.Init
+	for i, e := range net {
+		if e > p.Charge+1e-9 || e < -p.Discharge-1e-9 {
+			t.Fatalf("slot %d moves %v", i, e)
+		}
+		if e > 0 {
+			s += e * p.ChargeEff
+		} else {
+			s += e / p.DischargeEff
+		}
+		if p.MinAt == nil && p.Init >= p.Min && p.Init <= p.Max && (s < p.Min-1e-6 || s > p.Max+1e-6) {
+			t.Fatalf("slot %d ends at %v", i, s)
+		}
+	}
+}
+
+func TestScratch_Store_Exhaustive(t *testing.T) {
+	var w plan.Scratch
+	rapid.Check(t, func(t *rapid.T) { checkStorage(t, &w, drawStorage(t, true)) })
+}
+
+func TestScratch_Store_RoughExhaustive(t *testing.T) {
+	var w plan.Scratch
+	rapid.Check(t, func(t *rapid.T) { checkStorage(t, &w, drawStorage(t, false)) })
+}
