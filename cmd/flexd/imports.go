@@ -11,6 +11,7 @@ import (
 // prices is `flexd prices`.
 type prices struct {
 	Import pricesImport `cmd:"" help:"Keep a CSV file of half-hourly prices as one publication."`
+	Fetch  pricesFetch  `cmd:"" help:"Ask a market's service for prices and publish what is new."`
 }
 
 type pricesImport struct {

@@ -30,9 +30,14 @@ type commands struct {
 	Log      string `help:"Write logs as text or json." enum:"text,json" default:"text" env:"FLEXD_LOG"`
 	LogLevel string `help:"Write logs from this level on: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FLEXD_LOG_LEVEL"`
 
-	Serve serve       `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
-	Org   org         `cmd:"" help:"Organisations and their credentials."`
-	Plan  planCommand `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
+	Serve serve `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
+	Org   org   `cmd:"" help:"Organisations and their credentials."`
+
+	Prices prices `cmd:"" help:"Market prices."`
+	Meters meters `cmd:"" help:"The list of metering points."`
+	Models models `cmd:"" help:"The catalogue of asset models."`
+
+	Plan planCommand `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 }
 
 // console is what a command talks through.

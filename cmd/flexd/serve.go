@@ -14,6 +14,14 @@ type serve struct {
 	store
 	Listen                string `help:"Address to answer on." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
 	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
+
+	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
+	Carbon      bool     `help:"Ask for the carbon intensity beside the prices." env:"FLEXD_CARBON"`
+
+	MeterURL    string            `help:"Look metering points up at this service instead of the imported list." env:"FLEXD_METER_URL" placeholder:"URL"`
+	MeterHeader map[string]string `help:"Sent to that service, NAME=VALUE." env:"FLEXD_METER_HEADER" placeholder:"NAME=VALUE"`
+	EcoesURL    string            `help:"Look metering points up in the industry's registry; needs a licence." env:"FLEXD_ECOES_URL" placeholder:"URL"`
+	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
 }
 
 // store is the flags of every command that works on a store.
@@ -33,6 +41,8 @@ func (s store) open(ctx context.Context) (*house.House, error) { return house.Op
 func (s *serve) Run(ctx context.Context, c console) error {
 	settings := s.settings()
 	settings.AllowPrivateEndpoints = s.AllowPrivateEndpoints
+	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
+	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	h, err := house.Open(ctx, settings)
 	if err != nil {
 		return err

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+type pricesFetch struct {
+	store
+	Source string `arg:"" help:"elexon-mid, elexon-mid-stream (for years of history), elexon-system-price, octopus:REGION or octopus:REGION:PRODUCT with a region from A to P, or nordpool-n2ex (its terms allow your own use alone)."`
+	From   string `help:"First day in London, YYYY-MM-DD; today if not given." placeholder:"DAY"`
+	To     string `help:"Last day in London, YYYY-MM-DD, included; tomorrow if not given." placeholder:"DAY"`
+}
+
+// Run fetches the prices of the days, a publication for each trading day that says
+// something new.
+func (p *pricesFetch) Run(ctx context.Context, c console) error {
+	h, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	span, err := p.span(h.DB.Now())
+	if err != nil {
+		return err
+	}
+	told := time.Now()
+	r, err := h.FetchPrices(ctx, p.Source, span, func(done, total time.Duration) {
+		if time.Since(told) > time.Second {
+			fmt.Fprintf(c.err, "%d of %d days\n", done/(24*time.Hour), total/(24*time.Hour))
+			told = time.Now()
+		}
+	})
+	if err != nil && r.Prices == 0 {
+		return err
+	}
+	fmt.Fprintf(c.out, "fetched %d half-hours, made %d publications", r.Prices, r.Published)
+	if r.KeptOut > 0 {
+		fmt.Fprintf(c.out, ", kept out %d half-hours that cannot be true", r.KeptOut)
+	}
+	fmt.Fprintln(c.out)
+	return err
+}
+
+// span is the trading days of the flags.
+func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
+	from, to := flex.DayAt(now), flex.DayAt(now).Add(1)
+	for _, f := range []struct {
+		flag, text string
+		day        *flex.Day
+	}{{"--from", p.From, &from}, {"--to", p.To, &to}} {
+		if f.text == "" {
+			continue
+		}
+		day, err := flex.ParseDay(f.text)
+		if err != nil {
+			return flex.Span{}, flex.Fail(flex.Invalid, "%s: %q is not a day of the form 2026-04-14", f.flag, f.text)
+		}
+		*f.day = day
+	}
+	span := flex.Span{From: flex.EFADay(from).Span().From, To: flex.EFADay(to).Span().To}
+	if span.Empty() {
+		return flex.Span{}, flex.Fail(flex.Invalid, "--to %s is before --from %s", to, from)
+	}
+	return span, nil
+}
