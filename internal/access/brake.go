@@ -81,6 +81,7 @@ func (b *brake) attempt(name, from string, now time.Time) (undo func(), err erro
 		return nil, tooMany(wait)
 	}
 	if wait := b.take(narrow, narrowPace, now); wait > 0 {
+		b.giveBack(wide, widePace)
 		return nil, tooMany(wait)
 	}
 	return func() {

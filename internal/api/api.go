@@ -17,7 +17,9 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/reading"
 	"flexd/internal/registry"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 )
 
@@ -27,6 +29,8 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
+	Reading  *reading.Desk
+	Reward   *reward.Desk
 
 	Clock Clock
 

@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/api"
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/store"
@@ -29,7 +30,7 @@ type house struct {
 func open(t *testing.T, db *store.DB) *house {
 	t.Helper()
 	s := &api.Server{
-		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Environment: flex.Sandbox,
+		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Control: &control.Desk{DB: db}, Environment: flex.Sandbox,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	l := httptest.NewServer(s.Handler())

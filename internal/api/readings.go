@@ -1,3 +1,178 @@
 package api
 
-func (s *Server) readings(r *request) (answer, error) { return s.pending(r) }
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/wire"
+)
+
+// batchReadings is the number of readings that are kept in one transaction. A smaller one
+// costs more syncs, a larger one keeps other writers waiting.
+const batchReadings = 5000
+
+// spoolMax is the size of a body of readings that is held in memory; a larger one waits in
+// a temporary file while it is checked and then kept batch by batch.
+const spoolMax = 1 << 20
+
+// readings answers POST /data/readings. The request is read to its end before anything is
+// kept: if it is not readings at all it is refused whole, and nothing of it stands.
+func (s *Server) readings(r *request) (answer, error) {
+	in, err := r.stream()
+	if err != nil {
+		return answer{}, err
+	}
+	var head bytes.Buffer
+	if _, err := io.CopyN(&head, in, spoolMax); err == io.EOF {
+		return s.fewReadings(r, head.Bytes())
+	} else if err != nil {
+		return answer{}, err
+	}
+	return s.manyReadings(r, io.MultiReader(&head, in))
+}
+
+// fewReadings keeps the readings of a body in memory.
+func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
+	var items []wire.ReadingItem
+	faults, err := eachReading(bytes.NewReader(body), func(item wire.ReadingItem) error {
+		items = append(items, item)
+		return nil
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	if len(faults) > 0 {
+		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: faults}
+	}
+	out := wire.ReadingsResponse{Responses: make([]wire.ReadingResponse, 0, len(items))}
+	for len(items) > 0 {
+		n := min(batchReadings, len(items))
+		if out.Responses, err = s.takeReadings(r, items[:n], out.Responses); err != nil {
+			return answer{}, err
+		}
+		items = items[n:]
+	}
+	return ok(out), nil
+}
+
+// manyReadings keeps a long body in bounded memory: it is written to a file, checked there,
+// and answered as its batches are kept.
+func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
+	file, err := os.CreateTemp("", "flexd-readings-")
+	if err != nil {
+		return answer{}, fmt.Errorf("make room for readings: %w", err)
+	}
+	drop := func() {
+		file.Close()
+		os.Remove(file.Name())
+	}
+	err = func() error {
+		if _, err := io.Copy(file, in); err != nil {
+			return err
+		}
+		faults, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(wire.ReadingItem) error { return nil })
+		if err == nil && len(faults) > 0 {
+			err = &flex.Error{Kind: flex.Invalid, Faults: faults}
+		}
+		return err
+	}()
+	if err != nil {
+		drop()
+		return answer{}, err
+	}
+	return answer{stream: func(w io.Writer) error {
+		defer drop()
+		return s.answerReadings(r, file, w)
+	}}, nil
+}
+
+// answerReadings keeps the readings of the file and writes their verdicts as it goes.
+func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
+	items := make([]wire.ReadingItem, 0, batchReadings)
+	sep := `{"responses":[`
+	flush := func() error {
+		verdicts, err := s.takeReadings(r, items, nil)
+		if err != nil {
+			return err
+		}
+		items = items[:0]
+		for _, v := range verdicts {
+			b, err := wire.Encode(v)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "%s%s", sep, b); err != nil {
+				return err
+			}
+			sep = ","
+		}
+		return nil
+	}
+	_, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(item wire.ReadingItem) error {
+		if items = append(items, item); len(items) == batchReadings {
+			return flush()
+		}
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		_, err = io.WriteString(w, "]}")
+	}
+	return err
+}
+
+// eachReading calls fn for every reading that can be named in a verdict and returns the
+// faults of those that cannot.
+func eachReading(in io.Reader, fn func(wire.ReadingItem) error) (faults []flex.Fault, err error) {
+	for item, err := range wire.Readings(in) {
+		if err != nil {
+			return nil, err
+		}
+		if !item.Identified {
+			if faults = append(faults, item.Faults...); len(faults) >= wire.MaxFaults {
+				return faults, nil
+			}
+			continue
+		}
+		if err := fn(item); err != nil {
+			return nil, err
+		}
+	}
+	return faults, nil
+}
+
+// takeReadings keeps one batch in one transaction and appends its verdicts.
+func (s *Server) takeReadings(r *request, items []wire.ReadingItem, to []wire.ReadingResponse) ([]wire.ReadingResponse, error) {
+	batch := make([]reading.Given, 0, len(items))
+	for _, item := range items {
+		if len(item.Faults) == 0 {
+			batch = append(batch, reading.Given{
+				AssetID: item.AssetID, Span: flex.Span{From: item.StartTimestamp.Time, To: item.EndTimestamp.Time},
+				Label: item.Label, Value: item.Value,
+			})
+		}
+	}
+	verdicts, err := s.Reading.Take(r.Context(), r.who.Org, batch)
+	if err != nil {
+		return to, err
+	}
+	for _, item := range items {
+		v := wire.ReadingResponse{
+			AssetID: item.AssetID, StartTimestamp: item.StartTimestamp, EndTimestamp: item.EndTimestamp, Label: item.Label,
+		}
+		if len(item.Faults) > 0 {
+			v.Error = "value: " + item.Faults[0].Msg
+		} else {
+			v.Accepted, v.Error = verdicts[0].Accepted(), string(verdicts[0])
+			verdicts = verdicts[1:]
+		}
+		to = append(to, v)
+	}
+	return to, nil
+}

@@ -33,6 +33,10 @@ type answer struct {
 	body   any // encoded as JSON, unless it is text
 	header http.Header
 	tagged bool // gets an ETag, and 304 for who has it
+
+	// stream, if set, writes a JSON body in place of encoding one. When it fails the answer
+	// breaks off, for the client to see.
+	stream func(io.Writer) error
 }
 
 // text is a body that is written as it is; the answer's header says what it is.

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -28,6 +29,9 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 	if status == http.StatusNoContent || status == http.StatusTemporaryRedirect {
 		w.WriteHeader(status)
 		return status, 0
+	}
+	if a.stream != nil {
+		return status, stream(w, r, status, a)
 	}
 	b, err := encode(a.body)
 	if err != nil {
@@ -64,6 +68,31 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 	w.WriteHeader(status)
 	w.Write(b) // as above
 	return status, len(b)
+}
+
+// stream writes an answer whose length is not known beforehand. What has been sent cannot
+// be taken back, so that a failure breaks the connection.
+func stream(w http.ResponseWriter, r *request, status int, a answer) int {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	n := &counted{Writer: w}
+	if err := a.stream(n); err != nil {
+		r.note = append(r.note, "stream", err)
+		panic(http.ErrAbortHandler)
+	}
+	return n.n
+}
+
+type counted struct {
+	io.Writer
+	n int
+}
+
+// Write counts what is written.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += n
+	return n, err
 }
 
 var gzips = sync.Pool{New: func() any {

@@ -80,9 +80,12 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		db.Close()
 		return nil, err
 	}
-	h.API = &api.Server{DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Environment: db.Environment, Log: s.Log}
-	h.API.Clock, h.API.Directory, h.API.Market = h, h.Directory, h.Market
+	h.API = &api.Server{
+		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Reading: h.Reading, Reward: h.Reward,
+		Directory: h.Directory, Market: h.Market, Clock: h, Environment: db.Environment, Log: s.Log,
+	}
 	h.add("prices", time.Minute, "", h.Market.Round)
+	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("expiry", time.Minute, "", h.Access.Round)

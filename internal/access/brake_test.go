@@ -1,0 +1,72 @@
+package access
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestBrake_Names counts an address that tries many names, each within its own pace.
+func TestBrake_Names(t *testing.T) {
+	var b brake
+	now := time.Unix(0, 0)
+	try := func(i int, from string) bool {
+		_, err := b.attempt(fmt.Sprint("name", i), from, now)
+		return err == nil
+	}
+	for i := range 2 * widePace.burst {
+		if try(i, "bad") != (i < widePace.burst) {
+			t.Fatalf("attempt %d", i)
+		}
+	}
+	if !try(0, "good") {
+		t.Error("another address is braked")
+	}
+	now = now.Add(3 * widePace.interval)
+	for i := range 5 {
+		if try(1000+i, "bad") != (i < 3) {
+			t.Errorf("attempt %d after three intervals", i)
+		}
+	}
+}
+
+// TestBrake_Full shows that what is remembered stays bounded.
+func TestBrake_Full(t *testing.T) {
+	var b brake
+	now := time.Unix(0, 0)
+	for i := range brakeMax + 10 {
+		b.attempt("name", fmt.Sprint(i), now)
+	}
+	if len(b.due) > brakeMax {
+		t.Errorf("%d keys", len(b.due))
+	}
+	now = now.Add(time.Hour)
+	for i := range brakeMax + 10 {
+		b.attempt("name", fmt.Sprint("later", i), now)
+	}
+	if len(b.due) > brakeMax {
+		t.Errorf("%d keys an hour later", len(b.due))
+	}
+}
+
+func TestCaches_Full(t *testing.T) {
+	var c tokenCache
+	now := time.Unix(0, 0)
+	for i := range cacheMax + 10 {
+		c.put([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}, Principal{}, now)
+	}
+	if len(c.held) > cacheMax {
+		t.Errorf("%d tokens", len(c.held))
+	}
+	if _, ok := c.get([32]byte{255, 255, 255}, now); ok {
+		t.Error("a token that was never put is there")
+	}
+	n := cacheMax
+	last := [32]byte{byte(n), byte(n >> 8), byte(n >> 16)}
+	if _, ok := c.get(last, now.Add(cacheTime-1)); !ok {
+		t.Error("a token is gone before its time")
+	}
+	if _, ok := c.get(last, now.Add(cacheTime)); ok {
+		t.Error("a token is believed for too long")
+	}
+}

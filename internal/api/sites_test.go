@@ -1,0 +1,222 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// newSite makes a site and returns its id.
+func (h *house) newSite(mpan, postcode, address string) string {
+	h.Helper()
+	r := h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":%q,"street_address":%q,%s}`, mpan, postcode, address, consent), 200, "")
+	return text(h.T, r.body, "id")
+}
+
+// newAsset makes a charger at a site and returns its id.
+func (h *house) newAsset(site, external string) string {
+	h.Helper()
+	r := h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":%q,"type":"charger","site_id":%q}`, external, site), 200, "")
+	return text(h.T, r.body, "id")
+}
+
+func TestSites(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "sw1a2aa", " 10  Downing Street ")
+		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00"}`, site)
+		h.want("GET", "/entities/site/"+site, "", 200, shown)
+		h.want("POST", "/entities/site", `{"mpan":"1000000000012","postcode":"SW1A 2AA","street_address":"10, downing st."}`, 409,
+			fmt.Sprintf(`{"detail":"a site with this address exists already: %s"}`, site))
+		h.want("POST", "/entities/site", `{"mpan":"12345 6789 0126","postcode":"SW1A 2AB"}`, 400,
+			fmt.Sprintf(`{"detail":"a site with this MPAN exists already: %s"}`, site))
+		h.want("POST", "/entities/site", `{"mpan":"1000000000012","postcode":"SW1A 2AB","email":"x"}`, 400, "")
+		h.want("POST", "/entities/site", `{"postcode":7}`, 422, `{"detail":"body.postcode: str type expected: give a string in quotes; body.mpan: field required"}`)
+		h.want("POST", "/entities/site", `{"mpan":"1000000000012","postcode":"X"}`, 422, `{"detail":"body.postcode: \"X\" is not a postcode; one looks like SW1A 2AA"}`)
+
+		second := h.newSite(notSettled, "SW1A 2AB", "")
+		page := func(query string, total int, ids ...string) {
+			t.Helper()
+			r := h.want("GET", "/entities/site"+query, "", 200, "")
+			var got []string
+			for _, s := range get(t, r.body, "sites").([]any) {
+				got = append(got, s.(map[string]any)["id"].(string))
+			}
+			if !slices.Equal(got, ids) || text(t, r.body, "total_num_sites") != fmt.Sprint(total) {
+				t.Errorf("%s: %s", query, r.body)
+			}
+		}
+		page("", 2, site, second)
+		page("?limit=1", 2, site)
+		page("?limit=1&offset=1", 2, second)
+		page("?limit=1&offset=2", 2)
+		page("?mpan=1234567890126", 1, site)
+		page("?postcode=sw1a2ab", 1, second)
+		page("?postcode=SW1A%202AB&mpan=1234567890126", 0)
+		page("?mpan=12", 0)
+		page("?postcode=x", 0)
+		if r := h.want("GET", "/entities/site?limit=1&offset=1", "", 200, ""); text(t, r.body, "page_number") != "2" || text(t, r.body, "total_num_pages") != "2" {
+			t.Error(r.body)
+		}
+		for _, query := range []string{"limit=0", "limit=5001", "offset=-1", "limit=x", "limit=1&limit=2", "limit=%zz", "mpan=%00", "mpan=%ff"} {
+			h.want("GET", "/entities/site?"+query, "", 422, "")
+		}
+		h.want("GET", "/entities/site?limit=5000&Limit=x&unknown=y", "", 200, "")
+	})
+}
+
+func TestSite_Change(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site, other := h.newSite(halfHourly, "SW1A 2AA", "10 Downing Street"), h.newSite(notSettled, "SW1A 2AB", "")
+		at := "/entities/site/" + site
+		r := h.want("PATCH", at, `{"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30","tariff_cheap_end_time":"05:30:00"},"address":"11 Downing Street","postcode":"SW1A 2AC","mpan":"1500000000033","email":"resident@example.com"}`, 200, "")
+		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00"}`, site)
+		if r.body != want {
+			t.Errorf("%s\nwant %s", r.body, want)
+		}
+		h.want("PATCH", at, `{}`, 200, want)
+		h.want("GET", at, "", 200, want)
+		h.want("PATCH", at, `{"mpan":"1000000000012"}`, 422, fmt.Sprintf(`{"detail":"another site has this MPAN: %s"}`, other))
+		h.want("PATCH", at, `{"mpan":"1","postcode":"X","email":"y"}`, 422,
+			`{"detail":[{"loc":["body","mpan"],"msg":"it has 1 characters; an MPAN has 13 digits, or 21 with the top line of the bill","type":"value_error.mpan"},`+
+				`{"loc":["body","postcode"],"msg":"\"X\" is not a postcode; one looks like SW1A 2AA","type":"value_error.postcode"},`+
+				`{"loc":["body","email"],"msg":"the email is not an address that mail can be sent to: write it like resident@example.com","type":"value_error.email"}]}`)
+		h.want("PATCH", "/entities/site/nothing", `{"tariff":{}}`, 422,
+			`{"detail":[{"loc":["path","site_id"],"msg":"value is not a valid uuid: write it like b2c3d4e5-f6a7-8901-bcde-f23456789012","type":"type_error.uuid"},`+
+				`{"loc":["body","tariff","tariff_type"],"msg":"field required","type":"value_error.missing"}]}`)
+		h.want("GET", at, "", 200, want)
+		h.want("POST", at+"/meter-consent", `{"gave_boundary_meter_consent_at":"2026-02-01T00:00:00+01:00"}`, 200, strings.Replace(want, "2026-01-15T10:30:00", "2026-01-31T23:00:00", 1))
+		h.want("POST", at+"/meter-consent", `{"gave_boundary_meter_consent_at":"2199-01-01T00:00:00Z"}`, 400, "")
+		h.want("POST", at+"/dispatch-consent", `{"dispatch_methods":["vpp_limited_control","cm_infrequent_dispatch"]}`, 200, "")
+		r = h.want("POST", at+"/dispatch-deconsent", `{"dispatch_methods":["vpp_limited_control"]}`, 200, "")
+		if text(t, r.body, "dispatch_methods") != "[cm_infrequent_dispatch]" {
+			t.Error(r.body)
+		}
+		asset := h.newAsset(site, "x")
+		h.want("DELETE", at, "", 400, `{"detail":"the site still has assets: delete them first, or offboard the site"}`)
+		h.want("DELETE", "/entities/asset/"+asset, "", 204, "")
+		h.want("DELETE", at, "", 204, "")
+		h.want("DELETE", at, "", 404, `{"detail":"site not found or not authorized"}`)
+	})
+}
+
+func TestAssets(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		for i, typ := range []string{"charger", "battery", "heat pump", "electric_vehicle", "hot water tank"} {
+			body := fmt.Sprintf(`{"external_id":"e%d","type":%q,"site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":0},"asset_model":"zappi","installation_date":"2025-06-15","serial_number":"s"}`, i, typ, site)
+			r := h.want("POST", "/entities/asset", body, 200, "")
+			id := text(t, r.body, "id")
+			want := fmt.Sprintf(`{"id":%q,"external_id":"e%d","type":%q,"site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":0}}`, id, i, typ, site)
+			h.want("GET", "/entities/asset/"+id, "", 200, want)
+			h.want("GET", "/entities/asset/"+strings.ToUpper(id), "", 200, want)
+			h.want("POST", "/entities/asset", body, 409, fmt.Sprintf(`{"detail":"an asset with this external id exists already: %s"}`, id))
+		}
+		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"m","type":"boundary meter","site_id":%q}`, site), 422, "")
+		h.want("POST", "/entities/asset", `{"external_id":"m","type":"charger","site_id":"b2c3d4e5-f6a7-8901-bcde-f23456789012"}`, 404, `{"detail":"site not found or not authorized"}`)
+		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"m","type":"charger","site_id":%q,"asset_model":"none"}`, site), 404, `{"detail":"asset_model \"none\" is not in the catalogue"}`)
+		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"m","type":"charger","site_id":%q,"properties":{"power_kw":-1},"installation_date":"2025-02-30"}`, site), 422, "")
+		r := h.want("GET", "/entities/asset?limit=2&offset=4", "", 200, "")
+		if text(t, r.body, "assets", 0, "external_id") != "e4" || !strings.HasSuffix(r.body, `"total_num_assets":5,"total_num_pages":3,"page_number":3}`) {
+			t.Error(r.body)
+		}
+		plain := h.newAsset(site, "plain")
+		h.want("GET", "/entities/asset/"+plain, "", 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q}`, plain, site))
+		h.want("PATCH", "/entities/asset/"+plain, `{"asset_model":"zappi","type":"battery"}`, 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q,"properties":{"power_kw":7.4}}`, plain, site))
+		h.want("PATCH", "/entities/asset/"+plain, `{"properties":{"capacity_kwh":5.5},"installation_date":"2025-06-15"}`, 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":5.5}}`, plain, site))
+		h.want("PATCH", "/entities/asset/"+plain, `{"asset_model":"none"}`, 404, "")
+		h.want("DELETE", "/entities/asset/"+plain, "", 204, "")
+		h.want("DELETE", "/entities/asset/"+plain, "", 404, `{"detail":"asset not found or not authorized"}`)
+	})
+}
+
+// TestAsset_ExternalID finds assets by names that a URL has to escape.
+func TestAsset_ExternalID(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		names := []string{"a/b", "a%2Fb", "%", "100%", "..", ".", "a b", "a+b", "Zoë 🚗", "a?b#c", "x;y=z", "/", "//", `"quoted"`, "a\\b", "a\tb", "external-id", strings.Repeat("n", 1000)}
+		for _, name := range names {
+			id := h.newAsset(site, name)
+			r := h.want("GET", "/entities/asset/external-id/"+strings.ReplaceAll(url.PathEscape(name), ".", "%2E"), "", 200, "")
+			if text(t, r.body, "id") != id {
+				t.Errorf("%q found %s", name, r.body)
+			}
+		}
+		h.want("GET", "/entities/asset/external-id/nothing", "", 404, `{"detail":"asset not found or not authorized"}`)
+		h.want("GET", "/entities/asset/external-id/%00", "", 422, "")
+		h.want("GET", "/entities/asset/external-id/%ff", "", 422, "")
+	})
+}
+
+// TestOnboardSiteAndAsset sends the recorded requests of the older way in.
+func TestOnboardSiteAndAsset(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		const at = "/entities/site/onboard-site-and-asset"
+		body := func(mpan, external, methods string) string {
+			return fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 1AA",%s},"asset":{"external_id":%q,"type":"charger","properties":{"power_kw":7.4}},"dispatch_consent":{"dispatch_methods":[%s]}}`, mpan, consent, external, methods)
+		}
+		r := h.want("POST", at, body(halfHourly, "a", `"limited_pause","vpp_limited_control"`), 200, "")
+		site := text(t, r.body, "site", "id")
+		if text(t, r.body, "site", "dispatch_methods") != "[limited_pause vpp_limited_control]" || text(t, r.body, "asset", "site_id") != site {
+			t.Error(r.body)
+		}
+		h.want("POST", at, body(halfHourly, "b", `"limited_pause"`), 409, "")
+		h.want("POST", at, body(notSettled, "a", ``), 409, "")
+		h.want("POST", at, body(notSettled, "b", `"limited_pause"`), 422, "")
+		h.want("POST", at, body(notSettled, "b", ``), 200, "")
+		h.want("POST", at, body("1500000000033", "c", `"limited_pause","limited_pause"`), 422, "")
+		h.want("POST", at, strings.Replace(body("1500000000033", "c", ``), consent, `"email":"a@b.example"`, 1), 400, "")
+	})
+}
+
+// TestTenants shows that what is another organisation's is, byte for byte, what never was.
+func TestTenants(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "10 Downing Street")
+		asset := h.newAsset(site, "a")
+		_, token := h.newOrg("Other", "other")
+		other := "Authorization: Bearer " + token
+		const nowhere = "b2c3d4e5-f6a7-8901-bcde-f23456789012"
+		for _, c := range []struct{ method, path, body string }{
+			{"GET", "/entities/site/SITE", ""},
+			{"PATCH", "/entities/site/SITE", `{"email":"a@b.example"}`},
+			{"DELETE", "/entities/site/SITE", ""},
+			{"GET", "/entities/site/SITE/eligibility", ""},
+			{"POST", "/entities/site/SITE/enrol", `{"proposition":"limited_pause"}`},
+			{"POST", "/entities/site/SITE/unenrol", `{"proposition":"limited_pause"}`},
+			{"POST", "/entities/site/SITE/offboard-site-and-assets", ""},
+			{"POST", "/entities/site/SITE/meter-consent", "{" + consent + "}"},
+			{"POST", "/entities/site/SITE/dispatch-consent", `{"dispatch_methods":[]}`},
+			{"POST", "/entities/site/SITE/dispatch-deconsent", `{"dispatch_methods":[]}`},
+			{"POST", "/entities/asset", `{"external_id":"x","type":"charger","site_id":"SITE"}`},
+			{"GET", "/entities/asset/ASSET", ""},
+			{"PATCH", "/entities/asset/ASSET", `{}`},
+			{"DELETE", "/entities/asset/ASSET", ""},
+		} {
+			theirs := strings.NewReplacer("SITE", site, "ASSET", asset)
+			never := strings.NewReplacer("SITE", nowhere, "ASSET", nowhere)
+			a := h.want(c.method, theirs.Replace(c.path), theirs.Replace(c.body), 404, "", other)
+			h.want(c.method, never.Replace(c.path), never.Replace(c.body), 404, a.body, other)
+		}
+		h.want("GET", "/entities/asset/external-id/a", "", 404, "", other)
+		h.want("GET", "/entities/site", "", 200, `{"sites":[],"total_num_sites":0,"total_num_pages":0,"page_number":1}`, other)
+		// Two organisations may know the same premises and use the same names.
+		h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "a", ""), 200, "", other)
+		h.want("GET", "/entities/asset/"+asset, "", 200, "")
+	})
+}
