@@ -1,0 +1,166 @@
+package access
+
+import (
+	"context"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// OperatorSessionLife is how long an operator stays logged in.
+const OperatorSessionLife = 12 * time.Hour
+
+// MinOperatorSecret is the least length of an operator's own password in bytes; 15 and more
+// are advised.
+const MinOperatorSecret = 12
+
+// Operator is a person who runs the house and has shown who they are.
+type Operator struct {
+	ID   flex.OperatorID
+	Name string
+}
+
+// AddOperator gives a person their way into the console. Without a password one is made; it
+// is returned here and never again. A name that is taken is a Conflict.
+func (d *Desk) AddOperator(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
+	kept, password, err := keepOperator(name, password)
+	if err != nil {
+		return "", err
+	}
+	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.AddOperator(ctx, &store.Operator{Name: name, SecretHash: kept})
+	})
+}
+
+// SetOperatorPassword replaces an operator's password, as AddOperator sets it, and ends
+// their sessions.
+func (d *Desk) SetOperatorPassword(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
+	kept, password, err := keepOperator(name, password)
+	if err != nil {
+		return "", err
+	}
+	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+		o, err := all.OperatorNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+		return all.SetOperatorSecret(ctx, o.ID, kept)
+	})
+}
+
+// RemoveOperator lets a person in no more, from this instant on.
+func (d *Desk) RemoveOperator(ctx context.Context, name string) error {
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		o, err := all.OperatorNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+		return all.RemoveOperator(ctx, o.ID)
+	})
+}
+
+// keepOperator is keep with the longer password that a person needs.
+func keepOperator(name string, password flex.Secret) ([]byte, flex.Secret, error) {
+	if password != "" && len(password) < MinOperatorSecret {
+		return nil, "", flex.Fail(flex.Malformed, "an operator's password has at least %d bytes, better 15; leave it out to have a strong one made", MinOperatorSecret)
+	}
+	return keep(name, password)
+}
+
+// LoginOperator opens a session for an operator; the token is what their browser keeps. An
+// unknown name and a wrong password are the same failure after the same work. After too
+// many failures the failure is a *Wait; from says where the attempt came from.
+func (d *Desk) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (Issued, error) {
+	// Operators and organisations are other namespaces: neither slows the other's logins.
+	undo, err := d.brake.attempt("operator\x00"+name, from, d.DB.Now())
+	if err != nil {
+		return Issued{}, err
+	}
+	var o store.Operator
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		o, err = all.OperatorNamed(ctx, name)
+		return err
+	})
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		undo()
+		return Issued{}, fmt.Errorf("look up an operator: %w", err)
+	}
+	known := err == nil && o.RemovedAt.IsZero()
+	if !known {
+		o.SecretHash = nil
+	}
+	if len(password) > MaxSecret || !verify(password, o.SecretHash) {
+		if known {
+			err = d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error { return errLogin })
+			if flex.KindOf(err) == flex.Internal {
+				return Issued{}, err
+			}
+		}
+		return Issued{}, errLogin
+	}
+	undo()
+	var random [32]byte
+	crand.Read(random[:])
+	token := base64.RawURLEncoding.EncodeToString(random[:])
+	expires := d.DB.Now().Add(OperatorSessionLife)
+	err = d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error {
+		return d.DB.WriteAll(ctx, func(all *store.All) error {
+			return all.AddOperatorSession(ctx, sha256.Sum256([]byte(token)), o.ID, expires)
+		})
+	})
+	return Issued{flex.Secret(token), expires}, err
+}
+
+// errSession is what is said to whoever is not logged in.
+var errSession = flex.Fail(flex.Unauthorized, "log in first")
+
+// IdentifyOperator returns the operator that a session's token speaks for. It asks the store
+// each time, so that a session that was ended anywhere is over everywhere.
+func (d *Desk) IdentifyOperator(ctx context.Context, token flex.Secret) (Operator, error) {
+	if token == "" || len(token) > MaxSecret {
+		return Operator{}, errSession
+	}
+	var o store.Operator
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		o, err = all.OperatorOf(ctx, sha256.Sum256([]byte(token)))
+		return err
+	})
+	if flex.KindOf(err) == flex.NotFound {
+		return Operator{}, errSession
+	}
+	if err != nil {
+		return Operator{}, fmt.Errorf("look up an operator's session: %w", err)
+	}
+	return Operator{o.ID, o.Name}, nil
+}
+
+// LogoutOperator ends the session of the token.
+func (d *Desk) LogoutOperator(ctx context.Context, token flex.Secret) error {
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.EndOperatorSession(ctx, sha256.Sum256([]byte(token)))
+	})
+}
+
+// Act does something in a person's name. It is written in the audit log before it is done,
+// and how it ended afterwards, so that nothing is done unseen.
+func (d *Desk) Act(ctx context.Context, a store.Act, do func() error) error {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error { return all.BeginAct(ctx, &a) })
+	if err != nil {
+		return fmt.Errorf("write the audit log: %w", err)
+	}
+	err = do()
+	outcome := store.Done
+	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
+		outcome = shown.Error()
+	} else if err != nil {
+		outcome = "failed"
+	}
+	late := context.WithoutCancel(ctx) // what was done is written down though nobody waits
+	return errors.Join(err, d.DB.WriteAll(late, func(all *store.All) error { return all.EndAct(late, a.ID, outcome) }))
+}

@@ -1,0 +1,88 @@
+// Package console is the operator's door: pages that show what flexd does, and why, and let
+// an operator act. Pages are made here, whole, and work without a script; scripts add the
+// plots and keep numbers fresh. Everything a page needs is embedded, and the browser is told
+// to ask no other host.
+//
+// It reads across organisations, each at its own clock, and acts through the desks, every
+// act in the audit log. What a plot shows can be had as JSON, what a table shows as CSV or
+// JSON, under the same login.
+package console
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Root is the path that the console is mounted under.
+const Root = "/console"
+
+// Server answers the console's pages. Set its fields before Handler is called.
+type Server struct {
+	DB     *store.DB
+	Access *access.Desk
+
+	Environment flex.Environment
+	Log         *slog.Logger // nil means the default logger
+
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+
+	once    sync.Once
+	handler http.Handler
+}
+
+// route is one page or act of the console.
+type route struct {
+	pattern string // method and path
+	public  bool   // whether it is open to whoever is not logged in
+	handle  func(*Server, *request) (view, error)
+}
+
+var surface = []route{
+	// session.go
+	{pattern: "GET /console/login", public: true, handle: (*Server).loginPage},
+	{pattern: "POST /console/login", public: true, handle: (*Server).login},
+	{pattern: "POST /console/logout", handle: (*Server).logout},
+
+	// search.go
+	{pattern: "GET /console/search", handle: (*Server).search},
+
+	// audit.go
+	{pattern: "GET /console/audit", handle: (*Server).audit},
+	{pattern: "GET /console/audit.csv", handle: (*Server).audit},
+	{pattern: "GET /console/audit.json", handle: (*Server).audit},
+}
+
+// Handler returns the whole console. It answers everything under Root.
+func (s *Server) Handler() http.Handler {
+	s.once.Do(s.build)
+	return s.handler
+}
+
+func (s *Server) build() {
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+	mux := http.NewServeMux()
+	for _, rt := range surface {
+		mux.Handle(rt.pattern, s.wrap(rt))
+	}
+	mux.Handle("GET /console/static/", http.StripPrefix("/console/static/", http.HandlerFunc(serveStatic)))
+	mux.Handle("GET /console/{$}", http.RedirectHandler(home, http.StatusSeeOther))
+	mux.Handle("GET /console", http.RedirectHandler(home, http.StatusSeeOther))
+	mux.Handle("/", s.wrap(route{handle: (*Server).nothing}))
+	s.handler = guarded(mux)
+}
+
+// home is the first page after the login.
+const home = "/console/fleet"
+
+func (s *Server) nothing(*request) (view, error) {
+	return view{}, flex.Fail(flex.NotFound, "there is no such page: use the menu, or search above")
+}

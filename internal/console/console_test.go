@@ -1,0 +1,319 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/access"
+	"flexd/internal/console"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+const (
+	operator = "ada"
+	password = "correct horse battery"
+)
+
+// desk is a console with somebody in front of it.
+type desk struct {
+	*testing.T
+	*storetest.Seed
+	db      *store.DB
+	access  *access.Desk
+	server  *console.Server
+	now     time.Time
+	handler http.Handler
+	cookie  *http.Cookie
+}
+
+// each runs the test on a console over each engine, with an operator who is not logged in.
+func each(t *testing.T, now string, test func(d *desk)) {
+	t.Helper()
+	storetest.EachURL(t, func(t *testing.T, url string) { test(newDesk(t, url, now)) })
+}
+
+func newDesk(t *testing.T, url, now string) *desk {
+	d := &desk{T: t, now: at(now)}
+	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return d.now }})
+	d.Seed = storetest.NewSeed(t, d.db, url)
+	d.access = &access.Desk{DB: d.db}
+	if _, err := d.access.AddOperator(t.Context(), operator, password); err != nil {
+		t.Fatal(err)
+	}
+	d.server = &console.Server{DB: d.db, Access: d.access, Environment: flex.Sandbox}
+	d.handler = d.server.Handler()
+	return d
+}
+
+func at(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (d *desk) do(method, path string, form url.Values, change ...func(*http.Request)) answer {
+	d.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequestWithContext(d.Context(), method, "http://localhost:8080"+path, body)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if d.cookie != nil {
+		r.AddCookie(d.cookie)
+	}
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, r)
+	res := w.Result()
+	return answer{res.StatusCode, res.Header, w.Body.String()}
+}
+
+func (d *desk) get(path string) answer { d.Helper(); return d.do("GET", path, nil) }
+
+// page is get for a page that must be there.
+func (d *desk) page(path string) string {
+	d.Helper()
+	a := d.get(path)
+	if a.status != http.StatusOK {
+		d.Fatalf("GET %s: %d %s", path, a.status, a.body)
+	}
+	return a.body
+}
+
+// wants fails the test unless the text holds each part.
+func (d *desk) wants(text string, parts ...string) {
+	d.Helper()
+	flat := strings.Join(strings.Fields(text), " ")
+	for _, p := range parts {
+		if !strings.Contains(flat, p) {
+			d.Errorf("%q is not in\n%s", p, flat)
+		}
+	}
+}
+
+func (d *desk) login() {
+	d.Helper()
+	a := d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {password}})
+	if a.status != http.StatusSeeOther {
+		d.Fatalf("log in: %d %s", a.status, a.body)
+	}
+	c, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.cookie = c
+}
+
+func TestLogin(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+		a := d.get("/console/audit?who=ada")
+		if want := "/console/login?next=%2Fconsole%2Faudit%3Fwho%3Dada"; a.status != 303 || a.header.Get("Location") != want {
+			d.Errorf("not logged in: %d %s", a.status, a.header.Get("Location"))
+		}
+		if a := d.get("/console/audit.json"); a.status != 401 || !strings.Contains(a.body, `{"detail":"log in first"}`) {
+			d.Errorf("a program that is not logged in: %d %s", a.status, a.body)
+		}
+		for _, try := range []url.Values{{"name": {operator}, "password": {"wrong"}}, {"name": {"nobody"}, "password": {password}}, {}} {
+			if a := d.do("POST", "/console/login", try); a.status != 401 || a.header.Get("Set-Cookie") != "" || !strings.Contains(a.body, "do not go together") {
+				d.Errorf("%v: %d %s", try, a.status, a.header.Get("Set-Cookie"))
+			}
+		}
+		a = d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {password}, "next": {"/console/audit?who=ada"}})
+		if a.status != 303 || a.header.Get("Location") != "/console/audit?who=ada" {
+			d.Fatalf("log in: %d %s", a.status, a.header.Get("Location"))
+		}
+		if c := a.header.Get("Set-Cookie"); !strings.HasPrefix(c, "flexd=") || !strings.Contains(c, "HttpOnly; SameSite=Strict") || strings.Contains(c, "Secure") {
+			d.Errorf("cookie on the machine itself: %s", c)
+		}
+		a = d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {password}, "next": {"//elsewhere.example/x"}},
+			func(r *http.Request) { r.Host = "flexd.example" })
+		if c := a.header.Get("Set-Cookie"); !strings.HasPrefix(c, "__Host-flexd=") || !strings.Contains(c, "Path=/; HttpOnly; Secure; SameSite=Strict") {
+			d.Errorf("cookie elsewhere: %s", c)
+		}
+		if a.header.Get("Location") != "/console/fleet" {
+			d.Errorf("sent to another host: %s", a.header.Get("Location"))
+		}
+		d.login()
+		d.wants(d.page("/console/audit"), "<th scope=\"row\">log in</th>", "Incorrect username or password")
+		if a := d.do("POST", "/console/logout", url.Values{}); a.status != 303 {
+			d.Errorf("log out: %d", a.status)
+		}
+		if a := d.get("/console/audit"); a.status != 303 {
+			d.Errorf("logged out, and still in: %d", a.status)
+		}
+	})
+}
+
+func TestLogin_Expires(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+		d.login()
+		d.now = d.now.Add(access.OperatorSessionLife - time.Second)
+		d.page("/console/audit")
+		d.now = d.now.Add(time.Second)
+		if a := d.get("/console/audit"); a.status != 303 {
+			d.Errorf("after its life: %d", a.status)
+		}
+		d.login()
+		if err := d.access.RemoveOperator(d.Context(), operator); err != nil {
+			d.Fatal(err)
+		}
+		if a := d.get("/console/audit"); a.status != 303 {
+			d.Errorf("removed, and still in: %d", a.status)
+		}
+		if a := d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {password}}); a.status != 401 {
+			d.Errorf("removed, and let in: %d", a.status)
+		}
+	})
+}
+
+func TestLogin_Brake(t *testing.T) {
+	d := newDesk(t, storetest.SQLite(t), "2026-01-10T18:00:00Z")
+	for range 10 {
+		d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {"wrong"}})
+	}
+	a := d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {password}})
+	if a.status != 429 || a.header.Get("Retry-After") != "1" {
+		d.Errorf("the eleventh attempt at once: %d, Retry-After %q", a.status, a.header.Get("Retry-After"))
+	}
+	d.now = d.now.Add(time.Second)
+	d.login()
+}
+
+func TestGuard(t *testing.T) {
+	d := newDesk(t, storetest.SQLite(t), "2026-01-10T18:00:00Z")
+	d.login()
+	for name, change := range map[string]func(*http.Request){
+		"by its fetch metadata": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"by its origin":         func(r *http.Request) { r.Header.Set("Origin", "https://elsewhere.example") },
+	} {
+		if a := d.do("POST", "/console/logout", url.Values{}, change); a.status != 403 {
+			d.Errorf("another site's act, known %s: %d", name, a.status)
+		}
+	}
+	a := d.get("/console/search")
+	if p := a.header.Get("Content-Security-Policy"); strings.Contains(p, "unsafe") || !strings.Contains(p, "default-src 'none'") {
+		d.Errorf("content policy %q", p)
+	}
+	if strings.Contains(a.body, "<script>") || strings.Contains(a.body, " style=") || strings.Contains(a.body, " onclick=") {
+		d.Error("something inline that the policy forbids")
+	}
+	if a.header.Get("Cache-Control") != "no-store" {
+		d.Errorf("a page may be kept: %q", a.header.Get("Cache-Control"))
+	}
+	if a := d.get("/console/nowhere"); a.status != 404 {
+		d.Errorf("no page: %d", a.status)
+	}
+	d.cookie = nil
+	if a := d.get("/console/nowhere"); a.status != 303 {
+		d.Errorf("whoever is not logged in learns what there is: %d", a.status)
+	}
+}
+
+func TestOperator(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+		ctx := context.Background()
+		if _, err := d.access.AddOperator(ctx, operator, password); flex.KindOf(err) != flex.Conflict {
+			d.Errorf("a name twice: %v", err)
+		}
+		if _, err := d.access.AddOperator(ctx, "short", "elevenbytes"); flex.KindOf(err) != flex.Malformed {
+			d.Errorf("a password of 11 bytes: %v", err)
+		}
+		if _, err := d.access.AddOperator(ctx, "long enough", "twelve bytes"); err != nil {
+			d.Errorf("a password of 12 bytes: %v", err)
+		}
+		made, err := d.access.AddOperator(ctx, "bea", "")
+		if err != nil || len(made) < 40 {
+			d.Fatalf("a made password: %v", err)
+		}
+		if _, err := d.access.LoginOperator(ctx, "bea", made, "here"); err != nil {
+			d.Error(err)
+		}
+		if err := d.access.RemoveOperator(ctx, "bea"); err != nil {
+			d.Error(err)
+		}
+		if made, err = d.access.SetOperatorPassword(ctx, "bea", ""); err != nil {
+			d.Error(err)
+		}
+		if _, err := d.access.LoginOperator(ctx, "bea", made, "here"); err != nil {
+			d.Errorf("with the new password: %v", err)
+		}
+	})
+}
+
+func TestSearch(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+		d.login()
+		site := d.Site()
+		asset := d.Asset(site, flex.Charger, 7400)
+		d.Exec(`UPDATE site SET mpan = '1200010000000', email = 'Jo_hn@home.example', postcode = 'LE3 5AB', address = '4 Elm Row', external_user_id = 'User-7'`)
+		d.Exec(`UPDATE asset SET external_id = 'CP-100%a'`)
+		for _, q := range []string{"1200010000000", "12 000 1000 0000", "jo_hn@home", "le35ab", "LE3 5AB", "user-7", "cp-100%", "100%A", asset.String(), strings.ToUpper(site.String())} {
+			page := d.page("/console/search?q=" + url.QueryEscape(q))
+			d.wants(page, `<a href="/console/assets/`+asset.String()+`">CP-100%a</a>`, "7.4 kW", "seeded")
+		}
+		for _, q := range []string{"1200010000001", "joxhn@home", "cp-100_", flex.SiteID{1}.String(), "nothing such"} {
+			d.wants(d.page("/console/search?q="+url.QueryEscape(q)), "Nothing has that.")
+		}
+		d.wants(d.page("/console/search?q=elm+row"), "4 Elm Row")
+		d.wants(d.page("/console/search"), "One box for everything.")
+		if a := d.get("/console/search?q=" + strings.Repeat("x", 201)); a.status != 400 {
+			d.Errorf("a search of 201 bytes: %d", a.status)
+		}
+		d.page("/console/search?q=" + strings.Repeat("x", 200))
+	})
+}
+
+func TestAudit(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+		d.login()
+		for i := range 60 {
+			act := store.Act{Who: operator, Act: "test", Subject: "=1+1", Detail: strings.Repeat("i", i)}
+			err := d.access.Act(d.Context(), act, func() error {
+				if i == 59 {
+					return flex.Fail(flex.Conflict, "it was done already")
+				}
+				return nil
+			})
+			if (err != nil) != (i == 59) {
+				d.Fatal(err)
+			}
+		}
+		page := d.page("/console/audit?act=test")
+		d.wants(page, "Older acts", `<span class="tag bad">refused</span> it was done already`, `/console/audit.csv?act=test`)
+		if n := strings.Count(page, `<th scope="row">test</th>`); n != 50 {
+			d.Errorf("%d acts on the first page", n)
+		}
+		next := page[strings.Index(page, `class="next"><a href="`)+len(`class="next"><a href="`):]
+		next = strings.ReplaceAll(next[:strings.Index(next, `"`)], "&amp;", "&")
+		if n := strings.Count(d.page(next), `<th scope="row">test</th>`); n != 10 {
+			d.Errorf("%d acts on the second page", n)
+		}
+		csv := d.page("/console/audit.csv?act=test")
+		if n := strings.Count(csv, "\n"); n != 61 || !strings.HasPrefix(csv, "at,who,source,act,organisation,subject,detail,outcome,ended_at\n2026-01-10T18:00:00Z,ada,,test,,'=1+1,") {
+			d.Errorf("%d lines: %.200s", n, csv)
+		}
+		d.wants(d.page("/console/audit.json?act=test"), `"outcome":"it was done already"`)
+	})
+}

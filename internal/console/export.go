@@ -1,0 +1,126 @@
+package console
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// exportMax bounds the rows of a table that is taken away at once.
+const exportMax = 10_000
+
+// pageMax is the rows of a table on a page.
+const pageMax = 50
+
+// table is what a page's table holds, to be taken away as CSV or JSON.
+type table struct {
+	Name    string // of the file
+	Columns []string
+	Rows    [][]any // text, integers, floats, booleans, times or nil
+}
+
+func (t *table) add(cells ...any) { t.Rows = append(t.Rows, cells) }
+
+// objects returns the rows by column.
+func (t *table) objects() []map[string]any {
+	out := make([]map[string]any, 0, len(t.Rows))
+	for _, row := range t.Rows {
+		o := make(map[string]any, len(row))
+		for i, cell := range row {
+			if at, ok := cell.(time.Time); ok && at.IsZero() {
+				cell = nil
+			}
+			o[t.Columns[i]] = cell
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// writeCSV writes the table with a header line.
+func (t *table) writeCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	c.Write(t.Columns) // an error stays with the writer
+	for _, row := range t.Rows {
+		line := make([]string, len(row))
+		for i, cell := range row {
+			line[i] = cellText(cell)
+		}
+		c.Write(line)
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// cellText writes a cell. Text that a spreadsheet would take for a formula is quoted.
+func cellText(cell any) string {
+	switch v := cell.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+		return v.UTC().Format(time.RFC3339)
+	case string:
+		if v != "" && strings.ContainsRune("=+-@\t\r", rune(v[0])) {
+			return "'" + v
+		}
+		return v
+	}
+	return fmt.Sprint(cell)
+}
+
+// exporting reports whether a table to take away is asked for, which is longer than a page's.
+func (r *request) exporting() bool {
+	return strings.HasSuffix(r.URL.Path, ".csv") || strings.HasSuffix(r.URL.Path, ".json")
+}
+
+// limit is how many rows are shown.
+func (r *request) limit() int {
+	if r.exporting() {
+		return exportMax
+	}
+	return pageMax
+}
+
+// Export is where a page's table can be had, with the same filters.
+type Export struct{ CSV, JSON string }
+
+func (r *request) exports() Export {
+	q := r.URL.Query()
+	q.Del("before")
+	q.Del("done")
+	tail := ""
+	if len(q) > 0 {
+		tail = "?" + q.Encode()
+	}
+	base := strings.TrimSuffix(r.URL.Path, "/")
+	return Export{base + ".csv" + tail, base + ".json" + tail}
+}
+
+// with is the page's own address with one filter set to another value.
+func (r *request) with(name, value string) string {
+	q := r.URL.Query()
+	q.Del("done")
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
+	}
+	if len(q) == 0 {
+		return r.URL.Path
+	}
+	return r.URL.Path + "?" + q.Encode()
+}
+
+// readID reads an id of the path or the query. Text that is none names nothing.
+func readID[Of any](to *flex.ID[Of], text, what string) error {
+	if to.UnmarshalText([]byte(text)) != nil {
+		return flex.Fail(flex.NotFound, "%q is not the id of any %s", text, what)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"flexd/internal/flex"
+)
+
+// Times are shown as the clocks in Britain show them, with the exact instant beside.
+
+// when is an instant to the minute, as an element that says it exactly.
+func when(at time.Time) template.HTML { return timeElement(at, "Mon 2 Jan, 15:04") }
+
+// stamp is an instant to the second.
+func stamp(at time.Time) template.HTML { return timeElement(at, "Mon 2 Jan, 15:04:05") }
+
+// clock is the time of day alone.
+func clock(at time.Time) template.HTML { return timeElement(at, "15:04") }
+
+func timeElement(at time.Time, layout string) template.HTML {
+	if at.IsZero() {
+		return `<span class="none">never</span>`
+	}
+	exact := at.UTC().Format(time.RFC3339)
+	local := at.In(flex.London)
+	return template.HTML(`<time datetime="` + exact + `" title="` + local.Format("Monday 2 January 2006, 15:04:05 MST") + `">` +
+		local.Format(layout) + `</time>`)
+}
+
+// whenText is an instant to the minute, in plain text.
+func whenText(at time.Time) string { return at.In(flex.London).Format("Mon 2 Jan, 15:04") }
+
+// clockText is the time of day in plain text.
+func clockText(at time.Time) string { return at.In(flex.London).Format("15:04") }
+
+// day is a date, in the words of a heading.
+func day(at time.Time) string { return at.In(flex.London).Format("Monday 2 January 2006") }
+
+// ago says how long before now an instant was, roughly.
+func ago(now, at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	d := now.Sub(at)
+	if d < 0 {
+		return "in " + duration(-d)
+	}
+	if d < time.Second {
+		return "now"
+	}
+	return duration(d) + " ago"
+}
+
+// duration is a length of time in its two largest units at most.
+func duration(d time.Duration) string {
+	switch d = d.Abs(); {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return joined(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
+	case d < 48*time.Hour:
+		return joined(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+	}
+	return joined(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+}
+
+func joined(n int, unit string, m int, less string) string {
+	if m == 0 {
+		return fmt.Sprintf("%d %s", n, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", n, unit, m, less)
+}
+
+// kw is a power, or a dash where none is known.
+func kw(v any) string {
+	switch w := v.(type) {
+	case flex.Watts:
+		return decimals(w.KW(), 1) + " kW"
+	case *flex.Watts:
+		if w != nil {
+			return kw(*w)
+		}
+	}
+	return "–"
+}
+
+// kwh is an energy, or a dash where none is known.
+func kwh(v any) string {
+	switch e := v.(type) {
+	case flex.WattHours:
+		return decimals(e.KWh(), 1) + " kWh"
+	case *flex.WattHours:
+		if e != nil {
+			return kwh(*e)
+		}
+	}
+	return "–"
+}
+
+// price is a market price in pence per kilowatt-hour and pounds per megawatt-hour.
+func price(p flex.Price) string {
+	return fmt.Sprintf("£%s/MWh", decimals(p.GBPPerMWh(), 2))
+}
+
+// pounds is an amount of money in pounds and pence, or finer where it is small.
+func pounds(v any) string {
+	switch m := v.(type) {
+	case flex.Pence:
+		return m.String()
+	case flex.MicroPounds:
+		sign := ""
+		if m < 0 {
+			sign, m = "−", -m
+		}
+		if m < 1e6 {
+			return fmt.Sprintf("%s%sp", sign, decimals(float64(m)/1e4, 1))
+		}
+		return fmt.Sprintf("%s£%.2f", sign, m.GBP())
+	}
+	return "–"
+}
+
+// decimals writes a number with at most n decimals and thousands apart.
+func decimals(v float64, n int) string {
+	text := strconv.FormatFloat(v, 'f', n, 64)
+	whole, fraction, _ := strings.Cut(text, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "−", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "\u202f" + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	if whole == "0" {
+		sign = ""
+	}
+	return sign + whole
+}
+
+// count is a number of things: "1 car", "1 200 cars".
+func count(n any, thing string) string {
+	v, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
+	if v != 1 {
+		thing += "s"
+	}
+	return decimals(float64(v), 0) + "\u00a0" + thing
+}
+
+// sentence has a text begin with a capital and end with a stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(r)) + text[n:]
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}
+
+// words writes a word of the interface as people read it: "charge_now" is "charge now".
+func words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }
+
+// short is the end of an id, which tells it from its neighbours.
+func short(id fmt.Stringer) string {
+	text := id.String()
+	return "…" + text[max(0, len(text)-8):]
+}

@@ -1,0 +1,57 @@
+package console
+
+import (
+	"embed"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed template/*.html
+var templateFiles embed.FS
+
+// pages are the templates by page, each with the layout and the parts.
+var pages = func() map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "template/layout.html", "template/parts.html"))
+	names, err := fs.Glob(templateFiles, "template/*.html")
+	if err != nil {
+		panic(err)
+	}
+	m := map[string]*template.Template{}
+	for _, name := range names {
+		page := strings.TrimSuffix(path.Base(name), ".html")
+		if page == "layout" || page == "parts" {
+			continue
+		}
+		m[page] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, name))
+	}
+	return m
+}()
+
+// item is a line of the menu.
+type item struct{ Section, Name string }
+
+// menu is the order of the console's sections.
+var menu = []item{
+	{"audit", "Audit log"},
+}
+
+// functions are what templates may call beside the language's own.
+var functions = template.FuncMap{
+	"static": staticPath,
+	"menu":   func() []item { return menu },
+	"when":   when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
+	"kw": kw, "kwh": kwh, "price": price, "pounds": pounds,
+	"sentence": sentence, "words": words, "count": count, "short": short,
+	"dict": dict,
+}
+
+// dict makes the argument of a part out of names and values.
+func dict(pairs ...any) map[string]any {
+	m := make(map[string]any, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}

@@ -1,0 +1,234 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// formMax is the largest form that is taken.
+const formMax = 64 << 10
+
+// request is a request on its way through a handler.
+type request struct {
+	*http.Request
+	who  access.Operator // zero on public routes
+	from string          // the client's address
+}
+
+// view is what a handler returns: a page, a table to take away, JSON, or another address.
+type view struct {
+	status int // 200 if 0
+	page   string
+	title  string
+	crumbs []crumb // between the console and the page itself
+	data   any
+	table  *table // for .csv and .json
+	json   any    // the answer itself, in place of a page
+	to     string // redirect after an act
+}
+
+// crumb is a step on the way to a page.
+type crumb struct{ Name, Path string }
+
+// guarded sets what every answer carries, and refuses acts that another site's page sends.
+func guarded(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, formMax)
+		cross.Handler(next).ServeHTTP(w, r)
+	})
+}
+
+// contentPolicy allows what comes from this console alone, and nothing inline.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// wrap turns a route into a handler: who is asking, the route, the answer.
+func (s *Server) wrap(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		r := &request{Request: hr, from: s.address(hr)}
+		v, err := s.answer(rt, r, w)
+		if err != nil {
+			v = s.failed(r, err)
+		}
+		s.write(w, r, v)
+	})
+}
+
+// answer is the route's view, or the reason why there is none. A panic is an internal
+// failure.
+func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if !rt.public {
+		if r.who, err = s.Access.IdentifyOperator(r.Context(), sessionOf(r.Request)); err != nil {
+			return v, err
+		}
+	}
+	r.Request = r.WithContext(context.WithValue(r.Context(), writerKey{}, w))
+	return rt.handle(s, r)
+}
+
+// writerKey finds the answer's writer, for the few handlers that set a cookie or stream.
+type writerKey struct{}
+
+func (r *request) writer() http.ResponseWriter {
+	return r.Context().Value(writerKey{}).(http.ResponseWriter)
+}
+
+// failed is the view of an error. What was not written to be shown is logged and not shown.
+func (s *Server) failed(r *request, err error) view {
+	kind := flex.KindOf(err)
+	if kind == flex.Unauthorized && !r.plain() && r.Method == http.MethodGet {
+		return view{to: "/console/login?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()}
+	}
+	v := view{page: "error", title: "Not possible", status: statusOf[kind]}
+	e, ok := errors.AsType[*flex.Error](err)
+	if !ok || kind == flex.Internal {
+		s.Log.LogAttrs(r.Context(), slog.LevelError, "console", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))
+		e = &flex.Error{Detail: "Something went wrong here. It has been written to the log."}
+		v.status, v.title = http.StatusInternalServerError, "Internal error"
+	}
+	if kind == flex.NotFound {
+		v.title = "Not found"
+	}
+	v.data = sentence(e.Error())
+	if r.plain() {
+		v.json = map[string]string{"detail": e.Error()}
+	}
+	return v
+}
+
+// statusOf turns kinds of failure into status codes.
+var statusOf = map[flex.Kind]int{
+	flex.Internal: http.StatusInternalServerError, flex.Malformed: http.StatusBadRequest, flex.Invalid: http.StatusUnprocessableEntity,
+	flex.Unmet: http.StatusUnprocessableEntity, flex.Unauthorized: http.StatusUnauthorized, flex.Forbidden: http.StatusForbidden,
+	flex.NotFound: http.StatusNotFound, flex.Conflict: http.StatusConflict, flex.Unclear: http.StatusConflict,
+	flex.TooLarge: http.StatusRequestEntityTooLarge, flex.Unsupported: http.StatusUnsupportedMediaType,
+	flex.TooMany: http.StatusTooManyRequests, flex.Unavailable: http.StatusServiceUnavailable, flex.TimedOut: http.StatusGatewayTimeout,
+}
+
+// plain reports whether a program asks, which is shown no pages.
+func (r *request) plain() bool {
+	p := r.URL.Path
+	return strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".csv") || strings.HasSuffix(p, "/live")
+}
+
+// write sends the view.
+func (s *Server) write(w http.ResponseWriter, r *request, v view) {
+	h := w.Header()
+	if v.status == 0 {
+		v.status = http.StatusOK
+	}
+	switch {
+	case v.to != "":
+		http.Redirect(w, r.Request, v.to, http.StatusSeeOther)
+	case v.json != nil || v.table != nil && strings.HasSuffix(r.URL.Path, ".json"):
+		if v.json == nil {
+			v.json = v.table.objects()
+		}
+		h.Set("Content-Type", "application/json")
+		w.WriteHeader(v.status)
+		json.NewEncoder(w).Encode(v.json) // fails when the client has gone, which is no one's concern
+	case v.table != nil && strings.HasSuffix(r.URL.Path, ".csv"):
+		h.Set("Content-Type", "text/csv; charset=utf-8")
+		h.Set("Content-Disposition", `attachment; filename="`+v.table.Name+`.csv"`)
+		v.table.writeCSV(w) // as above
+	case v.page != "":
+		var b bytes.Buffer
+		if err := s.render(&b, r, v); err != nil {
+			s.Log.ErrorContext(r.Context(), "console", "page", v.page, "err", err)
+			http.Error(w, "internal error", http.StatusInternalServerError)
+			return
+		}
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(v.status)
+		w.Write(b.Bytes()) // as above
+	}
+}
+
+// frame is what the layout shows around a page.
+type frame struct {
+	Title       string
+	Crumbs      []crumb
+	Section     string // of the menu
+	Operator    string // "" while nobody is logged in
+	Environment flex.Environment
+	Now         time.Time
+	Search      string
+	Done        string // what an act has just done
+	Data        any
+}
+
+func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
+	section := strings.TrimPrefix(r.URL.Path, Root+"/")
+	section, _, _ = strings.Cut(section, "/")
+	return pages[v.page].ExecuteTemplate(b, "layout", frame{
+		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, Environment: s.Environment,
+		Now: s.DB.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Data: v.data,
+	})
+}
+
+// doneText is what is said after an act, by the word that its redirect carries.
+var doneText = map[string]string{}
+
+// act does something in the operator's name, in the audit log.
+func (s *Server) act(r *request, a store.Act, do func() error) error {
+	a.Who, a.Source = r.who.Name, r.from
+	return s.Access.Act(r.Context(), a, do)
+}
+
+// address is where the request came from: the connection's other end or, when that is a
+// proxy that is trusted, whom it names last.
+func (s *Server) address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(names) - 1; i >= 0 && s.trusts(a); i-- {
+		b, err := netip.ParseAddr(strings.TrimSpace(names[i]))
+		if err != nil {
+			break
+		}
+		a = b
+	}
+	return a.Unmap().String()
+}
+
+func (s *Server) trusts(a netip.Addr) bool {
+	for _, p := range s.TrustedProxies {
+		if p.Contains(a.Unmap()) {
+			return true
+		}
+	}
+	return false
+}

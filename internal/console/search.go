@@ -1,0 +1,47 @@
+package console
+
+import (
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// searchPage is what was found.
+type searchPage struct {
+	Text   string
+	Assets []store.AssetLine
+	Sites  []store.SiteLine
+	More   bool // there is more than is shown
+}
+
+// searchMax is the longest text that is looked for.
+const searchMax = 200
+
+// search answers the one box: an id, an MPAN, an e-mail address, a postcode or part of an
+// external id. What is found alone is shown at once.
+func (s *Server) search(r *request) (view, error) {
+	text := strings.TrimSpace(r.URL.Query().Get("q"))
+	p := searchPage{Text: text}
+	v := view{page: "search", title: "Search"}
+	if len(text) > searchMax {
+		return v, flex.Fail(flex.Malformed, "a search has at most %d bytes", searchMax)
+	}
+	if text != "" {
+		err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
+			f := store.Find{Text: text, Limit: pageMax + 1}
+			if p.Assets, err = all.FindAssets(r.Context(), f); err != nil {
+				return err
+			}
+			p.Sites, err = all.FindSites(r.Context(), f)
+			return err
+		})
+		if err != nil {
+			return v, err
+		}
+	}
+	p.More = len(p.Assets) > pageMax || len(p.Sites) > pageMax
+	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
+	v.data = p
+	return v, nil
+}

@@ -1,0 +1,122 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// The cookie that holds a session. With the prefix a browser takes it only over TLS and for
+// this host alone; on the machine itself there is no TLS, and the plain name is used.
+const (
+	secureCookie   = "__Host-flexd"
+	loopbackCookie = "flexd"
+)
+
+// sessionOf returns the token of the request's session, or "".
+func sessionOf(r *http.Request) flex.Secret {
+	name := secureCookie
+	if onLoopback(r) {
+		name = loopbackCookie
+	}
+	c, err := r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return flex.Secret(c.Value)
+}
+
+// setSession has the browser keep the token; an empty one has it forget.
+func setSession(w http.ResponseWriter, r *http.Request, token flex.Secret) {
+	c := &http.Cookie{Name: secureCookie, Value: token.Reveal(), Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if onLoopback(r) {
+		c.Name, c.Secure = loopbackCookie, false
+	}
+	if token == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+// onLoopback reports whether the page was asked for in plain HTTP on the machine itself.
+func onLoopback(r *http.Request) bool {
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		return false
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && a.IsLoopback()
+}
+
+// loginForm is what the login page shows.
+type loginForm struct {
+	Name, Next, Fault string
+	Plain             bool // the browser will not keep the cookie: no TLS, and not this machine
+	NoOperators       bool // nobody can log in yet
+}
+
+func (s *Server) loginPage(r *request) (view, error) {
+	return s.loginView(r, loginForm{Next: r.URL.Query().Get("next")})
+}
+
+func (s *Server) loginView(r *request, f loginForm) (view, error) {
+	f.Plain = r.TLS == nil && r.Header.Get("X-Forwarded-Proto") != "https" && !onLoopback(r.Request)
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
+		ops, err := all.Operators(r.Context())
+		f.NoOperators = len(ops) == 0
+		return err
+	})
+	return view{page: "login", title: "Log in", data: f}, err
+}
+
+func (s *Server) login(r *request) (view, error) {
+	f := loginForm{Name: r.PostFormValue("name"), Next: r.PostFormValue("next")}
+	issued, err := s.Access.LoginOperator(r.Context(), f.Name, flex.Secret(r.PostFormValue("password")), r.from)
+	if err == nil {
+		setSession(r.writer(), r.Request, issued.Token)
+		return view{to: ownPath(f.Next)}, nil
+	}
+	kind := flex.KindOf(err)
+	if kind != flex.Unauthorized && kind != flex.TooMany {
+		return view{}, err
+	}
+	f.Fault = "That name and password do not go together."
+	if w, ok := errors.AsType[*access.Wait](err); ok {
+		seconds := int(math.Ceil(w.After.Seconds()))
+		f.Fault = fmt.Sprintf("Too many failed attempts. Wait %d s and try again.", seconds)
+		r.writer().Header().Set("Retry-After", fmt.Sprint(seconds))
+	}
+	v, err := s.loginView(r, f)
+	v.status = statusOf[kind]
+	return v, err
+}
+
+// ownPath keeps the way back after the login within the console.
+func ownPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, Root+"/") {
+		return home
+	}
+	return u.RequestURI()
+}
+
+func (s *Server) logout(r *request) (view, error) {
+	err := s.act(r, store.Act{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), sessionOf(r.Request)) })
+	setSession(r.writer(), r.Request, "")
+	return view{to: "/console/login"}, err
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// AuditID names an entry of the audit log.
+type AuditID = flex.ID[auditKind]
+
+type auditKind struct{}
+
+// Act is something that a person did to the house.
+type Act struct {
+	ID      AuditID
+	At      time.Time  // by the true clock
+	Who     string     // an operator's name
+	Source  string     // the address that it came from, if any
+	Act     string     // what was done, as "halt pushes"
+	Org     flex.OrgID // zero if it concerned none, or all
+	Subject string     // what it was done to
+	Detail  string     // in words
+	Outcome string     // Done, or why not; empty while it has not ended
+	EndedAt time.Time
+}
+
+// Done is the outcome of an act that succeeded.
+const Done = "done"
+
+var _ = law("an act ends after it begins, and says how", `SELECT id AS what FROM audit
+	WHERE ended_at < at OR (ended_at IS NULL) <> (outcome = '')`)
+
+// BeginAct writes an act down before it is done; its id and instant are set here.
+func (all *All) BeginAct(ctx context.Context, a *Act) error {
+	a.ID, a.At = AuditID(all.newID()), all.now
+	_, err := all.exec(ctx, `INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		a.ID.Bytes(), micros(a.At), a.Who, a.Source, a.Act, nullOrg(a.Org), a.Subject, a.Detail)
+	return err
+}
+
+func nullOrg(id flex.OrgID) any {
+	if id.IsZero() {
+		return nil
+	}
+	return id.Bytes()
+}
+
+// EndAct writes down how an act ended. What was written down once stays.
+func (all *All) EndAct(ctx context.Context, id AuditID, outcome string) error {
+	_, err := all.exec(ctx, `UPDATE audit SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL`, id.Bytes(), outcome, micros(all.now))
+	return err
+}
+
+// ActFilter chooses acts; what is empty takes all. Limit must be set.
+type ActFilter struct {
+	Who    string
+	Act    string
+	Org    flex.OrgID
+	Before AuditID // those older than this one: the next page
+	Limit  int
+}
+
+// Acts returns the acts of the filter, newest first.
+func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
+	w := &condition{}
+	w.text.WriteString("1 = 1")
+	if f.Who != "" {
+		w.text.WriteString(" AND who = " + w.param(f.Who))
+	}
+	if f.Act != "" {
+		w.text.WriteString(" AND act = " + w.param(f.Act))
+	}
+	if !f.Org.IsZero() {
+		w.text.WriteString(" AND org_id = " + w.param(f.Org.Bytes()))
+	}
+	if !f.Before.IsZero() {
+		w.text.WriteString(" AND id < " + w.param(f.Before.Bytes()))
+	}
+	limit := w.param(f.Limit)
+	scan := func(s scanner) (a Act, err error) {
+		return a, s.Scan(&a.ID, instant{&a.At}, &a.Who, &a.Source, &a.Act, &a.Org, &a.Subject, &a.Detail, &a.Outcome, instant{&a.EndedAt})
+	}
+	return rows(ctx, all.conn, scan, `SELECT id, at, who, source, act, org_id, subject, detail, outcome, ended_at
+		FROM audit WHERE `+w.text.String()+` ORDER BY id DESC LIMIT `+limit, w.args...)
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// AssetLine is an asset in a list that goes across organisations.
+type AssetLine struct {
+	flex.Asset
+	Org       flex.OrgID
+	OrgName   string
+	Postcode  flex.Personal
+	PluggedIn time.Time // zero while nothing is plugged in
+	ReadyBy   time.Time // of the open session, zero until it was planned
+}
+
+// SiteLine is a site in a list that goes across organisations.
+type SiteLine struct {
+	flex.Site
+	Org     flex.OrgID
+	OrgName string
+	Assets  int
+}
+
+// Find says what is looked for across organisations; what is empty takes all. Limit must be
+// set.
+type Find struct {
+	Text    string // an id, an MPAN, an e-mail address, a postcode or part of an external id
+	Org     flex.OrgID
+	Type    flex.AssetType
+	Plugged bool
+	Site    flex.SiteID
+	Before  flex.AssetID // assets older than this one: the next page
+	Limit   int
+}
+
+const (
+	digitsOfMPAN = 13
+	lengthOfUUID = 36
+)
+
+// text adds the condition that asset a or its site s is what the text names; of sites alone
+// when there is no asset.
+func (f Find) text(w *condition, assets bool) {
+	text := strings.TrimSpace(f.Text)
+	plain := strings.ReplaceAll(text, " ", "")
+	switch {
+	case text == "":
+	case len(plain) == digitsOfMPAN && strings.Trim(plain, "0123456789") == "":
+		w.text.WriteString(" AND s.mpan = " + w.param(plain))
+	case len(text) == lengthOfUUID && isUUID(text):
+		f.ids(w, text, assets)
+	case strings.Contains(text, "@"):
+		w.text.WriteString(" AND LOWER(s.email) LIKE " + w.param(likeText(text)+"%") + ` ESCAPE '\'`)
+	default:
+		like := w.param("%" + likeText(text) + "%")
+		w.text.WriteString(" AND (LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) +
+			" OR REPLACE(UPPER(s.postcode), ' ', '') = " + w.param(strings.ToUpper(plain)))
+		if assets {
+			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like + ` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like + ` ESCAPE '\'`)
+		} else {
+			w.text.WriteString(" OR LOWER(s.address) LIKE " + like + ` ESCAPE '\'`)
+		}
+		w.text.WriteString(")")
+	}
+}
+
+// ids adds the condition that one of the things at a site has the id.
+func (f Find) ids(w *condition, text string, assets bool) {
+	id, _ := flex.ParseID[struct{}](text)
+	p := w.param(id.Bytes())
+	if !assets {
+		w.text.WriteString(" AND (s.id = " + p + " OR LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) + ")")
+		return
+	}
+	w.text.WriteString(" AND (a.id = " + p + " OR a.site_id = " + p + " OR LOWER(a.external_id) = " + w.param(strings.ToLower(text)) +
+		" OR a.id IN (SELECT asset_id FROM session WHERE id = " + p + ")" +
+		" OR a.id IN (SELECT asset_id FROM schedule WHERE event_id = " + p + "))")
+}
+
+func isUUID(text string) bool {
+	_, err := flex.ParseID[struct{}](text)
+	return err == nil
+}
+
+// likeText is the text in lower case, with what LIKE would take for a pattern escaped.
+func likeText(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(text))
+}
+
+// FindAssets returns assets across organisations, newest first.
+func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
+	w := &condition{}
+	f.text(w, true)
+	if !f.Org.IsZero() {
+		w.text.WriteString(" AND a.org_id = " + w.param(f.Org.Bytes()))
+	}
+	if !f.Site.IsZero() {
+		w.text.WriteString(" AND a.site_id = " + w.param(f.Site.Bytes()))
+	}
+	if f.Type != "" {
+		w.text.WriteString(" AND a.type = " + w.param(string(f.Type)))
+	}
+	if f.Plugged {
+		w.text.WriteString(" AND p.id IS NOT NULL")
+	}
+	if !f.Before.IsZero() {
+		w.text.WriteString(" AND a.id < " + w.param(f.Before.Bytes()))
+	}
+	limit := w.param(f.Limit)
+	scan := func(s scanner) (v AssetLine, err error) {
+		v.Asset, err = scanAsset(also{s, []any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}}})
+		return v, err
+	}
+	return rows(ctx, all.conn, scan, `SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at,
+			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by
+		FROM asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id = a.site_id
+			LEFT JOIN session p ON p.asset_id = a.id AND p.plugged_out_at IS NULL
+		WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit, w.args...)
+}
+
+// FindSites returns sites across organisations, newest first. Its filter is Text and Org.
+func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
+	w := &condition{}
+	f.text(w, false)
+	if !f.Org.IsZero() {
+		w.text.WriteString(" AND s.org_id = " + w.param(f.Org.Bytes()))
+	}
+	limit := w.param(f.Limit)
+	scan := func(s scanner) (v SiteLine, err error) {
+		v.Site, err = scanSite(also{s, []any{&v.Org, &v.OrgName, &v.Assets}})
+		return v, err
+	}
+	return rows(ctx, all.conn, scan, `SELECT `+siteColumns+`, s.org_id, o.name, (SELECT count(*) FROM asset a WHERE a.site_id = s.id)
+		FROM site s JOIN org o ON o.id = s.org_id WHERE 1 = 1`+w.text.String()+` ORDER BY s.id DESC LIMIT `+limit, w.args...)
+}
+
+// also scans further columns after those of another scan.
+type also struct {
+	scanner
+	more []any
+}
+
+// Scan reads a row whose last columns are the further ones.
+func (a also) Scan(dest ...any) error { return a.scanner.Scan(append(dest, a.more...)...) }
+
+// AssetOrg returns whose asset it is, or a NotFound failure.
+func (all *All) AssetOrg(ctx context.Context, id flex.AssetID) (flex.OrgID, error) {
+	return orgOf(ctx, all, "there is no asset of that id", `SELECT org_id FROM asset WHERE id = $1`, id.Bytes())
+}
+
+// SiteOrg returns whose site it is, or a NotFound failure.
+func (all *All) SiteOrg(ctx context.Context, id flex.SiteID) (flex.OrgID, error) {
+	return orgOf(ctx, all, "there is no site of that id", `SELECT org_id FROM site WHERE id = $1`, id.Bytes())
+}
+
+func orgOf(ctx context.Context, all *All, missing, query string, args ...any) (flex.OrgID, error) {
+	return one(ctx, all.conn, missing, func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }, query, args...)
+}
