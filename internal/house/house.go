@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/api"
+	"flexd/internal/console"
 	"flexd/internal/control"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
@@ -50,6 +51,7 @@ type House struct {
 	Reward   *reward.Desk
 	Market   *market.Desk
 	API      *api.Server
+	Console  *console.Server
 
 	Directory *directory.Directory
 
@@ -84,6 +86,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, Environment: db.Environment, Log: s.Log,
 	}
+	h.Console = &console.Server{DB: db, Access: h.Access, Environment: db.Environment, Log: s.Log}
 	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
@@ -114,7 +117,7 @@ func (h *House) Serve(ctx context.Context, l net.Listener) error {
 		defer close(finished)
 		worker.RunAll(running, h.workers)
 	}()
-	err := api.ServeHandler(ctx, l, h.API.Handler(), h.log)
+	err := api.ServeHandler(ctx, l, h.Handler(), h.log)
 	stop()
 	<-finished
 	return err

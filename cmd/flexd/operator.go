@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// operator is `flexd operator`.
+type operator struct {
+	Add      operatorAdd      `cmd:"" help:"Let a person into the console, and print their password, once."`
+	Password operatorPassword `cmd:"" help:"Give an operator a new password, and end their sessions."`
+	Remove   operatorRemove   `cmd:"" help:"Let an operator in no more, from now on."`
+}
+
+type operatorAdd struct {
+	store
+	Name     string `arg:"" help:"Name to log in with."`
+	Password string `help:"Password, of at least 12 bytes; made if not given." placeholder:"P"`
+}
+
+// Run adds the operator.
+func (o *operatorAdd) Run(ctx context.Context, c console) error {
+	return o.act(ctx, o.Name, "add operator", func(d *access.Desk) error {
+		password, err := d.AddOperator(ctx, o.Name, flex.Secret(o.Password))
+		if err != nil {
+			return err
+		}
+		return printOperator(c, o.Name, password)
+	})
+}
+
+type operatorPassword operatorAdd
+
+// Run replaces the password.
+func (o *operatorPassword) Run(ctx context.Context, c console) error {
+	return o.act(ctx, o.Name, "set operator password", func(d *access.Desk) error {
+		password, err := d.SetOperatorPassword(ctx, o.Name, flex.Secret(o.Password))
+		if err != nil {
+			return err
+		}
+		return printOperator(c, o.Name, password)
+	})
+}
+
+type operatorRemove struct {
+	store
+	Name string `arg:"" help:"Name of the operator."`
+}
+
+// Run removes the operator.
+func (o *operatorRemove) Run(ctx context.Context) error {
+	return o.act(ctx, o.Name, "remove operator", func(d *access.Desk) error { return d.RemoveOperator(ctx, o.Name) })
+}
+
+// act does something to the operators, in the audit log.
+func (s store) act(ctx context.Context, name, act string, do func(*access.Desk) error) error {
+	h, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	return h.Access.Act(ctx, records.Act{Who: commandLine, Act: act, Subject: name}, func() error { return do(h.Access) })
+}
+
+// commandLine is who acts where nobody has logged in.
+const commandLine = "command line"
+
+func printOperator(c console, name string, password flex.Secret) error {
+	_, err := fmt.Fprintf(c.out, "operator  %s\npassword  %s\n\nThe password is shown this once. The console is at /console on the address that flexd serve prints.\n", name, password.Reveal())
+	return err
+}

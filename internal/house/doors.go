@@ -1,0 +1,23 @@
+package house
+
+import (
+	"net/http"
+	"strings"
+
+	"flexd/internal/console"
+)
+
+// Handler is all doors: the console under its root, the interface everywhere else. A browser
+// that asks for the beginning is shown the console.
+func (h *House) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case path == console.Root, strings.HasPrefix(path, console.Root+"/"):
+			h.Console.Handler().ServeHTTP(w, r)
+		case path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
+		default:
+			h.API.Handler().ServeHTTP(w, r)
+		}
+	})
+}
