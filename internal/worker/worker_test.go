@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,28 +16,27 @@ import (
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wake := make(chan struct{}, 1)
-		runs, left := 0, 0
+		var runs, left atomic.Int64
 		w := &worker.Worker{Name: "test", Every: time.Minute, Wake: wake, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Round: func(context.Context) (worker.Report, error) {
-				runs++
+				n := runs.Add(1)
 				switch {
-				case runs == 2:
+				case n == 2:
 					panic("planted")
-				case runs == 3:
+				case n == 3:
 					return worker.Report{}, errors.New("planted")
-				case left > 0:
-					left--
-					return worker.Report{More: left > 0}, nil
+				case left.Load() > 0:
+					return worker.Report{More: left.Add(-1) > 0}, nil
 				}
 				return worker.Report{}, nil
 			}}
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.Run(ctx)
-		want := func(n int, when string) {
+		want := func(n int64, when string) {
 			t.Helper()
 			synctest.Wait()
-			if runs != n {
-				t.Errorf("%s: %d runs, want %d", when, runs, n)
+			if got := runs.Load(); got != n {
+				t.Errorf("%s: %d runs, want %d", when, got, n)
 			}
 		}
 		want(1, "at the start")
@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 		}
 		wake <- struct{}{}
 		want(3, "after a wake-up")
-		left = 3
+		left.Store(3)
 		time.Sleep(time.Minute)
 		want(6, "with work left")
 		cancel()
