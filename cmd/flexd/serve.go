@@ -14,6 +14,7 @@ type serve struct {
 	store
 	Listen                string `help:"Address to answer on." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
 	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
+	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
 	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
 	Carbon      bool     `help:"Ask for the carbon intensity beside the prices." env:"FLEXD_CARBON"`
@@ -40,18 +41,22 @@ func (s store) open(ctx context.Context) (*house.House, error) { return house.Op
 // Run serves until it is told to stop.
 func (s *serve) Run(ctx context.Context, c console) error {
 	settings := s.settings()
-	settings.AllowPrivateEndpoints = s.AllowPrivateEndpoints
+	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
 	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
-	h, err := house.Open(ctx, settings)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
 	l, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return err
 	}
+	if settings.BaseURL == "" {
+		settings.BaseURL = "http://" + l.Addr().String()
+	}
+	h, err := house.Open(ctx, settings)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	defer h.Close()
 	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
 	return h.Serve(ctx, l)
 }

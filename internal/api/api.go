@@ -17,6 +17,7 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -29,6 +30,7 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
+	Push     *push.Desk
 	Reading  *reading.Desk
 	Reward   *reward.Desk
 

@@ -8,8 +8,6 @@ import (
 	"flexd/internal/wire"
 )
 
-func (s *Server) callback(r *request) (answer, error) { return s.pending(r) }
-
 // take hands an event to the control desk, once path and body are read.
 func (s *Server) take(r *request, ev control.Event) (answer, error) {
 	at := path[wire.AssetPath](r)

@@ -7,10 +7,6 @@ func (s *Server) pending(*request) (answer, error) {
 	return answer{}, flex.Fail(flex.Internal, "pending")
 }
 
-func (s *Server) delivery(r *request) (answer, error) { return s.pending(r) }
-
-func (s *Server) testEndpoint(r *request) (answer, error) { return s.pending(r) }
-
 func (s *Server) sessions(r *request) (answer, error) { return s.pending(r) }
 
 func (s *Server) gaps(r *request) (answer, error) { return s.pending(r) }

@@ -119,9 +119,11 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/examples/ocpp-charging-profile", Role: Anyone, handle: (*Server).exampleChargingProfile},
 
 	// deliveries.go
-	{Method: "GET", Pattern: "/endpoints/schedule", Role: toRead, handle: (*Server).endpoint},
-	{Method: "PUT", Pattern: "/endpoints/schedule", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setEndpoint},
-	{Method: "POST", Pattern: "/endpoints/schedule/test", Role: toWrite, handle: (*Server).testEndpoint},
+	{Method: "GET", Pattern: "/endpoints/{name}", Role: toRead, handle: (*Server).endpoint},
+	{Method: "PUT", Pattern: "/endpoints/{name}", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setEndpoint},
+	{Method: "DELETE", Pattern: "/endpoints/{name}", Role: toWrite, handle: (*Server).deleteEndpoint},
+	{Method: "POST", Pattern: "/endpoints/{name}/test", Role: toWrite, handle: (*Server).testEndpoint},
+	{Method: "POST", Pattern: "/endpoints/{name}/rotate", Role: toWrite, handle: (*Server).rotateEndpoint},
 	{Method: "GET", Pattern: "/deliveries", Role: toRead, handle: (*Server).deliveries},
 	{Method: "GET", Pattern: "/deliveries/{id}", Role: toRead, handle: (*Server).delivery},
 	{Method: "POST", Pattern: "/deliveries/{id}/replay", Role: toWrite, handle: (*Server).replay},

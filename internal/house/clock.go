@@ -70,7 +70,10 @@ func (h *House) turn(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if err != nil {
 		return fmt.Errorf("turn the clock: %w", err)
 	}
-	return h.Settle(ctx)
+	if err := h.Settle(ctx); err != nil {
+		return err
+	}
+	return h.Push.Settle(ctx, org)
 }
 
 // Settle runs all rounds, in their order, until none has anything left to do.

@@ -14,8 +14,10 @@ import (
 	"flexd/internal/console"
 	"flexd/internal/control"
 	"flexd/internal/directory"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -31,6 +33,8 @@ type Settings struct {
 
 	// AllowPrivateEndpoints lets pushes go to private and loopback addresses.
 	AllowPrivateEndpoints bool
+	// BaseURL is the interface's own address as clients reach it, for callbacks.
+	BaseURL string
 
 	PriceSources []string // asked for prices, by name; none if empty
 	Carbon       bool     // ask for the carbon intensity beside them
@@ -47,6 +51,7 @@ type House struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
+	Push     *push.Desk
 	Reading  *reading.Desk
 	Reward   *reward.Desk
 	Market   *market.Desk
@@ -74,6 +79,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Access:   &access.Desk{DB: db},
 		Registry: &registry.Desk{DB: db},
 		Control:  &control.Desk{DB: db, Log: s.Log},
+		Push:     postRoom(db, s),
 		Reading:  &reading.Desk{DB: db},
 		Reward:   &reward.Desk{DB: db},
 		log:      s.Log,
@@ -83,14 +89,16 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		return nil, err
 	}
 	h.API = &api.Server{
-		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Reading: h.Reading, Reward: h.Reward,
+		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, Environment: db.Environment, Log: s.Log,
 	}
 	h.Console = &console.Server{DB: db, Access: h.Access, Environment: db.Environment, Log: s.Log}
 	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
+	h.add("push", time.Second, store.WakePush, h.Push.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("retention", time.Hour, "", h.Reading.Round)
+	h.add("deliveries", time.Hour, "", h.Push.Forget)
 	h.add("expiry", time.Minute, "", h.Access.Round)
 	return h, nil
 }
@@ -123,5 +131,18 @@ func (h *House) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Close closes the store.
-func (h *House) Close() error { return h.DB.Close() }
+// Close lets the pushes under way end and closes the store.
+func (h *House) Close() error {
+	h.Push.Close()
+	return h.DB.Close()
+}
+
+func postRoom(db *store.DB, s Settings) *push.Desk {
+	d := &push.Desk{DB: db, BaseURL: s.BaseURL, PlainHTTP: s.AllowPrivateEndpoints, Log: s.Log}
+	var o egress.Options
+	if s.AllowPrivateEndpoints {
+		o.Allow = egress.Private
+	}
+	d.Out = egress.New(o)
+	return d
+}

@@ -6,6 +6,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/worker"
 )
 
 // Deliveries returns the organisation's deliveries, the newest first.
@@ -102,8 +103,8 @@ func (d *Desk) Await(ctx context.Context, org flex.OrgID, id flex.EventID, most 
 	}
 }
 
-// DropOld is a round: it forgets deliveries past their keeping.
-func (d *Desk) DropOld(ctx context.Context) (n int64, err error) {
+// Forget is a round: it forgets deliveries past their keeping.
+func (d *Desk) Forget(ctx context.Context) (r worker.Report, err error) {
 	var orgs []flex.Org
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, err = all.Orgs(ctx)
@@ -115,8 +116,8 @@ func (d *Desk) DropOld(ctx context.Context) (n int64, err error) {
 				more, err = tx.DropDeliveries(ctx)
 				return err
 			})
-			n += more
+			r.Did += int(more)
 		}
 	}
-	return n, err
+	return r, err
 }

@@ -28,21 +28,21 @@ const (
 // else the default.
 type Settings struct {
 	URL         string
-	Headers     []store.EndpointHeader
-	Secret      flex.Secret // made if there is none
-	Bare        bool        // a schedule is sent as the profile alone
-	Batch       bool        // a dispatch is sent as one message for all its assets
-	Enabled     *bool       // true unless it says otherwise
+	Headers     []store.EndpointHeader // nil keeps those that stand
+	Secret      flex.Secret            // made if there is none
+	Bare        bool                   // a schedule is sent as the profile alone
+	Batch       bool                   // a dispatch is sent as one message for all its assets
+	Enabled     *bool                  // true unless it says otherwise
 	Rate        int
 	Concurrency int
 }
 
-// SetEndpoint makes or changes the organisation's endpoint and returns it as it is then.
-// Another secret than before takes over as Rotate says. What the endpoint refused before is
+// SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
+// whether its secret was made for it. Another secret than before takes over as Rotate says. What the endpoint refused before is
 // offered to it again.
-func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, err error) {
+func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, made bool, err error) {
 	if err := d.check(s); err != nil {
-		return e, err
+		return e, false, err
 	}
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		before, err := tx.Endpoint(ctx, name)
@@ -50,7 +50,10 @@ func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.Endpo
 			return err
 		}
 		e = before
-		e.Name, e.URL, e.Headers, e.Bare, e.Batch = name, s.URL, s.Headers, s.Bare, s.Batch
+		e.Name, e.URL, e.Bare, e.Batch = name, s.URL, s.Bare, s.Batch
+		if s.Headers != nil {
+			e.Headers = s.Headers
+		}
 		e.Enabled, e.Reason = true, ""
 		if s.Enabled != nil && !*s.Enabled {
 			e.Enabled, e.Reason = false, "the organisation has switched it off"
@@ -60,7 +63,7 @@ func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.Endpo
 		if s.Secret != "" && s.Secret != before.Secret {
 			takeOver(&e, s.Secret, d.DB.Now())
 		}
-		if e.Secret == "" {
+		if made = e.Secret == ""; made {
 			if e.Secret, err = makeSecret(tx); err != nil {
 				return err
 			}
@@ -68,7 +71,7 @@ func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.Endpo
 		e, err = tx.PutEndpoint(ctx, e)
 		return err
 	})
-	return e, err
+	return e, made, err
 }
 
 // Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed

@@ -67,7 +67,7 @@ func (h *house) newDesk() *push.Desk {
 	out := egress.New(egress.Options{Pipe: h.net.dial})
 	h.Cleanup(out.Close)
 	return &push.Desk{DB: h.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true,
-		Chance: func() float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Chance: func([16]byte, int) float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 // work has the desk deliver until the returned function is called.
@@ -180,7 +180,7 @@ func (h *house) endpointOf(org flex.OrgID, host string, s push.Settings, answer 
 	if s.URL == "" {
 		s.URL = "http://" + host + ".example/chargers/{external_id}?id={asset_id}"
 	}
-	e, err := h.desk.SetEndpoint(context.Background(), org, store.ScheduleEndpoint, s)
+	e, _, err := h.desk.SetEndpoint(context.Background(), org, store.ScheduleEndpoint, s)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -261,7 +261,7 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 	if o.Verdict == store.PushPending {
 		o.Again = now
 		if !j.gone {
-			o.Again = now.Add(delay(o.Letter.Tries+1, l.d.Chance(), j.after))
+			o.Again = now.Add(delay(o.Letter.Tries+1, l.d.Chance(o.Letter.EventID, o.Letter.Tries+1), j.after))
 		}
 		if !o.Again.Before(o.Letter.Lapses) {
 			o.Verdict, o.Error = store.PushExpired, o.Error+"; its time is over before the next try"
@@ -276,7 +276,7 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 	default:
 		if l.failures++; l.failures >= restAfter {
 			l.rests++
-			l.notBefore = now.Add(backoff(l.rests, l.d.Chance()))
+			l.notBefore = now.Add(backoff(l.rests, l.d.Chance(l.org, l.rests)))
 			l.due = true
 			l.asleep.Store(true)
 		}

@@ -26,7 +26,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
-	mrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,8 +44,10 @@ type Desk struct {
 	BaseURL string
 	// PlainHTTP lets endpoints be http://, for private networks.
 	PlainHTTP bool
-	Chance    func() float64 // in [0, 1), for the jitter; nil means math/rand
-	Log       *slog.Logger   // nil means the default logger
+	Log       *slog.Logger // nil means the default logger
+	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
+	// of an organisation's lane, is jittered by; nil means one that is drawn from the id.
+	Chance func(id [16]byte, n int) float64
 
 	once   sync.Once
 	ctx    context.Context // ends with Close
@@ -72,7 +73,7 @@ func (d *Desk) begin() {
 		rand.Read(b[:])
 		d.holder = int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 		if d.Chance == nil {
-			d.Chance = mrand.Float64
+			d.Chance = drawn
 		}
 		if d.Log == nil {
 			d.Log = slog.Default()

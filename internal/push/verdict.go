@@ -2,6 +2,7 @@ package push
 
 import (
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,14 @@ func backoff(n int, chance float64) time.Duration {
 	}
 	d = min(d, backoffMax)
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*chance))
+}
+
+// drawn returns a number in [0, 1) that looks like chance, the same for the same arguments.
+func drawn(id [16]byte, n int) float64 {
+	h := fnv.New64a()
+	h.Write([]byte{byte(n), byte(n >> 8)})
+	h.Write(id[:])
+	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
 // judgement is what an exchange means for its push.

@@ -31,7 +31,8 @@ var enums = map[string][]string{
 	"TransactionType":    {"flex period", "flex period top-up", "flex event", "withdrawal", "invoice paid", "goodwill credit", "signup bonus", "correction", "VPP Signup Bonus", "Referred Credit", "Referrer Credit", "Recurring Referrer Credit", "FR SC Referred Credit", "FR SC Referrer Credit", "FR SC Signup Bonus"},
 	"ReadingLabel":       labels(),
 	"DeliveryKind":       {"schedule", "dispatch", "test"},
-	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired"},
+	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired", "retracted"},
+	"EndpointName":       {"schedule", "dispatch"},
 	"GrantType":          {"password"},
 }
 
