@@ -45,6 +45,7 @@ type Scratch struct {
 	sums    []float64
 	sw      switching
 	store   stored
+	modes   moded
 }
 
 // sortable turns a price into an integer of the same order, with the slot's number in

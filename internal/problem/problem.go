@@ -62,6 +62,7 @@ var families = map[string]func(line []byte) (solver, error){
 
 	"battery-convex":    decodeBattery,
 	"battery-nonconvex": decodeBattery,
+	"battery-modes":     decodeModes,
 }
 
 // Decode reads one line.

@@ -1,0 +1,303 @@
+package plan
+
+import "math"
+
+// Mode is what a battery is told to do in a slot.
+type Mode uint8
+
+// The modes. They are exact: a battery left to one does this and nothing else.
+const (
+	ModeCharge    Mode = iota // full power until it is full
+	ModeDischarge             // full power until it is empty, the surplus exported
+	ModeLock                  // nothing
+	ModeFeedIn                // covers the load, never charges, the surplus exported
+	ModeSelfUse               // covers the load and stores the surplus
+	modes
+)
+
+var modeNames = [modes]string{"CHARGE", "DISCHARGE", "LOCK", "FEED_IN", "SELF_USE"}
+
+// String is the mode's name in the interface.
+func (m Mode) String() string {
+	if m < modes {
+		return modeNames[m]
+	}
+	return "unknown mode"
+}
+
+// ParseMode reads a mode's name.
+func ParseMode(s string) (Mode, bool) {
+	for m, name := range modeNames {
+		if s == name {
+			return Mode(m), true
+		}
+	}
+	return 0, false
+}
+
+// ModeProblem is a battery that takes modes, in slots and whole watt-hours.
+type ModeProblem struct {
+	Import, Export            []float64 // pence per kWh
+	Load, PV                  []int     // Wh
+	Min, Max, Init            int       // stored Wh
+	ChargeStep, DischargeStep int       // stored Wh in a slot at full power
+	ChargeEff, DischargeEff   float64
+	Terminal                  float64 // pence per stored kWh at the end
+	SwitchCost                float64 // pence per change of mode
+	Previous                  Mode
+}
+
+// modeGrid is how many levels of stored energy the value is worked out at, and modeBeam
+// how many paths are followed through it.
+const (
+	modeGrid = 129
+	modeBeam = 8
+)
+
+// moded is the working memory of Modes.
+type moded struct {
+	p     *ModeProblem
+	moves [][modes]modeMove
+	value [][modes][modeGrid]float64 // from each slot on, by the mode before it
+	q     [modes][modeGrid]float64
+	paths []modePath
+	free  Storage
+	net   []float64
+}
+
+// modeMove is what a mode does in a slot if nothing stops it: how far it moves the stored
+// energy, and what the slot then costs.
+type modeMove struct {
+	y    int
+	cost float64
+}
+
+// Modes chooses a mode for each slot, at the least cost of energy and changes, less what
+// is stored at the end.
+//
+// The value of stored energy is worked out backward for each mode before, on a grid with
+// straight lines between its levels; a mode moves the stored energy by the same step from
+// most levels, so that each is a sum of two shifted rows. Then the paths that the value
+// promises the most of are followed forward with the device's exact arithmetic. The bound
+// is the cost of the same battery free to move as it likes; see Store.
+func (w *Scratch) Modes(p *ModeProblem, to []Mode) (f Filled) {
+	q := &w.modes
+	q.load(p)
+	q.backward()
+	f.Cost = q.forward(to)
+	f.Met, f.Threshold = true, math.NaN()
+	f.Bound = min(f.Cost, w.Store(q.unbound(), q.net).Bound)
+	return f
+}
+
+// load works out what the modes do.
+func (q *moded) load(p *ModeProblem) {
+	n := len(p.Import)
+	q.p = p
+	q.moves, q.value = resize(q.moves, n), resize(q.value, n+1)
+	for t := range n {
+		cover, store := 0, 0 // the load, and the surplus
+		if net := p.Load[t] - p.PV[t]; net > 0 {
+			cover = min(p.DischargeStep, int(math.Floor(float64(net)/p.DischargeEff)))
+		} else {
+			store = min(p.ChargeStep, int(math.Floor(float64(-net)*p.ChargeEff)))
+		}
+		for m, y := range [modes]int{
+			ModeCharge: p.ChargeStep, ModeDischarge: -p.DischargeStep, ModeLock: 0,
+			ModeFeedIn: -cover, ModeSelfUse: store - cover,
+		} {
+			q.moves[t][m] = modeMove{y, q.pay(t, float64(y))}
+		}
+	}
+}
+
+// pay is what slot t costs if the stored energy moves by y.
+func (q *moded) pay(t int, y float64) float64 {
+	p := q.p
+	g := float64(p.Load[t] - p.PV[t])
+	if y > 0 {
+		g += y / p.ChargeEff
+	} else {
+		g += y * p.DischargeEff
+	}
+	if g > 0 {
+		return g * p.Import[t] / 1000
+	}
+	return g * p.Export[t] / 1000
+}
+
+// step is the device: the stored energy after mode m in slot t, and what the slot costs.
+func (q *moded) step(t, s int, m Mode) (int, float64) {
+	move := &q.moves[t][m]
+	to := s + move.y
+	switch {
+	case to > q.p.Max && move.y > 0:
+		to = max(q.p.Max, s)
+	case to < q.p.Min && move.y < 0:
+		to = min(q.p.Min, s)
+	default:
+		return to, move.cost
+	}
+	return to, q.pay(t, float64(to-s))
+}
+
+// backward fills value.
+func (q *moded) backward() {
+	p := q.p
+	n := len(p.Import)
+	level := float64(p.Max-p.Min) / (modeGrid - 1)
+	last := &q.value[n]
+	for i := range modeGrid {
+		for m := range last {
+			last[m][i] = -p.Terminal * (float64(p.Min) + float64(i)*level) / 1000
+		}
+	}
+	for t := n - 1; t >= 0; t-- {
+		for m := range modes {
+			q.shift(t, &q.q[m], &q.value[t+1][m], float64(q.moves[t][m].y), level)
+		}
+		now := &q.value[t]
+		if p.SwitchCost == 0 {
+			for i := range modeGrid {
+				now[0][i] = min(q.q[0][i], q.q[1][i], q.q[2][i], q.q[3][i], q.q[4][i])
+			}
+			now[1], now[2], now[3], now[4] = now[0], now[0], now[0], now[0]
+			continue
+		}
+		for i := range modeGrid {
+			a, b, c, d, e := q.q[0][i], q.q[1][i], q.q[2][i], q.q[3][i], q.q[4][i]
+			least := min(a, b, c, d, e) + p.SwitchCost
+			now[0][i], now[1][i], now[2][i], now[3][i], now[4][i] = min(a, least), min(b, least), min(c, least), min(d, least), min(e, least)
+		}
+	}
+}
+
+// shift makes out the value before slot t of moving by y, or as far as the bounds allow,
+// from the value after it.
+func (q *moded) shift(t int, out, after *[modeGrid]float64, y, level float64) {
+	const top = modeGrid - 1
+	if level == 0 {
+		cost := q.pay(t, 0)
+		for i := range out {
+			out[i] = cost + after[i]
+		}
+		return
+	}
+	steps := max(-top, min(top, y/level))
+	cost := q.pay(t, steps*level)
+	below := math.Floor(steps)
+	part := steps - below // of the level above the one below
+	if steps >= 0 {
+		whole := int(below)
+		n := top - whole // levels from which nothing stops the move, or one more
+		shiftRow(out[:n], after[whole:whole+n], after[whole+1:], cost, part)
+		for i := n; i < modeGrid; i++ {
+			out[i] = q.pay(t, float64(top-i)*level) + after[top]
+		}
+		return
+	}
+	whole := int(-below)
+	n := modeGrid - whole
+	shiftRow(out[whole:], after[:n], after[1:], cost, part)
+	for i := range whole {
+		out[i] = q.pay(t, -float64(i)*level) + after[0]
+	}
+}
+
+// shiftRow lies between two rows, raised by cost.
+func shiftRow(out, low, high []float64, cost, part float64) {
+	low, high = low[:len(out)], high[:len(out)]
+	for i, v := range low {
+		out[i] = cost + v + part*(high[i]-v)
+	}
+}
+
+// modePath is a path through the slots up to some slot.
+type modePath struct {
+	cost, promise float64 // so far, and with the value of what is to come
+	s             int
+	parent        int32
+	mode          Mode
+}
+
+// forward follows the most promising paths, a few at a time, and writes the best.
+func (q *moded) forward(to []Mode) float64 {
+	p := q.p
+	q.paths = append(q.paths[:0], modePath{s: p.Init, parent: -1, mode: p.Previous})
+	from := 0
+	for t := range to {
+		end := len(q.paths)
+		for i := from; i < end; i++ {
+			for m := range modes {
+				n := q.paths[i]
+				s, cost := q.step(t, n.s, m)
+				if m != n.mode {
+					cost += p.SwitchCost
+				}
+				n = modePath{cost: n.cost + cost, s: s, parent: int32(i), mode: m}
+				n.promise = n.cost + q.valueAt(t+1, m, s)
+				q.keep(n, end)
+			}
+		}
+		from = end
+	}
+	best := from // the most promising comes first
+	cost := q.paths[best].cost - float64(p.Terminal*float64(q.paths[best].s))/1000
+	for t, i := len(to)-1, best; t >= 0; t-- {
+		to[t] = q.paths[i].mode
+		i = int(q.paths[i].parent)
+	}
+	return cost
+}
+
+// keep puts a path in its place among those from first on, the most promising first. Of
+// two that end alike the cheaper stays; of equals the earlier.
+func (q *moded) keep(n modePath, first int) {
+	for i := first; i < len(q.paths); i++ {
+		if o := &q.paths[i]; o.s == n.s && o.mode == n.mode {
+			if n.cost >= o.cost {
+				return
+			}
+			q.paths = append(q.paths[:i], q.paths[i+1:]...)
+			break
+		}
+	}
+	if len(q.paths)-first == modeBeam {
+		if q.paths[len(q.paths)-1].promise <= n.promise {
+			return
+		}
+		q.paths = q.paths[:len(q.paths)-1]
+	}
+	q.paths = append(q.paths, n)
+	for i := len(q.paths) - 1; i > first && q.paths[i-1].promise > n.promise; i-- {
+		q.paths[i], q.paths[i-1] = q.paths[i-1], n
+	}
+}
+
+// valueAt is the value from slot t on of s, after mode m.
+func (q *moded) valueAt(t int, m Mode, s int) float64 {
+	v := &q.value[t][m]
+	if q.p.Max == q.p.Min {
+		return v[0]
+	}
+	x := float64(s-q.p.Min) * (modeGrid - 1) / float64(q.p.Max-q.p.Min)
+	i := max(0, min(modeGrid-2, int(x)))
+	return v[i] + (x-float64(i))*(v[i+1]-v[i])
+}
+
+// unbound is the same battery, free to move as it likes.
+func (q *moded) unbound() *Storage {
+	p, s := q.p, &q.free
+	n := len(p.Import)
+	q.net = resize(q.net, n)
+	s.Load, s.PV = resize(s.Load, n), resize(s.PV, n)
+	for t := range n {
+		s.Load[t], s.PV[t] = float64(p.Load[t])/1000, float64(p.PV[t])/1000
+	}
+	s.Import, s.Export, s.Terminal = p.Import, p.Export, p.Terminal
+	s.Min, s.Max, s.Init = float64(p.Min)/1000, float64(p.Max)/1000, float64(p.Init)/1000
+	s.ChargeEff, s.DischargeEff = p.ChargeEff, p.DischargeEff
+	s.Charge, s.Discharge = float64(p.ChargeStep)/1000/p.ChargeEff, float64(p.DischargeStep)/1000*p.DischargeEff
+	s.ImportLimit, s.ExportLimit = math.Inf(1), math.Inf(1)
+	return s
+}

@@ -1,0 +1,126 @@
+package plan_test
+
+import (
+	"math"
+	"testing"
+
+	"flexd/internal/plan"
+
+	"pgregory.net/rapid"
+)
+
+// drawModes draws a small battery with as many levels as the planner's grid has, so that
+// the planner must be exact.
+func drawModes(t *rapid.T) *plan.ModeProblem {
+	whole := func(lo, hi int, name string) int { return rapid.IntRange(lo, hi).Draw(t, name) }
+	p := &plan.ModeProblem{
+		Min: whole(0, 20, "min"), ChargeStep: whole(0, 90, "charge"), DischargeStep: whole(0, 90, "discharge"),
+		ChargeEff:    rapid.SampledFrom([]float64{0.8, 0.95, 1}).Draw(t, "charge eff"),
+		DischargeEff: rapid.SampledFrom([]float64{0.8, 0.95, 1}).Draw(t, "discharge eff"),
+		Terminal:     float64(whole(0, 20, "terminal")),
+		SwitchCost:   rapid.SampledFrom([]float64{0, 0.01, 0.2}).Draw(t, "switch cost"),
+		Previous:     plan.Mode(whole(0, 4, "previous")),
+	}
+	p.Max = p.Min + 128
+	p.Init = p.Min + whole(0, 128, "init")
+	for range whole(1, 8, "slots") {
+		p.Import = append(p.Import, float64(whole(-10, 40, "import")))
+		p.Export = append(p.Export, float64(whole(-10, 30, "export")))
+		p.Load, p.PV = append(p.Load, whole(0, 60, "load")), append(p.PV, whole(0, 60, "pv"))
+	}
+	return p
+}
+
+// follow is the device, said again: what the modes cost from slot t on.
+func follow(p *plan.ModeProblem, t, s int, m plan.Mode) (to int, cost float64) {
+	net, up, down := p.Load[t]-p.PV[t], min(p.Max-s, p.ChargeStep), min(s-p.Min, p.DischargeStep)
+	switch m {
+	case plan.ModeCharge:
+		down = 0
+	case plan.ModeDischarge:
+		up = 0
+	case plan.ModeLock:
+		up, down = 0, 0
+	default:
+		down = min(down, max(0, int(math.Floor(float64(net)/p.DischargeEff))))
+		up = min(up, max(0, int(math.Floor(float64(-net)*p.ChargeEff))))
+		if m == plan.ModeFeedIn {
+			up = 0
+		}
+	}
+	g := float64(net) + float64(up)/p.ChargeEff - float64(down)*p.DischargeEff
+	price := p.Export[t]
+	if g > 0 {
+		price = p.Import[t]
+	}
+	return s + up - down, g * price / 1000
+}
+
+// bestModes tries every mode at every level.
+func bestModes(p *plan.ModeProblem) float64 {
+	n, levels := len(p.Import), p.Max-p.Min+1
+	next := make([][5]float64, levels)
+	for i := range next {
+		for m := range 5 {
+			next[i][m] = -p.Terminal * float64(p.Min+i) / 1000
+		}
+	}
+	for t := n - 1; t >= 0; t-- {
+		now := make([][5]float64, levels)
+		for i := range now {
+			var v [5]float64
+			least := math.Inf(1)
+			for m := range plan.Mode(5) {
+				to, cost := follow(p, t, p.Min+i, m)
+				v[m] = cost + next[to-p.Min][m]
+				least = min(least, v[m])
+			}
+			for m := range 5 {
+				now[i][m] = min(v[m], least+p.SwitchCost)
+			}
+		}
+		next = now
+	}
+	return next[p.Init-p.Min][p.Previous]
+}
+
+func TestScratch_Modes_Exhaustive(t *testing.T) {
+	var w plan.Scratch
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawModes(t)
+		to := make([]plan.Mode, len(p.Import))
+		got := w.Modes(p, to)
+		cost, s, before := 0.0, p.Init, p.Previous
+		for i, m := range to {
+			var c float64
+			if s, c = follow(p, i, s, m); m != before {
+				c += p.SwitchCost
+			}
+			cost, before = cost+c, m
+		}
+		cost -= p.Terminal * float64(s) / 1000
+		if want := bestModes(p); math.Abs(got.Cost-want) > 1e-9 || math.Abs(cost-want) > 1e-9 || got.Bound > want+1e-9 {
+			t.Fatalf("says %v, costs %v, bound %v, the best is %v\n%+v\n%v", got.Cost, cost, got.Bound, want, p, to)
+		}
+	})
+}
+
+func TestScratch_Modes_NoRoom(t *testing.T) {
+	p := &plan.ModeProblem{Import: []float64{10, 20}, Export: []float64{5, 5}, Load: []int{1000, 0}, PV: []int{0, 1000},
+		Min: 500, Max: 500, Init: 500, ChargeStep: 100, DischargeStep: 100, ChargeEff: 1, DischargeEff: 1, Previous: plan.ModeLock, SwitchCost: 1}
+	to := make([]plan.Mode, 2)
+	if f := new(plan.Scratch).Modes(p, to); f.Cost != 10-5 || to[0] != plan.ModeLock || to[1] != plan.ModeLock {
+		t.Errorf("%+v %v", f, to)
+	}
+}
+
+func TestMode_Names(t *testing.T) {
+	for m := range plan.Mode(5) {
+		if got, ok := plan.ParseMode(m.String()); !ok || got != m {
+			t.Errorf("%v reads back as %v", m, got)
+		}
+	}
+	if _, ok := plan.ParseMode("self_use"); ok || plan.Mode(9).String() != "unknown mode" {
+		t.Error("a mode that is none has a name")
+	}
+}
