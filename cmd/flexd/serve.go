@@ -23,6 +23,8 @@ type serve struct {
 	MeterHeader map[string]string `help:"Sent to that service, NAME=VALUE." env:"FLEXD_METER_HEADER" placeholder:"NAME=VALUE"`
 	EcoesURL    string            `help:"Look metering points up in the industry's registry; needs a licence." env:"FLEXD_ECOES_URL" placeholder:"URL"`
 	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
+
+	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
 
 // store is the flags of every command that works on a store.
@@ -44,6 +46,10 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
 	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
+	var err error
+	if settings.Clouds, err = readClouds(s.Clouds); err != nil {
+		return err
+	}
 	l, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return err

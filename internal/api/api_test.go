@@ -157,3 +157,7 @@ func TestLogin(t *testing.T) {
 		h.want("GET", "/auth/users/me/", "", 200, `{"username":"acme","roles":["entity_read","entity_write","rewards","lookup","metrics_write","components"]}`)
 	})
 }
+
+func principal(c store.Credential) access.Principal {
+	return access.Principal{Org: c.Org, Username: c.Username, Roles: c.Roles}
+}

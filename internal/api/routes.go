@@ -69,6 +69,7 @@ var surface = []Route{
 	{Method: "POST", Pattern: "/entities/site/{site_id}/dispatch-deconsent", Role: toWrite, Limit: mib, handle: (*Server).dispatchDeconsent},
 	{Method: "POST", Pattern: "/entities/site/{site_id}/token", Role: toWrite, Limit: mib, handle: (*Server).siteToken},
 	{Method: "GET", Pattern: "/entities/site/{site_id}/oauth/{provider}/initiate", Role: toRead, handle: (*Server).initiateOAuth},
+	{Method: "GET", Pattern: oauthReturn, Role: Public, handle: (*Server).oauthCallback},
 	{Method: "GET", Pattern: "/entities/site/{site_id}/flex-events", Role: toRead, handle: (*Server).flexEvents},
 	{Method: "GET", Pattern: "/entities/site/{site_id}/price-curve", Role: toRead, Component: true, handle: (*Server).sitePriceCurve},
 

@@ -40,6 +40,8 @@ type Settings struct {
 	Carbon       bool     // ask for the carbon intensity beside them
 	Meters       MeterDirectory
 
+	Clouds []registry.Provider // manufacturers' clouds that users can link to their sites
+
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
@@ -77,7 +79,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h := &House{
 		DB:       db,
 		Access:   &access.Desk{DB: db},
-		Registry: &registry.Desk{DB: db},
+		Registry: &registry.Desk{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})},
 		Control:  &control.Desk{DB: db, Log: s.Log},
 		Push:     postRoom(db, s),
 		Reading:  &reading.Desk{DB: db},
@@ -90,7 +92,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	}
 	h.API = &api.Server{
 		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
-		Directory: h.Directory, Market: h.Market, Clock: h, Environment: db.Environment, Log: s.Log,
+		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
 	}
 	h.Console = &console.Server{DB: db, Access: h.Access, Environment: db.Environment, Log: s.Log}
 	h.add("prices", time.Minute, "", h.Market.Round)
@@ -99,6 +101,9 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("deliveries", time.Hour, "", h.Push.Forget)
+	if len(s.Clouds) > 0 {
+		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.CloudRound)
+	}
 	h.add("expiry", time.Minute, "", h.Access.Round)
 	return h, nil
 }

@@ -70,6 +70,9 @@ func (h *House) openMarket(ctx context.Context, s Settings) error {
 			return fmt.Errorf("keep the sandbox's meters: %w", err)
 		}
 	}
+	if _, kept := source.(directory.Listed); !kept {
+		h.Registry.Meters = source
+	}
 	h.Directory = directory.New(source, directory.NewRefs(key, h.DB.Random()), h.DB.Now)
 	return nil
 }

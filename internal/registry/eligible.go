@@ -88,6 +88,9 @@ func (d *Desk) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, model
 	if core == "" {
 		return Check{}, invalid([]flex.Fault{faultAt("value_error.mpan", why, nil, "mpan")})
 	}
+	if err := d.learn(ctx, core); err != nil {
+		return Check{}, err
+	}
 	return read(ctx, d, org, func(tx *store.Tx) (c Check, err error) {
 		f := facts{named: model != "", installed: true}
 		if f.named {
@@ -123,6 +126,9 @@ type AssetEligibility struct {
 
 // Eligibility returns what a site and its assets can be enrolled in.
 func (d *Desk) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteID) (Eligibility, error) {
+	if err := d.learnSite(ctx, org, id); err != nil {
+		return Eligibility{}, err
+	}
 	return read(ctx, d, org, func(tx *store.Tx) (Eligibility, error) {
 		s, err := tx.Site(ctx, id)
 		if err != nil {

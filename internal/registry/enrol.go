@@ -32,6 +32,9 @@ type Enrolment struct {
 // withdrawn is Unmet without the override, and so is one that is not eligible or has not
 // consented to the use of its meter.
 func (d *Desk) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e Enrolment) (Outcome, error) {
+	if err := d.learnSite(ctx, org, id); err != nil {
+		return "", err
+	}
 	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {

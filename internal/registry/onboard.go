@@ -38,7 +38,7 @@ type Onboarded struct {
 // Initialise registers a site and its assets, or merges them into what is kept. It enrols in
 // nothing. All of it is done or nothing.
 func (d *Desk) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset) (Onboarded, error) {
-	n, err := readTold(site, assets)
+	n, err := d.readTold(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
@@ -52,7 +52,7 @@ func (d *Desk) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, as
 
 // Onboard is Initialise followed by Enrol, as one.
 func (d *Desk) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset, e Enrolment) (Onboarded, error) {
-	n, err := readTold(site, assets)
+	n, err := d.readTold(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
@@ -64,8 +64,9 @@ func (d *Desk) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, asset
 	})
 }
 
-// readTold reads what was told of a site and its assets; all faults come at once.
-func readTold(site ToldSite, assets []ToldAsset) (normal, error) {
+// readTold reads what was told of a site and its assets, and looks up the meter; all faults
+// come at once.
+func (d *Desk) readTold(ctx context.Context, site ToldSite, assets []ToldAsset) (normal, error) {
 	n, faults := site.normalise("site")
 	seen := map[string]bool{}
 	for i, a := range assets {
@@ -81,7 +82,7 @@ func readTold(site ToldSite, assets []ToldAsset) (normal, error) {
 	if site.Email != "" && !isEmail(site.Email) {
 		return n, flex.Fail(flex.Malformed, emailForm)
 	}
-	return n, nil
+	return n, d.learn(ctx, n.MPAN)
 }
 
 // merge keeps the site and the assets, new or merged into what is there.
@@ -208,7 +209,7 @@ func or[T any](told, kept *T) *T {
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
 // with no methods the site is only registered, for its price curve.
 func (d *Desk) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, asset ToldAsset, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
-	n, err := readTold(site, []ToldAsset{asset})
+	n, err := d.readTold(ctx, site, []ToldAsset{asset})
 	if err != nil {
 		return r, a, err
 	}

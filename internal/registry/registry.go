@@ -10,6 +10,8 @@ import (
 	"context"
 	"fmt"
 
+	"flexd/internal/directory"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -17,6 +19,15 @@ import (
 // Desk keeps the register.
 type Desk struct {
 	DB *store.DB
+
+	// Meters, if set, is asked for the metering points of sites, and what it says is kept.
+	// Without it those that were imported are all there is.
+	Meters directory.Source
+
+	Providers []Provider     // of manufacturers' clouds
+	Web       *egress.Client // by which they are asked; may be nil without providers
+
+	seals sealer
 }
 
 // stop takes control of the assets away: their sessions end, and what holds them back is

@@ -129,13 +129,10 @@ func (tx *Tx) siteBy(ctx context.Context, condition, value string) (*flex.Site, 
 // DropSite deletes a site with its enrolments and consents in force; their history stays.
 // Its assets must be gone.
 func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
-	for _, table := range []string{"dispatch_method", "enrolment"} {
+	for _, table := range []string{"dispatch_method", "enrolment", "cloud_link", "cloud_token", "token"} {
 		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
 			return err
 		}
-	}
-	if _, err := tx.exec(ctx, `DELETE FROM token WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
-		return err
 	}
 	_, err := tx.exec(ctx, `DELETE FROM site WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err

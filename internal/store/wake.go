@@ -11,6 +11,7 @@ const (
 	WakePush    Topic = "push"    // the outbox has something to send
 	WakeControl Topic = "control" // prices or fleet settings changed
 	WakeSettle  Topic = "settle"  // a session ended
+	WakeCloud   Topic = "cloud"   // a manufacturer's cloud is to be asked
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
 )
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/wire"
+)
+
+// readClouds reads the file of manufacturers' clouds; no path means none.
+func readClouds(path string) ([]registry.Provider, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		Name         string   `json:"name"`
+		AuthorizeURL string   `json:"authorize_url"`
+		TokenURL     string   `json:"token_url"`
+		ClientID     string   `json:"client_id"`
+		ClientSecret string   `json:"client_secret"`
+		Scopes       []string `json:"scopes"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var clouds []registry.Provider
+	for i, c := range list {
+		if !slices.Contains(wire.Enum("OAuthProvider"), c.Name) {
+			return nil, fmt.Errorf("%s: provider %d has the name %q, which is none of %v", path, i+1, c.Name, wire.Enum("OAuthProvider"))
+		}
+		for _, text := range []string{c.AuthorizeURL, c.TokenURL} {
+			if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
+				return nil, fmt.Errorf("%s: %s: %q is not an https URL", path, c.Name, text)
+			}
+		}
+		if c.ClientID == "" {
+			return nil, fmt.Errorf("%s: %s has no client_id", path, c.Name)
+		}
+		clouds = append(clouds, registry.Provider{
+			Name: c.Name, AuthorizeURL: c.AuthorizeURL, TokenURL: c.TokenURL,
+			ClientID: c.ClientID, ClientSecret: flex.Secret(c.ClientSecret), Scopes: c.Scopes,
+		})
+	}
+	return clouds, nil
+}

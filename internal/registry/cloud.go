@@ -1,0 +1,301 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Provider is a manufacturer's cloud that users can link to their site, by OAuth 2.0's
+// authorisation code with PKCE.
+type Provider struct {
+	Name         string // as the interface writes it
+	AuthorizeURL string
+	TokenURL     string
+	ClientID     string
+	ClientSecret flex.Secret
+	Scopes       []string
+}
+
+// The times of linking a cloud.
+const (
+	linkLife     = 15 * time.Minute // for the user to go there and come back
+	cloudLease   = time.Minute      // for one exchange
+	cloudRetry   = 5 * time.Minute  // after one that failed and may be tried again
+	refreshEarly = 10 * time.Minute // before a token ends
+	cloudBatch   = 20               // exchanges of one round
+)
+
+// CloudToken is access to a manufacturer's cloud.
+type CloudToken struct {
+	Access, Refresh flex.Secret
+	Type            string
+	ExpiresAt       time.Time // zero if not known
+}
+
+// secrets are what is sealed of a token.
+type secrets struct{ Access, Refresh string }
+
+// journey is what is sealed of a link.
+type journey struct{ Verifier, Code string }
+
+// StartLink begins to link a provider's cloud to a site. It returns where to send the
+// user's browser; the provider sends it back to redirect. A provider that is not configured
+// is Malformed.
+func (d *Desk) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, provider, redirect string) (string, error) {
+	if _, err := d.Site(ctx, org, site); err != nil {
+		return "", err
+	}
+	p, err := d.provider(provider)
+	if err != nil {
+		return "", err
+	}
+	to, err := url.Parse(p.AuthorizeURL)
+	if err != nil {
+		return "", fmt.Errorf("the authorise URL of %s: %w", p.Name, err)
+	}
+	state, verifier := randomText(), randomText()
+	challenge := sha256.Sum256([]byte(verifier))
+	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect}
+	if l.Sealed, err = d.seal(ctx, journey{Verifier: verifier}, l.State[:]); err != nil {
+		return "", err
+	}
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		l.ExpiresAt = all.Now().Add(linkLife)
+		return all.AddCloudLink(ctx, l)
+	})
+	if err != nil {
+		return "", fmt.Errorf("keep a link: %w", err)
+	}
+	q := to.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": p.ClientID, "redirect_uri": redirect, "state": state,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256",
+	} {
+		q.Set(name, value)
+	}
+	if len(p.Scopes) > 0 {
+		q.Set("scope", strings.Join(p.Scopes, " "))
+	}
+	to.RawQuery = q.Encode()
+	return to.String(), nil
+}
+
+func (d *Desk) provider(name string) (Provider, error) {
+	for _, p := range d.Providers {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Provider{}, flex.Fail(flex.Malformed, "the provider %s is not configured here", name)
+}
+
+func randomText() string {
+	var b [32]byte
+	crand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// FinishLink takes what the provider sent the browser back with: a code, or why there is
+// none. The code is exchanged by the next round. A state that is not open is NotFound.
+func (d *Desk) FinishLink(ctx context.Context, state, code, refusal string) (provider string, err error) {
+	hash := sha256.Sum256([]byte(state))
+	if _, err := d.cipher(ctx); err != nil { // not inside the transaction, which it would wait for
+		return "", err
+	}
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		l, err := all.CloudLink(ctx, hash)
+		if err != nil {
+			return err
+		}
+		provider = l.Provider
+		if code == "" || refusal != "" {
+			return all.DropCloudLink(ctx, hash)
+		}
+		var j journey
+		if err := d.unseal(ctx, l.Sealed, l.State[:], &j); err != nil {
+			return err
+		}
+		j.Code = code
+		if l.Sealed, err = d.seal(ctx, j, l.State[:]); err != nil {
+			return err
+		}
+		return all.SetCloudCode(ctx, l)
+	})
+	if err == nil && (code == "" || refusal != "") {
+		err = flex.Fail(flex.Malformed, "%s has not given access: %s", provider, cmp.Or(refusal, "it sent no code"))
+	}
+	return provider, err
+}
+
+// PutToken keeps access to a manufacturer's cloud that the client brings itself.
+func (d *Desk) PutToken(ctx context.Context, org flex.OrgID, site flex.SiteID, t CloudToken) error {
+	if _, err := d.Site(ctx, org, site); err != nil {
+		return err
+	}
+	return d.keepToken(ctx, store.CloudToken{Org: org, Site: site}, t)
+}
+
+func (d *Desk) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) (err error) {
+	row.Type, row.ExpiresAt = t.Type, t.ExpiresAt
+	if row.Sealed, err = d.seal(ctx, secrets{t.Access.Reveal(), t.Refresh.Reveal()}, row.Site.Bytes()); err != nil {
+		return err
+	}
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCloudToken(ctx, row) })
+}
+
+// Tokens returns a site's access to manufacturers' clouds by provider, the client's own
+// under the empty name.
+func (d *Desk) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudToken, error) {
+	var kept []store.CloudToken
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		kept, err = all.CloudTokens(ctx, site)
+		return err
+	})
+	tokens := map[string]CloudToken{}
+	for _, k := range kept {
+		var s secrets
+		if err := d.unseal(ctx, k.Sealed, k.Site.Bytes(), &s); err != nil {
+			return nil, err
+		}
+		tokens[k.Provider] = CloudToken{flex.Secret(s.Access), flex.Secret(s.Refresh), k.Type, k.ExpiresAt}
+	}
+	return tokens, err
+}
+
+// CloudRound exchanges the codes that users brought back from manufacturers' clouds, and
+// refreshes the tokens that are about to end.
+func (d *Desk) CloudRound(ctx context.Context) (r worker.Report, err error) {
+	var links []store.CloudLink
+	var tokens []store.CloudToken
+	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		if links, err = all.ClaimCloudLinks(ctx, cloudBatch, cloudLease); err == nil {
+			tokens, err = all.ClaimCloudTokens(ctx, cloudBatch, cloudLease)
+		}
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	var failed []error
+	for _, l := range links {
+		if err := d.exchange(ctx, l); err != nil {
+			failed = append(failed, fmt.Errorf("exchange a code of %s: %w", l.Provider, err))
+		}
+	}
+	for _, t := range tokens {
+		if err := d.refresh(ctx, t); err != nil {
+			failed = append(failed, fmt.Errorf("refresh a token of %s: %w", t.Provider, err))
+		}
+	}
+	return worker.Report{Did: len(links) + len(tokens), More: len(links) == cloudBatch || len(tokens) == cloudBatch}, errors.Join(failed...)
+}
+
+// exchange turns a link's code into a token. A cloud that fails is asked again as long as
+// the link lives; one that refuses is not.
+func (d *Desk) exchange(ctx context.Context, l store.CloudLink) error {
+	var j journey
+	if err := d.unseal(ctx, l.Sealed, l.State[:], &j); err != nil {
+		return err
+	}
+	p, err := d.provider(l.Provider)
+	if err != nil {
+		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
+	}
+	t, refused, err := d.ask(ctx, p, url.Values{
+		"grant_type": {"authorization_code"}, "code": {j.Code}, "redirect_uri": {l.Redirect}, "code_verifier": {j.Verifier},
+	})
+	if err != nil && !refused {
+		return nil // its lease is the time until the next attempt
+	}
+	if err == nil {
+		if err := d.keepToken(ctx, d.turn(store.CloudToken{Org: l.Org, Site: l.Site, Provider: p.Name}, t), t); err != nil {
+			return err
+		}
+	}
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
+}
+
+// turn sets when to refresh a token: a little before it ends.
+func (d *Desk) turn(row store.CloudToken, t CloudToken) store.CloudToken {
+	row.TurnAt = time.Time{}
+	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
+		row.TurnAt = later(t.ExpiresAt.Add(-refreshEarly), d.DB.Now().Add(cloudRetry))
+	}
+	return row
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (d *Desk) refresh(ctx context.Context, row store.CloudToken) error {
+	wait := func(at time.Time) error {
+		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DeferCloudToken(ctx, row, at) })
+	}
+	p, err := d.provider(row.Provider)
+	if err != nil {
+		return wait(time.Time{})
+	}
+	var s secrets
+	if err := d.unseal(ctx, row.Sealed, row.Site.Bytes(), &s); err != nil {
+		return err
+	}
+	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.Refresh}})
+	switch {
+	case refused:
+		return wait(time.Time{}) // the user has taken access away, and must give it again
+	case err != nil:
+		return wait(d.DB.Now().Add(cloudRetry))
+	}
+	t.Refresh = cmp.Or(t.Refresh, flex.Secret(s.Refresh))
+	return d.keepToken(ctx, d.turn(row, t), t)
+}
+
+// ask posts a grant to a provider's token endpoint. refused says that it will not help to
+// ask again.
+func (d *Desk) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
+	grant.Set("client_id", p.ClientID)
+	header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+	if p.ClientSecret != "" {
+		pair := url.QueryEscape(p.ClientID) + ":" + url.QueryEscape(p.ClientSecret.Reveal())
+		header["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
+	}
+	a, err := d.Web.Do(ctx, egress.Request{Method: "POST", URL: p.TokenURL, Header: header, Body: []byte(grant.Encode())})
+	if err != nil {
+		return t, false, err
+	}
+	if a.Status >= 400 && a.Status < 500 && a.Status != 408 && a.Status != 429 {
+		return t, true, fmt.Errorf("%s refused with %d", p.Name, a.Status)
+	}
+	var got struct {
+		AccessToken  string      `json:"access_token"`
+		RefreshToken string      `json:"refresh_token"`
+		TokenType    string      `json:"token_type"`
+		ExpiresIn    json.Number `json:"expires_in"`
+	}
+	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != 200 || got.AccessToken == "" {
+		return t, false, fmt.Errorf("%s answered with %d and no token", p.Name, a.Status)
+	}
+	t = CloudToken{Access: flex.Secret(got.AccessToken), Refresh: flex.Secret(got.RefreshToken), Type: got.TokenType}
+	if seconds, err := got.ExpiresIn.Int64(); err == nil && seconds > 0 {
+		t.ExpiresAt = d.DB.Now().Add(time.Duration(min(seconds, 1e9)) * time.Second)
+	}
+	return t, false, nil
+}

@@ -1,0 +1,46 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// learn asks the directory for a metering point and keeps what it says, so that what
+// follows finds it in the store. A number that is no MPAN, or on no list, teaches nothing.
+// A directory that fails is a failure: to guess would enrol or refuse wrongly.
+func (d *Desk) learn(ctx context.Context, mpan string) error {
+	if d.Meters == nil {
+		return nil
+	}
+	number, err := directory.ParseMPAN(mpan)
+	if err != nil {
+		return nil
+	}
+	m, err := d.Meters.ByMPAN(ctx, number)
+	if flex.KindOf(err) == flex.NotFound {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up a meter: %w", err)
+	}
+	if kept, err := d.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == m {
+		return nil
+	}
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutMeters(ctx, []flex.Meter{m}) })
+}
+
+// learnSite is learn for a site that is kept.
+func (d *Desk) learnSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
+	if d.Meters == nil {
+		return nil
+	}
+	s, err := read(ctx, d, org, func(tx *store.Tx) (flex.Site, error) { return tx.Site(ctx, id) })
+	if err != nil {
+		return err
+	}
+	return d.learn(ctx, s.MPAN.Reveal())
+}
