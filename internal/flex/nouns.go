@@ -92,6 +92,19 @@ type OrgSettings struct {
 	FleetCap          Watts
 	StartsPerMinute   int
 	TwoFactor         bool
+	Settlement        SettlementSettings
+}
+
+// SettlementSettings are an organisation's choices of how flex events are settled; their
+// zero values stand for the printed defaults.
+type SettlementSettings struct {
+	Baseline   string    // "mean", "mid_8_of_10" or "nominated"
+	InDay      bool      // adjust the baseline by the hours before the event
+	InDayCap   WattHours // by at most so much in a half-hour; zero is no cap
+	PaidEarly  float64   // fraction of the user's share that an estimate pays
+	LossFactor float64
+	Rounding   string // "half_away_from_zero" or "half_even"
+	ClawBack   bool   // an event that cost money takes it from the user
 }
 
 // Site is a premises with an electricity meter.

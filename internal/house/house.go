@@ -99,6 +99,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
 	h.add("push", time.Second, store.WakePush, h.Push.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
+	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.EventRound)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("deliveries", time.Hour, "", h.Push.Forget)
 	if len(s.Clouds) > 0 {

@@ -18,9 +18,9 @@ type Dispatch struct {
 // Steering is what was done with an asset while it could be steered, and what would have
 // been done without the market.
 type Steering struct {
-	Within         flex.Span // the plug session, or the client's own schedule
-	Dispatched     []Dispatch
-	Counterfactual []flex.Step // the plan without market prices, or the client's schedule
+	Within         flex.Span   // the plug session, or the client's own schedule
+	Dispatched     []Dispatch  // what the asset took over
+	Counterfactual []Dispatch  // the plans without market prices, or the client's schedule
 	Overrides      []flex.Span // times when the user decided, such as a charge-now
 	Power          flex.Watts  // rated; what an unlimited step draws
 	Least          flex.WattHours
@@ -36,9 +36,12 @@ type Event struct {
 	Day   flex.Day
 	First int // settlement period of the day, from 1
 	Last  int
-	Down  bool           // whether it was made to use less
-	Meant flex.WattHours // what the schedules would have moved; the meter says what did
+	// Meant is what the schedules would have moved in each period; the meter says what did.
+	Meant []flex.WattHours
 }
+
+// Down reports whether the asset was made to use less.
+func (e Event) Down() bool { return e.Meant[0] < 0 }
 
 // Span returns the event's time.
 func (e Event) Span() flex.Span {
@@ -59,29 +62,30 @@ func Detect(s Steering) []Event {
 		return nil
 	}
 	var events []Event
-	inForce := s.inForce()
+	did, would := InForce(s.Dispatched, s.Within.To), InForce(s.Counterfactual, s.Within.To)
 	last := flex.PeriodAt(s.Within.To.Add(-1))
 	for p := flex.PeriodAt(s.Within.From); !last.Before(p); p = p.Add(1) {
-		meant := s.energy(inForce, p) - s.energy(s.Counterfactual, p)
+		meant := s.energy(did, p) - s.energy(would, p)
 		if max(meant, -meant) < max(s.Least, 1) {
 			continue
 		}
 		day, n := p.SettlementPeriod()
-		if i := len(events) - 1; i >= 0 && events[i].Day == day && events[i].Last == n-1 && events[i].Down == (meant < 0) {
-			events[i].Last, events[i].Meant = n, events[i].Meant+meant
+		if i := len(events) - 1; i >= 0 && events[i].Day == day && events[i].Last == n-1 && events[i].Down() == (meant < 0) {
+			events[i].Last, events[i].Meant = n, append(events[i].Meant, meant)
 			continue
 		}
-		events = append(events, Event{Day: day, First: n, Last: n, Down: meant < 0, Meant: meant})
+		events = append(events, Event{Day: day, First: n, Last: n, Meant: []flex.WattHours{meant}})
 	}
 	return events
 }
 
-// inForce lays the dispatches over each other: each counts from its instant to the next.
-func (s *Steering) inForce() []flex.Step {
-	order := slices.SortedStableFunc(slices.Values(s.Dispatched), func(a, b Dispatch) int { return a.At.Compare(b.At) })
+// InForce lays dispatches over each other: each counts from its instant to the next, and
+// the last one until the end.
+func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
+	order := slices.SortedStableFunc(slices.Values(dispatches), func(a, b Dispatch) int { return a.At.Compare(b.At) })
 	var steps []flex.Step
 	for i, d := range order {
-		reign := flex.Span{From: d.At, To: s.Within.To}
+		reign := flex.Span{From: d.At, To: until}
 		if i+1 < len(order) {
 			reign.To = order[i+1].At
 		}
@@ -94,18 +98,30 @@ func (s *Steering) inForce() []flex.Step {
 	return steps
 }
 
+// Drawn returns the energy that an asset of the power draws in the period under the steps,
+// and nothing in time that no step covers.
+func Drawn(steps []flex.Step, power flex.Watts, p flex.Period) flex.WattHours {
+	drawn, _ := drawnIn(steps, power, p.Span())
+	return flex.WattHours(drawn / 3600)
+}
+
+// drawnIn returns watt-seconds, and the seconds that the steps cover.
+func drawnIn(steps []flex.Step, power flex.Watts, in flex.Span) (wattSeconds, covered int64) {
+	for _, step := range steps {
+		seconds := int64(step.Meet(in).Len() / time.Second)
+		covered += seconds
+		wattSeconds += seconds * int64(min(step.Limit, power))
+	}
+	return wattSeconds, covered
+}
+
 // energy returns what the steps allow in the period, where the asset could be steered and
 // no override ruled. Time that no step covers is at full power.
 func (s *Steering) energy(steps []flex.Step, p flex.Period) flex.WattHours {
 	var wattSeconds int64
 	for _, open := range s.open(p) {
-		free := int64(open.Len() / time.Second)
-		for _, step := range steps {
-			covered := int64(step.Meet(open).Len() / time.Second)
-			free -= covered
-			wattSeconds += covered * int64(min(step.Limit, s.Power))
-		}
-		wattSeconds += free * int64(s.Power)
+		drawn, covered := drawnIn(steps, s.Power, open)
+		wattSeconds += drawn + (int64(open.Len()/time.Second)-covered)*int64(s.Power)
 	}
 	return flex.WattHours(wattSeconds / 3600)
 }

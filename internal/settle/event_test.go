@@ -83,7 +83,8 @@ func TestDetect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := settle.Steering{
 				Within: flex.Span{From: at(t, "18:00"), To: at(t, "31:00")},
-				Power:  7000, Least: settle.LeastFlexed, Counterfactual: steps(t, tt.counterfactual),
+				Power:  7000, Least: settle.LeastFlexed,
+				Counterfactual: []settle.Dispatch{{At: at(t, "18:00"), Steps: steps(t, tt.counterfactual)}},
 			}
 			for _, d := range tt.dispatched {
 				s.Dispatched = append(s.Dispatched, settle.Dispatch{At: at(t, d.at), Steps: steps(t, d.steps)})
@@ -94,10 +95,10 @@ func TestDetect(t *testing.T) {
 			var got []string
 			for _, e := range settle.Detect(s) {
 				word := "up"
-				if e.Down {
+				if e.Down() {
 					word = "down"
 				}
-				got = append(got, fmt.Sprintf("%s %d-%d %s %d", e.Day, e.First, e.Last, word, e.Meant))
+				got = append(got, fmt.Sprintf("%s %d-%d %s %d", e.Day, e.First, e.Last, word, sum(e.Meant)))
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
@@ -124,7 +125,8 @@ func TestDetect_Laws(t *testing.T) {
 			return all
 		}
 		s.Dispatched = []settle.Dispatch{{At: from, Steps: draw("dispatched")}}
-		s.Counterfactual = draw("counterfactual")
+		would := draw("counterfactual")
+		s.Counterfactual = []settle.Dispatch{{At: from, Steps: would}}
 		var last settle.Event
 		var meant flex.WattHours
 		for i, e := range settle.Detect(s) {
@@ -137,16 +139,23 @@ func TestDetect_Laws(t *testing.T) {
 			if i > 0 && e.Span().From.Before(last.Span().To) {
 				t.Fatalf("event %+v overlaps %+v", e, last)
 			}
-			if e.Down != (e.Meant < 0) {
-				t.Fatalf("event %+v moved %d", e, e.Meant)
+			if len(e.Meant) != e.Last-e.First+1 || e.Down() != (sum(e.Meant) < 0) {
+				t.Fatalf("event %+v", e)
 			}
-			last, meant = e, meant+e.Meant
+			last, meant = e, meant+sum(e.Meant)
 		}
-		exact := wattSeconds(s.Dispatched[0].Steps, s) - wattSeconds(s.Counterfactual, s)
+		exact := wattSeconds(s.Dispatched[0].Steps, s) - wattSeconds(would, s)
 		if off := exact/3600 - int64(meant); off < -64 || off > 64 { // rounded in each period
 			t.Fatalf("events moved %d Wh, the schedules differ by %d", meant, exact/3600)
 		}
 	})
+}
+
+func sum(all []flex.WattHours) (e flex.WattHours) {
+	for _, each := range all {
+		e += each
+	}
+	return e
 }
 
 func wattSeconds(steps []flex.Step, s settle.Steering) (total int64) {

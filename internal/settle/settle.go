@@ -66,7 +66,8 @@ type Settled struct {
 	Flex     flex.WattHours
 	Price    flex.Price
 	Revenue  PicoPounds // before the loss factor
-	Known    bool       // whether both reading and price are known; if not, nothing counts yet
+	Read     bool       // whether its reading is known
+	Known    bool       // whether its price is known too; if not, nothing counts yet
 }
 
 // Result is what a case comes to, and why.
@@ -110,12 +111,12 @@ func Settle(c *Case) (*Result, error) {
 		if b.energy != nil {
 			s.Baseline = b.energy[i]
 		}
-		var read, priced bool
+		var priced bool
 		if metered != nil {
-			s.Metered, read = metered.At(s.Period)
+			s.Metered, s.Read = metered.At(s.Period)
 		}
 		s.Price, priced = c.price(s.Period)
-		if s.Known = read && priced; !s.Known {
+		if s.Known = s.Read && priced; !s.Known {
 			r.Missing++
 		}
 		if s.Known && b.energy != nil {
@@ -241,3 +242,22 @@ func compare(a, b flex.Day) int {
 
 // At returns the instant from which the event's first period runs.
 func (c *Case) At() time.Time { return c.Day.Period(c.First).Start() }
+
+// Needs says what readings a case's result can depend on: the settlement periods of its own
+// day, and those of the days before it, each from the first to the last.
+type Needs struct {
+	Own, History [2]int
+	Oldest       flex.Day // of the days before it
+}
+
+// Needs returns what readings the case must be given. The case needs no readings for it.
+func (c *Case) Needs() Needs {
+	slots := c.slots()
+	window := c.Rule.window(c, slots)
+	n := Needs{Own: [2]int{c.First, c.Last}, History: [2]int{slices.Min(slots), slices.Max(slots)}}
+	if len(window) > 0 {
+		n.Own[0], n.History[0] = min(n.Own[0], window[0]), min(n.History[0], window[0])
+	}
+	n.Oldest = c.Rule.before(c.Day).Add(-c.Rule.LookBack)
+	return n
+}

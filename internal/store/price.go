@@ -53,6 +53,12 @@ func (tx *Tx) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, 
 	return withoutOrigin(tx.quotes(ctx, span, `b.published_at <= $3`, tx.now.UnixMicro()))
 }
 
+// PricesAt is Prices as they were known at an earlier instant: of what was out then, what
+// had come in by then.
+func (tx *Tx) PricesAt(ctx context.Context, span flex.Span, at time.Time) ([]flex.PricedPeriod, error) {
+	return withoutOrigin(tx.quotes(ctx, span, `b.published_at <= $3 AND b.fetched_at <= $3`, at.UnixMicro()))
+}
+
 // Quotes is Prices with where each is from, of one source or, if that is empty, of all.
 func (tx *Tx) Quotes(ctx context.Context, span flex.Span, source string) ([]Quote, error) {
 	return tx.quotes(ctx, span, `b.published_at <= $3 AND ($4 = '' OR b.source = $4)`, tx.now.UnixMicro(), source)

@@ -1,0 +1,204 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+	"flexd/internal/worker"
+)
+
+// EventRound finds the flex events of sessions and pauses that are over, and settles those
+// that are due.
+func (d *Desk) EventRound(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsToSettle(ctx)
+		return err
+	})
+	var report worker.Report
+	for _, org := range orgs {
+		if err == nil {
+			err = d.detect(ctx, org, &report)
+		}
+		if err == nil {
+			err = d.settleDue(ctx, org, &report)
+		}
+	}
+	report.More = report.More && report.Did > 0
+	return report, err
+}
+
+// detect looks for the flex events of what is over.
+func (d *Desk) detect(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+	did := 0
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		did = 0
+		over, err := tx.DueDetections(ctx, sessionsMax)
+		if err != nil {
+			return err
+		}
+		for _, r := range over {
+			if err := detectSession(ctx, tx, r); err != nil {
+				return fmt.Errorf("find the flex events of session %s: %w", r.SessionID, err)
+			}
+		}
+		pauses, err := tx.TakePauses(ctx, sessionsMax)
+		if err != nil {
+			return err
+		}
+		for _, p := range pauses {
+			if err := detectPause(ctx, tx, p); err != nil {
+				return fmt.Errorf("find the flex event of a pause of asset %s: %w", p.AssetID, err)
+			}
+		}
+		did = len(over) + len(pauses)
+		report.More = report.More || len(over) == sessionsMax || len(pauses) == sessionsMax
+		return nil
+	})
+	report.Did += did
+	return err
+}
+
+// detectSession compares what the session's client took over with what would have been
+// planned without the market. The user's own changes count in both.
+func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
+	schedules, err := tx.SchedulesOf(ctx, r.SessionID)
+	if err != nil {
+		return err
+	}
+	taken, err := tx.TakenUp(ctx, schedules)
+	if err != nil {
+		return err
+	}
+	s := settle.Steering{Within: r.Span, Least: settle.LeastFlexed}
+	if !r.Before.IsZero() { // a half-hour belongs to the first session in it
+		if p := flex.PeriodAt(r.Before.Add(-1)); p.End().After(s.Within.From) {
+			s.Within.From = p.End()
+		}
+	}
+	var nominated []settle.Dispatch
+	for i, made := range schedules {
+		s.Power = made.From.Power
+		if after, ok := taken[made.EventID]; ok {
+			s.Dispatched = append(s.Dispatched, settle.Dispatch{At: made.MadeAt.Add(after).Truncate(time.Second), Steps: made.Steps})
+		}
+		until := r.To
+		if i+1 < len(schedules) {
+			until = schedules[i+1].MadeAt
+		}
+		if now := made.From.ChargeNow.Meet(flex.Span{From: made.MadeAt, To: until}); !now.Empty() {
+			s.Overrides = append(s.Overrides, now)
+		}
+		if i > 0 && made.Cause == store.CauseMarket {
+			continue
+		}
+		problem := blind(&made)
+		s.Counterfactual = append(s.Counterfactual, settle.Dispatch{At: made.MadeAt, Steps: plan.Charge(problem).Steps})
+		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: plan.Counterfactual(problem).Steps})
+	}
+	would := settle.InForce(nominated, r.To)
+	for _, found := range settle.Detect(s) {
+		e := eventOf(found)
+		e.SiteID, e.AssetID, e.SessionID = r.SiteID, r.AssetID, r.SessionID
+		for n := found.First; n <= found.Last; n++ {
+			e.Nominated = append(e.Nominated, settle.Drawn(would, s.Power, found.Day.Period(n)))
+		}
+		if err := addEvent(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
+	return tx.Detected(ctx, r.SessionID)
+}
+
+// blind is the planning problem of a schedule without the market's prices.
+func blind(s *store.Schedule) plan.ChargeProblem {
+	e := &s.From
+	p := plan.ChargeProblem{
+		From: s.Steps[0].From, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
+		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
+	}
+	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
+	if p.AllOffPeak = err != nil; !p.AllOffPeak {
+		p.OffPeak = w.Spans(flex.Span{From: p.From, To: s.End()})
+	}
+	return p
+}
+
+// detectPause makes the event of a pause that was put into a client's own schedule.
+func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
+	a, err := tx.Asset(ctx, p.AssetID)
+	if flex.KindOf(err) == flex.NotFound {
+		return nil // taken away since
+	}
+	if err != nil {
+		return err
+	}
+	power := DefaultPower
+	if a.Power != nil && *a.Power > 0 {
+		power = *a.Power
+	}
+	free := []flex.Step{{Span: p.Span, Limit: flex.NoLimit}}
+	for _, found := range settle.Detect(settle.Steering{
+		Within: p.Span, Power: power, Least: settle.LeastFlexed,
+		Dispatched:     []settle.Dispatch{{At: p.MadeAt, Steps: []flex.Step{{Span: p.Span}}}},
+		Counterfactual: []settle.Dispatch{{At: p.MadeAt, Steps: free}},
+	}) {
+		e := eventOf(found)
+		e.SiteID, e.AssetID = p.SiteID, p.AssetID
+		for n := found.First; n <= found.Last; n++ {
+			e.Nominated = append(e.Nominated, settle.Drawn(free, power, found.Day.Period(n)))
+		}
+		if err := addEvent(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DefaultPower is the power of a charger that never told its own.
+const DefaultPower flex.Watts = 7400
+
+func eventOf(found settle.Event) store.FlexEvent {
+	return store.FlexEvent{Day: found.Day, First: found.First, Last: found.Last, Span: found.Span(), Meant: found.Meant}
+}
+
+// addEvent keeps an event with a first estimate of its revenue: as if exactly what was meant
+// had been moved, at the prices known now.
+func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
+	prices, err := tx.Prices(ctx, e.Span)
+	if err != nil {
+		return err
+	}
+	var exact settle.PicoPounds
+	for i, p := range prices {
+		if p.Known {
+			exact += settle.Revenue(e.Meant[i], p.Price)
+		}
+	}
+	e.Estimated = exact.MicroPounds(settle.HalfAway)
+	_, err = tx.AddFlexEvent(ctx, e)
+	return err
+}
+
+// FlexEvents returns the site's flex events, oldest first.
+func (d *Desk) FlexEvents(ctx context.Context, org flex.OrgID, site flex.SiteID) (events []store.FlexEvent, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+		events, err = tx.FlexEvents(ctx, site)
+		return err
+	})
+	return events, err
+}
+
+// finalAt is when an event's settlement becomes final: when the month after its own is over.
+func finalAt(d flex.Day) time.Time {
+	return flex.Day{Year: d.Year, Month: d.Month + 2, Dom: 1}.Start()
+}

@@ -1,0 +1,385 @@
+package reward_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reward"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// prices publishes one price for all half-hours of a span, missing if it is NaN.
+func (y *yard) prices(t *testing.T, span flex.Span, gbp float64) {
+	t.Helper()
+	var ps []flex.PricedPeriod
+	for p := flex.PeriodAt(span.From); p.Start().Before(span.To); p = p.Add(1) {
+		ps = append(ps, flex.PricedPeriod{Period: p, Price: flex.FromGBPPerMWh(gbp), Known: !math.IsNaN(gbp)})
+	}
+	err := y.db.WriteAll(t.Context(), func(all *store.All) error {
+		_, err := all.AddPublication(t.Context(), store.Publication{Source: "test", PublishedAt: y.now, Span: span}, ps)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kwh keeps readings of a day's settlement periods, in kWh by number.
+func (y *yard) kwh(t *testing.T, d flex.Day, values map[string]string) {
+	t.Helper()
+	var rs []flex.Reading
+	for n, v := range values {
+		i, err := strconv.Atoi(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rs = append(rs, flex.Reading{AssetID: y.asset, Span: d.Period(i).Span(), Label: flex.ChargerEnergy, Value: flex.Micro(math.Round(e * 1e6))})
+	}
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+}
+
+// events runs the rounds and tells the site's flex events.
+func (y *yard) events(t *testing.T) string {
+	t.Helper()
+	for i := 0; ; i++ {
+		r, err := y.desk.EventRound(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Did == 0 {
+			break
+		}
+		if i == 10 {
+			t.Fatal("the round still found work after ten runs")
+		}
+	}
+	events, err := y.desk.FlexEvents(t.Context(), y.org, y.site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range events {
+		s := fmt.Sprintf("%s %d-%d", e.Day, e.First, e.Last)
+		if e.Flex != nil {
+			s += fmt.Sprintf(" %d Wh", *e.Flex)
+		}
+		s += fmt.Sprintf(" est %d", e.Estimated)
+		if e.Final != nil {
+			s += fmt.Sprintf(" final %d", *e.Final)
+		}
+		if e.Missing > 0 {
+			s += fmt.Sprintf(" missing %d", e.Missing)
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, ", ")
+}
+
+type vector struct {
+	History   map[string]map[string]string `json:"history_kwh"`
+	EventDays []string                     `json:"event_days_excluded"`
+	Metered   map[string]string            `json:"metered_event_day"`
+}
+
+// pausedMonday plays the worked example of the baseline vectors: sixty days of readings, two
+// days that held an event, and a pause on a Monday evening.
+func pausedMonday(t *testing.T, url string) (*yard, flex.Day, *vector) {
+	t.Helper()
+	var v vector
+	b, err := os.ReadFile("../settle/testdata/baseline_bl01.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	y := open(t, url)
+	y.set(t, flex.OrgSettings{UserShare: 0.5})
+	monday := flex.Day{Year: 2025, Month: 2, Dom: 3}
+	y.now = monday.Start().Add(time.Hour)
+	for d, values := range v.History {
+		day, err := flex.ParseDay(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.kwh(t, day, values)
+	}
+	for i, d := range v.EventDays {
+		day, err := flex.ParseDay(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.exec(t, `INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated)
+			VALUES ($1, $2, $3, $4, $5, 1, 1, $6, $7, '-1', '1', 0, 0)`, flex.FlexEventID{byte(i)}.Bytes(), y.org.Bytes(), flex.SiteID{8}.Bytes(), y.asset.Bytes(), d,
+			day.Period(1).Start().UnixMicro(), day.Period(1).End().UnixMicro())
+	}
+	y.prices(t, monday.Span(), 250)
+	y.write(t, func(ctx context.Context, tx *store.Tx) error {
+		a, err := tx.Asset(ctx, y.asset)
+		if err != nil {
+			return err
+		}
+		return tx.SetPause(ctx, a, flex.Span{From: monday.Period(35).Start(), To: monday.Period(36).End()}, 0)
+	})
+	return y, monday, &v
+}
+
+// The life of a flex event: found, estimated, settled when its last reading comes, corrected,
+// and final when the next month is over; and the money follows.
+func TestEventRound_FromPauseToFinal(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday, v := pausedMonday(t, url)
+		y.now = monday.Period(36).End().Add(-time.Second)
+		if got := y.events(t); got != "" {
+			t.Errorf("before the pause is over: %s", got)
+		}
+		y.now = monday.Period(36).End()
+		const meant = "2025-02-03 35-36 est 1850000 missing 2" // 7.4 kW for an hour
+		if got := y.events(t); got != meant {
+			t.Errorf("without readings: %s, want %s", got, meant)
+		}
+		last := v.Metered["36"]
+		delete(v.Metered, "36")
+		y.kwh(t, monday, v.Metered)
+		if got := y.events(t); got != "2025-02-03 35-36 est 1850000 missing 1" || y.history(t) != "" {
+			t.Errorf("with a reading missing: %s; %s", got, y.history(t))
+		}
+		y.now = y.now.Add(time.Hour)
+		y.kwh(t, monday, map[string]string{"36": last})
+		const settled = "2025-02-03 35-36 -1632 Wh est 408000"
+		if got := y.events(t); got != settled {
+			t.Errorf("with all readings: %s, want %s", got, settled)
+		}
+		if got := y.history(t); got != "flex event 20p" { // half of 40.8 p
+			t.Errorf("credited: %s", got)
+		}
+		before := y.now
+		y.now = y.now.Add(time.Hour)
+		y.kwh(t, monday, map[string]string{"36": "0.190"}) // corrected
+		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 383000" || y.history(t) != "flex event 20p, correction -1p" {
+			t.Errorf("corrected: %s; %s", got, y.history(t))
+		}
+		y.now = clock("2025-03-31 22:59") // 23:59 in London
+		y.prices(t, monday.Span(), 300)
+		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 383000" {
+			t.Errorf("before the end of March: %s", got)
+		}
+		y.now = clock("2025-03-31 23:00")
+		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 459600 final 459600" {
+			t.Errorf("final: %s", got)
+		}
+		if got := y.history(t); got != "flex event 20p, correction -1p, flex period top-up 4p" {
+			t.Errorf("in the end: %s", got)
+		}
+		compareRuns(t, y, monday, before)
+	})
+}
+
+// compareRuns settles the day again, as it was known before the correction and now.
+func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
+	t.Helper()
+	again := func(knownAt time.Time) store.Run {
+		t.Helper()
+		run, err := y.desk.SettleAgain(t.Context(), y.org, reward.Again{Site: y.site, From: day, To: day, KnownAt: knownAt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	runs, err := y.desk.Runs(t.Context(), y.org, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The fourth run of the round, newest first, was the one before the correction.
+	then := runs[2]
+	if then.KnownAt != before {
+		t.Fatalf("the run is of %s, want %s", then.KnownAt, before)
+	}
+	old, now := again(before), again(time.Time{})
+	if old.Hash != then.Hash {
+		t.Errorf("settled again as of %s from inputs %s, then from %s", before, old.Hash, then.Hash)
+	}
+	if same, err := y.desk.Compare(t.Context(), y.org, then.ID, old.ID); err != nil || len(same) != 0 {
+		t.Errorf("the same inputs gave different results: %v %v", same, err)
+	}
+	changes, err := y.desk.Compare(t.Context(), y.org, old.ID, now.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range changes {
+		got = append(got, c.What)
+	}
+	if strings.Join(got, ", ") != "period 35, period 36, final, flex, gross, credit, kept" {
+		t.Errorf("changes %v", changes)
+	}
+	if _, err := y.desk.Compare(t.Context(), y.org, old.ID, flex.RunID{1}); flex.KindOf(err) != flex.NotFound {
+		t.Errorf("a run that never was: %v", err)
+	}
+	if h := y.history(t); h != "flex event 20p, correction -1p, flex period top-up 4p" {
+		t.Errorf("settling again posted: %s", h)
+	}
+}
+
+// Boundary metering: the site's registers settle the event, whichever asset they came with,
+// unless the asset's own meter is qualified.
+func TestEventRound_Metering(t *testing.T) {
+	y, monday, v := pausedMonday(t, storetest.SQLite(t))
+	y.kwh(t, monday, v.Metered)
+	other := flex.AssetID{2}
+	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
+	var rs []flex.Reading
+	var at flex.Micro
+	for back := 20; back >= 0; back-- {
+		d := monday.Add(-back)
+		for n := 34; n <= 36; n++ {
+			instant := d.Period(n).End()
+			rs = append(rs, flex.Reading{AssetID: other, Span: flex.Span{From: instant, To: instant}, Label: flex.BoundaryImportRegister, Value: at})
+			if back == 0 {
+				at += 300_000
+			} else {
+				at += 1_000_000
+			}
+		}
+	}
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+	y.now = monday.Period(36).End()
+	if got := y.events(t); got != "2025-02-03 35-36 -1400 Wh est 350000" {
+		t.Errorf("by the boundary: %s", got)
+	}
+	y.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('leaf', 'Leaf', 'electric_vehicle', TRUE)`)
+	y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`)
+	y.exec(t, `UPDATE flex_event SET look_at = 0 WHERE look_at IS NOT NULL`)
+	if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" {
+		t.Errorf("by the asset's own meter: %s", got)
+	}
+}
+
+func TestEventRound_NothingWithoutConsent(t *testing.T) {
+	y, monday, v := pausedMonday(t, storetest.SQLite(t))
+	y.kwh(t, monday, v.Metered)
+	y.exec(t, `UPDATE site SET consent_at = NULL`)
+	y.now = monday.Period(36).End()
+	if got := y.events(t); got != "2025-02-03 35-36 est 1850000" || y.history(t) != "" {
+		t.Errorf("without consent: %s; %s", got, y.history(t))
+	}
+	y.exec(t, `UPDATE site SET consent_at = 1`)
+	y.now = y.now.Add(time.Hour)
+	if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" {
+		t.Errorf("with consent: %s", got)
+	}
+}
+
+// A session steered from the evening into the night makes two events, but only if the
+// client took the schedule over.
+func TestEventRound_Session(t *testing.T) {
+	for _, tt := range []struct{ name, state, callback, want string }{
+		{"taken over", "accepted", "", "2026-01-14 37-39 est 1110000 missing 3, 2026-01-14 47-48 est -370000 missing 2, 2026-01-15 1-1 est -185000 missing 1"},
+		{"refused", "rejected", "", ""},
+		{"taken over, and failed at the charger", "accepted", "FAILED", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			y := open(t, storetest.SQLite(t))
+			y.now = clock("2026-01-14 18:00")
+			y.prices(t, flex.Span{From: y.now, To: clock("2026-01-14 21:00")}, 100)
+			y.prices(t, flex.Span{From: clock("2026-01-14 21:00"), To: clock("2026-01-15 07:00")}, 50)
+			y.write(t, func(ctx context.Context, tx *store.Tx) error {
+				c, err := tx.Charging(ctx, y.asset)
+				if err != nil {
+					return err
+				}
+				if err := tx.OpenSession(ctx, &c, 0); err != nil {
+					return err
+				}
+				s := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
+					ReadyBy: clock("2026-01-15 07:00"), Need: 11_100, Power: 7400, Mode: flex.Minimise,
+				}}
+				for _, step := range []struct {
+					from, to string
+					limit    flex.Watts
+				}{{"2026-01-14 18:00", "2026-01-14 23:00", 0}, {"2026-01-14 23:00", "2026-01-15 00:30", flex.NoLimit}, {"2026-01-15 00:30", "2026-01-15 07:00", 0}} {
+					s.Steps = append(s.Steps, flex.Step{Span: flex.Span{From: clock(step.from), To: clock(step.to)}, Limit: step.limit})
+				}
+				if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
+					return err
+				}
+				return tx.Enqueue(ctx, store.Push{AssetID: y.asset, EventID: s.EventID, Kind: store.SchedulePush, Generation: s.Generation, ExpiresAt: s.End()})
+			})
+			y.exec(t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
+				SELECT org_id, event_id, 'schedule', 'schedule', asset_id, generation, 1000, $1, 1, 1100, 50, 200, '', '' FROM schedule`, tt.state)
+			if tt.callback != "" {
+				y.exec(t, `INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) SELECT org_id, event_id, asset_id, $1, 0, 0 FROM schedule`, tt.callback)
+			}
+			y.now = clock("2026-01-15 07:30")
+			y.write(t, func(ctx context.Context, tx *store.Tx) error {
+				if err := tx.Retract(ctx, y.asset); err != nil {
+					return err
+				}
+				c, err := tx.Charging(ctx, y.asset)
+				if err != nil {
+					return err
+				}
+				return tx.CloseSession(ctx, &c.Session)
+			})
+			if got := y.events(t); got != "" {
+				t.Errorf("at once, when the plug may still flicker: %s", got)
+			}
+			y.now = clock("2026-01-15 07:31")
+			if got := y.events(t); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			events, err := y.desk.FlexEvents(t.Context(), y.org, y.site)
+			if err != nil || len(events) > 0 && fmt.Sprint(events[0].Nominated) != "[3700 3700 3700]" {
+				t.Errorf("nominated %v %v", events, err)
+			}
+		})
+	}
+}
+
+// The nominated method compares with the plan without the market, where there is no history.
+func TestEventRound_Nominated(t *testing.T) {
+	y, monday, v := pausedMonday(t, storetest.SQLite(t))
+	y.set(t, flex.OrgSettings{UserShare: 0.5, Settlement: flex.SettlementSettings{Baseline: string(settle.Nominated)}})
+	y.kwh(t, monday, v.Metered)
+	y.now = monday.Period(36).End()
+	if got := y.events(t); got != "2025-02-03 35-36 -7190 Wh est 1797500" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestEventRound_AtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday, v := pausedMonday(t, url)
+		y.kwh(t, monday, v.Metered)
+		y.now = monday.Period(36).End()
+		errs := make(chan error, 6)
+		for range cap(errs) {
+			go func() {
+				_, err := y.desk.EventRound(context.Background())
+				errs <- err
+			}()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" || y.history(t) != "flex event 20p" {
+			t.Errorf("got %s; %s", got, y.history(t))
+		}
+	})
+}

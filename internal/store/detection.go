@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// DueDetections returns up to limit sessions that are over and whose flex events have not
+// been looked for.
+func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]Reckoning, error) {
+	scan := func(s scanner) (r Reckoning, err error) {
+		return r, s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before})
+	}
+	lock := ""
+	if tx.db.d.skipLocked != "" {
+		lock = " FOR UPDATE OF r SKIP LOCKED"
+	}
+	return rows(ctx, tx.conn, scan, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at,
+			(SELECT b.plugged_out_at FROM session s JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 WHERE s.id = r.session_id)
+		FROM reckoning r WHERE r.org_id = $1 AND r.detect_at <= $2 ORDER BY r.detect_at, r.session_id LIMIT $3`+lock,
+		tx.org.Bytes(), micros(tx.now), limit)
+}
+
+// Detected notes that the session's flex events have been looked for.
+func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
+	_, err := tx.exec(ctx, `UPDATE reckoning SET detect_at = NULL WHERE org_id = $1 AND session_id = $2`, tx.org.Bytes(), session.Bytes())
+	return err
+}
+
+// TakePauses returns up to limit pauses that are over and notes that their flex events have
+// been looked for.
+func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
+	scan := func(s scanner) (p Pause, err error) {
+		return p, s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt})
+	}
+	return rows(ctx, tx.conn, scan, `UPDATE pause SET detected = TRUE WHERE id IN
+			(SELECT id FROM pause WHERE org_id = $1 AND NOT detected AND to_at <= $2 ORDER BY to_at, id LIMIT $3`+tx.db.d.skipLocked+`)
+		RETURNING asset_id, site_id, from_at, to_at, saved, made_at`, tx.org.Bytes(), micros(tx.now), limit)
+}
+
+// SchedulesOf returns the schedules that were committed in a session, oldest first.
+func (tx *Tx) SchedulesOf(ctx context.Context, session flex.SessionID) ([]Schedule, error) {
+	var newest flex.EventID
+	err := tx.row(ctx, `SELECT event_id FROM session WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), session.Bytes()).Scan(&newest)
+	if err != nil {
+		return nil, err
+	}
+	var all []Schedule
+	for id := newest; !id.IsZero(); {
+		s, err := tx.Schedule(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		all, id = append(all, s), s.Before
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// TakenUp returns those of an asset's schedules that its client accepted and did not report
+// as refused or failed, with how long after it was made each was accepted.
+func (tx *Tx) TakenUp(ctx context.Context, schedules []Schedule) (map[flex.EventID]time.Duration, error) {
+	if len(schedules) == 0 {
+		return nil, nil
+	}
+	ids := make([]flex.EventID, len(schedules))
+	for i, s := range schedules {
+		ids[i] = s.EventID
+	}
+	taken := map[flex.EventID]time.Duration{}
+	for chunk := range slices.Chunk(ids, 256) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		rs, err := tx.run.QueryContext(ctx, `SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
+			WHERE d.org_id = $1 AND d.state = 'accepted' AND d.event_id IN `+list+` AND NOT EXISTS (SELECT 1 FROM callback c
+				WHERE c.org_id = d.org_id AND c.event_id = d.event_id AND c.status IN ('REJECTED', 'FAILED'))`, args...)
+		if err != nil {
+			return nil, err
+		}
+		defer rs.Close()
+		for rs.Next() {
+			var id flex.EventID
+			var after int64
+			if err := rs.Scan(&id, &after); err != nil {
+				return nil, err
+			}
+			taken[id] = time.Duration(max(after, 0)) * time.Microsecond
+		}
+		if err := rs.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return taken, nil
+}

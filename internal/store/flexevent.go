@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// FlexEvent is a time in which an asset was steered, and where its settlement stands.
+type FlexEvent struct {
+	ID        flex.FlexEventID
+	SiteID    flex.SiteID
+	AssetID   flex.AssetID
+	SessionID flex.SessionID // zero for a pause in the client's own schedule
+	Day       flex.Day
+	First     int // settlement periods of the day
+	Last      int
+	flex.Span
+	Meant     []flex.WattHours // what the schedules would have moved in each period
+	Nominated []flex.WattHours // what each period would have had without the market
+
+	Version   int              // of its newest settlement, 0 before the first
+	Hash      []byte           // of that one's inputs
+	Flex      *flex.WattHours  // nil until it was settled
+	Estimated flex.MicroPounds // gross
+	Final     *flex.MicroPounds
+	Missing   int // periods without a reading or a price
+	Posted    int // transactions posted
+	WaitsAt   time.Time
+	LookAt    time.Time
+
+	// Of its site and asset, where the event was read to be settled.
+	Consented bool
+	CoP11     bool // the asset's own meter may settle it
+}
+
+const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
+	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at`
+
+func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
+	var day, meant, nominated string
+	var flexed, final sql.NullInt64
+	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &meant, &nominated,
+		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}}, more...)...)
+	if err != nil {
+		return e, err
+	}
+	if flexed.Valid {
+		e.Flex = new(flex.WattHours(flexed.Int64))
+	}
+	if final.Valid {
+		e.Final = new(flex.MicroPounds(final.Int64))
+	}
+	if e.Meant, err = readEnergies(meant); err != nil {
+		return e, err
+	}
+	if e.Nominated, err = readEnergies(nominated); err != nil {
+		return e, err
+	}
+	e.Day, err = flex.ParseDay(day)
+	return e, err
+}
+
+func writeEnergies(es []flex.WattHours) string {
+	words := make([]string, len(es))
+	for i, e := range es {
+		words[i] = strconv.FormatInt(int64(e), 10)
+	}
+	return strings.Join(words, " ")
+}
+
+func readEnergies(text string) (es []flex.WattHours, err error) {
+	for word := range strings.FieldsSeq(text) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("stored energies: %w", err)
+		}
+		es = append(es, flex.WattHours(n))
+	}
+	return es, nil
+}
+
+// AddFlexEvent keeps a flex event that was found. One that overlaps another of the same
+// asset is not kept: a half-hour is settled once.
+func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
+	var taken bool
+	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4)`,
+		tx.org.Bytes(), e.AssetID.Bytes(), micros(e.To), micros(e.From)).Scan(&taken)
+	if err != nil || taken {
+		return false, err
+	}
+	e.ID = flex.FlexEventID(tx.newID())
+	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
+			detected_at, estimated, look_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0)
+		ON CONFLICT (asset_id, from_at) DO NOTHING`,
+		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
+		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), micros(tx.now), int64(e.Estimated))
+	return n == 1, err
+}
+
+// FlexEvents returns the site's flex events, oldest first.
+func (tx *Tx) FlexEvents(ctx context.Context, site flex.SiteID) ([]FlexEvent, error) {
+	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
+	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.site_id = $2 ORDER BY e.from_at, e.id`,
+		tx.org.Bytes(), site.Bytes())
+}
+
+// FlexEvent returns one flex event of the organisation.
+func (tx *Tx) FlexEvent(ctx context.Context, id flex.FlexEventID) (FlexEvent, error) {
+	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
+	return one(ctx, tx.conn, "flex event not found or not authorized", scan,
+		`SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.id = $2`, tx.org.Bytes(), id.Bytes())
+}
+
+// FlexEventsWithin returns the events that begin in the span, of one site or, for the zero
+// id, of all, to be settled.
+func (tx *Tx) FlexEventsWithin(ctx context.Context, site flex.SiteID, span flex.Span) ([]FlexEvent, error) {
+	return tx.toSettle(ctx, `($2 OR e.site_id = $3) AND e.from_at >= $4 AND e.from_at < $5`, "",
+		site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
+}
+
+// HoldFlexEvents returns those of the events that are still to be settled and that no other
+// process holds, and keeps other processes off them.
+func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]FlexEvent, error) {
+	list, args := in([]any{tx.org.Bytes()}, ids)
+	lock := ""
+	if tx.db.d.skipLocked != "" {
+		lock = " FOR UPDATE OF e SKIP LOCKED"
+	}
+	return tx.toSettle(ctx, `e.look_at IS NOT NULL AND e.id IN `+list, lock, args[1:]...)
+}
+
+func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]FlexEvent, error) {
+	scan := func(s scanner) (FlexEvent, error) {
+		var consented, cop11 bool
+		e, err := scanFlexEvent(s, &consented, &cop11)
+		e.Consented, e.CoP11 = consented, cop11
+		return e, err
+	}
+	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, t.consent_at IS NOT NULL OR o.consent_exempt,
+			COALESCE(m.cop11 AND a.installed_on <> '', FALSE)
+		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
+			LEFT JOIN model m ON m.key = lower(a.model)
+		WHERE e.org_id = $1 AND `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)
+}
+
+// OrgsToSettle returns the organisations that have flex events to be found or settled.
+func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
+	id := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, all.conn, id, `SELECT id FROM org o
+		WHERE EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = o.id AND e.look_at IS NOT NULL)
+			OR EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.detect_at IS NOT NULL)
+			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected) ORDER BY id`)
+}
+
+// DueFlexEvents returns up to limit events whose time to be looked at has come, or whose
+// missing reading is there.
+func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID, error) {
+	id := func(s scanner) (id flex.FlexEventID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, tx.conn, id, `SELECT e.id FROM flex_event e
+		WHERE e.org_id = $1 AND e.look_at IS NOT NULL AND (e.look_at <= $2
+			OR EXISTS (SELECT 1 FROM reading g WHERE g.at IN (e.waits_at, e.waits_at + 1800000000) AND g.asset_id = e.asset_id))
+		ORDER BY e.look_at, e.id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+}
+
+// PutFlexEvent keeps where the event's settlement stands.
+func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
+	_, err := tx.exec(ctx, `UPDATE flex_event SET version = $3, hash = $4, flex_wh = $5, estimated = $6, final = $7, missing = $8, posted = $9,
+			waits_at = $10, look_at = $11 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(), e.ID.Bytes(), e.Version, e.Hash, number(e.Flex), int64(e.Estimated), number(e.Final), e.Missing, e.Posted,
+		micros(e.WaitsAt), micros(e.LookAt))
+	return err
+}
+
+// EventDays returns the days from one to another, both included, on which the asset, or for
+// boundary metering any asset of the site, had a flex event.
+func (tx *Tx) EventDays(ctx context.Context, e FlexEvent, boundary bool, from, to flex.Day) ([]flex.Day, error) {
+	day := func(s scanner) (d flex.Day, err error) {
+		var text string
+		if err := s.Scan(&text); err != nil {
+			return d, err
+		}
+		return flex.ParseDay(text)
+	}
+	column, id := "asset_id", e.AssetID.Bytes()
+	if boundary {
+		column, id = "site_id", e.SiteID.Bytes()
+	}
+	return rows(ctx, tx.conn, day, `SELECT DISTINCT day FROM flex_event WHERE org_id = $1 AND `+column+` = $2 AND from_at >= $3 AND from_at < $4 ORDER BY day`,
+		tx.org.Bytes(), id, micros(from.Start()), micros(to.Add(1).Start()))
+}
+
+var (
+	_ = law("no half-hour of an asset is settled twice", `SELECT e.id AS what FROM flex_event e
+		JOIN flex_event o ON o.asset_id = e.asset_id AND o.from_at > e.from_at AND o.from_at < e.to_at`)
+	_ = law("a settled event has its newest settlement", `SELECT e.id AS what FROM flex_event e
+		LEFT JOIN settlement s ON s.flex_event_id = e.id AND s.version = e.version WHERE e.version > 0 AND s.run_id IS NULL`)
+)

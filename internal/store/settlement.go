@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+)
+
+// RunKind says what a settlement run was for.
+type RunKind string
+
+// The kinds of run.
+const (
+	RoundRun RunKind = "round" // what was due; it posts
+	AgainRun RunKind = "again" // a time settled again, to be compared; it posts nothing
+)
+
+// Run is a settlement run: some flex events, settled on what was known at an instant.
+type Run struct {
+	ID        flex.RunID
+	Kind      RunKind
+	KnownAt   time.Time
+	StartedAt time.Time
+	Events    int
+	Hash      settle.Hash // of all its events' inputs
+}
+
+// Settlement is what a run made of one flex event.
+type Settlement struct {
+	Version int // of the event's settlement; 0 in a run that posts nothing
+	Hash    settle.Hash
+	Result  *settle.Result
+}
+
+// NewRunID returns the id of a run that is to be kept with AddRun.
+func (tx *Tx) NewRunID() flex.RunID { return flex.RunID(tx.newID()) }
+
+// AddRun keeps a run and its settlements.
+func (tx *Tx) AddRun(ctx context.Context, r Run, settlements []Settlement) error {
+	_, err := tx.exec(ctx, `INSERT INTO settlement_run (id, org_id, kind, known_at, started_at, events, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		r.ID.Bytes(), tx.org.Bytes(), string(r.Kind), micros(r.KnownAt), micros(r.StartedAt), r.Events, r.Hash[:])
+	if err != nil {
+		return err
+	}
+	args := make([]any, 0, 6*len(settlements))
+	for _, s := range settlements {
+		result, err := json.Marshal(s.Result)
+		if err != nil {
+			return err
+		}
+		args = append(args, r.ID.Bytes(), s.Result.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], string(result))
+	}
+	return tx.bulk(ctx, `INSERT INTO settlement (run_id, flex_event_id, org_id, version, hash, result)`, ``, 6, args)
+}
+
+const runColumns = `id, kind, known_at, started_at, events, hash`
+
+func scanRun(s scanner) (r Run, err error) {
+	var hash []byte
+	err = s.Scan(&r.ID, &r.Kind, instant{&r.KnownAt}, instant{&r.StartedAt}, &r.Events, &hash)
+	copy(r.Hash[:], hash)
+	return r, err
+}
+
+// Run returns a settlement run.
+func (tx *Tx) Run(ctx context.Context, id flex.RunID) (Run, error) {
+	return one(ctx, tx.conn, fmt.Sprintf("there is no settlement run %s", id), scanRun,
+		`SELECT `+runColumns+` FROM settlement_run WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+}
+
+// Runs returns the organisation's newest settlement runs, newest first.
+func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
+	return rows(ctx, tx.conn, scanRun, `SELECT `+runColumns+` FROM settlement_run WHERE org_id = $1 ORDER BY id DESC LIMIT $2`, tx.org.Bytes(), limit)
+}
+
+func scanSettlement(s scanner) (v Settlement, err error) {
+	var hash []byte
+	var result string
+	if err := s.Scan(&v.Version, &hash, &result); err != nil {
+		return v, err
+	}
+	copy(v.Hash[:], hash)
+	v.Result = &settle.Result{}
+	return v, json.Unmarshal([]byte(result), v.Result)
+}
+
+// SettlementsIn returns what a run made of its events.
+func (tx *Tx) SettlementsIn(ctx context.Context, run flex.RunID) ([]Settlement, error) {
+	return rows(ctx, tx.conn, scanSettlement, `SELECT version, hash, result FROM settlement
+		WHERE org_id = $1 AND run_id = $2 ORDER BY flex_event_id`, tx.org.Bytes(), run.Bytes())
+}
+
+// SettlementOf returns an event's newest settlement that counts. An event that was never
+// settled has none, which is a NotFound failure.
+func (tx *Tx) SettlementOf(ctx context.Context, event flex.FlexEventID) (Settlement, error) {
+	return one(ctx, tx.conn, "the flex event is not settled yet", scanSettlement, `SELECT version, hash, result FROM settlement
+		WHERE org_id = $1 AND flex_event_id = $2 AND version > 0 ORDER BY version DESC LIMIT 1`, tx.org.Bytes(), event.Bytes())
+}
