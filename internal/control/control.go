@@ -87,7 +87,7 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why 
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
 		return nil
 	}
-	if !why.must && sameAhead(c.Standing.Steps, answer.Steps, from) {
+	if !why.must && c.Standing.Generation > 0 && sameAhead(c.Standing.Steps, answer.Steps, from) {
 		return nil
 	}
 	s := store.Schedule{Cause: why.cause, From: e}

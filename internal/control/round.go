@@ -82,8 +82,11 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 	}
 	for fresh || left {
 		parts, err := d.takeParts(ctx, org)
-		if err != nil || len(parts) == 0 {
+		if err != nil {
 			return t, err
+		}
+		if len(parts) == 0 {
+			break
 		}
 		for _, p := range parts {
 			if err := d.part(ctx, org, p, &t); err != nil {

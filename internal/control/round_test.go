@@ -225,6 +225,32 @@ func TestRound_LeavesOthersAlone(t *testing.T) {
 	})
 }
 
+// An asset whose power is changed is planned anew without an event.
+func TestRound_AssetChanged(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
+			a, err := tx.Asset(t.Context(), h.asset)
+			if err != nil {
+				return err
+			}
+			a.Power = new(flex.Watts(3700))
+			return tx.UpdateAsset(t.Context(), a)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.round() != 1 || h.round() != 0 {
+			t.Error("not planned anew once")
+		}
+		h.chargesAt("at half the power", "11T00:00 11T01:00")
+		if s := h.look().Standing; s.Cause != store.CauseInputs || s.From.Power != 3700 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // Many sessions are several parts, and two desks at once share them.
 func TestRound_Many(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *house) {

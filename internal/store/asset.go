@@ -32,11 +32,14 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 }
 
 // UpdateAsset replaces what may change of an asset: its properties, model, installation date
-// and serial number.
+// and serial number. What it is charging by is planned anew.
 func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 	_, err := tx.exec(ctx, `UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), a.ID.Bytes(), number(a.Power), number(a.Capacity), a.Model, a.InstalledOn, a.SerialNumber)
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.MarkDue(ctx, a.ID)
 }
 
 // Asset returns an asset of the organisation, or a NotFound failure.

@@ -19,6 +19,9 @@ var (
 	_ = law("a session does not end before it begins, nor the next one begin before it ends",
 		`SELECT s.id AS what FROM session s LEFT JOIN session n ON n.asset_id = s.asset_id AND n.number = s.number + 1
 		 WHERE s.plugged_out_at < s.plugged_in_at OR n.plugged_in_at < s.plugged_out_at OR n.id IS NOT NULL AND s.plugged_out_at IS NULL`)
+	_ = law("a plugged-in asset has a schedule only at a site that is under control",
+		`SELECT s.id AS what FROM session s JOIN asset a ON a.id = s.asset_id
+		 WHERE s.plugged_out_at IS NULL AND s.event_id IS NOT NULL AND NOT (`+controlled+`)`)
 	_ = law("the generations of an asset's schedules rise from session to session",
 		`SELECT s.id AS what FROM session s JOIN session n ON n.asset_id = s.asset_id AND n.number = s.number + 1
 		 WHERE n.generation < s.generation OR n.generation = s.generation AND n.event_id IS NOT NULL`)
