@@ -8,7 +8,3 @@ func (s *Server) pending(*request) (answer, error) {
 }
 
 func (s *Server) sessions(r *request) (answer, error) { return s.pending(r) }
-
-func (s *Server) gaps(r *request) (answer, error) { return s.pending(r) }
-
-func (s *Server) statement(r *request) (answer, error) { return s.pending(r) }

@@ -66,4 +66,72 @@ func kwh(e *flex.WattHours) *float64 {
 }
 
 func (s *Server) balanceURL(r *request) (answer, error) { return s.pending(r) }
-func (s *Server) flexEvents(r *request) (answer, error) { return s.pending(r) }
+
+// flexEvents answers GET /entities/site/{site_id}/flex-events.
+func (s *Server) flexEvents(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	events, err := s.Reward.FlexEvents(r.Context(), r.who.Org, p.SiteID)
+	v := wire.SiteFlexEventsResponse{SiteID: p.SiteID, Events: make([]wire.FlexEventResponse, len(events))}
+	for i, e := range events {
+		v.Events[i] = wire.FlexEventResponse{StartAt: wire.At(e.From), EndAt: wire.At(e.To), EstimatedGrossRevenueGBP: e.Estimated.GBP()}
+		if e.Final != nil {
+			v.Events[i].FinalGrossRevenueGBP = new(e.Final.GBP())
+		}
+	}
+	return ok(v), err
+}
+
+// gaps answers GET /data/gaps.
+func (s *Server) gaps(r *request) (answer, error) {
+	q := query[wire.GapsQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	gaps, err := s.Reading.Gaps(r.Context(), r.who.Org, q.SiteID, dayOf(q.From), dayOf(q.To))
+	v := wire.GapsResponse{SiteID: q.SiteID, Gaps: make([]wire.Gap, len(gaps))}
+	for i, g := range gaps {
+		v.Gaps[i] = wire.Gap{
+			AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day), NumExpected: g.Expected, NumMissing: g.Missing, FirstMissing: wire.At(g.First),
+		}
+	}
+	return ok(v), err
+}
+
+func dayOf(d *wire.Day) flex.Day {
+	if d == nil {
+		return flex.Day{}
+	}
+	return flex.Day(*d)
+}
+
+// statement answers GET /rewards/{site_id}/statement.
+func (s *Server) statement(r *request) (answer, error) {
+	p, q := path[wire.SitePath](r), query[wire.StatementQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	st, err := s.Reward.Statement(r.Context(), r.who.Org, p.SiteID, dayOf(q.From), dayOf(q.To))
+	if err != nil {
+		return answer{}, err
+	}
+	v := wire.StatementResponse{
+		SiteID: p.SiteID, From: wire.Day(st.From), To: wire.Day(st.To), OpeningBalancePence: st.Opening, ClosingBalancePence: st.Closing,
+		Lines: make([]wire.StatementLine, len(st.Lines)),
+	}
+	for i, l := range st.Lines {
+		line := wire.StatementLine{
+			TransactionDatumResponse: transaction(l.Transaction), BalancePence: l.Balance, Cause: l.Cause, Provisional: l.Provisional,
+			Periods: make([]wire.StatementPeriod, len(l.Periods)),
+		}
+		for j, period := range l.Periods {
+			line.Periods[j] = wire.StatementPeriod{
+				StartTimestamp: wire.At(period.Start), BaselineKWh: kwh(period.Baseline), MeteredKWh: kwh(period.Metered), FlexKWh: kwh(period.Flex),
+			}
+		}
+		v.Lines[i] = line
+	}
+	return ok(v), nil
+}

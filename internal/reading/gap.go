@@ -24,22 +24,18 @@ type Gap struct {
 const GapDaysMax = 62
 
 // Gaps reports what is missing of a site's readings from one London day to another, both
-// included: for every asset that charges, its own consumption, which settlement needs; for
-// other assets, and for the site's boundary, what they have told before in these days.
-// Readings that give a half-hour only together, such as registers, count under their label.
+// included; the zero days stand for the last week and today. It looks at every asset that
+// charges, for its own consumption, which settlement needs; at other assets, and the site's
+// boundary, for what they have told before in these days. Readings that give a half-hour
+// only together, such as registers, count under their label.
 func (d *Desk) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) ([]Gap, error) {
-	var days []flex.Day
-	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
-		if days = append(days, at); len(days) > GapDaysMax {
-			return nil, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, GapDaysMax)
-		}
-	}
-	if len(days) == 0 {
-		return nil, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
-	}
 	var gaps []Gap
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
+		days, err := gapDays(from, to, flex.DayAt(tx.Now()))
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
@@ -59,6 +55,24 @@ func (d *Desk) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from,
 		return nil
 	})
 	return gaps, err
+}
+
+func gapDays(from, to, today flex.Day) (days []flex.Day, err error) {
+	if to == (flex.Day{}) {
+		to = today
+	}
+	if from == (flex.Day{}) {
+		from = to.Add(-7)
+	}
+	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
+		if days = append(days, at); len(days) > GapDaysMax {
+			return nil, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, GapDaysMax)
+		}
+	}
+	if len(days) == 0 {
+		return nil, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
+	}
+	return days, nil
 }
 
 func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, days []flex.Day) ([]Gap, error) {

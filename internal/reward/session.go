@@ -131,28 +131,10 @@ func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
 }
 
 // charged returns the energy of the half-hours that belong to the session, how many of them
-// are known, and the first that is not. A half-hour belongs to the first session in it.
+// are known, and the first that is not.
 func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.WattHours, known int, missing time.Time, err error) {
-	first, last := flex.PeriodAt(r.From), flex.PeriodAt(r.From)
-	if r.To.After(r.From) {
-		last = flex.PeriodAt(r.To.Add(-1))
-	}
-	if !r.Before.IsZero() && !flex.PeriodAt(r.Before.Add(-1)).Before(first) {
-		first = first.Add(1)
-	}
-	if last.Before(first) {
-		return 0, 0, missing, nil
-	}
-	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}}
-	for d := flex.DayAt(first.Start()); d.Start().Before(last.End()); d = d.Add(1) {
-		q.Days = append(q.Days, d)
-	}
-	rs, err := tx.Readings(ctx, q)
-	if err != nil {
-		return 0, 0, missing, err
-	}
-	days := settle.HalfHours(settle.Asset, rs)
-	for p := first; !last.Before(p); p = p.Add(1) {
+	periods, days, err := sessionReadings(ctx, tx, r)
+	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
 		case read:
 			energy += e
@@ -161,7 +143,28 @@ func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.
 			missing = p.Start()
 		}
 	}
-	return energy, known, missing, nil
+	return energy, known, missing, err
+}
+
+// sessionReadings returns the half-hours that belong to a session and what was metered on
+// their days. A half-hour belongs to the first session in it.
+func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (periods []flex.Period, days []settle.MeteredDay, err error) {
+	first, last := flex.PeriodAt(r.From), flex.PeriodAt(r.From)
+	if r.To.After(r.From) {
+		last = flex.PeriodAt(r.To.Add(-1))
+	}
+	if !r.Before.IsZero() && !flex.PeriodAt(r.Before.Add(-1)).Before(first) {
+		first = first.Add(1)
+	}
+	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}}
+	for p := first; !last.Before(p); p = p.Add(1) {
+		periods = append(periods, p)
+		if d := flex.DayAt(p.Start()); len(q.Days) == 0 || q.Days[len(q.Days)-1] != d {
+			q.Days = append(q.Days, d)
+		}
+	}
+	rs, err := tx.Readings(ctx, q)
+	return periods, settle.HalfHours(settle.Asset, rs), err
 }
 
 func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {

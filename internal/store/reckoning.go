@@ -26,6 +26,15 @@ type Reckoning struct {
 	version int64
 }
 
+func scanReckoning(s scanner) (r Reckoning, err error) {
+	var typ, model sql.NullString
+	var rate sql.NullInt64
+	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, &r.Posted, &rate, &r.version,
+		instant{&r.Before}, &r.Consented, &typ, &model)
+	r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
+	return r, err
+}
+
 // OrgsToReckon returns the organisations that have sessions to be reckoned up.
 func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
 	id := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
@@ -46,24 +55,32 @@ func (tx *Tx) DueReckonings(ctx context.Context, limit int) ([]flex.SessionID, e
 // Reckonings returns those of the sessions that are still to be reckoned up and that no
 // other process holds, and keeps other processes off them.
 func (tx *Tx) Reckonings(ctx context.Context, ids []flex.SessionID) ([]Reckoning, error) {
-	scan := func(s scanner) (r Reckoning, err error) {
-		var typ, model sql.NullString
-		var rate sql.NullInt64
-		err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, &r.Posted, &rate, &r.version,
-			instant{&r.Before}, &r.Consented, &typ, &model)
-		r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
-		return r, err
-	}
-	list, args := in([]any{tx.org.Bytes()}, ids)
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
-	return rows(ctx, tx.conn, scan, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.posted, r.rate, r.version,
+	list, args := in([]any{tx.org.Bytes()}, ids)
+	return tx.reckonings(ctx, `r.look_at IS NOT NULL AND r.session_id IN `+list+` ORDER BY r.session_id`+lock, args...)
+}
+
+// Reckoning returns how far a session that ended has come.
+func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, error) {
+	rs, err := tx.reckonings(ctx, `r.session_id = $2`, tx.org.Bytes(), id.Bytes())
+	if err == nil && len(rs) == 0 {
+		err = flex.Fail(flex.NotFound, "session not found or not authorized")
+	}
+	if err != nil {
+		return Reckoning{}, err
+	}
+	return rs[0], nil
+}
+
+func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reckoning, error) {
+	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.posted, r.rate, r.version,
 			(SELECT b.plugged_out_at FROM session s JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 WHERE s.id = r.session_id),
 			t.consent_at IS NOT NULL OR o.consent_exempt, a.type, a.model
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
-		WHERE r.org_id = $1 AND r.look_at IS NOT NULL AND r.session_id IN `+list+` ORDER BY r.session_id`+lock, args...)
+		WHERE r.org_id = $1 AND `+where, args...)
 }
 
 // Reckoned notes how far a session has come: what it waits for, when to look again whatever

@@ -94,9 +94,10 @@ func (tx *Tx) SettlementsIn(ctx context.Context, run flex.RunID) ([]Settlement, 
 		WHERE org_id = $1 AND run_id = $2 ORDER BY flex_event_id`, tx.org.Bytes(), run.Bytes())
 }
 
-// SettlementOf returns an event's newest settlement that counts. An event that was never
-// settled has none, which is a NotFound failure.
-func (tx *Tx) SettlementOf(ctx context.Context, event flex.FlexEventID) (Settlement, error) {
-	return one(ctx, tx.conn, "the flex event is not settled yet", scanSettlement, `SELECT version, hash, result FROM settlement
-		WHERE org_id = $1 AND flex_event_id = $2 AND version > 0 ORDER BY version DESC LIMIT 1`, tx.org.Bytes(), event.Bytes())
+// SettlementBy returns what a run made of an event. One that it did not settle is a NotFound
+// failure.
+func (tx *Tx) SettlementBy(ctx context.Context, event flex.FlexEventID, run flex.RunID) (Settlement, error) {
+	return one(ctx, tx.conn, "the flex event is not settled by that run", scanSettlement,
+		`SELECT version, hash, result FROM settlement WHERE org_id = $1 AND flex_event_id = $2 AND run_id = $3`,
+		tx.org.Bytes(), event.Bytes(), run.Bytes())
 }
