@@ -43,6 +43,9 @@ type ModeProblem struct {
 	ChargeStep, DischargeStep int       // stored Wh in a slot at full power
 	ChargeEff, DischargeEff   float64
 	Terminal                  float64 // pence per stored kWh at the end
+	Wear                      float64 // pence per kWh discharged, on the grid's side
+	ImportLimit, ExportLimit  int     // Wh in a slot; the device keeps them; zero: none
+	FirstShare                float64 // of the first slot that is still to come; zero: all of it
 	SwitchCost                float64 // pence per change of mode
 	Previous                  Mode
 }
@@ -96,14 +99,16 @@ func (q *moded) load(p *ModeProblem) {
 	q.p = p
 	q.moves, q.value = resize(q.moves, n), resize(q.value, n+1)
 	for t := range n {
+		net := float64(p.Load[t] - p.PV[t])
+		up, down := q.most(t)
 		cover, store := 0, 0 // the load, and the surplus
-		if net := p.Load[t] - p.PV[t]; net > 0 {
-			cover = min(p.DischargeStep, int(math.Floor(float64(net)/p.DischargeEff)))
+		if net > 0 {
+			cover = min(down, int(math.Floor(net/p.DischargeEff)))
 		} else {
-			store = min(p.ChargeStep, int(math.Floor(float64(-net)*p.ChargeEff)))
+			store = min(up, int(math.Floor(-net*p.ChargeEff)))
 		}
 		for m, y := range [modes]int{
-			ModeCharge: p.ChargeStep, ModeDischarge: -p.DischargeStep, ModeLock: 0,
+			ModeCharge: up, ModeDischarge: -down, ModeLock: 0,
 			ModeFeedIn: -cover, ModeSelfUse: store - cover,
 		} {
 			q.moves[t][m] = modeMove{y, q.pay(t, float64(y))}
@@ -111,19 +116,45 @@ func (q *moded) load(p *ModeProblem) {
 	}
 }
 
+// most is how much slot t can store and give off at full power within the grid's limits.
+func (q *moded) most(t int) (up, down int) {
+	p := q.p
+	up, down = p.ChargeStep, p.DischargeStep
+	if t == 0 && p.FirstShare > 0 {
+		up, down = int(float64(up)*p.FirstShare), int(float64(down)*p.FirstShare)
+	}
+	net := float64(p.Load[t] - p.PV[t])
+	if p.ImportLimit > 0 {
+		up = min(up, max(0, int(math.Floor((float64(p.limitAt(t, p.ImportLimit))-net)*p.ChargeEff))))
+	}
+	if p.ExportLimit > 0 {
+		down = min(down, max(0, int(math.Floor((float64(p.limitAt(t, p.ExportLimit))+net)/p.DischargeEff))))
+	}
+	return up, down
+}
+
+// limitAt is a grid limit in slot t.
+func (p *ModeProblem) limitAt(t, wh int) int {
+	if t == 0 && p.FirstShare > 0 {
+		return int(float64(wh) * p.FirstShare)
+	}
+	return wh
+}
+
 // pay is what slot t costs if the stored energy moves by y.
 func (q *moded) pay(t int, y float64) float64 {
 	p := q.p
-	g := float64(p.Load[t] - p.PV[t])
+	g, wear := float64(p.Load[t]-p.PV[t]), 0.0
 	if y > 0 {
 		g += y / p.ChargeEff
 	} else {
 		g += y * p.DischargeEff
+		wear = -y * p.DischargeEff * p.Wear
 	}
 	if g > 0 {
-		return g * p.Import[t] / 1000
+		return (wear + float64(g*p.Import[t])) / 1000
 	}
-	return g * p.Export[t] / 1000
+	return (wear + float64(g*p.Export[t])) / 1000
 }
 
 // step is the device: the stored energy after mode m in slot t, and what the slot costs.
@@ -228,7 +259,8 @@ func (q *moded) forward(to []Mode) float64 {
 	for t := range to {
 		end := len(q.paths)
 		for i := from; i < end; i++ {
-			for m := range modes {
+			for k := range modes {
+				m := modes - 1 - k // of equals self-use before the others
 				n := q.paths[i]
 				s, cost := q.step(t, n.s, m)
 				if m != n.mode {
@@ -285,7 +317,8 @@ func (q *moded) valueAt(t int, m Mode, s int) float64 {
 	return v[i] + (x-float64(i))*(v[i+1]-v[i])
 }
 
-// unbound is the same battery, free to move as it likes.
+// unbound is the same battery, free to move as it likes. It is not held to the grid's
+// limits, nor to the share of the first slot: that only lowers its cost.
 func (q *moded) unbound() *Storage {
 	p, s := q.p, &q.free
 	n := len(p.Import)
@@ -294,7 +327,7 @@ func (q *moded) unbound() *Storage {
 	for t := range n {
 		s.Load[t], s.PV[t] = float64(p.Load[t])/1000, float64(p.PV[t])/1000
 	}
-	s.Import, s.Export, s.Terminal = p.Import, p.Export, p.Terminal
+	s.Import, s.Export, s.Terminal, s.Wear = p.Import, p.Export, p.Terminal, p.Wear
 	s.Min, s.Max, s.Init = float64(p.Min)/1000, float64(p.Max)/1000, float64(p.Init)/1000
 	s.ChargeEff, s.DischargeEff = p.ChargeEff, p.DischargeEff
 	s.Charge, s.Discharge = float64(p.ChargeStep)/1000/p.ChargeEff, float64(p.DischargeStep)/1000*p.DischargeEff
