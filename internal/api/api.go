@@ -49,6 +49,8 @@ type Server struct {
 	Ready func(context.Context) error
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
+	// MetricsFrom is who may read /metrics; nil means the loopback alone.
+	MetricsFrom []netip.Prefix
 	// RequestsPerSecond bounds what one organisation may ask, DefaultRate if 0.
 	RequestsPerSecond int
 

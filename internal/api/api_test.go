@@ -85,7 +85,11 @@ func (h *house) ask(method, path, body string, header ...string) reply {
 	if err != nil {
 		h.Fatal(err)
 	}
-	return reply{res, string(b)}
+	answer := reply{res, string(b)}
+	if plain, _, _ := strings.Cut(path, "?"); res.Header.Get("Content-Encoding") == "" && method != "HEAD" {
+		conforms(h.T, method, plain, answer)
+	}
+	return answer
 }
 
 // want asks and compares the status and the whole body.

@@ -40,8 +40,8 @@ func TestEvents(t *testing.T) {
 			{"/plug-in", ``, 200, "null"},
 			{"/plug-in", `{}`, 200, "null"},
 			{"/plug-in", `{` + intent + `,` + tariff + `,"vehicle":{"charging_rate_kw":7.4}}`, 200, "null"},
-			{"/charge-now", `{"end_at":"2100-01-01T00:00:00Z"}`, 400, "7 days"},
-			{"/charge-now", `{"end_at":"2026-01-01T00:00:00Z"}`, 400, "is past"},
+			{"/charge-now", `{"end_at":"2100-01-01T00:00:00Z"}`, 422, "7 days"},
+			{"/charge-now", `{"end_at":"2026-01-01T00:00:00Z"}`, 422, "is past"},
 			{"/charge-now", `{}`, 422, `"loc":["body","end_at"]`},
 			{"/charge-now-deleted", `{}`, 200, "null"},
 			{"/plug-out", `{}`, 200, "null"},
@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 			{"/intent", `{"intent":{"energy_required_kwh":-1}}`, 422, `ready_by`},
 			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 200,
 				`{"modified_charging_schedule":[{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`},
-			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-28T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 400, "not after its start"},
+			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-28T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 422, "not after its start"},
 		} {
 			r := h.ask("POST", "/entities/asset/"+asset+"/event"+c.path, c.body)
 			if r.StatusCode != c.status || !strings.Contains(r.body, c.says) {

@@ -34,7 +34,7 @@ func (s *Server) handle(rt Route) http.Handler {
 		}
 		a, err := s.answer(r, h)
 		if err != nil {
-			a = failure(err, rt.Flat)
+			a = failure(err, rt)
 		}
 		status, size := write(w, r, a)
 		s.record(r, status, size, time.Since(start), err)
@@ -166,7 +166,7 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if at == "" {
 		at = r.URL.Path
 	}
-	a := failure(flex.Fail(flex.Malformed, "Method Not Allowed"), false)
+	a := failure(flex.Fail(flex.Malformed, "Method Not Allowed"), r.route)
 	a.status = http.StatusMethodNotAllowed
 	a.set("Allow", strings.Join(s.methods(at), ", "))
 	return a, nil

@@ -27,7 +27,9 @@ func (s *Server) runOnce(r *request) (answer, error) {
 	}
 	key := keys[0]
 	if len(keys) > 1 || key == "" || len(key) > keyMax || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return answer{}, flex.Fail(flex.Malformed, "the Idempotency-Key must be one text of 1 to %d printable ASCII characters", keyMax)
+		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
+			Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
+		}}}
 	}
 	hash, err := r.hash()
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *Server) runFirst(r *request, key string) (a answer, err error) {
 	}()
 	a, err = r.route.handle(s, r)
 	if err != nil {
-		a = failure(err, r.route.Flat) // as handle will find it again
+		a = failure(err, r.route) // as handle will find it again
 	}
 	if a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
 		return a, err

@@ -35,8 +35,8 @@ func TestIdempotencyKey(t *testing.T) {
 		h.want("POST", "/entities/site/onboard", "{}", 422, "", "Idempotency-Key: bad")
 
 		h.want("POST", "/entities/site/onboard", body, 200, "", "Idempotency-Key: "+strings.Repeat("k", 255))
-		h.want("POST", "/entities/site/onboard", body, 400, "", "Idempotency-Key: "+strings.Repeat("k", 256))
-		h.want("POST", "/entities/site/onboard", body, 400, "", "Idempotency-Key: ké")
+		h.want("POST", "/entities/site/onboard", body, 422, "", "Idempotency-Key: "+strings.Repeat("k", 256))
+		h.want("POST", "/entities/site/onboard", body, 422, "", "Idempotency-Key: ké")
 		h.want("GET", "/entities/asset", "", 200, "", key)
 
 		other, token := h.newOrg("Other", "other")

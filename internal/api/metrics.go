@@ -1,13 +1,19 @@
 package api
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+
+	"flexd/internal/flex"
 )
 
 // metrics counts requests and their times by route.
@@ -46,14 +52,43 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-// Metrics returns the handler of /metrics, which belongs on a listener of its own.
-func (s *Server) Metrics() http.Handler {
-	s.once.Do(s.build)
-	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
+// showMetrics answers GET /metrics in Prometheus' text form, for those who may read it. For
+// others the path is none.
+func (s *Server) showMetrics(r *request) (answer, error) {
+	if !s.mayReadMetrics(r.RemoteAddr) || r.Header.Get("X-Forwarded-For") != "" {
+		return answer{}, flex.Fail(flex.NotFound, "Not Found")
+	}
+	families, err := s.metrics.registry.Gather()
+	if err != nil {
+		return answer{}, fmt.Errorf("gather metrics: %w", err)
+	}
+	form := expfmt.NewFormat(expfmt.TypeTextPlain)
+	var b bytes.Buffer
+	e := expfmt.NewEncoder(&b, form)
+	for _, f := range families {
+		if err := e.Encode(f); err != nil {
+			return answer{}, fmt.Errorf("write metrics: %w", err)
+		}
+	}
+	a := answer{body: text(b.Bytes())}
+	a.set("Content-Type", string(form))
+	return a, nil
 }
 
-// Register adds a collector of another room to /metrics.
-func (s *Server) Register(c prometheus.Collector) error {
+// loopback is who may read the metrics unless the operator says otherwise.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+func (s *Server) mayReadMetrics(remote string) bool {
+	from, err := netip.ParseAddrPort(remote)
+	readers := s.MetricsFrom
+	if readers == nil {
+		readers = loopback
+	}
+	return err == nil && slices.ContainsFunc(readers, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
+}
+
+// Collect adds a collector of another room to /metrics.
+func (s *Server) Collect(c prometheus.Collector) error {
 	s.once.Do(s.build)
 	return s.metrics.registry.Register(c)
 }

@@ -20,6 +20,7 @@ type Route struct {
 	Component       bool      // whether a component token may call it for its own site
 	Limit           int64     // bytes of the body; 0 means that none is read
 	Flat            bool      // whether faults are shown as one text, {"detail": "…"}
+	No400           bool      // whether a request that cannot be acted on is a 422 here, for want of a 400
 	Repeatable      bool      // whether the same request has the same answer when it is run again
 
 	handle func(*Server, *request) (answer, error)
@@ -85,12 +86,12 @@ var surface = []Route{
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/callback/{event_id}", Role: toWrite, Limit: mib, handle: (*Server).callback},
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event", Role: toWrite, Component: true, Limit: mib, handle: (*Server).event},
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-in", Role: toWrite, Component: true, Limit: mib, handle: (*Server).plugIn},
-	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-out", Role: toWrite, Component: true, Limit: mib, handle: (*Server).plugOut},
-	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/intent", Role: toWrite, Component: true, Limit: mib, handle: (*Server).intentUpdate},
-	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/charge-now", Role: toWrite, Component: true, Limit: mib, handle: (*Server).chargeNow},
-	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/charge-now-deleted", Role: toWrite, Component: true, Limit: mib, handle: (*Server).chargeNowDeleted},
+	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-out", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).plugOut},
+	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/intent", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).intentUpdate},
+	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/charge-now", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).chargeNow},
+	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/charge-now-deleted", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).chargeNowDeleted},
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/tariff-update", Role: toWrite, Component: true, Limit: mib, handle: (*Server).tariffUpdate},
-	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-in-schedule", Role: toWrite, Component: true, Limit: mib, handle: (*Server).plugInSchedule},
+	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-in-schedule", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).plugInSchedule},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/intent", Role: toRead, Component: true, handle: (*Server).intent},
 
 	// schedules.go
@@ -141,4 +142,5 @@ var surface = []Route{
 	// probes.go
 	{Method: "GET", Pattern: "/healthz", Role: Public, handle: (*Server).healthz},
 	{Method: "GET", Pattern: "/readyz", Role: Public, handle: (*Server).readyz},
+	{Method: "GET", Pattern: "/metrics", Role: Public, handle: (*Server).showMetrics},
 }

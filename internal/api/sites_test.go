@@ -84,7 +84,7 @@ func TestSite_Change(t *testing.T) {
 		}
 		h.want("PATCH", at, `{}`, 200, want)
 		h.want("GET", at, "", 200, want)
-		h.want("PATCH", at, `{"mpan":"1000000000012"}`, 422, fmt.Sprintf(`{"detail":"another site has this MPAN: %s"}`, other))
+		h.want("PATCH", at, `{"mpan":"1000000000012"}`, 422, fmt.Sprintf(`{"detail":[{"loc":["body","mpan"],"msg":"another site has this MPAN: %s","type":"value_error.mpan.taken"}]}`, other))
 		h.want("PATCH", at, `{"mpan":"1","postcode":"X","email":"y"}`, 422,
 			`{"detail":[{"loc":["body","mpan"],"msg":"it has 1 characters; an MPAN has 13 digits, or 21 with the top line of the bill","type":"value_error.mpan"},`+
 				`{"loc":["body","postcode"],"msg":"\"X\" is not a postcode; one looks like SW1A 2AA","type":"value_error.postcode"},`+

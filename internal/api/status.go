@@ -36,14 +36,17 @@ const internalError = "internal error"
 const retryAfter = "5"
 
 // failure is the answer for an error. What was not written to be shown is not shown.
-func failure(err error, flat bool) answer {
+func failure(err error, rt Route) answer {
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || e.Kind == flex.Internal {
 		e = &flex.Error{Kind: flex.Internal, Detail: internalError}
 	}
+	if e.Kind == flex.Malformed && rt.No400 {
+		e = &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
+	}
 	a := answer{status: statusOf[e.Kind], body: wire.ErrorWithDetail{Detail: e.Detail}}
 	switch {
-	case len(e.Faults) > 0 && flat:
+	case len(e.Faults) > 0 && rt.Flat:
 		a.body = wire.ErrorWithDetail{Detail: wire.Flat(e.Faults)}
 	case len(e.Faults) > 0:
 		a.body = wire.ValidationErrors(e.Faults)

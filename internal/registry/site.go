@@ -97,7 +97,7 @@ type SiteChange struct {
 	Tariff                         *flex.SiteTariff
 }
 
-// ChangeSite changes a site. An MPAN that another of the organisation's sites has is Unmet.
+// ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault.
 func (d *Desk) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c SiteChange) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
@@ -117,7 +117,7 @@ func (d *Desk) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c
 				return r, err
 			}
 			if other != nil && other.ID != id {
-				return r, flex.Fail(flex.Unmet, "another site has this MPAN: %s", other.ID)
+				return r, invalid([]flex.Fault{faultAt("value_error.mpan.taken", "another site has this MPAN: "+other.ID.String(), nil, "mpan")})
 			}
 		}
 		if err := tx.UpdateSite(ctx, s, n.key); err != nil {
