@@ -25,6 +25,9 @@ type ChargeProblem struct {
 	// PauseAbove is what pausing must be worth per MWh before a maximising plan gives
 	// an off-peak period up; zero never gives one up.
 	PauseAbove flex.Price
+	// Unbroken charges the need in one go, in minimising plans: what draws from peak time
+	// is then kept small, but not at the price of a break.
+	Unbroken bool
 	// Limits are tighter caps, of a site, a group or the fleet, sorted and disjoint.
 	// They bind everything, charge-now too.
 	Limits []flex.Step
@@ -121,25 +124,48 @@ func charge(p *ChargeProblem, blind bool) (out ChargePlan) {
 	c := cutUp(p, blind)
 	open(c, tierNow, ChargeNow)
 	open(c, tierOpen, OpenOffPeak)
+	bound := 0.0
+	if p.Unbroken && p.Mode == flex.Minimise {
+		bound = chargeUnbroken(p, c)
+	} else {
+		bound = chargeTiers(p, c, &out)
+	}
+	report(p, c, &out)
+	if blind {
+		out.Threshold, out.HasThreshold = 0, false
+		return out
+	}
+	out.LowerBound = flex.MicroPounds(math.Floor(bound))
+	return out
+}
+
+// chargeTiers buys the need, off-peak first, sets the threshold and returns a bound on
+// what the plan must cost.
+func chargeTiers(p *ChargeProblem, c []cut, out *ChargePlan) float64 {
 	bound := costOf(c)
 	for _, t := range []tier{tierOff, tierPeak} {
 		need := stillNeeded(p, c)
 		b := buy(c, t, need)
 		explain(p, c, t, need, b.decided)
 		bound += b.bound
-		if out.HasThreshold = out.HasThreshold && b.decided || b.taken > 0 && b.decided; b.taken > 0 {
-			out.Threshold = b.threshold
+		if b.taken > 0 {
+			out.Threshold, out.HasThreshold = b.threshold, b.decided
 		}
-	}
-	report(p, c, &out)
-	out.LowerBound = flex.MicroPounds(math.Floor(bound))
-	if blind {
-		out.LowerBound, out.HasThreshold = 0, false
 	}
 	if !out.HasThreshold {
 		out.Threshold = 0
 	}
-	return out
+	return bound
+}
+
+// chargeUnbroken buys the need in one run. Every run was weighed, so that its cost is its
+// own bound; no price decides alone.
+func chargeUnbroken(p *ChargeProblem, c []cut) (bound float64) {
+	need := stillNeeded(p, c)
+	unbroken(c, need)
+	explain(p, c, tierOff, need, true)
+	explain(p, c, tierPeak, need, true)
+	return costOf(c)
 }
 
 // stillNeeded is the need less what the cuts deliver by ready-by; negative if they

@@ -64,6 +64,7 @@ func drawProblem(t *rapid.T) plan.ChargeProblem {
 			Price: flex.FromGBPPerMWh(float64(rapid.SampledFrom([]int{-50, -1, 0, 10, 10, 10, 80, 80, 81, 250, 4000}).Draw(t, "price"))),
 		})
 	}
+	p.Unbroken = rapid.IntRange(0, 4).Draw(t, "unbroken") == 0
 	if rapid.IntRange(0, 3).Draw(t, "pauses") == 0 {
 		p.PauseAbove = flex.FromGBPPerMWh(100)
 	}
@@ -88,38 +89,40 @@ func TestCharge_KeepsTheLaws(t *testing.T) {
 	})
 }
 
-// TestCharge_Exhaustive holds plans on whole half-hours against every possible choice:
+// TestCharge_Exhaustive holds plans on whole ten minutes against every possible choice:
 // first the cost, then the starts.
 func TestCharge_Exhaustive(t *testing.T) {
+	const cell = 1000 // Wh in ten minutes
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 9).Draw(t, "half-hours")
-		need := rapid.IntRange(0, n+2).Draw(t, "need")
+		n := rapid.IntRange(1, 4).Draw(t, "half-hours")
+		need := rapid.IntRange(0, 3*n+2).Draw(t, "need")
 		from := flex.PeriodAt(time.Unix(1_790_000_000, 0))
 		p := plan.ChargeProblem{
-			From: from.Start(), ReadyBy: from.Add(n).Start(), Power: 7400, Need: flex.WattHours(3700 * need),
+			From: from.Start(), ReadyBy: from.Add(n).Start(), Power: 6 * cell, Need: flex.WattHours(cell * need),
 			Mode: flex.Minimise, MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
 		}
-		price, offPeak := make([]int, n), uint(0)
+		price, offPeak := make([]int, 3*n), uint(0)
 		for i := range n {
-			price[i] = rapid.IntRange(-1, 3).Draw(t, "price")
-			p.Prices = append(p.Prices, flex.PricedPeriod{Period: from.Add(i), Price: flex.Price(price[i] * 1e6), Known: true})
+			price[3*i] = rapid.IntRange(-1, 3).Draw(t, "price")
+			price[3*i+1], price[3*i+2] = price[3*i], price[3*i]
+			p.Prices = append(p.Prices, flex.PricedPeriod{Period: from.Add(i), Price: flex.Price(price[3*i] * 1e6), Known: true})
 			if rapid.Bool().Draw(t, "off-peak") {
 				p.OffPeak = append(p.OffPeak, from.Add(i).Span())
-				offPeak |= 1 << i
+				offPeak |= 7 << (3 * i)
 			}
 		}
 		inside := bits.OnesCount(offPeak)
 		wantOff, wantPeak := min(need, inside), 0
 		if p.MayChargePeak {
-			wantPeak = min(need, n) - wantOff
+			wantPeak = min(need, 3*n) - wantOff
 		}
 		bestCost, bestStarts := 1<<30, 1<<30
-		for on := range uint(1) << n {
+		for on := range uint(1) << (3 * n) {
 			if bits.OnesCount(on&offPeak) != wantOff || bits.OnesCount(on&^offPeak) != wantPeak {
 				continue
 			}
 			cost, starts := 0, bits.OnesCount(on&^(on<<1))
-			for i := range n {
+			for i := range price {
 				cost += price[i] * int(on>>i&1)
 			}
 			if cost < bestCost || cost == bestCost && starts < bestStarts {
@@ -132,8 +135,52 @@ func TestCharge_Exhaustive(t *testing.T) {
 				starts++
 			}
 		}
-		if got.Cost != flex.MicroPounds(bestCost*3700) || starts != bestStarts {
-			t.Fatalf("cost %d in %d starts, the best is %d in %d: %v", got.Cost, starts, bestCost*3700, bestStarts, draw(got.Steps))
+		if got.Cost != flex.MicroPounds(bestCost*cell) || starts != bestStarts {
+			t.Fatalf("cost %d in %d starts, the best is %d in %d: %v", got.Cost, starts, bestCost*cell, bestStarts, draw(got.Steps))
+		}
+	})
+}
+
+// TestCharge_Unbroken holds runs on whole minutes against every minute that one may begin
+// at: first the energy missing, then peak energy, then cost, then the start.
+func TestCharge_Unbroken(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, need := rapid.IntRange(1, 6).Draw(t, "half-hours"), rapid.IntRange(1, 200).Draw(t, "minutes")
+		from := flex.PeriodAt(time.Unix(1_790_000_000, 0))
+		p := plan.ChargeProblem{
+			From: from.Start(), ReadyBy: from.Add(n).Start(), Power: 6000, Need: flex.WattHours(100 * need), Unbroken: true,
+			Mode: flex.Minimise, MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
+			OffPeak: drawSpans(t, from.Start(), 1800*n, 60, 2, "off-peak"),
+		}
+		for i := range n {
+			p.Prices = append(p.Prices, flex.PricedPeriod{Period: from.Add(i), Price: flex.Price(rapid.IntRange(-2, 3).Draw(t, "price") * 1e6), Known: true})
+		}
+		off := minutes(p.OffPeak, p.From)
+		bestGot, bestPeak, bestCost, bestStart := 0, 0, 0, 0
+		for s := range 30 * n {
+			got, peak, cost := 0, 0, 0
+			for k := s; k < 30*n && got < need && (off[k] || p.MayChargePeak); k++ {
+				got++
+				cost += int(p.Prices[k/30].Price) / 1e6
+				if !off[k] {
+					peak++
+				}
+			}
+			if got > bestGot || got == bestGot && (peak < bestPeak || peak == bestPeak && cost < bestCost) {
+				bestGot, bestPeak, bestCost, bestStart = got, peak, cost, s
+			}
+		}
+		got, start := plan.Charge(p), 0
+		for _, s := range got.Steps {
+			if s.Limit > 0 {
+				start = int(s.From.Sub(p.From) / time.Minute)
+			}
+		}
+		if err := plan.Check(p, got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Energy != flex.WattHours(100*bestGot) || got.Cost != flex.MicroPounds(100*bestCost) || start != bestStart && bestGot > 0 {
+			t.Fatalf("%d Wh for %d from minute %d, want %d for %d from %d: %+v", got.Energy, got.Cost, start, 100*bestGot, 100*bestCost, bestStart, p)
 		}
 	})
 }
@@ -144,7 +191,7 @@ func TestCharge_Exhaustive(t *testing.T) {
 func TestCharge_MoreIsNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
-		p.Mode, p.ChargeNow, p.Limits = flex.Minimise, flex.Span{}, nil
+		p.Mode, p.ChargeNow, p.Limits, p.Unbroken = flex.Minimise, flex.Span{}, nil, false
 		for i := range p.Prices {
 			p.Prices[i].Price, p.Prices[i].Known = max(0, p.Prices[i].Price), true
 		}

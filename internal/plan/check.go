@@ -18,9 +18,15 @@ func Check(p ChargeProblem, plan ChargePlan) error {
 		return err
 	}
 	atoms := atomsOf(p, plan)
-	for _, law := range []func(ChargeProblem, ChargePlan, []atom) error{
+	laws := []func(ChargeProblem, ChargePlan, []atom) error{
 		checkLimits, checkNeed, checkPeak, checkMode, checkFigures, checkPeriods,
-	} {
+	}
+	if p.Unbroken && p.Mode == flex.Minimise {
+		laws = laws[:copy(laws, []func(ChargeProblem, ChargePlan, []atom) error{
+			checkLimits, checkUnbroken, checkFigures, checkPeriods,
+		})]
+	}
+	for _, law := range laws {
 		if err := law(p, plan, atoms); err != nil {
 			return err
 		}
@@ -193,6 +199,45 @@ func checkNeed(p ChargeProblem, _ ChargePlan, atoms []atom) error {
 	}
 	if need := float64(p.Need) * 3600; got < min(need, could) {
 		return fmt.Errorf("S3: %v Wh by ready-by, of %d Wh needed and %v Wh possible", got/3600, p.Need, could/3600)
+	}
+	return nil
+}
+
+// checkUnbroken holds what becomes of laws S3 to S5 when charging may not be interrupted:
+// one run, as long as the need or as any permitted time.
+func checkUnbroken(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+	need, got, longest, run, runs := float64(p.Need)*3600, 0.0, 0.0, 0.0, 0
+	on := false
+	for _, a := range atoms {
+		if a.now {
+			if !a.late {
+				need -= a.energy()
+			}
+			run, on = 0, false
+			continue
+		}
+		if a.draw > 0 && !on {
+			runs++
+		}
+		on = a.draw > 0
+		got += a.energy()
+		switch open := (a.off || p.MayChargePeak) && !a.late && a.most > 0; {
+		case !open && a.draw > 0:
+			return fmt.Errorf("S5: charging at %v, in time that is not permitted", time.Unix(a.from, 0).UTC())
+		case open:
+			run += a.most * a.seconds
+			longest = max(longest, run)
+		default:
+			run = 0
+		}
+	}
+	switch {
+	case runs > 1:
+		return fmt.Errorf("S7: %d runs of what may not be interrupted", runs)
+	case got < min(need, longest):
+		return fmt.Errorf("S3: %v Wh in one run, of %v needed and %v possible", got/3600, need/3600, longest/3600)
+	case got > 0 && got >= need+oneMinute*float64(p.Power):
+		return fmt.Errorf("S7: %v Wh bought for %v Wh needed", got/3600, need/3600)
 	}
 	return nil
 }
