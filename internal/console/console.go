@@ -13,10 +13,12 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/worker"
 )
 
 // Root is the path that the console is mounted under.
@@ -33,6 +35,13 @@ type Server struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
+	// Rounds returns the background jobs, nil if there are none.
+	Rounds func() []*worker.Worker
+	// Done ends the streams when the server is to stop; nil for never.
+	Done <-chan struct{}
+
+	fleet   fleetCache
+	streams atomic.Int64
 	once    sync.Once
 	handler http.Handler
 }
@@ -49,6 +58,12 @@ var surface = []route{
 	{pattern: "GET /console/login", public: true, handle: (*Server).loginPage},
 	{pattern: "POST /console/login", public: true, handle: (*Server).login},
 	{pattern: "POST /console/logout", handle: (*Server).logout},
+
+	// fleet.go, live.go
+	{pattern: "GET /console/fleet", handle: (*Server).fleetNow},
+	{pattern: "GET /console/fleet.csv", handle: (*Server).fleetNow},
+	{pattern: "GET /console/fleet.json", handle: (*Server).fleetNow},
+	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
 
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,12 +25,12 @@ const (
 
 // desk is a console with somebody in front of it.
 type desk struct {
-	*testing.T
+	testing.TB
 	*storetest.Seed
 	db      *store.DB
 	access  *access.Desk
 	server  *console.Server
-	now     time.Time
+	micro   atomic.Int64 // the time
 	handler http.Handler
 	cookie  *http.Cookie
 }
@@ -40,9 +41,12 @@ func each(t *testing.T, now string, test func(d *desk)) {
 	storetest.EachURL(t, func(t *testing.T, url string) { test(newDesk(t, url, now)) })
 }
 
-func newDesk(t *testing.T, url, now string) *desk {
-	d := &desk{T: t, now: at(now)}
-	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return d.now }})
+func newDesk(t *testing.T, url, now string) *desk { t.Helper(); return openDesk(t, url, now) }
+
+func openDesk(t testing.TB, url, now string) *desk {
+	d := &desk{TB: t}
+	d.goTo(now)
+	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(d.micro.Load()) }})
 	d.Seed = storetest.NewSeed(t, d.db, url)
 	d.access = &access.Desk{DB: d.db}
 	if _, err := d.access.AddOperator(t.Context(), operator, password); err != nil {
@@ -53,6 +57,12 @@ func newDesk(t *testing.T, url, now string) *desk {
 	return d
 }
 
+// newTestDesk is a console on a fresh SQLite store.
+func newTestDesk(t *testing.T, now string) *desk {
+	t.Helper()
+	return newDesk(t, storetest.SQLite(t), now)
+}
+
 func at(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -60,6 +70,9 @@ func at(s string) time.Time {
 	}
 	return t
 }
+
+func (d *desk) goTo(s string)         { d.micro.Store(at(s).UnixMicro()) }
+func (d *desk) wait(by time.Duration) { d.micro.Add(by.Microseconds()) }
 
 // answer is what came back.
 type answer struct {
@@ -108,7 +121,10 @@ func (d *desk) wants(text string, parts ...string) {
 	flat := strings.Join(strings.Fields(text), " ")
 	for _, p := range parts {
 		if !strings.Contains(flat, p) {
-			d.Errorf("%q is not in\n%s", p, flat)
+			if _, main, found := strings.Cut(flat, "<main"); found {
+				flat = main
+			}
+			d.Errorf("%q is not in\n%.6000s", p, flat)
 		}
 	}
 }
@@ -169,9 +185,9 @@ func TestLogin(t *testing.T) {
 func TestLogin_Expires(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
 		d.login()
-		d.now = d.now.Add(access.OperatorSessionLife - time.Second)
+		d.wait(access.OperatorSessionLife - time.Second)
 		d.page("/console/audit")
-		d.now = d.now.Add(time.Second)
+		d.wait(time.Second)
 		if a := d.get("/console/audit"); a.status != 303 {
 			d.Errorf("after its life: %d", a.status)
 		}
@@ -189,7 +205,7 @@ func TestLogin_Expires(t *testing.T) {
 }
 
 func TestLogin_Brake(t *testing.T) {
-	d := newDesk(t, storetest.SQLite(t), "2026-01-10T18:00:00Z")
+	d := newTestDesk(t, "2026-01-10T18:00:00Z")
 	for range 10 {
 		d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {"wrong"}})
 	}
@@ -197,12 +213,12 @@ func TestLogin_Brake(t *testing.T) {
 	if a.status != 429 || a.header.Get("Retry-After") != "1" {
 		d.Errorf("the eleventh attempt at once: %d, Retry-After %q", a.status, a.header.Get("Retry-After"))
 	}
-	d.now = d.now.Add(time.Second)
+	d.wait(time.Second)
 	d.login()
 }
 
 func TestGuard(t *testing.T) {
-	d := newDesk(t, storetest.SQLite(t), "2026-01-10T18:00:00Z")
+	d := newTestDesk(t, "2026-01-10T18:00:00Z")
 	d.login()
 	for name, change := range map[string]func(*http.Request){
 		"by its fetch metadata": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },

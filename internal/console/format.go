@@ -152,7 +152,11 @@ func decimals(v float64, n int) string {
 // count is a number of things: "1 car", "1 200 cars".
 func count(n any, thing string) string {
 	v, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
-	if v != 1 {
+	switch {
+	case v == 1:
+	case strings.HasSuffix(thing, "sh"), strings.HasSuffix(thing, "s"):
+		thing += "es"
+	default:
 		thing += "s"
 	}
 	return decimals(float64(v), 0) + "\u00a0" + thing

@@ -34,6 +34,7 @@ type item struct{ Section, Name string }
 
 // menu is the order of the console's sections.
 var menu = []item{
+	{"fleet", "Fleet now"},
 	{"audit", "Audit log"},
 }
 
@@ -43,6 +44,7 @@ var functions = template.FuncMap{
 	"menu":   func() []item { return menu },
 	"when":   when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
 	"kw": kw, "kwh": kwh, "price": price, "pounds": pounds,
+	"number":   func(v float64) string { return decimals(v, 1) },
 	"sentence": sentence, "words": words, "count": count, "short": short,
 	"dict": dict,
 }

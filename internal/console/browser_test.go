@@ -1,0 +1,285 @@
+package console_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// shots says where the screenshots of the screens go: go test ./internal/console -run
+// Screens -shots ../../docs/img
+var shots = flag.String("shots", "", "write a screenshot of every screen to this folder")
+
+const chromium = "/usr/bin/chromium"
+
+// browser is a tab of a real browser that is logged in to a console. It fails its test when
+// a page reports an error, or asks a host other than the console's.
+type browser struct {
+	*desk
+	ctx  context.Context
+	base string
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// browse opens a tab. Without a browser the test is skipped, or failed when
+// FLEXD_TEST_STRICT is set.
+func browse(d *desk) *browser {
+	d.Helper()
+	if _, err := os.Stat(chromium); err != nil {
+		if os.Getenv("FLEXD_TEST_STRICT") != "" {
+			d.Fatalf("%s is missing, and FLEXD_TEST_STRICT forbids to skip", chromium)
+		}
+		d.Skipf("%s is missing: apt-get install chromium", chromium)
+	}
+	server := httptest.NewServer(d.handler)
+	d.Cleanup(server.Close)
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(chromium), chromedp.UserDataDir(d.TempDir()), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.CombinedOutput(io.Discard),
+	}
+	ctx, end := context.WithTimeout(context.Background(), 2*time.Minute)
+	d.Cleanup(end)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	d.Cleanup(stop)
+	ctx, close := chromedp.NewContext(ctx)
+	d.Cleanup(close)
+	b := &browser{desk: d, ctx: ctx, base: strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}
+	if err := chromedp.Do(ctx); err != nil {
+		d.Fatalf("start the browser: %v", err)
+	}
+	if err := chromedp.Listen(ctx, b.listen); err != nil {
+		d.Fatal(err)
+	}
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, runtime.Enable, cdp.Empty{})
+	if d.cookie != nil {
+		call(b, network.SetCookie, network.SetCookieParams{Name: d.cookie.Name, Value: d.cookie.Value, URL: b.base,
+			HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict})
+	}
+	d.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, f := range b.faults {
+			d.Errorf("the browser reports: %s", f)
+		}
+	})
+	return b
+}
+
+func (b *browser) fault(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = append(b.faults, fmt.Sprintf(format, args...))
+}
+
+func (b *browser) listen(event any) {
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			b.fault("console %s: %s", e.Type, e.Args[0].Value)
+		}
+	case *runtime.EventExceptionThrown:
+		b.fault("exception: %s", exceptionText(e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			b.fault("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && !strings.HasPrefix(e.Request.URL, b.base+"/") {
+			b.fault("a request to another host: %s", e.Request.URL)
+		}
+	}
+}
+
+// call runs a command of the protocol.
+func call[P, R any](b *browser, command cdp.Command[P, R], params P) R {
+	b.Helper()
+	r, err := chromedp.Call(b.ctx, command, params)
+	b.must(err)
+	return r
+}
+
+// run does something in the tab.
+func (b *browser) run(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	b.must(chromedp.Do(b.ctx, steps...))
+}
+
+// evaluate returns what an expression is on the page.
+func evaluate[T any](b *browser, expression string) T {
+	b.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	b.must(err)
+	return v
+}
+
+func (b *browser) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.Fatalf("%v; the browser reports: %v", err, b.faults)
+	}
+}
+
+// await waits until an expression is true on the page.
+func (b *browser) await(expression string) {
+	b.Helper()
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(20*time.Second)))
+	b.must(err)
+}
+
+// visit opens a page and waits until its plots are drawn.
+func (b *browser) visit(path string) {
+	b.Helper()
+	b.run(chromedp.Navigate(b.base+path), chromedp.WaitReady(chromedp.CSS("main")))
+	b.await(`[...document.querySelectorAll("[data-plot]")].every((p) => p.dataset.drawn)`)
+}
+
+// text returns what an element shows.
+func (b *browser) text(selector string) string {
+	b.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Text(chromedp.CSS(selector)))
+	b.must(err)
+	return text
+}
+
+// truth evaluates an expression that must be true.
+func (b *browser) truth(expression string) {
+	b.Helper()
+	if !evaluate[bool](b, expression) {
+		b.Errorf("not true on the page: %s", expression)
+	}
+}
+
+// screen visits a page, holds it against what every screen must be, and takes its picture in
+// light, in dark and on a phone.
+func (b *browser) screen(name, path string) {
+	b.Helper()
+	for _, v := range []struct {
+		name          string
+		width, height int64
+		scheme        string
+	}{{"", 1280, 900, "light"}, {"-dark", 1280, 900, "dark"}, {"-phone", 390, 844, "light"}} {
+		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.width, Height: v.height, DeviceScaleFactor: 1, Mobile: v.width < 600})
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}})
+		b.visit(path)
+		b.sound(name + v.name)
+		b.contrast(name + v.name)
+		if *shots != "" {
+			b.shoot(name + v.name)
+		}
+	}
+}
+
+// sound holds a page against the rules of all: one heading, named controls, nothing that is
+// wider than the screen.
+func (b *browser) sound(name string) {
+	b.Helper()
+	for rule, expression := range map[string]string{
+		"one h1":                          `document.querySelectorAll("h1").length === 1`,
+		"every control has a name":        `[...document.querySelectorAll("input:not([type=hidden]),select,textarea")].every((c) => c.labels.length > 0 && c.labels[0].textContent.trim() || c.ariaLabel)`,
+		"every button has a name":         `[...document.querySelectorAll("button,a")].every((c) => (c.textContent.trim() || c.ariaLabel || "").length > 0)`,
+		"every table has headings":        `[...document.querySelectorAll("main table:not(.u-legend)")].every((t) => t.querySelector("th[scope=col]"))`,
+		"no two elements share an id":     `new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size === document.querySelectorAll("[id]").length`,
+		"headings do not skip a level":    `[...document.querySelectorAll("h1,h2,h3,h4")].reduce((ok, h, i, all) => ok && (i === 0 || +h.tagName[1] <= +all[i-1].tagName[1] + 1), true)`,
+		"nothing is wider than the page":  `document.documentElement.scrollWidth <= document.documentElement.clientWidth`,
+		"a language and a title":          `document.documentElement.lang === "en-GB" && document.title.endsWith(" · flexd")`,
+		"no style or script is inline":    `!document.querySelector("main [onclick], script:not([src])")`,
+		"what scrolls can be reached":     `[...document.querySelectorAll(".scroll")].every((s) => s.tabIndex === 0 && s.ariaLabel)`,
+		"no tab order of somebody's own":  `!document.querySelector("[tabindex]:not([tabindex='0'],[tabindex='-1'])")`,
+		"every image and plot has a text": `[...document.querySelectorAll("img,[role=img]")].every((i) => i.alt || i.ariaLabel)`,
+	} {
+		if !evaluate[bool](b, expression) {
+			b.Errorf("%s: not so: %s", name, rule)
+		}
+	}
+}
+
+// contrast measures the text of the page against what is behind it, by WCAG 2.1 AA: 4.5, or
+// 3 where it is large.
+func (b *browser) contrast(name string) {
+	b.Helper()
+	poor := evaluate[[]string](b, `(() => {
+		const parse = (c) => {
+			const n = c.match(/[\d.]+/g).map(Number);
+			return c.startsWith("color(srgb") ? [n[0]*255, n[1]*255, n[2]*255, n[3] ?? 1] : [n[0], n[1], n[2], n[3] ?? 1];
+		};
+		const over = (a, b) => [0,1,2].map((i) => a[i]*a[3] + b[i]*(1-a[3])).concat(1);
+		const light = (c) => { const [r,g,b] = c.map((v) => { v /= 255; return v <= 0.04045 ? v/12.92 : ((v+0.055)/1.055)**2.4; }); return 0.2126*r+0.7152*g+0.0722*b; };
+		const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x+0.05)/(y+0.05); };
+		const behind = (e) => { let stack = []; for (let n = e; n; n = n.parentElement) { const c = parse(getComputedStyle(n).backgroundColor); if (c[3] > 0) stack.push(c); if (c[3] === 1) break; } return stack.reverse().reduce((under, c) => over(c, under), [255,255,255,1]); };
+		const poor = new Set();
+		const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		for (let n = walker.nextNode(); n; n = walker.nextNode()) {
+			const e = n.parentElement;
+			if (!n.textContent.trim() || !e.checkVisibility() || e.closest(".unseen,button:disabled,option,noscript,script")) continue;
+			const s = getComputedStyle(e), large = parseFloat(s.fontSize) >= 24 || parseFloat(s.fontSize) >= 18.66 && s.fontWeight >= 700;
+			const back = behind(e), front = over(parse(s.color), back), r = ratio(front, back);
+			if (r < (large ? 3 : 4.5)) poor.add(e.tagName + "." + e.className + " " + r.toFixed(2) + " " + n.textContent.trim().slice(0, 30));
+		}
+		return [...poor];
+	})()`)
+	for _, p := range poor {
+		b.Errorf("%s: too little contrast: %s", name, p)
+	}
+}
+
+// shoot writes a screenshot of the page, as long as it is, up to a few screens.
+func (b *browser) shoot(name string) {
+	b.Helper()
+	size := evaluate[[]float64](b, `[document.documentElement.clientWidth, Math.min(document.documentElement.scrollHeight, 2400)]`)
+	png := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: new(true),
+		Clip: &page.Viewport{Width: size[0], Height: size[1], Scale: 1}})
+	if err := os.MkdirAll(*shots, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*shots, name+".png"), png.Data, 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func TestBrowser_Login(t *testing.T) {
+	d := newTestDesk(t, "2026-01-14T21:40:00Z")
+	b := browse(d)
+	b.visit("/console/audit")
+	b.screen("login", "/console/login?next=/console/audit")
+	b.visit("/console/audit")
+	b.run(chromedp.SendKeys(chromedp.CSS("#name"), operator), chromedp.SendKeys(chromedp.CSS("#password"), password+"\r"),
+		chromedp.WaitVisible(chromedp.CSS("table")))
+	if h := b.text("h1"); h != "Audit log" {
+		t.Errorf("after the login: %q", h)
+	}
+	b.truth(`document.cookie === ""`) // no script can read the session
+	b.run(chromedp.Click(chromedp.CSS(".who button")), chromedp.WaitVisible(chromedp.CSS("#password")))
+}
+
+func exceptionText(d *runtime.ExceptionDetails) string {
+	if d.Exception != nil && d.Exception.Description != "" {
+		return d.Exception.Description
+	}
+	return d.Text
+}

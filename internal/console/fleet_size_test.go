@@ -1,0 +1,56 @@
+package console_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
+)
+
+// BenchmarkFleet is the fleet page over 100,000 assets that are plugged in, each time with a
+// new picture of the fleet.
+func BenchmarkFleet(b *testing.B) {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		b.Run(engine, func(b *testing.B) {
+			if engine == "postgres" && os.Getenv(storetest.Env) == "" {
+				b.Skip("no PostgreSQL server: make bench starts one")
+			}
+			d := openDesk(b, url(b), "2026-01-14T21:40:00Z")
+			site := d.Site(flex.FullScheduleMethod)
+			first := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
+			id := map[string]string{
+				"sqlite":   "CAST(printf('%016d', i) AS BLOB)",
+				"postgres": "CAST(lpad(CAST(i AS TEXT), 32, '0') AS UUID)",
+			}[engine]
+			org := d.Org.Bytes()
+			d.Exec(first+`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at)
+				SELECT `+id+`, $1, $2, 'big' || i, 'charger', 7400, 0 FROM n`, org, site.Bytes())
+			d.Exec(first+`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
+					ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins)
+				SELECT `+id+`, $1, `+id+`, `+id+`, 1, 'plug-in', $2, $2, $3, '9000x0 3600x99999 7200x0 5400x99999 9600x0',
+					$3, 20000, 0, 7400, FALSE, 'minimise_charging_time', '00:30-05:30', 'Europe/London', 'dual_rate', 'event asset event' FROM n`,
+				org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+			d.Exec(first+`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)
+				SELECT `+id+`, $1, `+id+`, $2, 1, $3, $4, 1, `+id+` FROM n`, org, site.Bytes(), at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+			if engine == "postgres" {
+				d.Exec("ANALYZE")
+			}
+			d.login()
+			b.ResetTimer()
+			for b.Loop() {
+				d.wait(time.Minute)
+				r := httptest.NewRequest("GET", "http://localhost/console/fleet", nil)
+				r.AddCookie(d.cookie)
+				w := httptest.NewRecorder()
+				d.handler.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					b.Fatal(w.Code)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package console_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+type fleetAnswer struct {
+	Now       string  `json:"now"`
+	Plugged   int     `json:"plugged_in"`
+	Charging  int     `json:"charging"`
+	Short     int     `json:"short"`
+	Unplanned int     `json:"unplanned"`
+	Drawing   float64 `json:"drawing_kw"`
+	HalfHours []struct {
+		Start   string  `json:"start"`
+		Planned float64 `json:"planned_kw"`
+		Without float64 `json:"without_flexd_kw"`
+		Lowest  float64 `json:"lowest_kw"`
+		Highest float64 `json:"highest_kw"`
+	} `json:"half_hours"`
+}
+
+func TestFleet(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		d.login()
+		page := d.page("/console/fleet")
+		d.wants(page, "1 asset will not have what it needs by ready-by", ">CP-2058</a>", // shortfall
+			"1 asset plugged in without a schedule", "Moorland Energy has no endpoint for schedules",
+			"12 pushes not taken for more than 2 min", "of 14 assets at 14 sites")
+		var f fleetAnswer
+		if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
+			t.Fatal(err)
+		}
+		if f.Plugged != 13 || f.Short != 1 || f.Unplanned != 1 || f.Charging < 1 || len(f.HalfHours) != 48 {
+			t.Errorf("%+v", f)
+		}
+		if f.HalfHours[0].Start != "2026-01-14T21:40:00Z" || f.HalfHours[1].Start != "2026-01-14T22:00:00Z" {
+			t.Errorf("half-hours begin at %s and %s", f.HalfHours[0].Start, f.HalfHours[1].Start)
+		}
+		if now, night := f.HalfHours[0], f.HalfHours[10]; now.Without <= now.Planned || night.Planned < 30 || night.Without != 0 {
+			t.Errorf("the plan does not move charging into the night: %+v %+v", now, night)
+		}
+		for _, h := range f.HalfHours {
+			if h.Lowest > h.Planned || h.Highest < h.Planned || h.Lowest < 0 {
+				t.Errorf("the band does not hold the plan: %+v", h)
+			}
+		}
+		csv := d.page("/console/fleet.csv")
+		if n := strings.Count(csv, "\n"); n != 49 {
+			t.Errorf("%d lines of CSV", n)
+		}
+		if a := d.get("/console/fleet?org=" + flex.OrgID{1}.String()); a.status != 404 {
+			t.Errorf("no such organisation: %d", a.status)
+		}
+		other, err := d.db.AddOrg(t.Context(), "Empty Ltd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.wait(time.Minute) // past the age of the picture
+		d.wants(d.page("/console/fleet"), `<option value="">All organisations</option>`)
+		d.wants(d.page("/console/fleet?org="+other.ID.String()), "No assets are registered yet.")
+		_ = s
+	})
+}
+
+func TestFleet_Empty(t *testing.T) {
+	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	d.Exec(`DELETE FROM org`)
+	d.login()
+	d.wants(d.page("/console/fleet"), "There is no organisation yet.")
+}
+
+func TestFleet_ClocksDiffer(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		newScene(d)
+		other, err := d.db.AddOrg(t.Context(), "Tomorrow Ltd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(`UPDATE org SET clock_offset = 86400000000, clock_held = TRUE WHERE id = $1`, other.ID.Bytes())
+		d.login()
+		page := d.page("/console/fleet")
+		d.wants(page, "Sandbox clocks differ", `selected>Moorland Energy</option>`)
+		if strings.Contains(page, "All organisations") {
+			t.Error("organisations with other clocks are summed")
+		}
+		if !strings.Contains(d.page("/console/fleet.json?org="+other.ID.String()), `"now":"2026-01-15T21:40:00Z"`) {
+			t.Error("not by the organisation's own clock")
+		}
+	})
+}
+
+func TestBrowser_Fleet(t *testing.T) {
+	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	s := newScene(d)
+	d.login()
+	b := browse(d)
+	b.screen("fleet", "/console/fleet")
+	if got := b.text("[data-live=plugged_in]"); got != "13" {
+		t.Errorf("plugged in: %q", got)
+	}
+	s.plugIn(idle, 10, "07:00", false, "00:30-05:30")
+	d.wait(time.Minute)
+	b.await(`document.querySelector("[data-live=plugged_in]").textContent === "14"`) // by itself
+}

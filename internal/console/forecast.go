@@ -1,0 +1,215 @@
+package console
+
+import (
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// forecastPeriods is how many half-hours ahead the fleet is shown: 24 hours.
+const forecastPeriods = 48
+
+// slackTime is the charging time by which a schedule may fall short and still count as
+// meeting its need: schedules are cut to whole minutes.
+const slackTime = time.Minute
+
+// forecast is what the assets that are plugged in will draw, half-hour by half-hour, from
+// an instant on. The first is the rest of the running half-hour. It counts in whole seconds
+// since 1970, for a fleet is large.
+type forecast struct {
+	now   time.Time
+	start int64                      // the first instant
+	edges [forecastPeriods + 1]int64 // of the half-hours; the first is before the start
+
+	plugged, planned, charging int
+	drawing                    flex.Watts // by the schedules, now
+	short                      int        // that will not have what they need
+	shortIDs                   []flex.AssetID
+	unplanned                  int
+	unplannedIDs               []flex.AssetID
+
+	sums      [forecastPeriods]halfHour
+	permitted map[flex.Tariff]*perHalfHour
+}
+
+// perHalfHour is a quantity of each half-hour.
+type perHalfHour [forecastPeriods]int64
+
+// halfHour is energy of one half-hour in watt-seconds.
+type halfHour struct {
+	plan  int64 // by the schedules
+	plain int64 // the same energy, had each asset begun at full power when it was plugged in
+	less  int64 // of the plan, what could be put off and the need still be met
+	more  int64 // what could be drawn beyond the plan, brought forward from later
+}
+
+// examplesMax bounds the assets that are named for an exception.
+const examplesMax = 20
+
+func newForecast(now time.Time) *forecast {
+	f := &forecast{now: now, start: now.Unix(), permitted: map[flex.Tariff]*perHalfHour{}}
+	first := flex.PeriodAt(now)
+	for i := range f.edges {
+		f.edges[i] = first.Add(i).Start().Unix()
+	}
+	return f
+}
+
+// from is when half-hour i begins, as far as it is still ahead.
+func (f *forecast) from(i int) int64 { return max(f.start, f.edges[i]) }
+
+func (f *forecast) end() int64 { return f.edges[forecastPeriods] }
+
+// add counts an asset in.
+func (f *forecast) add(p *store.Plugged) {
+	f.plugged++
+	if !p.Planned {
+		f.unplanned++
+		if len(f.unplannedIDs) < examplesMax {
+			f.unplannedIDs = append(f.unplannedIDs, p.AssetID)
+		}
+		return
+	}
+	f.planned++
+	var own perHalfHour
+	ready := p.ReadyBy.Unix()
+	total := int64(p.Delivered) * 3600
+	byReady := total
+	for _, s := range p.Steps {
+		w := int64(min(s.Limit, p.Power))
+		if w == 0 {
+			continue
+		}
+		from, to := s.From.Unix(), s.To.Unix()
+		total += w * (to - from)
+		byReady += w * max(0, min(to, ready)-from)
+		if from <= f.start && f.start < to {
+			f.charging++
+			f.drawing += flex.Watts(w)
+		}
+		f.spread(&own, from, to, w)
+	}
+	if int64(p.Need)*3600-byReady > int64(p.Power)*int64(slackTime/time.Second) {
+		f.short++
+		if len(f.shortIDs) < examplesMax {
+			f.shortIDs = append(f.shortIDs, p.AssetID)
+		}
+	}
+	if p.Power > 0 {
+		f.plain(p, total)
+	}
+	f.band(p, &own)
+}
+
+// spread adds the energy of a power from an instant to another to the half-hours that they
+// touch.
+func (f *forecast) spread(sum *perHalfHour, from, to, w int64) {
+	from, to = max(from, f.start), min(to, f.end())
+	if from >= to {
+		return
+	}
+	for i := (from - f.edges[0]) / 1800; from < to; i++ {
+		next := min(to, f.edges[i+1])
+		sum[i] += w * (next - from)
+		from = next
+	}
+}
+
+// plain adds what the asset would draw if nobody had planned it: the energy of its schedule,
+// at full power from the moment when it was plugged in.
+func (f *forecast) plain(p *store.Plugged, total int64) {
+	from := p.PluggedInAt.Unix()
+	to := from + total/int64(p.Power)
+	if to <= f.start {
+		return
+	}
+	var own perHalfHour
+	f.spread(&own, from, to, int64(p.Power))
+	for i := range own {
+		f.sums[i].plain += own[i]
+	}
+}
+
+// band adds the plan and by how much it could move in each half-hour alone: what it draws
+// then can be put off as far as there is room for it in the off-peak time before ready-by,
+// and what it draws later can be brought forward as far as the asset's power allows.
+func (f *forecast) band(p *store.Plugged, own *perHalfHour) {
+	var room, later int64
+	offPeak, ready, power := f.offPeak(p.Tariff), p.ReadyBy.Unix(), int64(p.Power)
+	now := [2]int64{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	for i := forecastPeriods - 1; i >= 0; i-- {
+		from, to := f.from(i), f.edges[i+1]
+		h := &f.sums[i]
+		h.plan += own[i]
+		if from >= ready {
+			continue
+		}
+		most := power * min(offPeak[i], ready-from)
+		spare := max(0, most-own[i])
+		if now[0] >= to || now[1] <= from { // what the user wants at once is not moved
+			h.less += min(own[i], room)
+			h.more += min(spare, later)
+		}
+		room += spare
+		later += min(own[i], most)
+	}
+}
+
+// offPeak returns the seconds of each half-hour that a tariff permits charging in.
+func (f *forecast) offPeak(t flex.Tariff) *perHalfHour {
+	if got := f.permitted[t]; got != nil {
+		return got
+	}
+	got := new(perHalfHour)
+	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+	if err == nil {
+		for _, s := range w.Spans(flex.Span{From: f.now, To: time.Unix(f.end(), 0)}) {
+			f.spread(got, s.From.Unix(), s.To.Unix(), 1)
+		}
+	} else { // none is known: no hour is dearer than another
+		f.spread(got, f.start, f.end(), 1)
+	}
+	f.permitted[t] = got
+	return got
+}
+
+// join adds another organisation's forecast, half-hour by half-hour.
+func (f *forecast) join(o *forecast) {
+	f.plugged += o.plugged
+	f.planned += o.planned
+	f.charging += o.charging
+	f.drawing += o.drawing
+	f.short += o.short
+	f.unplanned += o.unplanned
+	f.shortIDs = append(f.shortIDs, o.shortIDs...)
+	f.unplannedIDs = append(f.unplannedIDs, o.unplannedIDs...)
+	for i := range f.sums {
+		f.sums[i].plan += o.sums[i].plan
+		f.sums[i].plain += o.sums[i].plain
+		f.sums[i].less += o.sums[i].less
+		f.sums[i].more += o.sums[i].more
+	}
+}
+
+// forecastLine is a half-hour of the forecast in average kilowatts.
+type forecastLine struct {
+	Start   time.Time `json:"start"`
+	Planned float64   `json:"planned_kw"`
+	Unmoved float64   `json:"without_flexd_kw"`
+	Lowest  float64   `json:"lowest_kw"`
+	Highest float64   `json:"highest_kw"`
+}
+
+// lines returns the half-hours in average kilowatts.
+func (f *forecast) lines() []forecastLine {
+	out := make([]forecastLine, forecastPeriods)
+	for i, h := range f.sums {
+		length := max(1, f.edges[i+1]-f.from(i))
+		kilowatts := func(wattSeconds int64) float64 { return float64(wattSeconds/length/100) / 10 }
+		out[i] = forecastLine{Start: time.Unix(f.from(i), 0).UTC(), Planned: kilowatts(h.plan), Unmoved: kilowatts(h.plain),
+			Lowest: kilowatts(h.plan - h.less), Highest: kilowatts(h.plan + h.more)}
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Limits of streams.
+const (
+	streamsMax  = 64 // open at once
+	streamEvery = 2 * time.Second
+	streamWrite = 10 * time.Second // for one event to leave
+	streamLife  = time.Hour        // after which the browser asks anew, and shows its session anew
+)
+
+// stream sends what next returns as server-sent events, when it has changed, until the client
+// goes, the server stops or the stream has lived its life.
+func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
+	if s.streams.Add(1) > streamsMax {
+		s.streams.Add(-1)
+		return view{}, flex.Fail(flex.TooMany, "%d pages are watching already", streamsMax)
+	}
+	defer s.streams.Add(-1)
+	w := r.writer()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // or a proxy would keep it back
+	control := http.NewResponseController(w)
+	tick, end := time.NewTicker(streamEvery), time.NewTimer(streamLife)
+	defer tick.Stop()
+	defer end.Stop()
+	var last string
+	for {
+		v, err := next()
+		if err != nil {
+			return view{}, err
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			return view{}, err
+		}
+		control.SetWriteDeadline(time.Now().Add(streamWrite)) // refused by test recorders alone
+		text := ": nothing new\n\n"
+		if string(b) != last {
+			last, text = string(b), fmt.Sprintf("data: %s\n\n", b)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			return view{}, nil // the client has gone
+		}
+		if control.Flush() != nil {
+			return view{}, nil
+		}
+		select {
+		case <-r.Context().Done():
+			return view{}, nil
+		case <-s.Done:
+			return view{}, nil
+		case <-end.C:
+			return view{}, nil
+		case <-tick.C:
+		}
+	}
+}
+
+// fleetLive answers the stream of the fleet page's numbers.
+func (s *Server) fleetLive(r *request) (view, error) {
+	return s.stream(r, func() (any, error) {
+		p, err := s.fleetPage(r)
+		if err != nil {
+			return nil, err
+		}
+		return p.numbers(), nil
+	})
+}

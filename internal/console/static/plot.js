@@ -1,0 +1,60 @@
+// Plots in the page's own colours. A plot is a figure with data-plot; its numbers come from
+// the JSON that the page names, and are also on the page as a table.
+
+const { uPlot } = window;
+
+// colour reads a colour that the style sheet names.
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// london turns seconds into a date that reads as the clocks in Britain do.
+export const london = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Europe/London");
+
+const clock = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", hour: "2-digit", minute: "2-digit" });
+const moment = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+export const clockText = (seconds) => clock.format(new Date(seconds * 1000));
+export const momentText = (seconds) => moment.format(new Date(seconds * 1000));
+
+export const seconds = (text) => Date.parse(text) / 1000;
+
+export const stepped = () => uPlot.paths.stepped({ align: 1 });
+
+// axes of time and of one quantity.
+export const timeAxis = () => ({
+  stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 },
+  font: "12px system-ui, sans-serif", space: 64,
+  values: [
+    [86400 * 28, "{MMM}", null, null, null, null, null, null, 1],
+    [86400, "{D} {MMM}", null, null, null, null, null, null, 1],
+    [3600, "{HH}:{mm}", "\n{WWW} {D} {MMM}", null, "\n{WWW} {D} {MMM}", null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{WWW} {D} {MMM}", null, "\n{WWW} {D} {MMM}", null, null, null, 1],
+  ],
+});
+export const axis = (label, more = {}) => ({
+  label, labelSize: 18, labelFont: "12px system-ui, sans-serif", labelGap: 0, size: 52, gap: 4,
+  stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 },
+  font: "12px system-ui, sans-serif", ...more,
+});
+
+export const one = (u, v) => (v == null ? "–" : v.toLocaleString("en-GB", { maximumFractionDigits: 1 }));
+
+// draw makes a plot in the element and keeps it as wide as its place; options is a function,
+// because colours change between light and dark.
+export function draw(element, options, data) {
+  let plot;
+  const make = () => {
+    plot?.destroy();
+    const o = options();
+    plot = new uPlot({ width: element.clientWidth, tzDate: london, cursor: { drag: { x: true, y: false }, points: { size: 6 } }, ...o }, data, element);
+  };
+  make();
+  new ResizeObserver(() => {
+    if (element.clientWidth > 0) plot.setSize({ width: element.clientWidth, height: plot.height });
+  }).observe(element);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", make);
+  return {
+    set(next, keep = false) { data = next; plot.setData(next, !keep); },
+    redraw() { make(); },
+    get plot() { return plot; },
+  };
+}

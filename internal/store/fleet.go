@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Plugged is an asset that is plugged in, with the schedule that stands for it, if any.
+type Plugged struct {
+	Org         flex.OrgID
+	AssetID     flex.AssetID
+	PluggedInAt time.Time
+	Planned     bool // whether a schedule stands; what follows is zero without
+	ReadyBy     time.Time
+	Need        flex.WattHours // as asked for
+	Delivered   flex.WattHours // of it, when the schedule was made
+	Power       flex.Watts
+	ChargeNow   flex.Span
+	Tariff      flex.Tariff // its Zone is empty if none is known: all hours are off-peak
+	Steps       []flex.Step // good until the next asset is read
+}
+
+// EachPlugged calls fn with every asset that is plugged in, of one organisation or, if org is
+// zero, of all. It is one read of the whole fleet, in no certain order.
+func (all *All) EachPlugged(ctx context.Context, org flex.OrgID, fn func(*Plugged)) error {
+	query, args := `SELECT s.org_id, s.asset_id, s.plugged_in_at, c.from_at, c.steps, c.ready_by, c.need_wh,
+			c.delivered_wh, c.power_w, c.charge_now_from, c.charge_now_to, c.off_peak, c.zone, c.tariff_type
+		FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL`, []any(nil)
+	if !org.IsZero() {
+		query, args = query+` AND s.org_id = $1`, []any{org.Bytes()}
+	}
+	rs, err := all.run.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("read the fleet: %w", err)
+	}
+	defer rs.Close()
+	var (
+		p                      Plugged
+		steps                  *string
+		offPeak, zone, typ     *string
+		from, ready            *int64
+		need, delivered, power *int64
+		now                    [2]*int64
+		pluggedIn              int64
+	)
+	for rs.Next() {
+		if err := rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &need, &delivered, &power, &now[0], &now[1], &offPeak, &zone, &typ); err != nil {
+			return fmt.Errorf("read the fleet: %w", err)
+		}
+		p = Plugged{Org: p.Org, AssetID: p.AssetID, PluggedInAt: time.UnixMicro(pluggedIn).UTC(), Steps: p.Steps[:0], Planned: steps != nil}
+		if p.Planned {
+			p.ReadyBy = time.UnixMicro(*ready).UTC()
+			p.Need, p.Delivered, p.Power = flex.WattHours(*need), flex.WattHours(*delivered), flex.Watts(*power)
+			p.Tariff = flex.Tariff{OffPeak: *offPeak, Zone: *zone, Type: flex.TariffType(*typ)}
+			if now[0] != nil && now[1] != nil {
+				p.ChargeNow = flex.Span{From: time.UnixMicro(*now[0]).UTC(), To: time.UnixMicro(*now[1]).UTC()}
+			}
+			if p.Steps, err = appendSteps(p.Steps, time.UnixMicro(*from).UTC(), *steps); err != nil {
+				return err
+			}
+		}
+		fn(&p)
+	}
+	return rs.Err()
+}
+
+// appendSteps is readSteps into room that is there already.
+func appendSteps(to []flex.Step, from time.Time, text string) ([]flex.Step, error) {
+	for text != "" {
+		seconds, i := digits(text)
+		if i == 0 || i+1 >= len(text) || text[i] != 'x' {
+			return nil, fmt.Errorf("stored steps %s", strconv.Quote(text))
+		}
+		limit, j := digits(text[i+1:])
+		end := from.Add(time.Duration(seconds) * time.Second)
+		to = append(to, flex.Step{Span: flex.Span{From: from, To: end}, Limit: flex.Watts(limit)})
+		from, text = end, text[i+1+j:]
+		if text != "" {
+			text = text[1:] // the blank between
+		}
+	}
+	return to, nil
+}
+
+// digits reads the number that a text begins with and returns how long it is.
+func digits(text string) (n int64, length int) {
+	for length < len(text) && '0' <= text[length] && text[length] <= '9' {
+		n = 10*n + int64(text[length]-'0')
+		length++
+	}
+	return n, length
+}
+
+// FleetCount is how many assets and sites an organisation has.
+type FleetCount struct {
+	Org           flex.OrgID
+	Sites, Assets int
+}
+
+// FleetCounts counts the sites and assets of every organisation.
+func (all *All) FleetCounts(ctx context.Context) ([]FleetCount, error) {
+	return rows(ctx, all.conn, func(s scanner) (c FleetCount, err error) { return c, s.Scan(&c.Org, &c.Sites, &c.Assets) },
+		`SELECT o.id, (SELECT count(*) FROM site s WHERE s.org_id = o.id), (SELECT count(*) FROM asset a WHERE a.org_id = o.id) FROM org o ORDER BY o.id`)
+}
+
+// Waiting is a push that waits to be sent.
+type Waiting struct {
+	Org      flex.OrgID
+	AssetID  flex.AssetID // zero for what concerns no single asset
+	EventID  flex.EventID
+	QueuedAt time.Time
+	Tries    int
+}
+
+// WaitingSince returns pushes that were queued before the instant and not taken yet, the
+// oldest first, of one organisation or, if org is zero, of all; and how many there are.
+func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Time, limit int) (found []Waiting, total int, err error) {
+	where, args := `turn_at IS NOT NULL AND expires_at > 0 AND queued_at < $1 AND generation > accepted`, []any{micros(before)}
+	if !org.IsZero() {
+		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
+	}
+	if err := all.row(ctx, `SELECT count(*) FROM outbox WHERE `+where, args...).Scan(&total); err != nil || total == 0 {
+		return nil, 0, err
+	}
+	found, err = rows(ctx, all.conn, func(s scanner) (v Waiting, err error) {
+		return v, s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.QueuedAt}, &v.Tries)
+	}, `SELECT org_id, asset_id, event_id, queued_at, tries FROM outbox WHERE `+where+` ORDER BY queued_at LIMIT `+strconv.Itoa(limit), args...)
+	return found, total, err
+}
+
+// AllEndpoints returns the endpoints of every organisation.
+func (all *All) AllEndpoints(ctx context.Context) ([]Endpoint, error) {
+	return rows(ctx, all.conn, scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e ORDER BY e.org_id, e.name`)
+}
+
+// AssetNames returns the external ids of assets.
+func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.AssetID]string, error) {
+	names := make(map[flex.AssetID]string, len(ids))
+	for len(ids) > 0 {
+		list, args := in(nil, ids[:min(len(ids), ownersChunk)])
+		ids = ids[min(len(ids), ownersChunk):]
+		_, err := rows(ctx, all.conn, func(s scanner) (id flex.AssetID, err error) {
+			var name string
+			err = s.Scan(&id, &name)
+			names[id] = name
+			return id, err
+		}, `SELECT id, external_id FROM asset WHERE id IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
