@@ -93,7 +93,12 @@ type OrgSettings struct {
 	StartsPerMinute   int
 	TwoFactor         bool
 	Settlement        SettlementSettings
+	Rates             BatteryRates
 }
+
+// BatteryRates are what home batteries are planned on under a tariff whose rates nobody
+// told, in pence per kilowatt-hour; their zero values stand for the printed defaults.
+type BatteryRates struct{ Peak, OffPeak, Export float64 }
 
 // SettlementSettings are an organisation's choices of how flex events are settled; their
 // zero values stand for the printed defaults.

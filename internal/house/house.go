@@ -97,6 +97,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.Console = &console.Server{DB: db, Access: h.Access, Environment: db.Environment, Log: s.Log}
 	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
+	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.BatteryRound)
 	h.add("push", time.Second, store.WakePush, h.Push.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.EventRound)

@@ -46,6 +46,27 @@ func (s *Seed) Exec(query string, args ...any) {
 	}
 }
 
+// Strings returns the one column of text that a query finds.
+func (s *Seed) Strings(query string, args ...any) (found []string) {
+	s.t.Helper()
+	rs, err := s.sql.Query(query, args...)
+	if err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	defer rs.Close()
+	for rs.Next() {
+		var v string
+		if err := rs.Scan(&v); err != nil {
+			s.t.Fatal(err)
+		}
+		found = append(found, v)
+	}
+	if err := rs.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return found
+}
+
 func (s *Seed) id() [16]byte {
 	s.n++
 	var r [10]byte

@@ -1,0 +1,51 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+func TestBatteries(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 7, 1, 10, 10, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		h := open(t, db)
+		h.server.Control = &control.Desk{DB: db}
+		seed := storetest.NewSeed(t, db, url)
+		site, free := seed.Site(flex.FullScheduleMethod), seed.Site()
+		battery, charger, other := seed.Asset(site, flex.Battery, 3000), seed.Asset(site, flex.Charger, 7400), seed.Asset(free, flex.Battery, 3000)
+		for _, table := range []string{"site", "asset", "dispatch_method"} {
+			seed.Exec(`UPDATE ` + table + ` SET org_id = ` + "(SELECT id FROM org WHERE name = 'Acme')")
+		}
+		seed.Exec(`UPDATE asset SET capacity_wh = 10000, model = 'Box 10'`)
+		seed.Exec(`UPDATE site SET consent_at = 1`)
+		schedule := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/battery-schedule" }
+		today := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/todays-dispatch-schedule" }
+
+		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[],"schedule_last_updated":"2026-07-01T10:10:00+00:00"}`)
+		if r, err := h.server.Control.BatteryRound(t.Context()); err != nil || r.Did != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[{"start_timestamp":"2026-07-01T10:00:00+00:00","end_timestamp":"2026-07-02T23:00:00+00:00",`+
+			`"action":"avoid_import","allow_deviation":true}],"schedule_last_updated":"2026-07-01T10:10:00+00:00"}`)
+		h.want("GET", schedule(charger), "", 404, "")
+		h.want("GET", schedule(flex.AssetID{1}), "", 404, "")
+		h.want("GET", schedule(other), "", 403, `{"detail":"the site has not consented to full_asset_schedule_control"}`)
+
+		h.want("GET", today(battery), "", 200, `{"periods":[]}`)
+		db.Environment = flex.Production
+		h.want("GET", today(battery), "", 200, `{"periods":[{"start_timestamp":"2026-07-01T11:00:00+01:00","end_timestamp":"2026-07-02T00:00:00+01:00","action":"SELF_USE"}]}`)
+		h.want("GET", today(other), "", 200, `{"periods":[]}`)
+		h.want("GET", today(charger), "", 404, "")
+		if a, b := h.ask("GET", today(charger), ""), h.ask("GET", today(flex.AssetID{1}), ""); a.body != b.body || strings.Contains(a.body, "charger") {
+			t.Errorf("%s and %s look different", a.body, b.body)
+		}
+		db.Environment = flex.Sandbox
+	})
+}

@@ -1,0 +1,444 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/plan"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+	"flexd/internal/worker"
+)
+
+// What home batteries are planned on where nothing was told, in pence per kWh.
+const (
+	DefaultPeakRate    = 28.0
+	DefaultOffPeakRate = 9.0
+	DefaultExportRate  = 15.0
+)
+
+const (
+	// ChargeFresh is how old a battery's state of charge may be. An older one is reckoned
+	// on from the plan.
+	ChargeFresh = 2 * time.Hour
+	// batteriesMax is the number of batteries that are looked for at a time.
+	batteriesMax = 200
+	// dispatchMarket is the market that a battery's own plan is made for.
+	dispatchMarket = "wholesale"
+)
+
+// modeLetters write a plan: a letter for each half-hour, unplanned where there was none.
+const (
+	modeLetters = "CDLFS"
+	unplanned   = '.'
+)
+
+func letter(m plan.Mode) byte { return modeLetters[m] }
+
+// modeOf reads a letter, and is false where nothing was planned.
+func modeOf(l byte) (plan.Mode, bool) {
+	i := strings.IndexByte(modeLetters, l)
+	return plan.Mode(max(0, i)), i >= 0
+}
+
+// modeAt returns what a plan says for a half-hour.
+func modeAt(p *store.BatteryPlan, at flex.Period) (plan.Mode, bool) {
+	i := at.Sub(p.From)
+	if p.Modes == "" || i < 0 || i >= len(p.Modes) {
+		return 0, false
+	}
+	return modeOf(p.Modes[i])
+}
+
+// BatteryRound works out anew the plan of every battery under control that is due: once in
+// each half-hour, and when prices or the tariff change. It is safe to run twice and on
+// several machines at once.
+func (d *Desk) BatteryRound(ctx context.Context) (worker.Report, error) {
+	var r worker.Report
+	var orgs []flex.Org
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	for _, org := range orgs {
+		for err == nil {
+			var due []flex.AssetID
+			err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+				due, err = tx.BatteriesDue(ctx, batteriesMax)
+				return err
+			})
+			for _, id := range due {
+				if err == nil {
+					err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return d.planBattery(ctx, tx, id) })
+				}
+			}
+			r.Did += len(due)
+			if len(due) < batteriesMax {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return r, fmt.Errorf("plan batteries: %w", err)
+	}
+	return r, nil
+}
+
+// planBattery works the plan of one battery out, to the end of tomorrow, and hands over
+// what begins soon.
+func (d *Desk) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+	if err := tx.LockAsset(ctx, id); err != nil {
+		if flex.KindOf(err) == flex.NotFound {
+			return nil // deleted since it was found due
+		}
+		return err
+	}
+	b, err := tx.Battery(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := flex.PeriodAt(tx.Now())
+	next := nextPlan(&b.Plan, now)
+	home := plan.HomeBattery{Power: b.Power(), Capacity: b.Capacity()}
+	if home.Power <= 0 || home.Capacity <= 0 {
+		next.Modes = next.Modes[:now.Sub(next.From)] // nothing can be said ahead
+		return tx.PutBatteryPlan(ctx, id, next)
+	}
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+	periods := periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
+	if err := d.guess(ctx, tx, &b, &next, periods[len(periods)-1]); err != nil {
+		return err
+	}
+	buy, sell, err := rates(ctx, tx, &b, org.Settings, periods)
+	if err != nil {
+		return err
+	}
+	periods = periods[:len(buy)]
+	if next.Stored, err = stored(ctx, tx, &b, home, now); err != nil {
+		return err
+	}
+	next.StoredAt = now
+	load, roof := guessed(&next, periods)
+	modes, powers := planModes(&b.Plan, home, periods, buy, sell, load, roof, next.Stored)
+	ahead := make([]byte, len(modes))
+	for i, m := range modes {
+		ahead[i] = letter(m)
+	}
+	if before := next.Modes[now.Sub(next.From):]; before != string(ahead) {
+		next.ChangedAt = tx.Now()
+	}
+	next.Modes = next.Modes[:now.Sub(next.From)] + string(ahead)
+	if err := d.handOver(ctx, tx, &b, &next, periods, modes, powers); err != nil {
+		return err
+	}
+	return tx.PutBatteryPlan(ctx, id, next)
+}
+
+// nextPlan begins a plan with what the one before says from the start of today on.
+func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
+	next := *old
+	next.From = flex.PeriodAt(flex.DayAt(now.Start()).Start())
+	var modes []byte
+	for p := next.From; p.Before(now) || p.Sub(old.From) < len(old.Modes); p = p.Add(1) {
+		l := byte(unplanned)
+		if m, ok := modeAt(old, p); ok {
+			l = letter(m)
+		}
+		modes = append(modes, l)
+	}
+	next.Modes = string(modes)
+	if next.ChangedAt.IsZero() {
+		next.ChangedAt, next.StoredAt, next.GuessFrom = now.Start(), now, now
+	}
+	return next
+}
+
+func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
+	for p := from; p.Start().Before(to); p = p.Add(1) {
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// planModes chooses the modes of the periods. What was handed over stays as it was told.
+// It returns the power of each period too, as far as the guess of load and roof is right.
+func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Period, buy, sell []float64, load, roof []flex.WattHours, stored flex.WattHours) ([]plan.Mode, []flex.Watts) {
+	before := plan.ModeSelfUse
+	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
+		before = m
+	}
+	modes := make([]plan.Mode, len(periods))
+	told := 0
+	for told < len(periods) && periods[told].Start().Before(old.ToldTo) {
+		m, ok := modeAt(old, periods[told])
+		if !ok {
+			break
+		}
+		modes[told], before = m, m
+		told++
+	}
+	first := home.Problem(buy, sell, load, roof, stored, before)
+	left := first.Init
+	if told > 0 {
+		levels, _ := first.Run(modes[:told])
+		left = levels[told-1]
+	}
+	rest := home.Problem(buy[told:], sell[told:], load[told:], roof[told:], flex.WattHours(left), before)
+	new(plan.Scratch).Modes(&rest, modes[told:])
+	levels, _ := first.Run(modes)
+	powers := make([]flex.Watts, len(modes))
+	at := first.Init
+	for i, l := range levels {
+		moved := float64(l - at)
+		if moved > 0 {
+			moved /= plan.HomeEff
+		} else {
+			moved *= plan.HomeEff
+		}
+		powers[i], at = flex.Watts(2*moved), l
+	}
+	return modes, powers
+}
+
+// handOver sends what the battery is to do in the half-hour that begins at least half an
+// hour from the start of this one, if it is to charge or discharge and somebody listens.
+func (d *Desk) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []plan.Mode, powers []flex.Watts) error {
+	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
+	if flex.KindOf(err) == flex.NotFound {
+		return nil
+	}
+	if err != nil || !e.Enabled {
+		return err
+	}
+	for i := 1; i <= 2 && i < len(periods); i++ {
+		if periods[i].Start().Before(next.ToldTo) {
+			continue
+		}
+		next.ToldTo = periods[i].End()
+		if m := modes[i]; (m == plan.ModeCharge || m == plan.ModeDischarge) && powers[i] != 0 {
+			_, err := tx.AddDispatch(ctx, store.Dispatch{Market: dispatchMarket, Span: periods[i].Span(), Batch: e.Batch,
+				Assets: []store.DispatchedAsset{{ID: b.Asset.ID, Power: powers[i]}}})
+			if err != nil {
+				return fmt.Errorf("hand over: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// rates returns what a kWh costs and earns in each period, in pence: the market's price
+// under a dynamic tariff, as far as it is known; else the rates of the cheap and the dear
+// hours, and the dear rate throughout if no cheap hours were told.
+func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettings, periods []flex.Period) (buy, sell []float64, err error) {
+	t, _ := tariffOf(&store.Charging{SiteTariff: b.SiteTariff, Inputs: store.Inputs{Tariff: b.Tariff}})
+	if t.Type == flex.DynamicTariff || b.Tariff == nil && b.SiteTariff.Type == flex.DynamicTariff {
+		ps, err := prices(ctx, tx, periods[0].Start())
+		if err != nil {
+			return nil, nil, fmt.Errorf("read prices: %w", err)
+		}
+		if buy = marketRates(ps, len(periods)); len(buy) > 0 {
+			return buy, buy, nil
+		}
+	}
+	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
+	buy, sell = make([]float64, len(periods)), make([]float64, len(periods))
+	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+	for i, p := range periods {
+		part := 0.0
+		if err == nil {
+			for _, span := range w.Spans(p.Span()) {
+				part += span.Len().Seconds() / flex.HalfHour.Seconds()
+			}
+		}
+		buy[i], sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
+	}
+	return buy, sell, nil
+}
+
+// marketRates turns market prices into pence per kWh. A price that is missing between two
+// that are known is taken to be their mean over all.
+func marketRates(ps []flex.PricedPeriod, most int) (rates []float64) {
+	ps = ps[:min(len(ps), most)]
+	sum, known := 0.0, 0.0
+	for _, p := range ps {
+		if p.Known {
+			sum, known = sum+p.Price.GBPPerMWh()/10, known+1
+		}
+	}
+	for _, p := range ps {
+		rate := sum / max(1, known)
+		if p.Known {
+			rate = p.Price.GBPPerMWh() / 10
+		}
+		rates = append(rates, rate)
+	}
+	return rates
+}
+
+func orDefault(v, otherwise float64) float64 {
+	if v != 0 {
+		return v
+	}
+	return otherwise
+}
+
+// stored is what the battery holds now: as it was read lately, else as the plan before
+// comes to, else half.
+func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (flex.WattHours, error) {
+	today := flex.DayAt(tx.Now())
+	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{b.Asset.ID},
+		Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}, Days: []flex.Day{today.Add(-1), today}})
+	if err != nil {
+		return 0, fmt.Errorf("read the state of charge: %w", err)
+	}
+	var latest flex.Reading
+	for _, r := range rs {
+		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) && r.To.After(latest.To) {
+			latest = r
+		}
+	}
+	switch latest.Label {
+	case flex.BatteryStateOfCharge:
+		return flex.WattHours(float64(latest.Value) / 1e8 * float64(home.Capacity)), nil
+	case flex.BatteryStoredEnergy:
+		return flex.WattHours(latest.Value / 1000), nil
+	}
+	past := periodsTo(b.Plan.StoredAt, now.Start())
+	if b.Plan.PlannedAt.IsZero() || len(past) > 96 {
+		return home.Capacity / 2, nil
+	}
+	modes := make([]plan.Mode, len(past))
+	for i, p := range past {
+		if m, ok := modeAt(&b.Plan, p); ok {
+			modes[i] = m
+		} else {
+			modes[i] = plan.ModeSelfUse
+		}
+	}
+	load, roof := guessed(&b.Plan, past)
+	none := make([]float64, len(past))
+	p := home.Problem(none, none, load, roof, b.Plan.Stored, plan.ModeSelfUse)
+	if levels, _ := p.Run(modes); len(levels) > 0 {
+		return flex.WattHours(levels[len(levels)-1]), nil
+	}
+	return b.Plan.Stored, nil
+}
+
+// guess sees to it that the plan has a guess of load and roof that reaches the last period.
+// It is made anew each day, at its first plan.
+func (d *Desk) guess(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, last flex.Period) error {
+	if next.Guess != "" && next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1 {
+		return nil
+	}
+	load, roof, err := metered(ctx, tx, b.Asset.SiteID, flex.DayAt(next.From.Start()))
+	if err != nil {
+		return fmt.Errorf("read what was metered: %w", err)
+	}
+	periods := periodsTo(next.From, last.End())
+	draws, _ := forecast.Load(load, periods, settle.Working)
+	gives, _ := forecast.Solar(roof, periods)
+	words := make([]string, len(periods))
+	for i := range periods {
+		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
+	}
+	next.GuessFrom, next.Guess = next.From, strings.Join(words, " ")
+	return nil
+}
+
+// guessed reads the guess for the periods; where there is none it is that of a home of
+// which nothing is known.
+func guessed(p *store.BatteryPlan, periods []flex.Period) (load, roof []flex.WattHours) {
+	load, roof = make([]flex.WattHours, len(periods)), make([]flex.WattHours, len(periods))
+	words := strings.Fields(p.Guess)
+	for i, at := range periods {
+		load[i] = forecast.Unknown
+		if n := at.Sub(p.GuessFrom); n >= 0 && n < len(words) {
+			a, b, _ := strings.Cut(words[n], "/")
+			draws, _ := strconv.ParseInt(a, 10, 64)
+			gives, _ := strconv.ParseInt(b, 10, 64)
+			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(gives)
+		}
+	}
+	return load, roof
+}
+
+// metered returns what a home drew and its roof gave in the days before one: the boundary
+// meter's import, less what batteries took, and with what the roof gave.
+func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, err error) {
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return nil, nil, err
+	}
+	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Boundary), flex.BatteryInverterPower, flex.SolarPower)}
+	for _, a := range assets {
+		q.Assets = append(q.Assets, a.ID)
+	}
+	for k := 1; k <= forecast.Days; k++ {
+		q.Days = append(q.Days, before.Add(-k))
+	}
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range rs {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+	var net forecast.Series
+	taken := forecast.Series{}
+	roof = forecast.Series{}
+	for _, a := range assets {
+		// The meter at the boundary is one, whichever asset tells of it: the fullest account.
+		if s := energies(by[a.ID], settle.Labels(settle.Boundary)...); len(s) > len(net) {
+			net = s
+		}
+		addTo(taken, energies(by[a.ID], flex.BatteryInverterPower))
+		addTo(roof, energies(by[a.ID], flex.SolarPower))
+	}
+	load = forecast.Series{}
+	for p, e := range net {
+		if t, known := taken[p]; known || len(taken) == 0 {
+			load[p] = max(0, e-t+roof[p])
+		}
+	}
+	return load, roof, nil
+}
+
+// energies are the half-hours that readings of some labels give in full.
+func energies(rs []flex.Reading, labels ...flex.Label) forecast.Series {
+	var own []flex.Reading
+	for _, r := range rs {
+		if !slices.Contains(labels, r.Label) {
+			continue
+		}
+		if r.Label == flex.SolarPower || r.Label == flex.BatteryInverterPower {
+			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+		}
+		own = append(own, r)
+	}
+	s := forecast.Series{}
+	for _, day := range settle.HalfHours(settle.Boundary, own) {
+		for n := 1; n <= day.Day.Periods(); n++ {
+			if e, known := day.At(n); known {
+				s[day.Day.Period(n)] = e
+			}
+		}
+	}
+	return s
+}
+
+func addTo(sum, s forecast.Series) {
+	for p, e := range s {
+		sum[p] += e
+	}
+}

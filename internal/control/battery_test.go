@@ -1,0 +1,433 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// battery gives the house's site a battery of 3 kW and 10 kWh under the night tariff.
+func (h *house) battery() flex.AssetID {
+	h.Helper()
+	id := h.Asset(h.site, flex.Battery, 3000)
+	h.Exec(`UPDATE asset SET capacity_wh = 10000, model = 'Box 10' WHERE id = $1`, id.Bytes())
+	h.tariff(id, *nightTariff("Europe/London"))
+	// What is exported earns less than the cheap hours cost: there is nothing in filling the
+	// battery to empty it into the grid.
+	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+		return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: 5}})
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return id
+}
+
+func (h *house) tariff(id flex.AssetID, t flex.Tariff) {
+	h.Helper()
+	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutTariff(h.Context(), id, t) }); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) read(id flex.AssetID, label flex.Label, from, to string, value float64) {
+	h.Helper()
+	r := flex.Reading{AssetID: id, Span: flex.Span{From: at(from), To: at(to)}, Label: label, Value: flex.Micro(value * 1e6)}
+	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), []flex.Reading{r}) }); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// batteryRound runs the round and says how many plans it worked out.
+func (h *house) batteryRound() int {
+	h.Helper()
+	r, err := h.desk.BatteryRound(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r.Did
+}
+
+// told writes what the battery is told from now on, as hours of London.
+func (h *house) told(id flex.AssetID) string {
+	h.Helper()
+	steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return written(steps)
+}
+
+func written(steps []control.ModeSpan) string {
+	var out []string
+	for _, s := range steps {
+		out = append(out, s.From.In(flex.London).Format("15:04")+" "+s.Mode.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+func modeAt(steps []control.ModeSpan, when string) plan.Mode {
+	for _, s := range steps {
+		if s.Contains(at(when)) {
+			return s.Mode
+		}
+	}
+	return plan.Mode(99)
+}
+
+func TestBatteryChargesByNight(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *house) {
+		id := h.battery()
+		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
+		if n := h.batteryRound(); n != 1 {
+			t.Fatalf("%d plans", n)
+		}
+		if n := h.batteryRound(); n != 0 {
+			t.Errorf("%d plans a moment later", n)
+		}
+		steps, changed, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		if err != nil || !changed.Equal(at("2026-01-14T18:10:00Z")) {
+			t.Fatalf("%v, %v", changed, err)
+		}
+		first, last := steps[0], steps[len(steps)-1]
+		if !first.From.Equal(at("2026-01-14T18:00:00Z")) || !last.To.Equal(at("2026-01-16T00:00:00Z")) {
+			t.Errorf("from %s to %s", first.From, last.To)
+		}
+		charged := time.Duration(0)
+		for _, s := range steps {
+			if s.Mode != plan.ModeCharge {
+				continue
+			}
+			charged += s.Len()
+			for p := flex.PeriodAt(s.From); p.Start().Before(s.To); p = p.Add(1) {
+				if hour := p.Start().Hour(); hour >= 6 && p.Start().Format("15:04") < "23:30" {
+					t.Errorf("charges at %s", p.Start())
+				}
+			}
+		}
+		if charged == 0 {
+			t.Errorf("never charges: %s", written(steps))
+		}
+		if m := modeAt(steps, "2026-01-15T18:00:00Z"); m != plan.ModeSelfUse && m != plan.ModeFeedIn {
+			t.Errorf("in the evening it is told to %v", m)
+		}
+	})
+}
+
+func TestBatteryIsPlannedAnew(t *testing.T) {
+	one(t, "2026-01-14T18:10:00Z", func(h *house) {
+		id := h.battery()
+		h.batteryRound()
+		before := h.told(id)
+		h.goTo("2026-01-14T18:29:00Z")
+		if n := h.batteryRound(); n != 0 {
+			t.Errorf("%d plans within the half-hour", n)
+		}
+		h.goTo("2026-01-14T18:30:00Z")
+		if n := h.batteryRound(); n != 1 {
+			t.Errorf("%d plans in the next", n)
+		}
+
+		// The tariff changes: the cheap hours are in the afternoon.
+		h.wait(time.Second)
+		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
+		if n := h.batteryRound(); n != 1 {
+			t.Errorf("%d plans after the tariff changed", n)
+		}
+		steps, changed, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		if after := written(steps); err != nil || after == before || !changed.Equal(at("2026-01-14T18:30:01Z")) {
+			t.Errorf("%v, %v: %s", changed, err, after)
+		}
+		for _, s := range steps {
+			if s.Mode == plan.ModeCharge && s.From.Hour() < 12 {
+				t.Errorf("charges at %s", s.From)
+			}
+		}
+
+		// A dynamic tariff follows the market, and each publication.
+		h.wait(time.Second)
+		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
+		prices := make([]float64, 12)
+		for i := range prices {
+			prices[i] = 100
+		}
+		prices[3], prices[4] = -50, -50
+		h.publish("2026-01-14T18:30:00Z", prices...)
+		h.batteryRound()
+		steps, _, err = h.desk.BatterySchedule(h.Context(), h.Org, id)
+		if err != nil || modeAt(steps, "2026-01-14T20:00:00Z") != plan.ModeCharge || modeAt(steps, "2026-01-14T20:30:00Z") != plan.ModeCharge {
+			t.Errorf("paid to charge at 20:00: %s, %v", written(steps), err)
+		}
+		if last := steps[len(steps)-1].To; !last.Equal(at("2026-01-15T00:30:00Z")) {
+			t.Errorf("planned beyond the known prices, to %s", last)
+		}
+		h.wait(time.Second)
+		if n := h.batteryRound(); n != 0 {
+			t.Errorf("%d plans for nothing new", n)
+		}
+		h.wait(time.Second)
+		h.publish("2026-01-14T18:30:00Z", prices...)
+		if n := h.batteryRound(); n != 1 {
+			t.Errorf("%d plans after new prices", n)
+		}
+	})
+}
+
+// TestBatteryReckonsOnItsCharge: without a state of charge the plan goes on from what the
+// one before comes to; a reading far off makes another plan.
+func TestBatteryReckonsOnItsCharge(t *testing.T) {
+	one(t, "2026-01-14T18:00:00Z", func(h *house) {
+		id := h.battery()
+		stored := func() (s flex.WattHours) {
+			h.Helper()
+			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+				b, err := tx.Battery(h.Context(), id)
+				s = b.Plan.Stored
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		h.batteryRound()
+		if s := stored(); s != 5000 {
+			t.Errorf("a battery of which nothing is known holds %d, want half", s)
+		}
+		h.goTo("2026-01-14T18:30:00Z")
+		h.batteryRound()
+		if s := stored(); s >= 5000 || s < 4700 { // it covered the load of a typical home
+			t.Errorf("after half an hour it holds %d", s)
+		}
+		h.read(id, flex.BatteryStoredEnergy, "2026-01-14T18:35:00Z", "2026-01-14T18:35:00Z", 9.5)
+		h.goTo("2026-01-14T19:00:00Z")
+		h.batteryRound()
+		if s := stored(); s != 9500 {
+			t.Errorf("it was read to hold 9.5 kWh, and holds %d", s)
+		}
+		h.goTo("2026-01-14T22:00:00Z") // the reading is too old now
+		h.batteryRound()
+		if s := stored(); s >= 9500 || s < 7000 {
+			t.Errorf("hours later it holds %d", s)
+		}
+	})
+}
+
+func TestBatteryWithoutData(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *house) {
+		id := h.Asset(h.site, flex.Battery, 0)
+		if n := h.batteryRound(); n != 1 || h.told(id) != "" {
+			t.Errorf("%d plans: %s", n, h.told(id))
+		}
+		if n := h.batteryRound(); n != 0 {
+			t.Errorf("%d plans for a battery of which nothing is known", n)
+		}
+		h.Exec(`INSERT INTO model (key, name, type, cop11, power_w, capacity_wh) VALUES ('box 10', 'Box 10', 'battery', $1, 3000, 10000)`, false)
+		h.Exec(`UPDATE asset SET model = 'BOX 10' WHERE id = $1`, id.Bytes())
+		h.goTo("2026-01-14T18:30:00Z")
+		if h.batteryRound(); h.told(id) != "18:30 SELF_USE" { // without cheap hours there is nothing to shift
+			t.Errorf("with its model's power and capacity: %s", h.told(id))
+		}
+	})
+}
+
+func TestBatteryRefusals(t *testing.T) {
+	one(t, "2026-01-14T18:10:00Z", func(h *house) {
+		free := h.Asset(h.Site(), flex.Battery, 3000)
+		h.batteryRound()
+		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound, free: flex.Forbidden} {
+			if _, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id); flex.KindOf(err) != kind {
+				t.Errorf("%v: %v", id, err)
+			}
+		}
+		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound} {
+			if _, err := h.desk.DispatchPlan(h.Context(), h.Org, id); flex.KindOf(err) != kind {
+				t.Errorf("%v: %v", id, err)
+			}
+		}
+		if plan, err := h.desk.DispatchPlan(h.Context(), h.Org, free); err != nil || len(plan) != 0 {
+			t.Errorf("%v, %v", plan, err)
+		}
+		if _, err := h.desk.DispatchPlan(h.Context(), flex.OrgID{9}, free); flex.KindOf(err) == flex.Internal {
+			t.Errorf("another organisation's: %v", err)
+		}
+	})
+}
+
+// TestDispatchPlan holds the cases that the interface does not tell apart.
+func TestDispatchPlan(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := open(t, url, "2026-03-29T00:10:00Z") // a day of 46 half-hours
+		id := h.battery()
+		plan := func() string {
+			t.Helper()
+			got, err := h.desk.DispatchPlan(h.Context(), h.Org, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range got {
+				if i > 0 && !got[i-1].To.Equal(p.From) {
+					t.Errorf("a gap before %s", p.From)
+				}
+			}
+			if n := len(got); n > 0 && (!got[0].From.Equal(at("2026-03-29T00:00:00Z")) || !got[n-1].To.Equal(at("2026-03-29T23:00:00Z"))) {
+				t.Errorf("from %s to %s, not the day", got[0].From, got[n-1].To)
+			}
+			return written(got)
+		}
+		h.batteryRound()
+		h.Exec(`UPDATE site SET consent_at = 1`)
+		if got := plan(); got != "" {
+			t.Errorf("in the sandbox: %s", got)
+		}
+		h.db.Environment = flex.Production
+		full := plan()
+		if !strings.Contains(full, "CHARGE") {
+			t.Errorf("in production: %q", full)
+		}
+		h.Exec(`UPDATE site SET consent_at = NULL`)
+		if got := plan(); got != "" {
+			t.Errorf("without consent to the wholesale market: %s", got)
+		}
+		h.Exec(`INSERT INTO model (key, name, type, cop11) VALUES ('box 10', 'Box 10', 'battery', $1)`, true)
+		if got := plan(); got != full {
+			t.Errorf("with an asset meter that qualifies: %s", got)
+		}
+		// The past of the day stays as it was told.
+		h.goTo("2026-03-29T12:00:00Z")
+		h.batteryRound()
+		if got := plan(); !strings.HasPrefix(got, strings.Split(full, ",")[0]) {
+			t.Errorf("at noon: %s\nat midnight: %s", got, full)
+		}
+		h.Exec(`UPDATE asset SET model = '' WHERE id = $1`, id.Bytes())
+		if got := plan(); got != "" {
+			t.Errorf("without a model: %s", got)
+		}
+		h.Exec(`UPDATE asset SET model = 'Box 10' WHERE id = $1`, id.Bytes())
+		h.Exec(`DELETE FROM dispatch_method WHERE site_id = $1`, h.site.Bytes())
+		if got := plan(); got != "" {
+			t.Errorf("without full schedule control: %s", got)
+		}
+		h.db.Environment = flex.Sandbox
+	})
+}
+
+// TestBatteryLearnsItsHome: what the home drew at an hour is what is kept for it.
+func TestBatteryLearnsItsHome(t *testing.T) {
+	one(t, "2026-01-14T00:05:00Z", func(h *house) {
+		id := h.battery()
+		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
+		var rs []flex.Reading
+		day := flex.DayAt(at("2026-01-14T00:05:00Z"))
+		for k := 1; k <= 14; k++ {
+			for n := 1; n <= 48; n++ {
+				p := day.Add(-k).Period(n)
+				kw := 0.2
+				if n >= 35 && n <= 42 { // 17:00 to 21:00
+					kw = 2
+				}
+				rs = append(rs,
+					flex.Reading{AssetID: meter, Span: p.Span(), Label: flex.BoundaryImportPower, Value: flex.Micro((kw - 0.5) * 1e6)},
+					flex.Reading{AssetID: id, Span: p.Span(), Label: flex.BatteryInverterPower, Value: -300_000},
+					flex.Reading{AssetID: meter, Span: p.Span(), Label: flex.SolarPower, Value: 200_000})
+			}
+		}
+		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.batteryRound()
+		err = h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+			b, err := tx.Battery(h.Context(), id)
+			words := strings.Fields(b.Plan.Guess)
+			// Import, and what the battery and the roof gave: 0.2 or 2 kW of load.
+			if len(words) != 96 || words[0] != "100/100" || words[36] != "1000/100" || words[48+36] != "1000/100" {
+				t.Errorf("%q", words)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestBatteryIsHandedOver(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *house) {
+		id := h.battery()
+		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T22:35:00Z", "2026-01-14T22:35:00Z", 10)
+		count := func() []string {
+			h.Helper()
+			return h.Strings(`SELECT d.from_at || ' ' || a.power_w || ' ' || d.market FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id ORDER BY 1`)
+		}
+		h.batteryRound()
+		if ds := count(); len(ds) != 0 {
+			t.Errorf("nobody listens, and yet %v", ds)
+		}
+		h.listen()
+		h.goTo("2026-01-14T23:00:00Z")
+		h.batteryRound()
+		// From 23:30 on it is cheap; all night there is time, and the modes for the half-hours
+		// that were told stay as they were.
+		var told []string
+		for range 12 {
+			h.batteryRound()
+			h.wait(30 * time.Minute)
+		}
+		told = count()
+		if len(told) == 0 {
+			t.Fatal("nothing was handed over")
+		}
+		seen := map[string]bool{}
+		for _, d := range told {
+			if seen[d] || !strings.HasSuffix(d, " wholesale") || strings.Contains(d, " -") {
+				t.Errorf("%v", told)
+			}
+			seen[d] = true
+		}
+		steps, err := h.desk.DispatchPlan(h.Context(), h.Org, id)
+		if err != nil || steps != nil {
+			t.Errorf("%v, %v", steps, err)
+		}
+	})
+}
+
+// TestWhatWasToldStands: a half-hour that was handed over is not planned otherwise.
+func TestWhatWasToldStands(t *testing.T) {
+	one(t, "2026-01-14T23:00:00Z", func(h *house) {
+		id := h.battery()
+		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T22:55:00Z", "2026-01-14T22:55:00Z", 10)
+		h.listen()
+		h.tariff(id, flex.Tariff{OffPeak: "23:30-24:00", Zone: "Europe/London", Type: flex.DualRate})
+		h.batteryRound()
+		steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != plan.ModeCharge {
+			t.Fatalf("%s, %v", written(steps), err)
+		}
+		h.wait(time.Second)
+		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
+		h.batteryRound()
+		steps, _, err = h.desk.BatterySchedule(h.Context(), h.Org, id)
+		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != plan.ModeCharge || modeAt(steps, "2026-01-15T15:30:00Z") != plan.ModeCharge {
+			t.Errorf("%s, %v", written(steps), err)
+		}
+	})
+}
+
+// listen sets a dispatch endpoint.
+func (h *house) listen() {
+	h.Helper()
+	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+		_, err := tx.PutEndpoint(h.Context(), store.Endpoint{Name: store.DispatchEndpoint, URL: "https://client.example/dispatch", Enabled: true})
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}

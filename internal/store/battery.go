@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("a battery plan belongs to a battery of the same organisation",
+		`SELECT p.asset_id AS what FROM battery_plan p LEFT JOIN asset a ON a.id = p.asset_id AND a.org_id = p.org_id
+		 WHERE a.id IS NULL OR a.type <> 'battery'`)
+	_ = law("a battery plan begins with a half-hour", `SELECT asset_id AS what FROM battery_plan WHERE from_at % 1800000000 <> 0`)
+)
+
+// BatteryPlan is what a battery is told to do, and what that was worked out from. Its
+// FromAt is zero if there never was one.
+type BatteryPlan struct {
+	From      flex.Period
+	Modes     string // a letter for each half-hour, as control writes it
+	PlannedAt time.Time
+	ChangedAt time.Time
+	ToldTo    time.Time // the end of what was handed over as dispatches; zero if nothing was
+	StoredAt  flex.Period
+	Stored    flex.WattHours // at the start of StoredAt
+	GuessFrom flex.Period
+	Guess     string // the guessed load and roof, as control writes it
+}
+
+// Battery is all that planning a home battery depends on, prices and readings apart.
+type Battery struct {
+	Asset      flex.Asset
+	Model      *flex.Model // nil if none is recorded or it is not in the catalogue
+	SiteTariff flex.SiteTariff
+	Tariff     *flex.Tariff // nil if none was ever sent
+	Controlled bool         // its site has consented to full schedule control and is not withdrawn from it
+	Consented  bool         // to the use of the boundary meter
+	Plan       BatteryPlan
+}
+
+// Power returns the battery's power, its own or its model's; 0 if neither is known.
+func (b *Battery) Power() flex.Watts {
+	if b.Asset.Power != nil {
+		return *b.Asset.Power
+	}
+	if b.Model != nil && b.Model.Power != nil {
+		return *b.Model.Power
+	}
+	return 0
+}
+
+// Capacity returns the battery's capacity, its own or its model's; 0 if neither is known.
+func (b *Battery) Capacity() flex.WattHours {
+	if b.Asset.Capacity != nil {
+		return *b.Asset.Capacity
+	}
+	if b.Model != nil && b.Model.Capacity != nil {
+		return *b.Model.Capacity
+	}
+	return 0
+}
+
+// Battery returns a battery of the organisation. Any other asset is a NotFound failure.
+func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err error) {
+	if b.Asset, err = tx.Asset(ctx, id); err != nil {
+		return b, err
+	}
+	if b.Asset.Type != flex.Battery {
+		return b, flex.Fail(flex.NotFound, AssetMissing)
+	}
+	var r inputsRow
+	var typ, cheapStart, cheapEnd string
+	err = tx.row(ctx, `SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.consent_at IS NOT NULL, `+controlled+`, `+inputsColumns+`
+		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
+		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).
+		Scan(append([]any{&typ, &cheapStart, &cheapEnd, &b.Consented, &b.Controlled}, r.dest()...)...)
+	if err != nil {
+		return b, err
+	}
+	b.SiteTariff, b.Tariff = siteTariff(typ, cheapStart, cheapEnd), r.inputs().Tariff
+	if b.Asset.Model != "" {
+		if b.Model, err = tx.Model(ctx, b.Asset.Model); err != nil {
+			return b, err
+		}
+	}
+	b.Plan, err = tx.batteryPlan(ctx, id)
+	return b, err
+}
+
+func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, err error) {
+	var from, stored, guess time.Time
+	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess
+		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), id.Bytes()).
+		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.ToldTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, nil
+	}
+	p.From, p.StoredAt, p.GuessFrom = flex.PeriodAt(from), flex.PeriodAt(stored), flex.PeriodAt(guess)
+	return p, err
+}
+
+// PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
+// here.
+func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan) error {
+	_, err := tx.exec(ctx, `INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
+			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
+			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at
+		WHERE battery_plan.org_id = excluded.org_id`,
+		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.ToldTo),
+		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()))
+	return err
+}
+
+// BatteriesDue returns batteries under control whose plan is to be worked out anew: there
+// is none, the last is of an earlier half-hour, or prices or the tariff have come in since.
+func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
+	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }, `
+		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
+		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
+			AND (p.asset_id IS NULL OR p.planned_at < $2 OR i.tariff_at > p.planned_at
+				OR EXISTS (SELECT 1 FROM publication b WHERE b.published_at <= $3 AND (b.published_at > p.planned_at OR b.fetched_at > p.seen_at)))
+		ORDER BY a.id LIMIT $4`,
+		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), micros(tx.now), limit)
+}
