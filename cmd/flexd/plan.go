@@ -69,7 +69,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int) err
 	return ctx.Err()
 }
 
-// planLine answers one line.
+// planLine answers one line. No plan leaves unchecked.
 func planLine(line []byte, scratch *plan.Scratch, repeat int, to []byte) (_ []byte, err error) {
 	p, err := problem.Decode(line)
 	if err != nil {
@@ -80,6 +80,9 @@ func planLine(line []byte, scratch *plan.Scratch, repeat int, to []byte) (_ []by
 		p.Plan(scratch)
 	}
 	took := time.Since(start)
+	if err := p.Check(scratch); err != nil {
+		return problem.Append(to, problem.Refusal{ID: p.ID, Error: fmt.Sprintf("the plan made is not right, and is kept back: %v", err)})
+	}
 	a := p.Answer()
 	a.Micros = float64(took.Nanoseconds()) / 1000 / float64(repeat)
 	return problem.Append(to, a)

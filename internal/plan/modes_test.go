@@ -99,6 +99,13 @@ func TestScratch_Modes_Exhaustive(t *testing.T) {
 			cost, before = cost+c, m
 		}
 		cost -= p.Terminal * float64(s) / 1000
+		if err := plan.CheckModes(p, to, got); err != nil {
+			t.Fatal(err)
+		}
+		spoilt := got
+		if spoilt.Cost -= 0.01; plan.CheckModes(p, to, spoilt) == nil {
+			t.Fatal("a spoilt plan passed")
+		}
 		if want := bestModes(p); math.Abs(got.Cost-want) > 1e-9 || math.Abs(cost-want) > 1e-9 || got.Bound > want+1e-9 {
 			t.Fatalf("says %v, costs %v, bound %v, the best is %v\n%+v\n%v", got.Cost, cost, got.Bound, want, p, to)
 		}

@@ -148,6 +148,10 @@ func wantExact(t *rapid.T, p *plan.Slots, got plan.Filled, x []float64) {
 	if math.Abs(got.Energy-need) > 1e-6 || math.Abs(got.Cost-best) > 1e-6 || got.Bound > best+1e-6 || got.Bound < got.Cost-1e-6 {
 		t.Fatalf("%v kWh for %v (bound %v), want %v for %v\n%+v\n%v", got.Energy, got.Cost, got.Bound, need, best, p, x)
 	}
+	if err := plan.CheckSlots(p, x, got); err != nil {
+		t.Fatalf("%v\n%+v\n%v", err, p, x)
+	}
+	spoil(t, p, got, x)
 	on := uint(0)
 	for i, e := range x {
 		if e > 1e-9 || e > 0 && p.Least[i] == 0 {
@@ -162,10 +166,35 @@ func wantExact(t *rapid.T, p *plan.Slots, got plan.Filled, x []float64) {
 	}
 }
 
+// spoil changes one thing of a plan, which CheckSlots must see.
+func spoil(t *rapid.T, p *plan.Slots, f plan.Filled, x []float64) {
+	i := rapid.IntRange(0, len(x)-1).Draw(t, "spoilt")
+	before := x[i]
+	switch rapid.IntRange(0, 4).Draw(t, "how") {
+	case 0:
+		f.Cost -= 0.01
+	case 1:
+		f.Bound = f.Cost + 0.01
+	case 2:
+		f.Energy += 0.01
+	case 3:
+		x[i] = p.Full[i] + 0.01
+	case 4:
+		x[i] = -0.01
+	}
+	if plan.CheckSlots(p, x, f) == nil {
+		t.Fatalf("a spoilt plan passed: %+v\n%+v\n%v", p, f, x)
+	}
+	x[i] = before
+}
+
 func TestScratch_Switch_Exhaustive(t *testing.T) {
 	var w plan.Scratch
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawSlots(t, 9)
+		if p.Least[slices.Index(p.Full, slices.Max(p.Full))] == 0 {
+			t.Skip("a slot that is on takes something")
+		}
 		x := make([]float64, len(p.Price))
 		wantExact(t, p, w.Switch(p, x), x)
 	})
@@ -194,6 +223,10 @@ func TestScratch_Fill_Exhaustive(t *testing.T) {
 		}
 		x := make([]float64, len(p.Price))
 		got := w.Fill(p, x)
+		if err := plan.CheckSlots(p, x, got); err != nil {
+			t.Fatalf("%v\n%+v\n%v", err, p, x)
+		}
+		spoil(t, p, got, x)
 		// the law, said another way: with peak energy dearer than anything, and forced
 		// energy cheaper than anything, it is one problem of plain cost
 		cost, energy, peak, inside, room := 0.0, 0.0, 0.0, 0.0, 0.0

@@ -44,6 +44,7 @@ type stored struct {
 	segs     []seg
 	lo, hi   []float64 // bounds of the stored energy before each slot, and at the end
 	z        []float64 // stored energy given off in each slot
+	marks    []mark    // where backward is to look the value up; none if empty
 	rough    rough
 }
 
@@ -73,7 +74,7 @@ func (w *Scratch) Store(p *Storage, net []float64) Filled {
 // it can be.
 func (q *stored) load(p *Storage) {
 	n := len(p.Import)
-	q.p = p
+	q.p, q.marks = p, q.marks[:0]
 	q.lo, q.hi, q.z = resize(q.lo, n+1), resize(q.hi, n+1), resize(q.z, n)
 	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
 	q.lo[0], q.hi[0] = p.Init, p.Init
@@ -230,6 +231,9 @@ func (q *stored) backward() (value float64) {
 	lo, hi := q.lo[count], q.hi[count]
 	q.segs[0] = seg{-p.Terminal, hi - lo, int32(count)}
 	l := slopes{q.segs, 0, 1}
+	if len(q.marks) > 0 {
+		q.marks[count].look(&l, stage{}, lo)
+	}
 	value = -p.Terminal * lo
 	var room [maxPieces]seg
 	for t := count - 1; t >= 0; t-- {
@@ -266,6 +270,9 @@ func (q *stored) backward() (value float64) {
 		}
 		l.cutDear(dear)
 		lo, hi = max(lo, q.lo[t]), min(hi, q.hi[t])
+		if len(q.marks) > 0 {
+			q.marks[t].look(&l, g, lo)
+		}
 	}
 	return value
 }

@@ -125,20 +125,41 @@ func checkStorage(t *rapid.T, w *plan.Scratch, p *plan.Storage) {
 	if met := want < gridBreach/8; got.Met != met {
 		t.Fatalf("met %v at %v", got.Met, want)
 	}
-	s := p.Init
-	for i, e := range net {
-		if e > p.Charge+1e-9 || e < -p.Discharge-1e-9 {
-			t.Fatalf("slot %d moves %v", i, e)
-		}
-		if e > 0 {
-			s += e * p.ChargeEff
-		} else {
-			s += e / p.DischargeEff
-		}
-		if p.MinAt == nil && p.Init >= p.Min && p.Init <= p.Max && (s < p.Min-1e-6 || s > p.Max+1e-6) {
-			t.Fatalf("slot %d ends at %v", i, s)
+	worth := make([]float64, len(net))
+	if !w.Worth(p, net, worth) {
+		worth = nil
+	}
+	if err := plan.CheckStorage(p, net, worth, got); err != nil {
+		t.Fatalf("%v\n%+v\n%v\n%v", err, p, net, worth)
+	}
+	if idle := idleCost(p); worth != nil && p.MinAt == nil && p.Init >= p.Min && p.Init <= p.Max && idle > got.Cost+0.01*max(1, got.Cost/gridBreach) {
+		if plan.CheckStorage(p, make([]float64, len(net)), worth, plan.Filled{Cost: idle, Bound: idle}) == nil {
+			t.Fatalf("doing nothing passed as best: %v, the best is %v\n%+v", idle, got.Cost, p)
 		}
 	}
+	i := rapid.IntRange(0, len(net)-1).Draw(t, "spoilt")
+	spoilt := got
+	switch rapid.IntRange(0, 3).Draw(t, "how") {
+	case 0:
+		spoilt.Cost -= 1 + 1e-6*math.Abs(got.Cost)
+	case 1:
+		spoilt.Bound = got.Cost + 1 + 1e-6*math.Abs(got.Cost)
+	case 2:
+		net[i] = p.Charge + 1
+	case 3:
+		net[i] = math.NaN()
+	}
+	if plan.CheckStorage(p, net, worth, spoilt) == nil {
+		t.Fatalf("a spoilt plan passed: %+v\n%+v %v", p, spoilt, net)
+	}
+}
+
+// idleCost is the cost of a battery that does nothing.
+func idleCost(p *plan.Storage) (cost float64) {
+	for t := range p.Import {
+		cost += slotCost(p, t, 0)
+	}
+	return cost - p.Terminal*p.Init
 }
 
 func TestScratch_Store_Exhaustive(t *testing.T) {

@@ -79,7 +79,10 @@ type guess struct {
 	bound float64
 }
 
-const microWh = 1e9 // energy units in a kWh
+const (
+	microWh = 1e9  // energy units in a kWh
+	trickle = 1e-5 // kWh that a slot that is on takes at least
+)
 
 // load takes the window from the first slot to the last in which the car is there.
 func (q *switching) load(p *Slots) {
@@ -99,8 +102,9 @@ func (q *switching) load(p *Slots) {
 		t := first + i
 		low := 0.0
 		if p.Least != nil {
-			low = min(p.Least[t], p.Full[t])
+			low = p.Least[t]
 		}
+		low = min(max(low, trickle), max(0, p.Full[t]))
 		q.price, q.full, q.low = append(q.price, p.Price[t]), append(q.full, max(0, p.Full[t])), append(q.low, low)
 		q.eFull = append(q.eFull, int64(math.Round(q.full[i]*microWh)))
 		q.eLow = append(q.eLow, int64(math.Round(low*microWh)))

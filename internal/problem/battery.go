@@ -31,6 +31,7 @@ type batteryLine struct {
 type battery struct {
 	plan.Storage
 	net    []float64
+	worth  []float64
 	result plan.Filled
 }
 
@@ -74,6 +75,14 @@ func decodeBattery(line []byte) (solver, error) {
 }
 
 func (b *battery) plan(w *plan.Scratch) { b.result = w.Store(&b.Storage, b.net) }
+
+func (b *battery) check(w *plan.Scratch) error {
+	b.worth = append(b.worth[:0], b.net...)
+	if !w.Worth(&b.Storage, b.net, b.worth) {
+		b.worth = nil
+	}
+	return plan.CheckStorage(&b.Storage, b.net, b.worth, b.result)
+}
 
 func (b *battery) answer() Answer {
 	return Answer{

@@ -50,7 +50,6 @@ func decodeEV(line []byte) (solver, error) {
 	}
 	e := &ev{kWh: make([]float64, n), Slots: plan.Slots{
 		Price: l.Price, Full: make([]float64, n), Need: l.EnergyKWh,
-		StartCost: l.StartCost, MinRun: l.MinRunSlots,
 	}}
 	for t, h := range l.AvailHours {
 		e.Full[t] = l.MaxKW * h
@@ -74,13 +73,15 @@ func decodeEV(line []byte) (solver, error) {
 		}
 		e.planner = (*plan.Scratch).LeastPower
 		if l.Family == "ev-switch" {
-			e.planner = (*plan.Scratch).Switch
+			e.planner, e.StartCost, e.MinRun = (*plan.Scratch).Switch, l.StartCost, l.MinRunSlots
 		}
 	}
 	return e, nil
 }
 
 func (e *ev) plan(w *plan.Scratch) { e.result = e.planner(w, &e.Slots, e.kWh) }
+
+func (e *ev) check(*plan.Scratch) error { return plan.CheckSlots(&e.Slots, e.kWh, e.result) }
 
 func (e *ev) answer() Answer {
 	return Answer{

@@ -80,6 +80,10 @@ func decodeModes(line []byte) (solver, error) {
 
 func (m *modes) plan(w *plan.Scratch) { m.result = w.Modes(&m.ModeProblem, m.modes) }
 
+func (m *modes) check(*plan.Scratch) error {
+	return plan.CheckModes(&m.ModeProblem, m.modes, m.result)
+}
+
 func (m *modes) answer() Answer {
 	names := make([]string, len(m.modes))
 	for i, mode := range m.modes {

@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"math"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/plan"
@@ -83,6 +84,26 @@ func (p *pause) plan(*plan.Scratch) {
 		p.blocks = append(p.blocks, p.Blocks...)
 	}
 }
+
+func (p *pause) check(*plan.Scratch) error {
+	spans := func(s []plan.Stretch) (out []flex.Span) {
+		for _, b := range s {
+			out = append(out, flex.Span{From: minute(b.From), To: minute(b.To)})
+		}
+		return out
+	}
+	q := plan.PauseProblem{Blocks: spans(p.Blocks), Pause: minute(p.Pause).Sub(minute(0)), MakeUp: p.MakeUp, ReadyBy: minute(p.ReadyBy)}
+	made := plan.PausePlan{Blocks: spans(p.blocks), Made: p.made}
+	if p.made {
+		q.Worth, made.Saved = math.MinInt64, 1 // the format wants the best pause, even one that costs
+		made.Pause = flex.Span{From: minute(p.best.At), To: minute(p.best.At + p.Pause)}
+		made.MadeUp = spans(p.MadeUp(nil, p.best))
+	}
+	return plan.CheckPause(q, made)
+}
+
+// minute is an instant on the problem's own time line.
+func minute(m int64) time.Time { return time.Unix(60*m, 0).UTC() }
 
 func (p *pause) answer() Answer {
 	cost, blocks := 0.0, make([][2]int64, len(p.blocks))

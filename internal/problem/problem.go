@@ -33,6 +33,7 @@ type Problem struct {
 // solver is what every family knows to do.
 type solver interface {
 	plan(w *plan.Scratch)
+	check(w *plan.Scratch) error // of the last plan, by somebody else than the planner
 	answer() Answer
 }
 
@@ -111,6 +112,10 @@ func IDOf(line []byte) string {
 
 // Plan plans the problem; the last plan is what Answer tells.
 func (p *Problem) Plan(w *plan.Scratch) { p.plan(w) }
+
+// Check holds the last plan against the laws that it must keep and the bound that it says
+// is proven. It shares no code with the planners.
+func (p *Problem) Check(w *plan.Scratch) error { return p.check(w) }
 
 // Answer is what the last plan came to.
 func (p *Problem) Answer() Answer {

@@ -92,6 +92,9 @@ func TestSamples_Optimal(t *testing.T) {
 			}
 			q.Plan(&w)
 			q.Plan(&w) // again: a scratch that has been used plans the same
+			if err := q.Check(&w); err != nil {
+				t.Error(err)
+			}
 			line, err := problem.Append(nil, q.Answer())
 			if err != nil {
 				t.Fatal(err)
@@ -178,6 +181,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		var w plan.Scratch
 		p.Plan(&w)
+		if err := p.Check(&w); err != nil {
+			t.Fatal(err)
+		}
 		a := p.Answer()
 		if math.IsNaN(a.Cost) || math.IsNaN(a.LowerBound) {
 			t.Fatalf("cost %v, bound %v", a.Cost, a.LowerBound)

@@ -1,0 +1,73 @@
+package plan
+
+import "math"
+
+// mark is a point of a plan at which the slopes of cost and value are looked up.
+type mark struct {
+	s, z   float64 // stored before the slot, and given off in it
+	value  [2]float64
+	margin [2]float64
+}
+
+// look notes what a stored kWh more is worth at s, and what it costs to take one more in
+// while z is given off: from the least to the most where there is a kink.
+func (m *mark) look(l *slopes, g stage, lo float64) {
+	m.value = around(l.segs[l.head:l.tail], m.s-lo)
+	m.margin = around(g.pieces, m.z+g.up)
+}
+
+// around is the range of the slopes about a place in a convex function, their signs
+// turned. At an end it is open.
+func around(segs []seg, place float64) [2]float64 {
+	r := [2]float64{math.Inf(-1), math.Inf(1)} // least, most
+	for _, s := range segs {
+		if place > nothing {
+			r[1] = -s.slope
+		}
+		if place < s.length-nothing {
+			r[0] = -s.slope
+			return r
+		}
+		place -= s.length
+	}
+	return r
+}
+
+// Worth works out what a stored kWh more would be worth after each slot of a plan that
+// Store made, in pence, and reports whether it could: the cost of every slot must be
+// convex.
+//
+// These are the multipliers of the plan: priced at them, every slot alone would do what
+// the plan has it do, and every level of stored energy alone would lie where it lies. So
+// they prove that the plan costs the least; see CheckStorage. The values of stored energy
+// going back give, at the plan's own levels, the range from which each may come, and any
+// choice from it can be carried on.
+func (w *Scratch) Worth(p *Storage, net, worth []float64) bool {
+	q := &w.store
+	q.load(p)
+	if q.anyRough() {
+		return false
+	}
+	n := len(net)
+	q.marks = resize(q.marks, n+1)
+	s := p.Init
+	for t, e := range net {
+		y := e * p.ChargeEff
+		if e < 0 {
+			y = e / p.DischargeEff
+		}
+		q.marks[t] = mark{s: s, z: -y}
+		s += y
+	}
+	q.marks[n] = mark{s: s}
+	q.backward()
+	v := p.Terminal
+	for t := range worth {
+		least := max(q.marks[t].margin[0], q.marks[t+1].value[0])
+		most := min(q.marks[t].margin[1], q.marks[t+1].value[1])
+		v = max(least, min(most, v))
+		worth[t] = v
+	}
+	q.marks = q.marks[:0]
+	return true
+}
