@@ -2,6 +2,7 @@ package api
 
 import (
 	"flexd/internal/flex"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -65,7 +66,17 @@ func kwh(e *flex.WattHours) *float64 {
 	return new(e.KWh())
 }
 
-func (s *Server) balanceURL(r *request) (answer, error) { return s.pending(r) }
+// balanceURL answers GET /rewards/{site_id}/url/balance.
+func (s *Server) balanceURL(r *request) (answer, error) {
+	p, q := path[wire.SitePath](r), query[wire.BalanceURLQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	link, expires, err := s.Reward.Link(r.Context(), r.who.Org, p.SiteID, reward.LinkOptions{
+		RedirectURI: q.RedirectURI, TwoFactor: q.EnforceTwoFactorAuth, HideTransactions: q.HideTransactions, Setup: q.AutoRedirectToSetup,
+	})
+	return ok(wire.BalanceWithdrawalURLResponse{BalanceWithdrawalURL: link, URLExpiryTimestamp: wire.At(expires)}), err
+}
 
 // flexEvents answers GET /entities/site/{site_id}/flex-events.
 func (s *Server) flexEvents(r *request) (answer, error) {

@@ -83,7 +83,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Control:  &control.Desk{DB: db, Log: s.Log},
 		Push:     postRoom(db, s),
 		Reading:  &reading.Desk{DB: db},
-		Reward:   &reward.Desk{DB: db},
+		Reward:   &reward.Desk{DB: db, BaseURL: s.BaseURL},
 		log:      s.Log,
 	}
 	if err := h.openMarket(ctx, s); err != nil {
@@ -101,6 +101,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.add("push", time.Second, store.WakePush, h.Push.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.EventRound)
+	h.add("mail", time.Minute, store.WakeMail, h.Reward.MailRound)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("deliveries", time.Hour, "", h.Push.Forget)
 	if len(s.Clouds) > 0 {

@@ -12,6 +12,7 @@ const (
 	WakeControl Topic = "control" // prices or fleet settings changed
 	WakeSettle  Topic = "settle"  // a session ended
 	WakeCloud   Topic = "cloud"   // a manufacturer's cloud is to be asked
+	WakeMail    Topic = "mail"    // a letter is to be sent
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
 )
 

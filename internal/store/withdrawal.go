@@ -105,3 +105,9 @@ func (tx *Tx) Withdrawals(ctx context.Context, status ledger.PaymentStatus) ([]W
 	return rows(ctx, tx.conn, scanWithdrawal, `SELECT `+withdrawalColumns+` FROM withdrawal
 		WHERE org_id = $1 AND ($2 = '' OR status = $2) ORDER BY id`, tx.org.Bytes(), string(status))
 }
+
+// Withdrawal returns one withdrawal of the organisation.
+func (tx *Tx) Withdrawal(ctx context.Context, id flex.TransactionID) (Withdrawal, error) {
+	return one(ctx, tx.conn, "withdrawal not found or not authorized", scanWithdrawal,
+		`SELECT `+withdrawalColumns+` FROM withdrawal WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+}

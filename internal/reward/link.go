@@ -1,0 +1,309 @@
+package reward
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// Limits of the links to the balance page, and of the codes sent to its users.
+const (
+	// LinkLife is how long a link to the balance page lives. It may be used again meanwhile.
+	LinkLife = time.Hour
+	// LetterLinkLife is how long a link in a letter lives.
+	LetterLinkLife = 48 * time.Hour
+	// CodeLife is how long an e-mailed code can be entered.
+	CodeLife = 10 * time.Minute
+	// CodeTries is how often a code can be entered wrongly.
+	CodeTries = 5
+	// CodePause is how soon another code can be asked for.
+	CodePause = time.Minute
+
+	codeDigits = 6
+)
+
+// Root is the path under which the balance page answers.
+const Root = "/balance/"
+
+// LinkOptions are what a client may ask of a link.
+type LinkOptions struct {
+	RedirectURI      string // where the page leads back to; nothing is added to it
+	TwoFactor        *bool  // an e-mailed code before bank account and withdrawal; nil: as the organisation has set
+	HideTransactions bool
+	Setup            bool // begin with the bank account if there is none
+}
+
+// Link makes a link to the site's balance page.
+func (d *Desk) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o LinkOptions) (link string, expires time.Time, err error) {
+	if err := checkRedirect(o.RedirectURI); err != nil {
+		return "", time.Time{}, err
+	}
+	token, err := d.token()
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+		record, err := tx.OrgRecord(ctx)
+		if err != nil {
+			return err
+		}
+		expires = tx.Now().Add(LinkLife)
+		l := store.BalanceLink{
+			Hash: hashOf(token), SiteID: site, ExpiresAt: expires, RedirectURI: o.RedirectURI, HideTransactions: o.HideTransactions, Setup: o.Setup,
+			TwoFactor: record.Settings.TwoFactor,
+		}
+		if o.TwoFactor != nil {
+			l.TwoFactor = *o.TwoFactor
+		}
+		return tx.AddBalanceLink(ctx, l)
+	})
+	return d.BaseURL + Root + token, expires, err
+}
+
+// checkRedirect refuses what a browser would run rather than open.
+func checkRedirect(uri string) error {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme == "" {
+		return flex.Fail(flex.Malformed, "redirect_uri must be an absolute URL, such as https://app.example.com/rewards")
+	}
+	switch u.Scheme {
+	case "http", "https":
+		if u.Host == "" {
+			return flex.Fail(flex.Malformed, "redirect_uri must name a host")
+		}
+	case "javascript", "data", "vbscript", "file", "blob", "about":
+		return flex.Fail(flex.Malformed, "redirect_uri must lead to a page or an app, not to %s:", u.Scheme)
+	}
+	return nil
+}
+
+// token makes 256 random bits in text that a URL carries as it is.
+func (d *Desk) token() (string, error) {
+	var b [32]byte
+	if _, err := io.ReadFull(d.DB.Random(), b[:]); err != nil {
+		return "", fmt.Errorf("make a token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+func hashOf(token string) []byte {
+	h := sha256.Sum256([]byte(token))
+	return h[:]
+}
+
+// Visit is somebody who has opened a link.
+type Visit struct {
+	store.BalanceLink
+}
+
+// Open returns the visit of a link's token. An unknown token and one whose time is over are
+// NotFound alike.
+func (d *Desk) Open(ctx context.Context, token string) (v Visit, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		if v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token)); err != nil {
+			return err
+		}
+		tx, err := all.For(ctx, v.OrgID)
+		if err != nil {
+			return err
+		}
+		if !tx.Now().Before(v.ExpiresAt) {
+			return flex.Fail(flex.NotFound, "this link is not known")
+		}
+		_, err = tx.Site(ctx, v.SiteID)
+		return err
+	})
+	return v, err
+}
+
+// Account is what a visitor sees of the bank account.
+type Account struct {
+	Linked bool
+	Ending string // the last digits of its number
+}
+
+// Purse is what the balance page shows.
+type Purse struct {
+	Info
+	Account      Account
+	Transactions []store.Transaction // newest first, the latest hundred; none if the link hides them
+	NeedsCode    bool                // an e-mailed code stands before bank account and withdrawal
+	CodeSent     bool
+	CanSendCode  bool // there is an e-mail address and a way to send to it
+}
+
+const purseTransactions = 100
+
+// Purse returns what the visitor's balance page shows.
+func (d *Desk) Purse(ctx context.Context, v Visit) (p Purse, err error) {
+	err = d.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
+		site, err := tx.Site(ctx, v.SiteID)
+		if err != nil {
+			return err
+		}
+		if p.Info, err = standing(ctx, tx, v.SiteID); err != nil {
+			return err
+		}
+		payee, err := tx.Payee(ctx, v.SiteID)
+		if err != nil {
+			return err
+		}
+		if payee != nil {
+			p.Account = Account{Linked: true, Ending: payee.Ending}
+		}
+		p.NeedsCode = v.TwoFactor && !v.Confirmed
+		p.CodeSent = v.CodeUntil.After(tx.Now())
+		p.CanSendCode = d.Mail != nil && site.Email.Reveal() != ""
+		if !v.HideTransactions {
+			p.Transactions, _, err = tx.Transactions(ctx, v.SiteID, purseTransactions, 0)
+		}
+		return err
+	})
+	return p, err
+}
+
+// SendCode has a code sent to the site's e-mail address. The one before is void.
+func (d *Desk) SendCode(ctx context.Context, v Visit) error {
+	if d.Mail == nil {
+		return flex.Fail(flex.Unavailable, "no code can be sent: this service has no way to send e-mail")
+	}
+	var random [8]byte
+	if _, err := io.ReadFull(d.DB.Random(), random[:]); err != nil {
+		return fmt.Errorf("make a code: %w", err)
+	}
+	code := codeOf(random)
+	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+		site, err := tx.Site(ctx, v.SiteID)
+		switch {
+		case err != nil:
+			return err
+		case site.Email.Reveal() == "":
+			return flex.Fail(flex.Conflict, "no code can be sent: the site has no e-mail address")
+		case v.CodeUntil.Sub(tx.Now()) > CodeLife-CodePause:
+			return flex.Fail(flex.TooMany, "a code was sent a moment ago; another can be sent in a minute")
+		}
+		v.CodeHash, v.CodeUntil, v.CodeTries = codeHash(v, code), tx.Now().Add(CodeLife), 0
+		if err := tx.PutCode(ctx, v.BalanceLink); err != nil {
+			return err
+		}
+		return tx.AddMail(ctx, store.Mail{
+			SiteID: v.SiteID, To: site.Email, Subject: "Your code: " + code,
+			Text: fmt.Sprintf("Your code is %s.\n\nIt can be entered for %d minutes. If you did not ask for it, there is nothing to do.\n", code, CodeLife/time.Minute),
+		})
+	})
+}
+
+// codeOf makes decimal digits of random bits. Eight bytes leave no digit noticeably likelier.
+func codeOf(random [8]byte) string {
+	var n uint64
+	for _, b := range random {
+		n = n<<8 | uint64(b)
+	}
+	return fmt.Sprintf("%0*d", codeDigits, n%1_000_000)
+}
+
+// codeHash ties the code to its link.
+func codeHash(v Visit, code string) []byte {
+	h := sha256.Sum256(append(append([]byte{}, v.Hash...), code...))
+	return h[:]
+}
+
+// EnterCode confirms the visitor if the code is the one that was sent last. A wrong one is
+// counted, and after CodeTries of them only a new code will do.
+func (d *Desk) EnterCode(ctx context.Context, v Visit, code string) error {
+	var wrong error
+	err := d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+		wrong = nil
+		held, err := tx.HoldBalanceLink(ctx, v.Hash)
+		if err != nil {
+			return err
+		}
+		v.BalanceLink = held
+		switch {
+		case len(v.CodeHash) == 0 || !tx.Now().Before(v.CodeUntil):
+			return flex.Fail(flex.Conflict, "there is no code to be entered, or its time is over; ask for a new one")
+		case v.CodeTries >= CodeTries:
+			return flex.Fail(flex.TooMany, "the code was entered wrongly %d times; ask for a new one", CodeTries)
+		case subtle.ConstantTimeCompare(codeHash(v, code), v.CodeHash) == 1:
+			v.CodeHash, v.Confirmed = nil, true
+		default:
+			v.CodeTries++
+			wrong = flex.Fail(flex.Malformed, "that is not the code; %d more tries", CodeTries-v.CodeTries)
+		}
+		return tx.PutCode(ctx, v.BalanceLink) // a wrong try is kept too
+	})
+	if err != nil {
+		return err
+	}
+	return wrong
+}
+
+// confirmed returns a failure if a code is asked for and was not entered.
+func (v Visit) confirmed() error {
+	if v.TwoFactor && !v.Confirmed {
+		return flex.Fail(flex.Forbidden, "enter the code that was sent to your e-mail address first")
+	}
+	return nil
+}
+
+// Withdraw asks for an amount to be paid out to the visitor's bank account.
+func (d *Desk) Withdraw(ctx context.Context, v Visit, amount flex.Pence) (w store.Withdrawal, err error) {
+	if err := v.confirmed(); err != nil {
+		return w, err
+	}
+	return d.withdraw(ctx, v.OrgID, v.SiteID, amount, "user")
+}
+
+func (d *Desk) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID, amount flex.Pence, by string) (w store.Withdrawal, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.HoldSite(ctx, site); err != nil {
+			return err
+		}
+		payee, err := tx.Payee(ctx, site)
+		if err != nil {
+			return err
+		}
+		if payee == nil {
+			return flex.Fail(flex.Conflict, "there is no bank account to pay to; link one first")
+		}
+		o, err := tx.OrgRecord(ctx)
+		if err != nil {
+			return err
+		}
+		balance, err := tx.Balance(ctx, site)
+		if err != nil {
+			return err
+		}
+		_, first, err := tx.Earned(ctx, site)
+		if err != nil {
+			return err
+		}
+		if err := termsOf(o.Settings).withdrawal.Admit(amount, balance, first, tx.Now()); err != nil {
+			return err
+		}
+		w, err = tx.Withdraw(ctx, site, amount, by)
+		return err
+	})
+	return w, err
+}
+
+// Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
+func (d *Desk) Payouts(ctx context.Context, org flex.OrgID, status ledger.PaymentStatus) (ws []store.Withdrawal, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		ws, err = tx.Withdrawals(ctx, status)
+		return err
+	})
+	return ws, err
+}

@@ -1,0 +1,385 @@
+package reward_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// earn has the site's user earn so many pounds.
+func (y *yard) earn(t *testing.T, pounds float64) {
+	t.Helper()
+	y.charge(t, "2026-01-14 22:00", "2026-01-14 22:30")
+	y.read(t, "2026-01-14 22:00", pounds*50) // at 2 p
+	y.round(t)
+}
+
+// visit opens a new link.
+func (y *yard) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
+	t.Helper()
+	if o.RedirectURI == "" {
+		o.RedirectURI = "https://app.example.com/rewards"
+	}
+	link, expires, err := y.desk.Link(t.Context(), y.org, y.site, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := y.now.Add(time.Hour); !expires.Equal(want) {
+		t.Errorf("the link lives to %s, want %s", expires, want)
+	}
+	v, err := y.desk.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+var bank = reward.BankAccount{Name: "Ann Other", SortCode: "123456", Number: "01234567"}
+
+func (y *yard) link(t *testing.T, v reward.Visit) {
+	t.Helper()
+	if err := y.desk.LinkAccount(t.Context(), v, bank); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (y *yard) balance(t *testing.T) flex.Pence {
+	t.Helper()
+	info, err := y.desk.Info(t.Context(), y.org, y.site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Balance
+}
+
+// A link lives an hour, may be used again meanwhile, and then is as one that never was.
+func TestLink_Life(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.desk.BaseURL = "https://flexd.example.com"
+		link, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "app://rewards"})
+		if err != nil || !strings.HasPrefix(link, "https://flexd.example.com/balance/") {
+			t.Fatal(link, err)
+		}
+		token := link[strings.LastIndex(link, "/")+1:]
+		start := y.now
+		for _, tt := range []struct {
+			after time.Duration
+			kind  flex.Kind
+		}{{59 * time.Minute, 0}, {59 * time.Minute, 0}, {60 * time.Minute, flex.NotFound}, {61 * time.Minute, flex.NotFound}} {
+			y.now = start.Add(tt.after)
+			if _, err := y.desk.Open(t.Context(), token); (err != nil) != (tt.kind != 0) || err != nil && flex.KindOf(err) != tt.kind {
+				t.Errorf("after %s: %v", tt.after, err)
+			}
+		}
+		if _, err := y.desk.Open(t.Context(), token[1:]+"A"); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("another token: %v", err)
+		}
+		if _, _, err := y.desk.Link(t.Context(), y.org, flex.SiteID{7}, reward.LinkOptions{RedirectURI: "https://a.example"}); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("another site: %v", err)
+		}
+		for _, uri := range []string{"", "/rewards", "javascript:alert(1)", "data:text/html,x", "https://", "\x7f"} {
+			if _, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: uri}); flex.KindOf(err) != flex.Malformed {
+				t.Errorf("leading back to %q: %v", uri, err)
+			}
+		}
+	})
+}
+
+// From plug-in to paid: earned, withdrawn, approved, exported, posted.
+func TestWithdraw_ToTheBank(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.earn(t, 25)
+		v := y.visit(t, reward.LinkOptions{})
+		if _, err := y.desk.Withdraw(t.Context(), v, 2500); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("without a bank account: %v", err)
+		}
+		y.link(t, v)
+		for _, amount := range []flex.Pence{0, -1, 999, 2501} {
+			if _, err := y.desk.Withdraw(t.Context(), v, amount); err == nil {
+				t.Errorf("withdrew %d of 2500", amount)
+			}
+		}
+		w, err := y.desk.Withdraw(t.Context(), v, 1000)
+		if err != nil || y.balance(t) != 1500 {
+			t.Fatal(w, err, y.balance(t))
+		}
+		if ps, err := y.desk.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 0 {
+			t.Errorf("exported before approval: %v %v", ps, err)
+		}
+		if _, err := y.desk.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+			t.Fatal(err)
+		}
+		ps, err := y.desk.Export(t.Context(), y.org, "ann", false)
+		if err != nil || len(ps) != 1 {
+			t.Fatal(ps, err)
+		}
+		if p := ps[0]; p.BankAccount != bank || p.Amount != 1000 || p.Status != ledger.Processing || !regexp.MustCompile(`^FLEXD [0-9A-F]{8}-1$`).MatchString(p.Reference) {
+			t.Errorf("payment %+v of %s", p, p.Reference)
+		}
+		if ps, _ := y.desk.Export(t.Context(), y.org, "ann", false); len(ps) != 0 {
+			t.Error("exported twice")
+		}
+		if ps, _ := y.desk.Export(t.Context(), y.org, "ann", true); len(ps) != 1 {
+			t.Error("not exported again when asked to")
+		}
+		posted := []reward.PaymentResult{{ID: w.ID, Status: ledger.Posted}}
+		for i, want := range []int{1, 0} { // the same result again changes nothing
+			if moved, err := y.desk.Import(t.Context(), y.org, "ann", posted); err != nil || moved != want {
+				t.Errorf("import %d: %d %v", i, moved, err)
+			}
+		}
+		if got := y.history(t); got != "flex event 2500p for 1250000 Wh, withdrawal -1000p posted" {
+			t.Errorf("got %s", got)
+		}
+		for _, bad := range []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}, {ID: w.ID, Status: ledger.Approved}, {ID: flex.TransactionID{1}, Status: ledger.Posted}} {
+			if _, err := y.desk.Import(t.Context(), y.org, "ann", []reward.PaymentResult{bad}); err == nil {
+				t.Errorf("imported %+v", bad)
+			}
+		}
+	})
+}
+
+// What could not be paid is back in the balance, the account is forgotten, and the user is
+// told.
+func TestWithdraw_Failed(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	var letters []string
+	y.desk.Mail = func(_ context.Context, to flex.Personal, subject, text string) error {
+		letters = append(letters, to.Reveal()+": "+subject+"\n"+text)
+		return nil
+	}
+	y.desk.BaseURL = "https://flexd.example.com"
+	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
+	y.earn(t, 25)
+	v := y.visit(t, reward.LinkOptions{})
+	y.link(t, v)
+	w, err := y.desk.Withdraw(t.Context(), v, 2500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []ledger.PaymentStatus{ledger.Approved, ledger.Processing, ledger.Failed} {
+		if _, err := y.desk.Decide(t.Context(), y.org, w.ID, to, "ann", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if y.balance(t) != 2500 {
+		t.Errorf("balance %d", y.balance(t))
+	}
+	if r, err := y.desk.MailRound(t.Context()); err != nil || r.Did != 1 || len(letters) != 1 || !strings.Contains(letters[0], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
+		t.Fatalf("letters %q %v", letters, err)
+	}
+	token := letters[0][strings.Index(letters[0], reward.Root)+len(reward.Root):]
+	y.now = y.now.Add(47 * time.Hour)
+	again, err := y.desk.Open(t.Context(), strings.TrimSpace(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := y.desk.Purse(t.Context(), again)
+	if err != nil || p.Account.Linked || p.Balance != 2500 || !p.NeedsCode {
+		t.Errorf("purse %+v %v", p, err)
+	}
+	if r, err := y.desk.MailRound(t.Context()); err != nil || r.Did != 0 {
+		t.Errorf("sent again: %+v %v", r, err)
+	}
+}
+
+func TestMailRound_RelayDown(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	tries := 0
+	y.desk.Mail = func(context.Context, flex.Personal, string, string) error { tries++; return errors.New("down") }
+	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
+	v := y.visit(t, reward.LinkOptions{TwoFactor: new(true)})
+	if err := y.desk.SendCode(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if _, err := y.desk.MailRound(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		y.now = y.now.Add(time.Minute)
+	}
+	if tries != 6 {
+		t.Errorf("tried %d times, want 6", tries)
+	}
+}
+
+// The e-mailed code stands before bank account and withdrawal, not before looking.
+func TestCode(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		var letter string
+		y.desk.Mail = func(_ context.Context, _ flex.Personal, _, text string) error { letter = text; return nil }
+		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
+		y.set(t, flex.OrgSettings{TwoFactor: true})
+		y.earn(t, 25)
+		link, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "https://a.example"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit := func() reward.Visit {
+			t.Helper()
+			v, err := y.desk.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		send := func() string {
+			t.Helper()
+			y.now = y.now.Add(2 * time.Minute)
+			if err := y.desk.SendCode(t.Context(), visit()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := y.desk.MailRound(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return regexp.MustCompile(`\d{6}`).FindString(letter)
+		}
+		if err := y.desk.LinkAccount(t.Context(), visit(), bank); flex.KindOf(err) != flex.Forbidden {
+			t.Errorf("bank account without the code: %v", err)
+		}
+		if _, err := y.desk.Withdraw(t.Context(), visit(), 2500); flex.KindOf(err) != flex.Forbidden {
+			t.Errorf("withdrawal without the code: %v", err)
+		}
+		if err := y.desk.EnterCode(t.Context(), visit(), ""); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("a code that was never sent: %v", err)
+		}
+		first := send()
+		if err := y.desk.SendCode(t.Context(), visit()); flex.KindOf(err) != flex.TooMany {
+			t.Errorf("another code at once: %v", err)
+		}
+		second := send()
+		if err := y.desk.EnterCode(t.Context(), visit(), first); first != second && flex.KindOf(err) != flex.Malformed {
+			t.Errorf("the code before: %v", err)
+		}
+		for range reward.CodeTries {
+			if err := y.desk.EnterCode(t.Context(), visit(), "x"); err == nil {
+				t.Error("a wrong code was taken")
+			}
+		}
+		if err := y.desk.EnterCode(t.Context(), visit(), second); flex.KindOf(err) != flex.TooMany {
+			t.Errorf("the right code after too many wrong ones: %v", err)
+		}
+		third := send()
+		y.now = y.now.Add(reward.CodeLife)
+		if err := y.desk.EnterCode(t.Context(), visit(), third); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("after its time: %v", err)
+		}
+		if err := y.desk.EnterCode(t.Context(), visit(), send()); err != nil {
+			t.Fatal(err)
+		}
+		y.link(t, visit())
+		if _, err := y.desk.Withdraw(t.Context(), visit(), 2500); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Sixty-four tries at once withdraw once.
+func TestWithdraw_Once(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.earn(t, 25)
+		v := y.visit(t, reward.LinkOptions{})
+		y.link(t, v)
+		var done atomic.Int64
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				switch _, err := y.desk.Withdraw(t.Context(), v, 2500); {
+				case err == nil:
+					done.Add(1)
+				case flex.KindOf(err) != flex.Conflict:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if done.Load() != 1 || y.balance(t) != 0 {
+			t.Errorf("withdrew %d times, %d left", done.Load(), y.balance(t))
+		}
+	})
+}
+
+// Bank accounts cannot be read where they are kept, nor taken from one site to another.
+func TestBankAccount_Sealed(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.earn(t, 25)
+	v := y.visit(t, reward.LinkOptions{})
+	y.link(t, v)
+	err := y.db.Read(t.Context(), y.org, func(tx *store.Tx) error {
+		p, err := tx.Payee(t.Context(), y.site)
+		if err != nil {
+			return err
+		}
+		for _, part := range []string{"123456", "01234567", "Ann"} {
+			if strings.Contains(string(p.Sealed), part) {
+				t.Errorf("the kept account tells %s", part)
+			}
+		}
+		if p.Ending != "67" {
+			t.Errorf("it ends in %s", p.Ending)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := flex.SiteID{8}
+	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, 1, 0)`, other.Bytes(), y.org.Bytes())
+	y.exec(t, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) SELECT $1, org_id, sealed, ending, 0 FROM payee`, other.Bytes())
+	y.exec(t, `UPDATE asset SET site_id = $1`, other.Bytes())
+	y.site = other
+	y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
+	y.read(t, "2026-01-15 22:00", 2000)
+	y.round(t)
+	w, err := y.desk.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.desk.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.desk.Export(t.Context(), y.org, "ann", false); err == nil || strings.Contains(err.Error(), "Ann") {
+		t.Errorf("an account that was copied to another site: %v", err)
+	}
+}
+
+func TestReadBankAccount(t *testing.T) {
+	for _, tt := range []struct {
+		name, sort, number string
+		faults             int
+	}{
+		{" Ann  Other ", "12-34-56", "0123 4567", 0},
+		{"", "12345", "1234567", 3},
+		{strings.Repeat("é", 70), "123456", "12345678", 0},
+		{strings.Repeat("é", 71), "123456", "12345678", 1},
+		{"Ann\x00", "12345a", "123456789", 3},
+		{"Ann", "１２３４５６", "12345678", 1},
+	} {
+		a, err := reward.ReadBankAccount(tt.name, tt.sort, tt.number)
+		faults := 0
+		if e, ok := errors.AsType[*flex.Error](err); ok {
+			faults = len(e.Faults)
+		}
+		if faults != tt.faults {
+			t.Errorf("%q %q %q: %v", tt.name, tt.sort, tt.number, err)
+		}
+		if tt.name == " Ann  Other " && a != bank {
+			t.Errorf("read %s %s %s", a.Name.Reveal(), a.SortCode.Reveal(), a.Number.Reveal())
+		}
+	}
+}
