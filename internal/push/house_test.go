@@ -62,6 +62,27 @@ func open(t *testing.T, url string) *house {
 	return h
 }
 
+// tenant returns the same house as another organisation sees it.
+func (h *house) tenant(name string) *house {
+	h.Helper()
+	org, err := h.db.AddOrg(context.Background(), name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	o := *h
+	o.Seed = h.As(org.ID)
+	o.site = o.Site(flex.FullScheduleMethod)
+	return &o
+}
+
+// settle waits until everything due has been tried.
+func (h *house) settle() {
+	h.Helper()
+	if err := h.desk.Settle(context.Background(), h.Org); err != nil {
+		h.Fatal(err)
+	}
+}
+
 // newDesk returns a post room of the same store, like that of another process.
 func (h *house) newDesk() *push.Desk {
 	out := egress.New(egress.Options{Pipe: h.net.dial})
@@ -200,6 +221,7 @@ type endpoint struct {
 
 type received struct {
 	after      time.Duration // since the test began
+	until      time.Duration // when it was answered, or broken off
 	path       string
 	id         string
 	asset      string
@@ -218,8 +240,13 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Sscan(r.Header.Get("Flexd-Generation"), &v.generation)
 	e.mu.Lock()
 	e.got = append(e.got, v)
-	answer := e.answer
+	answer, i := e.answer, len(e.got)-1
 	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.got[i].until = time.Since(e.h.start)
+	}()
 	if answer != nil {
 		answer(w, r)
 	}

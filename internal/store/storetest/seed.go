@@ -15,7 +15,7 @@ import (
 type Seed struct {
 	t   testing.TB
 	sql *sql.DB
-	n   uint32
+	n   *uint32 // shared with those of other organisations
 	Org flex.OrgID
 }
 
@@ -35,7 +35,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Seed{t, conn, 0, org.ID}
+	return &Seed{t, conn, new(uint32), org.ID}
 }
 
 // Exec runs one statement.
@@ -67,10 +67,22 @@ func (s *Seed) Strings(query string, args ...any) (found []string) {
 	return found
 }
 
+// Count reads one number.
+func (s *Seed) Count(query string, args ...any) (n int) {
+	s.t.Helper()
+	if err := s.sql.QueryRow(query, args...).Scan(&n); err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// As returns a seed of another organisation's records.
+func (s *Seed) As(org flex.OrgID) *Seed { return &Seed{s.t, s.sql, s.n, org} }
+
 func (s *Seed) id() [16]byte {
-	s.n++
+	*s.n++
 	var r [10]byte
-	binary.BigEndian.PutUint32(r[6:], s.n)
+	binary.BigEndian.PutUint32(r[6:], *s.n)
 	return flex.MakeID[struct{}](time.UnixMilli(1), r)
 }
 
