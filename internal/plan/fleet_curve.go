@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// fleetClass is a kind of car that sees one price curve: one node of the tree, one adder,
+// and slots known to be in the owner's peak or known not to be. What lies outside a car's
+// window does not matter, so one class serves cars with different windows.
+type fleetClass struct {
+	node       int32
+	adder      float64
+	peak, flat uint64
+}
+
+// fleetClassMost is how many classes of one node and adder are searched for a fit; past
+// them every car that fits none of them gets its own.
+const fleetClassMost = 32
+
+// fleetClasses sorts the cars into classes and returns the class of each.
+func fleetClasses(p *FleetProblem, tree *fleetTree) (classes []fleetClass, of []uint32) {
+	type key struct {
+		node  int32
+		adder float64
+	}
+	like := map[key][]uint32{}
+	of = make([]uint32, len(p.EVs))
+	for i := range p.EVs {
+		e := &p.EVs[i]
+		window := uint64(2<<e.Last-1) &^ (1<<e.First - 1)
+		peak := e.Peak & window
+		k := key{tree.node[e.Group], e.PeakAdder}
+		if peak == 0 || e.PeakAdder == 0 {
+			k.adder, peak = 0, 0
+		}
+		list := like[k]
+		at := slices.IndexFunc(list, func(c uint32) bool {
+			return k.adder == 0 || classes[c].flat&peak == 0 && classes[c].peak&(window&^peak) == 0
+		})
+		if at < 0 {
+			at = len(list)
+			if len(list) < fleetClassMost {
+				list = append(list, uint32(len(classes)))
+				like[k] = list
+			}
+			classes = append(classes, fleetClass{node: k.node, adder: k.adder})
+			of[i] = uint32(len(classes) - 1)
+		} else {
+			of[i] = list[at]
+		}
+		c := &classes[of[i]]
+		c.peak, c.flat = c.peak|peak, c.flat|window&^peak
+	}
+	return classes, of
+}
+
+// fleetCurve is the slots of a class in the order of their prices. A slot that is no
+// cheaper than leaving the need unserved has no rank.
+type fleetCurve struct {
+	price  [FleetSlots]float64
+	slot   [FleetSlots]uint8      // of a rank
+	rank   [FleetSlots]uint8      // of a slot; 255 for none
+	before [FleetSlots + 1]uint64 // ranks of the slots before the i-th
+	first  [FleetSlots + 1]uint64 // slots of the first r ranks
+	ranks  int
+}
+
+// sort sets the curve to the prices w of the class's node and its own adder.
+func (c *fleetCurve) sort(class *fleetClass, w []float64, unserved float64) {
+	order := c.slot[:0]
+	for t, p := range w {
+		if class.peak>>t&1 == 1 {
+			p += class.adder
+		}
+		c.price[t] = p
+		c.rank[t] = 255
+		if p < unserved {
+			order = append(order, uint8(t))
+		}
+	}
+	// Few prices move between two rounds, but insertion would gain little at 48 slots.
+	slices.SortFunc(order, func(a, b uint8) int {
+		switch pa, pb := c.price[a], c.price[b]; {
+		case pa < pb:
+			return -1
+		case pa > pb:
+			return 1
+		}
+		return int(a) - int(b)
+	})
+	c.ranks = len(order)
+	for r, t := range order {
+		c.rank[t] = uint8(r)
+		c.first[r+1] = c.first[r] | 1<<t
+	}
+	for t := range w {
+		c.before[t+1] = c.before[t]
+		if r := c.rank[t]; r != 255 {
+			c.before[t+1] |= 1 << r
+		}
+	}
+}
+
+// fleetChoice is a car's best answer to a curve: full power in all slots but cut kWh less
+// in the slot at.
+type fleetChoice struct {
+	slots uint64
+	at    uint8
+	cut   float64
+	short float64 // kWh unserved
+}
+
+// choose is what the car does on the curve: its cheapest slots, the first of which in time
+// may be partial, until the need is met.
+func (c *fleetCurve) choose(e *FleetEV) (k fleetChoice) {
+	open := c.before[e.Last+1] &^ c.before[e.First]
+	u := e.MaxKW * fleetHours
+	if open == 0 || u == 0 || e.EnergyKWh == 0 {
+		return fleetChoice{short: e.EnergyKWh}
+	}
+	miss := u * (1 - e.FirstFraction)
+	sums := waveSums(open)
+	total := uint32(sums >> 56)
+	n := total
+	if need := e.EnergyKWh / u; need < float64(total) {
+		n = uint32(need)
+		if float64(n) < need || n == 0 {
+			n++
+		}
+	}
+	r := waveNth(open, sums, n)
+	got := float64(n) * u
+	first := uint32(c.rank[e.First])
+	if first <= r {
+		got -= miss
+	}
+	if got < e.EnergyKWh && n < total {
+		r = uint32(bits.TrailingZeros64(open &^ (2<<r - 1)))
+		got += u
+		if first == r {
+			got -= miss
+		}
+	}
+	k.slots = c.first[r+1] & (2<<e.Last - 1) &^ (1<<e.First - 1)
+	if left := got - e.EnergyKWh; left > 0 {
+		k.cut, k.at = left, c.slot[r]
+	} else {
+		k.short = -left
+	}
+	return k
+}
+
+// add counts the choice's energy in load.
+func (k *fleetChoice) add(e *FleetEV, load *[FleetSlots]float64) {
+	u := e.MaxKW * fleetHours
+	for s := k.slots; s != 0; s &= s - 1 {
+		load[bits.TrailingZeros64(s)&63] += u
+	}
+	if k.slots>>e.First&1 == 1 {
+		load[e.First&63] -= u * (1 - e.FirstFraction)
+	}
+	load[k.at&63] -= k.cut
+}

@@ -1,0 +1,319 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// fleetWhole is how many cars are solved as one; a larger fleet is a crowd. A battery
+	// counts as fleetHeavy cars.
+	fleetWhole = 4000
+	fleetHeavy = 6
+	// fleetSampled is how many cars stand for a crowd when its prices are found, and how
+	// many of it are planned anew together. At least fleetSampledNode are of each node.
+	fleetSampled     = 1500
+	fleetSampledNode = 60
+	// fleetGoal is the gap, as a share of the turnover, at which a crowd is done, and
+	// fleetBlocks how many blocks it may take to get there.
+	fleetGoal   = 1e-4
+	fleetBlocks = 6
+)
+
+// FleetAnswer is a plan for every asset of a fleet. No cap is exceeded.
+type FleetAnswer struct {
+	Cost     float64 // pence, as the problem counts it
+	Bound    float64 // pence; no plan whatever costs less
+	Turnover float64 // pence that change hands, without signs
+	Unserved float64 // kWh of need that is not met
+	Prices   FleetPrices
+
+	EVs       FleetTakes
+	Batteries [][]float64 // kWh drawn from the grid in every slot, negative when discharging
+}
+
+// FleetTakes is what every car takes.
+type FleetTakes struct {
+	at  []uint32
+	kwh []float64
+}
+
+// Of returns the energies of car i in kWh, the first of them in its slot First.
+func (k FleetTakes) Of(i int) []float64 { return k.kwh[k.at[i]:k.at[i+1]] }
+
+// Fleet plans a coupled fleet for the least cost under its caps, with a proven bound. The
+// same problem gives the same answer. It fails only on a problem that has a Fault; what
+// cannot be met is left unserved at its price.
+func Fleet(p *FleetProblem) (FleetAnswer, error) {
+	if err := p.Fault(); err != nil {
+		return FleetAnswer{}, err
+	}
+	s := &fleetSolve{p: p, tree: makeFleetTree(p), bound: math.Inf(-1)}
+	s.draft, s.pricer = makeFleetDraft(p, s.tree), makeFleetPricer(p, s.tree)
+	if len(p.EVs)+fleetHeavy*len(p.Batteries) <= fleetWhole {
+		s.whole()
+	} else {
+		s.crowd()
+	}
+	return s.answer(), nil
+}
+
+// fleetSolve is one run of Fleet.
+type fleetSolve struct {
+	p      *FleetProblem
+	tree   *fleetTree
+	draft  *fleetDraft
+	pricer *fleetPricer
+
+	bound  float64 // the best so far, and its prices
+	market []float64
+	mu     [][]float64
+}
+
+// whole solves the fleet as one.
+func (s *fleetSolve) whole() {
+	all := make([]int32, len(s.p.EVs)+len(s.p.Batteries))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	s.prove(s.draft.block(all).prices())
+}
+
+// crowd plans the fleet at prices that a sample or an earlier run gave, and then plans
+// anew those that came off worst, until the gap is proven small.
+func (s *fleetSolve) crowd() {
+	if s.warm() {
+		s.draft.crowd(s.pricer, s.market, s.mu, s.draft.order(), false)
+	} else {
+		b := makeFleetBarrier(s.p, s.tree, s.sample(fleetSampled))
+		b.run(fleetExact)
+		s.prove(b.prices())
+		s.draft.crowd(s.pricer, s.market, s.mu, s.draft.order(), false)
+	}
+	dice := FleetDice(1)
+	for range fleetBlocks {
+		cost, turnover := s.draft.cost()
+		if cost-s.bound <= fleetGoal*turnover {
+			return
+		}
+		s.pricer.set(s.market, s.mu)
+		s.prove(s.draft.block(s.worst(&dice)).prices())
+	}
+}
+
+// prove keeps the prices if they give a better bound.
+func (s *fleetSolve) prove(market []float64, mu [][]float64) {
+	bound := s.pricer.bound(market, mu)
+	if bound > s.bound {
+		s.bound, s.market, s.mu = bound, market, mu
+	}
+}
+
+// warm starts from the prices of an earlier run, if there are any, and reports that. Where
+// a cap bound, its price takes up what the price of energy has moved by.
+func (s *fleetSolve) warm() bool {
+	from := s.p.Start
+	if len(from.Market) != s.p.Slots || len(from.Cap) != len(s.p.Groups)+1 {
+		return false
+	}
+	market, mu := slices.Clone(from.Market), fleetGrid(len(s.tree.parent), s.p.Slots)
+	copy(mu[0], from.Cap[0])
+	for g, v := range s.tree.node[:len(s.p.Groups)] {
+		if v > 0 && len(from.Cap[g+1]) == s.p.Slots {
+			for t, m := range from.Cap[g+1] {
+				mu[v][t] = max(mu[v][t], m)
+			}
+		}
+	}
+	for t := range market {
+		if q := s.p.Position; q != nil {
+			market[t] = max(q.Sell[t], min(q.Buy[t], market[t]))
+		} else {
+			if mu[0][t] > 0 {
+				mu[0][t] -= s.p.Price[t] - market[t]
+			}
+			market[t] = s.p.Price[t]
+		}
+		for v := range mu {
+			if mu[v][t] = max(0, mu[v][t]); math.IsInf(s.tree.cap[v][t], 1) || math.IsNaN(mu[v][t]) {
+				mu[v][t] = 0
+			}
+		}
+	}
+	s.prove(market, mu)
+	return true
+}
+
+// sample picks assets that stand for the fleet. The cars of a node are sorted by class,
+// window and need and cut into runs; of each run the car with the most usual need stands
+// for all, with their energy.
+func (s *fleetSolve) sample(size int) (picks []fleetPick) {
+	keys := make([]uint64, len(s.p.EVs))
+	count := make([]int, len(s.tree.parent))
+	for i := range s.p.EVs {
+		e := &s.p.EVs[i]
+		v := s.tree.node[e.Group]
+		count[v]++
+		need := min(31, 2*e.EnergyKWh/max(e.MaxKW*fleetHours, 1e-3)) // in half slots
+		keys[i] = uint64(v)<<49 | uint64(s.pricer.of[i]&63)<<43 | uint64(e.First/3)<<38 |
+			uint64(e.Last/3)<<33 | uint64(need)<<28 | uint64(i)
+	}
+	slices.Sort(keys)
+	share := float64(size) / float64(len(s.p.EVs)+fleetHeavy*len(s.p.Batteries))
+	for _, n := range count {
+		list := keys[:n]
+		keys = keys[n:]
+		for parts := min(n, max(fleetSampledNode, int(share*float64(n)))); parts > 0; parts-- {
+			cut := (len(list) + parts - 1) / parts
+			picks = append(picks, s.usual(list[:cut]))
+			list = list[cut:]
+		}
+	}
+	batteries := make([][]int32, len(s.tree.parent))
+	for i := range s.p.Batteries {
+		v := s.tree.node[s.p.Batteries[i].Group]
+		batteries[v] = append(batteries[v], int32(len(s.p.EVs)+i))
+	}
+	for _, list := range batteries {
+		n := min(len(list), max(fleetSampledNode/fleetHeavy, int(share*float64(len(list)))))
+		for j := range n {
+			picks = append(picks, fleetPick{list[j*len(list)/n], float64(len(list)) / float64(n)})
+		}
+	}
+	return picks
+}
+
+// usual picks the car of a run whose need is nearest to the mean.
+func (s *fleetSolve) usual(run []uint64) fleetPick {
+	need := func(k uint64) float64 { return s.p.EVs[k&(1<<28-1)].EnergyKWh }
+	sum := 0.0
+	for _, k := range run {
+		sum += need(k)
+	}
+	mean := sum / float64(len(run))
+	best := run[0]
+	for _, k := range run {
+		if math.Abs(need(k)-mean) < math.Abs(need(best)-mean) {
+			best = k
+		}
+	}
+	if need(best) <= 0 {
+		return fleetPick{int32(best & (1<<28 - 1)), float64(len(run))}
+	}
+	return fleetPick{int32(best & (1<<28 - 1)), sum / need(best)}
+}
+
+// worst returns a block to plan anew: the assets that pay most above their best at the
+// present prices, and as many others by lot, whose freedom is needed.
+func (s *fleetSolve) worst(dice *FleetDice) []int32 {
+	list := s.draft.regrets(s.pricer)
+	slices.SortFunc(list, func(a, b fleetRegret) int {
+		return cmp.Or(-cmp.Compare(a.regret, b.regret), cmp.Compare(a.asset, b.asset))
+	})
+	weight := func(a int32) int {
+		if int(a) >= len(s.p.EVs) {
+			return fleetHeavy
+		}
+		return 1
+	}
+	var picks []int32
+	taken := make(map[int32]bool, fleetSampled)
+	left := fleetSampled
+	add := func(a int32) {
+		if !taken[a] {
+			taken[a] = true
+			picks = append(picks, a)
+			left -= weight(a)
+		}
+	}
+	for _, r := range list {
+		if left <= fleetSampled/2 {
+			break
+		}
+		add(r.asset)
+	}
+	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
+		add(int32(dice.Below(n)))
+	}
+	return picks
+}
+
+// answer makes the answer up from the draft.
+func (s *fleetSolve) answer() FleetAnswer {
+	d := s.draft
+	a := FleetAnswer{EVs: FleetTakes{d.at, d.x}, Batteries: d.net}
+	a.Cost, a.Turnover = d.cost()
+	a.Bound = s.bound - 1e-9*a.Turnover // what rounding may have added
+	for i := range s.p.EVs {
+		left := s.p.EVs[i].EnergyKWh
+		for _, x := range a.EVs.Of(i) {
+			left -= x
+		}
+		a.Unserved += max(0, left)
+	}
+	a.Prices = FleetPrices{Market: s.market, Cap: fleetGrid(len(s.p.Groups)+1, s.p.Slots)}
+	copy(a.Prices.Cap[0], s.mu[0])
+	for g, v := range s.tree.node[:len(s.p.Groups)] {
+		if v > 0 && (g == 0 || s.p.Groups[g].Parent == 0 || v != s.tree.node[s.p.Groups[g].Parent-1]) {
+			copy(a.Prices.Cap[g+1], s.mu[v])
+		}
+	}
+	return a
+}
+
+// prices returns the barrier's prices.
+func (b *fleetBarrier) prices() (market []float64, mu [][]float64) {
+	mu = make([][]float64, len(b.nodes))
+	for i := range b.nodes {
+		mu[i] = b.nodes[i].mu
+	}
+	return b.market.price, mu
+}
+
+// fleetRegret is how much more than at best an asset pays at the pricer's prices.
+type fleetRegret struct {
+	asset  int32
+	regret float64
+}
+
+// regrets returns the assets that pay more than their best at the prices that were set
+// last, in the order of their index.
+func (d *fleetDraft) regrets(f *fleetPricer) []fleetRegret {
+	var part [2][]fleetRegret
+	fleetBoth(func(k int) {
+		from, to := fleetHalf(len(d.p.EVs), k)
+		for i := from; i < to; i++ {
+			if r := d.carRegret(i, &f.curves[f.of[i]]); r > 1e-6 {
+				part[k] = append(part[k], fleetRegret{int32(i), r})
+			}
+		}
+	})
+	all := append(part[0], part[1]...)
+	for i := range d.p.Batteries {
+		b := &d.p.Batteries[i]
+		w := f.w[d.tree.node[b.Group]]
+		sum := d.batteryCost(i) - f.shards[0].cell.plan(b, w, f.shards[0].y)
+		for t, q := range d.net[i] {
+			sum += q * w[t]
+		}
+		if sum > 1e-6 {
+			all = append(all, fleetRegret{int32(len(d.p.EVs) + i), sum})
+		}
+	}
+	return all
+}
+
+func (d *fleetDraft) carRegret(i int, curve *fleetCurve) float64 {
+	e := &d.p.EVs[i]
+	k := curve.choose(e)
+	var load [FleetSlots]float64
+	k.add(e, &load)
+	sum, left := 0.0, e.EnergyKWh-k.short
+	for t, x := range d.x[d.at[i]:d.at[i+1]] {
+		s := int(e.First) + t
+		sum += (x - load[s]) * curve.price[s]
+		left -= x
+	}
+	return sum + left*d.p.Unserved
+}
