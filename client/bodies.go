@@ -24,6 +24,14 @@ type (
 	HalfHourlyPrice               = wire.HalfHourlyPrice
 	ComponentToken                = wire.ComponentToken
 	User                          = wire.User
+	DeliveryResponse              = wire.DeliveryResponse
+	DeliveryResponsePage          = wire.DeliveryResponsePage
+	DeliveryDetail                = wire.DeliveryDetail
+	DeliveryAttempt               = wire.DeliveryAttempt
+	EndpointRequest               = wire.EndpointRequest
+	EndpointHeader                = wire.EndpointHeader
+	EndpointResponse              = wire.EndpointResponse
+	EndpointTestResponse          = wire.EndpointTestResponse
 	EnrolRequest                  = wire.EnrolRequest
 	EnrolResponse                 = wire.EnrolResponse
 	UnenrolRequest                = wire.UnenrolRequest
@@ -50,6 +58,13 @@ type (
 	PlugInScheduleEventRequest    = wire.PlugInScheduleEventRequest
 	PlugInScheduleEventResponse   = wire.PlugInScheduleEventResponse
 	ChargingScheduleBlock         = wire.ChargingScheduleBlock
+	CurvesResponse                = wire.CurvesResponse
+	CurvePrice                    = wire.CurvePrice
+	Publication                   = wire.Publication
+	GapsResponse                  = wire.GapsResponse
+	Gap                           = wire.Gap
+	ClockResponse                 = wire.ClockResponse
+	ClockRequest                  = wire.ClockRequest
 	MPANValidationRequest         = wire.MPANValidationRequest
 	MPANValidationResponse        = wire.MPANValidationResponse
 	MeterSearchResponse           = wire.MeterSearchResponse
@@ -70,6 +85,18 @@ type (
 	TransactionDataResponse       = wire.TransactionDataResponse
 	TransactionDatumResponse      = wire.TransactionDatumResponse
 	TransactionVehicle            = wire.TransactionVehicle
+	ScheduleResponse              = wire.ScheduleResponse
+	SchedulePeriod                = wire.SchedulePeriod
+	ScheduleExplanation           = wire.ScheduleExplanation
+	PlanFigures                   = wire.PlanFigures
+	ExplainedPeriod               = wire.ExplainedPeriod
+	EffectiveInput                = wire.EffectiveInput
+	SessionResponse               = wire.SessionResponse
+	SessionResponsePage           = wire.SessionResponsePage
+	WhatIfRequest                 = wire.WhatIfRequest
+	WhatIfIntent                  = wire.WhatIfIntent
+	WhatIfResponse                = wire.WhatIfResponse
+	WhatIfResult                  = wire.WhatIfResult
 	SiteRequest                   = wire.SiteRequest
 	SiteUpdateRequest             = wire.SiteUpdateRequest
 	TariffRequest                 = wire.TariffRequest
@@ -88,6 +115,9 @@ type (
 	SiteAuthTokenRequest          = wire.SiteAuthTokenRequest
 	SiteFlexEventsResponse        = wire.SiteFlexEventsResponse
 	FlexEventResponse             = wire.FlexEventResponse
+	StatementResponse             = wire.StatementResponse
+	StatementLine                 = wire.StatementLine
+	StatementPeriod               = wire.StatementPeriod
 )
 
 // The values that bodies are made of.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // Page asks for a part of a list. The zero value asks for the first 10.
@@ -258,4 +259,23 @@ func (c *Client) SearchMeters(ctx context.Context, postcode, building string) ([
 // MeterByRef returns the meter that a search result refers to.
 func (c *Client) MeterByRef(ctx context.Context, ref string) (MeterResponse, error) {
 	return call[MeterResponse](ctx, c, get, "/meter/by-ref/"+url.PathEscape(ref), nil, nil)
+}
+
+// SetEndpoint says where charging profiles are pushed to. The answer holds the secret when
+// it was made now; keep it, it is not shown again.
+func (c *Client) SetEndpoint(ctx context.Context, in EndpointRequest) (EndpointResponse, error) {
+	return call[EndpointResponse](ctx, c, http.MethodPut, "/endpoints/schedule", nil, in)
+}
+
+// Clock returns the organisation's time in the sandbox.
+func (c *Client) Clock(ctx context.Context) (time.Time, error) {
+	a, err := call[ClockResponse](ctx, c, get, "/sandbox/clock", nil, nil)
+	return a.Now.Time, err
+}
+
+// SetClock turns the sandbox clock forward to the instant and returns when all that was due
+// on the way has been done.
+func (c *Client) SetClock(ctx context.Context, to time.Time) (time.Time, error) {
+	a, err := call[ClockResponse](ctx, c, post, "/sandbox/clock", nil, ClockRequest{Now: At(to)})
+	return a.Now.Time, err
 }

@@ -97,7 +97,8 @@ func (db *DB) openSQLite(path string) (err error) {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
 		"cache_size(-65536)", "temp_store(MEMORY)",
 	}}
-	db.sql, err = sql.Open("sqlite", "file:"+strings.TrimPrefix(path, "//")+"?"+q.Encode())
+	file := url.URL{Path: strings.TrimPrefix(path, "//")} // a # or ? of the path is its own
+	db.sql, err = sql.Open("sqlite", "file:"+file.EscapedPath()+"?"+q.Encode())
 	return err
 }
 

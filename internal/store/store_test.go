@@ -3,6 +3,8 @@ package store_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -121,4 +123,15 @@ func TestSandboxClock(t *testing.T) {
 			t.Errorf("the clock is %v ahead, want 8h", got)
 		}
 	})
+}
+
+func TestOpen_OddPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a#b?c%23d e.db")
+	db := storetest.Open(t, "sqlite:"+path, store.Options{})
+	if _, err := db.AddOrg(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
 }

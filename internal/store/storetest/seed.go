@@ -3,6 +3,7 @@ package storetest
 import (
 	"database/sql"
 	"encoding/binary"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
 	driver, dsn := "pgx", url
 	if db.Engine() == "sqlite" {
-		driver, dsn = "sqlite", "file:"+url[len("sqlite:"):]+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+		driver, dsn = "sqlite", "file:"+strings.ReplaceAll(url[len("sqlite:"):], "#", "%23")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}
 	conn, err := sql.Open(driver, dsn)
 	if err != nil {

@@ -137,7 +137,7 @@ func Exec(t testing.TB, url, statement string, args ...any) error {
 	t.Helper()
 	driver, name := "pgx", url
 	if path, sqlite := strings.CutPrefix(url, "sqlite:"); sqlite {
-		driver, name = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
+		driver, name = "sqlite", "file:"+strings.ReplaceAll(path, "#", "%23")+"?_pragma=busy_timeout(10000)"
 	}
 	db, err := sql.Open(driver, name)
 	if err != nil {

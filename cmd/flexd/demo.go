@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/house"
+	"flexd/street"
+)
+
+// demo is `flexd demo`.
+type demo struct {
+	Listen string  `help:"Address to answer on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Speed  float64 `help:"Minutes of the street's time that pass in a second." default:"10"`
+	Once   bool    `help:"End when the last car has gone; otherwise flexd goes on answering until stopped."`
+}
+
+// demoPassword is long enough for the rules and easy to type: the demo listens on the
+// loopback alone.
+const demoPassword = "demo-demo-demo"
+
+// play is a demo under way.
+type play struct {
+	console
+	demo
+	house   *house.House
+	client  *client.Client
+	base    string
+	evening *street.Evening
+	now     time.Time // by the organisation's clock
+}
+
+// Run shows flexd at work.
+func (d *demo) Run(ctx context.Context, c console) error {
+	dir, err := os.MkdirTemp("", "flexd-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	l, err := net.Listen("tcp", d.Listen)
+	if err != nil {
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { // the usual port is taken
+			return err
+		}
+	}
+	h, err := house.Open(ctx, house.Settings{
+		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: flex.Sandbox, AllowPrivateEndpoints: true,
+		Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ctx, l) }()
+	p := &play{console: c, demo: *d, house: h, base: "http://" + l.Addr().String()}
+	p.client = client.New(p.base, "demo", demoPassword)
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	p.greet()
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	p.sum(ctx)
+	if !d.Once {
+		fmt.Fprintf(c.out, "\nflexd goes on answering at %s until you press Ctrl-C.\n", p.base)
+		<-ctx.Done()
+	}
+	cancel()
+	return <-served
+}
+
+// prepare makes the organisation, turns its clock to the coming evening, and imports what
+// the street needs.
+func (p *play) prepare(ctx context.Context) error {
+	org, _, err := p.house.Access.AddOrg(ctx, "Demo", "demo", demoPassword)
+	if err != nil {
+		return err
+	}
+	today := flex.DayAt(time.Now())
+	start := today.Start().Add(17*time.Hour + 30*time.Minute)
+	if start.Before(time.Now()) {
+		today = today.Add(1)
+		start = today.Start().Add(17*time.Hour + 30*time.Minute)
+	}
+	prices, err := street.PricesAround(today.Add(-1), today.Add(2))
+	if err != nil {
+		return err
+	}
+	var csv bytes.Buffer
+	if err := street.PricesCSV(&csv, prices); err != nil {
+		return err
+	}
+	if _, err := p.house.ImportPrices(ctx, "GB system price 2018", time.Time{}, &csv); err != nil {
+		return err
+	}
+	if _, err := p.house.ImportMeters(ctx, strings.NewReader(demoMeters), nil); err != nil {
+		return err
+	}
+	if _, err := p.house.ImportModels(ctx, strings.NewReader(demoModels)); err != nil {
+		return err
+	}
+	if err := p.house.Advance(ctx, org.ID, start); err != nil {
+		return err
+	}
+	p.now = start
+	by := make(map[flex.Period]flex.Price, len(prices))
+	for _, q := range prices {
+		by[q.Period] = q.Price
+	}
+	p.evening = &street.Evening{
+		Client: p.client, Visits: demoVisits(start), Say: p.say,
+		Price: func(q flex.Period) flex.Price { return by[q] },
+	}
+	if err := p.evening.Onboard(ctx, demoMPANs); err != nil {
+		return err
+	}
+	return p.endpoint(ctx)
+}
+
+// endpoint opens the client's endpoint on the loopback and registers it.
+func (p *play) endpoint(ctx context.Context) error {
+	var chargers []*street.Charger
+	for _, v := range p.evening.Visits {
+		chargers = append(chargers, v.Charger)
+	}
+	e := street.NewEndpoint("", chargers...)
+	e.Heard = p.heard
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(l)
+	context.AfterFunc(ctx, func() { server.Close() })
+	made, err := p.client.SetEndpoint(ctx, client.EndpointRequest{URL: "http://" + l.Addr().String() + "/profiles/{external_id}"})
+	e.Secret = made.Secret
+	return err
+}
+
+func (p *play) greet() {
+	fmt.Fprintf(p.out, `
+flexd demo: a sandbox on this machine; nothing leaves it.
+
+  base URL   %[1]s
+  username   demo
+  password   %[2]s
+
+A first integration, one line a step (paste them into another terminal):
+
+  TOKEN=$(curl -s %[1]s/auth/token-form -d username=demo -d password=%[2]s | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s %[1]s/entities/site/onboard -H "Authorization: Bearer $TOKEN" -d '{"site":{"mpan":"%[3]s","postcode":"SW1A 1AA","street_address":"10 High Street","email":"you@example.com","gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"},"assets":[{"external_id":"my-charger","type":"charger","properties":{"power_kw":7.4}}],"proposition":"full_asset_schedule_control"}'
+  ASSET=$(curl -s %[1]s/entities/asset/external-id/my-charger -H "Authorization: Bearer $TOKEN" | sed 's/.*"id":"\([^"]*\)".*/\1/')
+  curl -s %[1]s/entities/asset/$ASSET/event/tariff-update -H "Authorization: Bearer $TOKEN" -d '{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}'
+  curl -s %[1]s/entities/asset/$ASSET/event/intent -H "Authorization: Bearer $TOKEN" -d '{"intent":{"energy_required_kwh":20,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}'
+  curl -s %[1]s/entities/asset/$ASSET/event/plug-in -H "Authorization: Bearer $TOKEN" -d '{}'
+  curl -s %[1]s/entities/asset/$ASSET/schedule/explanation -H "Authorization: Bearer $TOKEN" -H "Accept: text/plain"
+
+Real GB half-hourly prices of the same season in 2018 (%[4]s).
+
+The street's evening, %[5]g minutes a second:
+
+`, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], street.Attribution, p.Speed)
+}
+
+// frame is how often the street moves.
+const frame = 250 * time.Millisecond
+
+// run plays the evening. The organisation's clock is turned frame by frame, through the
+// interface like a client would, so that every round that is due has run before the cars
+// move.
+func (p *play) run(ctx context.Context) error {
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
+	for shown := p.now; !p.evening.Over(); {
+		if p.now.Sub(shown) >= flex.HalfHour {
+			shown = flex.PeriodAt(p.now).Start()
+			p.status(shown)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		now, err := p.client.SetClock(ctx, p.now.Add(step))
+		if err != nil {
+			return err
+		}
+		p.now = now
+		if err := p.evening.Step(ctx, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *play) say(at time.Time, name, text string) {
+	fmt.Fprintf(p.out, "  %s  %-7s %s\n", at.In(flex.London).Format("15:04"), name, text)
+}
+
+// heard tells of a push in words.
+func (p *play) heard(h street.Heard) {
+	_, profile := h.Charger.Received()
+	p.say(p.now, h.Charger.ExternalID, "◄ a new profile: "+street.InWords(profile))
+}
+
+// status shows what flows: one mark for each car.
+func (p *play) status(at time.Time) {
+	var b strings.Builder
+	for _, v := range p.evening.Visits {
+		mark := "-"
+		if v.Car() != nil {
+			mark = fmt.Sprintf("%.1f kW", v.Drawing(at).KW())
+		}
+		fmt.Fprintf(&b, "  %s %s", v.Name, mark)
+	}
+	price := p.evening.Price(flex.PeriodAt(at)).GBPPerMWh()
+	fmt.Fprintf(p.out, "  %s  £%6.2f/MWh%s\n", at.In(flex.London).Format("15:04"), price, b.String())
+}
+
+// sum is the morning's balance.
+func (p *play) sum(ctx context.Context) {
+	fmt.Fprintf(p.out, "\nThe morning's balance (market cost of what was charged, and of the same charged at once on arrival):\n\n")
+	fmt.Fprintf(p.out, "  %-8s %9s %9s %9s %9s  %s\n", "car", "wanted", "charged", "cost", "at once", "credited")
+	for _, v := range p.evening.Visits {
+		took := v.Took()
+		credited := "not settled yet"
+		if t, err := p.client.Transactions(ctx, v.Site, client.Page{}); err == nil && len(t.Transactions) > 0 {
+			credited = fmt.Sprintf("%d p", t.Transactions[0].CreditPence)
+		}
+		fmt.Fprintf(p.out, "  %-8s %5.1f kWh %5.1f kWh %7.1f p %7.1f p  %s\n",
+			v.Name, v.NeedKWh, took.Got/1000, took.Cost/1e4, v.AtOnce(p.evening.Price)/1e4, credited)
+	}
+}
