@@ -1,5 +1,178 @@
 package api
 
-func (s *Server) schedule(r *request) (answer, error)            { return s.pending(r) }
-func (s *Server) scheduleExplanation(r *request) (answer, error) { return s.pending(r) }
-func (s *Server) whatIf(r *request) (answer, error)              { return s.pending(r) }
+import (
+	"strings"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/wire"
+)
+
+// schedule answers GET /entities/asset/{asset_id}/schedule.
+func (s *Server) schedule(r *request) (answer, error) {
+	at := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	v, err := s.Control.Schedule(r.Context(), r.who.Org, at.AssetID)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(wire.ScheduleResponse{
+		AssetID: v.AssetID, SessionID: v.SessionID, EventID: v.EventID, Generation: v.Generation,
+		AcceptedGeneration: accepted(v.Accepted), MadeAt: wire.At(v.MadeAt), ReadyBy: wire.At(v.From.ReadyBy),
+		Periods: periodsWire(v.Steps),
+	}), nil
+}
+
+// accepted is the newest generation that the client has taken, nil for none.
+func accepted(generation int64) *int64 {
+	if generation == 0 {
+		return nil
+	}
+	return &generation
+}
+
+func periodsWire(steps []flex.Step) []wire.SchedulePeriod {
+	out := make([]wire.SchedulePeriod, len(steps))
+	for i, s := range steps {
+		out[i] = wire.SchedulePeriod{StartTimestamp: wire.At(s.From), EndTimestamp: wire.At(s.To), LimitW: float64(s.Limit)}
+	}
+	return out
+}
+
+// scheduleExplanation answers GET /entities/asset/{asset_id}/schedule/explanation, as prose
+// if that is asked for.
+func (s *Server) scheduleExplanation(r *request) (answer, error) {
+	at := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	x, err := s.Control.Explanation(r.Context(), r.who.Org, at.AssetID)
+	if err != nil {
+		return answer{}, err
+	}
+	if wantsText(r.Header.Get("Accept")) {
+		a := ok(text(x.Prose()))
+		a.set("Content-Type", "text/plain; charset=utf-8")
+		return a, nil
+	}
+	out := wire.ScheduleExplanation{
+		AssetID: x.AssetID, Generation: x.Generation, AcceptedGeneration: accepted(x.Accepted), MadeAt: wire.At(x.MadeAt),
+		Summary: x.Summary, Plan: figures(x.Plan), Periods: explained(x.Plan.Periods),
+		Inputs: make([]wire.EffectiveInput, len(x.Inputs)), BindingLimits: periodsWire(x.Limits),
+	}
+	if x.Plan.HasThreshold {
+		out.ThresholdPriceGBPPerMWh = new(x.Plan.Threshold.GBPPerMWh())
+	}
+	for i, in := range x.Inputs {
+		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin}
+	}
+	return ok(out), nil
+}
+
+// wantsText reports whether an Accept field names plain text before JSON.
+func wantsText(accept string) bool {
+	plain, json := strings.Index(accept, "text/plain"), strings.Index(accept, "application/json")
+	return plain >= 0 && (json < 0 || plain < json)
+}
+
+func figures(p plan.ChargePlan) wire.PlanFigures {
+	return wire.PlanFigures{
+		EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(),
+		CostPence: pence(p.Cost), LowerBoundPence: new(pence(p.LowerBound)),
+	}
+}
+
+// pence is an amount in pence, with what is less than one.
+func pence(m flex.MicroPounds) float64 { return float64(m) / 1e4 }
+
+func explained(periods []plan.ChargePeriod) []wire.ExplainedPeriod {
+	out := make([]wire.ExplainedPeriod, len(periods))
+	for i, p := range periods {
+		out[i] = wire.ExplainedPeriod{
+			StartTimestamp: wire.At(p.From), EndTimestamp: wire.At(p.To),
+			EnergyKWh: p.Energy.KWh(), OffPeak: p.OffPeak, Reason: p.Reason.String(),
+		}
+		if p.Known {
+			out[i].PriceGBPPerMWh = new(p.Price.GBPPerMWh())
+		}
+	}
+	return out
+}
+
+// sessions answers GET /entities/asset/{asset_id}/sessions.
+func (s *Server) sessions(r *request) (answer, error) {
+	at, q := path[wire.AssetPath](r), query[wire.PageQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	page, total, err := s.Control.Sessions(r.Context(), r.who.Org, at.AssetID, q.Limit, q.Offset)
+	if err != nil {
+		return answer{}, err
+	}
+	out := wire.SessionResponsePage{
+		Sessions: make([]wire.SessionResponse, len(page)), TotalNumSessions: total,
+		TotalNumPages: pages(total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
+	}
+	for i, p := range page {
+		out.Sessions[i] = wire.SessionResponse{
+			SessionID: p.ID, AssetID: p.AssetID, PluggedInAt: wire.At(p.PluggedInAt),
+			PluggedOutAt: wire.At(p.PluggedOutAt), ReadyBy: wire.At(p.ReadyBy),
+		}
+		if p.VehicleRate > 0 {
+			out.Sessions[i].ChargingRateKW = new(p.VehicleRate.KW())
+		}
+	}
+	return ok(out), nil
+}
+
+// whatIf answers POST /what-if.
+func (s *Server) whatIf(r *request) (answer, error) {
+	in := body[wire.WhatIfRequest](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	q := control.Question{Tariff: tariffNoun(in.Tariff)}
+	if in.PowerKW != nil {
+		q.Power = flex.FromKW(*in.PowerKW)
+	}
+	if v := in.Intent; v != nil {
+		q.MayChargePeak, q.Mode = v.MayChargePeak, v.ChargingMode
+		if v.EnergyRequiredKWh != nil {
+			q.Need = new(flex.FromKWh(*v.EnergyRequiredKWh))
+		}
+		if v.ReadyByLocalTime != nil {
+			q.ReadyByLocal = new(flex.WallTime(*v.ReadyByLocalTime))
+		}
+	}
+	for _, p := range in.Prices {
+		supposed := flex.PricedPeriod{Period: flex.PeriodAt(p.StartTimestamp.Time)}
+		if supposed.Known = p.PriceGBPPerMWh != nil; supposed.Known {
+			supposed.Price = flex.FromGBPPerMWh(*p.PriceGBPPerMWh)
+		}
+		q.Prices = append(q.Prices, supposed)
+	}
+	answers, err := s.Control.WhatIf(r.Context(), r.who.Org, in.AssetIDs, q)
+	if err != nil {
+		return answer{}, err
+	}
+	out := wire.WhatIfResponse{Results: make([]wire.WhatIfResult, len(answers))}
+	for i, a := range answers {
+		out.Results[i] = comparison(a)
+	}
+	return ok(out), nil
+}
+
+func comparison(a control.Comparison) wire.WhatIfResult {
+	if a.Err != nil {
+		return wire.WhatIfResult{AssetID: a.AssetID, Error: a.Err.Error()}
+	}
+	return wire.WhatIfResult{
+		AssetID: a.AssetID, Current: new(figures(a.Current)), Proposed: new(figures(a.Proposed)),
+		CostDifferencePence: new(pence(a.Proposed.Cost - a.Current.Cost)),
+		EnergyDifferenceKWh: new((a.Proposed.Energy - a.Current.Energy).KWh()),
+		Periods:             explained(a.Proposed.Periods),
+	}
+}

@@ -63,51 +63,74 @@ type change struct {
 	cause  store.Cause
 	must   bool // a schedule must be sent, even one that differs in nothing
 	intent bool // the user asks for something else: what was delivered does not count for it
+	small  bool // nobody waits for it: a schedule is not sent for a trifle
 }
 
-// replan plans an asset that is plugged in anew and commits the schedule, if what is ahead
-// differs from what stands or a new one must be sent all the same.
+// replan plans an asset that is plugged in anew and commits the schedule, if there is to be
+// a new one. The asset must be locked.
 func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
-	org, err := tx.OrgRecord(ctx)
-	if err != nil {
+	s, ps, err := d.draft(ctx, tx, c, why)
+	if err != nil || s == nil {
 		return err
 	}
-	from := tx.Now().Truncate(time.Second)
-	e := effective(c, org.Settings, from)
-	if s := &c.Standing; s.Generation > 0 && !why.intent && s.From.ReadyBy.After(from) {
-		e.Delivered = s.From.Delivered + planned(s, from)
+	if s.Curve, err = tx.AddCurve(ctx, ps); err != nil {
+		return fmt.Errorf("keep prices: %w", err)
 	}
-	ps, err := prices(ctx, tx, from)
+	if err := tx.AddSchedule(ctx, &c.Session, s); err != nil {
+		return fmt.Errorf("keep schedule: %w", err)
+	}
+	c.Standing = *s
+	return tx.Enqueue(ctx, store.Push{
+		AssetID: s.AssetID, EventID: s.EventID, Kind: store.SchedulePush,
+		Generation: s.Generation, Value: store.Urgent, ExpiresAt: s.End(),
+	})
+}
+
+// draft plans an asset that is plugged in. It returns the schedule that is to take the place
+// of the one that stands, with the prices it was made on, or nil if that one may stand.
+func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*store.Schedule, []flex.PricedPeriod, error) {
+	from := tx.Now().Truncate(time.Second)
+	e, ps, err := situation(ctx, tx, c, from, why.intent)
 	if err != nil {
-		return fmt.Errorf("read prices: %w", err)
+		return nil, nil, err
 	}
 	problem := problemOf(e, from, ps)
 	answer := plan.Charge(problem)
 	if err := plan.Check(problem, answer); err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
-		return nil
+		return nil, nil, nil
 	}
-	if !why.must && c.Standing.Generation > 0 && sameAhead(c.Standing.Steps, answer.Steps, from) {
-		return nil
+	if standing := c.Standing.Steps; c.Standing.Generation > 0 && !why.must {
+		if sameAhead(standing, answer.Steps, from) {
+			return nil, nil, nil
+		}
+		if _, ok, _ := worth(&problem, standing, &answer); why.small && !ok {
+			return nil, nil, nil
+		}
 	}
-	s := store.Schedule{Cause: why.cause, From: e}
+	s := &store.Schedule{Cause: why.cause, From: e}
 	s.Steps = answer.Steps
-	if s.Curve, err = tx.AddCurve(ctx, ps); err != nil {
-		return fmt.Errorf("keep prices: %w", err)
-	}
-	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
-		return fmt.Errorf("keep schedule: %w", err)
-	}
-	c.Standing = s
-	return tx.Enqueue(ctx, push(&s, store.Urgent))
+	return s, ps, nil
 }
 
-// push is the delivery of a schedule.
-func push(s *store.Schedule, value flex.MicroPounds) store.Push {
-	return store.Push{
-		AssetID: s.AssetID, EventID: s.EventID, Kind: store.SchedulePush,
-		Generation: s.Generation, Value: value, ExpiresAt: s.End(),
+// situation is what a plan made at the instant is made from. A new intent asks for so much
+// from then on; else what was delivered towards the same deadline counts.
+func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time, intent bool) (e store.Effective, ps []flex.PricedPeriod, err error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return e, nil, err
 	}
+	e = effective(c, org.Settings, from)
+	if s := &c.Standing; c.Open() && s.Generation > 0 && !intent && s.From.ReadyBy.After(from) {
+		e.CountFrom = s.From.CountFrom
+		if e.Delivered, err = delivered(ctx, tx, c, from); err != nil {
+			return e, nil, fmt.Errorf("add up what was delivered: %w", err)
+		}
+	}
+	if ps, err = prices(ctx, tx, from); err != nil {
+		return e, nil, fmt.Errorf("read prices: %w", err)
+	}
+	return e, ps, nil
 }
 
 // sameAhead reports whether two schedules limit alike from the instant on, for ever: after

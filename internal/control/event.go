@@ -90,7 +90,7 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 			return err
 		}
 		// What was never planned, or is past its ready-by, is planned at the next event.
-		due := c.Standing.Generation == 0 || c.Standing.Cause == store.CauseFreed || !c.Session.ReadyBy.After(tx.Now())
+		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
 		if !c.Open() || !c.Controlled || ev.Kind == PlugOut || !h.changed && !due {
 			return nil
 		}

@@ -67,7 +67,7 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 	default:
 		e.Need, e.Mode, o.intent = e.Power.For(DefaultDuration), flex.Maximise, fromDefault
 	}
-	e.ReadyBy = tariff.ReadyBy(from, wall, zone)
+	e.ReadyBy, e.CountFrom = tariff.ReadyBy(from, wall, zone), from
 	if now := c.ChargeNow; now.To.After(from) {
 		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
 	}

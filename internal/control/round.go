@@ -22,9 +22,11 @@ const (
 	// WorthRunning is what it must save to touch the running half-hour. A change that saves
 	// less waits until that is over.
 	WorthRunning flex.MicroPounds = 50_000 // 5 p
-	// Slack is the charging time by which a schedule may fall short before it counts as
-	// wrong: schedules are cut to whole minutes.
-	Slack = time.Minute
+	// Slack and SlackPercent are how far a schedule may fall short of the need before it
+	// counts as wrong: charging time, as schedules are cut to whole minutes, and a share of
+	// the need, as no meter is exact.
+	Slack        = time.Minute
+	SlackPercent = 1
 )
 
 // Limits of one run of a round.
@@ -124,45 +126,84 @@ func (d *Desk) due(ctx context.Context, org flex.Org, t *tally) error {
 			break
 		}
 	}
+	return d.inputs(ctx, org, t)
+}
+
+// inputs plans the assets anew whose inputs changed without an event. It looks at them on a
+// snapshot of the store; only those whose schedule changes are then locked.
+func (d *Desk) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	for {
-		var found []store.Planned
-		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
-			found, err = tx.Due(ctx, store.CauseInputs, dueMax)
+		var same []flex.SessionID
+		var changed []flex.AssetID
+		var now time.Time
+		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
+			now = tx.Now()
+			found, err := tx.Due(ctx, store.CauseInputs, dueMax)
+			for i := 0; i < len(found) && err == nil; i++ {
+				var c store.Charging
+				var s *store.Schedule
+				if c, err = tx.Charging(ctx, found[i].Session.AssetID); err == nil && refreshable(&c, now) {
+					s, _, err = d.draft(ctx, tx, &c, byInputs)
+				}
+				if s == nil {
+					same = append(same, found[i].Session.ID)
+				} else {
+					changed = append(changed, c.Asset.ID)
+				}
+			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for i := range found {
-			if err := d.refresh(ctx, org, found[i].Session.AssetID, t); err != nil {
+		if len(same) > 0 {
+			if err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.Done(ctx, now, same...) }); err != nil {
 				return err
 			}
 		}
-		if len(found) < dueMax {
+		for _, asset := range changed {
+			if err := d.refresh(ctx, org, asset, t); err != nil {
+				return err
+			}
+		}
+		if t.looked += len(same); len(same)+len(changed) < dueMax {
 			return nil
 		}
 	}
 }
 
+var byInputs = change{cause: store.CauseInputs, small: true}
+
+func refreshable(c *store.Charging, now time.Time) bool {
+	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
+}
+
 // refresh plans one asset anew whose inputs changed without an event.
 func (d *Desk) refresh(ctx context.Context, org flex.Org, asset flex.AssetID, t *tally) error {
-	return d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+	var looked, changed int
+	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+		looked, changed = 0, 0
 		if err := tx.LockAsset(ctx, asset); err != nil {
+			if flex.KindOf(err) == flex.NotFound {
+				return nil // deleted since
+			}
 			return err
 		}
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
 		}
-		if c.Open() && c.Controlled && c.Session.ReadyBy.After(tx.Now()) {
+		if refreshable(&c, tx.Now()) {
 			before := c.Session.Generation
-			if err := d.replan(ctx, tx, &c, change{cause: store.CauseInputs}); err != nil {
+			if err := d.replan(ctx, tx, &c, byInputs); err != nil {
 				return err
 			}
-			t.looked, t.changed = t.looked+1, t.changed+int(c.Session.Generation-before)
+			looked, changed = 1, int(c.Session.Generation-before)
 		}
-		return tx.Done(ctx, c.Session.ID)
+		return tx.Done(ctx, tx.Now(), c.Session.ID)
 	})
+	t.looked, t.changed = t.looked+looked, t.changed+changed
+	return err
 }
 
 // verdict is what is to become of an asset's schedule.
@@ -199,7 +240,8 @@ func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
 			later[v.again] = append(later[v.again], found[i].Session.ID)
 		}
 	}
-	return len(found), d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+	changed := 0
+	err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		curve, err := tx.AddCurve(ctx, ps)
 		if err != nil {
 			return fmt.Errorf("keep prices: %w", err)
@@ -207,11 +249,9 @@ func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
 		for i := range next {
 			next[i].Next.Curve = curve
 		}
-		n, err := tx.Replace(ctx, next)
-		if err != nil {
+		if changed, err = tx.Replace(ctx, next); err != nil {
 			return err
 		}
-		t.looked, t.changed = t.looked+len(found), t.changed+n
 		for at, sessions := range later {
 			if err := tx.LookAgain(ctx, at, sessions...); err != nil {
 				return err
@@ -222,6 +262,8 @@ func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
 		}
 		return end(tx)
 	})
+	t.looked, t.changed = t.looked+len(found), t.changed+changed
+	return len(found), err
 }
 
 // weigh plans one asset anew and says whether the new schedule takes the place of the one

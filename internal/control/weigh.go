@@ -9,22 +9,11 @@ import (
 	"flexd/internal/store"
 )
 
-// planned is the energy that a schedule had its asset take from when it was made to the
-// instant.
-func planned(s *store.Schedule, to time.Time) flex.WattHours {
-	var wattSeconds int64
-	for _, step := range s.Steps {
-		step.Span = step.Meet(flex.Span{From: step.From, To: to})
-		wattSeconds += int64(min(step.Limit, s.From.Power)) * int64(step.Len()/time.Second)
-	}
-	return flex.WattHours(wattSeconds / 3600)
-}
-
 // worth weighs a new plan against the steps that stand. It returns what the push is worth,
 // whether the plan is to take their place, and if not, when to look again.
 func worth(p *plan.ChargeProblem, standing []flex.Step, answer *plan.ChargePlan) (value flex.MicroPounds, ok bool, again time.Time) {
 	old, next := weighSteps(p, standing), weighSteps(p, answer.Steps)
-	slack := int64(p.Power) * int64(Slack/time.Second)
+	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
 	if next.energy-old.energy > slack || old.peak-next.peak > slack {
 		return store.Urgent, true, time.Time{}
 	}

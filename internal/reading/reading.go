@@ -59,7 +59,26 @@ func (in *intake) take(ctx context.Context) error {
 			rs = append(rs, in.kept[i])
 		}
 	}
-	return in.tx.PutReadings(ctx, rs)
+	if err := in.tx.PutReadings(ctx, rs); err != nil {
+		return err
+	}
+	return in.tx.MarkDue(ctx, charging(rs, in.tx.Now())...)
+}
+
+// freshTime is how old a reading may be and still matter to the plan of a car that is
+// plugged in.
+const freshTime = 36 * time.Hour
+
+// charging lists the assets of which readings tell how far a charge has come.
+func charging(rs []flex.Reading, now time.Time) (assets []flex.AssetID) {
+	seen := map[flex.AssetID]bool{}
+	for _, r := range rs {
+		if r.Label == flex.ChargerEnergy && r.To.After(now.Add(-freshTime)) && !seen[r.AssetID] {
+			seen[r.AssetID] = true
+			assets = append(assets, r.AssetID)
+		}
+	}
+	return assets
 }
 
 func (in *intake) judge() {

@@ -27,7 +27,7 @@ type Planned struct {
 
 const plannedColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.plugged_in_at, s.market_at,
 	c.event_id, c.generation, c.cause, c.made_at, c.from_at, c.steps, c.curve_id,
-	c.ready_by, c.need_wh, c.delivered_wh, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
+	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
 	c.off_peak, c.zone, c.tariff_type, c.origins`
 
 func scanPlanned(s scanner) (v Planned, err error) {
@@ -37,7 +37,7 @@ func scanPlanned(s scanner) (v Planned, err error) {
 	q, c, e := &v.Session, &v.Standing, &v.Standing.From
 	err = s.Scan(&q.ID, &q.AssetID, &q.SiteID, &q.Number, &rate, instant{&q.PluggedInAt}, instant{&q.MarketAt},
 		&c.EventID, &c.Generation, &c.Cause, instant{&c.MadeAt}, instant{&from}, &steps, &c.Curve,
-		instant{&e.ReadyBy}, &e.Need, &e.Delivered, &e.Power, &e.MayChargePeak, &e.Mode, instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To},
+		instant{&e.ReadyBy}, &e.Need, &e.Delivered, instant{&e.CountFrom}, &e.Power, &e.MayChargePeak, &e.Mode, instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To},
 		&e.Tariff.OffPeak, &e.Tariff.Zone, &e.Tariff.Type, &e.Origins)
 	if err != nil {
 		return v, err
@@ -165,10 +165,17 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 	return nil
 }
 
-// Done takes the mark of MarkDue away.
-func (tx *Tx) Done(ctx context.Context, session flex.SessionID) error {
-	_, err := tx.exec(ctx, `UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), session.Bytes())
-	return err
+// Done takes away the marks that the sessions bore at the instant; one set since stays.
+func (tx *Tx) Done(ctx context.Context, at time.Time, sessions ...flex.SessionID) error {
+	for len(sessions) > 0 {
+		chunk := sessions[:min(len(sessions), outboxChunk)]
+		sessions = sessions[len(chunk):]
+		ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
+		if _, err := tx.exec(ctx, `UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND due_at <= $2 AND id IN `+ids, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Replacement is the schedule that is to take the place of the one that stands.

@@ -81,6 +81,7 @@ CREATE TABLE schedule (
     ready_by        BIGINT NOT NULL,
     need_wh         BIGINT NOT NULL, -- as asked for
     delivered_wh    BIGINT NOT NULL, -- of it, when the plan was made
+    count_from      BIGINT NOT NULL, -- since when it counts
     power_w         BIGINT NOT NULL,
     may_charge_peak BOOLEAN NOT NULL,
     mode            TEXT NOT NULL,

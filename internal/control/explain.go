@@ -1,0 +1,229 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// InForce is the schedule of a plugged-in asset.
+type InForce struct {
+	store.Schedule
+	Accepted int64 // the newest generation of the asset's schedules that its client has taken; 0 for none
+}
+
+// Input is one input of a plan as it was used.
+type Input struct {
+	Name, Value string
+	Origin      string // event, asset, site, organisation, default, readings or plan
+}
+
+// Explanation says why a schedule is as it is. It is worked out anew, from what the schedule
+// was made from.
+type Explanation struct {
+	InForce
+	Plan    plan.ChargePlan
+	Inputs  []Input
+	Limits  []flex.Step // caps that hold the plan back
+	Summary string
+	Exact   bool // the plan worked out anew is the schedule, to the second
+}
+
+// Schedule returns the schedule in force for an asset that is plugged in. There is none, a
+// NotFound failure, for one that is not, or that is not under control.
+func (d *Desk) Schedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (s InForce, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		s, err = inForce(ctx, tx, asset)
+		return err
+	})
+	return s, err
+}
+
+func inForce(ctx context.Context, tx *store.Tx, asset flex.AssetID) (s InForce, err error) {
+	c, err := tx.Charging(ctx, asset)
+	switch {
+	case err != nil:
+		return s, err
+	case !c.Asset.Type.Charges():
+		return s, flex.Fail(flex.NotFound, "asset %v is a %s, which has no charging schedule", asset, c.Asset.Type)
+	case !c.Open():
+		return s, flex.Fail(flex.NotFound, "asset %v has no schedule: nothing is plugged in", asset)
+	case c.Standing.Generation == 0:
+		return s, flex.Fail(flex.NotFound, "asset %v has no schedule: its site is not enrolled in %s", asset, flex.FullAssetSchedule)
+	}
+	s.Schedule = c.Standing
+	s.Accepted, err = tx.Accepted(ctx, asset)
+	return s, err
+}
+
+// Explanation explains the schedule in force. It fails as Schedule does.
+func (d *Desk) Explanation(ctx context.Context, org flex.OrgID, asset flex.AssetID) (x Explanation, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		s, err := inForce(ctx, tx, asset)
+		if err != nil {
+			return err
+		}
+		ps, err := tx.Curve(ctx, s.Curve)
+		x = explain(s, ps)
+		return err
+	})
+	return x, err
+}
+
+// explain works the plan of a schedule out anew.
+func explain(s InForce, ps []flex.PricedPeriod) Explanation {
+	from := s.Steps[0].From
+	problem := problemOf(s.From, from, ps)
+	x := Explanation{InForce: s, Plan: plan.Charge(problem), Inputs: inputsOf(&s.Schedule)}
+	x.Exact = sameAhead(s.Steps, x.Plan.Steps, from)
+	x.Summary = summary(&x)
+	return x
+}
+
+// inputsOf lists what a schedule was made from.
+func inputsOf(s *store.Schedule) []Input {
+	e, o := s.From, originsOf(s.From.Origins)
+	zone := zoneOf(e.Tariff)
+	list := []Input{
+		{"energy_required_kwh", kwh(e.Need), o.intent},
+		{"ready_by", e.ReadyBy.In(zone).Format(time.RFC3339), o.intent},
+		{"charging_mode", string(e.Mode), o.intent},
+		{"may_charge_peak", strconv.FormatBool(e.MayChargePeak), o.intent},
+		{"power_kw", strconv.FormatFloat(e.Power.KW(), 'f', -1, 64), o.power},
+	}
+	if e.Delivered > 0 {
+		list = append(list, Input{"delivered_kwh", kwh(e.Delivered), "readings, else the plan"})
+	}
+	offPeak := e.Tariff.OffPeak
+	if offPeak == "" {
+		offPeak = "all day"
+	}
+	list = append(list, Input{"off_peak_times", offPeak, o.tariff}, Input{"timezone", zone.String(), o.tariff})
+	if !e.ChargeNow.Empty() {
+		list = append(list, Input{"charge_now_until", e.ChargeNow.To.In(zone).Format(time.RFC3339), fromEvent})
+	}
+	if e.Mode != flex.Minimise {
+		list = append(list, Input{"pause_above_gbp_per_mwh", strconv.FormatFloat(PauseAbove.GBPPerMWh(), 'f', -1, 64), fromDefault})
+	}
+	return list
+}
+
+func zoneOf(t flex.Tariff) *time.Location {
+	if z, err := tariff.Zone(t.Zone); err == nil {
+		return z
+	}
+	return flex.London
+}
+
+func kwh(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', -1, 64) }
+
+// summary says a schedule in a few sentences.
+func summary(x *Explanation) string {
+	e, zone := x.From, zoneOf(x.From.Tariff)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s kWh are needed by %s", kwh(max(0, e.Need-e.Delivered)), e.ReadyBy.In(zone).Format("15:04 on Monday"))
+	if e.Delivered > 0 {
+		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
+	}
+	b.WriteString(". ")
+	if !e.ChargeNow.Empty() {
+		fmt.Fprintf(&b, "Charging now was asked for, until %s. ", e.ChargeNow.To.In(zone).Format("15:04 on Monday"))
+	}
+	offPeak := "All hours are off-peak"
+	if e.Tariff.OffPeak != "" {
+		offPeak = "Off-peak hours are " + e.Tariff.OffPeak
+	}
+	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
+		b.WriteString("charging stops when the need is met. ")
+	} else {
+		b.WriteString("all of them are open, the need is the least. ")
+	}
+	if x.Plan.Shortfall > 0 {
+		fmt.Fprintf(&b, "The time does not suffice: %s kWh will be missing. ", kwh(x.Plan.Shortfall))
+	} else {
+		fmt.Fprintf(&b, "The schedule allows %s kWh. ", kwh(x.Plan.Energy))
+	}
+	if x.Plan.HasThreshold {
+		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought.", x.Plan.Threshold.GBPPerMWh())
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Prose writes the explanation for a reader: the summary, then each stretch of periods with
+// one reason, then the inputs.
+func (x *Explanation) Prose() string {
+	zone := zoneOf(x.From.Tariff)
+	clock := func(t time.Time) string { return t.In(zone).Format("Mon 15:04:05") }
+	var b strings.Builder
+	fmt.Fprintf(&b, "Schedule %d of asset %v, made %s because of: %s\n\n%s\n\n", x.Generation, x.AssetID, clock(x.MadeAt), x.Cause, x.Summary)
+	for i := 0; i < len(x.Plan.Periods); {
+		first, last, energy := x.Plan.Periods[i], x.Plan.Periods[i], flex.WattHours(0)
+		low, high := first.Price, first.Price
+		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
+			last = x.Plan.Periods[i]
+			energy += last.Energy
+			low, high = min(low, last.Price), max(high, last.Price)
+		}
+		kind := "peak"
+		if first.OffPeak {
+			kind = "off-peak"
+		}
+		fmt.Fprintf(&b, "%s to %s  %8s kWh  %-8s  £%.2f to £%.2f/MWh  %s\n",
+			clock(first.From), clock(last.To), kwh(energy), kind, low.GBPPerMWh(), high.GBPPerMWh(), first.Reason)
+	}
+	b.WriteByte('\n')
+	for _, in := range x.Inputs {
+		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Origin)
+	}
+	switch {
+	case x.Accepted >= x.Generation:
+		b.WriteString("\nThe client has accepted this schedule.\n")
+	case x.Accepted > 0:
+		fmt.Fprintf(&b, "\nThe client has last accepted schedule %d.\n", x.Accepted)
+	default:
+		b.WriteString("\nThe client has accepted no schedule yet.\n")
+	}
+	if !x.Exact {
+		b.WriteString("This explanation was worked out anew and differs from the schedule, which was made by another version of flexd or whose prices are past their keeping.\n")
+	}
+	return b.String()
+}
+
+// Sessions returns a page of the asset's plug sessions, newest first, and how many there
+// are in all.
+func (d *Desk) Sessions(ctx context.Context, org flex.OrgID, asset flex.AssetID, limit, offset int) (page []store.Session, total int, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Asset(ctx, asset); err != nil {
+			return err
+		}
+		page, total, err = tx.Sessions(ctx, asset, limit, offset)
+		return err
+	})
+	return page, total, err
+}
+
+// Intent returns the asset's last intent, with the wall time of its deadline filled in. One
+// that was never sent is NotFound, the same as for another organisation's asset.
+func (d *Desk) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID) (in flex.Intent, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		c, err := tx.Charging(ctx, asset)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
+			return err
+		}
+		if c.Intent == nil {
+			return flex.Fail(flex.NotFound, "intent not found or not authorized")
+		}
+		in = *c.Intent
+		t, _ := tariffOf(&c)
+		in.ReadyByLocal = new(wallOf(in, zoneOf(t)))
+		return nil
+	})
+	return in, err
+}

@@ -1,0 +1,198 @@
+package control_test
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+func (h *house) explanation() control.Explanation {
+	h.Helper()
+	x, err := h.desk.Explanation(h.Context(), h.Org, h.asset)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return x
+}
+
+func TestExplanation(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise), VehicleRate: 3700})
+		x := h.explanation()
+		if !x.Exact || x.Plan.Cost != x.Plan.LowerBound || x.Accepted != 0 {
+			t.Errorf("%+v", x)
+		}
+		want := "5 kWh are needed by 07:00 on Sunday. Off-peak hours are 00:00-05:30, 23:30-24:00; charging stops when the need is met. " +
+			"The schedule allows 5.056 kWh. Electricity at up to £60.00/MWh is bought."
+		if x.Summary != want {
+			t.Errorf("got  %s\nwant %s", x.Summary, want)
+		}
+		for _, p := range x.Plan.Periods {
+			switch {
+			case !p.OffPeak && p.Reason != plan.PeakClosed, p.OffPeak && p.Energy == 0 && p.Reason != plan.CheaperFirst, p.Energy > 0 && p.Reason != plan.Cheapest:
+				t.Errorf("%v: %v", p.Span, p.Reason)
+			}
+		}
+		prose := x.Prose()
+		for _, line := range []string{
+			"made Sat 18:00:00 because of: plug-in", "peak time is not permitted",
+			"energy_required_kwh = 5 (event)", "power_kw = 3.7 (event)", "off_peak_times = 00:00-05:30, 23:30-24:00 (event)",
+			"ready_by = 2026-01-11T07:00:00Z (event)", "accepted no schedule yet",
+		} {
+			if !strings.Contains(prose, line) {
+				t.Errorf("no %q in\n%s", line, prose)
+			}
+		}
+		// Newer prices do not change why it was made.
+		h.publish("2026-01-10T18:00:00Z", night(20)...)
+		if again := h.explanation(); !reflect.DeepEqual(again, x) {
+			t.Errorf("explained otherwise at other prices")
+		}
+	})
+}
+
+func TestExplanation_None(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		says := func(what, want string) {
+			t.Helper()
+			_, err := h.desk.Explanation(t.Context(), h.Org, h.asset)
+			if flex.KindOf(err) != flex.NotFound || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		says("unplugged", "nothing is plugged in")
+		h.event(control.Event{Kind: control.PlugIn})
+		h.explanation()
+		h.event(control.Event{Kind: control.PlugOut})
+		says("plugged out", "nothing is plugged in")
+		h.asset = h.Asset(h.Site(), flex.Charger, 7400)
+		h.event(control.Event{Kind: control.PlugIn})
+		says("not enrolled", "not enrolled")
+		h.asset = h.Asset(h.site, flex.Battery, 5000)
+		says("battery", "is a battery")
+		h.asset = flex.AssetID{1}
+		says("unknown", "not found or not authorized")
+	})
+}
+
+func (h *house) whatIf(q control.Question) control.Comparison {
+	h.Helper()
+	answers, err := h.desk.WhatIf(h.Context(), h.Org, []flex.AssetID{h.asset}, q)
+	if err != nil || answers[0].Err != nil {
+		h.Fatal(err, answers)
+	}
+	return answers[0]
+}
+
+func TestWhatIf(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+		before := h.look()
+		pounds := func(a control.Comparison) flex.MicroPounds { return a.Proposed.Cost - a.Current.Cost }
+		if a := h.whatIf(control.Question{}); !reflect.DeepEqual(a.Current, a.Proposed) || a.Current.Energy != 7400 {
+			t.Errorf("nothing supposed: %+v", a)
+		}
+		if a := h.whatIf(control.Question{Need: new(flex.WattHours(11_100))}); pounds(a) != 222_000 { // 3.7 kWh at £60
+			t.Errorf("more needed: %+v", a.Proposed)
+		}
+		if a := h.whatIf(control.Question{Power: 3700}); pounds(a) != 148_000 || a.Proposed.Energy != 7400 {
+			t.Errorf("half the power: %v", pounds(a))
+		}
+		early := flex.WallTime(30 * time.Minute)
+		if a := h.whatIf(control.Question{ReadyByLocal: &early}); a.Proposed.Energy != 7400 || pounds(a) != 148_000 {
+			t.Errorf("earlier: %v", pounds(a))
+		}
+		if a := h.whatIf(control.Question{Mode: flex.Maximise}); a.Proposed.Energy != 44_400 {
+			t.Errorf("maximise: %+v", a.Proposed.Energy)
+		}
+		if a := h.whatIf(control.Question{Tariff: &flex.Tariff{OffPeak: "02:00-03:00", Zone: "Europe/London"}}); pounds(a) != 296_000 {
+			t.Errorf("another tariff: %v", pounds(a))
+		}
+		if a := h.whatIf(control.Question{ReadyByLocal: &early, MayChargePeak: new(true), Need: new(flex.WattHours(14_800))}); a.Proposed.Energy != 14_800 {
+			t.Errorf("peak allowed: %+v", a.Proposed)
+		}
+		dear := []flex.PricedPeriod{{Period: flex.PeriodAt(at("2026-01-11T00:00:00Z")), Known: true, Price: flex.FromGBPPerMWh(100)}}
+		if a := h.whatIf(control.Question{Prices: dear}); pounds(a) != 148_000 {
+			t.Errorf("another price: %v", pounds(a))
+		}
+		if after := h.look(); !reflect.DeepEqual(after, before) {
+			t.Errorf("something was stored")
+		}
+		answers, err := h.desk.WhatIf(t.Context(), h.Org, []flex.AssetID{{1}, h.Asset(h.site, flex.Battery, 1), h.asset}, control.Question{})
+		if err != nil || flex.KindOf(answers[0].Err) != flex.NotFound || flex.KindOf(answers[1].Err) != flex.Malformed || answers[2].Err != nil {
+			t.Errorf("%v, %v", answers, err)
+		}
+		if _, err := h.desk.WhatIf(t.Context(), h.Org, nil, control.Question{Tariff: &flex.Tariff{Zone: "?"}}); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("bad tariff: %v", err)
+		}
+		h.event(control.Event{Kind: control.PlugOut})
+		if a := h.whatIf(control.Question{}); a.Current.Energy != 7400 {
+			t.Errorf("as if plugged in now: %+v", a.Current)
+		}
+	})
+}
+
+// Supposing nothing gives the schedule that stands, at any moment: what is planned anew with
+// the same prices is what stands, to the minute. The explanation is to the second.
+func TestWhatIf_IsTheLivePlan(t *testing.T) {
+	day := at("2026-01-10T12:00:00Z")
+	h := open(t, storetest.SQLite(t), day.Format(time.RFC3339))
+	rapid.Check(t, func(t *rapid.T) {
+		day = day.AddDate(0, 0, 3) // beyond the prices of the case before
+		start := day.Format(time.RFC3339)
+		h.goTo(start)
+		h.asset = h.Asset(h.site, flex.Charger, flex.Watts(rapid.IntRange(1400, 22_000).Draw(t, "power")))
+		h.wait(time.Duration(rapid.IntRange(0, 12*3600).Draw(t, "plugged in after")) * time.Second)
+		prices := rapid.SliceOfN(rapid.SampledFrom([]float64{-20, 0, 30, 31.5, 80, 450, math.NaN()}), 0, 70).Draw(t, "prices")
+		if len(prices) > 0 {
+			h.publish(start, prices...)
+		}
+		h.event(control.Event{Kind: control.PlugIn,
+			Tariff: &flex.Tariff{OffPeak: rapid.SampledFrom(modelTariffs[1:]).Draw(t, "tariff"), Zone: "Europe/London"},
+			Intent: &flex.Intent{
+				Need: flex.WattHours(rapid.IntRange(0, 60_000).Draw(t, "need")), ReadyByLocal: new(flex.WallTime(rapid.SampledFrom(modelWalls).Draw(t, "ready by"))),
+				Mode: rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(t, "mode"), MayChargePeak: rapid.Bool().Draw(t, "peak"),
+			}})
+		if x := h.explanation(); !x.Exact {
+			t.Fatalf("explained %v, stands %v", x.Plan.Steps, x.Steps)
+		}
+		s := h.look().Standing
+		h.wait(time.Duration(rapid.IntRange(0, int(s.From.ReadyBy.Sub(s.MadeAt)/time.Second)-1).Draw(t, "asked after")) * time.Second)
+		now := time.UnixMicro(h.micro.Load()).Truncate(time.Second)
+		a := h.whatIf(control.Question{})
+		differs := 0 // seconds; a plan is cut to the minute, and its last may be over already
+		for at := now; at.Before(s.From.ReadyBy); at = at.Add(time.Second) {
+			if limitAt(s.Steps, at) != limitAt(a.Current.Steps, at) {
+				differs++
+			}
+		}
+		if differs > 60 {
+			t.Fatalf("differ for %d s from %v\nstands  %v\nplanned %v", differs, now, s.Steps, a.Current.Steps)
+		}
+		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), h.asset) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func limitAt(steps []flex.Step, at time.Time) flex.Watts {
+	for _, s := range steps {
+		if s.Contains(at) {
+			return s.Limit
+		}
+	}
+	return flex.NoLimit
+}

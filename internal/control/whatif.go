@@ -1,0 +1,122 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// Question is what is to be supposed; what is nil or zero is as it is.
+type Question struct {
+	Need          *flex.WattHours
+	ReadyByLocal  *flex.WallTime
+	MayChargePeak *bool
+	Mode          flex.ChargingMode
+	Tariff        *flex.Tariff
+	Power         flex.Watts
+	Prices        []flex.PricedPeriod // in the place of the market's for these periods
+}
+
+// Comparison is the plan of an asset from now on as it is, and as it would be. Err says why
+// there is none.
+type Comparison struct {
+	AssetID           flex.AssetID
+	Current, Proposed plan.ChargePlan
+	Err               error
+}
+
+// WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
+// plugged in is planned as if it were plugged in now.
+func (d *Desk) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID, q Question) (answers []Comparison, err error) {
+	if q.Tariff != nil {
+		if _, err := tariff.Parse(q.Tariff.OffPeak, q.Tariff.Zone, q.Tariff.Type); err != nil {
+			return nil, err
+		}
+	}
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		answers = make([]Comparison, len(assets))
+		for i, id := range assets {
+			a, err := compare(ctx, tx, id, q)
+			if err != nil && flex.KindOf(err) == flex.Internal {
+				return err
+			}
+			a.AssetID, a.Err = id, err
+			answers[i] = a
+		}
+		return nil
+	})
+	return answers, err
+}
+
+func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question) (a Comparison, err error) {
+	c, err := tx.Charging(ctx, asset)
+	if err != nil {
+		return a, err
+	}
+	if !c.Asset.Type.Charges() {
+		return a, flex.Fail(flex.Malformed, "asset %v is a %s, which is not planned", asset, c.Asset.Type)
+	}
+	if !c.Open() {
+		c.Session, c.Standing = store.Session{}, store.Schedule{}
+	}
+	from := tx.Now().Truncate(time.Second)
+	e, ps, err := situation(ctx, tx, &c, from, false)
+	if err != nil {
+		return a, err
+	}
+	if s := &c.Standing; s.Generation > 0 && s.From.ReadyBy.After(from) {
+		e.ReadyBy = s.From.ReadyBy
+	}
+	a.Current = plan.Charge(problemOf(e, from, ps))
+	a.Proposed = plan.Charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
+	return a, nil
+}
+
+// suppose changes the inputs as the question says. Another need is meant from now on.
+func (q *Question) suppose(e store.Effective, from time.Time) store.Effective {
+	wall := wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zoneOf(e.Tariff))
+	if q.Tariff != nil {
+		e.Tariff = *q.Tariff
+	}
+	if q.ReadyByLocal != nil {
+		wall = *q.ReadyByLocal
+	}
+	if q.ReadyByLocal != nil || q.Tariff != nil {
+		e.ReadyBy = tariff.ReadyBy(from, wall, zoneOf(e.Tariff))
+	}
+	if q.Need != nil {
+		e.Need, e.Delivered = *q.Need, 0
+	}
+	if q.MayChargePeak != nil {
+		e.MayChargePeak = *q.MayChargePeak
+	}
+	if q.Mode != "" {
+		e.Mode = q.Mode
+	}
+	if q.Power > 0 {
+		e.Power = q.Power
+	}
+	return e
+}
+
+// overlay puts supposed prices over those that are known.
+func overlay(known, supposed []flex.PricedPeriod) []flex.PricedPeriod {
+	if len(supposed) == 0 {
+		return known
+	}
+	at := map[flex.Period]flex.PricedPeriod{}
+	for _, p := range append(slices.Clone(known), supposed...) {
+		at[p.Period] = p
+	}
+	out := make([]flex.PricedPeriod, 0, len(at))
+	for _, p := range at {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b flex.PricedPeriod) int { return a.Period.Sub(b.Period) })
+	return out
+}
