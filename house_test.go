@@ -25,7 +25,7 @@ var floors = map[string]int{
 	"flex": 0, "wire": 1, "egress": 1, "worker": 1, "sheet": 1,
 	// still rooms
 	"tariff": 2, "plan": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2,
-	"problem": 3, // the engine's problem files
+	"problem": 3, "backtest": 3, // the engine's problem files
 	// what the house keeps and looks up
 	"store": 4, "directory": 5,
 	// desks
@@ -56,7 +56,7 @@ var keys = map[string][]string{
 var keyed = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
 
 // stillRooms read no clock, draw no lots and look at no environment.
-var stillRooms = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "settle", "ledger", "forecast"}
+var stillRooms = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "settle", "ledger", "forecast", "backtest"}
 
 var stillBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
 

@@ -38,7 +38,8 @@ type commands struct {
 	Meters meters `cmd:"" help:"The list of metering points."`
 	Models models `cmd:"" help:"The catalogue of asset models."`
 
-	Plan planCommand `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
+	Plan     planCommand     `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
+	Backtest backtestCommand `cmd:"" help:"What a home battery would have saved on imported prices and a home's readings."`
 }
 
 // console is what a command talks through.

@@ -119,17 +119,17 @@ func (d *Desk) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) e
 	if err := d.guess(ctx, tx, &b, &next, periods[len(periods)-1]); err != nil {
 		return err
 	}
-	buy, sell, err := rates(ctx, tx, &b, org.Settings, periods)
+	r, err := rates(ctx, tx, &b, org.Settings, periods)
 	if err != nil {
 		return err
 	}
-	periods = periods[:len(buy)]
+	periods = periods[:len(r.buy)]
 	if next.Stored, err = stored(ctx, tx, &b, home, now); err != nil {
 		return err
 	}
 	next.StoredAt = now
 	load, roof := guessed(&next, periods)
-	modes, powers := planModes(&b.Plan, home, periods, buy, sell, load, roof, next.Stored)
+	modes, powers := planModes(&b.Plan, home, periods, r, load, roof, next.Stored)
 	ahead := make([]byte, len(modes))
 	for i, m := range modes {
 		ahead[i] = letter(m)
@@ -172,7 +172,7 @@ func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
 
 // planModes chooses the modes of the periods. What was handed over stays as it was told.
 // It returns the power of each period too, as far as the guess of load and roof is right.
-func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Period, buy, sell []float64, load, roof []flex.WattHours, stored flex.WattHours) ([]plan.Mode, []flex.Watts) {
+func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Period, r ratings, load, roof []flex.WattHours, stored flex.WattHours) ([]plan.Mode, []flex.Watts) {
 	before := plan.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
@@ -187,13 +187,13 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 		modes[told], before = m, m
 		told++
 	}
-	first := home.Problem(buy, sell, load, roof, stored, before)
+	first := home.Problem(r.buy, r.sell, load, roof, stored, before, r.spare)
 	left := first.Init
 	if told > 0 {
 		levels, _ := first.Run(modes[:told])
 		left = levels[told-1]
 	}
-	rest := home.Problem(buy[told:], sell[told:], load[told:], roof[told:], flex.WattHours(left), before)
+	rest := home.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
 	new(plan.Scratch).Modes(&rest, modes[told:])
 	levels, _ := first.Run(modes)
 	powers := make([]flex.Watts, len(modes))
@@ -236,39 +236,53 @@ func (d *Desk) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 	return nil
 }
 
-// rates returns what a kWh costs and earns in each period, in pence: the market's price
-// under a dynamic tariff, as far as it is known; else the rates of the cheap and the dear
-// hours, and the dear rate throughout if no cheap hours were told.
-func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettings, periods []flex.Period) (buy, sell []float64, err error) {
+// ratings is what a kWh costs and earns in each period, in pence, and what one is worth that
+// is left at the end.
+type ratings struct {
+	buy, sell []float64
+	spare     float64
+}
+
+// rates prices the periods: by the market under a dynamic tariff, as far as its prices are
+// known; else by the rates of the cheap and the dear hours, and the dear rate throughout
+// if no cheap hours were told.
+func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r ratings, err error) {
 	t, _ := tariffOf(&store.Charging{SiteTariff: b.SiteTariff, Inputs: store.Inputs{Tariff: b.Tariff}})
 	if t.Type == flex.DynamicTariff || b.Tariff == nil && b.SiteTariff.Type == flex.DynamicTariff {
-		ps, err := prices(ctx, tx, periods[0].Start())
+		const day = 48
+		ps, err := tx.Prices(ctx, flex.Span{From: periods[0].Add(-day).Start(), To: periods[len(periods)-1].End()})
 		if err != nil {
-			return nil, nil, fmt.Errorf("read prices: %w", err)
+			return r, fmt.Errorf("read prices: %w", err)
 		}
-		if buy = marketRates(ps, len(periods)); len(buy) > 0 {
-			return buy, buy, nil
+		for len(ps) > 0 && !ps[len(ps)-1].Known {
+			ps = ps[:len(ps)-1]
+		}
+		all := marketRates(ps)
+		if len(all) > day {
+			r.buy = all[day:min(len(all), day+len(periods))]
+			return ratings{r.buy, r.buy, plan.Spare(all)}, nil
 		}
 	}
 	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
-	buy, sell = make([]float64, len(periods)), make([]float64, len(periods))
+	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
 	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+	offPeak := err == nil
 	for i, p := range periods {
 		part := 0.0
-		if err == nil {
+		if offPeak {
 			for _, span := range w.Spans(p.Span()) {
 				part += span.Len().Seconds() / flex.HalfHour.Seconds()
 			}
 		}
-		buy[i], sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
+		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
 	}
-	return buy, sell, nil
+	r.spare = plan.Spare(r.buy) // the periods reach to the end of tomorrow
+	return r, nil
 }
 
 // marketRates turns market prices into pence per kWh. A price that is missing between two
 // that are known is taken to be their mean over all.
-func marketRates(ps []flex.PricedPeriod, most int) (rates []float64) {
-	ps = ps[:min(len(ps), most)]
+func marketRates(ps []flex.PricedPeriod) (rates []float64) {
 	sum, known := 0.0, 0.0
 	for _, p := range ps {
 		if p.Known {
@@ -327,7 +341,7 @@ func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeB
 	}
 	load, roof := guessed(&b.Plan, past)
 	none := make([]float64, len(past))
-	p := home.Problem(none, none, load, roof, b.Plan.Stored, plan.ModeSelfUse)
+	p := home.Problem(none, none, load, roof, b.Plan.Stored, plan.ModeSelfUse, 0)
 	if levels, _ := p.Run(modes); len(levels) > 0 {
 		return flex.WattHours(levels[len(levels)-1]), nil
 	}

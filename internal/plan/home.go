@@ -24,24 +24,36 @@ func (b HomeBattery) Usable() (least, most flex.WattHours) {
 	return flex.WattHours(HomeReserve * float64(b.Capacity)), b.Capacity
 }
 
+// Spare is what a kWh that is left in the battery at the end of a plan is worth, in pence,
+// by the prices of a day or more: what it saves in the cheapest quarter of the time. No
+// battery is filled for that, and none is emptied for less than it can be filled again for.
+func Spare(buy []float64) float64 {
+	if len(buy) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(buy))
+	cheapest := sorted[:(len(sorted)+3)/4]
+	sum := 0.0
+	for _, p := range cheapest {
+		sum += p
+	}
+	return max(0, sum/float64(len(cheapest))*HomeEff)
+}
+
 // Problem is the battery's problem over half-hours: the prices in pence per kWh, what the
-// home draws and the roof gives, and what is stored at their start after the mode before.
-// What is left at the end is worth what it saves at the least price of all: no battery is
-// filled for nothing, and none is emptied for less than it would be filled again for.
-func (b HomeBattery) Problem(buy, sell []float64, load, pv []flex.WattHours, stored flex.WattHours, before Mode) ModeProblem {
+// home draws and the roof gives, what is stored at their start after the mode before, and
+// what a kWh is worth that is left at their end.
+func (b HomeBattery) Problem(buy, sell []float64, load, pv []flex.WattHours, stored flex.WattHours, before Mode, spare float64) ModeProblem {
 	least, most := b.Usable()
 	step := float64(b.Power) / 2 // watt-hours in half an hour
 	p := ModeProblem{
 		Import: buy, Export: sell, Load: make([]int, len(load)), PV: make([]int, len(pv)),
 		Min: int(least), Max: int(most), Init: int(max(0, min(stored, b.Capacity))),
 		ChargeStep: int(step * HomeEff), DischargeStep: int(step / HomeEff),
-		ChargeEff: HomeEff, DischargeEff: HomeEff, SwitchCost: HomeSwitch, Previous: before,
+		ChargeEff: HomeEff, DischargeEff: HomeEff, SwitchCost: HomeSwitch, Previous: before, Terminal: spare,
 	}
 	for i := range load {
 		p.Load[i], p.PV[i] = int(load[i]), int(pv[i])
-	}
-	if len(buy) > 0 {
-		p.Terminal = max(0, slices.Min(buy)*HomeEff)
 	}
 	return p
 }

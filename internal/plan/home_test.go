@@ -16,7 +16,7 @@ func flat[T any](n int, v T) []T { return slices.Repeat([]T{v}, n) }
 func TestHomeBatteryShifts(t *testing.T) {
 	b := HomeBattery{Power: 3000, Capacity: 10_000}
 	buy := append(flat(12, 9.0), flat(36, 28.0)...)
-	p := b.Problem(buy, flat(48, 5.0), flat(48, flex.WattHours(250)), flat(48, flex.WattHours(0)), 1000, ModeSelfUse)
+	p := b.Problem(buy, flat(48, 5.0), flat(48, flex.WattHours(250)), flat(48, flex.WattHours(0)), 1000, ModeSelfUse, Spare(buy))
 	to := make([]Mode, 48)
 	f := new(Scratch).Modes(&p, to)
 	stored, pence := p.Run(to)
@@ -35,12 +35,25 @@ func TestHomeBatteryShifts(t *testing.T) {
 
 func TestHomeBatteryFlatPrice(t *testing.T) {
 	b := HomeBattery{Power: 3000, Capacity: 10_000}
-	p := b.Problem(flat(48, 28.0), flat(48, 15.0), flat(48, flex.WattHours(250)), flat(48, flex.WattHours(0)), 5000, ModeSelfUse)
+	p := b.Problem(flat(48, 28.0), flat(48, 15.0), flat(48, flex.WattHours(250)), flat(48, flex.WattHours(0)), 5000, ModeSelfUse, Spare(flat(48, 28.0)))
 	to := make([]Mode, 48)
 	new(Scratch).Modes(&p, to)
 	for i, m := range to {
 		if m == ModeCharge || m == ModeDischarge {
 			t.Fatalf("with one price for all half-hours there is nothing to %v for, as in slot %d", m, i)
+		}
+	}
+}
+
+func TestSpare(t *testing.T) {
+	for _, c := range []struct {
+		buy  []float64
+		want float64
+	}{
+		{nil, 0}, {[]float64{20}, 19}, {[]float64{40, 20, 30, 50}, 19}, {[]float64{40, 20, 30, 50, 10}, 14.25}, {[]float64{-30, 10, 20, 30}, 0},
+	} {
+		if got := Spare(c.buy); got < c.want-1e-9 || got > c.want+1e-9 {
+			t.Errorf("%v: %v, want %v", c.buy, got, c.want)
 		}
 	}
 }
@@ -56,7 +69,7 @@ func TestRunKeepsItsBounds(t *testing.T) {
 		}
 		load, pv := draw("load", 3000), draw("pv", 3000)
 		prices := rapid.SliceOfN(rapid.Float64Range(-50, 100), n, n).Draw(t, "prices")
-		p := b.Problem(prices, prices, load, pv, flex.WattHours(rapid.IntRange(-10, 30_000).Draw(t, "stored")), ModeLock)
+		p := b.Problem(prices, prices, load, pv, flex.WattHours(rapid.IntRange(-10, 30_000).Draw(t, "stored")), ModeLock, 0)
 		to := make([]Mode, n)
 		for i := range to {
 			to[i] = Mode(rapid.IntRange(0, int(modes)-1).Draw(t, "mode"))

@@ -59,6 +59,11 @@ func (tx *Tx) PricesAt(ctx context.Context, span flex.Span, at time.Time) ([]fle
 	return withoutOrigin(tx.quotes(ctx, span, `b.published_at <= $3 AND b.fetched_at <= $3`, at.UnixMicro()))
 }
 
+// Prices returns the market's prices for the periods of the span as they are known now.
+func (all *All) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, error) {
+	return withoutOrigin(all.quotes(ctx, span, `b.published_at <= $3`, all.now.UnixMicro()))
+}
+
 // Quotes is Prices with where each is from, of one source or, if that is empty, of all.
 func (tx *Tx) Quotes(ctx context.Context, span flex.Span, source string) ([]Quote, error) {
 	return tx.quotes(ctx, span, `b.published_at <= $3 AND ($4 = '' OR b.source = $4)`, tx.now.UnixMicro(), source)

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"flexd/internal/backtest"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/settle"
+	records "flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// backtestCommand is `flexd backtest`.
+type backtestCommand struct {
+	store
+	From     string  `required:"" help:"First day in London." placeholder:"DAY"`
+	To       string  `required:"" help:"Last day in London, included." placeholder:"DAY"`
+	Readings string  `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, if it has a roof, roof_kwh." placeholder:"FILE"`
+	Shift    int     `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
+	Power    float64 `help:"The battery's power in kW." default:"5"`
+	Capacity float64 `help:"The battery's capacity in kWh." default:"10"`
+	Tariff   string  `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
+	Peak     float64 `help:"Pence per kWh in the dear hours." default:"28"`
+	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`
+	Export   float64 `help:"Pence per exported kWh, unless the tariff is dynamic." default:"5"`
+	SVG      string  `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`
+}
+
+// Run tests a battery on the past.
+func (b *backtestCommand) Run(ctx context.Context, c console) error {
+	test, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	told := time.Now()
+	result := backtest.Run(test, func(done, total int) {
+		if time.Since(told) > time.Second {
+			fmt.Fprintf(c.err, "%d of %d days\n", done, total)
+			told = time.Now()
+		}
+	})
+	if len(result.Bills) == 0 {
+		return flex.Fail(flex.Invalid, "no day from %s to %s has all its loads and prices", test.From, test.To)
+	}
+	if b.SVG != "" {
+		if err := os.WriteFile(b.SVG, []byte(result.SVG()), 0o644); err != nil {
+			return err
+		}
+	}
+	return result.Table(c.out)
+}
+
+// read makes the case of the flags.
+func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
+	test := &backtest.Case{
+		Battery: plan.HomeBattery{Power: flex.FromKW(b.Power), Capacity: flex.FromKWh(b.Capacity)},
+		Working: settle.Working,
+	}
+	var err error
+	if test.From, err = flex.ParseDay(b.From); err != nil {
+		return nil, flex.Fail(flex.Invalid, "--from: %q is not a day of the form 2026-04-14", b.From)
+	}
+	if test.To, err = flex.ParseDay(b.To); err != nil {
+		return nil, flex.Fail(flex.Invalid, "--to: %q is not a day of the form 2026-04-14", b.To)
+	}
+	f, err := os.Open(b.Readings)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if test.Load, test.Roof, err = backtest.ReadHome(f, b.Shift); err != nil {
+		return nil, fmt.Errorf("%s: %w", b.Readings, err)
+	}
+	if b.Tariff != "dynamic" {
+		return test, b.fixed(test)
+	}
+	return test, b.dynamic(ctx, test)
+}
+
+// dynamic prices the case by the imported prices, which come out at 14:00 for the next day.
+func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) error {
+	h, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	known := map[flex.Period]float64{}
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		ps, err := all.Prices(ctx, flex.Span{From: test.From.Add(-1).Start(), To: test.To.Add(4).Start()})
+		for _, p := range ps {
+			if p.Known {
+				known[p.Period] = p.Price.GBPPerMWh() / 10
+			}
+		}
+		return err
+	})
+	test.Buy = func(p flex.Period) (float64, bool) { v, ok := known[p]; return v, ok }
+	test.Sell = test.Buy
+	test.Known = func(at time.Time) time.Time {
+		day := flex.EFADay(flex.DayAt(at))
+		if at.In(flex.London).Hour() >= 14 {
+			day = day.Add(1)
+		}
+		return flex.CurveHorizon(at, day).To
+	}
+	return err
+}
+
+// fixed prices the case by the rates of cheap and dear hours, which are always known.
+func (b *backtestCommand) fixed(test *backtest.Case) error {
+	w, err := tariff.Parse(b.Tariff, flex.London.String(), flex.DualRate)
+	if err != nil {
+		return err
+	}
+	test.Buy = func(p flex.Period) (float64, bool) {
+		cheap := 0.0
+		for _, s := range w.Spans(p.Span()) {
+			cheap += s.Len().Seconds() / flex.HalfHour.Seconds()
+		}
+		return cheap*b.OffPeak + (1-cheap)*b.Peak, true
+	}
+	test.Sell = func(flex.Period) (float64, bool) { return b.Export, true }
+	test.Known = func(at time.Time) time.Time { return flex.DayAt(at).Add(2).Start() }
+	return nil
+}

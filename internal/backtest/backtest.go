@@ -1,0 +1,229 @@
+// Package backtest asks what a home battery would have saved in the past: it takes one
+// through real loads and prices, half-hour by half-hour, told what to do by the same
+// planner on the same kind of guess as the service, and by three others to judge it by.
+package backtest
+
+import (
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/plan"
+)
+
+// Case is what is tested.
+type Case struct {
+	Battery    plan.HomeBattery
+	Load, Roof forecast.Series // as they were; Roof may be nil
+	From, To   flex.Day        // London days, both included
+
+	// Buy and Sell are the prices of a half-hour in pence per kWh, false if not known.
+	Buy, Sell func(flex.Period) (float64, bool)
+	// Known returns how far ahead prices are known at an instant.
+	Known func(at time.Time) time.Time
+	// Working says whether a day is a working day.
+	Working func(flex.Day) bool
+}
+
+// Bills are what energy cost under each way of running the battery, in pence.
+type Bills struct {
+	None      float64 // without a battery
+	SelfUse   float64 // the battery covers the load and stores the roof's surplus, nothing else
+	Plan      float64 // as the service plans it, on guesses and known prices
+	Foresight float64 // planned with loads, roof and prices known three days ahead
+}
+
+func (b *Bills) add(o Bills) {
+	b.None, b.SelfUse, b.Plan, b.Foresight = b.None+o.None, b.SelfUse+o.SelfUse, b.Plan+o.Plan, b.Foresight+o.Foresight
+}
+
+// Bill is a day's.
+type Bill struct {
+	Day flex.Day
+	Bills
+}
+
+// Result is what came out.
+type Result struct {
+	Bills    []Bill // of the days for which all loads and prices are known
+	Skipped  int    // the other days
+	Total    Bills
+	Drawn    flex.WattHours // by the home in the days counted
+	MissedBy flex.WattHours // mean error of the guessed load, per half-hour
+}
+
+// foresight is how far the planner sees that knows the future.
+const foresight = 3 * 48
+
+// home is a battery on its way through the past.
+type home struct {
+	stored flex.WattHours
+	mode   plan.Mode
+}
+
+// Run tests the case. It calls progress, if that is not nil, after each day.
+func Run(c *Case, progress func(done, total int)) Result {
+	least, _ := c.Battery.Usable()
+	start := home{stored: least, mode: plan.ModeSelfUse}
+	selfUse, planned, foreseen := start, start, start
+	var r Result
+	var missed, halfHours float64
+	var scratch plan.Scratch
+	total := days(c.From, c.To)
+	for day, n := c.From, 1; n <= total; day, n = day.Add(1), n+1 {
+		periods := periodsOf(day)
+		past, ok := c.actual(periods)
+		if !ok {
+			r.Skipped++
+			continue
+		}
+		b := Bill{Day: day, Bills: Bills{None: past.bill()}}
+		b.SelfUse = past.follow(&selfUse, c.Battery, same(len(periods), plan.ModeSelfUse))
+		b.Foresight = past.follow(&foreseen, c.Battery, c.foresee(&scratch, day, foreseen)[:len(periods)])
+		guess, _ := forecast.Load(c.Load, c.ahead(day), c.Working)
+		roof, _ := forecast.Solar(c.Roof, c.ahead(day))
+		for i := range periods {
+			mode := c.decide(&scratch, day, i, planned, guess[i:], roof[i:])
+			b.Plan += past.slot(i).follow(&planned, c.Battery, []plan.Mode{mode})
+			missed += abs(float64(guess[i] - past.load[i]))
+			r.Drawn += past.load[i]
+			halfHours++
+		}
+		r.Bills = append(r.Bills, b)
+		r.Total.add(b.Bills)
+		if progress != nil {
+			progress(n, total)
+		}
+	}
+	r.MissedBy = flex.WattHours(missed/max(1, halfHours) + 0.5)
+	return r
+}
+
+// decide is the service: it plans from half-hour i of the day as far as prices are known,
+// and takes the first mode.
+func (c *Case) decide(w *plan.Scratch, day flex.Day, i int, h home, load, roof []flex.WattHours) plan.Mode {
+	first := day.Period(i + 1)
+	until := c.Known(first.Start())
+	var buy, sell []float64
+	for k := range load {
+		p := first.Add(k)
+		b, ok := c.Buy(p)
+		s, also := c.Sell(p)
+		if !ok || !also || !p.Start().Before(until) {
+			break
+		}
+		buy, sell = append(buy, b), append(sell, s)
+	}
+	if len(buy) == 0 {
+		return plan.ModeSelfUse
+	}
+	p := c.Battery.Problem(buy, sell, load[:len(buy)], roof[:len(buy)], h.stored, h.mode, plan.Spare(append(c.dayBefore(first), buy...)))
+	modes := make([]plan.Mode, len(buy))
+	w.Modes(&p, modes)
+	return modes[0]
+}
+
+// dayBefore are the prices of the day before a half-hour, as far as they are known.
+func (c *Case) dayBefore(p flex.Period) (buy []float64) {
+	for k := 1; k <= 48; k++ {
+		if b, ok := c.Buy(p.Add(-k)); ok {
+			buy = append(buy, b)
+		}
+	}
+	return buy
+}
+
+// foresee plans from the start of the day with all that is to come.
+func (c *Case) foresee(w *plan.Scratch, day flex.Day, h home) []plan.Mode {
+	first := day.Period(1)
+	var periods []flex.Period
+	for k := range foresight {
+		if _, ok := c.actual([]flex.Period{first.Add(k)}); !ok {
+			break
+		}
+		periods = append(periods, first.Add(k))
+	}
+	a, _ := c.actual(periods)
+	p := c.Battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, plan.Spare(a.buy))
+	modes := make([]plan.Mode, len(periods))
+	w.Modes(&p, modes)
+	return modes
+}
+
+// ahead are the half-hours of the day and the one after it.
+func (c *Case) ahead(day flex.Day) []flex.Period {
+	return append(periodsOf(day), periodsOf(day.Add(1))...)
+}
+
+// actual is what was, half-hour by half-hour.
+type actual struct {
+	buy, sell  []float64
+	load, roof []flex.WattHours
+}
+
+// actual returns what was in the periods, and whether all of it is known.
+func (c *Case) actual(periods []flex.Period) (a actual, ok bool) {
+	for _, p := range periods {
+		load, known := c.Load[p]
+		buy, priced := c.Buy(p)
+		sell, sold := c.Sell(p)
+		if !known || !priced || !sold {
+			return a, false
+		}
+		a.buy, a.sell = append(a.buy, buy), append(a.sell, sell)
+		a.load, a.roof = append(a.load, load), append(a.roof, c.Roof[p])
+	}
+	return a, true
+}
+
+func (a actual) slot(i int) actual {
+	return actual{a.buy[i : i+1], a.sell[i : i+1], a.load[i : i+1], a.roof[i : i+1]}
+}
+
+// bill is what the energy cost without a battery.
+func (a actual) bill() (pence float64) {
+	for i := range a.buy {
+		if net := float64(a.load[i] - a.roof[i]); net > 0 {
+			pence += net * a.buy[i] / 1000
+		} else {
+			pence += net * a.sell[i] / 1000
+		}
+	}
+	return pence
+}
+
+// follow takes a battery through what was, and returns what the energy cost.
+func (a actual) follow(h *home, battery plan.HomeBattery, modes []plan.Mode) (pence float64) {
+	p := battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, 0)
+	stored, costs := p.Run(modes)
+	for _, c := range costs {
+		pence += c
+	}
+	h.stored, h.mode = flex.WattHours(stored[len(stored)-1]), modes[len(modes)-1]
+	return pence
+}
+
+func periodsOf(d flex.Day) (ps []flex.Period) {
+	for n := 1; n <= d.Periods(); n++ {
+		ps = append(ps, d.Period(n))
+	}
+	return ps
+}
+
+func days(from, to flex.Day) int {
+	n := 0
+	for d := from; d.Start().Before(to.Add(1).Start()); d = d.Add(1) {
+		n++
+	}
+	return n
+}
+
+func same(n int, m plan.Mode) []plan.Mode {
+	ms := make([]plan.Mode, n)
+	for i := range ms {
+		ms[i] = m
+	}
+	return ms
+}
+
+func abs(f float64) float64 { return max(f, -f) }
