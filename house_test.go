@@ -33,7 +33,7 @@ var floors = map[string]int{
 	// the public client, which knows the contract alone
 	"client": 6,
 	// doors
-	"api": 7, "console": 7, "bridge": 7,
+	"api": 7, "console": 7, "portal": 7, "bridge": 7,
 	// the rooms joined: store opened, desks made, rounds running, doors served
 	"house": 8,
 	// the simulated street, the program, and what is tested from outside
@@ -47,7 +47,7 @@ var mustBe = []string{"flex", "store"}
 // keys says which rooms alone may hold a dangerous key.
 var keys = map[string][]string{
 	"database/sql": {"store", "store/storetest"},
-	"net/http":     {"api", "console", "bridge", "client", "egress", "house", "street", "cmd/flexd", "test/crash", "test/probe", "test/load"},
+	"net/http":     {"api", "console", "portal", "bridge", "client", "egress", "house", "street", "cmd/flexd", "test/crash", "test/probe", "test/load"},
 	"os/exec":      {"test/withpg", "test/crash", "test/load", "test/probe"},
 	"testing":      {"store/storetest", "street"},
 }

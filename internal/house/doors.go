@@ -5,15 +5,18 @@ import (
 	"strings"
 
 	"flexd/internal/console"
+	"flexd/internal/reward"
 )
 
-// Handler is all doors: the console under its root, the interface everywhere else. A browser
+// Handler is all doors: the console and the balance page under their roots, the interface everywhere else. A browser
 // that asks for the beginning is shown the console.
 func (h *House) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case path == console.Root, strings.HasPrefix(path, console.Root+"/"):
 			h.Console.Handler().ServeHTTP(w, r)
+		case strings.HasPrefix(path, reward.Root):
+			h.Portal.Handler().ServeHTTP(w, r)
 		case path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
 		default:

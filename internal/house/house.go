@@ -17,6 +17,7 @@ import (
 	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/portal"
 	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
@@ -59,6 +60,7 @@ type House struct {
 	Market   *market.Desk
 	API      *api.Server
 	Console  *console.Server
+	Portal   *portal.Server
 
 	Directory *directory.Directory
 
@@ -94,6 +96,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
 	}
+	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
 	h.Console = &console.Server{DB: db, Access: h.Access, Environment: db.Environment, Log: s.Log}
 	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)

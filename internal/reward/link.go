@@ -74,17 +74,21 @@ func (d *Desk) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o Lin
 
 // checkRedirect refuses what a browser would run rather than open.
 func checkRedirect(uri string) error {
+	wrong := func(format string, args ...any) error {
+		return &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{
+			{Loc: []string{"query", "redirect_uri"}, Msg: fmt.Sprintf(format, args...), Type: "value_error.url"},
+		}}
+	}
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme == "" {
-		return flex.Fail(flex.Malformed, "redirect_uri must be an absolute URL, such as https://app.example.com/rewards")
+	switch {
+	case err != nil || u.Scheme == "":
+		return wrong("not an absolute URL, such as https://app.example.com/rewards")
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host == "":
+		return wrong("the URL names no host")
 	}
 	switch u.Scheme {
-	case "http", "https":
-		if u.Host == "" {
-			return flex.Fail(flex.Malformed, "redirect_uri must name a host")
-		}
 	case "javascript", "data", "vbscript", "file", "blob", "about":
-		return flex.Fail(flex.Malformed, "redirect_uri must lead to a page or an app, not to %s:", u.Scheme)
+		return wrong("the URL must lead to a page or an app, not to %s:", u.Scheme)
 	}
 	return nil
 }

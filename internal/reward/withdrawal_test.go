@@ -90,7 +90,7 @@ func TestLink_Life(t *testing.T) {
 			t.Errorf("another site: %v", err)
 		}
 		for _, uri := range []string{"", "/rewards", "javascript:alert(1)", "data:text/html,x", "https://", "\x7f"} {
-			if _, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: uri}); flex.KindOf(err) != flex.Malformed {
+			if _, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: uri}); flex.KindOf(err) != flex.Invalid {
 				t.Errorf("leading back to %q: %v", uri, err)
 			}
 		}

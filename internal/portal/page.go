@@ -1,0 +1,206 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+)
+
+// functions are what templates may call beside the language's own.
+var functions = template.FuncMap{
+	"pounds": func(p flex.Pence) string { return p.String() },
+	"plain":  func(p flex.Pence) string { return fmt.Sprintf("%d.%02d", p/100, p%100) },
+	"day":    func(t time.Time) string { return t.In(flex.London).Format("2 January 2006") },
+	"clock":  func(t time.Time) string { return t.In(flex.London).Format("2 January, 15:04") },
+	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"kwh":    kwh,
+	"kind":   kind,
+	"status": func(s ledger.PaymentStatus) string { return statuses[s] },
+	"chart":  chart,
+}
+
+// done is what the page says after something was done.
+var done = map[string]string{
+	"withdrawn": "Your withdrawal was asked for. You will see here how it goes on.",
+	"linked":    "Your bank account is linked.",
+	"sent":      "A code is on its way to your e-mail address.",
+	"confirmed": "Thank you, the code was right.",
+}
+
+var statuses = map[ledger.PaymentStatus]string{
+	ledger.PendingApproval: "waits for approval",
+	ledger.Approved:        "approved",
+	ledger.Processing:      "being paid",
+	ledger.Posted:          "paid",
+	ledger.Failed:          "could not be paid",
+	ledger.Rejected:        "rejected",
+	ledger.Cancelled:       "cancelled",
+	ledger.Returned:        "came back from the bank",
+}
+
+// kind says in words what a transaction is.
+func kind(t store.Transaction) string {
+	switch t.Kind {
+	case ledger.FlexEvent:
+		if !t.Cause.FlexEvent.IsZero() {
+			return "Flexibility"
+		}
+		return "Smart charging"
+	case ledger.FlexPeriodTopUp:
+		return "Top-up"
+	case ledger.Withdrawal:
+		return "Withdrawal"
+	}
+	return strings.ToUpper(string(t.Kind)[:1]) + string(t.Kind)[1:]
+}
+
+func kwh(e *flex.WattHours) string {
+	if e == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(e.KWh(), 'f', 3, 64)
+}
+
+// purse shows the balance.
+func (s *Server) purse(r *request) error {
+	p, err := s.Reward.Purse(r.Context(), r.visit)
+	if err != nil {
+		return err
+	}
+	if r.visit.Setup && !p.Account.Linked && !p.NeedsCode && r.URL.Query().Get("done") == "" {
+		http.Redirect(r.w, r.Request, reward.Root+r.token+"/account", http.StatusSeeOther)
+		return nil
+	}
+	return s.showPurse(r, http.StatusOK, p, "")
+}
+
+func (s *Server) showPurse(r *request, status int, p reward.Purse, wrong string) error {
+	days := 0
+	if p.DaysLeft != nil {
+		days = *p.DaysLeft
+	}
+	return s.show(r, status, "purse", map[string]any{
+		"Purse": p, "Days": days, "Done": done[r.URL.Query().Get("done")], "Wrong": wrong, "Hidden": r.visit.HideTransactions,
+	})
+}
+
+// again shows the balance with what was wrong with what was asked for.
+func (s *Server) again(r *request, wrong error) error {
+	e, shown := errors.AsType[*flex.Error](wrong)
+	if k := flex.KindOf(wrong); !shown || k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
+		return wrong
+	}
+	visit, err := s.Reward.Open(r.Context(), r.token) // as it is now
+	if err != nil {
+		return err
+	}
+	r.visit = visit
+	p, err := s.Reward.Purse(r.Context(), r.visit)
+	if err != nil {
+		return err
+	}
+	return s.showPurse(r, http.StatusUnprocessableEntity, p, sentence(e.Detail))
+}
+
+// accountForm shows the form of the bank account.
+func (s *Server) accountForm(r *request) error {
+	return s.showAccount(r, http.StatusOK, nil)
+}
+
+func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
+	p, err := s.Reward.Purse(r.Context(), r.visit)
+	if err != nil {
+		return err
+	}
+	faults := map[string]string{}
+	for _, f := range wrong {
+		faults[f.Loc[len(f.Loc)-1]] = sentence(f.Msg)
+	}
+	return s.show(r, status, "account", map[string]any{
+		"Purse": p, "Wrong": faults,
+		"Name": r.PostFormValue("name"), "SortCode": r.PostFormValue("sort_code"), "Number": r.PostFormValue("account_number"),
+	})
+}
+
+// linkAccount keeps the bank account.
+func (s *Server) linkAccount(r *request) error {
+	account, err := reward.ReadBankAccount(r.PostFormValue("name"), r.PostFormValue("sort_code"), r.PostFormValue("account_number"))
+	if e, ok := errors.AsType[*flex.Error](err); ok {
+		return s.showAccount(r, http.StatusUnprocessableEntity, e.Faults)
+	}
+	if err := s.Reward.LinkAccount(r.Context(), r.visit, account); err != nil {
+		return s.again(r, err)
+	}
+	return s.back(r, "linked")
+}
+
+// sendCode sends a code.
+func (s *Server) sendCode(r *request) error {
+	if err := s.Reward.SendCode(r.Context(), r.visit); err != nil {
+		return s.again(r, err)
+	}
+	return s.back(r, "sent")
+}
+
+// enterCode takes a code.
+func (s *Server) enterCode(r *request) error {
+	code := strings.Join(strings.Fields(r.PostFormValue("code")), "")
+	if err := s.Reward.EnterCode(r.Context(), r.visit, code); err != nil {
+		return s.again(r, err)
+	}
+	return s.back(r, "confirmed")
+}
+
+// withdraw asks for a withdrawal.
+func (s *Server) withdraw(r *request) error {
+	amount, err := readPounds(r.PostFormValue("amount"))
+	if err == nil {
+		_, err = s.Reward.Withdraw(r.Context(), r.visit, amount)
+	}
+	if err != nil {
+		return s.again(r, err)
+	}
+	return s.back(r, "withdrawn")
+}
+
+// readPounds reads an amount as people write it: £12.34, 12.3 or 12.
+func readPounds(text string) (flex.Pence, error) {
+	whole, part, _ := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(text, " ", ""), "£"), ".")
+	pounds, err := strconv.ParseUint(strings.ReplaceAll(whole, ",", ""), 10, 32)
+	pence, err2 := strconv.ParseUint((part + "00")[:max(2, len(part))], 10, 32)
+	if err != nil || err2 != nil || len(part) > 2 {
+		return 0, flex.Fail(flex.Malformed, "an amount is written in pounds and pence, as in 12.34")
+	}
+	return flex.Pence(pounds*100 + pence), nil
+}
+
+// statement shows what was earned in some days, and why, to be read or printed.
+func (s *Server) statement(r *request) error {
+	if r.visit.HideTransactions {
+		return flex.Fail(flex.NotFound, "this page is not known")
+	}
+	var from, to flex.Day
+	for name, into := range map[string]*flex.Day{"from": &from, "to": &to} {
+		if text := r.URL.Query().Get(name); text != "" {
+			d, err := flex.ParseDay(text)
+			if err != nil {
+				return flex.Fail(flex.Malformed, "a day is written as in 2026-01-31")
+			}
+			*into = d
+		}
+	}
+	st, err := s.Reward.Statement(r.Context(), r.visit.OrgID, r.visit.SiteID, from, to)
+	if err != nil {
+		return err
+	}
+	return s.show(r, http.StatusOK, "statement", map[string]any{"Statement": st})
+}

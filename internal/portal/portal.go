@@ -1,0 +1,153 @@
+// Package portal is the users' door: the page on which somebody sees what their site has
+// earned, why, and has it paid out. Pages are made here, whole, without a script, for a
+// phone as well as for paper. A page is opened by the link that a client was given; the
+// link is all the authority there is, so nothing here is cached, framed or told to another
+// site.
+package portal
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"flexd/internal/flex"
+	"flexd/internal/reward"
+)
+
+// Server answers the balance page. Set its fields before Handler is called.
+type Server struct {
+	Reward *reward.Desk
+	Log    *slog.Logger // nil means the default logger
+
+	once    sync.Once
+	handler http.Handler
+}
+
+// bodyMax is the longest form that is read.
+const bodyMax = 8 << 10
+
+// Handler returns the door. It answers everything under reward.Root.
+func (s *Server) Handler() http.Handler {
+	s.once.Do(s.build)
+	return s.handler
+}
+
+func (s *Server) build() {
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*Server, *request) error{
+		"GET /balance/{token}":            (*Server).purse,
+		"GET /balance/{token}/account":    (*Server).accountForm,
+		"POST /balance/{token}/account":   (*Server).linkAccount,
+		"POST /balance/{token}/code":      (*Server).sendCode,
+		"POST /balance/{token}/confirm":   (*Server).enterCode,
+		"POST /balance/{token}/withdraw":  (*Server).withdraw,
+		"GET /balance/{token}/statement":  (*Server).statement,
+		"GET /balance/{token}/{anything}": func(*Server, *request) error { return flex.Fail(flex.NotFound, "this page is not known") },
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
+	}
+	mux.HandleFunc("GET /balance/style.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		w.Write(style)
+	})
+	s.handler = mux
+}
+
+// request is a request of a visitor.
+type request struct {
+	*http.Request
+	w     http.ResponseWriter
+	token string
+	visit reward.Visit
+}
+
+// serve finds the visitor, handles the request and shows what went wrong.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*Server, *request) error) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex")
+	q := &request{Request: r, w: w, token: r.PathValue("token")}
+	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
+	var err error
+	if q.visit, err = s.Reward.Open(r.Context(), q.token); err == nil {
+		err = handle(s, q)
+	}
+	if err != nil {
+		s.refuse(q, err)
+	}
+}
+
+// refuse shows an error: what was written to be shown, or that something went wrong here.
+func (s *Server) refuse(r *request, err error) {
+	status, text := http.StatusInternalServerError, "Something went wrong here. Please try again later."
+	switch flex.KindOf(err) {
+	case flex.NotFound:
+		status, text = http.StatusNotFound, "This link is not known, or its time is over. Please open the page again from your app."
+	case flex.Internal:
+		s.Log.ErrorContext(r.Context(), "balance page", "error", err)
+	case flex.Unavailable:
+		status, text = http.StatusServiceUnavailable, "This service is busy. Please try again in a moment."
+	default:
+		if e, ok := errors.AsType[*flex.Error](err); ok {
+			status, text = http.StatusBadRequest, sentence(e.Detail)
+		}
+	}
+	s.show(r, status, "error", map[string]any{"Text": text})
+}
+
+//go:embed template/*.html
+var files embed.FS
+
+//go:embed style.css
+var style []byte
+
+var pages = func() map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "template/layout.html"))
+	m := map[string]*template.Template{}
+	for _, name := range []string{"purse", "account", "statement", "error"} {
+		m[name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
+	}
+	return m
+}()
+
+// show answers with a page.
+func (s *Server) show(r *request, status int, page string, data map[string]any) error {
+	data["Base"] = reward.Root + r.token
+	data["Back"] = template.URL(r.visit.RedirectURI) // checked when the link was made
+	var b bytes.Buffer
+	if err := pages[page].ExecuteTemplate(&b, "layout.html", data); err != nil {
+		s.Log.ErrorContext(r.Context(), "make a page", "page", page, "error", err)
+		http.Error(r.w, "Something went wrong here. Please try again later.", http.StatusInternalServerError)
+		return nil
+	}
+	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	r.w.WriteHeader(status)
+	r.w.Write(b.Bytes())
+	return nil
+}
+
+// back sends the browser to the balance, with a word on what was done.
+func (s *Server) back(r *request, done string) error {
+	http.Redirect(r.w, r.Request, reward.Root+r.token+"?done="+done, http.StatusSeeOther)
+	return nil
+}
+
+// sentence makes a detail a sentence of its own.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}

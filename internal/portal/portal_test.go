@@ -1,0 +1,236 @@
+package portal_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/portal"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// home is a site whose user has earned £25, seen through the door.
+type home struct {
+	db     *store.DB
+	desk   *reward.Desk
+	org    flex.OrgID
+	site   flex.SiteID
+	now    time.Time
+	door   *httptest.Server
+	letter string
+}
+
+func open(t *testing.T) *home {
+	t.Helper()
+	h := &home{site: flex.SiteID{9}, now: time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)}
+	url := storetest.SQLite(t)
+	h.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return h.now }})
+	org, err := h.db.AddOrg(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.org = org.ID
+	if err := storetest.Exec(t, url, `INSERT INTO site (id, org_id, email, consent_at, created_at) VALUES ($1, $2, 'ann@example.com', 1, 0)`, h.site.Bytes(), h.org.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	h.desk = &reward.Desk{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
+	s := &portal.Server{Reward: h.desk, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	h.door = httptest.NewServer(s.Handler())
+	t.Cleanup(h.door.Close)
+	h.desk.BaseURL = h.door.URL
+	err = h.db.Write(t.Context(), h.org, func(tx *store.Tx) error {
+		tr := store.Transaction{}
+		tr.Key, tr.Kind, tr.SiteID, tr.Time = "bonus", ledger.SignupBonus, h.site, flex.Span{From: h.now}
+		tr.Cause, tr.Postings = ledger.Cause{By: "test"}, ledger.Given(2500)
+		_, err := tx.Post(t.Context(), &tr)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *home) link(t *testing.T, o reward.LinkOptions) string {
+	t.Helper()
+	if o.RedirectURI == "" {
+		o.RedirectURI = "app://rewards?x=1&y=2"
+	}
+	link, _, err := h.desk.Link(t.Context(), h.org, h.site, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// get opens a page and returns its status and text.
+func (h *home) get(t *testing.T, link string) (int, string) {
+	t.Helper()
+	return read(t, http.Get, link)
+}
+
+// post sends a form and follows to the page after it.
+func (h *home) post(t *testing.T, link string, pairs ...string) (int, string) {
+	t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	return read(t, func(link string) (*http.Response, error) { return http.PostForm(link, form) }, link)
+}
+
+func read(t *testing.T, ask func(string) (*http.Response, error), link string) (int, string) {
+	t.Helper()
+	a, err := ask(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	} {
+		if got := a.Header.Get(name); got != want {
+			t.Errorf("%s: %s is %q, want %q", link, name, got, want)
+		}
+	}
+	checkPage(t, link, string(b))
+	return a.StatusCode, string(b)
+}
+
+// checkPage holds every page to what a phone, a screen reader and paper need.
+func checkPage(t *testing.T, link, page string) {
+	t.Helper()
+	for _, must := range []string{`<html lang="en">`, `name="viewport"`, "<main>", "<h1>", "<title>"} {
+		if !strings.Contains(page, must) {
+			t.Errorf("%s: no %s", link, must)
+		}
+	}
+	for _, never := range []string{"<script", "style=", "onclick", "ZgotmplZ"} {
+		if strings.Contains(page, never) {
+			t.Errorf("%s: has %s", link, never)
+		}
+	}
+	for _, input := range regexp.MustCompile(`<input id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(page, `<label for="`+input[1]+`"`) {
+			t.Errorf("%s: field %s has no label", link, input[1])
+		}
+	}
+	if strings.Count(page, "<input ") != len(regexp.MustCompile(`<input id="`).FindAllString(page, -1)) {
+		t.Errorf("%s: a field without an id", link)
+	}
+}
+
+func want(t *testing.T, status int, page string, code int, parts ...string) {
+	t.Helper()
+	if status != code {
+		t.Errorf("status %d, want %d", status, code)
+	}
+	for _, part := range parts {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page lacks %q:\n%s", part, page)
+		}
+	}
+}
+
+func TestPortal_WithdrawWithoutAScript(t *testing.T) {
+	h := open(t)
+	link := h.link(t, reward.LinkOptions{})
+	status, page := h.get(t, link)
+	want(t, status, page, 200, "£25.00", "Link a bank account", "Signup bonus", `href="app://rewards?x=1&amp;y=2"`)
+	status, page = h.post(t, link+"/withdraw", "amount", "25")
+	want(t, status, page, 422, "There is no bank account to pay to")
+	status, page = h.get(t, link+"/account")
+	want(t, status, page, 200, "Sort code")
+	status, page = h.post(t, link+"/account", "name", `Ann "<b>" Other`, "sort_code", "12-34", "account_number", "1")
+	want(t, status, page, 422, `value="Ann &#34;&lt;b&gt;&#34; Other"`, "A sort code has six digits", "An account number has eight digits", `aria-invalid="true"`)
+	status, page = h.post(t, link+"/account", "name", "Ann Other", "sort_code", "12-34-56", "account_number", "12345678")
+	want(t, status, page, 200, "Your bank account is linked.", "ending in 78", `value="25.00"`)
+	for _, amount := range []string{"", "x", "1.234", "-3", "9.99", "25.01"} {
+		status, page = h.post(t, link+"/withdraw", "amount", amount)
+		want(t, status, page, 422, `role="alert"`)
+	}
+	status, page = h.post(t, link+"/withdraw", "amount", "£1,0.5")
+	want(t, status, page, 200, "Your withdrawal was asked for.", "£14.50", "-£10.50", "waits for approval")
+	status, page = h.get(t, link+"/statement")
+	want(t, status, page, 200, "2026-01-01 to 2026-01-15", "£25.00", "-£10.50", "Balance after")
+	status, page = h.get(t, link+"/statement?from=2025-12-01&to=2025-12-31")
+	want(t, status, page, 200, "Nothing in these days.")
+	for _, days := range []string{"?from=yesterday", "?from=2026-02-01&to=2026-01-01", "?from=2000-01-01"} {
+		status, page = h.get(t, link+"/statement"+days)
+		want(t, status, page, 400, `role="alert"`)
+	}
+}
+
+func TestPortal_Code(t *testing.T) {
+	h := open(t)
+	link := h.link(t, reward.LinkOptions{TwoFactor: new(true)})
+	status, page := h.get(t, link)
+	want(t, status, page, 200, "£25.00", "Send me a code")
+	status, page = h.post(t, link+"/account", "name", "Ann", "sort_code", "123456", "account_number", "12345678")
+	want(t, status, page, 422, "Enter the code")
+	status, page = h.post(t, link+"/code")
+	want(t, status, page, 200, "A code is on its way", "The six digits")
+	if _, err := h.desk.MailRound(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	status, page = h.post(t, link+"/confirm", "code", "1")
+	want(t, status, page, 422, "That is not the code; 4 more tries.")
+	code := regexp.MustCompile(`\d{6}`).FindString(h.letter)
+	status, page = h.post(t, link+"/confirm", "code", code[:3]+" "+code[3:])
+	want(t, status, page, 200, "the code was right", "Link a bank account")
+}
+
+func TestPortal_Links(t *testing.T) {
+	h := open(t)
+	for _, path := range []string{"/balance/x", "/balance/x/account", "/balance/x/statement", "/balance/x/y"} {
+		status, page := h.get(t, h.door.URL+path)
+		want(t, status, page, 404, "This link is not known, or its time is over.")
+	}
+	hidden := h.link(t, reward.LinkOptions{HideTransactions: true})
+	status, page := h.get(t, hidden)
+	want(t, status, page, 200, "£25.00")
+	if strings.Contains(page, "Signup") {
+		t.Error("transactions are shown that were to be hidden")
+	}
+	status, page = h.get(t, hidden+"/statement")
+	want(t, status, page, 404)
+	setup := h.link(t, reward.LinkOptions{Setup: true})
+	status, page = h.get(t, setup)
+	want(t, status, page, 200, "Sort code")
+	h.now = h.now.Add(time.Hour)
+	status, page = h.get(t, setup)
+	want(t, status, page, 404)
+}
+
+func TestPortal_LongForm(t *testing.T) {
+	h := open(t)
+	link := h.link(t, reward.LinkOptions{})
+	status, page := h.post(t, link+"/account", "name", strings.Repeat("a", 10<<10), "sort_code", "123456", "account_number", "12345678")
+	if status == 200 {
+		t.Errorf("a form of 10 KiB was taken: %s", page)
+	}
+}
+
+func TestPortal_Style(t *testing.T) {
+	h := open(t)
+	a, err := http.Get(h.door.URL + "/balance/style.css")
+	if err != nil || a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/css; charset=utf-8" {
+		t.Errorf("%v %v", a, err)
+	}
+}
