@@ -150,7 +150,7 @@ func summary(x *Explanation) string {
 	} else {
 		fmt.Fprintf(&b, "The schedule allows %s kWh. ", kwh(x.Plan.Energy))
 	}
-	if x.Plan.HasThreshold {
+	if x.Plan.HasThreshold && !x.Curve.IsZero() {
 		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought.", x.Plan.Threshold.GBPPerMWh())
 	}
 	return strings.TrimSpace(b.String())
@@ -165,18 +165,24 @@ func (x *Explanation) Prose() string {
 	fmt.Fprintf(&b, "Schedule %d of asset %v, made %s because of: %s\n\n%s\n\n", x.Generation, x.AssetID, clock(x.MadeAt), x.Cause, x.Summary)
 	for i := 0; i < len(x.Plan.Periods); {
 		first, last, energy := x.Plan.Periods[i], x.Plan.Periods[i], flex.WattHours(0)
-		low, high := first.Price, first.Price
+		low, high, known := first.Price, first.Price, false
 		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
 			last = x.Plan.Periods[i]
 			energy += last.Energy
-			low, high = min(low, last.Price), max(high, last.Price)
+			low, high, known = min(low, last.Price), max(high, last.Price), known || last.Known
 		}
 		kind := "peak"
 		if first.OffPeak {
 			kind = "off-peak"
 		}
-		fmt.Fprintf(&b, "%s to %s  %8s kWh  %-8s  £%.2f to £%.2f/MWh  %s\n",
-			clock(first.From), clock(last.To), kwh(energy), kind, low.GBPPerMWh(), high.GBPPerMWh(), first.Reason)
+		price := "no price known"
+		switch {
+		case known && low == high:
+			price = fmt.Sprintf("£%.2f/MWh", low.GBPPerMWh())
+		case known:
+			price = fmt.Sprintf("£%.2f to £%.2f/MWh", low.GBPPerMWh(), high.GBPPerMWh())
+		}
+		fmt.Fprintf(&b, "%s to %s  %8s kWh  %-8s  %s: %s\n", clock(first.From), clock(last.To), kwh(energy), kind, price, first.Reason)
 	}
 	b.WriteByte('\n')
 	for _, in := range x.Inputs {
