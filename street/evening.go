@@ -154,6 +154,16 @@ func (e *Evening) Over() bool {
 	return true
 }
 
+// Ended returns when the last car leaves.
+func (e *Evening) Ended() (at time.Time) {
+	for _, v := range e.Visits {
+		if v.Leave.After(at) {
+			at = v.Leave
+		}
+	}
+	return at
+}
+
 // Took returns what the car drew during its stay and what that cost at market prices.
 func (v *Visit) Took() Car { return v.stayed }
 
@@ -170,7 +180,7 @@ func (v *Visit) AtOnce(price func(flex.Period) flex.Price) float64 {
 func InWords(p ocpp.Profile) string {
 	text := ""
 	for _, s := range p.Steps {
-		if s.Limit == 0 {
+		if s.Limit == 0 || s.Len() < time.Minute {
 			continue
 		}
 		if text != "" {

@@ -61,3 +61,18 @@ func TestCharger_ObeysItsProfile(t *testing.T) {
 		t.Errorf("drew %v Wh in all", got)
 	}
 }
+
+func TestInWords(t *testing.T) {
+	at := time.Date(2026, 7, 1, 21, 0, 0, 0, time.UTC)
+	span := func(from, to int) flex.Span {
+		return flex.Span{From: at.Add(time.Duration(from) * time.Minute), To: at.Add(time.Duration(to) * time.Minute)}
+	}
+	for want, steps := range map[string][]flex.Step{
+		"no charging until 23:00":                   {{Span: span(0, 60)}},
+		"charge 22:30-23:00, 23:30-00:00 at 3.7 kW": {{Span: span(0, 30)}, {Span: span(30, 60), Limit: flex.NoLimit}, {Span: span(60, 90)}, {Span: span(90, 120), Limit: 3700}},
+	} {
+		if got := InWords(ocpp.Profile{Steps: steps}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

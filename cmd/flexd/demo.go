@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type play struct {
 	base    string
 	evening *street.Evening
 	now     time.Time // by the organisation's clock
+	revised time.Time // when the market revises its prices
 }
 
 // Run shows flexd at work.
@@ -90,21 +92,17 @@ func (p *play) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := p.house.Access.AddOperator(ctx, "demo", demoPassword); err != nil {
+		return err
+	}
 	today := flex.DayAt(time.Now())
 	start := today.Start().Add(17*time.Hour + 30*time.Minute)
 	if start.Before(time.Now()) {
 		today = today.Add(1)
 		start = today.Start().Add(17*time.Hour + 30*time.Minute)
 	}
-	prices, err := street.PricesAround(today.Add(-1), today.Add(2))
+	prices, err := p.market(ctx, today, start)
 	if err != nil {
-		return err
-	}
-	var csv bytes.Buffer
-	if err := street.PricesCSV(&csv, prices); err != nil {
-		return err
-	}
-	if _, err := p.house.ImportPrices(ctx, "GB system price 2018", time.Time{}, &csv); err != nil {
 		return err
 	}
 	if _, err := p.house.ImportMeters(ctx, strings.NewReader(demoMeters), nil); err != nil {
@@ -129,6 +127,40 @@ func (p *play) prepare(ctx context.Context) error {
 		return err
 	}
 	return p.endpoint(ctx)
+}
+
+// The evening's prices are first a forecast, the prices of the week before; at revisedAt
+// after its start the market publishes what they turn out to be.
+const (
+	priceSource = "GB system price 2018"
+	revisedAt   = 4*time.Hour + 10*time.Minute
+)
+
+// market imports the forecast and the revision, and returns what the prices turn out to be.
+func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]flex.PricedPeriod, error) {
+	actual, err := street.PricesAround(today.Add(-1), today.Add(2))
+	if err != nil {
+		return nil, err
+	}
+	before, err := street.PricesAround(today.Add(-8), today.Add(-5))
+	if err != nil {
+		return nil, err
+	}
+	forecast := slices.Clone(actual)
+	for i := range forecast {
+		forecast[i].Price = before[min(i, len(before)-1)].Price
+	}
+	p.revised = start.Add(revisedAt)
+	for at, prices := range map[time.Time][]flex.PricedPeriod{{}: forecast, p.revised: actual} {
+		var csv bytes.Buffer
+		if err := street.PricesCSV(&csv, prices); err != nil {
+			return nil, err
+		}
+		if _, err := p.house.ImportPrices(ctx, priceSource, at, &csv); err != nil {
+			return nil, err
+		}
+	}
+	return actual, nil
 }
 
 // endpoint opens the client's endpoint on the loopback and registers it.
@@ -156,8 +188,10 @@ func (p *play) greet() {
 flexd demo: a sandbox on this machine; nothing leaves it.
 
   base URL   %[1]s
+  reference  %[1]s/docs
+  console    %[1]s/console/
   username   demo
-  password   %[2]s
+  password   %[2]s      (the same for all three)
 
 A first integration, one line a step (paste them into another terminal):
 
@@ -179,6 +213,9 @@ The street's evening, %[5]g minutes a second:
 // frame is how often the street moves.
 const frame = 250 * time.Millisecond
 
+// reckoned is how long after the last car has gone its last readings are in and credited.
+const reckoned = time.Hour
+
 // run plays the evening. The organisation's clock is turned frame by frame, through the
 // interface like a client would, so that every round that is due has run before the cars
 // move.
@@ -186,8 +223,13 @@ func (p *play) run(ctx context.Context) error {
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
 	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
-	for shown := p.now; !p.evening.Over(); {
-		if p.now.Sub(shown) >= flex.HalfHour {
+	settled := func() bool { return p.evening.Over() && p.now.After(p.evening.Ended().Add(reckoned)) }
+	for shown := p.now; !settled(); {
+		if !p.revised.IsZero() && !p.now.Before(p.revised) {
+			p.revised = time.Time{}
+			p.say(p.now, "market", "revises its prices: plans that are better now are pushed")
+		}
+		if p.now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
 			shown = flex.PeriodAt(p.now).Start()
 			p.status(shown)
 		}

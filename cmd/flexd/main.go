@@ -30,6 +30,7 @@ type commands struct {
 	Log      string `help:"Write logs as text or json." enum:"text,json" default:"text" env:"FLEXD_LOG"`
 	LogLevel string `help:"Write logs from this level on: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FLEXD_LOG_LEVEL"`
 
+	Demo     demo     `cmd:"" help:"Show an evening on a simulated street; the place to start."`
 	Serve    serve    `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
 	Org      org      `cmd:"" help:"Organisations and their credentials."`
 	Operator operator `cmd:"" help:"People who may use the console."`
