@@ -84,9 +84,9 @@ func TestMeters(t *testing.T) {
 		h.want("POST", "/meter/by-mpan", `{"mpan":"12"}`, 422, "")
 
 		h.want("GET", "/meter/?address="+url.QueryEscape("5 Sandbox St, ZZ99 1AA"), "", 200, five)
-		h.want("GET", "/meter/?address="+url.QueryEscape("8 Sandbox St, ZZ99 1AA"), "", 422, "")
+		h.want("GET", "/meter/?address="+url.QueryEscape("8 Sandbox St, ZZ99 1AA"), "", 202, "")
 		h.want("GET", "/meter/1099000010041", "", 200, five)
-		h.want("GET", "/meter/1800021679848", "", 422, `{"detail":"no meter with this MPAN was found"}`)
+		h.want("GET", "/meter/1800021679848", "", 202, `{"detail":"no meter with this MPAN was found"}`)
 		h.want("GET", "/meter/"+directory.DownMPAN, "", 503, "")
 	})
 }

@@ -68,7 +68,7 @@ func (s *Server) meterByAddressQuery(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByAddress(r.Context(), q.Address)
-	return ok(meterResponse(m)), unclearIsInvalid(err)
+	return ok(meterResponse(m)), err
 }
 
 // meterByMPANPath answers the deprecated GET /meter/{mpan}.
@@ -78,10 +78,10 @@ func (s *Server) meterByMPANPath(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByMPAN(r.Context(), p.MPAN)
-	return ok(meterResponse(m)), unclearIsInvalid(err)
+	return ok(meterResponse(m)), err
 }
 
-// unclearIsInvalid is for the operations that know no 202.
+// unclearIsInvalid is for references: the operations that take one know no 202.
 func unclearIsInvalid(err error) error {
 	if e, ok := errors.AsType[*flex.Error](err); ok && e.Kind == flex.Unclear {
 		return flex.Fail(flex.Invalid, "%s", e.Detail)
