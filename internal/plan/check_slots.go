@@ -55,7 +55,7 @@ func CheckSlots(p *Slots, x []float64, f Filled) error {
 		return checkFilled(p, x, f)
 	}
 	if f.Met {
-		return checkNear("the need", p.Need, energy, energy)
+		return checkNear("the need", max(0, p.Need), energy, energy)
 	}
 	return nil
 }

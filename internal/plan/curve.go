@@ -5,11 +5,12 @@ import "math"
 // curve is a continuous piecewise linear function on [x[0], x[len-1]], convex or not.
 type curve struct{ x, v []float64 }
 
-// Two instants of a curve closer than sameX are one, and a point within sameV of the line
-// through its neighbours is left out.
+// Two points of a curve closer than sameX are one, and a point within sameV of the line
+// through its neighbours, or within what rounding makes of values that large, is left out.
 const (
-	sameX = 1e-9
-	sameV = 1e-9
+	sameX    = 1e-9
+	sameV    = 1e-9
+	rounding = 1e-13
 )
 
 func (c *curve) reset() { c.x, c.v = c.x[:0], c.v[:0] }
@@ -23,7 +24,7 @@ func (c *curve) put(x, v float64) {
 	}
 	if n > 1 {
 		run, rise := c.x[n-1]-c.x[n-2], c.v[n-1]-c.v[n-2]
-		if math.Abs(rise*(x-c.x[n-2])-(v-c.v[n-2])*run) <= sameV*(x-c.x[n-2]) {
+		if math.Abs(rise*(x-c.x[n-2])-(v-c.v[n-2])*run) <= (sameV+rounding*math.Abs(v))*(x-c.x[n-2]) {
 			c.x[n-1], c.v[n-1] = x, v
 			return
 		}

@@ -122,47 +122,60 @@ func TestPause_Exhaustive(t *testing.T) {
 func bestPause(p plan.PauseProblem) (best flex.MicroPounds) {
 	start := p.Prices[0].Period.Start()
 	on := minutes(p.Blocks, start)
+	var sum, busy [len(on) + 1]float64 // of prices and of charging minutes before each minute
 	price := func(k int) float64 {
 		if i := k / 30; i < len(p.Prices) && p.Prices[i].Known {
 			return float64(p.Prices[i].Price)
 		}
 		return math.NaN()
 	}
+	var missing [len(on) + 1]int
+	for k := range on {
+		sum[k+1], busy[k+1], missing[k+1] = sum[k], busy[k], missing[k]
+		if v := price(k); math.IsNaN(v) {
+			missing[k+1]++
+		} else {
+			sum[k+1] += v
+		}
+		if on[k] {
+			busy[k+1]++
+		}
+	}
 	n, ready := int(p.Pause/time.Minute), int(p.ReadyBy.Sub(start)/time.Minute)
+	over := func(k int) float64 { // n minutes from k
+		if missing[k+n] > missing[k] {
+			return math.NaN()
+		}
+		return sum[k+n] - sum[k]
+	}
 	for _, b := range p.Blocks {
 		first := int(max(b.From.Sub(start), p.NotBefore.Sub(start)) / time.Minute)
-		for s := first; s+n <= int(b.To.Sub(start)/time.Minute); s++ {
-			saved, cost := 0.0, 0.0
-			for k := s; k < s+n; k++ {
-				saved += price(k)
-			}
-			switch p.MakeUp {
-			case plan.MakeUpEarliest:
-				left := n
-				for k := s + n; k < ready && left > 0; k++ {
-					if !on[k] {
-						cost, left = cost+price(k), left-1
-					}
-				}
-				if left > 0 {
-					cost = math.NaN()
-				}
-			case plan.MakeUpAppend:
-				cost = math.NaN()
-				for a := s + n; a+n <= ready; a++ {
-					sum := 0.0
-					for k := a; k < a+n; k++ {
-						if on[k] {
-							sum = math.NaN()
-						}
-						sum += price(k)
-					}
-					if math.IsNaN(cost) || sum < cost {
-						cost = sum
-					}
+		last := int(b.To.Sub(start)/time.Minute) - n
+		if first > last {
+			continue
+		}
+		cost := 0.0 // of making up after the block: the same wherever in it the pause lies
+		switch p.MakeUp {
+		case plan.MakeUpEarliest:
+			left := n
+			for k := last + n; k < ready && left > 0; k++ {
+				if !on[k] {
+					cost, left = cost+price(k), left-1
 				}
 			}
-			if net := (saved - cost) * float64(p.Power) / 60 / 1e6; net > float64(best) {
+			if left > 0 {
+				continue
+			}
+		case plan.MakeUpAppend:
+			cost = math.NaN()
+			for a := last + n; a+n <= ready; a++ {
+				if c := over(a); busy[a+n] == busy[a] && (c < cost || math.IsNaN(cost)) {
+					cost = c
+				}
+			}
+		}
+		for s := first; s <= last; s++ {
+			if net := (over(s) - cost) * float64(p.Power) / 60 / 1e6; net > float64(best) {
 				best = flex.MicroPounds(math.Round(net))
 			}
 		}

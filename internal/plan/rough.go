@@ -4,7 +4,7 @@ import "math"
 
 // MaxKinks is how many kinks the value of stored energy may have in a slot. Beyond it
 // the value is lowered to one with fewer, and the plan reports its gap.
-const MaxKinks = 4096
+const MaxKinks = 512
 
 // rough is the working memory for slots whose cost is not convex.
 type rough struct {

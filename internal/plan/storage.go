@@ -157,6 +157,9 @@ func (q *stored) stage(t int, room *[maxPieces]seg) stage {
 	if p.Charge > p.ImportLimit-net || p.Discharge > p.ExportLimit+net {
 		return q.limited(t, room)
 	}
+	if math.Abs(net) < nothing {
+		net = 0
+	}
 	buy, sell, own := p.Import[t], p.Export[t], int32(t)
 	s := stage{up: q.up, down: q.down}
 	k := 0

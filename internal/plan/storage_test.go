@@ -126,7 +126,7 @@ func checkStorage(t *rapid.T, w *plan.Scratch, p *plan.Storage) {
 		t.Fatalf("met %v at %v", got.Met, want)
 	}
 	worth := make([]float64, len(net))
-	if !w.Worth(p, net, worth) {
+	if !w.Worth(p, worth) {
 		worth = nil
 	}
 	if err := plan.CheckStorage(p, net, worth, got); err != nil {

@@ -5,6 +5,7 @@ import "math"
 // mark is a point of a plan at which the slopes of cost and value are looked up.
 type mark struct {
 	s, z   float64 // stored before the slot, and given off in it
+	near   float64
 	value  [2]float64
 	margin [2]float64
 }
@@ -12,19 +13,19 @@ type mark struct {
 // look notes what a stored kWh more is worth at s, and what it costs to take one more in
 // while z is given off: from the least to the most where there is a kink.
 func (m *mark) look(l *slopes, g stage, lo float64) {
-	m.value = around(l.segs[l.head:l.tail], m.s-lo)
-	m.margin = around(g.pieces, m.z+g.up)
+	m.value = around(l.segs[l.head:l.tail], m.s-lo, m.near)
+	m.margin = around(g.pieces, m.z+g.up, m.near)
 }
 
 // around is the range of the slopes about a place in a convex function, their signs
-// turned. At an end it is open.
-func around(segs []seg, place float64) [2]float64 {
+// turned. At an end it is open. As near to a kink as that counts as on it.
+func around(segs []seg, place, near float64) [2]float64 {
 	r := [2]float64{math.Inf(-1), math.Inf(1)} // least, most
 	for _, s := range segs {
-		if place > nothing {
+		if place > near {
 			r[1] = -s.slope
 		}
-		if place < s.length-nothing {
+		if place < s.length-near {
 			r[0] = -s.slope
 			return r
 		}
@@ -33,8 +34,8 @@ func around(segs []seg, place float64) [2]float64 {
 	return r
 }
 
-// Worth works out what a stored kWh more would be worth after each slot of a plan that
-// Store made, in pence, and reports whether it could: the cost of every slot must be
+// Worth works out what a stored kWh more would be worth after each slot of the plan that
+// Store makes, in pence, and reports whether it could: the cost of every slot must be
 // convex.
 //
 // These are the multipliers of the plan: priced at them, every slot alone would do what
@@ -42,24 +43,21 @@ func around(segs []seg, place float64) [2]float64 {
 // they prove that the plan costs the least; see CheckStorage. The values of stored energy
 // going back give, at the plan's own levels, the range from which each may come, and any
 // choice from it can be carried on.
-func (w *Scratch) Worth(p *Storage, net, worth []float64) bool {
+func (w *Scratch) Worth(p *Storage, worth []float64) bool {
 	q := &w.store
 	q.load(p)
 	if q.anyRough() {
 		return false
 	}
-	n := len(net)
+	q.backward() // for what each slot gives off
+	n := len(q.z)
 	q.marks = resize(q.marks, n+1)
-	s := p.Init
-	for t, e := range net {
-		y := e * p.ChargeEff
-		if e < 0 {
-			y = e / p.DischargeEff
-		}
-		q.marks[t] = mark{s: s, z: -y}
-		s += y
+	s, near := p.Init, 1e-12*(1+q.up+q.down+p.Max)
+	for t, z := range q.z {
+		q.marks[t] = mark{s: s, z: z, near: near}
+		s -= z
 	}
-	q.marks[n] = mark{s: s}
+	q.marks[n] = mark{s: s, near: near}
 	q.backward()
 	v := p.Terminal
 	for t := range worth {

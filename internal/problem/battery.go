@@ -78,7 +78,7 @@ func (b *battery) plan(w *plan.Scratch) { b.result = w.Store(&b.Storage, b.net) 
 
 func (b *battery) check(w *plan.Scratch) error {
 	b.worth = append(b.worth[:0], b.net...)
-	if !w.Worth(&b.Storage, b.net, b.worth) {
+	if !w.Worth(&b.Storage, b.worth) {
 		b.worth = nil
 	}
 	return plan.CheckStorage(&b.Storage, b.net, b.worth, b.result)

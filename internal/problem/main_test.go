@@ -1,0 +1,20 @@
+package problem_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+// TestMain runs every property 2,000 times unless -rapid.checks says otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		if err := flag.Set("rapid.checks", "2000"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
