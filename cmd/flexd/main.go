@@ -34,6 +34,8 @@ type commands struct {
 	Serve    serve    `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
 	Org      org      `cmd:"" help:"Organisations and their credentials."`
 	Operator operator `cmd:"" help:"People who may use the console."`
+	Halt     halt     `cmd:"" help:"Stop all pushes on every process, within a second."`
+	Resume   resume   `cmd:"" help:"Let pushes leave again."`
 
 	Prices prices `cmd:"" help:"Market prices."`
 	Meters meters `cmd:"" help:"The list of metering points."`

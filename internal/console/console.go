@@ -16,7 +16,9 @@ import (
 	"sync/atomic"
 
 	"flexd/internal/access"
+	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/push"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -26,8 +28,10 @@ const Root = "/console"
 
 // Server answers the console's pages. Set its fields before Handler is called.
 type Server struct {
-	DB     *store.DB
-	Access *access.Desk
+	DB      *store.DB
+	Access  *access.Desk
+	Control *control.Desk
+	Push    *push.Desk
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
@@ -64,6 +68,20 @@ var surface = []route{
 	{pattern: "GET /console/fleet.csv", handle: (*Server).fleetNow},
 	{pattern: "GET /console/fleet.json", handle: (*Server).fleetNow},
 	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
+
+	// deliveries.go
+	{pattern: "GET /console/deliveries", handle: (*Server).deliveries},
+	{pattern: "GET /console/deliveries.csv", handle: (*Server).deliveries},
+	{pattern: "GET /console/deliveries.json", handle: (*Server).deliveries},
+	{pattern: "GET /console/deliveries/{id}", handle: (*Server).delivery},
+	{pattern: "POST /console/deliveries/{id}/replay", handle: (*Server).replay},
+	{pattern: "POST /console/endpoints/{org}/{name}/{act}", handle: (*Server).endpointAct},
+
+	// safety.go
+	{pattern: "GET /console/safety", handle: (*Server).safety},
+	{pattern: "POST /console/safety/halt", handle: (*Server).halt},
+	{pattern: "POST /console/safety/resume", handle: (*Server).resume},
+	{pattern: "POST /console/safety/caps/{org}", handle: (*Server).caps},
 
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},

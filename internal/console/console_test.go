@@ -13,7 +13,10 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/console"
+	"flexd/internal/control"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
+	"flexd/internal/push"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -29,6 +32,8 @@ type desk struct {
 	*storetest.Seed
 	db      *store.DB
 	access  *access.Desk
+	control *control.Desk
+	push    *push.Desk
 	server  *console.Server
 	micro   atomic.Int64 // the time
 	handler http.Handler
@@ -52,7 +57,11 @@ func openDesk(t testing.TB, url, now string) *desk {
 	if _, err := d.access.AddOperator(t.Context(), operator, password); err != nil {
 		t.Fatal(err)
 	}
-	d.server = &console.Server{DB: d.db, Access: d.access, Environment: flex.Sandbox}
+	out := egress.New(egress.Options{Allow: egress.Private})
+	d.control, d.push = &control.Desk{DB: d.db}, &push.Desk{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
+	t.Cleanup(out.Close)
+	t.Cleanup(d.push.Close)
+	d.server = &console.Server{DB: d.db, Access: d.access, Control: d.control, Push: d.push, Environment: flex.Sandbox}
 	d.handler = d.server.Handler()
 	return d
 }

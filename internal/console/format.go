@@ -60,6 +60,10 @@ func ago(now, at time.Time) string {
 // duration is a length of time in its two largest units at most.
 func duration(d time.Duration) string {
 	switch d = d.Abs(); {
+	case d == 0:
+		return "0 s"
+	case d < time.Millisecond:
+		return "< 1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

@@ -35,6 +35,8 @@ type item struct{ Section, Name string }
 // menu is the order of the console's sections.
 var menu = []item{
 	{"fleet", "Fleet now"},
+	{"deliveries", "Deliveries"},
+	{"safety", "Safety"},
 	{"audit", "Audit log"},
 }
 

@@ -181,20 +181,36 @@ type frame struct {
 	Now         time.Time
 	Search      string
 	Done        string // what an act has just done
+	Halted      *store.Halt
 	Data        any
 }
 
 func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	section := strings.TrimPrefix(r.URL.Path, Root+"/")
 	section, _, _ = strings.Cut(section, "/")
+	var halted *store.Halt
+	if r.who.Name != "" {
+		err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
+			halted, err = all.Halted(r.Context())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
 		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, Environment: s.Environment,
-		Now: s.DB.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Data: v.data,
+		Now: s.DB.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
 	})
 }
 
 // doneText is what is said after an act, by the word that its redirect carries.
-var doneText = map[string]string{}
+var doneText = map[string]string{
+	"halted":   "All pushes are halted.",
+	"resumed":  "Pushes leave again.",
+	"capped":   "The caps are set.",
+	"replayed": "It is sent once more.",
+}
 
 // act does something in the operator's name, in the audit log.
 func (s *Server) act(r *request, a store.Act, do func() error) error {

@@ -13,9 +13,8 @@ import (
 // scene is a winter's evening in a small fleet, with one of each thing that an operator meets.
 type scene struct {
 	*desk
-	control *control.Desk
-	sites   []flex.SiteID
-	assets  []flex.AssetID
+	sites  []flex.SiteID
+	assets []flex.AssetID
 }
 
 // The assets of the scene by what is to be seen at them.
@@ -94,7 +93,7 @@ func (s *scene) plugIn(asset int, kwh float64, by string, peak bool, offPeak str
 // newScene plays the evening up to 21:40.
 func newScene(d *desk) *scene {
 	d.Helper()
-	s := &scene{desk: d, control: &control.Desk{DB: d.db}}
+	s := &scene{desk: d}
 	d.Exec(`UPDATE org SET name = 'Moorland Energy' WHERE id = $1`, d.Org.Bytes())
 	for i, street := range streets {
 		methods := []flex.DispatchMethod{flex.FullScheduleMethod}

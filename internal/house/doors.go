@@ -24,3 +24,9 @@ func (h *House) Handler() http.Handler {
 		}
 	})
 }
+
+func (h *House) newConsole(s Settings) *console.Server {
+	return &console.Server{
+		DB: h.DB, Access: h.Access, Control: h.Control, Push: h.Push, Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
+	}
+}

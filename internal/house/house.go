@@ -97,7 +97,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
 	}
 	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
-	h.Console = &console.Server{DB: db, Access: h.Access, Environment: db.Environment, Log: s.Log}
+	h.Console = h.newConsole(s)
 	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
 	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.BatteryRound)
@@ -136,6 +136,7 @@ func (h *House) Serve(ctx context.Context, l net.Listener) error {
 		defer close(finished)
 		worker.RunAll(running, h.workers)
 	}()
+	h.Console.Done = ctx.Done()
 	err := api.ServeHandler(ctx, l, h.Handler(), h.log)
 	stop()
 	<-finished

@@ -45,7 +45,8 @@ type ClaimOrder struct {
 const rateBurst = 100 * time.Millisecond
 
 // ClaimPushes leases due pushes of the endpoint, within its rate, which all processes on
-// the store share. An endpoint that is not enabled is given none.
+// the store share. An endpoint that is not enabled is given none, nor is any while pushes
+// are halted.
 func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Claim, error) {
 	var c Claim
 	err := db.Write(ctx, org, func(tx *Tx) (err error) {
@@ -67,6 +68,11 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		return Claim{}, nil
 	}
 	if err != nil || !c.Endpoint.Enabled {
+		return c, err
+	}
+	halted, err := tx.halted(ctx)
+	if err != nil || halted {
+		c.Endpoint.Enabled = false
 		return c, err
 	}
 	each := time.Second / time.Duration(c.Endpoint.Rate)
@@ -108,12 +114,12 @@ func (tx *Tx) NextTurn(ctx context.Context, name EndpointName) (at time.Time, er
 	return at, err
 }
 
-// BusyEndpoints returns the organisation's enabled endpoints that have something due, or
-// under way.
+// BusyEndpoints returns the organisation's enabled endpoints that have something under way,
+// or due and not halted.
 func (tx *Tx) BusyEndpoints(ctx context.Context) ([]EndpointName, error) {
 	return rows(ctx, tx.conn, func(s scanner) (n EndpointName, err error) { return n, s.Scan(&n) }, `SELECT name FROM endpoint e
 		WHERE e.org_id = $1 AND e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name
-			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 OR o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
+			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 AND NOT EXISTS (SELECT 1 FROM halt) OR o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
 }
 
 // extra scans columns after those that a scan function knows.

@@ -269,3 +269,30 @@ func (tx *Tx) DropDeliveries(ctx context.Context) (n int64, err error) {
 }
 
 var _ = law("an accepted delivery was tried", `SELECT event_id AS what FROM delivery WHERE state = 'accepted' AND (tries = 0 OR status < 200 OR status > 299)`)
+
+// Tried is what a delivery took, for figures over many.
+type Tried struct {
+	Endpoint EndpointName
+	State    DeliveryState
+	Tries    int
+	Took     time.Duration // of the latest attempt
+}
+
+// TriedSince returns the organisation's deliveries that were queued since the instant and
+// have been tried, the newest of them.
+func (tx *Tx) TriedSince(ctx context.Context, since time.Time, limit int) ([]Tried, error) {
+	oldest := flex.MakeID[struct{}](since, [10]byte{})
+	return rows(ctx, tx.conn, func(s scanner) (t Tried, err error) {
+		var took int64
+		err = s.Scan(&t.Endpoint, &t.State, &t.Tries, &took)
+		t.Took = time.Duration(took) * time.Microsecond
+		return t, err
+	}, `SELECT d.endpoint, d.state, d.tries, d.took FROM delivery d WHERE d.org_id = $1 AND d.event_id >= $2 AND d.tries > 0
+		ORDER BY d.event_id DESC LIMIT $3`, tx.org.Bytes(), oldest[:], limit)
+}
+
+// DeliveryOrg returns whose push it is, or a NotFound failure.
+func (all *All) DeliveryOrg(ctx context.Context, id flex.EventID) (flex.OrgID, error) {
+	return orgOf(ctx, all, "there is no push of that id", `SELECT org_id FROM schedule WHERE event_id = $1
+		UNION SELECT org_id FROM delivery WHERE event_id = $1 UNION SELECT org_id FROM outbox WHERE event_id = $1`, id.Bytes())
+}

@@ -75,10 +75,12 @@ func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
 	return rows(ctx, tx.conn, scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 ORDER BY e.name`, tx.org.Bytes())
 }
 
-// DueEndpoints returns the enabled endpoints that have something to send by now.
+// DueEndpoints returns the enabled endpoints that have something to send by now; none while
+// pushes are halted.
 func (all *All) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
 	return rows(ctx, all.conn, scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
 		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)
+			AND NOT EXISTS (SELECT 1 FROM halt)
 		ORDER BY e.org_id, e.name`, micros(all.now))
 }
 

@@ -113,7 +113,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	}
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v AssetLine, err error) {
-		v.Asset, err = scanAsset(also{s, []any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}}})
+		v.Asset, err = scanAsset(extra{s, []any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}}})
 		return v, err
 	}
 	return rows(ctx, all.conn, scan, `SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at,
@@ -132,21 +132,12 @@ func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	}
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v SiteLine, err error) {
-		v.Site, err = scanSite(also{s, []any{&v.Org, &v.OrgName, &v.Assets}})
+		v.Site, err = scanSite(extra{s, []any{&v.Org, &v.OrgName, &v.Assets}})
 		return v, err
 	}
 	return rows(ctx, all.conn, scan, `SELECT `+siteColumns+`, s.org_id, o.name, (SELECT count(*) FROM asset a WHERE a.site_id = s.id)
 		FROM site s JOIN org o ON o.id = s.org_id WHERE 1 = 1`+w.text.String()+` ORDER BY s.id DESC LIMIT `+limit, w.args...)
 }
-
-// also scans further columns after those of another scan.
-type also struct {
-	scanner
-	more []any
-}
-
-// Scan reads a row whose last columns are the further ones.
-func (a also) Scan(dest ...any) error { return a.scanner.Scan(append(dest, a.more...)...) }
 
 // AssetOrg returns whose asset it is, or a NotFound failure.
 func (all *All) AssetOrg(ctx context.Context, id flex.AssetID) (flex.OrgID, error) {

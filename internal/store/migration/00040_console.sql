@@ -33,3 +33,11 @@ CREATE TABLE audit (
     ended_at BIGINT
 );
 CREATE INDEX audit_who ON audit (who, id);
+
+-- While there is a row, nothing is sent to anybody.
+CREATE TABLE halt (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    at     BIGINT NOT NULL,
+    who    TEXT NOT NULL,
+    reason TEXT NOT NULL
+);

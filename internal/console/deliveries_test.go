@@ -1,0 +1,210 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/push"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// client is an organisation's endpoint: it takes every push but those of the asset that it
+// dislikes.
+type client struct {
+	mu       sync.Mutex
+	dislikes string
+	got      []string
+}
+
+func (c *client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got = append(c.got, r.URL.Path)
+	if c.dislikes != "" && strings.HasSuffix(r.URL.Path, c.dislikes) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, `{"error": "charger offline <b>"}`)
+		return
+	}
+	io.WriteString(w, `{"ok": true}`)
+}
+
+func (c *client) dislike(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dislikes = name
+}
+
+// serve sets the organisation's endpoint and sends what is due, like the house's round.
+func (s *scene) serve() *client {
+	s.Helper()
+	c := &client{dislikes: "CP-2058"}
+	server := httptest.NewServer(c)
+	s.Cleanup(server.Close)
+	if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, store.ScheduleEndpoint, push.Settings{URL: server.URL + "/chargers/{external_id}"}); err != nil {
+		s.Fatal(err)
+	}
+	s.send()
+	return c
+}
+
+func (s *scene) send() {
+	s.Helper()
+	if err := s.push.Settle(s.Context(), s.Org); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// post submits a form and follows where it leads.
+func (d *desk) post(path string, form url.Values) string {
+	d.Helper()
+	if form == nil {
+		form = url.Values{}
+	}
+	a := d.do("POST", path, form)
+	if a.status != http.StatusSeeOther {
+		d.Fatalf("POST %s: %d %s", path, a.status, a.body)
+	}
+	return d.page(a.header.Get("Location"))
+}
+
+// link returns the first address on a page that begins with a prefix.
+func (d *desk) link(page, prefix string) string {
+	d.Helper()
+	_, rest, found := strings.Cut(page, `href="`+prefix)
+	if !found {
+		d.Fatalf("no link to %s", prefix)
+	}
+	rest, _, _ = strings.Cut(rest, `"`)
+	return strings.ReplaceAll(prefix+rest, "&amp;", "&")
+}
+
+func TestDeliveries(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		d.login()
+		d.wants(d.page("/console/deliveries"), "No endpoint is set.")
+		client := s.serve()
+		page := d.page("/console/deliveries")
+		d.wants(page, "Moorland Energy · schedule", "91.7 %", "11 of 12 pushes in 24 h", `<span class="tag bad">503</span>`, `>schedule 2</a>`)
+		waiting := d.page("/console/deliveries?state=pending")
+		if n := strings.Count(waiting, `<th scope="row">`); n != 1 {
+			t.Errorf("%d pushes wait", n)
+		}
+		one := d.page(d.link(waiting, "/console/deliveries/0"))
+		d.wants(one, "Schedule 1 of CP-2058", "charger offline &lt;b&gt;", "&#34;stackLevel&#34;: 1100", "Send it again", "/chargers/CP-2058")
+		client.dislike("")
+		path := d.link(waiting, "/console/deliveries/0")
+		if a := d.do("POST", path+"/replay", url.Values{}); a.status != 303 {
+			t.Fatalf("replay: %d %s", a.status, a.body)
+		}
+		s.send()
+		d.wants(d.page(path+"?done=replayed"), "It is sent once more.", `<span class="tag good">accepted</span>`, `<span class="tag good">200</span>`)
+		d.wants(d.page("/console/audit?act=replay+push"), strings.TrimPrefix(path, "/console/deliveries/"), "Moorland Energy")
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(d.page("/console/deliveries.json?state=accepted")), &list); err != nil || len(list) != 12 || list[0]["state"] != "accepted" {
+			t.Errorf("%d deliveries: %v", len(list), err)
+		}
+		old := d.page("/console/deliveries?asset=" + s.assets[plain].String())
+		s.event(plain, control.Event{Kind: control.PlugOut})
+		d.wants(old, ">schedule 2</a>")
+		if strings.Contains(old, ">schedule 1</a>") {
+			t.Error("a schedule that was replaced before it was tried is in the list of attempts")
+		}
+		if a := d.get("/console/deliveries/" + s.assets[plain].String()); a.status != 404 {
+			t.Errorf("no push of that id: %d", a.status)
+		}
+	})
+}
+
+func TestDeliveries_Endpoint(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		client := s.serve()
+		d.login()
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		w := &worker.Worker{Name: "push", Every: time.Minute, Wake: d.db.Waker(store.WakePush), Round: d.push.Round}
+		done.Go(func() { w.Run(ctx) })
+		defer done.Wait()
+		defer cancel()
+		path := "/console/endpoints/" + d.Org.String() + "/schedule/"
+		d.wants(d.post(path+"test", nil), "<h1>Test.</h1>", `<span class="tag good">accepted</span>`)
+		a := d.do("POST", path+"rotate", url.Values{})
+		if _, secret, ok := strings.Cut(a.body, `id="secret">whsec_`); !ok || len(secret) < 40 || a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("new secret: %d %q", a.status, a.header.Get("Cache-Control"))
+		}
+		d.wants(d.page("/console/deliveries"), "The secret before this one signs as well until")
+		if a := d.do("POST", path+"explode", url.Values{}); a.status != 404 {
+			t.Errorf("no such act: %d", a.status)
+		}
+		if a := d.do("POST", "/console/endpoints/"+d.Org.String()+"/dispatch/test", url.Values{}); a.status != 404 {
+			t.Errorf("no such endpoint: %d", a.status)
+		}
+		d.wants(d.page("/console/audit"), "rotate secret", "send test push", `<span class="tag bad">refused</span> no dispatch endpoint is set`)
+		_ = client
+	})
+}
+
+func TestSafety(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		client := s.serve()
+		d.login()
+		client.dislike("")
+		if a := d.do("POST", "/console/safety/halt", url.Values{"reason": {" "}}); a.status != 400 {
+			t.Errorf("halted without a reason: %d", a.status)
+		}
+		d.wants(d.post("/console/safety/halt", url.Values{"reason": {"chargers misread <limits>"}}), "All pushes are halted.", "chargers misread &lt;limits&gt;", "Resume all pushes")
+		n := len(client.got)
+		s.event(plain, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-14T23:00:00Z")})
+		s.send()
+		if len(client.got) != n {
+			t.Error("a push left while they are halted")
+		}
+		d.wants(d.page("/console/fleet"), "All pushes are halted: chargers misread &lt;limits&gt;")
+		d.wants(d.page("/console/safety"), "2 pushes held back.")
+		if a := d.do("POST", "/console/safety/halt", url.Values{"reason": {"again"}}); a.status != 409 {
+			t.Errorf("halted twice: %d", a.status)
+		}
+		d.wants(d.post("/console/safety/resume", nil), "Pushes leave again.", "going out")
+		s.send()
+		if len(client.got) == n {
+			t.Error("what was held was not sent")
+		}
+		d.wants(d.page("/console/audit"), "halt pushes", "resume pushes", "pushes are halted already")
+		caps := "/console/safety/caps/" + d.Org.String()
+		d.wants(d.post(caps, url.Values{"cap_kw": {"120.5"}, "starts": {"30"}}), `value="120.5"`, `value="30"`)
+		d.wants(d.post(caps, url.Values{}), `name="cap_kw" value=""`)
+		for _, bad := range []string{"-1", "lots", "10000001"} {
+			if a := d.do("POST", caps, url.Values{"cap_kw": {bad}}); a.status != 400 {
+				t.Errorf("a cap of %s kW: %d", bad, a.status)
+			}
+		}
+	})
+}
+
+func TestBrowser_Deliveries(t *testing.T) {
+	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	s := newScene(d)
+	s.serve()
+	d.login()
+	b := browse(d)
+	b.screen("deliveries", "/console/deliveries")
+	b.screen("delivery", d.link(d.page("/console/deliveries?state=pending"), "/console/deliveries/0"))
+	b.screen("safety", "/console/safety")
+	if err := d.push.Halt(t.Context(), operator, "a firmware fault at Moorland"); err != nil {
+		t.Fatal(err)
+	}
+	b.screen("safety-halted", "/console/safety")
+	b.screen("audit", "/console/audit")
+}
