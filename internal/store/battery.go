@@ -119,11 +119,15 @@ func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan
 // BatteriesDue returns batteries under control whose plan is to be worked out anew: there
 // is none, the last is of an earlier half-hour, or prices or the tariff have come in since.
 func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
+	var out, fetched sql.NullInt64 // of the publications that are out, the newest
+	err := tx.row(ctx, `SELECT max(published_at), max(fetched_at) FROM publication WHERE published_at <= $1`, micros(tx.now)).Scan(&out, &fetched)
+	if err != nil {
+		return nil, err
+	}
 	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }, `
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
-			AND (p.asset_id IS NULL OR p.planned_at < $2 OR i.tariff_at > p.planned_at
-				OR EXISTS (SELECT 1 FROM publication b WHERE b.published_at <= $3 AND (b.published_at > p.planned_at OR b.fetched_at > p.seen_at)))
-		ORDER BY a.id LIMIT $4`,
-		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), micros(tx.now), limit)
+			AND (p.asset_id IS NULL OR p.planned_at < $2 OR p.planned_at < $3 OR p.seen_at < $4 OR i.tariff_at > p.planned_at)
+		ORDER BY a.id LIMIT $5`,
+		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), out.Int64, fetched.Int64, limit)
 }
