@@ -37,6 +37,10 @@ type commands struct {
 	Halt     halt     `cmd:"" help:"Stop all pushes on every process, within a second."`
 	Resume   resume   `cmd:"" help:"Let pushes leave again."`
 
+	Endpoint endpoint `cmd:"" help:"Where an organisation's pushes go."`
+	Verify   verify   `cmd:"" help:"Hold the store against every law that its records must keep."`
+	Backup   backup   `cmd:"" help:"Copy the store to a file while it is in use."`
+
 	Prices prices `cmd:"" help:"Market prices."`
 	Meters meters `cmd:"" help:"The list of metering points."`
 	Models models `cmd:"" help:"The catalogue of asset models."`

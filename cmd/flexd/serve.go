@@ -7,6 +7,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/house"
+	records "flexd/internal/store"
 )
 
 // serve is `flexd serve`.
@@ -65,4 +66,22 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
 	return h.Serve(ctx, l)
+}
+
+// openFor opens the house and finds an organisation in it by name.
+func openFor(ctx context.Context, s house.Settings, name string) (*house.House, flex.Org, error) {
+	h, err := house.Open(ctx, s)
+	if err != nil {
+		return nil, flex.Org{}, err
+	}
+	var org flex.Org
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = all.OrgNamed(ctx, name)
+		return err
+	})
+	if err != nil {
+		h.Close()
+		return nil, org, err
+	}
+	return h, org, nil
 }

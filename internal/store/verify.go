@@ -39,3 +39,12 @@ func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 	})
 	return findings, err
 }
+
+// Laws returns the laws that Verify holds the records against, in words.
+func Laws() []string {
+	laws := make([]string, len(invariants))
+	for i, in := range invariants {
+		laws[i] = in.law
+	}
+	return laws
+}

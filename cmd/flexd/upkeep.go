@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"flexd/internal/flex"
+	"flexd/internal/push"
+	records "flexd/internal/store"
+)
+
+// verify is `flexd verify`.
+type verify struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// Run holds the store against every law that its records must keep.
+func (v *verify) Run(ctx context.Context, c console) error {
+	h, err := v.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	findings, err := h.DB.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.JSON:
+		if findings == nil {
+			findings = []string{}
+		}
+		if err := c.json(map[string]any{"laws": records.Laws(), "findings": findings}); err != nil {
+			return err
+		}
+	case len(findings) == 0:
+		fmt.Fprintf(c.out, "%d laws hold\n", len(records.Laws()))
+	default:
+		fmt.Fprintln(c.out, strings.Join(findings, "\n"))
+	}
+	if len(findings) > 0 {
+		return fmt.Errorf("%d findings", len(findings))
+	}
+	return nil
+}
+
+// backup is `flexd backup`.
+type backup struct {
+	store
+	File string `arg:"" help:"File to write; it must not exist yet."`
+}
+
+// Run copies the store while it is in use.
+func (b *backup) Run(ctx context.Context, c console) error {
+	h, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if err := h.DB.Backup(ctx, b.File); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s holds a consistent copy; `flexd serve --database sqlite:%s` runs on it\n", b.File, b.File)
+	return nil
+}
+
+// endpoint is `flexd endpoint`.
+type endpoint struct {
+	Set  endpointSet  `cmd:"" help:"Say where an organisation's charging profiles or dispatches are pushed to."`
+	List endpointList `cmd:"" help:"Show where an organisation's pushes go."`
+}
+
+type endpointSet struct {
+	store
+	Name     string   `arg:"" help:"Name of the organisation."`
+	URL      string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:""`
+	Secret   string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
+	Header   []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
+	Bare     bool     `help:"Send the charging profile alone, without connectorId around it."`
+	Dispatch bool     `help:"Set the endpoint of battery dispatches in place of that of charging profiles."`
+
+	AllowPrivateEndpoints bool `help:"Let the URL be http:// and of a private network." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
+}
+
+// Run sets the endpoint.
+func (e *endpointSet) Run(ctx context.Context, c console) error {
+	settings := e.settings()
+	settings.AllowPrivateEndpoints = e.AllowPrivateEndpoints
+	h, org, err := openFor(ctx, settings, e.Name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	s := push.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare}
+	for _, line := range e.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return flex.Fail(flex.Invalid, "header %q is not of the form Name:Value", line)
+		}
+		s.Headers = append(s.Headers, records.EndpointHeader{Name: strings.TrimSpace(name), Value: flex.Secret(strings.TrimSpace(value))})
+	}
+	name := records.ScheduleEndpoint
+	if e.Dispatch {
+		name = records.DispatchEndpoint
+	}
+	set, made, err := h.Push.SetEndpoint(ctx, org.ID, name, s)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s pushes of %s go to %s\n", name, e.Name, set.URL)
+	if made {
+		fmt.Fprintf(c.out, "secret  %s\n\nThe secret is shown this once. Receivers verify each push with it.\n", set.Secret.Reveal())
+	}
+	return nil
+}
+
+type endpointList struct {
+	store
+	Name string `arg:"" help:"Name of the organisation."`
+}
+
+// Run lists the endpoints.
+func (e *endpointList) Run(ctx context.Context, c console) error {
+	h, org, err := openFor(ctx, e.settings(), e.Name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	endpoints, err := h.Push.Endpoints(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+	if len(endpoints) == 0 {
+		fmt.Fprintf(c.out, "%s has no endpoint: set one with `flexd endpoint set %q --url URL`\n", e.Name, e.Name)
+		return nil
+	}
+	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tURL\tENABLED\tREASON")
+	for _, x := range endpoints {
+		fmt.Fprintf(w, "%s\t%s\t%t\t%s\n", x.Name, x.URL, x.Enabled, x.Reason)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,24 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"flexd/internal/flex"
+)
+
+// Backup writes a consistent copy of the store to a new file while the store is in use. Only
+// SQLite's is ours to copy: PostgreSQL has a tool of its own for it.
+func (db *DB) Backup(ctx context.Context, file string) error {
+	if db.d.name != "sqlite" {
+		return flex.Fail(flex.Unsupported, "a PostgreSQL store is copied by its own tool: pg_dump --format=custom --file=%s DATABASE", file)
+	}
+	if _, err := os.Stat(file); err == nil {
+		return flex.Fail(flex.Conflict, "%s exists already", file)
+	}
+	if _, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file); err != nil {
+		return fmt.Errorf("copy the store to %s: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// A copy taken while others write opens, keeps every law and holds what was there before.
+func TestBackup_WhileWriting(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
+	for i := range 50 {
+		if _, err := db.AddOrg(t.Context(), fmt.Sprint("before ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, err := db.AddOrg(t.Context(), fmt.Sprint("during ", i)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}()
+	file := filepath.Join(t.TempDir(), "copy.db")
+	err := db.Backup(t.Context(), file)
+	close(stop)
+	<-stopped
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Backup(t.Context(), file); flex.KindOf(err) != flex.Conflict {
+		t.Errorf("a file that exists was written over: %v", err)
+	}
+	twin := storetest.Open(t, "sqlite:"+file, store.Options{})
+	err = twin.ReadAll(t.Context(), func(all *store.All) error {
+		orgs, err := all.Orgs(t.Context())
+		if len(orgs) < 50 {
+			t.Errorf("the copy holds %d organisations", len(orgs))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
