@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,7 @@ type step struct {
 func TestPush_NeverBackwards(t *testing.T) {
 	const assets = 3
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		f.Value.Set("30") // a tenth of a second each; more with -rapid.checks
+		f.Value.Set(strconv.Itoa(30 / scale)) // a tenth of a second each; more with -rapid.checks
 		defer f.Value.Set(f.DefValue)
 	}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -276,7 +276,6 @@ func TestPush_Retracted(t *testing.T) {
 func TestPush_TarPit(t *testing.T) {
 	one(t, func(h *house) {
 		stop := h.work(h.desk)
-		ctx := context.Background()
 		type client struct {
 			org   *house
 			e     *endpoint
@@ -292,7 +291,8 @@ func TestPush_TarPit(t *testing.T) {
 			}
 			clients = append(clients, c)
 		}
-		for range 20 {
+		const rounds = 20 / scale
+		for range rounds {
 			for _, c := range clients {
 				c.org.plan(time.Hour, c.asset...)
 			}
@@ -305,11 +305,10 @@ func TestPush_TarPit(t *testing.T) {
 					t.Errorf("client %d: a push left %v late", i+1, late)
 				}
 			}
-			if len(got) != 200 {
-				t.Errorf("client %d has %d pushes, want 200", i+1, len(got))
+			if len(got) != rounds*10 {
+				t.Errorf("client %d has %d pushes, want %d", i+1, len(got), rounds*10)
 			}
 		}
-		_ = ctx
 		stop()
 		time.Sleep(time.Second)
 	})
@@ -320,7 +319,7 @@ func TestPush_TarPit(t *testing.T) {
 func TestPush_DownForADay(t *testing.T) {
 	one(t, func(h *house) {
 		defer h.work(h.desk)()
-		const assets, rate = 1000, 50
+		const assets, rate = 1000 / scale, 50 / scale
 		s := push.Settings{URL: "http://client.example/p", Rate: rate}
 		e := h.endpointOf(h.Org, "client", s, status(503))
 		as := h.chargers(assets)
@@ -362,7 +361,8 @@ func TestPush_TwoProcesses(t *testing.T) {
 		defer h.work(h.desk)()
 		defer h.work(other)()
 		e := h.endpoint(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) })
-		as := h.chargers(300)
+		const assets = 300 / scale
+		as := h.chargers(assets)
 		for range 3 {
 			h.plan(time.Hour, as...)
 			time.Sleep(5 * time.Second)
@@ -376,8 +376,8 @@ func TestPush_TwoProcesses(t *testing.T) {
 				h.Errorf("%s was sent %d times", id, n)
 			}
 		}
-		if len(seen) != 900 {
-			h.Errorf("%d pushes, want 900", len(seen))
+		if len(seen) != 3*assets {
+			h.Errorf("%d pushes, want %d", len(seen), 3*assets)
 		}
 	})
 }
