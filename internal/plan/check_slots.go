@@ -152,6 +152,7 @@ func CheckStorage(p *Storage, net, worth []float64, f Filled) error {
 		size += math.Abs(c)
 	}
 	cost -= p.Terminal * s
+	size += math.Abs(p.Terminal * s)
 	if err := checkNear("cost", cost, f.Cost, size); err != nil {
 		return err
 	}

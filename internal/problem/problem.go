@@ -64,6 +64,8 @@ var families = map[string]func(line []byte) (solver, error){
 	"battery-convex":    decodeBattery,
 	"battery-nonconvex": decodeBattery,
 	"battery-modes":     decodeModes,
+
+	"fleet": decodeFleet,
 }
 
 // Decode reads one line.
