@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"crypto/rand"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,11 +13,19 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/api"
 	"flexd/internal/control"
+	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/market"
+	"flexd/internal/push"
+	"flexd/internal/reading"
 	"flexd/internal/registry"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
+
+// quiet logs nothing.
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // house is a server over real sockets on a store of its own, with one organisation.
 type house struct {
@@ -30,8 +39,10 @@ type house struct {
 func open(t *testing.T, db *store.DB) *house {
 	t.Helper()
 	s := &api.Server{
-		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Control: &control.Desk{DB: db}, Environment: flex.Sandbox,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Control: &control.Desk{DB: db},
+		Push: &push.Desk{DB: db}, Reading: &reading.Desk{DB: db}, Reward: &reward.Desk{DB: db}, Market: &market.Desk{DB: db},
+		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs([32]byte{1}, rand.Reader), db.Now),
+		Environment: flex.Sandbox, Log: quiet,
 	}
 	l := httptest.NewServer(s.Handler())
 	t.Cleanup(l.Close)

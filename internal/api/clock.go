@@ -21,14 +21,20 @@ type Clock interface {
 	Advance(ctx context.Context, org flex.OrgID, to time.Time) error
 }
 
-// clock answers GET /sandbox/clock.
+// clock answers GET /sandbox/clock, which is no path elsewhere.
 func (s *Server) clock(r *request) (answer, error) {
+	if s.Environment != flex.Sandbox {
+		return answer{}, flex.Fail(flex.NotFound, "Not Found")
+	}
 	now, held, err := s.Clock.Clock(r.Context(), r.who.Org)
 	return ok(wire.ClockResponse{Now: wire.At(now), Held: held}), err
 }
 
-// setClock answers POST /sandbox/clock.
+// setClock answers POST /sandbox/clock, likewise.
 func (s *Server) setClock(r *request) (answer, error) {
+	if s.Environment != flex.Sandbox {
+		return answer{}, flex.Fail(flex.NotFound, "Not Found")
+	}
 	in := body[wire.ClockRequest](r)
 	if err := r.bad(); err != nil {
 		return answer{}, err

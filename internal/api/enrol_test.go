@@ -35,6 +35,7 @@ func (h *house) stock() {
 		return all.PutModels(h.Context(), []flex.Model{
 			{Name: "zappi", Type: flex.Charger, CoP11: true, Power: new(flex.Watts(7400))},
 			{Name: "plain", Type: flex.Charger},
+			{Name: "pack", Type: flex.Battery},
 			{Name: "barred", Type: flex.Charger, CoP11: true, Enrol: flex.EnrolDeny},
 			{Name: "welcome", Type: flex.Charger, Enrol: flex.EnrolAllow},
 		})

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strconv"
@@ -195,18 +195,18 @@ func TestServe_Stop(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- h.server.Serve(ctx, l) }()
-	slow, body := io.Pipe()
-	answered := make(chan error)
-	go func() {
-		req, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+l.Addr().String()+"/entities/site/check-eligibility", slow)
-		req.Header.Set("Authorization", "Bearer "+h.token)
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err == nil && res.StatusCode != 200 {
-			err = errors.New(res.Status)
-		}
-		answered <- err
-	}()
-	io.WriteString(body, `{"mpan":`) // returns when the server reads the body
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const body = `{"mpan":"1234567890126"}`
+	fmt.Fprintf(c, "POST /entities/site/check-eligibility HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", h.token, len(body))
+	in := bufio.NewReader(c)
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100") { // the handler reads the body
+		t.Fatalf("%q %v", line, err)
+	}
+	in.ReadString('\n')
 	stop()
 	for {
 		c, err := net.DialTimeout("tcp", l.Addr().String(), time.Second)
@@ -215,10 +215,9 @@ func TestServe_Stop(t *testing.T) {
 		}
 		c.Close()
 	}
-	io.WriteString(body, `"1234567890126"}`)
-	body.Close()
-	if err := <-answered; err != nil {
-		t.Errorf("the request under way: %v", err)
+	io.WriteString(c, body)
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("the request under way: %q %v", line, err)
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("stop: %v", err)

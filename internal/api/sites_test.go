@@ -114,7 +114,7 @@ func TestAssets(t *testing.T) {
 		h.stock()
 		site := h.newSite(halfHourly, "SW1A 2AA", "")
 		for i, typ := range []string{"charger", "battery", "heat pump", "electric_vehicle", "hot water tank"} {
-			body := fmt.Sprintf(`{"external_id":"e%d","type":%q,"site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":0},"asset_model":"zappi","installation_date":"2025-06-15","serial_number":"s"}`, i, typ, site)
+			body := fmt.Sprintf(`{"external_id":"e%d","type":%q,"site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":0},"installation_date":"2025-06-15","serial_number":"s"}`, i, typ, site)
 			r := h.want("POST", "/entities/asset", body, 200, "")
 			id := text(t, r.body, "id")
 			want := fmt.Sprintf(`{"id":%q,"external_id":"e%d","type":%q,"site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":0}}`, id, i, typ, site)
@@ -135,6 +135,8 @@ func TestAssets(t *testing.T) {
 		h.want("PATCH", "/entities/asset/"+plain, `{"asset_model":"zappi","type":"battery"}`, 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q,"properties":{"power_kw":7.4}}`, plain, site))
 		h.want("PATCH", "/entities/asset/"+plain, `{"properties":{"capacity_kwh":5.5},"installation_date":"2025-06-15"}`, 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":5.5}}`, plain, site))
 		h.want("PATCH", "/entities/asset/"+plain, `{"asset_model":"none"}`, 404, "")
+		h.want("PATCH", "/entities/asset/"+plain, `{"asset_model":"pack"}`, 400, `{"detail":"asset_model \"pack\" is a battery, and the asset a charger"}`)
+		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"m","type":"charger","site_id":%q,"asset_model":"pack"}`, site), 400, "")
 		h.want("DELETE", "/entities/asset/"+plain, "", 204, "")
 		h.want("DELETE", "/entities/asset/"+plain, "", 404, `{"detail":"asset not found or not authorized"}`)
 	})

@@ -32,24 +32,26 @@ func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsse
 		SiteID: site, ExternalID: told.ExternalID, Type: told.Type, Power: told.Power, Capacity: told.Capacity,
 		InstalledOn: told.InstalledOn, SerialNumber: told.SerialNumber,
 	}
-	if _, err := setModel(ctx, tx, &a, told.Model); err != nil {
+	if err := setModel(ctx, tx, &a, told.Model); err != nil {
 		return a, err
 	}
 	return a, tx.AddAsset(ctx, &a)
 }
 
 // setModel gives the asset the model, if one is named, and with it the power and capacity
-// that nobody has told. It returns the model, nil if none is named.
-func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) (*flex.Model, error) {
+// that nobody has told. A model of another type of asset is Malformed.
+func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) error {
 	if name == "" {
-		return nil, nil
+		return nil
 	}
 	m, err := tx.Model(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if m == nil {
-		return nil, modelMissing(name)
+	switch {
+	case err != nil:
+		return err
+	case m == nil:
+		return modelMissing(name)
+	case m.Type != a.Type:
+		return flex.Fail(flex.Malformed, "asset_model %q is a %s, and the asset a %s", m.Name, m.Type, a.Type)
 	}
 	a.Model = m.Name
 	if a.Power == nil {
@@ -58,7 +60,7 @@ func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) (*f
 	if a.Capacity == nil {
 		a.Capacity = m.Capacity
 	}
-	return m, nil
+	return nil
 }
 
 func modelMissing(name string) error {
@@ -124,7 +126,7 @@ func (d *Desk) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID,
 		}
 		if c.Model != nil {
 			a.Model = ""
-			if _, err := setModel(ctx, tx, &a, *c.Model); err != nil {
+			if err := setModel(ctx, tx, &a, *c.Model); err != nil {
 				return a, err
 			}
 		}

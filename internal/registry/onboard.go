@@ -181,7 +181,7 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAs
 		m.Updated = append(m.Updated, "properties")
 	}
 	a.Power, a.Capacity = or(told.Power, a.Power), or(told.Capacity, a.Capacity)
-	if _, err := setModel(ctx, tx, &a, told.Model); err != nil {
+	if err := setModel(ctx, tx, &a, told.Model); err != nil {
 		return MergedAsset{}, err
 	}
 	if a.Model != old.Model {
@@ -250,7 +250,8 @@ func (d *Desk) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, as
 
 // Offboard ends everything between a site and the service: its enrolments and consents, its
 // sessions, its assets and the record of the site itself. What was metered and earned stays
-// under the site's id, which then means no one. It returns what there was.
+// under the site's id, which then means no one. While a payment to the user is under way it
+// is Malformed. It returns what there was.
 func (d *Desk) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r store.SiteRecord, assets []flex.Asset, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
@@ -261,6 +262,11 @@ func (d *Desk) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r 
 		}
 		if assets, err = tx.AssetsOf(ctx, id); err != nil {
 			return err
+		}
+		if under, err := tx.PaymentUnderWay(ctx, id); err != nil {
+			return err
+		} else if under {
+			return flex.Fail(flex.Malformed, "a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled")
 		}
 		for _, m := range r.Methods {
 			if err := withdraw(ctx, tx, id, m); err != nil {

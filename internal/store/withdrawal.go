@@ -111,3 +111,10 @@ func (tx *Tx) Withdrawal(ctx context.Context, id flex.TransactionID) (Withdrawal
 	return one(ctx, tx.conn, "withdrawal not found or not authorized", scanWithdrawal,
 		`SELECT `+withdrawalColumns+` FROM withdrawal WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 }
+
+// PaymentUnderWay reports whether money of the site's is on its way to the user's bank.
+func (tx *Tx) PaymentUnderWay(ctx context.Context, site flex.SiteID) (under bool, err error) {
+	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM withdrawal WHERE org_id = $1 AND site_id = $2 AND status IN ($3, $4, $5))`,
+		tx.org.Bytes(), site.Bytes(), string(ledger.PendingApproval), string(ledger.Approved), string(ledger.Processing)).Scan(&under)
+	return under, err
+}

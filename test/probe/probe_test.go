@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,8 +83,8 @@ func (s *street) token(o flex.Org, roles []flex.Role, site flex.SiteID, life tim
 	return "Bearer " + t.Token.Reveal()
 }
 
-// place is what an organisation has at one site.
-type place struct{ site, asset, external, mpan, address, email string }
+// place is what an organisation has at one site, and an MPAN that is not in use.
+type place struct{ site, asset, external, mpan, address, email, fresh string }
 
 // texts are those of the place's that nobody else may be told.
 func (p place) texts() []string {
@@ -97,7 +98,7 @@ func (s *street) settle(o flex.Org) place {
 	s.made++
 	p := place{
 		mpan: mpan(s.made), external: fmt.Sprintf("charger-%04d", s.made), email: fmt.Sprintf("resident%04d@example.com", s.made),
-		address: fmt.Sprintf("%d Probe Street", s.made),
+		address: fmt.Sprintf("%d Probe Street", s.made), fresh: mpan(500_000 + s.made),
 	}
 	err := s.house.DB.WriteAll(s.Context(), func(all *store.All) error {
 		return all.PutMeters(s.Context(), []flex.Meter{{
@@ -172,19 +173,62 @@ func (s *street) must(method, path, body, authorization string) {
 	}
 }
 
+// samples are the requests of the interface's own tests, one for each operation.
+var samples = sync.OnceValue(func() (list [][3]string) {
+	b, err := os.ReadFile("../../internal/api/testdata/requests.txt")
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			parts := append(strings.SplitN(line, " ", 3), "")
+			list = append(list, [3]string(parts[:3]))
+		}
+	}
+	return list
+})
+
 // request is the path, query and body of an operation for a place.
 func request(t *testing.T, rt api.Route, p place) (path, body string) {
 	t.Helper()
-	fill := strings.NewReplacer("SITE", p.site, "ASSET", p.asset, "EXTERNAL", p.external, "MPAN", p.mpan, "ADDRESS", p.address)
-	body, known := bodies[rt.Method+" "+rt.Pattern]
-	if rt.Limit > 0 && !known {
-		t.Fatalf("no body for %s %s: give one in bodies", rt.Method, rt.Pattern)
+	for _, s := range samples() {
+		plain, _, _ := strings.Cut(s[1], "?")
+		if s[0] != rt.Method || !fits(rt.Pattern, plain) {
+			continue
+		}
+		fill := func(text, address string) string {
+			return strings.NewReplacer(
+				"{SITE}", p.site, "{BARE}", p.site, "{ASSET}", p.asset, "{BATTERY}", p.asset, "{EXTERNAL}", p.external, "{MPAN}", p.mpan, "{ADDRESS}", address,
+				"{NEW}", p.fresh, "{EVENT}", nowhere, "{DELIVERY}", nowhere, "{REF}", "ref", "{RECEIVER}", "http://127.0.0.1:1/",
+				"{SOON}", "2026-01-15T10:30:00Z", "{PERIOD}", "2026-01-15T10:30:00Z", "{PERIOD_END}", "2026-01-15T11:00:00Z",
+				"{USERNAME}", "nobody", "{PASSWORD}", "nothing",
+			).Replace(text)
+		}
+		return fill(s[1], strings.ReplaceAll(p.address, " ", "%20")), fill(s[2], p.address)
 	}
-	pattern := strings.NewReplacer(
-		"{site_id}", "SITE", "{asset_id}", "ASSET", "{external_id}", "EXTERNAL", "{event_id}", nowhere, "{id}", nowhere,
-		"{mpan}", "MPAN", "{meter_ref}", "ref", "{provider}", "myenergi", "{file}", "LICENSE", "{name}", "schedule",
-	).Replace(rt.Pattern)
-	return fill.Replace(pattern) + strings.ReplaceAll(fill.Replace(queries[rt.Pattern]), " ", "%20"), fill.Replace(body)
+	if strings.Contains(rt.Pattern, "{") && rt.Pattern != "/docs/{file}" {
+		t.Fatalf("requests.txt has no %s %s", rt.Method, rt.Pattern)
+	}
+	return strings.Replace(rt.Pattern, "{file}", "LICENSE", 1), ""
+}
+
+// fits reports whether a path is one of the pattern's; place holders stand for themselves.
+func fits(pattern, path string) bool {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return false
+	}
+	for i, w := range want {
+		if w != got[i] && (w == "" || w[0] != '{' || fixed(got[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// fixed reports whether a segment is a word of some path, and no value.
+func fixed(segment string) bool {
+	return slices.Contains([]string{"external-id", "search", "by-ref", "initialise", "check-eligibility", "onboard", "onboard-site-and-asset"}, segment)
 }
 
 // TestProbe asks every operation with every kind of credential. What comes back is one
