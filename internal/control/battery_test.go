@@ -136,7 +136,11 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 
 		// The tariff changes: the cheap hours are in the afternoon.
 		h.wait(time.Second)
-		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
+		err := h.desk.Event(h.Context(), h.Org, id, control.Event{Kind: control.TariffUpdate,
+			Tariff: &flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if n := h.batteryRound(); n != 1 {
 			t.Errorf("%d plans after the tariff changed", n)
 		}

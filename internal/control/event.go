@@ -65,7 +65,7 @@ func (ev Event) check() error {
 
 // Event takes an event in, and plans the asset anew if it changed what its schedule depends
 // on. An asset of another organisation is NotFound; one that does not charge, a tariff that
-// cannot be read and an end that is past are Malformed.
+// cannot be read and an end that is past are Malformed. Of a battery the tariff is heard.
 func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev Event) error {
 	if err := ev.check(); err != nil {
 		return err
@@ -78,7 +78,8 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 		if err != nil {
 			return err
 		}
-		if !c.Asset.Type.Charges() {
+		tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // BatteryRound plans it anew
+		if !c.Asset.Type.Charges() && !tariff {
 			return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
 				asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
 		}
@@ -88,6 +89,9 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 		h := hand{ctx, tx, &c, ev, &outcome{}}
 		if err := h.take(); err != nil {
 			return err
+		}
+		if tariff {
+			tx.Wake(store.WakeControl)
 		}
 		// What was never planned, or is past its ready-by, is planned at the next event.
 		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
