@@ -45,6 +45,9 @@ type commands struct {
 	Meters meters `cmd:"" help:"The list of metering points."`
 	Models models `cmd:"" help:"The catalogue of asset models."`
 
+	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
+	Settle  settleCommand `cmd:"" help:"Settlement runs."`
+
 	Plan     planCommand     `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 	Backtest backtestCommand `cmd:"" help:"What a home battery would have saved on imported prices and a home's readings."`
 }

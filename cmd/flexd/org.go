@@ -10,6 +10,7 @@ import (
 // org is `flexd org`.
 type org struct {
 	Add orgAdd `cmd:"" help:"Make an organisation and print its credentials, once."`
+	Set orgSet `cmd:"" help:"Change an organisation's settings, and print them with their defaults."`
 }
 
 type orgAdd struct {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/house"
 	records "flexd/internal/store"
@@ -25,7 +27,29 @@ type serve struct {
 	EcoesURL    string            `help:"Look metering points up in the industry's registry; needs a licence." env:"FLEXD_ECOES_URL" placeholder:"URL"`
 	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
 
+	Mail mailRelay `embed:"" prefix:"mail-"`
+
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
+}
+
+// mailRelay is how letters to users leave, such as the code of the balance page.
+type mailRelay struct {
+	Relay    string `help:"Mail relay that letters to users go through; without one none are sent." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
+	From     string `help:"Sender of the letters." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
+	Username string `help:"To log in at the relay." env:"FLEXD_MAIL_USERNAME" placeholder:"U"`
+	Password string `help:"To log in at the relay; better in the environment." env:"FLEXD_MAIL_PASSWORD" placeholder:"P"`
+	Plain    bool   `help:"Let letters go to a relay that offers no TLS." env:"FLEXD_MAIL_PLAIN"`
+}
+
+// mailer returns the way out for letters, or nil if there is none.
+func (m mailRelay) mailer() (*egress.Mailer, error) {
+	if m.Relay == "" {
+		return nil, nil
+	}
+	if m.From == "" {
+		return nil, errors.New("--mail-relay needs --mail-from, the sender of the letters")
+	}
+	return &egress.Mailer{Address: m.Relay, From: m.From, Username: m.Username, Password: flex.Secret(m.Password), Plain: m.Plain}, nil
 }
 
 // store is the flags of every command that works on a store.
@@ -49,6 +73,9 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	var err error
 	if settings.Clouds, err = readClouds(s.Clouds); err != nil {
+		return err
+	}
+	if settings.Mail, err = s.Mail.mailer(); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", s.Listen)

@@ -43,6 +43,9 @@ type Settings struct {
 
 	Clouds []registry.Provider // manufacturers' clouds that users can link to their sites
 
+	// Mail sends letters to users; nil means that none can be sent.
+	Mail *egress.Mailer
+
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
@@ -87,6 +90,9 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 		Reading:  &reading.Desk{DB: db},
 		Reward:   &reward.Desk{DB: db, BaseURL: s.BaseURL},
 		log:      s.Log,
+	}
+	if s.Mail != nil {
+		h.Reward.Mail = s.Mail.Send
 	}
 	if err := h.openMarket(ctx, s); err != nil {
 		db.Close()

@@ -49,6 +49,7 @@ func termsOf(s flex.OrgSettings) terms {
 		share:      settle.PartsOf(s.UserShare),
 		withdrawal: ledger.WithdrawalTerms{Minimum: s.MinWithdrawal, WaitDays: s.MinWaitDays},
 	}
+	t.rounding, _ = settle.ParseRounding(s.Settlement.Rounding)
 	if s.CreditPencePerKWh == 0 && s.UserShare == 0 {
 		t.credit = settle.RateOf(DefaultCredit)
 	}

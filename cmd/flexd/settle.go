@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reward"
+)
+
+// settleCommand is `flexd settle`.
+type settleCommand struct {
+	Runs  settleRuns  `cmd:"" help:"The latest settlement runs, newest first."`
+	Again settleAgain `cmd:"" help:"Settle flex events once more, as known now or at an earlier instant. Nothing is posted: the run is there to be compared."`
+	Diff  settleDiff  `cmd:"" help:"What two settlement runs say differently."`
+}
+
+type settleRuns struct {
+	ofOrg
+	Limit int  `help:"How many." default:"20"`
+	JSON  bool `help:"Print as JSON." name:"json"`
+}
+
+type runRow struct {
+	ID      flex.RunID `json:"run_id"`
+	Kind    string     `json:"kind"`
+	KnownAt time.Time  `json:"known_at"`
+	Events  int        `json:"events"`
+	Hash    string     `json:"inputs_sha256"`
+}
+
+// Run lists the runs.
+func (s *settleRuns) Run(ctx context.Context, c console) error {
+	h, org, err := s.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	runs, err := h.Reward.Runs(ctx, org.ID, s.Limit)
+	if err != nil {
+		return err
+	}
+	rows := make([]runRow, len(runs))
+	for i, r := range runs {
+		rows[i] = runRow{r.ID, string(r.Kind), r.KnownAt, r.Events, r.Hash.String()}
+	}
+	if s.JSON {
+		return c.json(rows)
+	}
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RUN\tKIND\tKNOWN AT\tEVENTS\tINPUTS")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.16s\n", r.ID, r.Kind, r.KnownAt.Format(time.RFC3339), r.Events, r.Hash)
+	}
+	return t.Flush()
+}
+
+type settleAgain struct {
+	ofOrg
+	From    string    `help:"First London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
+	To      string    `help:"Last London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
+	Site    string    `help:"One site alone." placeholder:"ID"`
+	KnownAt time.Time `help:"Use what was known at this instant, RFC 3339; now if not given." placeholder:"TIME"`
+}
+
+// Run settles again.
+func (s *settleAgain) Run(ctx context.Context, c console) error {
+	again := reward.Again{KnownAt: s.KnownAt}
+	var err error
+	if again.From, err = flex.ParseDay(s.From); err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	if again.To, err = flex.ParseDay(s.To); err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	if s.Site != "" {
+		if err := again.Site.UnmarshalText([]byte(s.Site)); err != nil {
+			return fmt.Errorf("--site: %w", err)
+		}
+	}
+	h, org, err := s.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	run, err := h.Reward.SettleAgain(ctx, org.ID, again)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "run     %s\nevents  %d\ninputs  %s\n", run.ID, run.Events, run.Hash)
+	return nil
+}
+
+type settleDiff struct {
+	ofOrg
+	Before flex.RunID `arg:"" help:"One run."`
+	After  flex.RunID `arg:"" help:"The other."`
+	JSON   bool       `help:"Print as JSON." name:"json"`
+}
+
+// Run compares.
+func (s *settleDiff) Run(ctx context.Context, c console) error {
+	h, org, err := s.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	changes, err := h.Reward.Compare(ctx, org.ID, s.Before, s.After)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		rows := make([]map[string]string, len(changes))
+		for i, d := range changes {
+			rows[i] = map[string]string{"flex_event_id": d.Event.String(), "what": d.What, "before": d.Before, "after": d.After}
+		}
+		return c.json(rows)
+	}
+	var last flex.FlexEventID
+	for _, d := range changes {
+		if d.Event != last {
+			fmt.Fprintf(c.out, "flex event %s\n", d.Event)
+			last = d.Event
+		}
+		fmt.Fprintf(c.out, "  %s\n    - %s\n    + %s\n", d.What, d.Before, d.After)
+	}
+	if len(changes) == 0 {
+		fmt.Fprintln(c.out, "The two runs say the same.")
+	}
+	return nil
+}
