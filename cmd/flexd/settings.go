@@ -76,31 +76,31 @@ func word(field func(*flex.OrgSettings) *string, words ...string) (func(*flex.Or
 
 // settings lists what an organisation may set, with the defaults as they are used.
 func settings() []setting {
-	type S = flex.OrgSettings
+	type set = flex.OrgSettings
 	var all []setting
-	add := func(name, standard, help string) func(func(*S) string, func(*S, string) error) {
-		return func(show func(*S) string, set func(*S, string) error) {
+	add := func(name, standard, help string) func(func(*set) string, func(*set, string) error) {
+		return func(show func(*set) string, set func(*set, string) error) {
 			all = append(all, setting{name, standard, help, show, set})
 		}
 	}
 	add("credit_pence_per_kwh", fmt.Sprint(reward.DefaultCredit)+", or none if user_share is set", "what a plug session's energy earns")(
-		decimal(func(s *S) *float64 { return &s.CreditPencePerKWh }, 1000))
-	add("user_share", "0", "part of a flex event's revenue that is the user's, 0 to 1")(decimal(func(s *S) *float64 { return &s.UserShare }, 1))
+		decimal(func(s *set) *float64 { return &s.CreditPencePerKWh }, 1000))
+	add("user_share", "0", "part of a flex event's revenue that is the user's, 0 to 1")(decimal(func(s *set) *float64 { return &s.UserShare }, 1))
 	add("min_withdrawal_pence", fmt.Sprint(int64(ledger.DefaultWithdrawalTerms.Minimum)), "the least withdrawal")(
-		whole(func(s *S) *flex.Pence { return &s.MinWithdrawal }, 1_000_000))
-	add("min_wait_days", "0", "days from the first reward to the first withdrawal")(whole(func(s *S) *int { return &s.MinWaitDays }, 3650))
-	add("two_factor", "false", "an e-mailed code before bank account and withdrawal")(truth(func(s *S) *bool { return &s.TwoFactor }))
+		whole(func(s *set) *flex.Pence { return &s.MinWithdrawal }, 1_000_000))
+	add("min_wait_days", "0", "days from the first reward to the first withdrawal")(whole(func(s *set) *int { return &s.MinWaitDays }, 3650))
+	add("two_factor", "false", "an e-mailed code before bank account and withdrawal")(truth(func(s *set) *bool { return &s.TwoFactor }))
 	add("baseline", string(settle.DefaultRule.Method), "how a flex event's baseline is found")(
-		word(func(s *S) *string { return &s.Settlement.Baseline }, string(settle.Mean), string(settle.MiddleEight), string(settle.Nominated)))
-	add("in_day", "false", "adjust the baseline by the hours before the event")(truth(func(s *S) *bool { return &s.Settlement.InDay }))
-	add("in_day_cap_wh", "0 (no cap)", "by at most so much in a half-hour")(whole(func(s *S) *flex.WattHours { return &s.Settlement.InDayCap }, settle.MaxEnergy))
-	add("paid_early", "1", "part of the user's share that an estimate pays, above 0 to 1")(decimal(func(s *S) *float64 { return &s.Settlement.PaidEarly }, 1))
-	add("loss_factor", "1", "by which settlement scales volumes")(decimal(func(s *S) *float64 { return &s.Settlement.LossFactor }, 2))
+		word(func(s *set) *string { return &s.Settlement.Baseline }, string(settle.Mean), string(settle.MiddleEight), string(settle.Nominated)))
+	add("in_day", "false", "adjust the baseline by the hours before the event")(truth(func(s *set) *bool { return &s.Settlement.InDay }))
+	add("in_day_cap_wh", "0 (no cap)", "by at most so much in a half-hour")(whole(func(s *set) *flex.WattHours { return &s.Settlement.InDayCap }, settle.MaxEnergy))
+	add("paid_early", "1", "part of the user's share that an estimate pays, above 0 to 1")(decimal(func(s *set) *float64 { return &s.Settlement.PaidEarly }, 1))
+	add("loss_factor", "1", "by which settlement scales volumes")(decimal(func(s *set) *float64 { return &s.Settlement.LossFactor }, 2))
 	add("rounding", settle.HalfAway.String(), "of amounts between two pennies")(
-		word(func(s *S) *string { return &s.Settlement.Rounding }, settle.HalfAway.String(), settle.HalfEven.String()))
-	add("claw_back", "false", "an event that cost money takes it from the user")(truth(func(s *S) *bool { return &s.Settlement.ClawBack }))
+		word(func(s *set) *string { return &s.Settlement.Rounding }, settle.HalfAway.String(), settle.HalfEven.String()))
+	add("claw_back", "false", "an event that cost money takes it from the user")(truth(func(s *set) *bool { return &s.Settlement.ClawBack }))
 	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(
-		whole(func(s *S) *flex.WattHours { return &s.DefaultNeed }, 1_000_000))
+		whole(func(s *set) *flex.WattHours { return &s.DefaultNeed }, 1_000_000))
 	return all
 }
 

@@ -66,7 +66,8 @@ func (d *Desk) detect(ctx context.Context, org flex.OrgID, report *worker.Report
 }
 
 // detectSession compares what the session's client took over with what would have been
-// planned without the market. The user's own changes count in both.
+// planned without the market. The user's own changes count in both; what was charged until
+// then counts as it would have been without the market.
 func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 	schedules, err := tx.SchedulesOf(ctx, r.SessionID)
 	if err != nil {
@@ -95,10 +96,11 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 		if now := made.From.ChargeNow.Meet(flex.Span{From: made.MadeAt, To: until}); !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
 		}
-		if i > 0 && made.Cause == store.CauseMarket {
+		if i > 0 && (made.Cause == store.CauseMarket || made.Cause == store.CauseInputs) {
 			continue
 		}
-		problem := blind(&made)
+		charged := settle.Drawn(settle.InForce(nominated, made.MadeAt), s.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
+		problem := blind(&made, charged)
 		s.Counterfactual = append(s.Counterfactual, settle.Dispatch{At: made.MadeAt, Steps: plan.Charge(problem).Steps})
 		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: plan.Counterfactual(problem).Steps})
 	}
@@ -107,7 +109,7 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 		e := eventOf(found)
 		e.SiteID, e.AssetID, e.SessionID = r.SiteID, r.AssetID, r.SessionID
 		for n := found.First; n <= found.Last; n++ {
-			e.Nominated = append(e.Nominated, settle.Drawn(would, s.Power, found.Day.Period(n)))
+			e.Nominated = append(e.Nominated, settle.Drawn(would, s.Power, found.Day.Period(n).Span()))
 		}
 		if err := addEvent(ctx, tx, &e); err != nil {
 			return err
@@ -116,11 +118,12 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 	return tx.Detected(ctx, r.SessionID)
 }
 
-// blind is the planning problem of a schedule without the market's prices.
-func blind(s *store.Schedule) plan.ChargeProblem {
+// blind is the planning problem of a schedule without the market's prices, when so much had
+// been charged.
+func blind(s *store.Schedule, charged flex.WattHours) plan.ChargeProblem {
 	e := &s.From
 	p := plan.ChargeProblem{
-		From: s.Steps[0].From, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
+		From: s.Steps[0].From, ReadyBy: e.ReadyBy, Need: max(0, e.Need-charged), Power: e.Power,
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 	}
 	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
@@ -152,7 +155,7 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 		e := eventOf(found)
 		e.SiteID, e.AssetID = p.SiteID, p.AssetID
 		for n := found.First; n <= found.Last; n++ {
-			e.Nominated = append(e.Nominated, settle.Drawn(free, power, found.Day.Period(n)))
+			e.Nominated = append(e.Nominated, settle.Drawn(free, power, found.Day.Period(n).Span()))
 		}
 		if err := addEvent(ctx, tx, &e); err != nil {
 			return err

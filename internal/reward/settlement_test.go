@@ -306,7 +306,7 @@ func TestEventRound_Session(t *testing.T) {
 					return err
 				}
 				s := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
-					ReadyBy: clock("2026-01-15 07:00"), Need: 11_100, Power: 7400, Mode: flex.Minimise,
+					CountFrom: y.now, ReadyBy: clock("2026-01-15 07:00"), Need: 11_100, Power: 7400, Mode: flex.Minimise,
 				}}
 				for _, step := range []struct {
 					from, to string
