@@ -49,6 +49,7 @@ type commands struct {
 	Settle  settleCommand `cmd:"" help:"Settlement runs."`
 
 	Plan     planCommand     `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
+	Bench    benchCommand    `cmd:"" help:"Measure flexd on this machine."`
 	Backtest backtestCommand `cmd:"" help:"What a home battery would have saved on imported prices and a home's readings."`
 }
 

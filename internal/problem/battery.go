@@ -45,7 +45,7 @@ func decodeBattery(line []byte) (solver, error) {
 	}
 	n := len(l.Import)
 	if err := errors.Join(
-		slots("import_p_per_kwh", n),
+		slotCount("import_p_per_kwh", n),
 		within("slot_hours", l.SlotHours, 1e-3, 24),
 		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
 		series("export_p_per_kwh", l.Export, n, -maxPrice, maxPrice),
@@ -73,6 +73,8 @@ func decodeBattery(line []byte) (solver, error) {
 		ImportLimit: l.GridImportKW * l.SlotHours, ExportLimit: l.GridExportKW * l.SlotHours,
 	}}, nil
 }
+
+func (b *battery) slots() int { return len(b.Import) }
 
 func (b *battery) plan(w *plan.Scratch) { b.result = w.Store(&b.Storage, b.net) }
 

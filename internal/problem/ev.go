@@ -37,7 +37,7 @@ func decodeEV(line []byte) (solver, error) {
 	}
 	n := len(l.Price)
 	if err := errors.Join(
-		slots("price_p_per_kwh", n),
+		slotCount("price_p_per_kwh", n),
 		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
 		series("avail_hours", l.AvailHours, n, 0, 24),
 		within("max_kw", l.MaxKW, 0, maxKW),
@@ -78,6 +78,8 @@ func decodeEV(line []byte) (solver, error) {
 	}
 	return e, nil
 }
+
+func (e *ev) slots() int { return len(e.Price) }
 
 func (e *ev) plan(w *plan.Scratch) { e.result = e.planner(w, &e.Slots, e.kWh) }
 

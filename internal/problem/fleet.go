@@ -107,6 +107,8 @@ func decodeFleet(line []byte) (solver, error) {
 	return f, nil
 }
 
+func (f *fleet) slots() int { return f.Slots }
+
 func (f *fleet) plan(*plan.Scratch) { f.result, f.err = plan.Fleet(&f.FleetProblem) }
 
 func (f *fleet) check(*plan.Scratch) error {

@@ -53,7 +53,7 @@ func decodeModes(line []byte) (solver, error) {
 		return nil, flex.Fail(flex.Invalid, "previous_mode is %q, which is not a mode", l.Previous)
 	}
 	if err := errors.Join(
-		slots("import_p_per_kwh", n),
+		slotCount("import_p_per_kwh", n),
 		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
 		series("export_p_per_kwh", l.Export, n, -maxPrice, maxPrice),
 		wholes("load_wh", l.Load),
@@ -77,6 +77,8 @@ func decodeModes(line []byte) (solver, error) {
 		SwitchCost: l.SwitchCost, Previous: previous,
 	}}, nil
 }
+
+func (m *modes) slots() int { return len(m.Import) }
 
 func (m *modes) plan(w *plan.Scratch) { m.result = w.Modes(&m.ModeProblem, m.modes) }
 

@@ -46,7 +46,7 @@ func decodePause(line []byte) (solver, error) {
 		return nil, flex.Fail(flex.Invalid, "make_up is %q, which is not none, earliest or append", l.MakeUp)
 	}
 	if err := errors.Join(
-		slots("price_p_per_kwh", n),
+		slotCount("price_p_per_kwh", n),
 		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
 		within("slot_minutes", float64(l.SlotMinutes), 1, 1440),
 		within("charger_kw", l.ChargerKW, 0, maxKW),
@@ -75,6 +75,8 @@ func decodePause(line []byte) (solver, error) {
 	}
 	return p, nil
 }
+
+func (p *pause) slots() int { return len(p.Tape.Price) }
 
 func (p *pause) plan(*plan.Scratch) {
 	p.blocks = p.blocks[:0]

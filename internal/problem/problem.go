@@ -34,6 +34,7 @@ type Problem struct {
 type solver interface {
 	plan(w *plan.Scratch)
 	check(w *plan.Scratch) error // of the last plan, by somebody else than the planner
+	slots() int
 	answer() Answer
 }
 
@@ -115,6 +116,9 @@ func IDOf(line []byte) string {
 // Plan plans the problem; the last plan is what Answer tells.
 func (p *Problem) Plan(w *plan.Scratch) { p.plan(w) }
 
+// Slots is how many slots the problem has.
+func (p *Problem) Slots() int { return p.slots() }
+
 // Check holds the last plan against the laws that it must keep and the bound that it says
 // is proven. It shares no code with the planners.
 func (p *Problem) Check(w *plan.Scratch) error { return p.check(w) }
@@ -175,8 +179,8 @@ const (
 	maxAmount = 1e9 // pence
 )
 
-// slots checks that a series of n slots is of a length that is planned.
-func slots(name string, n int) error {
+// slotCount checks that a series of n slots is of a length that is planned.
+func slotCount(name string, n int) error {
 	if n < 1 || n > plan.MaxSlots {
 		return flex.Fail(flex.Invalid, "%s has %d slots, which is not from 1 to %d", name, n, plan.MaxSlots)
 	}
