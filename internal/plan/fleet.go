@@ -81,8 +81,8 @@ func (p *FleetProblem) Fault() error {
 			return err
 		}
 	} else {
-		for name, s := range map[string][]float64{"the position": p.Position.KWh, "the buying price": p.Position.Buy, "the selling price": p.Position.Sell} {
-			if err := p.series(name, s, -fleetMost); err != nil {
+		for i, s := range [][]float64{p.Position.KWh, p.Position.Buy, p.Position.Sell} {
+			if err := p.series([]string{"the position", "the buying price", "the selling price"}[i], s, -fleetMost); err != nil {
 				return err
 			}
 		}

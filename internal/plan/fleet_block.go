@@ -7,6 +7,7 @@ const (
 	fleetTight = 1e-9 // how far below its caps a plan stays, so that what rounding adds does not reach them
 	fleetLoose = 1e-7 // the same for the barrier
 	fleetExact = 1e-6 // of the turnover, at which the barrier stops
+	fleetCrumb = 1e-9 // kWh: less is nothing
 )
 
 // block plans some of the draft's assets anew, as one, while the others stay: the best
@@ -115,7 +116,9 @@ func (d *fleetDraft) read(b *fleetBarrier, picks []fleetPick) {
 			e, left := &d.p.EVs[k.asset], d.p.EVs[k.asset].EnergyKWh
 			v := b.v.x[b.evs[i].at:]
 			for t := range x {
-				x[t] = min(max(v[t], 0), e.most(first+t), left)
+				if x[t] = min(max(v[t], 0), e.most(first+t), left); x[t] < fleetCrumb {
+					x[t] = 0
+				}
 				left -= x[t]
 			}
 		} else {
@@ -135,6 +138,9 @@ func (b *FleetBattery) hold(x []float64) {
 	stored := b.InitKWh
 	for t, q := range x {
 		q = max(-b.DischargeKW*fleetHours, min(b.ChargeKW*fleetHours, q))
+		if math.Abs(q) < fleetCrumb {
+			q = 0
+		}
 		if q > 0 {
 			q = min(q, max(0, b.CapacityKWh-stored)/b.EffCharge)
 			stored += q * b.EffCharge
@@ -146,11 +152,11 @@ func (b *FleetBattery) hold(x []float64) {
 	}
 }
 
-// over reports whether a cap is exceeded.
+// over reports whether a cap is exceeded by more than adding up and taking away may leave.
 func (d *fleetDraft) over() bool {
 	for v, limit := range d.tree.cap {
 		for t, k := range limit {
-			if d.load[v][t] > k {
+			if d.load[v][t] > k+fleetCrumb/2 {
 				return true
 			}
 		}

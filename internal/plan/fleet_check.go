@@ -8,13 +8,13 @@ import (
 
 // FleetCheck holds an answer against its problem: windows, powers, needs, stores and caps,
 // the cost, and the proof of the bound. It shares no code with the planner and believes no
-// figure that it has not worked out itself. A cap may not be exceeded at all; other
-// figures may be off by a millionth.
+// figure that it has not worked out itself. A cap may not be exceeded by more
+// than a millionth of a watt-hour; other figures may be off by a millionth.
 func FleetCheck(p *FleetProblem, a *FleetAnswer) error {
 	if err := p.Fault(); err != nil {
 		return err
 	}
-	c := fleetCheck{p: p, a: a, load: map[int][]float64{}}
+	c := fleetCheck{p: p, a: a, load: map[int][]float64{-1: make([]float64, p.Slots)}}
 	for _, law := range []func() error{c.checkCars, c.checkBatteries, c.checkCaps, c.checkCost, c.checkPrices, c.checkBound} {
 		if err := law(); err != nil {
 			return err
@@ -23,7 +23,10 @@ func FleetCheck(p *FleetProblem, a *FleetAnswer) error {
 	return nil
 }
 
-const fleetSlack = 1e-6
+const (
+	fleetSlack   = 1e-6
+	fleetNothing = 1e-9 // kWh: what summing may add to a load
+)
 
 type fleetCheck struct {
 	p *FleetProblem
@@ -119,11 +122,11 @@ func (c *fleetCheck) checkBatteries() error {
 
 func (c *fleetCheck) checkCaps() error {
 	for t := range c.p.Slots {
-		if load := c.load[-1]; c.p.CapKW != nil && load != nil && load[t] > c.p.CapKW[t]/2 {
-			return fmt.Errorf("the fleet draws %v kWh in slot %d, its cap is %v", load[t], t, c.p.CapKW[t]/2)
+		if load := c.load[-1][t]; c.p.CapKW != nil && load > c.p.CapKW[t]/2+fleetNothing {
+			return fmt.Errorf("the fleet draws %v kWh in slot %d, its cap is %v", load, t, c.p.CapKW[t]/2)
 		}
 		for g := range c.p.Groups {
-			if load, limit := c.load[g], c.p.Groups[g].CapKW; limit != nil && load != nil && load[t] > limit[t]/2 {
+			if load, limit := c.load[g], c.p.Groups[g].CapKW; limit != nil && load != nil && load[t] > limit[t]/2+fleetNothing {
 				return fmt.Errorf("group %d draws %v kWh in slot %d, its cap is %v", g, load[t], t, limit[t]/2)
 			}
 		}
@@ -144,12 +147,6 @@ func (c *fleetCheck) checkCost() error {
 		}
 		c.cost += price
 		c.turnover += math.Abs(price)
-	}
-	if c.load[-1] == nil && c.p.Position != nil {
-		for t, k := range c.p.Position.KWh {
-			c.cost -= k * c.p.Position.Sell[t]
-			c.turnover += math.Abs(k * c.p.Position.Sell[t])
-		}
 	}
 	if off := math.Abs(c.cost - c.a.Cost); !(off <= fleetSlack*(1+c.turnover)) {
 		return fmt.Errorf("the plan costs %v p, not %v", c.cost, c.a.Cost)

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sync"
 )
 
 // A crowd is a fleet too large to be solved as one. Prices found on a sample are nearly
@@ -14,8 +13,8 @@ import (
 // crowd every price is moved a little towards filling its cap evenly.
 
 const (
-	fleetCrowdParts = 256
-	fleetCrowdGain  = 0.1 // of the mean price, for a cap that is filled twice as fast as it should be
+	fleetCrowdParts = 512
+	fleetCrowdGain  = 0.02 // of the mean price, for a cap that is filled twice as fast as it should be
 )
 
 // fleetCrowd is one such run over a draft.
@@ -24,53 +23,83 @@ type fleetCrowd struct {
 	f      *fleetPricer
 	market []float64
 	mu     [][]float64
-	base   [][]float64 // load before any car
 	gain   float64
+	held   []bool    // slots in which the fleet should draw just what is traded
+	least  []float64 // of a node's cap, or of the position: the smallest that a load is measured against
 	hands  [2]fleetHand
 }
 
-// fleetHand is a worker's half of the room under every cap, and what it took of it.
-type fleetHand struct{ room, took [][]float64 }
+// fleetHand is a worker's half of the room under every cap, and what it took of it; of the
+// room up to what is traded; and its own planner of batteries.
+type fleetHand struct {
+	room, took [][]float64
+	soft       []float64
+	cell       fleetCell
+	y          []float64
+}
 
-// crowd places all cars into the draft, under the caps: those that it holds already again,
-// one part of them after the other.
-func (d *fleetDraft) crowd(f *fleetPricer, market []float64, mu [][]float64, order []int32, again bool) {
+// crowd places all assets into an empty draft, under the caps.
+func (d *fleetDraft) crowd(f *fleetPricer, market []float64, mu [][]float64) {
 	n := d.p.Slots
-	c := &fleetCrowd{fleetDraft: d, f: f, market: market, mu: mu, base: fleetGrid(len(mu), n)}
+	c := &fleetCrowd{fleetDraft: d, f: f, market: market, mu: mu, held: make([]bool, n)}
 	for k := range c.hands {
-		c.hands[k] = fleetHand{fleetGrid(len(mu), n), fleetGrid(len(mu), n)}
+		c.hands[k] = fleetHand{room: fleetGrid(len(mu), n), took: fleetGrid(len(mu), n), soft: make([]float64, n), y: make([]float64, n)}
 	}
-	if !again {
-		for v := range c.base {
-			copy(c.base[v], d.load[v])
-		}
-	}
-	for _, p := range market {
-		c.gain += math.Abs(p) / float64(n) * fleetCrowdGain
-	}
-	part := max(64, (len(order)+fleetCrowdParts-1)/fleetCrowdParts)
-	steered, prices := fleetGrid(len(mu), n), slices.Clone(market)
-	done, energy := 0.0, 1e-9
+	c.prepare()
+	cars, energy, done := d.order(), 1e-9, 0.0
 	for i := range d.p.EVs {
 		energy += d.p.EVs[i].EnergyKWh
 	}
-	for lo := 0; lo < len(order); lo += part {
-		hi := min(lo+part, len(order))
-		if again {
-			done = energy
+	steered, prices := fleetGrid(len(mu), n), slices.Clone(market)
+	parts := max(1, min(fleetCrowdParts, (len(cars)+len(d.net))/64))
+	for k := range parts {
+		share := float64(k) / float64(parts)
+		if len(cars) > 0 {
+			share = done / energy
 		}
-		c.steer(steered, prices, done/energy)
+		c.steer(steered, prices, share)
 		f.set(prices, steered)
-		for _, i := range order[lo:hi] {
+		c.deal()
+		lo, hi := len(cars)*k/parts, len(cars)*(k+1)/parts
+		from, to := len(d.net)*k/parts, len(d.net)*(k+1)/parts
+		for _, i := range cars[lo:hi] {
 			done += d.p.EVs[i].EnergyKWh
 		}
-		c.deal()
-		mid := (lo + hi) / 2
-		var wg sync.WaitGroup
-		wg.Go(func() { c.place(&c.hands[1], order[mid:hi]) })
-		c.place(&c.hands[0], order[lo:mid])
-		wg.Wait()
+		fleetBoth(func(k int) {
+			a, b := fleetHalf(to-from, k)
+			for i := from + a; i < from+b; i++ {
+				c.placeBattery(&c.hands[k], i)
+			}
+			a, b = fleetHalf(hi-lo, k)
+			for _, i := range cars[lo+a : lo+b] {
+				c.placeCar(&c.hands[k], int(i))
+			}
+		})
 		c.gather()
+	}
+}
+
+// prepare sets what the run measures loads against.
+func (c *fleetCrowd) prepare() {
+	mean := func(s []float64) (sum float64) {
+		for _, v := range s {
+			if !math.IsInf(v, 1) {
+				sum += math.Abs(v)
+			}
+		}
+		return max(1e-3, sum/float64(len(s)))
+	}
+	c.gain = mean(c.market) * fleetCrowdGain
+	c.least = make([]float64, len(c.tree.cap)+1)
+	for v, limit := range c.tree.cap {
+		c.least[v] = mean(limit) / 10
+	}
+	if q := c.p.Position; q != nil {
+		c.least[len(c.tree.cap)] = mean(q.KWh) / 10
+		for t, p := range c.market {
+			edge := 1e-3 * (q.Buy[t] - q.Sell[t])
+			c.held[t] = p > q.Sell[t]+edge && p < q.Buy[t]-edge
+		}
 	}
 }
 
@@ -109,29 +138,34 @@ func (c *fleetCrowd) steer(mu [][]float64, market []float64, share float64) {
 		for t, k := range limit {
 			mu[v][t] = c.mu[v][t]
 			if !math.IsInf(k, 1) && mu[v][t] > 1e-6 {
-				mu[v][t] = max(0, mu[v][t]+c.pull(v, t, k, share))
+				mu[v][t] = max(0, mu[v][t]+c.gain*(c.load[v][t]-share*k)/max(k, c.least[v]))
 			}
 		}
 	}
 	if q := c.p.Position; q != nil {
 		for t, p := range c.market {
-			market[t] = max(q.Sell[t], min(q.Buy[t], p+c.pull(0, t, q.KWh[t], share)))
+			if c.held[t] {
+				p += c.gain * (c.load[0][t] - share*q.KWh[t]) / max(math.Abs(q.KWh[t]), c.least[len(c.tree.cap)])
+			}
+			market[t] = max(q.Sell[t], min(q.Buy[t], p))
 		}
 	}
-}
-
-func (c *fleetCrowd) pull(v, t int, goal, share float64) float64 {
-	base := c.base[v][t]
-	return c.gain * ((c.load[v][t]-base)/max(goal-base, 1e-3) - share)
 }
 
 // deal gives each hand half of the room.
 func (c *fleetCrowd) deal() {
 	for h := range c.hands {
+		hand := &c.hands[h]
 		for v, limit := range c.tree.keep {
-			clear(c.hands[h].took[v])
+			clear(hand.took[v])
 			for t, k := range limit {
-				c.hands[h].room[v][t] = max(0, k-c.load[v][t]) / 2
+				hand.room[v][t] = (k - c.load[v][t]) / 2
+			}
+		}
+		for t := range hand.soft {
+			hand.soft[t] = math.Inf(1)
+			if c.held[t] {
+				hand.soft[t] = (c.p.Position.KWh[t] - c.load[0][t]) / 2
 			}
 		}
 	}
@@ -146,41 +180,61 @@ func (c *fleetCrowd) gather() {
 	}
 }
 
-// place lets the cars choose.
-func (c *fleetCrowd) place(h *fleetHand, cars []int32) {
-	for _, i := range cars {
-		e, curve := &c.p.EVs[i], &c.f.curves[c.f.of[i]]
-		x, left := c.x[c.at[i]:c.at[i+1]], e.EnergyKWh
-		node := c.tree.node[e.Group]
-		u := e.MaxKW * fleetHours
-		for s, q := range x {
-			if q > 0 {
-				t := int(e.First) + s
-				for v := node; v >= 0; v = c.tree.parent[v] {
-					h.room[v][t] += q
-					h.took[v][t] -= q
-				}
-				x[s] = 0
-			}
-		}
+// take counts a load of a node in slot t.
+func (c *fleetCrowd) take(h *fleetHand, node int32, t int, q float64) {
+	h.soft[t] -= q
+	for v := node; v >= 0; v = c.tree.parent[v] {
+		h.room[v][t] -= q
+		h.took[v][t] += q
+	}
+}
+
+// placeCar lets a car choose: first among the slots in which what is traded is not yet
+// drawn, then among all.
+func (c *fleetCrowd) placeCar(h *fleetHand, i int) {
+	e, curve := &c.p.EVs[i], &c.f.curves[c.f.of[i]]
+	x, left := c.x[c.at[i]:c.at[i+1]], e.EnergyKWh
+	node := c.tree.node[e.Group]
+	u := e.MaxKW * fleetHours
+	for _, soft := range [2]bool{true, false} {
 		for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open - 1 {
 			t := curve.slot[bits.TrailingZeros64(open)]
-			q := min(u, left)
+			q := u
 			if t == e.First {
-				q = min(u*e.FirstFraction, left)
+				q = u * e.FirstFraction
+			}
+			q = min(q-x[t-e.First], left)
+			if soft {
+				q = min(q, h.soft[t])
 			}
 			for v := node; v >= 0; v = c.tree.parent[v] {
 				q = min(q, h.room[v][t])
 			}
-			if q <= 0 {
-				continue
-			}
-			x[t-e.First] = q
-			left -= q
-			for v := node; v >= 0; v = c.tree.parent[v] {
-				h.room[v][t] -= q
-				h.took[v][t] += q
+			if q > 0 {
+				x[t-e.First] += q
+				left -= q
+				c.take(h, node, int(t), q)
 			}
 		}
+		if c.p.Position == nil || left <= 0 {
+			return
+		}
+	}
+}
+
+// placeBattery lets a battery choose, as far as there is room to charge.
+func (c *fleetCrowd) placeBattery(h *fleetHand, i int) {
+	b, x := &c.p.Batteries[i], c.net[i]
+	node := c.tree.node[b.Group]
+	h.cell.plan(b, c.f.w[node], h.y)
+	for t, y := range h.y {
+		x[t] = b.net(y)
+		for v := node; v >= 0; v = c.tree.parent[v] {
+			x[t] = min(x[t], max(0, h.room[v][t]))
+		}
+	}
+	b.hold(x)
+	for t, q := range x {
+		c.take(h, node, t, q)
 	}
 }

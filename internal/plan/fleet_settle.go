@@ -36,6 +36,9 @@ func (d *fleetDraft) settle(assets []int32) {
 				break
 			}
 			q := min(o.amount, left)
+			if q < fleetCrumb {
+				continue
+			}
 			x[o.slot-first] += q
 			left -= q
 		}

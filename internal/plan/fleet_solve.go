@@ -8,17 +8,23 @@ import (
 
 const (
 	// fleetWhole is how many cars are solved as one; a larger fleet is a crowd. A battery
-	// counts as fleetHeavy cars.
-	fleetWhole = 4000
-	fleetHeavy = 6
+	// counts as fleetHeavy cars. Around a position, where every slot is worth much the same
+	// to everybody, a crowd comes out worse, and more are solved as one.
+	fleetWhole       = 10_000
+	fleetWholeTraded = 30_000
+	fleetHeavy       = 6
 	// fleetSampled is how many cars stand for a crowd when its prices are found, and how
 	// many of it are planned anew together. At least fleetSampledNode are of each node.
-	fleetSampled     = 1500
-	fleetSampledNode = 60
+	fleetSampled       = 1_500
+	fleetSampledTraded = 6_000
+	fleetSampledNode   = 60
 	// fleetGoal is the gap, as a share of the turnover, at which a crowd is done, and
-	// fleetBlocks how many blocks it may take to get there.
+	// fleetBlocks how many blocks it may take to get there. From a gap of fleetFar the next
+	// block is twice as large; the largest must close some of the gap, or there is no other.
 	fleetGoal   = 1e-4
-	fleetBlocks = 6
+	fleetBlocks = 12
+	fleetFar    = 1e-3
+	fleetGain   = 0.95
 )
 
 // FleetAnswer is a plan for every asset of a fleet. No cap is exceeded.
@@ -49,9 +55,13 @@ func Fleet(p *FleetProblem) (FleetAnswer, error) {
 	if err := p.Fault(); err != nil {
 		return FleetAnswer{}, err
 	}
-	s := &fleetSolve{p: p, tree: makeFleetTree(p), bound: math.Inf(-1)}
-	s.draft, s.pricer = makeFleetDraft(p, s.tree), makeFleetPricer(p, s.tree)
-	if len(p.EVs)+fleetHeavy*len(p.Batteries) <= fleetWhole {
+	s := &fleetSolve{p: p, tree: makeFleetTree(p), bound: math.Inf(-1), sampled: fleetSampled}
+	s.pricer = makeFleetPricer(p, s.tree)
+	whole := fleetWhole
+	if p.Position != nil {
+		whole, s.sampled = fleetWholeTraded, fleetSampledTraded
+	}
+	if len(p.EVs)+fleetHeavy*len(p.Batteries) <= whole {
 		s.whole()
 	} else {
 		s.crowd()
@@ -63,16 +73,19 @@ func Fleet(p *FleetProblem) (FleetAnswer, error) {
 type fleetSolve struct {
 	p      *FleetProblem
 	tree   *fleetTree
-	draft  *fleetDraft
+	draft  *fleetDraft // the best so far
 	pricer *fleetPricer
 
-	bound  float64 // the best so far, and its prices
-	market []float64
-	mu     [][]float64
+	sampled int
+	filled  bool    // the draft holds a plan
+	bound   float64 // the best so far, and its prices
+	market  []float64
+	mu      [][]float64
 }
 
 // whole solves the fleet as one.
 func (s *fleetSolve) whole() {
+	s.draft = makeFleetDraft(s.p, s.tree)
 	all := make([]int32, len(s.p.EVs)+len(s.p.Batteries))
 	for i := range all {
 		all[i] = int32(i)
@@ -80,26 +93,51 @@ func (s *fleetSolve) whole() {
 	s.prove(s.draft.block(all).prices())
 }
 
-// crowd plans the fleet at prices that a sample or an earlier run gave, and then plans
-// anew those that came off worst, until the gap is proven small.
+// crowd plans the fleet at prices that an earlier run or a sample gave, and then plans
+// anew those that came off worst, until the gap is proven small or nothing more is won.
 func (s *fleetSolve) crowd() {
-	if s.warm() {
-		s.draft.crowd(s.pricer, s.market, s.mu, s.draft.order(), false)
-	} else {
-		b := makeFleetBarrier(s.p, s.tree, s.sample(fleetSampled))
+	if !s.warm() || s.fill() > fleetFar {
+		b := makeFleetBarrier(s.p, s.tree, s.sample())
 		b.run(fleetExact)
 		s.prove(b.prices())
-		s.draft.crowd(s.pricer, s.market, s.mu, s.draft.order(), false)
+		s.fill()
 	}
 	dice := FleetDice(1)
 	for range fleetBlocks {
-		cost, turnover := s.draft.cost()
-		if cost-s.bound <= fleetGoal*turnover {
+		gap := s.gap()
+		if gap <= fleetGoal {
 			return
 		}
 		s.pricer.set(s.market, s.mu)
 		s.prove(s.draft.block(s.worst(&dice)).prices())
+		if s.gap() > gap*fleetGain && s.sampled >= fleetWhole {
+			return
+		}
+		if gap > fleetFar {
+			s.sampled = min(2*s.sampled, fleetWhole)
+		}
 	}
+}
+
+// gap is how far the draft is above the bound, as a share of the turnover.
+func (s *fleetSolve) gap() float64 {
+	cost, turnover := s.draft.cost()
+	return (cost - s.bound) / max(turnover, 1e-9)
+}
+
+// fill lets a crowd choose at the best prices, keeps its plan if it is the best so far,
+// and returns the gap.
+func (s *fleetSolve) fill() float64 {
+	draft := makeFleetDraft(s.p, s.tree)
+	draft.crowd(s.pricer, s.market, s.mu)
+	if s.draft != nil {
+		before, _ := s.draft.cost()
+		if after, _ := draft.cost(); after >= before {
+			return s.gap()
+		}
+	}
+	s.draft = draft
+	return s.gap()
 }
 
 // prove keeps the prices if they give a better bound.
@@ -148,7 +186,7 @@ func (s *fleetSolve) warm() bool {
 // sample picks assets that stand for the fleet. The cars of a node are sorted by class,
 // window and need and cut into runs; of each run the car with the most usual need stands
 // for all, with their energy.
-func (s *fleetSolve) sample(size int) (picks []fleetPick) {
+func (s *fleetSolve) sample() (picks []fleetPick) {
 	keys := make([]uint64, len(s.p.EVs))
 	count := make([]int, len(s.tree.parent))
 	for i := range s.p.EVs {
@@ -160,7 +198,7 @@ func (s *fleetSolve) sample(size int) (picks []fleetPick) {
 			uint64(e.Last/3)<<33 | uint64(need)<<28 | uint64(i)
 	}
 	slices.Sort(keys)
-	share := float64(size) / float64(len(s.p.EVs)+fleetHeavy*len(s.p.Batteries))
+	share := float64(s.sampled) / float64(len(s.p.EVs)+fleetHeavy*len(s.p.Batteries))
 	for _, n := range count {
 		list := keys[:n]
 		keys = keys[n:]
@@ -207,10 +245,7 @@ func (s *fleetSolve) usual(run []uint64) fleetPick {
 // worst returns a block to plan anew: the assets that pay most above their best at the
 // present prices, and as many others by lot, whose freedom is needed.
 func (s *fleetSolve) worst(dice *FleetDice) []int32 {
-	list := s.draft.regrets(s.pricer)
-	slices.SortFunc(list, func(a, b fleetRegret) int {
-		return cmp.Or(-cmp.Compare(a.regret, b.regret), cmp.Compare(a.asset, b.asset))
-	})
+	list := s.draft.regrets(s.pricer, s.sampled/2)
 	weight := func(a int32) int {
 		if int(a) >= len(s.p.EVs) {
 			return fleetHeavy
@@ -218,8 +253,8 @@ func (s *fleetSolve) worst(dice *FleetDice) []int32 {
 		return 1
 	}
 	var picks []int32
-	taken := make(map[int32]bool, fleetSampled)
-	left := fleetSampled
+	taken := make(map[int32]bool, s.sampled)
+	left := s.sampled
 	add := func(a int32) {
 		if !taken[a] {
 			taken[a] = true
@@ -227,11 +262,11 @@ func (s *fleetSolve) worst(dice *FleetDice) []int32 {
 			left -= weight(a)
 		}
 	}
-	for _, r := range list {
-		if left <= fleetSampled/2 {
+	for _, a := range list {
+		if left <= s.sampled/2 {
 			break
 		}
-		add(r.asset)
+		add(a)
 	}
 	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
 		add(int32(dice.Below(n)))
@@ -277,31 +312,59 @@ type fleetRegret struct {
 	regret float64
 }
 
-// regrets returns the assets that pay more than their best at the prices that were set
-// last, in the order of their index.
-func (d *fleetDraft) regrets(f *fleetPricer) []fleetRegret {
-	var part [2][]fleetRegret
-	fleetBoth(func(k int) {
-		from, to := fleetHalf(len(d.p.EVs), k)
-		for i := from; i < to; i++ {
-			if r := d.carRegret(i, &f.curves[f.of[i]]); r > 1e-6 {
-				part[k] = append(part[k], fleetRegret{int32(i), r})
-			}
-		}
-	})
-	all := append(part[0], part[1]...)
-	for i := range d.p.Batteries {
-		b := &d.p.Batteries[i]
-		w := f.w[d.tree.node[b.Group]]
-		sum := d.batteryCost(i) - f.shards[0].cell.plan(b, w, f.shards[0].y)
-		for t, q := range d.net[i] {
-			sum += q * w[t]
-		}
-		if sum > 1e-6 {
-			all = append(all, fleetRegret{int32(len(d.p.EVs) + i), sum})
+// fleetWorst keeps the largest regrets, most of them twice as many as it is asked for.
+type fleetWorst struct {
+	most  int
+	floor float64 // no regret up to this is among the largest
+	list  []fleetRegret
+}
+
+func (w *fleetWorst) add(asset int, regret float64) {
+	if regret > w.floor {
+		if w.list = append(w.list, fleetRegret{int32(asset), regret}); len(w.list) >= 2*w.most {
+			w.cut()
+			w.floor = w.list[w.most-1].regret
 		}
 	}
-	return all
+}
+
+// cut sorts the regrets, the largest first, and keeps the most.
+func (w *fleetWorst) cut() {
+	slices.SortFunc(w.list, func(a, b fleetRegret) int {
+		return cmp.Or(-cmp.Compare(a.regret, b.regret), cmp.Compare(a.asset, b.asset))
+	})
+	w.list = w.list[:min(w.most, len(w.list))]
+}
+
+// regrets returns the assets that pay most above their best at the prices that were set
+// last, the worst first.
+func (d *fleetDraft) regrets(f *fleetPricer, most int) []int32 {
+	var worst [2]fleetWorst
+	fleetBoth(func(k int) {
+		w := &worst[k]
+		w.most, w.floor = most, 1e-6
+		from, to := fleetHalf(len(d.p.EVs), k)
+		for i := from; i < to; i++ {
+			w.add(i, d.carRegret(i, &f.curves[f.of[i]]))
+		}
+		from, to = fleetHalf(len(d.p.Batteries), k)
+		for i := from; i < to; i++ {
+			b := &d.p.Batteries[i]
+			prices := f.w[d.tree.node[b.Group]]
+			sum := d.batteryCost(i) - f.shards[k].cell.plan(b, prices, f.shards[k].y)
+			for t, q := range d.net[i] {
+				sum += q * prices[t]
+			}
+			w.add(len(d.p.EVs)+i, sum)
+		}
+	})
+	all := fleetWorst{most: most, list: append(worst[0].list, worst[1].list...)}
+	all.cut()
+	assets := make([]int32, len(all.list))
+	for i, r := range all.list {
+		assets[i] = r.asset
+	}
+	return assets
 }
 
 func (d *fleetDraft) carRegret(i int, curve *fleetCurve) float64 {

@@ -2,9 +2,15 @@ package plan
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
 	"testing"
+
+	"flexd/internal/flex"
 )
 
 // fleetExam is an instance of the exam family fleet, as its file says it.
@@ -137,7 +143,7 @@ func TestFleet_Whole(t *testing.T) {
 // A crowd is planned at prices from a sample: the caps hold, and the gap is proven.
 func TestFleet_Crowd(t *testing.T) {
 	d := FleetDice(5)
-	for _, shape := range []FleetShape{{EVs: 6_000, Cap: 0.35}, {EVs: 6_000, Cap: 0.4, Groups: 5, GroupCap: 0.45}} {
+	for _, shape := range []FleetShape{{EVs: 12_000, Cap: 0.35}, {EVs: 12_000, Cap: 0.4, Groups: 5, GroupCap: 0.45}, {EVs: 3_000, Batteries: 1_500, Cap: 0.4}} {
 		p := FleetSample(&d, shape)
 		a, err := Fleet(p)
 		if err != nil {
@@ -148,6 +154,274 @@ func TestFleet_Crowd(t *testing.T) {
 		}
 		if gap := (a.Cost - a.Bound) / a.Turnover; gap > 2e-4 {
 			t.Errorf("%+v: gap %g", shape, gap)
+		}
+	}
+}
+
+// oddFleet is small and has what a sample has not: caps of zero, cars without power or
+// need, prices below zero, empty batteries, groups within groups, groups of nobody.
+func oddFleet(d *FleetDice, negative bool) *FleetProblem {
+	pick := func(v ...float64) float64 { return v[d.Below(len(v))] }
+	series := func(n int, v ...float64) []float64 {
+		s := make([]float64, n)
+		for t := range s {
+			if s[t] = pick(v...); negative && d.Below(8) == 0 {
+				s[t] = -3
+			}
+		}
+		return s
+	}
+	n := 1 + d.Below(FleetSlots)
+	p := &FleetProblem{Slots: n, Price: series(n, 5, 5, 10, 12.5, 30, 0), Unserved: pick(200, 200, 20, 0)}
+	groups := d.Below(5)
+	for g := range groups {
+		group := FleetGroup{Parent: int32(d.Below(g + 1))}
+		if d.Below(3) > 0 {
+			group.CapKW = oddCap(d, n)
+		}
+		p.Groups = append(p.Groups, group)
+	}
+	if d.Below(2) == 0 {
+		p.CapKW = oddCap(d, n)
+	}
+	for range d.Below(30) {
+		e := FleetEV{
+			EnergyKWh: pick(0, 1, 5, 20, 20, 500), MaxKW: pick(0, 3.6, 7.4, 11), FirstFraction: pick(0, 1e-9, 0.5, 1),
+			PeakAdder: pick(0, 10, 20, -5), Peak: d.Next(), Group: int32(d.Below(max(1, groups))), First: uint8(d.Below(n)),
+		}
+		e.Last = e.First + uint8(d.Below(n-int(e.First)))
+		p.EVs = append(p.EVs, e)
+	}
+	for range d.Below(6) {
+		b := FleetBattery{
+			CapacityKWh: pick(0, 5, 13.5), ChargeKW: pick(0, 3.6, 5), DischargeKW: pick(0, 3.6), EffCharge: pick(0.9, 1),
+			EffDischarge: pick(0.95, 1), Wear: pick(0, 1.5), Terminal: pick(0, 5, 12), Group: int32(d.Below(max(1, groups))),
+		}
+		b.InitKWh = b.CapacityKWh * pick(0, 0.5, 1)
+		p.Batteries = append(p.Batteries, b)
+	}
+	if d.Below(2) == 0 {
+		p.Position = &FleetPosition{KWh: series(n, 0, 5, -3, 20), Buy: series(n, 12, 20, 9), Sell: make([]float64, n)}
+		for t, buy := range p.Position.Buy {
+			p.Position.Sell[t] = min(buy, pick(0, 3, 9))
+		}
+	}
+	return p
+}
+
+func oddCap(d *FleetDice, n int) []float64 {
+	s := make([]float64, n)
+	for t := range s {
+		s[t] = [...]float64{0, 5, 20, 40, 1e6}[d.Below(5)]
+	}
+	return s
+}
+
+// What is odd is planned all the same, and to the last penny. Only a battery that earns by
+// charging and discharging at once, which the bound allows and the plan does not, leaves
+// a gap, and that takes prices below zero.
+func TestFleet_Odd(t *testing.T) {
+	d := FleetDice(21)
+	for i := range 400 {
+		negative := i%2 == 0
+		p := oddFleet(&d, negative)
+		a, err := Fleet(p)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		if err := FleetCheck(p, &a); err != nil {
+			t.Errorf("fleet %d: %v", i, err)
+		}
+		burns := negative && len(p.Batteries) > 0
+		if gap := (a.Cost - a.Bound) / (50 + a.Turnover); gap > 2e-5 && !burns || gap > 0.1 {
+			t.Errorf("fleet %d: gap %g", i, gap)
+		}
+	}
+}
+
+func copyAnswer(a FleetAnswer) FleetAnswer {
+	a.EVs.kwh = slices.Clone(a.EVs.kwh)
+	a.Batteries = slices.Clone(a.Batteries)
+	for i := range a.Batteries {
+		a.Batteries[i] = slices.Clone(a.Batteries[i])
+	}
+	a.Prices = FleetPrices{slices.Clone(a.Prices.Market), slices.Clone(a.Prices.Cap)}
+	for i := range a.Prices.Cap {
+		a.Prices.Cap[i] = slices.Clone(a.Prices.Cap[i])
+	}
+	return a
+}
+
+// The checker lets nothing pass that is wrong with a plan or its proof.
+func TestFleetCheck_RejectsMutations(t *testing.T) {
+	d := FleetDice(31)
+	busiest := func(a *FleetAnswer) int {
+		at := 0
+		for i, x := range a.EVs.kwh {
+			if x > a.EVs.kwh[at] {
+				at = i
+			}
+		}
+		return at
+	}
+	mutations := map[string]func(a *FleetAnswer, p *FleetProblem){
+		"energy out of nothing":    func(a *FleetAnswer, _ *FleetProblem) { a.EVs.kwh[busiest(a)] -= 0.01 },
+		"more than its power":      func(a *FleetAnswer, _ *FleetProblem) { a.EVs.kwh[busiest(a)] = 6 },
+		"negative":                 func(a *FleetAnswer, _ *FleetProblem) { a.EVs.kwh[0] = -0.1 },
+		"not a number":             func(a *FleetAnswer, _ *FleetProblem) { a.EVs.kwh[0] = math.NaN() },
+		"a slot too few":           func(a *FleetAnswer, _ *FleetProblem) { a.EVs.at = a.EVs.at[1:] },
+		"no battery":               func(a *FleetAnswer, _ *FleetProblem) { a.Batteries = a.Batteries[1:] },
+		"a battery out of nothing": func(a *FleetAnswer, _ *FleetProblem) { a.Batteries[0][0] = -1.8 },
+		"a battery too strong":     func(a *FleetAnswer, _ *FleetProblem) { a.Batteries[0][5] = 3 },
+		"a cheaper cost":           func(a *FleetAnswer, _ *FleetProblem) { a.Cost -= 1 },
+		"need forgotten":           func(a *FleetAnswer, _ *FleetProblem) { a.Unserved += 1 },
+		"a better bound":           func(a *FleetAnswer, _ *FleetProblem) { a.Bound += 5 },
+		"a cap's price raised":     func(a *FleetAnswer, _ *FleetProblem) { a.Prices.Cap[0][20] += 1000 },
+		"a cap's price below zero": func(a *FleetAnswer, _ *FleetProblem) { a.Prices.Cap[0][20] = -1 },
+		"a price of no cap":        func(a *FleetAnswer, p *FleetProblem) { a.Prices.Cap[3][20] = 1 },
+		"prices of another day":    func(a *FleetAnswer, _ *FleetProblem) { a.Prices.Market[3]++ },
+		"a cap lowered":            func(_ *FleetAnswer, p *FleetProblem) { p.CapKW = fleetFlat(fleetPeak(p.CapKW) * 0.95) },
+		"a group's cap lowered":    func(_ *FleetAnswer, p *FleetProblem) { p.Groups[0].CapKW = fleetFlat(fleetPeak(p.Groups[0].CapKW) / 2) },
+	}
+	for range 3 {
+		p := FleetSample(&d, FleetShape{EVs: 300, Batteries: 20, Groups: 2, Cap: 0.4, GroupCap: 0.5})
+		p.Groups = append(p.Groups, FleetGroup{})
+		good, err := Fleet(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := FleetCheck(p, &good); err != nil {
+			t.Fatal(err)
+		}
+		for name, mutate := range mutations {
+			a, q := copyAnswer(good), *p
+			q.Groups = slices.Clone(p.Groups)
+			mutate(&a, &q)
+			if FleetCheck(&q, &a) == nil {
+				t.Errorf("%s: passed", name)
+			}
+		}
+		for range 300 { // any car moved to another slot costs something else, or breaks something
+			a := copyAnswer(good)
+			i := d.Below(len(p.EVs))
+			plan := a.EVs.Of(i)
+			from, to := d.Below(len(plan)), d.Below(len(plan))
+			q, first := min(plan[from], 0.5), int(p.EVs[i].First)
+			if q*math.Abs(p.Price[from+first]-p.Price[to+first]) > 0.1 {
+				plan[from], plan[to] = plan[from]-q, plan[to]+q
+				if FleetCheck(p, &a) == nil {
+					t.Errorf("car %d moved %v kWh from %d to %d: passed", i, q, from, to)
+				}
+			}
+		}
+	}
+}
+
+// The same fleet gives the same bytes, however many processors take part.
+func TestFleet_Deterministic(t *testing.T) {
+	d := FleetDice(41)
+	for _, shape := range []FleetShape{{EVs: 800, Batteries: 50, Groups: 3, Cap: 0.4, GroupCap: 0.5, Traded: true}, {EVs: 12_000, Cap: 0.3, Groups: 3, GroupCap: 0.4}} {
+		p := FleetSample(&d, shape)
+		first, err := Fleet(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := runtime.GOMAXPROCS(1)
+		second, err := Fleet(p)
+		runtime.GOMAXPROCS(before)
+		if err != nil || !reflect.DeepEqual(first, second) {
+			t.Errorf("%+v: %v p, then %v p", shape, first.Cost, second.Cost)
+		}
+	}
+}
+
+// A group lies in a group: what the inner ones draw together keeps the outer cap.
+func TestFleet_NestedGroups(t *testing.T) {
+	d := FleetDice(51)
+	p := FleetSample(&d, FleetShape{EVs: 400, Batteries: 30, Groups: 4, GroupCap: 0.6})
+	peak := fleetPeak(p.Groups[2].CapKW)
+	p.Groups[2].Parent, p.Groups[3].Parent = 2, 3 // 3 lies in 2, and that in 1
+	p.Groups[1].CapKW = fleetFlat(peak)
+	a, err := Fleet(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := FleetCheck(p, &a); err != nil {
+		t.Error(err)
+	}
+	bound := 0.0
+	for _, m := range a.Prices.Cap[2] {
+		bound += m
+	}
+	if gap := (a.Cost - a.Bound) / a.Turnover; gap > 1e-5 || bound == 0 {
+		t.Errorf("gap %g, outer cap at %v p in all", gap, bound)
+	}
+}
+
+// After a price has moved, the last prices are enough to start from, and stale or foreign
+// ones do no harm.
+func TestFleet_Warm(t *testing.T) {
+	d := FleetDice(61)
+	p := FleetSample(&d, FleetShape{EVs: 12_000, Cap: 0.35, Groups: 3, GroupCap: 0.5})
+	a, err := Fleet(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := FleetPrices{Market: slices.Clone(a.Prices.Market), Cap: fleetGrid(4, 48)}
+	for v := range foreign.Cap {
+		for i := range foreign.Cap[v] {
+			foreign.Cap[v][i] = d.Between(-50, 300)
+		}
+	}
+	foreign.Cap[1][7] = math.NaN()
+	for name, start := range map[string]FleetPrices{"last": a.Prices, "foreign": foreign, "short": {Market: foreign.Market}} {
+		next := *p
+		next.Price = slices.Clone(p.Price)
+		next.Price[30] += 3
+		next.Start = start
+		b, err := Fleet(&next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := FleetCheck(&next, &b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if gap := (b.Cost - b.Bound) / b.Turnover; gap > 2e-4 {
+			t.Errorf("%s: gap %g", name, gap)
+		}
+	}
+}
+
+func TestFleet_Faults(t *testing.T) {
+	d := FleetDice(71)
+	good := func() *FleetProblem {
+		return FleetSample(&d, FleetShape{EVs: 3, Batteries: 1, Groups: 2, GroupCap: 0.5, Cap: 0.5, Traded: true})
+	}
+	if err := good().Fault(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(p *FleetProblem){
+		"no slots":         func(p *FleetProblem) { p.Slots = 0 },
+		"too many slots":   func(p *FleetProblem) { p.Slots = FleetSlots + 1 },
+		"short position":   func(p *FleetProblem) { p.Position.KWh = p.Position.KWh[1:] },
+		"short price":      func(p *FleetProblem) { p.Position, p.Price = nil, p.Price[1:] },
+		"selling dear":     func(p *FleetProblem) { p.Position.Sell[4] = 1e6 },
+		"a negative cap":   func(p *FleetProblem) { p.CapKW[0] = -1 },
+		"no number":        func(p *FleetProblem) { p.Groups[1].CapKW[0] = math.NaN() },
+		"own parent":       func(p *FleetProblem) { p.Groups[0].Parent = 1 },
+		"no such group":    func(p *FleetProblem) { p.EVs[0].Group = 2 },
+		"window backwards": func(p *FleetProblem) { p.EVs[0].First, p.EVs[0].Last = 5, 4 },
+		"window too long":  func(p *FleetProblem) { p.EVs[0].Last = 48 },
+		"negative need":    func(p *FleetProblem) { p.EVs[0].EnergyKWh = -1 },
+		"fraction":         func(p *FleetProblem) { p.EVs[0].FirstFraction = 1.1 },
+		"overfull":         func(p *FleetProblem) { p.Batteries[0].InitKWh = 100 },
+		"no efficiency":    func(p *FleetProblem) { p.Batteries[0].EffCharge = 0 },
+		"unserved":         func(p *FleetProblem) { p.Unserved = -1 },
+	} {
+		p := good()
+		spoil(p)
+		if _, err := Fleet(p); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
