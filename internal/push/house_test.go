@@ -156,7 +156,7 @@ func schedule(ctx context.Context, tx *store.Tx, asset flex.AssetID, life time.D
 	}
 	from := tx.Now().Truncate(time.Second)
 	s.Cause = store.CauseIntent
-	s.From.Mode, s.From.ReadyBy = flex.Maximise, from.Add(life)
+	s.From.Mode, s.From.ReadyBy, s.From.CountFrom = flex.Maximise, from.Add(life), from
 	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: from.Add(life)}, Limit: flex.Watts(c.Session.Generation + 1)}}
 	return s, tx.AddSchedule(ctx, &c.Session, &s)
 }

@@ -513,8 +513,9 @@ func TestPush_SandboxClock(t *testing.T) {
 		time.Sleep(16 * time.Second) // attempts after 0, 5 and 15 s
 		h.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetClock(ctx, 2*time.Hour) })
 		time.Sleep(time.Hour)
-		if n := len(e.all()); n != 3 || h.state(id) != store.Lapsed {
-			h.Errorf("%d attempts, %s", n, h.state(id))
+		d, err := h.desk.Delivery(context.Background(), h.Org, id)
+		if n := len(e.all()); err != nil || n != 3 || d.State != store.Lapsed || len(d.Attempts) != 3 || d.Last.Status != 500 {
+			h.Errorf("%d attempts, %+v, %v", n, d, err)
 		}
 	})
 }

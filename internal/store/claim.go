@@ -295,6 +295,7 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 const deliveryInsertColumns = 14
 
 // logAttempts keeps each attempt as its delivery's latest, and the one before it as history.
+// What ran out of time without another attempt keeps the latest that it had.
 func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 	var again []flex.EventID
 	args := make([]any, 0, deliveryInsertColumns*len(outs))
@@ -307,7 +308,7 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 			tries, o.Attempt.At = 0, tx.db.Now()
 		}
 		l := &o.Letter
-		if l.Tries > 0 {
+		if l.Tries > 0 && tries > 0 {
 			again = append(again, l.EventID)
 		}
 		var asset any
@@ -327,6 +328,10 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 		}
 	}
 	return tx.bulk(ctx, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)`, `
-		ON CONFLICT (org_id, event_id) DO UPDATE SET state = excluded.state, tries = delivery.tries + excluded.tries, at = excluded.at,
-			took = excluded.took, status = excluded.status, error = excluded.error, answer = excluded.answer`, deliveryInsertColumns, args)
+		ON CONFLICT (org_id, event_id) DO UPDATE SET state = excluded.state, tries = delivery.tries + excluded.tries,
+			at = CASE WHEN excluded.tries > 0 THEN excluded.at ELSE delivery.at END,
+			took = CASE WHEN excluded.tries > 0 THEN excluded.took ELSE delivery.took END,
+			status = CASE WHEN excluded.tries > 0 THEN excluded.status ELSE delivery.status END,
+			error = CASE WHEN excluded.tries > 0 THEN excluded.error ELSE delivery.error END,
+			answer = CASE WHEN excluded.tries > 0 THEN excluded.answer ELSE delivery.answer END`, deliveryInsertColumns, args)
 }

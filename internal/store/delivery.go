@@ -268,7 +268,14 @@ func (tx *Tx) DropDeliveries(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-var _ = law("an accepted delivery was tried", `SELECT event_id AS what FROM delivery WHERE state = 'accepted' AND (tries = 0 OR status < 200 OR status > 299)`)
+var (
+	_ = law("an accepted delivery was tried and answered 2xx",
+		`SELECT event_id AS what FROM delivery WHERE state = 'accepted' AND (tries = 0 OR status < 200 OR status > 299)`)
+	_ = law("what the client has accepted is recorded so", `SELECT d.event_id AS what FROM delivery d JOIN outbox o ON o.subject = d.asset_id
+		WHERE d.kind = 'schedule' AND d.state = 'accepted' AND o.accepted < d.generation`)
+	_ = law("attempts are counted", `SELECT a.event_id AS what FROM attempt a LEFT JOIN delivery d ON d.org_id = a.org_id AND d.event_id = a.event_id
+		WHERE d.event_id IS NULL OR a.number >= d.tries`)
+)
 
 // Tried is what a delivery took, for figures over many.
 type Tried struct {
