@@ -69,6 +69,15 @@ var surface = []route{
 	{pattern: "GET /console/fleet.json", handle: (*Server).fleetNow},
 	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
 
+	// asset.go, why.go
+	{pattern: "GET /console/assets", handle: (*Server).assets},
+	{pattern: "GET /console/assets.csv", handle: (*Server).assets},
+	{pattern: "GET /console/assets.json", handle: (*Server).assets},
+	{pattern: "GET /console/assets/{id}", handle: (*Server).assetNow},
+	{pattern: "GET /console/assets/{id}/series.json", handle: (*Server).assetSeries},
+	{pattern: "GET /console/assets/{id}/why", handle: (*Server).assetWhy},
+	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},
+
 	// deliveries.go
 	{pattern: "GET /console/deliveries", handle: (*Server).deliveries},
 	{pattern: "GET /console/deliveries.csv", handle: (*Server).deliveries},

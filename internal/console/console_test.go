@@ -290,18 +290,28 @@ func TestOperator(t *testing.T) {
 func TestSearch(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
 		d.login()
-		site := d.Site()
+		site, other := d.Site(), d.Site()
 		asset := d.Asset(site, flex.Charger, 7400)
-		d.Exec(`UPDATE site SET mpan = '1200010000000', email = 'Jo_hn@home.example', postcode = 'LE3 5AB', address = '4 Elm Row', external_user_id = 'User-7'`)
-		d.Exec(`UPDATE asset SET external_id = 'CP-100%a'`)
+		beside := d.Asset(other, flex.Charger, 7400)
+		empty := d.Site()
+		d.Exec(`UPDATE site SET mpan = '1200010000000', email = 'Jo_hn@home.example', postcode = 'LE3 5AB', address = '4 Elm Row', external_user_id = 'User-7' WHERE id = $1`, site.Bytes())
+		d.Exec(`UPDATE site SET address = '5 Elm Row' WHERE id = $1`, other.Bytes())
+		d.Exec(`UPDATE site SET address = 'Far Field' WHERE id = $1`, empty.Bytes())
+		d.Exec(`UPDATE asset SET external_id = 'CP-100%a' WHERE id = $1`, asset.Bytes())
+		d.Exec(`UPDATE asset SET external_id = 'CP-1000a' WHERE id = $1`, beside.Bytes())
 		for _, q := range []string{"1200010000000", "12 000 1000 0000", "jo_hn@home", "le35ab", "LE3 5AB", "user-7", "cp-100%", "100%A", asset.String(), strings.ToUpper(site.String())} {
-			page := d.page("/console/search?q=" + url.QueryEscape(q))
-			d.wants(page, `<a href="/console/assets/`+asset.String()+`">CP-100%a</a>`, "7.4 kW", "seeded")
+			if a := d.get("/console/search?q=" + url.QueryEscape(q)); a.header.Get("Location") != "/console/assets/"+asset.String() {
+				d.Errorf("%q leads to %d %s", q, a.status, a.header.Get("Location"))
+			}
 		}
 		for _, q := range []string{"1200010000001", "joxhn@home", "cp-100_", flex.SiteID{1}.String(), "nothing such"} {
 			d.wants(d.page("/console/search?q="+url.QueryEscape(q)), "Nothing has that.")
 		}
-		d.wants(d.page("/console/search?q=elm+row"), "4 Elm Row")
+		d.wants(d.page("/console/search?q=elm+row"), "4 Elm Row", "5 Elm Row")
+		d.wants(d.page("/console/search?q=cp-100"), ">CP-100%a</a>", ">CP-1000a</a>", "7.4 kW", "seeded")
+		if a := d.get("/console/search?q=far+field"); a.header.Get("Location") != "/console/sites/"+empty.String() {
+			d.Errorf("a site alone leads to %d %s", a.status, a.header.Get("Location"))
+		}
 		d.wants(d.page("/console/search"), "One box for everything.")
 		if a := d.get("/console/search?q=" + strings.Repeat("x", 201)); a.status != 400 {
 			d.Errorf("a search of 201 bytes: %d", a.status)

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"html/template"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -109,9 +110,15 @@ func kwh(v any) string {
 	return "–"
 }
 
-// price is a market price in pence per kilowatt-hour and pounds per megawatt-hour.
-func price(p flex.Price) string {
-	return fmt.Sprintf("£%s/MWh", decimals(p.GBPPerMWh(), 2))
+// price is a market price in pounds per megawatt-hour.
+func price(p flex.Price) string { return barePrice(p) + "/MWh" }
+
+func barePrice(p flex.Price) string {
+	sign := ""
+	if p < 0 {
+		sign, p = "−", -p
+	}
+	return sign + "£" + strconv.FormatFloat(p.GBPPerMWh(), 'f', 2, 64)
 }
 
 // pounds is an amount of money in pounds and pence, or finer where it is small.
@@ -125,7 +132,7 @@ func pounds(v any) string {
 			sign, m = "−", -m
 		}
 		if m < 1e6 {
-			return fmt.Sprintf("%s%sp", sign, decimals(float64(m)/1e4, 1))
+			return fmt.Sprintf("%s%s\u00a0p", sign, decimals(float64(m)/1e4, 1))
 		}
 		return fmt.Sprintf("%s£%.2f", sign, m.GBP())
 	}
@@ -151,6 +158,12 @@ func decimals(v float64, n int) string {
 		sign = ""
 	}
 	return sign + whole
+}
+
+// round cuts a number to n decimals.
+func round(v float64, n int) float64 {
+	p := math.Pow10(n)
+	return math.Round(v*p) / p
 }
 
 // count is a number of things: "1 car", "1 200 cars".

@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
+
+	"flexd/internal/flex"
 )
 
 //go:embed template/*.html
@@ -35,6 +38,7 @@ type item struct{ Section, Name string }
 // menu is the order of the console's sections.
 var menu = []item{
 	{"fleet", "Fleet now"},
+	{"assets", "Assets"},
 	{"deliveries", "Deliveries"},
 	{"safety", "Safety"},
 	{"audit", "Audit log"},
@@ -48,7 +52,9 @@ var functions = template.FuncMap{
 	"kw": kw, "kwh": kwh, "price": price, "pounds": pounds,
 	"number":   func(v float64) string { return decimals(v, 1) },
 	"sentence": sentence, "words": words, "count": count, "short": short,
-	"dict": dict,
+	"dict": dict, "clocktext": clockText,
+	"isoday": func(at time.Time) string { return flex.DayAt(at).String() },
+	"sub":    func(a, b int) int { return a - b },
 }
 
 // dict makes the argument of a part out of names and values.

@@ -34,6 +34,7 @@ type request struct {
 type view struct {
 	status int // 200 if 0
 	page   string
+	part   string // of the page alone, without the layout
 	title  string
 	crumbs []crumb // between the console and the page itself
 	data   any
@@ -186,6 +187,9 @@ type frame struct {
 }
 
 func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
+	if v.part != "" {
+		return pages[v.page].ExecuteTemplate(b, v.part, v.data)
+	}
 	section := strings.TrimPrefix(r.URL.Path, Root+"/")
 	section, _, _ = strings.Cut(section, "/")
 	var halted *store.Halt

@@ -40,6 +40,12 @@ func (s *Server) search(r *request) (view, error) {
 			return v, err
 		}
 	}
+	switch a, t := p.Assets, p.Sites; {
+	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
+		return view{to: "/console/assets/" + a[0].ID.String()}, nil
+	case len(a) == 0 && len(t) == 1:
+		return view{to: "/console/sites/" + t[0].ID.String()}, nil
+	}
 	p.More = len(p.Assets) > pageMax || len(p.Sites) > pageMax
 	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
 	v.data = p

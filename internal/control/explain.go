@@ -233,3 +233,22 @@ func (d *Desk) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID) (
 	})
 	return in, err
 }
+
+// ExplanationOf explains any schedule that was ever committed, by the id of its push. One of
+// another organisation is NotFound.
+func (d *Desk) ExplanationOf(ctx context.Context, org flex.OrgID, id flex.EventID) (x Explanation, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		s, err := tx.Schedule(ctx, id)
+		if err != nil {
+			return err
+		}
+		accepted, err := tx.Accepted(ctx, s.AssetID)
+		if err != nil {
+			return err
+		}
+		ps, err := tx.Curve(ctx, s.Curve)
+		x = explain(InForce{s, accepted}, ps)
+		return err
+	})
+	return x, err
+}

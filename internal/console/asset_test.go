@@ -1,0 +1,271 @@
+package console_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// meter keeps the half-hours' energy of an asset from an instant on.
+func (s *scene) meter(asset int, from string, kwh ...float64) {
+	s.Helper()
+	var rs []flex.Reading
+	for i, e := range kwh {
+		p := flex.PeriodAt(at(from)).Add(i)
+		rs = append(rs, flex.Reading{AssetID: s.assets[asset], Span: p.Span(), Label: flex.ChargerEnergy, Value: flex.Micro(e * 1e6)})
+	}
+	err := s.db.Write(s.Context(), s.Org, func(tx *store.Tx) error { return tx.PutReadings(s.Context(), rs) })
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+type seriesAnswer struct {
+	From, To, Now int64
+	Prices        [][2]any
+	OffPeak       [][2]int64   `json:"off_peak"`
+	Plan          [][3]float64 `json:"plan"`
+	Readings      [][3]float64
+	ReadyBy       []int64 `json:"ready_by"`
+	Marks         []struct {
+		At         int64
+		Kind, Text string
+	}
+	Generations []struct {
+		Generation int64
+		EventID    string `json:"event_id"`
+		Cause      string
+		Plan       [][3]float64
+	}
+}
+
+func (d *desk) series(path string) (s seriesAnswer) {
+	d.Helper()
+	if err := json.Unmarshal([]byte(d.page(path)), &s); err != nil {
+		d.Fatal(err)
+	}
+	return s
+}
+
+func TestAsset(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		s.serve()
+		s.meter(plain, "2026-01-14T18:00:00Z", 3.2, 0.4)
+		d.login()
+		path := "/console/assets/" + s.assets[plain].String()
+		page := d.page(path)
+		d.wants(page, "<h1>CP-2041</h1>",
+			"A car has been plugged in since Wed 14 Jan, 18:04 and needs 26 kWh by Thu 15 Jan, 07:00. It does not charge now, and charges from 01:",
+			"Why schedule 2", "because the user&#39;s wish changed", "Among the cheapest permitted periods that meet the need.", "Cheaper or earlier permitted periods meet the need.",
+			"Deciding price", "told by the client",
+			"A car was plugged in: 20 kWh by 07:00; off-peak 23:30-05:30.", "The user changed what they want: 26 kWh by 07:00.",
+			"Schedule 1 was made because a car was plugged in: it charges from", "The client took schedule 2,",
+			"4 Elm Row", `>1: 18:04, plug-in</option>`)
+		first := page[strings.Index(page, `<option value="`)+len(`<option value="`):]
+		first = first[:36]
+		d.wants(d.page(path+"?schedule="+first), "Why schedule 1", "because a car was plugged in")
+		part := d.page(path + "/why?schedule=" + first)
+		if strings.Contains(part, "<html") || !strings.Contains(part, "Why schedule 1") {
+			t.Errorf("the panel alone: %.200s", part)
+		}
+		v := d.series(path + "/series.json")
+		if v.From != at("2026-01-14T17:00:00Z").Unix() || v.To != at("2026-01-15T08:30:00Z").Unix() || v.Now != at("2026-01-14T21:40:00Z").Unix() {
+			t.Errorf("from %v to %v", time.Unix(v.From, 0).UTC(), time.Unix(v.To, 0).UTC())
+		}
+		if len(v.Prices) != 31 || v.Prices[0][1] == nil || len(v.OffPeak) != 1 || v.OffPeak[0][1] != at("2026-01-15T05:30:00Z").Unix() {
+			t.Errorf("%d prices, off-peak %v", len(v.Prices), v.OffPeak)
+		}
+		if len(v.Readings) != 2 || v.Readings[0][2] != 6.4 || len(v.Generations) != 2 || len(v.ReadyBy) != 1 || len(v.Marks) < 5 {
+			t.Errorf("readings %v, %d generations, ready-by %v, %d marks", v.Readings, len(v.Generations), v.ReadyBy, len(v.Marks))
+		}
+		// What stood is a line without gaps from the first schedule to the end of the last.
+		for i := 1; i < len(v.Plan); i++ {
+			if v.Plan[i][0] != v.Plan[i-1][1] {
+				t.Errorf("a gap in the plan: %v", v.Plan)
+			}
+		}
+		if first, last := v.Plan[0][0], v.Plan[len(v.Plan)-1][1]; int64(first) != at("2026-01-14T18:04:10Z").Unix() || int64(last) != at("2026-01-15T07:00:00Z").Unix() {
+			t.Errorf("the plan: %v", v.Plan)
+		}
+	})
+}
+
+func TestAsset_Others(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		s.serve()
+		d.login()
+		path := func(asset int) string { return "/console/assets/" + s.assets[asset].String() }
+		d.wants(d.page(path(shortfall)), "kWh short.</strong>", "Every permitted period is needed.", "Peak time is not permitted.",
+			"The client has not taken this schedule yet.", "The client has not taken schedule 1 after 1 attempt: it answered 503.")
+		d.wants(d.page(path(atOnce)), "It is charging now, and charges from 21:40 to 22:30", "Charging now was asked for.", "Charging now was asked for, until Wed 14 Jan, 22:30.")
+		d.wants(d.page(path(free)), "Its site is not under control, so the charger does as it likes.", "not controlled", "There is no schedule in this time.")
+		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")
+		s.event(plain, control.Event{Kind: control.PlugOut})
+		d.wants(d.page(path(plain)), "Nothing is plugged in: the last car left Wed 14 Jan, 21:40.", "The car was unplugged.")
+		battery := d.Asset(s.sites[free], flex.Battery, 5000)
+		d.wants(d.page("/console/assets/"+battery.String()), "The site has not consented to full_asset_schedule_control.")
+		for bad, status := range map[string]int{
+			"/console/assets/nonsense": 404, "/console/assets/" + s.sites[0].String(): 404,
+			path(plain) + "?from=yesterday":                  400,
+			path(plain) + "?from=2026-01-14&to=2026-01-13":   400,
+			path(plain) + "?from=2026-01-01&to=2026-03-05":   400,
+			path(plain) + "?from=2026-01-01&to=2026-03-04":   200,
+			path(plain) + "?schedule=x":                      404,
+			path(plain) + "/why?schedule=" + s.Org.String():  404,
+			path(plain) + "/what-if.json":                    400,
+			path(plain) + "/what-if.json?need_kwh=-1":        400,
+			path(plain) + "/what-if.json?need_kwh=1&power=2": 400,
+		} {
+			if a := d.get(bad); a.status != status {
+				t.Errorf("GET %s: %d, want %d", bad, a.status, status)
+			}
+		}
+	})
+}
+
+func TestAsset_WhatIf(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		d.login()
+		path := "/console/assets/" + s.assets[plain].String()
+		var v struct {
+			Current, Proposed struct {
+				Energy float64 `json:"energy_kwh"`
+				Cost   float64 `json:"cost_pence"`
+				Plan   [][3]float64
+			}
+			Cost   float64 `json:"cost_difference_pence"`
+			Energy float64 `json:"energy_difference_kwh"`
+		}
+		ask := "need_kwh=10&power_kw=3.7&ready_by=06:00"
+		if err := json.Unmarshal([]byte(d.page(path+"/what-if.json?"+ask)), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Proposed.Energy < 10 || v.Proposed.Energy > 10.1 || v.Current.Energy < 26 || v.Cost >= 0 || v.Energy > -15 {
+			t.Errorf("%+v", v)
+		}
+		for _, p := range v.Proposed.Plan {
+			if p[2] != 0 && p[2] != 3.7 {
+				t.Errorf("at %v kW", p[2])
+			}
+		}
+		d.wants(d.page(path+"?"+ask), `data-cell="proposed energy_kwh kWh">10`, `value="3.7"`, `value="06:00"`)
+		if got := d.page(path); !strings.Contains(got, "data-answer") || strings.Contains(got, `kWh">2`) {
+			t.Error("an answer that was not asked for")
+		}
+	})
+}
+
+func TestAssets(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		newScene(d)
+		d.login()
+		d.wants(d.page("/console/assets"), ">CP-2041</a>", "22 kW", "ready by <time")
+		if n := strings.Count(d.page("/console/assets?plugged=on"), `<th scope="row">`); n != 13 {
+			t.Errorf("%d are plugged in", n)
+		}
+		d.wants(d.page("/console/assets?type=battery"), "No asset is like that.")
+		if n := strings.Count(d.page("/console/assets.csv"), "\n"); n != 15 {
+			t.Errorf("%d lines", n)
+		}
+	})
+}
+
+// aMonth gives the asset a month of nights, each with two schedules and its readings.
+func (s *scene) aMonth(asset int) {
+	s.Helper()
+	for night := range 30 {
+		evening := at("2025-12-15T18:00:00Z").AddDate(0, 0, night)
+		s.goTo(evening.Format(time.RFC3339))
+		s.publish("market-index", flex.DayAt(evening), evening.Add(-30*time.Hour))
+		s.plugIn(asset, 18, "07:00", false, "00:30-05:30")
+		s.wait(2 * time.Hour)
+		s.plugIn(asset, 24, "07:00", false, "00:30-05:30")
+		s.goTo(evening.Add(14 * time.Hour).Format(time.RFC3339))
+		s.event(asset, control.Event{Kind: control.PlugOut})
+	}
+	var kwh []float64
+	for i := range 30 * 48 {
+		kwh = append(kwh, map[bool]float64{true: 3.65, false: 0.02}[i%48 > 2 && i%48 < 10])
+	}
+	s.meter(asset, "2025-12-15T00:00:00Z", kwh...)
+}
+
+// pageMaxBytes and pageMaxTime are promised for the page of an asset with a month of data.
+const (
+	pageMaxBytes = 300_000
+	pageMaxTime  = 200 * time.Millisecond
+)
+
+func TestAsset_AMonth(t *testing.T) {
+	each(t, "2025-12-15T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		s.aMonth(idle)
+		d.goTo("2026-01-14T21:40:00Z")
+		d.login()
+		path := "/console/assets/" + s.assets[idle].String()
+		v := d.series(path + "/series.json?show=month")
+		if len(v.Readings) < 60 || len(v.Plan) < 60 || len(v.Prices) != 32*48 || len(v.ReadyBy) != 30 {
+			t.Errorf("%d stretches metered, %d planned, %d prices, %d sessions", len(v.Readings), len(v.Plan), len(v.Prices), len(v.ReadyBy))
+		}
+		bytes, slowest := 0, time.Duration(0)
+		for _, part := range []string{path + "?show=month", path + "/series.json?show=month"} {
+			best := time.Hour
+			for range 3 { // the machine is shared with other tests
+				start := time.Now()
+				d.page(part)
+				best = min(best, time.Since(start))
+			}
+			slowest += best
+			bytes += len(d.page(part))
+		}
+		page := d.page(path)
+		for _, f := range strings.Split(page, `="/console/static/`)[1:] {
+			file := "/console/static/" + f[:strings.Index(f, `"`)]
+			bytes += len(d.page(file))
+		}
+		bytes += len(d.page("/console/static/x/plot.js"))
+		t.Logf("a month of an asset: %v, %d bytes", slowest, bytes)
+		if bytes > pageMaxBytes {
+			t.Errorf("the page with all that it loads has %d bytes, more than %d", bytes, pageMaxBytes)
+		}
+		if slowest > pageMaxTime {
+			t.Errorf("the page and its numbers take %v, more than %v", slowest, pageMaxTime)
+		}
+	})
+}
+
+func TestBrowser_Asset(t *testing.T) {
+	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	s := newScene(d)
+	s.serve()
+	s.meter(atOnce, "2026-01-14T20:00:00Z", 1.6, 3.7, 3.68)
+	d.login()
+	b := browse(d)
+	b.screen("asset", "/console/assets/"+s.assets[plain].String())
+	b.screen("asset-short", "/console/assets/"+s.assets[shortfall].String())
+	b.screen("asset-now", "/console/assets/"+s.assets[atOnce].String())
+	b.screen("assets", "/console/assets")
+	b.screen("search", "/console/search?q=CP-2")
+
+	b.visit("/console/assets/" + s.assets[plain].String())
+	if h := b.text("[data-why] h2"); h != "Why schedule 2" {
+		t.Errorf("before: %q", h)
+	}
+	b.run(chromedp.Focus(chromedp.CSS("[data-replay]")), chromedp.KeyEvent(kb.ArrowLeft))
+	b.await(`document.querySelector("[data-why] h2").textContent === "Why schedule 1"`)
+	b.truth(`document.querySelector("#generation-of").selectedIndex === 0`)
+	b.run(chromedp.Focus(chromedp.CSS("#need_kwh")), chromedp.KeyEvent(kb.End)) // 100 kWh
+	b.await(`document.querySelector("[data-cell='proposed shortfall_kwh kWh']").textContent.startsWith("5")`)
+	b.truth(`document.querySelector("output[for=need_kwh]").textContent === "100 kWh"`)
+}

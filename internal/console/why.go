@@ -1,0 +1,212 @@
+package console
+
+import (
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// why is the reason of a schedule, laid out to be read.
+type why struct {
+	control.Explanation
+	CauseText string
+	Stretches []stretch
+	Facts     []fact
+	Periods   []plan.ChargePeriod
+	Saved     flex.MicroPounds
+}
+
+// stretch is periods in a row that have one reason.
+type stretch struct {
+	flex.Span
+	Energy  flex.WattHours
+	Price   string
+	OffPeak bool
+	Reason  string
+}
+
+// fact is an input of a plan and where it came from.
+type fact struct{ Name, Value, Origin string }
+
+func whyOf(x control.Explanation) *why {
+	w := &why{Explanation: x, CauseText: causeText[x.Cause], Periods: x.Plan.Periods}
+	for i := 0; i < len(x.Plan.Periods); {
+		first := x.Plan.Periods[i]
+		s := stretch{Span: first.Span, OffPeak: first.OffPeak, Reason: first.Reason.String()}
+		low, high, known := first.Price, first.Price, true
+		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
+			q := x.Plan.Periods[i]
+			s.To, s.Energy = q.To, s.Energy+q.Energy
+			low, high, known = min(low, q.Price), max(high, q.Price), known && q.Known
+		}
+		s.Price = priceRange(low, high, known)
+		w.Stretches = append(w.Stretches, s)
+	}
+	for _, in := range x.Inputs {
+		w.Facts = append(w.Facts, factOf(in))
+	}
+	return w
+}
+
+func priceRange(low, high flex.Price, known bool) string {
+	text := price(low)
+	if low != high {
+		text = barePrice(low) + " to " + price(high)
+	}
+	if !known {
+		text += ", partly assumed"
+	}
+	return text
+}
+
+var inputText = map[string]string{
+	"energy_required_kwh": "Energy needed", "ready_by": "Ready by", "charging_mode": "Mode", "may_charge_peak": "Peak time",
+	"power_kw": "Power", "delivered_kwh": "Delivered before", "off_peak_times": "Off-peak", "timezone": "Time zone",
+	"charge_now_until": "Charge now until", "pause_above_gbp_per_mwh": "Pauses above",
+}
+
+var inputUnit = map[string]string{"energy_required_kwh": " kWh", "power_kw": " kW", "delivered_kwh": " kWh", "pause_above_gbp_per_mwh": " £/MWh"}
+
+var inputValue = map[string]string{
+	"maximise_charging_time": "all off-peak time, the need at least", "minimise_charging_time": "the need, no more",
+	"true": "if need be", "false": "never",
+}
+
+var originText = map[string]string{
+	"event": "told by the client", "asset": "the asset's record", "site": "the site's record", "organisation": "the organisation's default", "default": "flexd's default",
+}
+
+// factOf writes an input in words.
+func factOf(in control.Input) fact {
+	f := fact{in.Name, in.Value, in.Origin}
+	if name := inputText[in.Name]; name != "" {
+		f.Name = name
+	}
+	if at, err := time.Parse(time.RFC3339, in.Value); err == nil {
+		f.Value = whenText(at)
+	} else if value := inputValue[in.Value]; value != "" {
+		f.Value = value
+	} else {
+		f.Value += inputUnit[in.Name]
+	}
+	if origin := originText[in.Origin]; origin != "" {
+		f.Origin = origin
+	}
+	return f
+}
+
+// whatIf is what would be planned if something were otherwise.
+type whatIf struct {
+	Need    flex.WattHours // the form's values
+	ReadyBy string         // HH:MM
+	Power   flex.Watts
+	Peak    bool
+	NeedMax float64 // kWh
+	Asked   bool    // whether the question below was asked
+	Note    string  // why there is no answer
+	Answer  *comparison
+}
+
+// comparison is two plans side by side, for programs too.
+type comparison struct {
+	Current  figures `json:"current"`
+	Proposed figures `json:"proposed"`
+	Cost     float64 `json:"cost_difference_pence"`
+	Energy   float64 `json:"energy_difference_kwh"`
+}
+
+// figures are what matters of a plan.
+type figures struct {
+	EnergyKWh    float64      `json:"energy_kwh"`
+	ShortfallKWh float64      `json:"shortfall_kwh"`
+	CostPence    float64      `json:"cost_pence"`
+	Plan         [][3]float64 `json:"plan"` // from, to, kW
+}
+
+// The sliders' ends.
+const (
+	needMax  = 100 // kWh
+	powerMax = 22  // kW
+)
+
+// supposed reads the question of the form and answers it, if there is one.
+func (s *Server) supposed(r *request, p *past) (*whatIf, error) {
+	e := &p.charging.Standing.From
+	w := &whatIf{Need: e.Need, ReadyBy: "07:00", Power: e.Power, Peak: e.MayChargePeak, NeedMax: needMax}
+	if !e.ReadyBy.IsZero() {
+		w.ReadyBy = clockText(e.ReadyBy)
+	}
+	if w.Power == 0 && p.asset.Power != nil {
+		w.Power = *p.asset.Power
+	}
+	q := r.URL.Query()
+	if w.Asked = q.Has("need_kwh") || q.Has("power_kw") || q.Has("ready_by"); !w.Asked {
+		return w, nil
+	}
+	need, err := number(q.Get("need_kwh"), "the energy in kWh", 1000)
+	if err != nil {
+		return nil, err
+	}
+	power, err := number(q.Get("power_kw"), "the power in kW", 1000)
+	if err != nil {
+		return nil, err
+	}
+	wall, err := flex.ParseWallTime(q.Get("ready_by"))
+	if err != nil {
+		return nil, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
+	}
+	w.Need, w.Power, w.ReadyBy, w.Peak = flex.FromKWh(need), flex.FromKW(power), q.Get("ready_by"), q.Get("peak") != ""
+	answers, err := s.Control.WhatIf(r.Context(), p.org.ID, []flex.AssetID{p.asset.ID},
+		control.Question{Need: &w.Need, ReadyByLocal: &wall, MayChargePeak: &w.Peak, Power: w.Power})
+	if err != nil {
+		return nil, err
+	}
+	if a := answers[0]; a.Err != nil {
+		w.Note = sentence(a.Err.Error())
+	} else {
+		w.Answer = compare(a, e.Power, w.Power)
+	}
+	return w, nil
+}
+
+func compare(a control.Comparison, before, after flex.Watts) *comparison {
+	c := &comparison{Current: figuresOfPlan(a.Current, before), Proposed: figuresOfPlan(a.Proposed, after)}
+	c.Cost = round(c.Proposed.CostPence-c.Current.CostPence, 2)
+	c.Energy = round(c.Proposed.EnergyKWh-c.Current.EnergyKWh, 3)
+	return c
+}
+
+func figuresOfPlan(p plan.ChargePlan, power flex.Watts) figures {
+	s := store.Schedule{}
+	s.Steps, s.From.Power = p.Steps, power
+	f := figures{EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(), CostPence: round(float64(p.Cost)/1e4, 2), Plan: [][3]float64{}}
+	if len(p.Steps) > 0 {
+		f.Plan = triples(limits(&s, flex.Span{From: p.Steps[0].From, To: s.End()}))
+	}
+	return f
+}
+
+// assetWhatIf answers a what-if question in numbers.
+func (s *Server) assetWhatIf(r *request) (view, error) {
+	a, err := asked(r)
+	if err != nil {
+		return view{}, err
+	}
+	p, err := s.pastOf(r.Context(), a)
+	if err != nil {
+		return view{}, err
+	}
+	w, err := s.supposed(r, &p)
+	switch {
+	case err != nil:
+		return view{}, err
+	case w.Answer == nil && w.Note == "":
+		return view{}, flex.Fail(flex.Malformed, "ask with need_kwh, ready_by, power_kw and, if peak time may be used, peak=on")
+	case w.Answer == nil:
+		return view{}, flex.Fail(flex.Malformed, "%s", w.Note)
+	}
+	return view{json: w.Answer}, nil
+}

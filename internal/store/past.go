@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Told is an event of an asset as it came in.
+type Told struct {
+	Kind string
+	At   time.Time
+	What json.RawMessage // as the desk that took it wrote it
+}
+
+// Told returns the asset's events of a span, the newest of them, the first first.
+func (tx *Tx) Told(ctx context.Context, asset flex.AssetID, span flex.Span, limit int) ([]Told, error) {
+	return rows(ctx, tx.conn, func(s scanner) (t Told, err error) {
+		var what string
+		err = s.Scan(&t.Kind, instant{&t.At}, &what)
+		t.What = json.RawMessage(what)
+		return t, err
+	}, `SELECT kind, at, told FROM (SELECT id, kind, at, told FROM asset_event
+			WHERE org_id = $1 AND asset_id = $2 AND at >= $3 AND at < $4 ORDER BY id DESC LIMIT $5) AS newest ORDER BY id`,
+		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To), limit)
+}
+
+// SessionsWithin returns the asset's sessions that touch a span, the first first.
+func (tx *Tx) SessionsWithin(ctx context.Context, asset flex.AssetID, span flex.Span) ([]Session, error) {
+	return rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s WHERE s.org_id = $1 AND s.asset_id = $2
+			AND s.plugged_in_at < $4 AND (s.plugged_out_at IS NULL OR s.plugged_out_at > $3) ORDER BY s.number`,
+		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To))
+}
+
+// SchedulesWithin returns every schedule of the asset's sessions that touch a span, by
+// generation.
+func (tx *Tx) SchedulesWithin(ctx context.Context, asset flex.AssetID, span flex.Span) ([]Schedule, error) {
+	return rows(ctx, tx.conn, scanSchedule, `WITH RECURSIVE chain (id) AS (
+			SELECT event_id FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_in_at < $4
+				AND (plugged_out_at IS NULL OR plugged_out_at > $3) AND event_id IS NOT NULL
+			UNION ALL SELECT c.before_id FROM chain JOIN schedule c ON c.event_id = chain.id WHERE c.before_id IS NOT NULL)
+		SELECT `+scheduleColumns+` FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain) ORDER BY generation`,
+		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To))
+}
