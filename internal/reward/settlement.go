@@ -164,8 +164,6 @@ func settleEvent(ctx context.Context, tx *store.Tx, e store.FlexEvent, s flex.Or
 // asset's own if its model is qualified for that; else the site's boundary if it was read
 // in the event; else the asset's own, as the best that there is.
 func meter(ctx context.Context, tx *store.Tx, e store.FlexEvent, c *settle.Case, knownAt time.Time) error {
-	own := []flex.AssetID{e.AssetID}
-	c.Metering = settle.Asset
 	if !e.CoP11 {
 		assets, err := tx.AssetsOf(ctx, e.SiteID)
 		if err != nil {
@@ -176,34 +174,36 @@ func meter(ctx context.Context, tx *store.Tx, e store.FlexEvent, c *settle.Case,
 			all = append(all, a.ID)
 		}
 		c.Metering = settle.Boundary
-		if err := read(ctx, tx, all, c, knownAt); err != nil {
+		if err := read(ctx, tx, all, c, knownAt); err != nil || len(c.Metered) > 0 {
 			return err
 		}
-		if i := slices.IndexFunc(c.Metered, func(m settle.MeteredDay) bool { return m.Day == c.Day }); i >= 0 {
-			return nil
-		}
-		c.Metering = settle.Asset
 	}
-	return read(ctx, tx, own, c, knownAt)
+	c.Metering = settle.Asset
+	return read(ctx, tx, []flex.AssetID{e.AssetID}, c, knownAt)
 }
 
-// read gives the case the metered days that it needs.
+// read gives the case the metered days that it needs. Like is compared with like: the days
+// before count by the labels that the event's own day was read in, and not at all if it was
+// not read.
 func read(ctx context.Context, tx *store.Tx, assets []flex.AssetID, c *settle.Case, knownAt time.Time) error {
 	n := c.Needs()
-	q := store.ReadingQuery{Assets: assets, Labels: settle.Labels(c.Metering), KnownAt: knownAt}
-	var rs []flex.Reading
-	for _, part := range []struct {
-		days  []flex.Day
-		slots [2]int
-	}{{[]flex.Day{c.Day}, n.Own}, {daysBetween(n.Oldest, c.Day), n.History}} {
-		q.Days, q.First, q.Last = part.days, part.slots[0], part.slots[1]
-		found, err := tx.Readings(ctx, q)
-		if err != nil {
-			return err
-		}
-		rs = append(rs, found...)
+	q := store.ReadingQuery{
+		Assets: assets, Labels: settle.Labels(c.Metering), Days: []flex.Day{c.Day}, First: n.Own[0], Last: n.Own[1], KnownAt: knownAt,
 	}
-	c.Metered = settle.HalfHours(c.Metering, rs)
+	own, err := tx.Readings(ctx, q)
+	if err != nil || len(own) == 0 || c.Rule.Method == settle.Nominated {
+		c.Metered = settle.HalfHours(c.Metering, own)
+		return err
+	}
+	q.Labels = slices.DeleteFunc(q.Labels, func(l flex.Label) bool {
+		return !slices.ContainsFunc(own, func(r flex.Reading) bool { return r.Label == l })
+	})
+	q.Days, q.First, q.Last = daysBetween(n.Oldest, c.Day), n.History[0], n.History[1]
+	before, err := tx.Readings(ctx, q)
+	if err != nil {
+		return err
+	}
+	c.Metered = settle.HalfHours(c.Metering, append(own, before...))
 	return nil
 }
 

@@ -1,0 +1,269 @@
+package reward_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// A quarter of a year over a clock change: a car is plugged in most nights and steered, its
+// readings come late, with holes that are filled, and corrected; prices are revised; the user
+// withdraws now and then. In the end the books agree with a count of our own, every event is
+// settled once and finally, settling the quarter again says the same, and verify, which ends
+// every test, finds nothing.
+func TestQuarter(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.set(t, flex.OrgSettings{CreditPencePerKWh: 1.5, UserShare: 0.25, MinWithdrawal: 50})
+		y.exec(t, `UPDATE asset SET power_w = 7400`)
+		q := quarter{yard: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
+		first := flex.Day{Year: 2026, Month: 2, Dom: 1}
+		for n := range 90 {
+			q.night(first.Add(n))
+			q.rounds()
+		}
+		y.now = y.now.AddDate(0, 3, 0) // long enough for all to be final
+		q.rounds()
+		q.check()
+	})
+}
+
+type quarter struct {
+	*yard
+	t       *testing.T
+	rand    *rand.Rand
+	metered map[flex.Period]flex.WattHours // what was told last
+	spans   []flex.Span                    // of the sessions
+	paid    flex.Pence
+}
+
+func (q *quarter) rounds() {
+	q.round(q.t)
+	q.yard.events(q.t)
+}
+
+// night plugs the car in, steers it, tells its readings, and sometimes withdraws.
+func (q *quarter) night(d flex.Day) {
+	q.now = d.Start().Add(13 * time.Hour)
+	q.prices(q.t, flex.Span{From: d.Start().Add(12 * time.Hour), To: d.Start().Add(36 * time.Hour)}, float64(20+q.rand.IntN(300)))
+	if q.rand.IntN(5) == 0 { // at home only in spirit: an ordinary day for the baseline
+		q.tell(flex.Span{From: d.Start().Add(17 * time.Hour), To: d.Start().Add(31 * time.Hour)}, nil)
+		return
+	}
+	in := d.Start().Add(18*time.Hour + time.Duration(q.rand.IntN(7200))*time.Second).Truncate(time.Second)
+	ready := d.Start().Add(31 * time.Hour)
+	pause := flex.Span{From: in, To: in}
+	if q.rand.IntN(4) == 0 { // a nightly event would leave no day to compare with
+		pause.To = in.Add(time.Duration(1+q.rand.IntN(3)) * time.Hour)
+	}
+	q.now = in
+	q.write(q.t, func(ctx context.Context, tx *store.Tx) error {
+		c, err := tx.Charging(ctx, q.asset)
+		if err != nil {
+			return err
+		}
+		if err := tx.OpenSession(ctx, &c, 0); err != nil {
+			return err
+		}
+		s := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{CountFrom: in, ReadyBy: ready, Need: 20_000, Power: 7400, Mode: flex.Minimise}}
+		if !pause.Empty() {
+			s.Steps = append(s.Steps, flex.Step{Span: pause})
+		}
+		s.Steps = append(s.Steps, flex.Step{Span: flex.Span{From: pause.To, To: ready}, Limit: flex.NoLimit})
+		return tx.AddSchedule(ctx, &c.Session, &s)
+	})
+	q.exec(q.t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
+		SELECT s.org_id, s.event_id, 'schedule', 'schedule', s.asset_id, s.generation, 0, 'accepted', 1, 0, 0, 200, '', '' FROM schedule s
+		WHERE NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = s.event_id)`)
+	out := ready.Add(time.Duration(q.rand.IntN(7200)) * time.Second)
+	q.now = out
+	q.write(q.t, func(ctx context.Context, tx *store.Tx) error {
+		c, err := tx.Charging(ctx, q.asset)
+		if err != nil {
+			return err
+		}
+		return tx.CloseSession(ctx, &c.Session)
+	})
+	q.spans = append(q.spans, flex.Span{From: in, To: out})
+	q.now = flex.PeriodAt(out).End().Add(2 * time.Minute)
+	q.tell(flex.Span{From: in, To: out}, &pause)
+	if q.rand.IntN(10) == 0 {
+		q.withdraw()
+	}
+}
+
+// tell reports half-hours in parts: first with holes, then what was missing, then corrections.
+func (q *quarter) tell(span flex.Span, pause *flex.Span) {
+	var missing []flex.Period
+	var rs []flex.Reading
+	put := func(p flex.Period, e flex.WattHours) {
+		q.metered[p] = e
+		rs = append(rs, flex.Reading{AssetID: q.asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: flex.Micro(e * 1000)})
+	}
+	flush := func() {
+		q.write(q.t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+		rs = nil
+	}
+	for p := flex.PeriodAt(span.From); p.Start().Before(span.To); p = p.Add(1) {
+		e := flex.WattHours(q.rand.IntN(3700))
+		if pause != nil && !pause.Meet(p.Span()).Empty() {
+			e = flex.WattHours(q.rand.IntN(50))
+		}
+		switch q.rand.IntN(12) {
+		case 0:
+			missing = append(missing, p)
+		default:
+			put(p, e)
+		}
+	}
+	flush()
+	if q.rand.IntN(3) == 0 {
+		q.rounds()
+	}
+	if len(missing) > 0 {
+		q.now = q.now.Add(time.Duration(q.rand.IntN(20)) * time.Minute)
+		for _, p := range missing {
+			put(p, flex.WattHours(q.rand.IntN(3700)))
+		}
+		flush()
+	}
+	if q.rand.IntN(3) == 0 {
+		q.rounds()
+		q.now = q.now.Add(time.Minute)
+		put(flex.PeriodAt(span.From).Add(q.rand.IntN(4)), flex.WattHours(q.rand.IntN(3700)))
+		flush()
+	}
+}
+
+// withdraw takes all out, and the payment goes well or not.
+func (q *quarter) withdraw() {
+	q.rounds()
+	v := q.visit(q.t, reward.LinkOptions{})
+	q.link(q.t, v)
+	balance := q.balance(q.t)
+	w, err := q.desk.Withdraw(q.t.Context(), v, balance)
+	if err != nil {
+		if balance >= 50 {
+			q.t.Errorf("withdraw %s: %v", balance, err)
+		}
+		return
+	}
+	way := [][]ledger.PaymentStatus{
+		{ledger.Rejected},
+		{ledger.Approved, ledger.Cancelled},
+		{ledger.Approved, ledger.Processing, ledger.Failed},
+		{ledger.Approved, ledger.Processing, ledger.Posted, ledger.Returned},
+		{ledger.Approved, ledger.Processing, ledger.Posted},
+	}[q.rand.IntN(5)]
+	for _, to := range way {
+		if _, err := q.desk.Decide(q.t.Context(), q.org, w.ID, to, "operator", ""); err != nil {
+			q.t.Fatal(err)
+		}
+	}
+	if way[len(way)-1] == ledger.Posted {
+		q.paid += balance
+	}
+}
+
+// check counts the credits of the sessions by itself and compares.
+func (q *quarter) check() {
+	t, ctx := q.t, q.t.Context()
+	var want flex.Pence
+	for i, s := range q.spans {
+		var e flex.WattHours
+		first := flex.PeriodAt(s.From)
+		if i > 0 && !flex.PeriodAt(q.spans[i-1].To.Add(-1)).Before(first) {
+			first = first.Add(1)
+		}
+		for p := first; p.Start().Before(s.To); p = p.Add(1) {
+			e += q.metered[p]
+		}
+		want += settle.RateOf(1.5).Credit(e, settle.HalfAway)
+	}
+	events, err := q.desk.FlexEvents(ctx, q.org, q.site)
+	if err != nil || len(events) < 20 {
+		t.Fatalf("%d flex events, %v", len(events), err)
+	}
+	settled := 0
+	for _, e := range events {
+		if e.Final == nil || e.Missing > 0 {
+			t.Errorf("event of %s is not final: %+v", e.Day, e)
+			continue
+		}
+		var r *settle.Result
+		err := q.db.Read(ctx, q.org, func(tx *store.Tx) error {
+			ts, _, err := tx.TransactionsWithin(ctx, q.site, flex.Span{From: e.From, To: q.now.Add(time.Second)})
+			if err != nil {
+				return err
+			}
+			for _, tr := range ts {
+				if tr.Cause.FlexEvent == e.ID {
+					want += tr.Amount
+					s, err := tx.SettlementBy(ctx, e.ID, tr.Cause.Run)
+					if err != nil {
+						return err
+					}
+					r = s.Result
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r != nil && r.Credit > 0 {
+			settled++
+		}
+	}
+	if settled == 0 {
+		t.Error("no event earned anything: the quarter tries nothing")
+	}
+	info, err := q.desk.Info(ctx, q.org, q.site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Earned != want || info.Balance != want-q.paid {
+		t.Errorf("earned %d with %d left, want %d with %d", info.Earned, info.Balance, want, want-q.paid)
+	}
+	q.again()
+}
+
+// again settles the quarter twice and compares the runs byte by byte.
+func (q *quarter) again() {
+	t, ctx := q.t, q.t.Context()
+	var runs [2]store.Run
+	var results [2][]byte
+	for i := range runs {
+		run, err := q.desk.SettleAgain(ctx, q.org, reward.Again{From: flex.DayAt(q.spans[0].From), To: flex.DayAt(q.now)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[i] = run
+		err = q.db.Read(ctx, q.org, func(tx *store.Tx) error {
+			all, err := tx.SettlementsIn(ctx, run.ID)
+			if err != nil {
+				return err
+			}
+			results[i], err = json.Marshal(all)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runs[0].Hash != runs[1].Hash || !bytes.Equal(results[0], results[1]) || runs[0].Events < 20 {
+		t.Errorf("settled twice: %d events of %s, then %d of %s", runs[0].Events, runs[0].Hash, runs[1].Events, runs[1].Hash)
+	}
+	fmt.Fprintln(t.Output(), runs[0].Events, "events, inputs", runs[0].Hash)
+}
