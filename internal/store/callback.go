@@ -13,7 +13,7 @@ type Callback struct {
 	EventID    flex.EventID
 	AssetID    flex.AssetID
 	Status     flex.CallbackStatus
-	ReportedAt time.Time // as the client says
+	ReportedAt time.Time // as the client says; when it came, if it does not say
 	ReceivedAt time.Time // by the organisation's clock
 }
 
@@ -29,6 +29,9 @@ func (tx *Tx) Concerns(ctx context.Context, event flex.EventID, asset flex.Asset
 
 // AddCallback keeps a report. One of a status that was reported before changes nothing.
 func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
+	if c.ReportedAt.IsZero() {
+		c.ReportedAt = tx.now
+	}
 	_, err := tx.exec(ctx, `INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT DO NOTHING`, tx.org.Bytes(), c.EventID.Bytes(), c.AssetID.Bytes(), string(c.Status), micros(c.ReportedAt), micros(tx.now))
 	tx.Wake(WakeWatch)
