@@ -162,7 +162,11 @@ func CheckStorage(p *Storage, net, worth []float64, f Filled) error {
 	if worth == nil || !inside {
 		return nil
 	}
-	if bound := checkDual(p, worth); f.Bound > bound+checkSlack*size {
+	rounding := 0.0 // of what the dual adds up
+	for _, v := range worth {
+		rounding += 1e-11 * math.Abs(v) * (p.Max + p.Charge + p.Discharge)
+	}
+	if bound := checkDual(p, worth); f.Bound > bound+checkSlack*size+rounding {
 		return fmt.Errorf("the worth of stored energy proves a bound of %v, the plan says %v", bound, f.Bound)
 	}
 	return nil

@@ -8,7 +8,7 @@ type curve struct{ x, v []float64 }
 // Two points of a curve closer than sameX are one, and a point within sameV of the line
 // through its neighbours, or within what rounding makes of values that large, is left out.
 const (
-	sameX    = 1e-9
+	sameX    = 1e-11
 	sameV    = 1e-9
 	rounding = 1e-13
 )

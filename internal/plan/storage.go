@@ -3,7 +3,8 @@ package plan
 import "math"
 
 // Storage is a home battery's problem in slots, beside a load and perhaps a roof. Powers
-// are energies in kWh per slot.
+// are energies in kWh per slot. Prices lie within 10,000 pence a kWh either way, and
+// efficiencies from 0.1 to 1.
 type Storage struct {
 	Import, Export           []float64 // prices
 	Load, PV                 []float64
@@ -17,7 +18,11 @@ type Storage struct {
 	ImportLimit, ExportLimit float64
 }
 
-// breach is what a kWh beyond a grid limit counts, in pence: more than anything earns.
+// idle is how many kWh a battery that stands still may seem to move, by rounding.
+const idle = 1e-12
+
+// breach is what a kWh beyond a grid limit counts, in pence: ten times what any price may
+// be.
 const breach = 1e5
 
 // seg is a stretch of a convex function: its slope, its length, and the slot whose
@@ -41,6 +46,7 @@ const maxPieces = 12
 type stored struct {
 	p        *Storage
 	up, down float64 // most stored energy that a slot takes in and gives off
+	in, out  float64 // grid's side of a stored kWh taken in; stored energy of one given out
 	segs     []seg
 	lo, hi   []float64 // bounds of the stored energy before each slot, and at the end
 	z        []float64 // stored energy given off in each slot
@@ -76,7 +82,8 @@ func (q *stored) load(p *Storage) {
 	n := len(p.Import)
 	q.p, q.marks = p, q.marks[:0]
 	q.lo, q.hi, q.z = resize(q.lo, n+1), resize(q.hi, n+1), resize(q.z, n)
-	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
+	q.in, q.out = 1/p.ChargeEff, 1/p.DischargeEff
+	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge*q.out
 	q.lo[0], q.hi[0] = p.Init, p.Init
 	if p.MinAt == nil && p.MaxAt == nil && p.Min <= p.Init && p.Init <= p.Max {
 		for t := 1; t <= n; t++ {
@@ -157,28 +164,25 @@ func (q *stored) stage(t int, room *[maxPieces]seg) stage {
 	if p.Charge > p.ImportLimit-net || p.Discharge > p.ExportLimit+net {
 		return q.limited(t, room)
 	}
-	if math.Abs(net) < nothing {
-		net = 0
-	}
 	buy, sell, own := p.Import[t], p.Export[t], int32(t)
 	s := stage{up: q.up, down: q.down}
 	k := 0
 	if net >= 0 { // charged from the grid; discharged into the load, then the grid
 		s.full = (net + p.Charge) * buy
-		room[0] = seg{-buy / p.ChargeEff, q.up, own}
-		room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net/p.DischargeEff, q.down), own}
+		room[0] = seg{-buy * q.in, q.up, own}
+		room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
 		k = 2
 		if net < p.Discharge {
-			room[2] = seg{(p.Wear - sell) * p.DischargeEff, (p.Discharge - net) / p.DischargeEff, own}
+			room[2] = seg{(p.Wear - sell) * p.DischargeEff, (p.Discharge - net) * q.out, own}
 			k = 3
 		}
 	} else { // charged from the surplus, then the grid; discharged into the grid
 		s.full = q.pay(t, net+p.Charge)
 		if over := p.Charge + net; over > 0 {
-			room[0] = seg{-buy / p.ChargeEff, over * p.ChargeEff, own}
+			room[0] = seg{-buy * q.in, over * p.ChargeEff, own}
 			k = 1
 		}
-		room[k] = seg{-sell / p.ChargeEff, min(q.up, -net*p.ChargeEff), own}
+		room[k] = seg{-sell * q.in, min(q.up, -net*p.ChargeEff), own}
 		room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
 		k += 2
 	}
@@ -195,12 +199,12 @@ func (q *stored) limited(t int, room *[maxPieces]seg) stage {
 	add := func(price, to float64) {
 		to = max(to, -p.Discharge)
 		if end := max(to, 0); at > end {
-			room[k] = seg{-price / p.ChargeEff, (at - end) * p.ChargeEff, int32(t)}
+			room[k] = seg{-price * q.in, (at - end) * p.ChargeEff, int32(t)}
 			at = end
 			k++
 		}
 		if to < at {
-			room[k] = seg{(p.Wear - price) * p.DischargeEff, (at - to) / p.DischargeEff, int32(t)}
+			room[k] = seg{(p.Wear - price) * p.DischargeEff, (at - to) * q.out, int32(t)}
 			at = to
 			k++
 		}
@@ -324,9 +328,9 @@ func (q *stored) write(net []float64) (cost float64, met bool) {
 		y := -q.z[t]
 		s += y
 		switch {
-		case y > nothing:
-			net[t] = y / p.ChargeEff
-		case y < -nothing:
+		case y > idle:
+			net[t] = y * q.in
+		case y < -idle:
 			net[t] = y * p.DischargeEff
 		default:
 			net[t] = 0

@@ -36,7 +36,7 @@ type battery struct {
 }
 
 // leastEff is the worst efficiency that is planned for, one way.
-const leastEff = 0.01
+const leastEff = 0.1
 
 func decodeBattery(line []byte) (solver, error) {
 	var l batteryLine

@@ -173,7 +173,7 @@ func within(name string, x, lo, hi float64) error {
 
 // The bounds of what is planned here. They keep sums far from overflow.
 const (
-	maxPrice  = 1e6 // pence per kWh
+	maxPrice  = 1e4 // pence per kWh, some sixteen times the price of lost load
 	maxKW     = 1e6
 	maxKWh    = 1e6
 	maxAmount = 1e9 // pence
