@@ -33,7 +33,7 @@ const (
 // line is a whole flexd over real sockets: its house, an organisation's client, and the
 // organisation's endpoint with one charger.
 type line struct {
-	*testing.T
+	testing.TB
 	house    *house.House
 	client   *client.Client
 	base     string
@@ -58,9 +58,9 @@ func (l *line) tick(d time.Duration) { l.ahead.Add(d.Microseconds()) }
 func (l *line) until(at time.Time) { l.tick(at.Sub(l.Now())) }
 
 // start opens a house on the store at the instant and serves it until the test ends.
-func start(t *testing.T, url string, at time.Time) *line {
+func start(t testing.TB, url string, at time.Time) *line {
 	t.Helper()
-	l := &line{T: t, heard: make(chan street.Heard, 100), charger: &street.Charger{ExternalID: "leaf", Power: 7400}}
+	l := &line{TB: t, heard: make(chan street.Heard, 100), charger: &street.Charger{ExternalID: "leaf", Power: 7400}}
 	l.began = time.Now()
 	l.ahead.Store(at.UnixMicro())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
