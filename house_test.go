@@ -38,7 +38,7 @@ var floors = map[string]int{
 	"house": 8,
 	// the simulated street, the program, and what is tested from outside
 	"street": 9, "cmd/flexd": 10,
-	"store/storetest": 10, "test/withpg": 10, "test/crash": 11, "test/probe": 11, "test/load": 11,
+	"store/storetest": 10, "test/postgres": 10, "test/withpg": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
 }
 
 // mustBe names the rooms that the plan has from the first day; others may come.
@@ -48,7 +48,7 @@ var mustBe = []string{"flex", "store"}
 var keys = map[string][]string{
 	"database/sql": {"store", "store/storetest"},
 	"net/http":     {"api", "console", "portal", "bridge", "client", "egress", "house", "street", "cmd/flexd", "test/crash", "test/probe", "test/load"},
-	"os/exec":      {"test/withpg", "test/crash", "test/load", "test/probe"},
+	"os/exec":      {"test/postgres", "test/withpg", "test/crash", "test/load", "test/probe"},
 	"testing":      {"store/storetest", "street"},
 }
 
@@ -61,7 +61,7 @@ var stillRooms = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "
 var stillBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
 
 // environmentReaders may read the environment.
-var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/withpg", "test/crash", "test/load", "test/probe"}
+var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe"}
 
 var environmentBans = []string{"os.Getenv", "os.LookupEnv", "os.Environ"}
 

@@ -1,0 +1,285 @@
+package crash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/wire"
+)
+
+// binary builds the program once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "flexd-crash-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "flexd")
+	out, err := exec.Command("go", "build", "-o", path, "flexd/cmd/flexd").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// service is the real program on a store, which the test starts and kills.
+type service struct {
+	*testing.T
+	path, database string
+	listen         string // the same after every start
+	cmd            *exec.Cmd
+	password       string
+}
+
+func newService(t *testing.T, database string) *service {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{T: t, path: path, database: database, listen: "127.0.0.1:0"}
+	var made map[string]string
+	if err := json.Unmarshal(s.run("org", "add", "Acme", "--username", "acme", "--json"), &made); err != nil {
+		t.Fatal(err)
+	}
+	s.password = made["password"]
+	return s
+}
+
+// run runs a command of the program to its end.
+func (s *service) run(args ...string) []byte {
+	s.Helper()
+	cmd := exec.Command(s.path, append(args, "--database", s.database, "--environment", "sandbox")...)
+	cmd.Stderr = s.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		s.Fatalf("flexd %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// start starts the service and returns when it answers, with the time that took.
+func (s *service) start() time.Duration {
+	s.Helper()
+	began := time.Now()
+	s.cmd = exec.Command(s.path, "serve", "--database", s.database, "--environment", "sandbox", "--allow-private-endpoints",
+		"--listen", s.listen, "--log-level", "error")
+	s.cmd.Stderr = s.Output()
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			s.Fatalf("the service did not come up: %v", err)
+		}
+		if address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on http://"); ok {
+			s.listen = address
+			break
+		}
+	}
+	go io.Copy(io.Discard, r)
+	for {
+		if resp, err := http.Get("http://" + s.listen + "/readyz"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return time.Since(began)
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// kill ends the service with a signal and waits for its end.
+func (s *service) kill(sig os.Signal) {
+	s.cmd.Process.Signal(sig)
+	s.cmd.Wait()
+}
+
+func (s *service) client(retries int) *client.Client {
+	c := client.New("http://"+s.listen, "acme", s.password)
+	c.Retries = retries
+	c.HTTP.Timeout = 10 * time.Second
+	return c
+}
+
+// endpoint remembers the newest profile event that arrived for each charger.
+type endpoint struct {
+	*httptest.Server
+	mu     sync.Mutex
+	newest map[string]string
+}
+
+func newEndpoint(t *testing.T) *endpoint {
+	e := &endpoint{newest: map[string]string{}}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.newest[r.URL.Path[1:]] = r.Header.Get("webhook-id")
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// car is one charger with a worker that uses it, and what the service has acknowledged.
+type car struct {
+	asset    client.AssetID
+	external string
+	plugged  bool
+	intent   float64 // the last that was acknowledged
+	tried    float64 // the last that was sent
+	made     []string
+	halves   int // half-hours whose readings were acknowledged
+}
+
+// street makes n cars at one site.
+func (s *service) street(n int, e *endpoint) []*car {
+	s.Helper()
+	ctx := s.Context()
+	file := filepath.Join(s.TempDir(), "meters.csv")
+	meter := "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n1099000010005,import,1 High Street,SW1A 1AA,true,true,true\n"
+	if err := os.WriteFile(file, []byte(meter), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	s.run("meters", "import", file)
+	s.run("endpoint", "set", "Acme", "--url", e.URL+"/{external_id}", "--allow-private-endpoints")
+	s.start()
+	in := client.OnboardRequest{
+		Site: client.SiteRequest{MPAN: "1099000010005", Postcode: "SW1A 1AA", StreetAddress: "1 High Street",
+			GaveBoundaryMeterConsentAt: client.At(time.Now().Add(-time.Hour))},
+		Proposition: flex.FullAssetSchedule,
+	}
+	for i := range n {
+		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: flex.Charger})
+	}
+	made, err := s.client(4).Onboard(ctx, in)
+	if err != nil {
+		s.Fatal(err)
+	}
+	cars := make([]*car, n)
+	for i, a := range made.Assets {
+		cars[i] = &car{asset: a.AssetID, external: a.ExternalID}
+	}
+	return cars
+}
+
+// use plays one car until the context ends, noting what is acknowledged.
+func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *atomic.Int64) {
+	api := s.client(0)
+	ack := func(err error) bool {
+		if err == nil {
+			acked.Add(1)
+		}
+		return err == nil
+	}
+	start := time.Now().Truncate(flex.HalfHour)
+	for ctx.Err() == nil {
+		switch rand.IntN(5) {
+		case 0:
+			if ack(api.PlugIn(ctx, c.asset, client.PlugInEventRequest{})) {
+				c.plugged = true
+			}
+		case 1, 2:
+			c.tried++
+			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: flex.Minimise}}
+			if ack(api.SetIntent(ctx, c.asset, in)) {
+				c.intent = c.tried
+			}
+		case 3:
+			name := fmt.Sprintf("%s-%d", c.external, len(c.made))
+			_, err := api.CreateAsset(ctx, client.AssetRequest{ExternalID: name, Type: flex.Charger, SiteID: site})
+			if ack(err) || client.StatusOf(err) == http.StatusConflict { // made before the kill, unheard
+				c.made = append(c.made, name)
+			}
+		case 4:
+			at := start.Add(-time.Duration(c.halves+1) * flex.HalfHour)
+			r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{AssetID: c.asset, Label: flex.ChargerEnergy, Value: 1.5,
+				StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour))}})
+			if ack(err) && r.Responses[0].Accepted {
+				c.halves++
+			}
+		}
+	}
+}
+
+// lost compares what was acknowledged with what the service answers now.
+func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
+	ctx, api := s.Context(), s.client(4)
+	note := func(format string, args ...any) { lost = append(lost, fmt.Sprintf(format, args...)) }
+	for _, c := range cars {
+		for _, name := range c.made {
+			if _, err := api.AssetByExternalID(ctx, name); err != nil {
+				note("asset %s: %v", name, err)
+			}
+		}
+		if c.intent > 0 {
+			in, err := api.Intent(ctx, c.asset)
+			if got := in.Intent.EnergyRequiredKWh; err != nil || got < c.intent || got > c.tried {
+				note("%s: intent %v acknowledged, %v answered, %v", c.external, c.intent, got, err)
+			}
+		}
+		if !c.plugged {
+			continue
+		}
+		if problem := s.unpushed(c, e); problem != "" {
+			note("%s: %s", c.external, problem)
+		}
+	}
+	return lost
+}
+
+// unpushed waits until the endpoint has the car's newest schedule.
+func (s *service) unpushed(c *car, e *endpoint) string {
+	api := s.client(4)
+	var got wire.ScheduleResponse
+	for end := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if err := api.Do(s.Context(), "GET", "/entities/asset/"+c.asset.String()+"/schedule", nil, nil, &got); err != nil {
+			return fmt.Sprintf("plugged in, and no schedule: %v", err)
+		}
+		e.mu.Lock()
+		newest := e.newest[c.external]
+		e.mu.Unlock()
+		if newest == got.EventID.String() {
+			return ""
+		}
+		if time.Now().After(end) {
+			return fmt.Sprintf("its newest schedule %s did not arrive, the endpoint has %s", got.EventID, newest)
+		}
+	}
+}
+
+// signals of the ways in which a service ends.
+const (
+	sigKill = syscall.SIGKILL
+	sigTerm = syscall.SIGTERM
+)

@@ -1,0 +1,150 @@
+// Package crash ends the real program and its database in the middle of their work and
+// looks for what was acknowledged and is gone. What a test promises is shown to be seen: a
+// planted loss is found.
+package crash
+
+import (
+	"context"
+	"database/sql"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"flexd/internal/store/storetest"
+	"flexd/test/postgres"
+)
+
+// times returns how often a crash is tried: few, or as many as the variable says.
+func times(t *testing.T, few int) int {
+	text := os.Getenv("FLEXD_CRASHES")
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("FLEXD_CRASHES: %v", err)
+	}
+	return n
+}
+
+// load runs one worker a car while crash crashes something, over and over.
+func load(s *service, cars []*car, crashes int, crash func()) (acked int64) {
+	site, err := s.client(4).Asset(s.Context(), cars[0].asset)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var n atomic.Int64
+	for range crashes {
+		ctx, stop := context.WithCancel(s.Context())
+		var wg sync.WaitGroup
+		for _, c := range cars {
+			wg.Go(func() { s.use(ctx, c, site.SiteID, &n) })
+		}
+		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond)
+		crash()
+		stop()
+		wg.Wait()
+	}
+	return n.Load()
+}
+
+func TestSIGKILL(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, e := newService(t, url), newEndpoint(t)
+		cars := s.street(16, e)
+		n := times(t, 5)
+		var worst time.Duration
+		acked := load(s, cars, n, func() {
+			s.kill(sigKill)
+			worst = max(worst, s.start())
+		})
+		for _, l := range s.lost(cars, e) {
+			t.Errorf("acknowledged and lost: %s", l)
+		}
+		s.kill(sigTerm)
+		if out := s.run("verify"); !strings.Contains(string(out), "laws hold") {
+			t.Errorf("verify: %s", out)
+		}
+		t.Logf("%d SIGKILLs, %d acknowledged requests, ready again within %v", n, acked, worst.Round(time.Millisecond))
+	})
+}
+
+// A service that is told to stop answers what it has begun, and loses nothing.
+func TestSIGTERM(t *testing.T) {
+	s, e := newService(t, storetest.SQLite(t)), newEndpoint(t)
+	cars := s.street(16, e)
+	load(s, cars, 2, func() {
+		s.kill(sigTerm)
+		if !s.cmd.ProcessState.Success() {
+			t.Errorf("stopped with %v", s.cmd.ProcessState)
+		}
+		s.start()
+	})
+	for _, l := range s.lost(cars, e) {
+		t.Errorf("acknowledged and lost: %s", l)
+	}
+	s.kill(sigTerm)
+}
+
+// TestSIGKILL_PlantedLoss takes an acknowledged record away behind the service's back: the
+// harness must say so.
+func TestSIGKILL_PlantedLoss(t *testing.T) {
+	url := storetest.SQLite(t)
+	s, e := newService(t, url), newEndpoint(t)
+	cars := s.street(4, e)
+	load(s, cars, 2, func() {
+		s.kill(sigKill)
+		s.start()
+	})
+	s.kill(sigKill)
+	db, err := sql.Open("sqlite", strings.Replace(url, "sqlite:", "file:", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`UPDATE inputs SET need_wh = 0`); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	s.start()
+	defer s.kill(sigKill)
+	if lost := s.lost(cars, e); len(lost) == 0 {
+		t.Error("every intent was taken away, and the harness saw nothing")
+	}
+}
+
+// The database crashes under load, and the service stays up: it answers 503 meanwhile, and
+// nothing that it acknowledged is gone.
+func TestPostgreSQLRestarted(t *testing.T) {
+	server, err := postgres.Start(t.Context())
+	if err != nil {
+		if os.Getenv("FLEXD_TEST_STRICT") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	defer server.Stop()
+	s, e := newService(t, server.URL), newEndpoint(t)
+	cars := s.street(16, e)
+	n := times(t, 3)
+	acked := load(s, cars, n, func() {
+		if err := server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	})
+	for _, l := range s.lost(cars, e) {
+		t.Errorf("acknowledged and lost: %s", l)
+	}
+	s.kill(sigTerm)
+	if out := s.run("verify"); !strings.Contains(string(out), "laws hold") {
+		t.Errorf("verify: %s", out)
+	}
+	t.Logf("%d immediate restarts, %d acknowledged requests", n, acked)
+}

@@ -1,0 +1,171 @@
+// Package postgres starts a PostgreSQL server of the tests' own: a cluster in a temporary
+// folder, on a free port of the loopback.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Binaries returns the folder of initdb and postgres, or "" where PostgreSQL is not
+// installed.
+func Binaries() string {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin"); len(found) > 0 {
+		slices.Sort(found)
+		slices.Reverse(found)
+		dirs = append(found, dirs...)
+	}
+	for _, dir := range dirs {
+		if runnable(filepath.Join(dir, "initdb")) && runnable(filepath.Join(dir, "postgres")) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func runnable(path string) bool {
+	i, err := os.Stat(path)
+	return err == nil && i.Mode()&0o111 != 0
+}
+
+// Server is a running server.
+type Server struct {
+	URL  string
+	bin  string
+	dir  string
+	port int
+	as   *syscall.SysProcAttr
+	args []string
+	cmd  *exec.Cmd
+}
+
+// Start makes a cluster and starts its server with the settings, each "name=value".
+func Start(ctx context.Context, settings ...string) (*Server, error) {
+	bin := Binaries()
+	if bin == "" {
+		return nil, errors.New("PostgreSQL is not installed (apt-get install postgresql)")
+	}
+	dir, err := os.MkdirTemp("", "flexd-pg-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, dir: dir}
+	if err := s.begin(ctx, settings); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) begin(ctx context.Context, settings []string) (err error) {
+	if s.as, err = unprivileged(s.dir); err != nil {
+		return err
+	}
+	data := filepath.Join(s.dir, "data")
+	initdb := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), "-D", data, "-U", "flexd", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = s.as, s.dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if s.port, err = freePort(); err != nil {
+		return err
+	}
+	s.URL = fmt.Sprintf("postgres://flexd@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+	s.args = []string{"-D", data, "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"}
+	for _, set := range settings {
+		s.args = append(s.args, "-c", set)
+	}
+	return s.run(ctx)
+}
+
+func (s *Server) run(ctx context.Context) error {
+	s.cmd = exec.Command(filepath.Join(s.bin, "postgres"), s.args...)
+	s.cmd.SysProcAttr, s.cmd.Dir = s.as, s.dir
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		s.cmd = nil
+		return err
+	}
+	return s.wait(ctx, s.port)
+}
+
+// Restart ends the server without a checkpoint, as a crash would, and starts it again on
+// the same folder.
+func (s *Server) Restart(ctx context.Context) error {
+	s.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown
+	s.cmd.Wait()
+	return s.run(ctx)
+}
+
+// wait returns when the server takes connections.
+func (s *Server) wait(ctx context.Context, port int) error {
+	for range 200 {
+		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
+		if err == nil {
+			c.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	return fmt.Errorf("no answer within 10 s\n%s", log)
+}
+
+// Stop ends the server and removes its folder.
+func (s *Server) Stop() {
+	if s.cmd != nil {
+		s.cmd.Process.Signal(syscall.SIGINT) // fast shutdown
+		s.cmd.Wait()
+	}
+	os.RemoveAll(s.dir)
+}
+
+// unprivileged makes the folder belong to a user that PostgreSQL agrees to run as, when
+// this process is root, and returns how to run as that user.
+func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	if os.Geteuid() != 0 {
+		return &syscall.SysProcAttr{Setpgid: true}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		if err := os.Chown(dir, uid, gid); err != nil {
+			return nil, err
+		}
+		return &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
