@@ -4,6 +4,7 @@ package house
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -135,6 +136,9 @@ func (h *House) Rounds() []*worker.Worker { return h.workers }
 // Serve runs the rounds and answers on the listener until the context ends. It returns when
 // the requests and rounds under way are finished.
 func (h *House) Serve(ctx context.Context, l net.Listener) error {
+	if err := h.Push.Recover(ctx); err != nil {
+		return fmt.Errorf("take up what was under way: %w", err)
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := make(chan struct{})

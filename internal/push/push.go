@@ -96,6 +96,12 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: int(d.ended.Swap(0))}, err
 }
 
+// Recover takes up what a process that was killed had under way. Call it once, before the
+// first round.
+func (d *Desk) Recover(ctx context.Context) error {
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropLeases(ctx) })
+}
+
 // run nudges the endpoint's lane, and starts it if it is not running.
 func (d *Desk) run(e store.Endpoint) {
 	d.mu.Lock()

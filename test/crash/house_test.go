@@ -258,11 +258,15 @@ func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 	return lost
 }
 
+// arrivalMax is how long a push may take after a crash: on PostgreSQL the lease of a process
+// that is gone has to run out, and of the claim that the crash left unclear another.
+const arrivalMax = 100 * time.Second
+
 // unpushed waits until the endpoint has the car's newest schedule.
 func (s *service) unpushed(c *car, e *endpoint) string {
 	api := s.client(4)
 	var got wire.ScheduleResponse
-	for end := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(arrivalMax); ; time.Sleep(50 * time.Millisecond) {
 		if err := api.Do(s.Context(), "GET", "/entities/asset/"+c.asset.String()+"/schedule", nil, nil, &got); err != nil {
 			return fmt.Sprintf("plugged in, and no schedule: %v", err)
 		}
@@ -273,7 +277,11 @@ func (s *service) unpushed(c *car, e *endpoint) string {
 			return ""
 		}
 		if time.Now().After(end) {
-			return fmt.Sprintf("its newest schedule %s did not arrive, the endpoint has %s", got.EventID, newest)
+			var d json.RawMessage
+			if err := api.Do(s.Context(), "GET", "/deliveries/"+got.EventID.String(), nil, nil, &d); err != nil {
+				d = json.RawMessage(err.Error())
+			}
+			return fmt.Sprintf("its newest schedule %s did not arrive, the endpoint has %s; delivery: %s", got.EventID, newest, d)
 		}
 	}
 }

@@ -56,7 +56,9 @@ func load(s *service, cars []*car, crashes int, crash func()) (acked int64) {
 }
 
 func TestSIGKILL(t *testing.T) {
+	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s, e := newService(t, url), newEndpoint(t)
 		cars := s.street(16, e)
 		n := times(t, 5)
@@ -78,6 +80,7 @@ func TestSIGKILL(t *testing.T) {
 
 // A service that is told to stop answers what it has begun, and loses nothing.
 func TestSIGTERM(t *testing.T) {
+	t.Parallel()
 	s, e := newService(t, storetest.SQLite(t)), newEndpoint(t)
 	cars := s.street(16, e)
 	load(s, cars, 2, func() {
@@ -96,6 +99,7 @@ func TestSIGTERM(t *testing.T) {
 // TestSIGKILL_PlantedLoss takes an acknowledged record away behind the service's back: the
 // harness must say so.
 func TestSIGKILL_PlantedLoss(t *testing.T) {
+	t.Parallel()
 	url := storetest.SQLite(t)
 	s, e := newService(t, url), newEndpoint(t)
 	cars := s.street(4, e)
@@ -122,6 +126,7 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 // The database crashes under load, and the service stays up: it answers 503 meanwhile, and
 // nothing that it acknowledged is gone.
 func TestPostgreSQLRestarted(t *testing.T) {
+	t.Parallel()
 	server, err := postgres.Start(t.Context())
 	if err != nil {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {

@@ -102,7 +102,7 @@ func (s *Server) run(ctx context.Context) error {
 		s.cmd = nil
 		return err
 	}
-	return s.wait(ctx, s.port)
+	return s.wait(ctx)
 }
 
 // Restart ends the server without a checkpoint, as a crash would, and starts it again on
@@ -114,17 +114,16 @@ func (s *Server) Restart(ctx context.Context) error {
 }
 
 // wait returns when the server takes connections.
-func (s *Server) wait(ctx context.Context, port int) error {
-	for range 200 {
-		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
-		if err == nil {
-			c.Close()
+func (s *Server) wait(ctx context.Context) error {
+	for range 400 {
+		ready := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port))
+		if ready.Run() == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(25 * time.Millisecond):
 		}
 	}
 	log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
