@@ -78,9 +78,9 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 		return err
 	}
 	s := settle.Steering{Within: r.Span, Least: settle.LeastFlexed}
-	if !r.Before.IsZero() { // a half-hour belongs to the first session in it
-		if p := flex.PeriodAt(r.Before.Add(-1)); p.End().After(s.Within.From) {
-			s.Within.From = p.End()
+	if !r.Before.To.IsZero() { // a half-hour belongs to the first session in it
+		if _, taken := halfHours(r.Before); taken.End().After(s.Within.From) {
+			s.Within.From = taken.End()
 		}
 	}
 	var nominated []settle.Dispatch

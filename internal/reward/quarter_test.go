@@ -180,14 +180,12 @@ func (q *quarter) withdraw() {
 func (q *quarter) check() {
 	t, ctx := q.t, q.t.Context()
 	var want flex.Pence
-	for i, s := range q.spans {
+	for _, s := range q.spans {
 		var e flex.WattHours
-		first := flex.PeriodAt(s.From)
-		if i > 0 && !flex.PeriodAt(q.spans[i-1].To.Add(-1)).Before(first) {
-			first = first.Add(1)
-		}
-		for p := first; p.Start().Before(s.To); p = p.Add(1) {
-			e += q.metered[p]
+		for p := flex.PeriodAt(s.From); p.Start().Before(s.To); p = p.Add(1) {
+			if p.Span().Meet(s).Len() >= reward.EdgeMin {
+				e += q.metered[p]
+			}
 		}
 		want += settle.RateOf(1.5).Credit(e, settle.HalfAway)
 	}

@@ -392,3 +392,43 @@ func TestWithdrawal_Steps(t *testing.T) {
 		}
 	})
 }
+
+// A half-hour in which a session ran for less than a minute is not its own, unless it has no
+// other.
+func TestRound_Edges(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	session := func(from, to string) {
+		t.Helper()
+		in, err := time.Parse(time.DateTime, "2026-01-14 "+from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := time.Parse(time.DateTime, "2026-01-14 "+to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y.now = in
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			c, err := tx.Charging(ctx, y.asset)
+			if err != nil {
+				return err
+			}
+			return tx.OpenSession(ctx, &c, 0)
+		})
+		y.now = out
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			c, err := tx.Charging(ctx, y.asset)
+			if err != nil {
+				return err
+			}
+			return tx.CloseSession(ctx, &c.Session)
+		})
+	}
+	session("18:29:01", "20:00:59") // 18:30 to 20:00
+	session("20:10:00", "20:10:20") // 20:00 to 20:30, all that it has
+	session("20:20:00", "20:31:00") // 20:30 to 21:00: the half-hour before is taken
+	y.read(t, "2026-01-14 18:00", 1000, 1, 2, 4, 8, 16)
+	if got := y.history(t); got != "flex event 14p for 7000 Wh, flex event 16p for 8000 Wh, flex event 32p for 16000 Wh" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -146,15 +146,37 @@ func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.
 	return energy, known, missing, err
 }
 
+// EdgeMin is how long a session must run in its first and its last half-hour for them to be
+// its own, unless it has no others.
+const EdgeMin = time.Minute
+
+// halfHours returns the first and the last half-hour of a session.
+func halfHours(s flex.Span) (first, last flex.Period) {
+	begin := flex.PeriodAt(s.From)
+	first, last = begin, begin
+	if s.To.After(s.From) {
+		last = flex.PeriodAt(s.To.Add(-1))
+	}
+	if first.End().Sub(s.From) < EdgeMin {
+		first = first.Add(1)
+	}
+	if s.To.Sub(last.Start()) < EdgeMin {
+		last = last.Add(-1)
+	}
+	if last.Before(first) {
+		return begin, begin
+	}
+	return first, last
+}
+
 // sessionReadings returns the half-hours that belong to a session and what was metered on
 // their days. A half-hour belongs to the first session in it.
 func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (periods []flex.Period, days []settle.MeteredDay, err error) {
-	first, last := flex.PeriodAt(r.From), flex.PeriodAt(r.From)
-	if r.To.After(r.From) {
-		last = flex.PeriodAt(r.To.Add(-1))
-	}
-	if !r.Before.IsZero() && !flex.PeriodAt(r.Before.Add(-1)).Before(first) {
-		first = first.Add(1)
+	first, last := halfHours(r.Span)
+	if !r.Before.To.IsZero() {
+		if _, taken := halfHours(r.Before); !taken.Before(first) {
+			first = taken.Add(1)
+		}
 	}
 	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}}
 	for p := first; !last.Before(p); p = p.Add(1) {

@@ -314,10 +314,7 @@ func TestEventRound_Session(t *testing.T) {
 				}{{"2026-01-14 18:00", "2026-01-14 23:00", 0}, {"2026-01-14 23:00", "2026-01-15 00:30", flex.NoLimit}, {"2026-01-15 00:30", "2026-01-15 07:00", 0}} {
 					s.Steps = append(s.Steps, flex.Step{Span: flex.Span{From: clock(step.from), To: clock(step.to)}, Limit: step.limit})
 				}
-				if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
-					return err
-				}
-				return tx.Enqueue(ctx, store.Push{AssetID: y.asset, EventID: s.EventID, Kind: store.SchedulePush, Generation: s.Generation, ExpiresAt: s.End()})
+				return tx.AddSchedule(ctx, &c.Session, &s)
 			})
 			y.exec(t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
 				SELECT org_id, event_id, 'schedule', 'schedule', asset_id, generation, 1000, $1, 1, 1100, 50, 200, '', '' FROM schedule`, tt.state)
@@ -326,9 +323,6 @@ func TestEventRound_Session(t *testing.T) {
 			}
 			y.now = clock("2026-01-15 07:30")
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
-				if err := tx.Retract(ctx, y.asset); err != nil {
-					return err
-				}
 				c, err := tx.Charging(ctx, y.asset)
 				if err != nil {
 					return err

@@ -12,15 +12,16 @@ import (
 // been looked for.
 func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]Reckoning, error) {
 	scan := func(s scanner) (r Reckoning, err error) {
-		return r, s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before})
+		return r, s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before.From}, instant{&r.Before.To})
 	}
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
 	return rows(ctx, tx.conn, scan, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at,
-			(SELECT b.plugged_out_at FROM session s JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 WHERE s.id = r.session_id)
-		FROM reckoning r WHERE r.org_id = $1 AND r.detect_at <= $2 ORDER BY r.detect_at, r.session_id LIMIT $3`+lock,
+			b.plugged_in_at, b.plugged_out_at
+		FROM reckoning r LEFT JOIN session s ON s.id = r.session_id LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1
+		WHERE r.org_id = $1 AND r.detect_at <= $2 ORDER BY r.detect_at, r.session_id LIMIT $3`+lock,
 		tx.org.Bytes(), micros(tx.now), limit)
 }
 

@@ -18,7 +18,7 @@ type Reckoning struct {
 	Posted  int       // transactions posted so far
 	Rate    int64     // at which the first was, in millionths of a penny per kWh
 
-	Before    time.Time // when the asset's session before it ended; zero if there was none
+	Before    flex.Span // of the asset's session before it; zero if there was none
 	Consented bool      // the site has given its meter consent, or needs none
 	Type      flex.AssetType
 	Model     string
@@ -30,7 +30,7 @@ func scanReckoning(s scanner) (r Reckoning, err error) {
 	var typ, model sql.NullString
 	var rate sql.NullInt64
 	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, &r.Posted, &rate, &r.version,
-		instant{&r.Before}, &r.Consented, &typ, &model)
+		instant{&r.Before.From}, instant{&r.Before.To}, &r.Consented, &typ, &model)
 	r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
 	return r, err
 }
@@ -77,9 +77,10 @@ func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, erro
 
 func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reckoning, error) {
 	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.posted, r.rate, r.version,
-			(SELECT b.plugged_out_at FROM session s JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 WHERE s.id = r.session_id),
+			b.plugged_in_at, b.plugged_out_at,
 			t.consent_at IS NOT NULL OR o.consent_exempt, a.type, a.model
-		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
+		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
+			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
 		WHERE r.org_id = $1 AND `+where, args...)
 }
 
