@@ -165,3 +165,32 @@ func TestCharge(t *testing.T) {
 }
 
 const missing = -12345.0
+
+// TestCharge_ClockChanges: on the nights on which the clocks change, a plan is made of
+// true seconds. Off-peak is 00:30 to 05:30 on the wall in London.
+func TestCharge_ClockChanges(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		day     time.Time // the evening before
+		periods int       // from 18:00 to 07:00 on the wall
+		energy  flex.WattHours
+	}{
+		{"an hour is missing", time.Date(2026, 3, 28, 18, 0, 0, 0, flex.London), 24, 4 * 7000},
+		{"no change", time.Date(2026, 4, 28, 18, 0, 0, 0, flex.London), 26, 5 * 7000},
+		{"an hour comes twice", time.Date(2026, 10, 24, 18, 0, 0, 0, flex.London), 28, 6 * 7000},
+	} {
+		wall := func(h, m int) time.Time {
+			y, mo, d := c.day.Date()
+			return time.Date(y, mo, d+1, h, m, 0, 0, flex.London).UTC()
+		}
+		p := plan.ChargeProblem{From: c.day.UTC(), ReadyBy: wall(7, 0), Need: 1, Power: 7000, Mode: flex.Maximise,
+			OffPeak: []flex.Span{{From: wall(0, 30), To: wall(5, 30)}}}
+		got := plan.Charge(p)
+		if len(got.Periods) != c.periods || got.Energy != c.energy {
+			t.Errorf("%s: %d periods, %d Wh", c.name, len(got.Periods), got.Energy)
+		}
+		if err := plan.Check(p, got); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

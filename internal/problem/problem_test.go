@@ -1,6 +1,7 @@
 package problem_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -96,6 +97,9 @@ func TestSamples_Optimal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if fresh, err := problem.Append(nil, answerOf(t, lines[i])); err != nil || !bytes.Equal(fresh, line) {
+				t.Errorf("a fresh scratch plans otherwise: %v", err)
+			}
 			var out struct {
 				Answer reply   `json:"answer"`
 				Cost   float64 `json:"cost_p"`
@@ -122,6 +126,16 @@ func TestSamples_Optimal(t *testing.T) {
 		})
 	}
 	t.Log(planned)
+}
+
+// answerOf is the answer of a scratch that was never used.
+func answerOf(t *testing.T, line []byte) problem.Answer {
+	p, err := problem.Decode(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Plan(new(plan.Scratch))
+	return p.Answer()
 }
 
 func TestDecode_Refuses(t *testing.T) {
