@@ -80,6 +80,8 @@ type endpointSet struct {
 	Secret   string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
 	Header   []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
 	Bare     bool     `help:"Send the charging profile alone, without connectorId around it."`
+	Batch    bool     `help:"Send a dispatch as one message for all its assets."`
+	Rate     int      `help:"Pushes a second at most; what stands, or 1000, if not given." placeholder:"N"`
 	Dispatch bool     `help:"Set the endpoint of battery dispatches in place of that of charging profiles."`
 
 	AllowPrivateEndpoints bool `help:"Let the URL be http:// and of a private network." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
@@ -94,7 +96,7 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 	defer h.Close()
-	s := push.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare}
+	s := push.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Batch: e.Batch, Rate: e.Rate}
 	for _, line := range e.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {

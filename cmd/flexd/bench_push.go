@@ -1,0 +1,302 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/house"
+	"flexd/internal/push"
+	records "flexd/internal/store"
+)
+
+// benchPushCommand times the way from a plug-in to the client's endpoint, and how many
+// pushes a second an endpoint on this machine is sent. Everything goes over real sockets.
+type benchPushCommand struct {
+	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
+	Rate     int    `help:"Plug-ins a second." default:"500"`
+	Seconds  int    `help:"How long they come." default:"10"`
+	JSON     bool   `name:"json" help:"Print JSON in place of a table."`
+}
+
+// The targets on two cores, generator and receiver on the same machine.
+const (
+	benchPlugTarget    = 50 * time.Millisecond
+	benchDeliverTarget = 10_000
+)
+
+const benchUser, benchPassword = "bench", "bench-bench-bench"
+
+// pushBench is a benchmark under way.
+type pushBench struct {
+	house  *house.House
+	base   string
+	token  string
+	http   *http.Client
+	assets []flex.AssetID
+
+	mu     sync.Mutex
+	asked  map[string]time.Time // by asset: before its event was sent
+	took   []time.Duration
+	left   int // pushes still expected
+	all    chan struct{}
+	broken error // the first request that failed
+}
+
+// Run prints the table.
+func (b *benchPushCommand) Run(ctx context.Context, c console) error {
+	if b.Rate < 1 || b.Seconds < 1 || b.Rate*b.Seconds > 1_000_000 {
+		return flex.Fail(flex.Invalid, "--rate times --seconds is 1 to 1000000 cars, not %d", b.Rate*b.Seconds)
+	}
+	database := b.Database
+	if database == "" {
+		dir, err := os.MkdirTemp("", "flexd-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		database = "sqlite:" + filepath.Join(dir, "flexd.db")
+	}
+	h, err := house.Open(ctx, house.Settings{
+		Database: database, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
+		Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ctx, l) }()
+	run := &pushBench{house: h, base: "http://" + l.Addr().String(), http: &http.Client{
+		Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256},
+	}}
+	rows, err := run.measure(ctx, b.Rate, b.Rate*b.Seconds)
+	if err != nil {
+		return err
+	}
+	cancel()
+	if err := <-served; err != nil {
+		return err
+	}
+	if b.JSON {
+		return c.json(rows)
+	}
+	return printBench(c.out, rows)
+}
+
+func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error) {
+	received, err := r.listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	org, err := r.prepare(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	set := push.Settings{URL: received, Rate: push.RateMax, Concurrency: 256}
+	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+		return nil, err
+	}
+	if err := r.plugIn(ctx, rate); err != nil {
+		return nil, err
+	}
+	slices.Sort(r.took)
+	at := func(share float64) time.Duration { return r.took[int(share*float64(len(r.took)-1))] }
+	rows := []benchRow{{
+		What:   fmt.Sprintf("plug-in sent to push arrived, %d cars at %d a second on %s", n, rate, r.house.DB.Engine()),
+		Target: fmt.Sprintf("p99 <= %v", benchPlugTarget),
+		Here:   fmt.Sprintf("p50 %v, p99 %v, worst %v", at(0.5).Round(10*time.Microsecond), at(0.99).Round(10*time.Microsecond), at(1).Round(10*time.Microsecond)),
+		Met:    at(0.99) <= benchPlugTarget,
+	}}
+	per, err := r.drain(ctx, org, set)
+	if err != nil {
+		return nil, err
+	}
+	return append(rows, benchRow{
+		What:   fmt.Sprintf("%d new schedules delivered to one endpoint", n),
+		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
+		Here:   fmt.Sprintf("%.0f a second", per), Met: per >= benchDeliverTarget,
+	}), nil
+}
+
+// listen opens the receiving endpoint and returns its URL.
+func (r *pushBench) listen(ctx context.Context) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	s := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
+	go s.Serve(l)
+	context.AfterFunc(ctx, func() { s.Close() })
+	return "http://" + l.Addr().String() + "/{external_id}", nil
+}
+
+// ServeHTTP takes a push.
+func (r *pushBench) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
+	now := time.Now()
+	io.Copy(io.Discard, req.Body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if asked, ok := r.asked[req.Header.Get("Flexd-Asset-Id")]; ok {
+		r.took = append(r.took, now.Sub(asked))
+	}
+	if r.left--; r.left == 0 {
+		close(r.all)
+	}
+}
+
+// prepare makes an organisation with n chargers.
+func (r *pushBench) prepare(ctx context.Context, n int) (flex.OrgID, error) {
+	org, _, err := r.house.Access.AddOrg(ctx, "Bench", benchUser, benchPassword)
+	if err != nil {
+		return flex.OrgID{}, err
+	}
+	meter := directory.SandboxMeters()[0]
+	api := client.New(r.base, benchUser, benchPassword)
+	in := client.OnboardRequest{Proposition: flex.FullAssetSchedule}
+	in.Site.MPAN, in.Site.Postcode = meter.MPAN, meter.Postcode
+	in.Site.GaveBoundaryMeterConsentAt.Time = time.Now().UTC()
+	for len(r.assets) < n {
+		in.Assets = nil
+		for i := range min(100, n-len(r.assets)) {
+			in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car-%d", len(r.assets)+i), Type: flex.Charger})
+		}
+		out, err := api.Onboard(ctx, in)
+		if err != nil {
+			return org.ID, err
+		}
+		for _, a := range out.Assets {
+			r.assets = append(r.assets, a.AssetID)
+		}
+	}
+	answer, err := r.http.PostForm(r.base+"/auth/token-form", url.Values{"username": {benchUser}, "password": {benchPassword}})
+	if err != nil {
+		return org.ID, err
+	}
+	defer answer.Body.Close()
+	var token struct {
+		Access string `json:"access_token"`
+	}
+	err = json.NewDecoder(answer.Body).Decode(&token)
+	r.token = token.Access
+	return org.ID, err
+}
+
+// expect begins to count n pushes.
+func (r *pushBench) expect(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left, r.all, r.asked = n, make(chan struct{}), make(map[string]time.Time, n)
+}
+
+// await returns once the pushes have come.
+func (r *pushBench) await(ctx context.Context) error {
+	select {
+	case <-r.all:
+	case <-time.After(2 * time.Minute):
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left > 0 {
+		return errors.Join(fmt.Errorf("%d pushes did not come", r.left), r.broken, ctx.Err())
+	}
+	return nil
+}
+
+// plugIn plugs the cars in, at fixed instants whatever becomes of those before, and waits
+// for their pushes.
+func (r *pushBench) plugIn(ctx context.Context, rate int) error {
+	r.expect(len(r.assets))
+	start := time.Now()
+	for i, a := range r.assets {
+		due := start.Add(time.Duration(i) * time.Second / time.Duration(rate))
+		time.Sleep(time.Until(due))
+		go r.event(ctx, a, due, "plug-in", `{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}`)
+	}
+	return r.await(ctx)
+}
+
+// event posts an event of an asset that was due at the instant.
+func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time, name, body string) {
+	r.mu.Lock()
+	r.asked[asset.String()] = due
+	r.mu.Unlock()
+	err := func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base+"/entities/asset/"+asset.String()+"/event/"+name, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+r.token)
+		req.Header.Set("Content-Type", "application/json")
+		answer, err := r.http.Do(req)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		said, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %d %s", name, answer.StatusCode, bytes.TrimSpace(said))
+		}
+		return nil
+	}()
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.broken = err
+	}
+}
+
+// drain holds the pushes back while every car is planned anew, and returns how many a
+// second then arrive.
+func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set push.Settings) (float64, error) {
+	off, on := false, true
+	set.Enabled = &off
+	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+		return 0, err
+	}
+	r.expect(len(r.assets))
+	var wait sync.WaitGroup
+	next := make(chan flex.AssetID)
+	for range 32 {
+		wait.Go(func() {
+			for a := range next {
+				r.event(ctx, a, time.Now(), "intent", `{"intent":{"energy_required_kwh":1,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}`)
+			}
+		})
+	}
+	for _, a := range r.assets {
+		next <- a
+	}
+	close(next)
+	wait.Wait()
+	set.Enabled = &on
+	start := time.Now()
+	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+		return 0, err
+	}
+	err := r.await(ctx)
+	return float64(len(r.assets)) / time.Since(start).Seconds(), err
+}
