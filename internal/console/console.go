@@ -18,7 +18,11 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/market"
 	"flexd/internal/push"
+	"flexd/internal/reading"
+	"flexd/internal/registry"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -28,10 +32,14 @@ const Root = "/console"
 
 // Server answers the console's pages. Set its fields before Handler is called.
 type Server struct {
-	DB      *store.DB
-	Access  *access.Desk
-	Control *control.Desk
-	Push    *push.Desk
+	DB       *store.DB
+	Access   *access.Desk
+	Registry *registry.Desk
+	Control  *control.Desk
+	Push     *push.Desk
+	Reading  *reading.Desk
+	Market   *market.Desk
+	Reward   *reward.Desk
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
@@ -78,6 +86,11 @@ var surface = []route{
 	{pattern: "GET /console/assets/{id}/why", handle: (*Server).assetWhy},
 	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},
 
+	// site.go
+	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
+	{pattern: "GET /console/sites/{id}/statement.csv", handle: (*Server).site},
+	{pattern: "GET /console/sites/{id}/statement.json", handle: (*Server).site},
+
 	// deliveries.go
 	{pattern: "GET /console/deliveries", handle: (*Server).deliveries},
 	{pattern: "GET /console/deliveries.csv", handle: (*Server).deliveries},
@@ -85,6 +98,11 @@ var surface = []route{
 	{pattern: "GET /console/deliveries/{id}", handle: (*Server).delivery},
 	{pattern: "POST /console/deliveries/{id}/replay", handle: (*Server).replay},
 	{pattern: "POST /console/endpoints/{org}/{name}/{act}", handle: (*Server).endpointAct},
+
+	// prices.go
+	{pattern: "GET /console/prices", handle: (*Server).prices},
+	{pattern: "GET /console/prices.csv", handle: (*Server).prices},
+	{pattern: "GET /console/prices.json", handle: (*Server).prices},
 
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},

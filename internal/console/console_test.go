@@ -16,7 +16,11 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/egress"
 	"flexd/internal/flex"
+	"flexd/internal/market"
 	"flexd/internal/push"
+	"flexd/internal/reading"
+	"flexd/internal/registry"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -34,6 +38,8 @@ type desk struct {
 	access  *access.Desk
 	control *control.Desk
 	push    *push.Desk
+	market  *market.Desk
+	reward  *reward.Desk
 	server  *console.Server
 	micro   atomic.Int64 // the time
 	handler http.Handler
@@ -61,7 +67,11 @@ func openDesk(t testing.TB, url, now string) *desk {
 	d.control, d.push = &control.Desk{DB: d.db}, &push.Desk{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
 	t.Cleanup(out.Close)
 	t.Cleanup(d.push.Close)
-	d.server = &console.Server{DB: d.db, Access: d.access, Control: d.control, Push: d.push, Environment: flex.Sandbox}
+	d.market, d.reward = &market.Desk{DB: d.db}, &reward.Desk{DB: d.db, BaseURL: "https://flexd.example"}
+	d.server = &console.Server{
+		DB: d.db, Access: d.access, Registry: &registry.Desk{DB: d.db}, Control: d.control, Push: d.push, Reading: &reading.Desk{DB: d.db},
+		Market: d.market, Reward: d.reward, Environment: flex.Sandbox,
+	}
 	d.handler = d.server.Handler()
 	return d
 }

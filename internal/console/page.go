@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ var menu = []item{
 	{"fleet", "Fleet now"},
 	{"assets", "Assets"},
 	{"deliveries", "Deliveries"},
+	{"prices", "Prices"},
 	{"safety", "Safety"},
 	{"audit", "Audit log"},
 }
@@ -49,12 +51,14 @@ var functions = template.FuncMap{
 	"static": staticPath,
 	"menu":   func() []item { return menu },
 	"when":   when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
-	"kw": kw, "kwh": kwh, "price": price, "pounds": pounds,
+	"kw": kw, "kwh": kwh, "price": price, "bareprice": barePrice, "pounds": pounds,
 	"number":   func(v float64) string { return decimals(v, 1) },
 	"sentence": sentence, "words": words, "count": count, "short": short,
 	"dict": dict, "clocktext": clockText,
-	"isoday": func(at time.Time) string { return flex.DayAt(at).String() },
-	"sub":    func(a, b int) int { return a - b },
+	"isoday":  func(at time.Time) string { return flex.DayAt(at).String() },
+	"minus":   func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
+	"weekday": func(d flex.Day) string { return day(d.Start()) },
+	"sub":     func(a, b int) int { return a - b },
 }
 
 // dict makes the argument of a part out of names and values.

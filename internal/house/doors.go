@@ -27,6 +27,7 @@ func (h *House) Handler() http.Handler {
 
 func (h *House) newConsole(s Settings) *console.Server {
 	return &console.Server{
-		DB: h.DB, Access: h.Access, Control: h.Control, Push: h.Push, Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
+		DB: h.DB, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Market: h.Market, Reward: h.Reward,
+		Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
 	}
 }

@@ -44,3 +44,31 @@ func (tx *Tx) SchedulesWithin(ctx context.Context, asset flex.AssetID, span flex
 		SELECT `+scheduleColumns+` FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain) ORDER BY generation`,
 		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To))
 }
+
+// Consent is a consent that was given or withdrawn.
+type Consent struct {
+	Kind       string    // "boundary meter", or a dispatch method
+	GivenAt    time.Time // zero when it was withdrawn
+	RecordedAt time.Time
+}
+
+// Consents returns the site's consents as they were recorded, the first first.
+func (tx *Tx) Consents(ctx context.Context, site flex.SiteID) ([]Consent, error) {
+	return rows(ctx, tx.conn, func(s scanner) (c Consent, err error) {
+		return c, s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
+	}, `SELECT kind, given_at, recorded_at FROM consent WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+}
+
+// EnrolmentChange is a step of a site in a proposition.
+type EnrolmentChange struct {
+	Proposition flex.Proposition
+	State       flex.EnrolmentState
+	At          time.Time
+}
+
+// EnrolmentChanges returns the site's steps in all propositions, the first first.
+func (tx *Tx) EnrolmentChanges(ctx context.Context, site flex.SiteID) ([]EnrolmentChange, error) {
+	return rows(ctx, tx.conn, func(s scanner) (c EnrolmentChange, err error) {
+		return c, s.Scan(&c.Proposition, &c.State, instant{&c.At})
+	}, `SELECT proposition, state, at FROM enrolment_change WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+}

@@ -153,3 +153,9 @@ func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 		return r, s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
 	}, `SELECT source, max(fetched_at), max(to_at) FROM publication GROUP BY source ORDER BY source`)
 }
+
+// PricesOf returns what one publication says of the periods of the span; those that it does
+// not name come back as not known.
+func (all *All) PricesOf(ctx context.Context, id flex.PublicationID, span flex.Span) ([]flex.PricedPeriod, error) {
+	return withoutOrigin(all.quotes(ctx, span, `b.id = $3`, id.Bytes()))
+}

@@ -1,33 +1,16 @@
 // The asset page: its plot, the replay of its schedules, and what if.
-import { axis, clockText, colour, draw, momentText, one, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, clockText, colour, column, draw, join, momentText, one, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=asset]");
 const note = document.querySelector("[data-note]");
-
-// column makes [x, y] of times with a value: a step begins with each, and a gap ends it.
-const column = (spans) => {
-  const x = [], y = [];
-  for (const [from, to, value] of spans) {
-    if (x.at(-1) === from) { x.pop(); y.pop(); }
-    x.push(from, to);
-    y.push(value, null);
-  }
-  return [x, y];
-};
-
-const prices = (list) => {
-  const x = list.map((p) => p[0]), y = list.map((p) => p[1]);
-  if (x.length > 0) { x.push(x.at(-1) + 1800); y.push(y.at(-1)); }
-  return [x, y];
-};
 
 let shown; // the series
 let chosen = null; // the schedule that is replayed
 let supposed = null; // the plan of what if
 
-const rows = () => uPlot.join([
-  prices(shown.prices), column(shown.plan), column(shown.readings), column(chosen ?? []), column(supposed ?? []),
-].map(([x, y]) => (x.length ? [x, y] : [[shown.from], [null]])));
+const prices = () => shown.prices.filter(([, price]) => price != null).map(([from, price]) => [from, from + 1800, price]);
+
+const rows = () => join([prices(), shown.plan, shown.readings, chosen ?? [], supposed ?? []].map(column), shown.from);
 
 // under draws what lies behind the lines: off-peak time, now, ready-by and the marks.
 const under = (u) => {

@@ -17,6 +17,21 @@ export const momentText = (seconds) => moment.format(new Date(seconds * 1000));
 
 export const seconds = (text) => Date.parse(text) / 1000;
 
+// column makes x and y of spans [from, to, value]: a step holds to its end, and where nothing
+// follows a gap begins.
+export const column = (spans) => {
+  const x = [], y = [];
+  for (const [from, to, value] of spans) {
+    if (x.at(-1) === from) { x.pop(); y.pop(); } else if (x.length > 0) { x.push(x.at(-1) + 1); y.push(null); }
+    x.push(from, to);
+    y.push(value, value);
+  }
+  return [x, y];
+};
+
+// join aligns columns on one time axis.
+export const join = (columns, from) => uPlot.join(columns.map(([x, y]) => (x.length > 0 ? [x, y] : [[from], [null]])));
+
 export const stepped = () => uPlot.paths.stepped({ align: 1 });
 
 // axes of time and of one quantity.

@@ -1,0 +1,196 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/registry"
+	"flexd/internal/reward"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// sitePage is a site with its consents, its enrolments, its meter and its money.
+type sitePage struct {
+	Org          flex.Org
+	Site         store.SiteRecord
+	Now          time.Time
+	Assets       []store.AssetLine
+	Propositions []propositionLine
+	Eligibility  registry.Eligibility
+	Steps        []siteStep
+	Gaps         []gapLine
+	Info         reward.Info
+	Statement    reward.Statement
+	From, To     flex.Day
+	Export       Export
+}
+
+// propositionLine is where a site stands in a proposition, and what stands in its way.
+type propositionLine struct {
+	Name     flex.Proposition
+	State    flex.EnrolmentState // "" if it was never enrolled
+	Eligible bool
+	Issues   []issue
+}
+
+// issue is something in the way of an enrolment, and what to do about it.
+type issue struct{ Asset, What, Do string }
+
+// siteStep is a consent or an enrolment that changed.
+type siteStep struct {
+	At   time.Time
+	Text string
+}
+
+// gapLine is a day on which readings are missing.
+type gapLine struct {
+	reading.Gap
+	AssetName string
+	Boundary  bool // of the site's boundary, not of the asset's own meter
+}
+
+// issueText says what is in the way of an enrolment, and what to do.
+var issueText = map[string]issue{
+	registry.ModelNotSet:      {What: "no model is named", Do: "send the model: PATCH /entities/asset/{asset_id}"},
+	registry.ModelNotFound:    {What: "the model is not in the catalogue", Do: "check its spelling, or import it: flexd models import FILE"},
+	registry.ModelNotCoP11:    {What: "the model's own meter is not qualified under CoP 11, and the boundary meter is not settled half-hourly", Do: "have the supplier move the meter to half-hourly settlement"},
+	registry.InstallDateUnset: {What: "it is not known when it was installed", Do: "send installation_date: PATCH /entities/asset/{asset_id}"},
+	registry.EnrolOverride:    {What: "the operator's own word on the model decides", Do: "change it where models are imported"},
+	registry.NonDomesticSite:  {What: "the meter is not domestic", Do: "nothing: such sites have no way in"},
+}
+
+func (s *Server) site(r *request) (view, error) {
+	var id flex.SiteID
+	if err := readID(&id, r.PathValue("id"), "site"); err != nil {
+		return view{}, err
+	}
+	p := &sitePage{Export: r.exports()}
+	q := r.URL.Query()
+	for _, f := range []struct {
+		to   *flex.Day
+		text string
+	}{{&p.From, q.Get("from")}, {&p.To, q.Get("to")}} {
+		if f.text == "" {
+			continue
+		}
+		var err error
+		if *f.to, err = flex.ParseDay(f.text); err != nil {
+			return view{}, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
+		}
+	}
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, id) })
+	if err != nil {
+		return view{}, err
+	}
+	if err := s.siteDesks(r, p); err != nil {
+		return view{}, err
+	}
+	t := &table{Name: "statement", Columns: []string{"recorded_at", "transaction", "from", "to", "cause", "amount_pence", "balance_pence", "provisional"}}
+	for _, l := range p.Statement.Lines {
+		t.add(l.At, string(l.Kind), l.Time.From, l.Time.To, l.Cause, int64(l.Amount), int64(l.Balance), l.Provisional)
+	}
+	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
+	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p, table: t}, nil
+}
+
+func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
+	ctx := r.Context()
+	org, err := all.SiteOrg(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.Assets, err = all.FindAssets(ctx, store.Find{Site: id, Limit: pageMax}); err != nil {
+		return err
+	}
+	tx, err := all.For(ctx, org)
+	if err != nil {
+		return err
+	}
+	p.Now = tx.Now()
+	if p.Org, err = tx.OrgRecord(ctx); err != nil {
+		return err
+	}
+	if p.Site, err = tx.SiteRecord(ctx, id); err != nil {
+		return err
+	}
+	for _, name := range flex.Propositions {
+		state, err := tx.Enrolment(ctx, id, name)
+		if err != nil {
+			return err
+		}
+		p.Propositions = append(p.Propositions, propositionLine{Name: name, State: state})
+	}
+	consents, err := tx.Consents(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range consents {
+		text := "Consented to " + words(c.Kind)
+		if c.GivenAt.IsZero() {
+			text = "Withdrew the consent to " + words(c.Kind)
+		}
+		p.Steps = append(p.Steps, siteStep{c.RecordedAt, text + "."})
+	}
+	changes, err := tx.EnrolmentChanges(ctx, id)
+	for _, c := range changes {
+		verb := map[flex.EnrolmentState]string{flex.Enrolled: "Enrolled in ", flex.Withdrawn: "Withdrawn from "}[c.State]
+		p.Steps = append(p.Steps, siteStep{c.At, verb + words(c.Proposition) + "."})
+	}
+	slices.SortStableFunc(p.Steps, func(a, b siteStep) int { return b.At.Compare(a.At) })
+	return err
+}
+
+// siteDesks asks the desks what is theirs to say.
+func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
+	ctx, org, id := r.Context(), p.Org.ID, p.Site.ID
+	if p.Eligibility, err = s.Registry.Eligibility(ctx, org, id); err != nil {
+		return fmt.Errorf("judge eligibility: %w", err)
+	}
+	for i := range p.Propositions {
+		p.Propositions[i].judge(p.Eligibility)
+	}
+	gaps, err := s.Reading.Gaps(ctx, org, id, flex.Day{}, flex.Day{})
+	if err != nil {
+		return fmt.Errorf("look for gaps: %w", err)
+	}
+	for _, g := range gaps {
+		l := gapLine{Gap: g, Boundary: slices.Contains(settle.Labels(settle.Boundary), g.Label)}
+		for _, a := range p.Assets {
+			if a.ID == g.AssetID {
+				l.AssetName = a.ExternalID
+			}
+		}
+		p.Gaps = append(p.Gaps, l)
+	}
+	if p.Info, err = s.Reward.Info(ctx, org, id); err != nil {
+		return err
+	}
+	p.Statement, err = s.Reward.Statement(ctx, org, id, p.From, p.To)
+	p.From, p.To = p.Statement.From, p.Statement.To
+	return err
+}
+
+// judge fills in whether the proposition is open to the site, and what stands in its way.
+func (l *propositionLine) judge(e registry.Eligibility) {
+	l.Eligible = slices.Contains(e.Open, l.Name)
+	for _, a := range e.Assets {
+		for _, v := range a.Verdicts {
+			if v.Proposition != l.Name || v.Eligible {
+				continue
+			}
+			for _, word := range v.Issues {
+				i, known := issueText[word]
+				if !known {
+					i.What = words(word)
+				}
+				i.Asset = a.Asset.ExternalID
+				l.Issues = append(l.Issues, i)
+			}
+		}
+	}
+}

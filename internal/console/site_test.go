@@ -1,0 +1,122 @@
+package console_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+)
+
+// meterPoint puts the site's meter on the list, settled half-hourly.
+func (s *scene) meterPoint(site int) {
+	s.Helper()
+	s.Exec(`INSERT INTO meter (mpan, import, address, postcode, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)
+		SELECT mpan, TRUE, address, postcode, TRUE, TRUE, TRUE, 'MOOR', 'Moorland Supply', '_M' FROM site WHERE id = $1`, s.sites[site].Bytes())
+}
+
+// earn has the car at the asset finish its night, its half-hours metered and credited.
+func (s *scene) earn(asset int) {
+	s.Helper()
+	s.goTo("2026-01-15T07:20:00Z")
+	s.event(asset, control.Event{Kind: control.PlugOut})
+	var kwh []float64
+	for i := range 48 {
+		kwh = append(kwh, map[bool]float64{true: 3.7, false: 0}[i >= 16 && i < 23]) // from 01:30
+	}
+	s.meter(asset, "2026-01-14T17:30:00Z", kwh...)
+	s.wait(time.Hour)
+	if _, err := s.reward.Round(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func TestSite(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		d.login()
+		desk := &registry.Desk{DB: d.db}
+		path := "/console/sites/" + s.sites[plain].String()
+		d.wants(d.page(path), "<h1>4 Elm Row</h1>", "Its MPAN is on no list.", "never enrolled",
+			"CP-2041: the model is not in the catalogue. <span class=\"hint\">Check its spelling, or import it: flexd models import FILE.</span>",
+			"Missing readings", "<td class=\"num\">48 of 48</td>", "Nothing was earned or withdrawn in these days.")
+		s.meterPoint(plain)
+		if _, err := desk.Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
+			t.Fatal(err)
+		}
+		s.earn(plain)
+		page := d.page(path)
+		d.wants(page, `<span class="tag good">settled half-hourly</span>`, "Moorland Supply MOOR", "Enrolled in full asset schedule control.",
+			`<span class="tag on">enrolled</span>`, "Charged 25.9 kWh at 2 p,", "£0.52", "metered 3.7 kWh")
+		csv := d.page(path + "/statement.csv")
+		if lines := strings.Split(strings.TrimSpace(csv), "\n"); len(lines) != 2 || !strings.Contains(lines[1], ",52,52,") {
+			t.Errorf("statement: %s", csv)
+		}
+		d.wants(d.page(path+"?from=2025-12-01&to=2025-12-31"), "Nothing was earned or withdrawn in these days.")
+		for bad, status := range map[string]int{"?from=x": 400, "?from=2026-01-02&to=2026-01-01": 400} {
+			if a := d.get(path + bad); a.status != status {
+				t.Errorf("GET %s: %d", bad, a.status)
+			}
+		}
+		if a := d.get("/console/sites/" + s.assets[0].String()); a.status != 404 {
+			t.Errorf("no site of that id: %d", a.status)
+		}
+	})
+}
+
+func TestPrices(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		newScene(d)
+		d.login()
+		d.publish("system-price", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-14T20:00:00Z"))
+		page := d.page("/console/prices?day=2026-01-15")
+		d.wants(page, "Thursday 15 January 2026", `<dt>Missing</dt><dd>2</dd>`, "−£", "market-index", `<span class="tag warn">missing</span>`, `<span class="tag good">current</span>`)
+		var v struct {
+			Day   string
+			Curve []struct {
+				Start string
+				Price *float64 `json:"price_gbp_per_mwh"`
+			}
+			Publications []struct {
+				Source string
+				Prices []*float64 `json:"prices_gbp_per_mwh"`
+			}
+		}
+		if err := json.Unmarshal([]byte(d.page("/console/prices.json?day=2026-01-14")), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Day != "2026-01-14" || len(v.Curve) != 48 || len(v.Publications) != 2 || v.Publications[0].Source != "system-price" || len(v.Publications[1].Prices) != 48 {
+			t.Errorf("%d half-hours, publications %v", len(v.Curve), v.Publications)
+		}
+		if n := strings.Count(d.page("/console/prices.csv?day=2026-01-15&source=market-index"), "\n"); n != 49 {
+			t.Errorf("%d lines", n)
+		}
+		d.wants(d.page("/console/prices?day=2026-03-29"), "No prices are known for this day.")
+		if n := strings.Count(d.page("/console/prices.csv?day=2026-03-29"), "\n"); n != 47 {
+			t.Errorf("the day on which the clocks go forward has %d lines", n)
+		}
+		if a := d.get("/console/prices?day=" + url.QueryEscape("14 January")); a.status != 400 {
+			t.Errorf("no day: %d", a.status)
+		}
+	})
+}
+
+func TestBrowser_Site(t *testing.T) {
+	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	s := newScene(d)
+	s.meterPoint(plain)
+	if _, err := (&registry.Desk{DB: d.db}).Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
+		t.Fatal(err)
+	}
+	d.publish("system-price", flex.Day{Year: 2026, Month: 1, Dom: 15}, at("2026-01-14T20:00:00Z"), 40, 41)
+	d.login()
+	b := browse(d)
+	b.screen("prices", "/console/prices?day=2026-01-15")
+	s.earn(plain)
+	b.screen("site", "/console/sites/"+s.sites[plain].String())
+	b.screen("site-bare", "/console/sites/"+s.sites[shortfall].String())
+}
