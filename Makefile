@@ -1,13 +1,19 @@
 # make test   the whole suite, race detector on, on SQLite and on a PostgreSQL of its own
+# make long   the long campaigns, hours; their figures stand in docs/
 # make build  the program, static
 # make bench  the benchmarks behind the README's figures
 GOFLAGS_TEST = -race -timeout 8m
 
-.PHONY: test build bench fmt
+.PHONY: test long build bench fmt
 test:
 	@test/tools.sh
 	go vet ./...
 	go run ./test/withpg go test $(GOFLAGS_TEST) ./...
+
+# The long campaigns: 100 kills and restarts, 1,000 power cuts, a simulated year, the
+# street night in full, a million random problems.
+long:
+	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./street ./internal/plan
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/flexd ./cmd/flexd
