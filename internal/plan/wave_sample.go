@@ -19,17 +19,20 @@ func WaveDay(dice *FleetDice, n int) []flex.Price {
 	return prices
 }
 
-// WaveSampleCurves sorts the prices for four tariff classes: one without off-peak times,
-// and three that are off-peak for 5, 6 and 7 hours of the night.
-func WaveSampleCurves(prices []flex.Price) []WaveCurve {
+// WaveSampleCurves sorts the prices, from noon on, for four tariff classes: one without
+// off-peak times, and three that are off-peak for 4, 5 and 6 hours of the night.
+func WaveSampleCurves(prices []flex.Price) []WaveCurve { return waveSampleCurves(prices, 24) }
+
+// waveSampleCurves is the same from the half-hour of the day on that start says.
+func waveSampleCurves(prices []flex.Price, start int) []WaveCurve {
 	curves := make([]WaveCurve, 4)
 	pieces := make([]WavePiece, len(prices))
 	for class := range curves {
 		for t, p := range prices {
-			night := (t + 24) % 48 // half-hour of the day
+			night := (t + start) % 48
 			pieces[t] = WavePiece{
 				Start: uint32(t) * waveHalfHour, End: uint32(t+1) * waveHalfHour, Price: p,
-				OffPeak: class == 0 || night < 8+2*class,
+				OffPeak: class == 0 || night < 6+2*class,
 			}
 		}
 		if err := curves[class].Sort(pieces, WaveKeepAll); err != nil {

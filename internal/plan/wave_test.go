@@ -383,7 +383,8 @@ func TestWave_Choose(t *testing.T) {
 	for _, ch := range changes {
 		bySaving[ch.Asset] = ch
 	}
-	kept := WaveChoose(WaveDefault, after, cars, standing, slices.Clone(changes))
+	rule := WaveRule{Saving: 20_000, Percent: 2, Running: 50_000}
+	kept := WaveChoose(rule, after, cars, standing, slices.Clone(changes))
 	held := 0
 	for i, ch := range kept {
 		full := bySaving[ch.Asset]
@@ -397,13 +398,13 @@ func TestWave_Choose(t *testing.T) {
 		if d := int64(old-now) - int64(ch.Saving); d < -1 || d > 1 || ch.Saving > full.Saving {
 			t.Fatalf("saving %d, but %d - %d; the best saves %d", ch.Saving, old, now, full.Saving)
 		}
-		if flex.MicroPounds(ch.Saving) < WaveDefault.Saving && ch.Saving*100 < int32(old)*2 {
+		if flex.MicroPounds(ch.Saving) < rule.Saving && ch.Saving*100 < int32(old)*2 {
 			t.Fatalf("pushed for %d of %d", ch.Saving, old)
 		}
 		if want, _ := c.Charge(&a, full.Plan); seconds != want {
 			t.Fatalf("charges %d s, not %d", seconds, want)
 		}
-		if ch.Plan.Flags()&WaveRunning != 0 && flex.MicroPounds(ch.Saving) < WaveDefault.Running {
+		if ch.Plan.Flags()&WaveRunning != 0 && flex.MicroPounds(ch.Saving) < rule.Running {
 			t.Fatalf("touches the running half-hour for %d", ch.Saving)
 		}
 		if ch.Plan != full.Plan {
@@ -418,6 +419,40 @@ func TestWave_Choose(t *testing.T) {
 		if ch.Plan.Flags()&WaveRunning == 0 && ch.Saving*100 >= int32(old)*2 && old > 0 && ch.Saving > 0 {
 			t.Fatalf("dropped a saving of %d of %d", ch.Saving, old)
 		}
+	}
+}
+
+// A change that begins late is put off, and only such a one.
+func TestWave_ChooseAhead(t *testing.T) {
+	_, after, cars, standing := waveFleet(5_000)
+	changes := WaveReplan(after, cars, standing, nil)
+	rule := WaveRule{Saving: 1, Ahead: 16 * 3600}
+	kept := map[uint32]bool{}
+	for _, ch := range WaveChoose(rule, after, cars, standing, slices.Clone(changes)) {
+		kept[ch.Asset] = true
+	}
+	off := 0
+	for _, ch := range changes {
+		a := &cars[ch.Asset]
+		old := after[a.Class].Spans(a, standing[ch.Asset], nil)
+		now := after[a.Class].Spans(a, ch.Plan, nil)
+		begins := uint32(1 << 31)
+		for _, w := range slices.Concat(old, now) {
+			for _, s := range [2]uint32{w.From, w.To} {
+				if at := func(w WaveSpan) bool { return w.From <= s && s < w.To }; slices.ContainsFunc(old, at) != slices.ContainsFunc(now, at) {
+					begins = min(begins, s)
+				}
+			}
+		}
+		if begins = begins / 1800 * 1800; ch.Saving > 0 && kept[ch.Asset] != (begins <= rule.Ahead) {
+			t.Fatalf("asset %d: pushed %v, begins at %d", ch.Asset, kept[ch.Asset], begins)
+		}
+		if begins > rule.Ahead {
+			off++
+		}
+	}
+	if off < 100 || len(kept) < 100 {
+		t.Errorf("%d put off, %d kept", off, len(kept))
 	}
 }
 
