@@ -23,7 +23,7 @@ type ChargeProblem struct {
 	// counts as the median of the known ones: neither sought nor shunned.
 	Prices []flex.PricedPeriod
 	// PauseAbove is what pausing must be worth per MWh before a maximising plan gives
-	// an off-peak period up; zero never gives one up.
+	// an off-peak period up, whose price must be known; zero never gives one up.
 	PauseAbove flex.Price
 	// Unbroken charges the need in one go, in minimising plans: what draws from peak time
 	// is then kept small, but not at the price of a break.

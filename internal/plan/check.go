@@ -140,16 +140,16 @@ func lookAt(p ChargeProblem, plan ChargePlan, from, to int64, missing flex.Price
 	for _, s := range p.OffPeak {
 		a.off = a.off || s.Contains(t)
 	}
-	price := missing
+	price, known, period := missing, false, flex.PeriodAt(t)
 	for _, q := range p.Prices {
-		if q.Known && q.Period.Span().Contains(t) {
-			price = q.Price
+		if q.Known && q.Period == period {
+			price, known = q.Price, true
 		}
 	}
 	a.price = price.GBPPerMWh()
 	a.draw = min(float64(a.limit), float64(p.Power))
 	a.now, a.late = p.ChargeNow.Contains(t), !t.Before(p.ReadyBy)
-	a.given = p.PauseAbove > 0 && price > p.PauseAbove
+	a.given = p.PauseAbove > 0 && known && price > p.PauseAbove
 	return a
 }
 
@@ -306,13 +306,14 @@ func checkMode(p ChargeProblem, _ ChargePlan, atoms []atom) error {
 func checkFigures(p ChargeProblem, plan ChargePlan, atoms []atom) error {
 	energy, inTime, cost, bound := 0.0, 0.0, 0.0, 0.0
 	lambda := plan.Threshold.GBPPerMWh()
+	split := map[bool]bool{true: checkSplit(p, atoms, true), false: checkSplit(p, atoms, false)} // by peak
 	for _, a := range atoms {
 		energy += a.energy()
 		cost += a.price * a.energy()
 		if !a.late {
 			inTime += a.energy()
 		}
-		if plan.HasThreshold && (a.bought(p, false) || a.bought(p, true)) && checkSplit(p, atoms, !a.off) {
+		if plan.HasThreshold && (a.bought(p, false) || a.bought(p, true)) && split[!a.off] {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
 		} else {
 			bound += a.price * a.energy()

@@ -91,7 +91,7 @@ func tierOf(p *ChargeProblem, k *cut) (tier, Reason) {
 		return tierPeak, 0
 	case !k.offPeak:
 		return tierShut, PeakClosed
-	case p.Mode == flex.Minimise, p.PauseAbove > 0 && k.price > p.PauseAbove:
+	case p.Mode == flex.Minimise, p.PauseAbove > 0 && k.known && k.price > p.PauseAbove:
 		return tierOff, 0
 	}
 	return tierOpen, 0
