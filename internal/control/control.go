@@ -82,7 +82,7 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why 
 	c.Standing = *s
 	return tx.Enqueue(ctx, store.Push{
 		AssetID: s.AssetID, EventID: s.EventID, Kind: store.SchedulePush,
-		Generation: s.Generation, Value: store.Urgent, ExpiresAt: s.End(),
+		Generation: s.Generation, Value: s.Value, ExpiresAt: s.End(),
 	})
 }
 
@@ -108,7 +108,7 @@ func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why c
 			return nil, nil, nil
 		}
 	}
-	s := &store.Schedule{Cause: why.cause, From: e}
+	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
 	s.Steps = answer.Steps
 	return s, ps, nil
 }

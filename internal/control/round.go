@@ -2,7 +2,9 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"flexd/internal/flex"
@@ -82,21 +84,41 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 			return t, fmt.Errorf("begin a wave: %w", err)
 		}
 	}
-	for fresh || left {
-		parts, err := d.takeParts(ctx, org)
-		if err != nil {
+	if fresh || left {
+		if err := d.parts(ctx, org, &t); err != nil {
 			return t, err
-		}
-		if len(parts) == 0 {
-			break
-		}
-		for _, p := range parts {
-			if err := d.part(ctx, org, p, &t); err != nil {
-				return t, err
-			}
 		}
 	}
 	return t, d.due(ctx, org, &t)
+}
+
+// parts works on the parts of a wave until none is left to take. Two do so at once: while
+// one commits, the other reads and plans.
+func (d *Desk) parts(ctx context.Context, org flex.Org, t *tally) error {
+	var wg sync.WaitGroup
+	var tallies [2]tally
+	var errs [2]error
+	for i := range tallies {
+		wg.Go(func() {
+			for errs[i] == nil {
+				var parts []store.WavePart
+				parts, errs[i] = d.takeParts(ctx, org)
+				if len(parts) == 0 {
+					return
+				}
+				for _, p := range parts {
+					if errs[i] == nil {
+						errs[i] = d.part(ctx, org, p, &tallies[i])
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, done := range tallies {
+		t.looked, t.changed = t.looked+done.looked, t.changed+done.changed
+	}
+	return errors.Join(errs[:]...)
 }
 
 func (d *Desk) takeParts(ctx context.Context, org flex.Org) (parts []store.WavePart, err error) {
@@ -142,11 +164,11 @@ func (d *Desk) inputs(ctx context.Context, org flex.Org, t *tally) error {
 			for i := 0; i < len(found) && err == nil; i++ {
 				var c store.Charging
 				var s *store.Schedule
-				if c, err = tx.Charging(ctx, found[i].Session.AssetID); err == nil && refreshable(&c, now) {
+				if c, err = tx.Charging(ctx, found[i].Standing.AssetID); err == nil && refreshable(&c, now) {
 					s, _, err = d.draft(ctx, tx, &c, byInputs)
 				}
 				if s == nil {
-					same = append(same, found[i].Session.ID)
+					same = append(same, found[i].Session)
 				} else {
 					changed = append(changed, c.Asset.ID)
 				}
@@ -237,7 +259,7 @@ func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
 		if v.next != nil {
 			next = append(next, *v.next)
 		} else if !v.again.IsZero() || end == nil {
-			later[v.again] = append(later[v.again], found[i].Session.ID)
+			later[v.again] = append(later[v.again], found[i].Session)
 		}
 	}
 	changed := 0
@@ -283,7 +305,7 @@ func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []
 	if sameAhead(p.Standing.Steps, answer.Steps, from) {
 		return v
 	}
-	if rest := p.Session.MarketAt.Add(MarketRest); now.Before(rest) {
+	if rest := p.MarketAt.Add(MarketRest); now.Before(rest) {
 		return verdict{again: rest}
 	}
 	value, ok, again := worth(&problem, p.Standing.Steps, &answer)
@@ -291,10 +313,10 @@ func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []
 		return verdict{again: again}
 	}
 	if err := plan.Check(problem, answer); err != nil {
-		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Session.AssetID, "law", err)
+		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Standing.AssetID, "law", err)
 		return verdict{}
 	}
-	r := &store.Replacement{Planned: p, Value: value}
-	r.Next.Cause, r.Next.From, r.Next.Steps = store.CauseMarket, e, answer.Steps
+	r := &store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: value}}
+	r.Next.Steps = answer.Steps
 	return verdict{next: r}
 }

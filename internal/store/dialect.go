@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"flexd/internal/flex"
 )
@@ -38,11 +39,14 @@ func unavailable(err error) error {
 	return err
 }
 
+// rowsMax is the number of rows in one statement: a longer one costs more to prepare than it
+// saves.
+const rowsMax = 500
+
 // bulk writes many rows with as few statements as the engine's parameter limit allows.
 // The head ends before VALUES, the tail begins after it; args are the rows' values in one
 // run, cols to a row.
 func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any) error {
-	const rowsMax = 500 // a longer statement costs more to prepare than it saves
 	step := min(c.db.d.maxParams/cols, rowsMax) * cols
 	for len(args) > 0 {
 		n := min(step, len(args))
@@ -54,7 +58,27 @@ func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any)
 	return nil
 }
 
+// texts keeps the statements of whole steps, which are many and the same.
+var texts sync.Map // of valuesKey to string
+
+type valuesKey struct {
+	head, tail string
+	cols, rows int
+}
+
 func valuesText(head, tail string, cols, rows int) string {
+	key := valuesKey{head, tail, cols, rows}
+	if text, ok := texts.Load(key); ok {
+		return text.(string)
+	}
+	text := writeValues(head, tail, cols, rows)
+	if rows >= rowsMax {
+		texts.Store(key, text)
+	}
+	return text
+}
+
+func writeValues(head, tail string, cols, rows int) string {
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString(" VALUES ")

@@ -54,8 +54,9 @@ type Schedule struct {
 	flex.Schedule
 	Cause  Cause
 	From   Effective
-	Curve  CurveID      // the prices; zero for none
-	Before flex.EventID // the schedule of the session that it replaced; zero for none
+	Curve  CurveID          // the prices; zero for none
+	Before flex.EventID     // the schedule of the session that it replaced; zero for none
+	Value  flex.MicroPounds // of its push: what it saves, or Urgent
 }
 
 // End returns the instant after which the schedule leaves the asset free.
@@ -76,7 +77,7 @@ type Effective struct {
 }
 
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id`
+	ready_by, need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value`
 
 func scanSchedule(s scanner) (v Schedule, err error) {
 	var from time.Time
@@ -84,7 +85,7 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 	err = s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, &v.Cause, instant{&v.MadeAt}, instant{&from}, &steps, &v.Curve,
 		instant{&v.From.ReadyBy}, &v.From.Need, &v.From.Delivered, instant{&v.From.CountFrom}, &v.From.Power, &v.From.MayChargePeak, &v.From.Mode,
 		instant{&v.From.ChargeNow.From}, instant{&v.From.ChargeNow.To}, &v.From.Tariff.OffPeak, &v.From.Tariff.Zone, &v.From.Tariff.Type,
-		&v.From.Origins, &v.Before)
+		&v.From.Origins, &v.Before, &v.Value)
 	if err != nil {
 		return v, err
 	}
@@ -131,9 +132,9 @@ func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
 }
 
 const scheduleInsert = `INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id)`
+	ready_by, need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value)`
 
-const scheduleInsertColumns = 25
+const scheduleInsertColumns = 26
 
 func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	var curve, before any
@@ -147,14 +148,18 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	return append(args, s.EventID.Bytes(), org.Bytes(), s.AssetID.Bytes(), s.SessionID.Bytes(), s.Generation, string(s.Cause), micros(s.MadeAt),
 		micros(s.Steps[0].From), micros(s.End()), writeSteps(s.Steps), curve,
 		micros(e.ReadyBy), int64(e.Need), int64(e.Delivered), micros(e.CountFrom), int64(e.Power), e.MayChargePeak, string(e.Mode),
-		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before)
+		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value))
 }
 
 // AddSchedule commits the session's next schedule, made at this transaction's instant. Its
-// id, generation and place are set here, in the session too. The asset must be locked.
+// id, generation and place are set here, in the session too, and so is since when its need
+// counts, if that is not said. The asset must be locked.
 func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) error {
 	s.EventID, s.AssetID, s.SessionID = flex.EventID(tx.newID()), session.AssetID, session.ID
 	s.Generation, s.MadeAt, s.Before = session.Generation+1, tx.now, session.EventID
+	if s.From.CountFrom.IsZero() {
+		s.From.CountFrom = s.Steps[0].From
+	}
 	session.Generation, session.EventID, session.ReadyBy = s.Generation, s.EventID, s.From.ReadyBy
 	if s.Cause == CauseMarket {
 		session.MarketAt = tx.now

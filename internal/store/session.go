@@ -227,12 +227,12 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 	if !held {
 		return nil
 	}
-	s := Schedule{Cause: CauseFreed, From: c.Standing.From, Curve: c.Standing.Curve}
+	s := Schedule{Cause: CauseFreed, From: c.Standing.From, Curve: c.Standing.Curve, Value: Urgent}
 	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: c.Standing.End()}, Limit: flex.NoLimit}}
 	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
 		return err
 	}
 	return tx.Enqueue(ctx, Push{
-		AssetID: s.AssetID, EventID: s.EventID, Kind: SchedulePush, Generation: s.Generation, Value: Urgent, ExpiresAt: s.End(),
+		AssetID: s.AssetID, EventID: s.EventID, Kind: SchedulePush, Generation: s.Generation, Value: s.Value, ExpiresAt: s.End(),
 	})
 }

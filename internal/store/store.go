@@ -295,7 +295,10 @@ func one[T any](ctx context.Context, c conn, missing string, scan func(scanner) 
 
 // newID makes an id that sorts after those that this process made before it, also within a
 // millisecond. Convert it to the id's type, as in flex.SiteID(tx.newID()).
-func (c conn) newID() [16]byte {
+func (c conn) newID() [16]byte { return c.newIDs(1) }
+
+// newIDs makes n ids that follow each other, with no other between, and returns the first.
+func (c conn) newIDs(n int) [16]byte {
 	var r [10]byte
 	c.db.mu.Lock()
 	defer c.db.mu.Unlock()
@@ -304,10 +307,15 @@ func (c conn) newID() [16]byte {
 	}
 	id := flex.MakeID[struct{}](c.db.Now(), r)
 	if last := c.db.lastID; bytes.Compare(id[:], last[:]) <= 0 {
-		binary.BigEndian.PutUint64(last[8:], binary.BigEndian.Uint64(last[8:])+1)
-		id = last
+		id = following(last, 1)
 	}
-	c.db.lastID = id
+	c.db.lastID = following(id, n-1)
+	return id
+}
+
+// following returns the n-th id after one.
+func following(id [16]byte, n int) [16]byte {
+	binary.BigEndian.PutUint64(id[8:], binary.BigEndian.Uint64(id[8:])+uint64(n))
 	return id
 }
 

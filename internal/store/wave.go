@@ -14,45 +14,40 @@ import (
 // weighed against still stands.
 
 // wavePartSize is the number of sessions in a part.
-const wavePartSize = 2000
+const wavePartSize = 1000
 
 // waveLease is how long a part is left to the process that took it.
 const waveLease = time.Minute
 
-// Planned is a plugged-in asset and the schedule that stands for it.
+// Planned is a plugged-in asset and what weighing the schedule that stands for it takes:
+// its inputs, id, generation and steps.
 type Planned struct {
-	Session  Session
+	Session  flex.SessionID
+	MarketAt time.Time // when a market move last changed the schedule; zero if never
 	Standing Schedule
 }
 
-const plannedColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.plugged_in_at, s.market_at,
-	c.event_id, c.generation, c.cause, c.made_at, c.from_at, c.steps, c.curve_id,
+const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
 	c.off_peak, c.zone, c.tariff_type, c.origins`
 
 func scanPlanned(s scanner) (v Planned, err error) {
 	var from time.Time
 	var steps string
-	var rate *int64
-	q, c, e := &v.Session, &v.Standing, &v.Standing.From
-	err = s.Scan(&q.ID, &q.AssetID, &q.SiteID, &q.Number, &rate, instant{&q.PluggedInAt}, instant{&q.MarketAt},
-		&c.EventID, &c.Generation, &c.Cause, instant{&c.MadeAt}, instant{&from}, &steps, &c.Curve,
-		instant{&e.ReadyBy}, &e.Need, &e.Delivered, instant{&e.CountFrom}, &e.Power, &e.MayChargePeak, &e.Mode, instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To},
-		&e.Tariff.OffPeak, &e.Tariff.Zone, &e.Tariff.Type, &e.Origins)
+	c, e := &v.Standing, &v.Standing.From
+	err = s.Scan(&v.Session, &c.AssetID, instant{&v.MarketAt}, &c.EventID, &c.Generation, instant{&from}, &steps,
+		instant{&e.ReadyBy}, &e.Need, &e.Delivered, instant{&e.CountFrom}, &e.Power, &e.MayChargePeak, &e.Mode,
+		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, &e.Tariff.Type, &e.Origins)
 	if err != nil {
 		return v, err
 	}
-	if rate != nil {
-		q.VehicleRate = flex.Watts(*rate)
-	}
-	c.AssetID, c.SessionID = q.AssetID, q.ID
-	q.Generation, q.EventID, q.ReadyBy = c.Generation, c.EventID, e.ReadyBy
+	c.SessionID = v.Session
 	v.Standing.Steps, err = readSteps(from, steps)
 	return v, err
 }
 
-// WavePart names a part of a wave: the sessions after From up to To.
-type WavePart struct{ From, To flex.SessionID }
+// WavePart names a part of a wave: the assets after From up to To.
+type WavePart struct{ From, To flex.AssetID }
 
 // WaveDue reports whether there is work for a wave: a publication is known by the
 // organisation's clock that it was not planned on, or parts are left.
@@ -76,23 +71,23 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 	if _, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1`, tx.org.Bytes()); err != nil {
 		return err
 	}
-	scan := func(s scanner) (id flex.SessionID, err error) { return id, s.Scan(&id) }
-	cuts, err := rows(ctx, tx.conn, scan, fmt.Sprintf(`SELECT id FROM (
-			SELECT id, row_number() OVER (ORDER BY id) AS n FROM session WHERE org_id = $1 AND plugged_out_at IS NULL AND event_id IS NOT NULL
-		) AS numbered WHERE n %% %d = 0 ORDER BY id`, wavePartSize), tx.org.Bytes())
+	scan := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+	cuts, err := rows(ctx, tx.conn, scan, fmt.Sprintf(`SELECT asset_id FROM (
+			SELECT asset_id, row_number() OVER (ORDER BY asset_id) AS n FROM session WHERE org_id = $1 AND plugged_out_at IS NULL
+		) AS numbered WHERE n %% %d = 0 ORDER BY asset_id`, wavePartSize), tx.org.Bytes())
 	if err != nil {
 		return fmt.Errorf("cut the wave: %w", err)
 	}
 	var args []any
-	from := flex.SessionID{}
-	for _, to := range append(cuts, lastSession) {
+	from := flex.AssetID{}
+	for _, to := range append(cuts, lastAsset) {
 		args = append(args, tx.org.Bytes(), from.Bytes(), to.Bytes())
 		from = to
 	}
-	return tx.bulk(ctx, `INSERT INTO wave_part (org_id, from_session, to_session)`, ``, 3, args)
+	return tx.bulk(ctx, `INSERT INTO wave_part (org_id, from_asset, to_asset)`, ``, 3, args)
 }
 
-var lastSession = func() (id flex.SessionID) {
+var lastAsset = func() (id flex.AssetID) {
 	for i := range id {
 		id[i] = 0xff
 	}
@@ -103,21 +98,21 @@ var lastSession = func() (id flex.SessionID) {
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
 	scan := func(s scanner) (p WavePart, err error) { return p, s.Scan(&p.From, &p.To) }
-	return rows(ctx, tx.conn, scan, `UPDATE wave_part SET leased_to = $3 WHERE org_id = $1 AND from_session IN (
-			SELECT from_session FROM wave_part WHERE org_id = $1 AND leased_to <= $2 ORDER BY from_session LIMIT $4`+tx.db.d.skipLocked+`)
-		RETURNING from_session, to_session`, tx.org.Bytes(), micros(now), micros(now.Add(waveLease)), n)
+	return rows(ctx, tx.conn, scan, `UPDATE wave_part SET leased_to = $3 WHERE org_id = $1 AND from_asset IN (
+			SELECT from_asset FROM wave_part WHERE org_id = $1 AND leased_to <= $2 ORDER BY from_asset LIMIT $4`+tx.db.d.skipLocked+`)
+		RETURNING from_asset, to_asset`, tx.org.Bytes(), micros(now), micros(now.Add(waveLease)), n)
 }
 
 // WavePart returns the plugged-in assets of a part that have a schedule.
 func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
 	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM session s JOIN schedule c ON c.event_id = s.event_id
-		WHERE s.org_id = $1 AND s.id > $2 AND s.id <= $3 AND s.plugged_out_at IS NULL AND s.event_id IS NOT NULL ORDER BY s.id`,
+		WHERE s.org_id = $1 AND s.asset_id > $2 AND s.asset_id <= $3 AND s.plugged_out_at IS NULL ORDER BY s.asset_id`,
 		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
 }
 
 // EndWavePart drops a part that is done.
 func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) error {
-	_, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1 AND from_session = $2 AND to_session = $3`,
+	_, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1 AND from_asset = $2 AND to_asset = $3`,
 		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
 	return err
 }
@@ -127,7 +122,7 @@ func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) error {
 func (tx *Tx) Due(ctx context.Context, cause Cause, limit int) ([]Planned, error) {
 	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM session s JOIN schedule c ON c.event_id = s.event_id
 		WHERE s.org_id = $1 AND s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL AND s.plugged_out_at IS NULL
-		ORDER BY s.due_at, s.id LIMIT $4`, tx.org.Bytes(), string(cause), micros(tx.now), limit)
+		ORDER BY s.due_at, s.asset_id LIMIT $4`, tx.org.Bytes(), string(cause), micros(tx.now), limit)
 }
 
 // LookAgain has the market weighed again for the open sessions at the instant, or not before
@@ -153,7 +148,9 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
 		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
-		n, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
+		// The condition is put so that PostgreSQL, before it has counted, cannot take the few
+	// open sessions of an organisation for fewer than a part's.
+	n, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
 			AND event_id IS NOT NULL AND asset_id IN `+ids, args...)
 		if err != nil {
 			return err
@@ -181,76 +178,50 @@ func (tx *Tx) Done(ctx context.Context, at time.Time, sessions ...flex.SessionID
 // Replacement is the schedule that is to take the place of the one that stands.
 type Replacement struct {
 	*Planned
-	Next  Schedule
-	Value flex.MicroPounds // of its push
+	Next Schedule
 }
 
 // Replace commits each schedule in the place of the one that it was weighed against, with
 // its push, and returns how many. Where that one no longer stands, or the car has left,
 // nothing changes: an event came between, and planned the asset itself.
 func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
-	args := make([]any, 0, 10*len(rs))
+	if len(rs) == 0 {
+		return 0, nil
+	}
+	// The ids follow each other, so that the statements below can name them all at once.
+	first := flex.EventID(tx.newIDs(len(rs)))
+	last := flex.EventID(following(first, len(rs)-1))
+	args := make([]any, 0, scheduleInsertColumns*len(rs))
 	for i := range rs {
 		r := &rs[i]
 		n := &r.Next
-		n.EventID, n.AssetID, n.SessionID = flex.EventID(tx.newID()), r.Session.AssetID, r.Session.ID
+		n.EventID, n.AssetID, n.SessionID = flex.EventID(following(first, i)), r.Standing.AssetID, r.Session
 		n.Generation, n.MadeAt, n.Before = r.Standing.Generation+1, tx.now, r.Standing.EventID
-		market := r.Session.MarketAt
-		if n.Cause == CauseMarket {
-			market = tx.now
-		}
-		args = append(args, n.SessionID.Bytes(), tx.org.Bytes(), n.AssetID.Bytes(), r.Session.SiteID.Bytes(), r.Session.Number,
-			micros(r.Session.PluggedInAt), micros(n.From.ReadyBy), n.Generation, n.EventID.Bytes(), micros(market))
-	}
-	// The rows are there: the conflict is the rule, and the values only carry what changes.
-	err := tx.bulk(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id, market_at)`,
-		`ON CONFLICT (id) DO UPDATE SET ready_by = excluded.ready_by, generation = excluded.generation,
-			event_id = excluded.event_id, market_at = excluded.market_at, due_at = NULL, due_for = NULL
-		WHERE session.org_id = excluded.org_id AND session.plugged_out_at IS NULL AND session.generation = excluded.generation - 1`, 10, args)
-	if err != nil {
-		return 0, fmt.Errorf("put schedules in force: %w", err)
-	}
-	won, err := tx.inForce(ctx, rs)
-	if err != nil {
-		return 0, err
-	}
-	args = args[:0]
-	pushes := make([]Push, 0, len(won))
-	for _, r := range won {
-		args = r.Next.args(tx.org, args)
-		pushes = append(pushes, Push{AssetID: r.Next.AssetID, EventID: r.Next.EventID, Kind: SchedulePush,
-			Generation: r.Next.Generation, Value: r.Value, ExpiresAt: r.Next.End()})
+		args = n.args(tx.org, args)
 	}
 	if err := tx.bulk(ctx, scheduleInsert, ``, scheduleInsertColumns, args); err != nil {
 		return 0, fmt.Errorf("keep schedules: %w", err)
 	}
-	return len(won), tx.Enqueue(ctx, pushes...)
-}
-
-// inForce returns the replacements that took their place.
-func (tx *Tx) inForce(ctx context.Context, rs []Replacement) (won []*Replacement, err error) {
-	at := make(map[flex.EventID]*Replacement, len(rs))
-	for i := range rs {
-		at[rs[i].Next.EventID] = &rs[i]
+	// The condition is put so that PostgreSQL, before it has counted, cannot take the few
+	// open sessions of an organisation for fewer than a part's.
+	n, err := tx.exec(ctx, `UPDATE session SET generation = c.generation, event_id = c.event_id, ready_by = c.ready_by,
+			market_at = CASE WHEN c.cause = 'market' THEN c.made_at ELSE session.market_at END, due_at = NULL, due_for = NULL
+		FROM schedule c WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3
+			AND session.id = c.session_id AND session.event_id = c.before_id AND COALESCE(session.plugged_out_at, 0) = 0`,
+		tx.org.Bytes(), first.Bytes(), last.Bytes())
+	if err != nil {
+		return 0, fmt.Errorf("put schedules in force: %w", err)
 	}
-	scan := func(s scanner) (id flex.EventID, err error) { return id, s.Scan(&id) }
-	for len(rs) > 0 {
-		chunk := rs[:min(len(rs), outboxChunk)]
-		rs = rs[len(chunk):]
-		ids := make([]flex.SessionID, len(chunk))
-		for i := range chunk {
-			ids[i] = chunk[i].Session.ID
-		}
-		list, args := in([]any{tx.org.Bytes()}, ids)
-		events, err := rows(ctx, tx.conn, scan, `SELECT event_id FROM session WHERE org_id = $1 AND id IN `+list, args...)
+	if int(n) < len(rs) {
+		_, err := tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
+			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = schedule.session_id AND s.event_id = schedule.event_id)`,
+			tx.org.Bytes(), first.Bytes(), last.Bytes())
 		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
-			if r := at[e]; r != nil {
-				won = append(won, r)
-			}
+			return 0, fmt.Errorf("drop schedules that came too late: %w", err)
 		}
 	}
-	return won, nil
+	if err := tx.enqueueSchedules(ctx, first, last); err != nil {
+		return 0, fmt.Errorf("enqueue schedules: %w", err)
+	}
+	return int(n), nil
 }

@@ -34,12 +34,14 @@ CREATE TABLE asset_event (
 );
 CREATE INDEX asset_event_asset ON asset_event (asset_id, id);
 
+-- A wave goes through the open sessions in the order of their assets, which is the outbox's
+-- too; what it changes is in no index.
 CREATE TABLE session (
-    id             UUID PRIMARY KEY,
-    org_id         UUID NOT NULL,
     asset_id       UUID NOT NULL,
-    site_id        UUID NOT NULL,
     number         BIGINT NOT NULL, -- of the asset's sessions, rising from 1
+    id             UUID NOT NULL UNIQUE,
+    org_id         UUID NOT NULL,
+    site_id        UUID NOT NULL,
     vehicle_w      BIGINT,          -- null if never told
     plugged_in_at  BIGINT NOT NULL,
     plugged_out_at BIGINT,          -- null while open
@@ -48,11 +50,10 @@ CREATE TABLE session (
     event_id       UUID,            -- of the newest schedule of the session
     market_at      BIGINT,          -- when a market move last changed the schedule
     due_at         BIGINT,          -- when to plan it anew without an event; null for never
-    due_for        TEXT             -- the cause of that: market or inputs
+    due_for        TEXT,            -- the cause of that: market or inputs
+    PRIMARY KEY (asset_id, number)
 ) CLUSTERED;
-CREATE UNIQUE INDEX session_asset ON session (asset_id, number);
-CREATE UNIQUE INDEX session_open ON session (asset_id) WHERE plugged_out_at IS NULL;
-CREATE INDEX session_planned ON session (org_id, id) WHERE plugged_out_at IS NULL AND event_id IS NOT NULL;
+CREATE UNIQUE INDEX session_open ON session (org_id, asset_id) WHERE plugged_out_at IS NULL;
 CREATE INDEX session_due ON session (org_id, due_for, due_at) WHERE plugged_out_at IS NULL AND due_at IS NOT NULL;
 
 -- Market prices as plans were made on them, shared by all plans of the same half-hour. The
@@ -91,7 +92,8 @@ CREATE TABLE schedule (
     zone            TEXT NOT NULL,
     tariff_type     TEXT NOT NULL,
     origins         TEXT NOT NULL,   -- where each input came from
-    before_id       UUID             -- the schedule of the same session that this one replaced
+    before_id       UUID,            -- the schedule of the same session that this one replaced
+    value           BIGINT NOT NULL  -- of its push, in micro-pounds: what it saves, or that somebody waits
 );
 
 -- Pauses put into clients' own schedules.
@@ -117,9 +119,9 @@ CREATE TABLE wave (
 );
 
 CREATE TABLE wave_part (
-    org_id       UUID NOT NULL,
-    from_session UUID NOT NULL,
-    to_session   UUID NOT NULL, -- the last one of the part
-    leased_to    BIGINT NOT NULL DEFAULT 0, -- until then someone is at it, by the true clock
-    PRIMARY KEY (org_id, from_session)
+    org_id     UUID NOT NULL,
+    from_asset UUID NOT NULL,
+    to_asset   UUID NOT NULL, -- the last one of the part
+    leased_to  BIGINT NOT NULL DEFAULT 0, -- until then someone is at it, by the true clock
+    PRIMARY KEY (org_id, from_asset)
 );

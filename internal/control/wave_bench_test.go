@@ -1,0 +1,112 @@
+package control_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
+)
+
+var waveSize = flag.Int("wave", 20_000, "plugged-in assets in BenchmarkWave")
+
+// plugFleet plugs n cars in by writing what events would have left: every car at its own
+// charger, with one of some tariffs, needs and powers, each planned on the prices of now.
+func (h *house) plugFleet(n int) {
+	h.Helper()
+	rows := func(table string, columns, from, to int, row func(i int) []any) {
+		var b strings.Builder
+		var args []any
+		for i := from; i < to; i++ {
+			sep := byte(',')
+			if i == from {
+				sep = ' '
+			}
+			b.WriteByte(sep)
+			for c := range columns {
+				mark := "?" // SQLite looks names up one by one
+				if h.db.Engine() == "postgres" {
+					mark = fmt.Sprintf("$%d", len(args)+c+1)
+				}
+				b.WriteString(map[bool]string{true: "(", false: ","}[c == 0] + mark)
+			}
+			b.WriteByte(')')
+			args = append(args, row(i)...)
+		}
+		h.Exec("INSERT INTO "+table+" VALUES"+b.String(), args...)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	id := func(kind byte, i int) []byte {
+		v := flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{6: byte(i >> 24), 7: byte(i >> 16), 8: byte(i >> 8), 9: byte(i)})
+		return v[:]
+	}
+	now := h.micro.Load()
+	asset := func(i int) []byte { return id(1, i*7919%n) } // not in the order of the sessions
+	const chunk = 500
+	h.Exec("BEGIN")
+	for from := 0; from < n; from += chunk {
+		to := min(n, from+chunk)
+		rows("asset (id, org_id, site_id, external_id, type, power_w, created_at)", 7, from, to, func(i int) []any {
+			return []any{id(1, i), h.Org.Bytes(), h.site.Bytes(), fmt.Sprint("ev", i), "charger", 7400, 0}
+		})
+	}
+	for from := 0; from < n; from += chunk {
+		to := min(n, from+chunk)
+		ready := at("2026-01-11T07:00:00Z").UnixMicro()
+		rows("session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)", 9, from, to, func(i int) []any {
+			return []any{id(2, i), h.Org.Bytes(), asset(i), h.site.Bytes(), 1, now, ready, 1, id(3, i)}
+		})
+		rows(`schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, ready_by,
+			need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, value)`, 22, from, to, func(i int) []any {
+			need := 5000 + r.IntN(20)*1000
+			seconds := (need*3600/7400 + 59) / 60 * 60
+			window := int(ready-now) / 1_000_000
+			off := (5*60 + 30) * 60 // the cheap hours, from midnight
+			lead := window - 7*3600
+			steps := fmt.Sprintf("%dx0 %dx99999 %dx0", lead, min(seconds, off), window-lead-min(seconds, off))
+			tariffs := []string{"00:00-05:30", "00:00-05:30,23:30-24:00", "00:30-04:30", "00:00-07:00"}
+			return []any{id(3, i), h.Org.Bytes(), asset(i), id(2, i), 1, "plug-in", now, now, ready, steps, ready,
+				need, 0, now, 7400, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
+		})
+	}
+	h.Exec("COMMIT")
+}
+
+// BenchmarkWave measures a wave over a whole fleet: new prices, every car planned anew, and
+// what changed stored with its place in the outbox. With prices that turn the night around
+// nearly every schedule changes, the worst case.
+func BenchmarkWave(b *testing.B) {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		b.Run(engine, func(b *testing.B) {
+			h := open(b, url(b), "2026-01-10T18:00:00Z")
+			h.plugFleet(*waveSize)
+			falling, rising := slices.Repeat([]float64{60}, 26), slices.Repeat([]float64{60}, 26)
+			for i := range 26 {
+				falling[i], rising[i] = 100-3*float64(i), 20+3*float64(i)
+			}
+			b.ResetTimer()
+			var changed int
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				h.wait(control.MarketRest)
+				h.publish("2026-01-10T18:00:00Z", [][]float64{falling, rising}[i%2]...)
+				runtime.GC()
+				b.StartTimer()
+				changed += h.round()
+			}
+			b.StopTimer()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.HeapSys)/(1<<20), "MiB-heap")
+			b.ReportMetric(float64(changed)/float64(b.N), "changed/op")
+			b.ReportMetric(float64(*waveSize)*float64(b.N)/b.Elapsed().Seconds(), "assets/s")
+		})
+	}
+}
