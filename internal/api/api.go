@@ -72,6 +72,9 @@ func (s *Server) build() {
 		s.Log = slog.Default()
 	}
 	s.metrics = newMetrics()
+	if s.Push != nil {
+		s.metrics.registry.MustRegister(s.Push.Collectors()...)
+	}
 	s.limits.rate = s.RequestsPerSecond
 	s.router = chi.NewRouter()
 	s.routes = Routes()

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"flexd/client"
 	"flexd/internal/egress"
 	"flexd/internal/flex"
@@ -111,6 +113,25 @@ func (h *house) write(fn func(ctx context.Context, tx *store.Tx) error) {
 	if err := h.db.Write(ctx, h.Org, func(tx *store.Tx) error { return fn(ctx, tx) }); err != nil {
 		h.Fatal(err)
 	}
+}
+
+// metric returns the sum of a counter or gauge of the house's desk.
+func (h *house) metric(name string) (sum float64) {
+	h.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(h.desk.Collectors()...)
+	families, err := r.Gather()
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // chargers makes n chargers.

@@ -71,6 +71,7 @@ func (l *lane) now() time.Time { return l.d.DB.Now() }
 func (l *lane) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	defer l.rest(false)
 	stop := l.d.ctx.Done()
 	for {
 		stopping := l.d.ctx.Err() != nil
@@ -210,6 +211,7 @@ func (l *lane) claimed(c store.Claim, next time.Time, err error) {
 			continue
 		}
 		l.running++
+		l.d.metrics.underway.Inc()
 		endpoint := c.Endpoint
 		go func() {
 			o, j := l.attempt(&endpoint, keys, letter, ends)
@@ -257,6 +259,7 @@ func (l *lane) attempt(e *store.Endpoint, keys [][]byte, letter store.Letter, en
 func (l *lane) attempted(o store.Outcome, j judgement) {
 	l.running--
 	l.d.ended.Add(1)
+	l.d.metrics.underway.Dec()
 	now := l.now()
 	if o.Verdict == store.PushPending {
 		o.Again = now
@@ -271,19 +274,20 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 	case o.Attempt.At.IsZero(): // it did not leave
 	case j.verdict != store.PushPending:
 		l.failures, l.rests = 0, 0
-		l.asleep.Store(false)
+		l.rest(false)
 	case now.Before(l.notBefore) && l.rests > 0: // begun before the rest
 	default:
 		if l.failures++; l.failures >= restAfter {
 			l.rests++
 			l.notBefore = now.Add(backoff(l.rests, l.d.Chance(l.org, l.rests)))
 			l.due = true
-			l.asleep.Store(true)
+			l.rest(true)
 		}
 	}
 	if j.gone {
 		l.shut = true
 	}
+	l.d.metrics.observe(&o)
 	l.results = append(l.results, o)
 }
 

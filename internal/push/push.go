@@ -49,13 +49,14 @@ type Desk struct {
 	// of an organisation's lane, is jittered by; nil means one that is drawn from the id.
 	Chance func(id [16]byte, n int) float64
 
-	once   sync.Once
-	ctx    context.Context // ends with Close
-	stop   context.CancelFunc
-	holder int64 // this desk's name on leases
-	mu     sync.Mutex
-	lanes  map[laneKey]*lane
-	wait   sync.WaitGroup
+	once    sync.Once
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	holder  int64 // this desk's name on leases
+	metrics *metrics
+	mu      sync.Mutex
+	lanes   map[laneKey]*lane
+	wait    sync.WaitGroup
 
 	ended atomic.Int64 // attempts that ended since the last report
 }
@@ -68,7 +69,7 @@ type laneKey struct {
 func (d *Desk) begin() {
 	d.once.Do(func() {
 		d.ctx, d.stop = context.WithCancel(context.Background())
-		d.lanes = map[laneKey]*lane{}
+		d.lanes, d.metrics = map[laneKey]*lane{}, newMetrics()
 		var b [8]byte
 		rand.Read(b[:])
 		d.holder = int64(binary.LittleEndian.Uint64(b[:])>>1) | 1

@@ -334,12 +334,18 @@ func TestPush_DownForADay(t *testing.T) {
 		if pending != assets || down > 8*64+24*60/5*2 || deliveries > down {
 			t.Errorf("%d rows wait, %d attempts, %d deliveries", pending, down, deliveries)
 		}
+		if n := h.metric("flexd_push_endpoints_resting"); n != 1 {
+			t.Errorf("%v endpoints rest", n)
+		}
 		e.say(nil)
 		back := time.Since(h.start)
 		time.Sleep(10 * time.Minute)
 		got := e.all()[down:]
 		if len(got) != assets {
 			t.Errorf("%d pushes in ten minutes", len(got))
+		}
+		if rest, tries := h.metric("flexd_push_endpoints_resting"), h.metric("flexd_push_attempts_total"); rest != 0 || int(tries) != len(e.all()) {
+			t.Errorf("%v endpoints rest, %v attempts are counted of %d", rest, tries, len(e.all()))
 		}
 		seen := map[string]bool{}
 		for i, g := range got {
