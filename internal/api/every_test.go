@@ -220,6 +220,7 @@ func TestFurtherStatuses(t *testing.T) {
 		{"GET", "/meter/?address=99%20Nowhere%20Street,%20London%20SW1A%202AA", "", 202, ""},
 		{"GET", "/meter/" + notListed, "", 202, ""},
 		{"GET", "/meter/no-ref/mpan", "", 422, ""},
+		{"GET", "/meter/12", "", 422, ""},
 		{"POST", "/entities/asset/" + there["ASSET"] + "/event/plug-in", `{"tariff":{"off_peak_times":"Mo 00:00-05:00","timezone":"Europe/London"}}`, 400, ""},
 		{"POST", "/data/readings", long, 413, "Content-Encoding: gzip"},
 		{"POST", "/data/readings", "not gzipped", 400, "Content-Encoding: gzip"},

@@ -71,7 +71,7 @@ func (tx *Tx) AssetsOf(ctx context.Context, site flex.SiteID) ([]flex.Asset, err
 // Assets returns a page of the organisation's assets in the order in which they were made,
 // and how many there are in all.
 func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset, total int, err error) {
-	if err := tx.row(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
+	if total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`, tx.org.Bytes()); err != nil {
 		return nil, 0, err
 	}
 	page, err = rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, offset)

@@ -19,6 +19,7 @@ var postgresDialect = dialect{
 	forUpdate:      " FOR UPDATE",
 	forNoKeyUpdate: " FOR NO KEY UPDATE",
 	skipLocked:     " FOR UPDATE SKIP LOCKED",
+	idHex:          "replace(CAST(%s AS text), '-', '')",
 	maxParams:      65535,
 	retryable: func(err error) bool {
 		switch postgresCode(err) {

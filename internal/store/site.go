@@ -1,9 +1,15 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -16,8 +22,8 @@ const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at,
 
 func scanSite(s scanner) (v flex.Site, err error) {
 	var mpan, user *string
-	var start, end string
-	err = s.Scan(&v.ID, &mpan, &v.Postcode, &v.Address, &v.Email, instant{&v.ConsentAt}, &v.Tariff.Type, &start, &end, &user, instant{&v.CreatedAt})
+	var postcode, address, email, tariff, start, end string
+	err = s.Scan(&v.ID, &mpan, &postcode, &address, &email, instant{&v.ConsentAt}, &tariff, &start, &end, &user, instant{&v.CreatedAt})
 	if err != nil {
 		return v, err
 	}
@@ -27,14 +33,18 @@ func scanSite(s scanner) (v flex.Site, err error) {
 	if user != nil {
 		v.ExternalUserID = *user
 	}
-	v.Tariff.CheapStart, v.Tariff.CheapEnd, err = wallTime(start), wallTime(end), nil
-	return v, err
+	v.Postcode, v.Address, v.Email = flex.Personal(postcode), flex.Personal(address), flex.Personal(email)
+	v.Tariff = flex.SiteTariff{Type: flex.TariffType(tariff), CheapStart: wallTime(start), CheapEnd: wallTime(end)}
+	return v, nil
 }
 
 func wallTime(text string) *flex.WallTime {
+	if text == "" {
+		return nil
+	}
 	w, err := flex.ParseWallTime(text)
 	if err != nil {
-		return nil // empty: never told
+		return nil
 	}
 	return &w
 }
@@ -138,12 +148,72 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	return err
 }
 
-// SiteRecord is a site with what belongs to it.
+// SiteRecord is a site with what belongs to it, as it is shown: without its email, end user
+// and instant of making.
 type SiteRecord struct {
 	flex.Site
 	Assets  []flex.AssetID
 	Methods []flex.DispatchMethod
-	Meter   *flex.Meter // nil if its MPAN is on no list
+	Meter   *flex.Meter // what its markets rest on; nil if its MPAN is on no list
+}
+
+// recordQuery reads sites that a table s holds as records. All of a record comes in one row
+// and few columns, lists and small texts joined by commas: on SQLite it is rows and columns
+// that a page of a hundred costs.
+func (c conn) recordQuery(table, rest string) string {
+	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at,
+		CASE WHEN s.tariff_type <> '' THEN s.tariff_type || ',' || s.cheap_start || ',' || s.cheap_end END,
+		(CAST(m.import AS INTEGER) + 2 * CAST(m.energised AS INTEGER) + 4 * CAST(m.half_hourly AS INTEGER) + 8 * CAST(m.domestic AS INTEGER)) || ',' || m.postcode,
+		(SELECT string_agg(` + fmt.Sprintf(c.db.d.idHex, "a.id") + `, ',') FROM asset a WHERE a.site_id = s.id),
+		(SELECT string_agg(d.method, ',') FROM dispatch_method d WHERE d.site_id = s.id)
+		FROM ` + table + ` s LEFT JOIN meter m ON m.mpan = s.mpan ` + rest
+}
+
+func scanRecord(s scanner) (r SiteRecord, err error) {
+	var mpan, tariff, meter, assets, methods sql.NullString
+	var postcode, address string
+	err = s.Scan(&r.ID, &mpan, &postcode, &address, instant{&r.ConsentAt}, &tariff, &meter, &assets, &methods)
+	if err != nil {
+		return r, err
+	}
+	r.MPAN, r.Postcode, r.Address = flex.Personal(mpan.String), flex.Personal(postcode), flex.Personal(address)
+	if tariff.Valid {
+		parts := strings.SplitN(tariff.String, ",", 3)
+		r.Tariff = flex.SiteTariff{Type: flex.TariffType(parts[0]), CheapStart: wallTime(parts[1]), CheapEnd: wallTime(parts[2])}
+	}
+	if meter.Valid {
+		text, postcode, _ := strings.Cut(meter.String, ",")
+		bits, err := strconv.Atoi(text)
+		if err != nil {
+			return r, err
+		}
+		r.Meter = &flex.Meter{
+			MPAN: mpan.String, Postcode: postcode, Import: bits&1 != 0, Energised: bits&2 != 0, HalfHourly: bits&4 != 0, Domestic: bits&8 != 0,
+		}
+	}
+	if methods.Valid {
+		for text := range strings.SplitSeq(methods.String, ",") {
+			r.Methods = append(r.Methods, flex.DispatchMethod(text))
+		}
+		slices.Sort(r.Methods)
+	}
+	if assets.Valid {
+		r.Assets, err = readIDs(assets.String)
+	}
+	return r, err
+}
+
+// readIDs reads ids that idHex wrote, joined by commas, and sorts them.
+func readIDs(text string) (ids []flex.AssetID, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		var id flex.AssetID
+		if _, err := hex.Decode(id[:], []byte(word)); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
+	return ids, nil
 }
 
 // SiteFilter chooses sites; what is empty takes all. Limit must be set.
@@ -155,100 +225,29 @@ type SiteFilter struct {
 // SiteRecords returns a page of the organisation's sites in the order in which they were
 // made, and how many the filter chooses in all.
 func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (page []SiteRecord, total int, err error) {
-	where, args := `WHERE s.org_id = $1`, []any{tx.org.Bytes()}
+	const all = `WHERE s.org_id = $1`
+	chosen, args := all, []any{tx.org.Bytes()}
 	if f.MPAN != "" {
-		where, args = where+` AND s.mpan = $2`, append(args, f.MPAN)
+		chosen, args = chosen+` AND s.mpan = $2`, append(args, f.MPAN)
 	}
-	if f.Postcode != "" && f.MPAN != "" {
-		where, args = where+` AND s.postcode = $3`, append(args, f.Postcode)
-	} else if f.Postcode != "" {
-		where, args = where+` AND s.postcode = $2`, append(args, f.Postcode)
+	if f.Postcode != "" {
+		chosen, args = chosen+fmt.Sprintf(` AND s.postcode = $%d`, len(args)+1), append(args, f.Postcode)
 	}
-	if err := tx.row(ctx, `SELECT count(*) FROM site s `+where, args...).Scan(&total); err != nil {
+	if chosen == all {
+		total, err = tx.count(ctx, `SELECT count(*) FROM site s `+all, tx.org.Bytes())
+	} else {
+		err = tx.row(ctx, `SELECT count(*) FROM site s `+chosen, args...).Scan(&total)
+	}
+	if err != nil {
 		return nil, 0, err
 	}
-	page, err = tx.siteRecords(ctx, where+` ORDER BY s.id`+limited(len(args)), append(args, f.Limit, f.Offset)...)
+	page, err = rows(ctx, tx.conn, scanRecord,
+		tx.recordQuery(fmt.Sprintf(`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`, chosen, len(args)+1, len(args)+2), `ORDER BY s.id`),
+		append(args, f.Limit, f.Offset)...)
 	return page, total, err
-}
-
-// limited is the page of a query whose other parameters number n.
-func limited(n int) string {
-	texts := [...]string{1: ` LIMIT $2 OFFSET $3`, 2: ` LIMIT $3 OFFSET $4`, 3: ` LIMIT $4 OFFSET $5`}
-	return texts[n]
 }
 
 // SiteRecord returns one site with what belongs to it, or a NotFound failure.
 func (tx *Tx) SiteRecord(ctx context.Context, id flex.SiteID) (SiteRecord, error) {
-	page, err := tx.siteRecords(ctx, `WHERE s.org_id = $1 AND s.id = $2`, tx.org.Bytes(), id.Bytes())
-	if err == nil && len(page) == 0 {
-		return SiteRecord{}, flex.Fail(flex.NotFound, SiteMissing)
-	}
-	if err != nil {
-		return SiteRecord{}, err
-	}
-	return page[0], nil
-}
-
-func (tx *Tx) siteRecords(ctx context.Context, where string, args ...any) ([]SiteRecord, error) {
-	page, err := rows(ctx, tx.conn, func(s scanner) (r SiteRecord, err error) {
-		r.Site, err = scanSite(s)
-		return r, err
-	}, `SELECT `+siteColumns+` FROM site s `+where, args...)
-	if err != nil || len(page) == 0 {
-		return page, err
-	}
-	at := make(map[flex.SiteID]*SiteRecord, len(page))
-	for i := range page {
-		at[page[i].ID] = &page[i]
-	}
-	chosen := `(SELECT s.id FROM site s ` + where + `)`
-	if err := tx.fillAssets(ctx, at, chosen, args); err != nil {
-		return nil, err
-	}
-	if err := tx.fillMethods(ctx, at, chosen, args); err != nil {
-		return nil, err
-	}
-	return page, tx.fillMeters(ctx, at, chosen, args)
-}
-
-func (tx *Tx) fillAssets(ctx context.Context, at map[flex.SiteID]*SiteRecord, chosen string, args []any) error {
-	type owned struct {
-		site  flex.SiteID
-		asset flex.AssetID
-	}
-	found, err := rows(ctx, tx.conn, func(s scanner) (o owned, err error) { return o, s.Scan(&o.site, &o.asset) },
-		`SELECT site_id, id FROM asset WHERE site_id IN `+chosen+` ORDER BY id`, args...)
-	for _, o := range found {
-		at[o.site].Assets = append(at[o.site].Assets, o.asset)
-	}
-	return err
-}
-
-func (tx *Tx) fillMethods(ctx context.Context, at map[flex.SiteID]*SiteRecord, chosen string, args []any) error {
-	type given struct {
-		site   flex.SiteID
-		method flex.DispatchMethod
-	}
-	found, err := rows(ctx, tx.conn, func(s scanner) (g given, err error) { return g, s.Scan(&g.site, &g.method) },
-		`SELECT site_id, method FROM dispatch_method WHERE site_id IN `+chosen+` ORDER BY method`, args...)
-	for _, g := range found {
-		at[g.site].Methods = append(at[g.site].Methods, g.method)
-	}
-	return err
-}
-
-func (tx *Tx) fillMeters(ctx context.Context, at map[flex.SiteID]*SiteRecord, chosen string, args []any) error {
-	type metered struct {
-		site  flex.SiteID
-		meter flex.Meter
-	}
-	found, err := rows(ctx, tx.conn, func(s scanner) (v metered, err error) {
-		m := &v.meter
-		return v, s.Scan(&v.site, &m.MPAN, &m.Import, &m.Address, &m.Postcode, &m.UPRN, &m.Energised, &m.HalfHourly, &m.Domestic,
-			&m.SupplierMPID, &m.SupplierName, &m.GSPGroup)
-	}, `SELECT o.id, `+meterColumns+` FROM site o JOIN meter m ON m.mpan = o.mpan WHERE o.id IN `+chosen, args...)
-	for _, v := range found {
-		at[v.site].Meter = &v.meter
-	}
-	return err
+	return one(ctx, tx.conn, SiteMissing, scanRecord, tx.recordQuery(`site`, `WHERE s.org_id = $1 AND s.id = $2`), tx.org.Bytes(), id.Bytes())
 }

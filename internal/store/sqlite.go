@@ -20,6 +20,7 @@ var sqliteDialect = dialect{
 	name:        "sqlite",
 	types:       strings.NewReplacer(" UUID", " BLOB", " BYTES", " BLOB", " CLUSTERED", " WITHOUT ROWID"),
 	groupCommit: true,
+	idHex:       "hex(%s)",
 	maxParams:   32766,
 	retryable:   func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY },
 	unique: func(err error) bool {
@@ -121,7 +122,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect to SQLite: %w", err)
 		}
-		l := &link{c, map[string]*statement{}}
+		l := &link{c: c, stmts: map[string]*statement{}}
 		if i == 0 {
 			s.writer = l
 		} else {
@@ -162,6 +163,8 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 type link struct {
 	c     *sql.Conn
 	stmts map[string]*statement
+
+	counts counts // of a reader
 }
 
 // statement is a query prepared with nameless parameters. SQLite takes $1 for a name, which
