@@ -45,6 +45,8 @@ type commands struct {
 	Meters meters `cmd:"" help:"The list of metering points."`
 	Models models `cmd:"" help:"The catalogue of asset models."`
 
+	OCPP ocppCommand `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
+
 	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
 	Settle  settleCommand `cmd:"" help:"Settlement runs."`
 
