@@ -39,6 +39,10 @@ type commands struct {
 
 	Endpoint endpoint `cmd:"" help:"Where an organisation's pushes go."`
 	Verify   verify   `cmd:"" help:"Hold the store against every law that its records must keep."`
+	Doctor   doctor   `cmd:"" help:"Say what is not well, and what to do about it."`
+	Replay   replay   `cmd:"" help:"Have a delivery sent once more."`
+	Export   export   `cmd:"" help:"Print everything that is held on a site, as JSON."`
+	Erase    erase    `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
 	Backup   backup   `cmd:"" help:"Copy the store to a file while it is in use."`
 
 	Prices prices `cmd:"" help:"Market prices."`

@@ -22,3 +22,30 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	}
 	return nil
 }
+
+// Weakness says in which way the engine is set not to keep what it acknowledges, or "".
+func (db *DB) Weakness(ctx context.Context) (weak string, err error) {
+	err = db.ReadAll(ctx, func(all *All) error {
+		if db.d.name == "sqlite" {
+			var mode int
+			if err := all.row(ctx, `PRAGMA synchronous`).Scan(&mode); err != nil {
+				return err
+			}
+			if mode < 2 {
+				weak = fmt.Sprintf("synchronous is %d, less than FULL", mode)
+			}
+			return nil
+		}
+		for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+			var value string
+			if err := all.row(ctx, `SELECT current_setting($1)`, name).Scan(&value); err != nil {
+				return err
+			}
+			if value == "off" {
+				weak = name + " is off"
+			}
+		}
+		return nil
+	})
+	return weak, err
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/house"
+	records "flexd/internal/store"
+)
+
+// doctor is `flexd doctor`.
+type doctor struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// symptom is one thing that the doctor looked at.
+type symptom struct {
+	Part   string `json:"part"`
+	Well   bool   `json:"well"`
+	Detail string `json:"detail"`
+	Do     string `json:"do,omitempty"` // what to do about it
+}
+
+// Run looks at the store, the prices, the pushes and the organisations, and says what is
+// not well and what to do about it.
+func (d *doctor) Run(ctx context.Context, c console) error {
+	h, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	var found []symptom
+	for _, look := range []func(context.Context, *house.House) ([]symptom, error){lookAtStore, lookAtPrices, lookAtPushes} {
+		s, err := look(ctx, h)
+		if err != nil {
+			return err
+		}
+		found = append(found, s...)
+	}
+	ill := 0
+	for _, s := range found {
+		if !s.Well {
+			ill++
+		}
+	}
+	if d.JSON {
+		err = c.json(found)
+	} else {
+		err = c.symptoms(found)
+	}
+	if err == nil && ill > 0 {
+		err = fmt.Errorf("%d of %d parts are not well", ill, len(found))
+	}
+	return err
+}
+
+func (c console) symptoms(found []symptom) error {
+	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
+	for _, s := range found {
+		mark := "ok"
+		if !s.Well {
+			mark = "NOT WELL"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, s.Part, s.Detail)
+		if s.Do != "" {
+			fmt.Fprintf(w, "\t\t→ %s\n", s.Do)
+		}
+	}
+	return w.Flush()
+}
+
+func lookAtStore(ctx context.Context, h *house.House) ([]symptom, error) {
+	findings, err := h.DB.Verify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	laws := symptom{Part: "records", Well: len(findings) == 0, Detail: fmt.Sprintf("%d laws hold", len(records.Laws()))}
+	if !laws.Well {
+		laws.Detail, laws.Do = fmt.Sprintf("%d findings", len(findings)), "see flexd verify; take a backup before anything else"
+	}
+	weak, err := h.DB.Weakness(ctx)
+	if err != nil {
+		return nil, err
+	}
+	durable := symptom{Part: "durability", Well: weak == "", Detail: h.DB.Engine() + " syncs every commit"}
+	if weak != "" {
+		durable.Detail, durable.Do = weak, "acknowledged writes can be lost in a power cut: set it on"
+	}
+	return []symptom{laws, durable}, nil
+}
+
+func lookAtPrices(ctx context.Context, h *house.House) ([]symptom, error) {
+	sources, err := h.Market.Freshness(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []symptom
+	for _, s := range sources {
+		x := symptom{Part: "prices of " + s.Source, Well: s.Stale == "", Detail: "through " + s.Through.In(flex.London).Format("2006-01-02 15:04")}
+		if s.Stale != "" {
+			x.Detail, x.Do = s.Stale, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
+		}
+		out = append(out, x)
+	}
+	if len(out) == 0 {
+		out = []symptom{{Part: "prices", Detail: "there are none", Do: "flexd prices import FILE, or serve with --price-source"}}
+	}
+	return out, nil
+}
+
+// waitingMax is how long a push may wait before the doctor worries.
+const waitingMax = 10 * time.Minute
+
+func lookAtPushes(ctx context.Context, h *house.House) (out []symptom, err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		orgs, err := all.Orgs(ctx)
+		if err != nil {
+			return err
+		}
+		endpoints, err := all.AllEndpoints(ctx)
+		if err != nil {
+			return err
+		}
+		for _, o := range orgs {
+			x := symptom{Part: "pushes of " + o.Name, Well: true, Detail: "none waits long"}
+			has := false
+			for _, e := range endpoints {
+				if e.Org != o.ID {
+					continue
+				}
+				has = true
+				if !e.Enabled {
+					x = symptom{Part: x.Part, Detail: string(e.Name) + " endpoint is disabled: " + e.Reason, Do: "flexd endpoint set, once the client's endpoint is right"}
+				}
+			}
+			_, waiting, err := all.WaitingSince(ctx, o.ID, all.Now().Add(-waitingMax), 1)
+			if err != nil {
+				return err
+			}
+			switch {
+			case !has:
+				x.Detail = "no endpoint is set"
+			case x.Well && waiting > 0:
+				x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d wait for more than %v", waiting, waitingMax), Do: "see the console's deliveries for what the endpoint answers"}
+			}
+			out = append(out, x)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// replay is `flexd replay`.
+type replay struct {
+	store
+	Name  string `arg:"" help:"Name of the organisation."`
+	Event string `arg:"" help:"Id of the delivery, the webhook-id of its push."`
+}
+
+// Run has a delivery sent once more by the flexd that serves.
+func (r *replay) Run(ctx context.Context, c console) error {
+	var id flex.EventID
+	if err := id.UnmarshalText([]byte(r.Event)); err != nil {
+		return flex.Fail(flex.Invalid, "%v", err)
+	}
+	h, org, err := openFor(ctx, r.settings(), r.Name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "replay delivery", Detail: r.Event}, func() error {
+		return h.Push.Replay(ctx, org.ID, id)
+	})
+	if err == nil {
+		fmt.Fprintln(c.out, "The delivery is due again; the flexd that serves sends it within seconds.")
+	}
+	return err
+}

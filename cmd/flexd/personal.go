@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// export is `flexd export`.
+type export struct {
+	store
+	Site string `arg:"" help:"Id of the site."`
+}
+
+// Run prints everything that is held on a site.
+func (e *export) Run(ctx context.Context, c console) error {
+	site, err := siteID(e.Site)
+	if err != nil {
+		return err
+	}
+	h, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	var held map[string][]map[string]any
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "export site", Detail: e.Site}, func() error {
+		return h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+			held, err = all.Export(ctx, site)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return c.json(held)
+}
+
+// erase is `flexd erase`.
+type erase struct {
+	store
+	Site string `arg:"" help:"Id of the site."`
+	Yes  bool   `help:"Do it; without this the command says what it would do." required:""`
+}
+
+// Run offboards a site if need be and removes what is held on it, but for the money.
+func (e *erase) Run(ctx context.Context, c console) error {
+	site, err := siteID(e.Site)
+	if err != nil {
+		return err
+	}
+	h, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	var rows int64
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "erase site", Detail: e.Site}, func() error {
+		var org flex.OrgID
+		err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+			org, err = all.SiteOrg(ctx, site)
+			return err
+		})
+		if err == nil {
+			_, _, err = h.Registry.Offboard(ctx, org, site)
+		}
+		if err != nil && flex.KindOf(err) != flex.NotFound { // gone already: what is left of it is erased
+			return err
+		}
+		err = h.DB.WriteAll(ctx, func(all *records.All) (err error) {
+			rows, err = all.Erase(ctx, site)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return h.DB.Scrub(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n", rows, site)
+	return nil
+}
+
+func siteID(text string) (flex.SiteID, error) {
+	var id flex.SiteID
+	if err := id.UnmarshalText([]byte(text)); err != nil {
+		return id, flex.Fail(flex.Invalid, "%v", err)
+	}
+	return id, nil
+}

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flexd/internal/flex"
+)
+
+// held says how a table's rows belong to a site: a condition on the site's id $1 or, for
+// tables by asset, on one asset's id $1.
+type held struct {
+	bySite, byAsset string
+	kept            string // why erasing leaves the rows: what the law asks to keep
+}
+
+// personal is where the records of a site are beside the tables that say so themselves, by
+// a column site_id or asset_id.
+var personal = map[string]held{
+	"site":            {bySite: `id = $1`},
+	"attempt":         {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
+	"settlement":      {bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
+	"ledger":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"posting":         {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"withdrawal":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"withdrawal_move": {bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
+	"flex_event":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"reckoning":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+}
+
+// impersonal are the tables that hold nothing of a site. A new table is in one of the two
+// lists, or names its site or asset in a column; a test says so.
+var impersonal = []string{
+	"org", "credential", "model", "meter", "publication", "price", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
+	"settlement_run", "secret", "operator", "operator_session", "audit", "halt", "idempotency", "goose_db_version", "goose_lock",
+}
+
+// secretColumns are left out of an export: they are the house's, not the person's.
+var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state"}
+
+// columns returns the columns of every table.
+func (c conn) columns(ctx context.Context) (map[string][]string, error) {
+	query := `SELECT m.name, p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, p.cid`
+	if c.db.d.name == "postgres" {
+		query = `SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
+			ORDER BY c.relname, a.attnum`
+	}
+	tables := map[string][]string{}
+	pairs, err := rows(ctx, c, func(s scanner) (p [2]string, err error) { return p, s.Scan(&p[0], &p[1]) }, query)
+	for _, p := range pairs {
+		tables[p[0]] = append(tables[p[0]], p[1])
+	}
+	return tables, err
+}
+
+// belongs returns how a table's rows belong to a site, and false if they do not.
+func belongs(table string, columns []string) (held, bool) {
+	if h, ok := personal[table]; ok {
+		return h, true
+	}
+	switch {
+	case slices.Contains(impersonal, table):
+		return held{}, false
+	case slices.Contains(columns, "site_id"):
+		return held{bySite: `site_id = $1`}, true
+	case slices.Contains(columns, "asset_id"):
+		return held{byAsset: `asset_id = $1`}, true
+	}
+	return held{}, false
+}
+
+// Unplaced returns the tables of which nobody has said whether they hold something of a
+// site. None is the right answer.
+func (all *All) Unplaced(ctx context.Context) (names []string, err error) {
+	tables, err := all.columns(ctx)
+	for name, columns := range tables {
+		if _, ok := belongs(name, columns); !ok && !slices.Contains(impersonal, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// assetsEver returns the assets that the site has or had.
+func (c conn) assetsEver(ctx context.Context, site flex.SiteID) ([]flex.AssetID, error) {
+	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, c, id, `SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
+		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1`, site.Bytes())
+}
+
+// Export returns everything that is held on a site, by table, each row by column, in plain
+// text and numbers. Secrets of the house's are left out.
+func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[string]any, error) {
+	tables, err := all.columns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	assets, err := all.assetsEver(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]map[string]any{}
+	for table, columns := range tables {
+		h, ok := belongs(table, columns)
+		if !ok {
+			continue
+		}
+		shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(secretColumns, c) })
+		err := h.each(site, assets, func(where string, id []byte) error {
+			found, err := all.plain(ctx, table, shown, where, id)
+			out[table] = append(out[table], found...)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("export %s: %w", table, err)
+		}
+	}
+	return out, nil
+}
+
+// each calls fn with the condition for the site, or for each of its assets.
+func (h held) each(site flex.SiteID, assets []flex.AssetID, fn func(where string, id []byte) error) error {
+	if h.bySite != "" {
+		return fn(h.bySite, site.Bytes())
+	}
+	for _, a := range assets {
+		if err := fn(h.byAsset, a.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plain reads rows as text and numbers.
+func (c conn) plain(ctx context.Context, table string, columns []string, where string, id []byte) ([]map[string]any, error) {
+	scan := func(s scanner) (map[string]any, error) {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		if err := s.Scan(values...); err != nil {
+			return nil, err
+		}
+		row := map[string]any{}
+		for i, name := range columns {
+			row[name] = readable(*values[i].(*any))
+		}
+		return row, nil
+	}
+	return rows(ctx, c, scan, `SELECT `+strings.Join(columns, ", ")+` FROM `+table+` WHERE `+where, id)
+}
+
+// readable turns bytes into an id or hexadecimal digits.
+func readable(v any) any {
+	b, ok := v.([]byte)
+	if !ok {
+		return v
+	}
+	if len(b) == 16 {
+		return flex.SiteID(b).String()
+	}
+	return hex.EncodeToString(b)
+}
+
+// Erase removes what is held on a site that has been offboarded, but for the money, which
+// is kept under the site's id alone. It returns the number of rows removed.
+func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error) {
+	tables, err := all.columns(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var one int
+	switch err := all.row(ctx, `SELECT 1 FROM site WHERE id = $1`, site.Bytes()).Scan(&one); {
+	case err == nil:
+		return 0, flex.Fail(flex.Conflict, "site %s is still registered: offboard it first, which ends its enrolments and frees its chargers", site)
+	case err != sql.ErrNoRows:
+		return 0, err
+	}
+	assets, err := all.assetsEver(ctx, site)
+	if err != nil {
+		return 0, err
+	}
+	names := make([]string, 0, len(tables))
+	for name := range tables {
+		names = append(names, name)
+	}
+	slices.Sort(names) // attempts before the deliveries that they are found by
+	for _, table := range names {
+		h, ok := belongs(table, tables[table])
+		if !ok || h.kept != "" {
+			continue
+		}
+		err := h.each(site, assets, func(where string, id []byte) error {
+			gone, err := all.exec(ctx, `DELETE FROM `+table+` WHERE `+where, id)
+			n += gone
+			return err
+		})
+		if err != nil {
+			return n, fmt.Errorf("erase %s: %w", table, err)
+		}
+	}
+	return n, nil
+}
+
+// Scrub rewrites the store's file so that no erased byte is left in its free pages. On
+// PostgreSQL that is its own VACUUM's work, and of the operator's backups and archives.
+func (db *DB) Scrub(ctx context.Context) error {
+	if db.d.name != "sqlite" {
+		return nil
+	}
+	for _, s := range []string{`VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
+		if _, err := db.sql.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("rewrite the file: %w", err)
+		}
+	}
+	return nil
+}

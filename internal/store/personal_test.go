@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// Every table is known to hold something of a site or not to: a new one without a word on
+// it fails here, and would be missing from exports and erasures.
+func TestPersonal_EveryTableIsPlaced(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		err := db.ReadAll(t.Context(), func(all *store.All) error {
+			names, err := all.Unplaced(t.Context())
+			if len(names) > 0 {
+				t.Errorf("tables that nobody has placed: %v", names)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// After an erasure the canary is in no byte of the store's files, and an export beforehand
+// had it.
+func TestErase_LeavesNoByte(t *testing.T) {
+	const canary = "CANARY-7f3a"
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site := seed.Site(flex.FullScheduleMethod)
+		asset := seed.Asset(site, flex.Charger, 7400)
+		seed.Exec(`UPDATE site SET address = $1, email = $1, postcode = $1 WHERE id = $2`, canary, site.Bytes())
+		seed.Exec(`UPDATE asset SET serial_number = $1 WHERE id = $2`, canary, asset.Bytes())
+		all := func(fn func(*store.All) error) {
+			t.Helper()
+			if err := db.WriteAll(ctx, fn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all(func(all *store.All) error {
+			if _, err := all.Erase(ctx, site); flex.KindOf(err) != flex.Conflict {
+				t.Errorf("a registered site was erased: %v", err)
+			}
+			held, err := all.Export(ctx, site)
+			if err != nil {
+				return err
+			}
+			b, err := json.Marshal(held)
+			if n := strings.Count(string(b), canary); n != 4 {
+				t.Errorf("the export has the canary %d times, want 4: %s", n, b)
+			}
+			return err
+		})
+		seed.Exec(`DELETE FROM asset WHERE site_id = $1`, site.Bytes())
+		seed.Exec(`DELETE FROM dispatch_method WHERE site_id = $1`, site.Bytes())
+		seed.Exec(`DELETE FROM site WHERE id = $1`, site.Bytes())
+		all(func(all *store.All) error {
+			_, err := all.Erase(ctx, site)
+			return err
+		})
+		if err := db.Scrub(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+			for _, file := range []string{path, path + "-wal"} {
+				b, err := os.ReadFile(file)
+				if err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+				if bytes.Contains(b, []byte(canary)) {
+					t.Errorf("%s still has the canary", file)
+				}
+			}
+		}
+	})
+}
