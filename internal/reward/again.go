@@ -2,7 +2,9 @@ package reward
 
 import (
 	"context"
-	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"flexd/internal/flex"
@@ -18,39 +20,104 @@ type Again struct {
 	KnownAt time.Time   // on what was known then; zero: now
 }
 
+// againAssets is the number of assets whose events are read and settled at a time.
+const againAssets = 32
+
 // SettleAgain settles events once more, keeps what it comes to as a run of its own, and
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
-func (d *Desk) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (run store.Run, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+// The assets are shared out to as many workers as there are processors.
+func (d *Desk) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.Run, error) {
+	w := again{desk: d, org: org, span: flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}}
+	var assets []flex.AssetID
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		w.run = store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
+		if w.run.KnownAt.IsZero() {
+			w.run.KnownAt = tx.Now()
+		}
+		var err error
+		if assets, err = tx.AssetsWithEvents(ctx, a.Site, w.span); err != nil {
+			return err
+		}
+		return tx.AddRun(ctx, w.run)
+	})
+	if err != nil {
+		return w.run, err
+	}
+	chunks := make(chan []flex.AssetID)
+	failed, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for chunk := range chunks {
+				if err := w.settle(failed, chunk); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for chunk := range slices.Chunk(assets, againAssets) {
+		if failed.Err() == nil {
+			chunks <- chunk
+		}
+	}
+	close(chunks)
+	workers.Wait()
+	if failed.Err() != nil {
+		return w.run, context.Cause(failed)
+	}
+	w.run.Events, w.run.Hash = len(w.inputs), settle.RunHash(w.inputs)
+	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.FinishRun(ctx, w.run) })
+}
+
+// again is a run under way.
+type again struct {
+	desk *Desk
+	org  flex.OrgID
+	span flex.Span
+	run  store.Run
+
+	mu     sync.Mutex
+	inputs []settle.Inputs
+}
+
+// settle settles the assets' events and keeps the settlements. What comes to the same as the
+// event's newest settlement is kept as its hash alone.
+func (w *again) settle(ctx context.Context, assets []flex.AssetID) error {
+	var settlements []store.Settlement
+	err := w.desk.DB.Read(ctx, w.org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		if err != nil {
 			return err
 		}
-		events, err := tx.FlexEventsWithin(ctx, a.Site, flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()})
+		events, err := tx.FlexEventsOf(ctx, assets, w.span)
 		if err != nil {
 			return err
 		}
-		run = store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
-		if run.KnownAt.IsZero() {
-			run.KnownAt = tx.Now()
+		events = slices.DeleteFunc(events, func(e store.FlexEvent) bool { return !e.Consented })
+		basis, err := basisOf(ctx, tx, events, o.Settings, w.run.KnownAt)
+		if err != nil {
+			return err
 		}
-		hashes := map[flex.FlexEventID]settle.Hash{}
-		var settlements []store.Settlement
-		for _, e := range events {
-			if !e.Consented {
-				continue
-			}
-			s, err := settleEvent(ctx, tx, e, o.Settings, a.KnownAt)
-			if err != nil {
-				return fmt.Errorf("settle flex event %s: %w", e.ID, err)
-			}
-			hashes[e.ID] = s.Hash
-			settlements = append(settlements, s)
+		if settlements, err = settleEvents(ctx, tx, basis, events); err != nil {
+			return err
 		}
-		run.Events, run.Hash = len(settlements), settle.RunHash(hashes)
-		return tx.AddRun(ctx, run, settlements)
+		for i, e := range events {
+			if slices.Equal(e.Hash, settlements[i].Hash[:]) {
+				settlements[i].Result = nil
+			}
+		}
+		return nil
 	})
-	return run, err
+	if err != nil || len(settlements) == 0 {
+		return err
+	}
+	w.mu.Lock()
+	for _, s := range settlements {
+		w.inputs = append(w.inputs, settle.Inputs{Event: s.Event, Hash: s.Hash})
+	}
+	w.mu.Unlock()
+	return w.desk.DB.Write(ctx, w.org, func(tx *store.Tx) error { return tx.AddSettlements(ctx, w.run.ID, settlements) })
 }
 
 // Compare lists what two runs say differently.

@@ -49,21 +49,25 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 	if err != nil {
 		return 0, err
 	}
+	basis, err := basisOf(ctx, tx, events, o.Settings, time.Time{})
+	if err != nil {
+		return 0, err
+	}
+	outcomes, err := settleEvents(ctx, tx, basis, events)
+	if err != nil {
+		return 0, err
+	}
 	run := store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}
-	hashes := map[flex.FlexEventID]settle.Hash{}
 	var settlements []store.Settlement
+	var inputs []settle.Inputs
 	var earned []*store.Transaction
-	for _, e := range events {
-		was := e
+	for i, e := range events {
+		was, s := e, outcomes[i]
 		if e.Consented {
-			s, err := settleEvent(ctx, tx, e, o.Settings, time.Time{})
-			if err != nil {
-				return 0, fmt.Errorf("settle flex event %s: %w", e.ID, err)
-			}
 			if !slices.Equal(s.Hash[:], e.Hash) {
 				e.Version++
-				s.Version, e.Hash, hashes[e.ID] = e.Version, s.Hash[:], s.Hash
-				settlements = append(settlements, s)
+				s.Version, e.Hash = e.Version, s.Hash[:]
+				settlements, inputs = append(settlements, s), append(inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
 				t, err := credit(ctx, tx, &e, s.Result, termsOf(o.Settings), run.ID)
 				if err != nil {
 					return 0, err
@@ -83,8 +87,11 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 		}
 	}
 	if len(settlements) > 0 {
-		run.Events, run.Hash = len(settlements), settle.RunHash(hashes)
-		if err := tx.AddRun(ctx, run, settlements); err != nil {
+		run.Events, run.Hash = len(settlements), settle.RunHash(inputs)
+		if err := tx.AddRun(ctx, run); err != nil {
+			return 0, err
+		}
+		if err := tx.AddSettlements(ctx, run.ID, settlements); err != nil {
 			return 0, err
 		}
 	}
@@ -126,93 +133,6 @@ func nextSettlement(e store.FlexEvent, now time.Time) time.Time {
 		return now.Add(recheck)
 	}
 	return final
-}
-
-// settleEvent works out one event on what was known at an instant, or for the zero instant
-// on what is known now.
-func settleEvent(ctx context.Context, tx *store.Tx, e store.FlexEvent, s flex.OrgSettings, knownAt time.Time) (store.Settlement, error) {
-	asOf := knownAt
-	if asOf.IsZero() {
-		asOf = tx.Now()
-	}
-	c := settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Rule: ruleOf(s.Settlement), Terms: settleTerms(s),
-		Final: !asOf.Before(finalAt(e.Day)),
-	}
-	for i, wh := range e.Nominated {
-		c.Nominated.Day = e.Day
-		c.Nominated.Set(e.First+i, wh)
-	}
-	var err error
-	if c.Prices, err = tx.PricesAt(ctx, e.Span, asOf); err != nil {
-		return store.Settlement{}, err
-	}
-	if err := meter(ctx, tx, e, &c, knownAt); err != nil {
-		return store.Settlement{}, err
-	}
-	if c.EventDays, err = tx.EventDays(ctx, e, c.Metering == settle.Boundary, c.Needs().Oldest, e.Day.Add(-1)); err != nil {
-		return store.Settlement{}, err
-	}
-	r, err := settle.Settle(&c)
-	if err != nil {
-		return store.Settlement{}, err
-	}
-	return store.Settlement{Hash: c.Hash(), Result: r}, nil
-}
-
-// meter chooses whose meter the event is settled on and gives the case its readings: the
-// asset's own if its model is qualified for that; else the site's boundary if it was read
-// in the event; else the asset's own, as the best that there is.
-func meter(ctx context.Context, tx *store.Tx, e store.FlexEvent, c *settle.Case, knownAt time.Time) error {
-	if !e.CoP11 {
-		assets, err := tx.AssetsOf(ctx, e.SiteID)
-		if err != nil {
-			return err
-		}
-		all := make([]flex.AssetID, 0, len(assets))
-		for _, a := range assets {
-			all = append(all, a.ID)
-		}
-		c.Metering = settle.Boundary
-		if err := read(ctx, tx, all, c, knownAt); err != nil || len(c.Metered) > 0 {
-			return err
-		}
-	}
-	c.Metering = settle.Asset
-	return read(ctx, tx, []flex.AssetID{e.AssetID}, c, knownAt)
-}
-
-// read gives the case the metered days that it needs. Like is compared with like: the days
-// before count by the labels that the event's own day was read in, and not at all if it was
-// not read.
-func read(ctx context.Context, tx *store.Tx, assets []flex.AssetID, c *settle.Case, knownAt time.Time) error {
-	n := c.Needs()
-	q := store.ReadingQuery{
-		Assets: assets, Labels: settle.Labels(c.Metering), Days: []flex.Day{c.Day}, First: n.Own[0], Last: n.Own[1], KnownAt: knownAt,
-	}
-	own, err := tx.Readings(ctx, q)
-	if err != nil || len(own) == 0 || c.Rule.Method == settle.Nominated {
-		c.Metered = settle.HalfHours(c.Metering, own)
-		return err
-	}
-	q.Labels = slices.DeleteFunc(q.Labels, func(l flex.Label) bool {
-		return !slices.ContainsFunc(own, func(r flex.Reading) bool { return r.Label == l })
-	})
-	q.Days, q.First, q.Last = daysBetween(n.Oldest, c.Day), n.History[0], n.History[1]
-	before, err := tx.Readings(ctx, q)
-	if err != nil {
-		return err
-	}
-	c.Metered = settle.HalfHours(c.Metering, append(own, before...))
-	return nil
-}
-
-// daysBetween lists the days from one to before another.
-func daysBetween(from, to flex.Day) (days []flex.Day) {
-	for d := from; d.Start().Before(to.Start()); d = d.Add(1) {
-		days = append(days, d)
-	}
-	return days
 }
 
 // ruleOf reads an organisation's settings of baselines.

@@ -125,6 +125,17 @@ func (r *Rule) before(event flex.Day) flex.Day {
 	return event
 }
 
+// looksBack returns how many days back the rule looks before it has the days that it wants.
+func (r *Rule) looksBack(c *Case, slots []int) int {
+	want := r.NonWorking
+	class := r.working(c.Day)
+	if class {
+		want = r.Working
+	}
+	var b baseline
+	return len(b.choose(r, c, want.Want, class, slots)) + len(b.excluded)
+}
+
 // find returns the baseline of the settlement periods of an ordinary day that slots
 // names, from the days before the event's.
 func (r *Rule) find(c *Case, slots []int) baseline {

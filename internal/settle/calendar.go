@@ -62,7 +62,12 @@ func Working(d flex.Day) bool {
 
 // ClockChange reports whether the clocks change on the day, so that it has not 48
 // settlement periods.
-func ClockChange(d flex.Day) bool { return d.Periods() != usualPeriods }
+func ClockChange(d flex.Day) bool {
+	if d.Month != time.March && d.Month != time.October || d.Dom < 25 {
+		return false // the last Sundays of these months
+	}
+	return d.Periods() != usualPeriods
+}
 
 // usualPeriods is the number of settlement periods in a day without a clock change.
 const usualPeriods = 48

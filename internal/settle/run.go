@@ -49,7 +49,8 @@ func (c *Case) AppendText(b []byte) []byte {
 	}
 	slots = append(slots, window...)
 	before := c.Rule.before(c.Day)
-	for back := 1; back <= c.Rule.LookBack; back++ {
+	last := c.Rule.looksBack(c, slots)
+	for back := 1; back <= last; back++ {
 		d := before.Add(-back)
 		if slices.Contains(c.EventDays, d) {
 			b = append(appendDate(append(b, "event day "...), d), '\n')
@@ -148,20 +149,21 @@ func (r *Result) facts() []fact {
 		fact{"kept", fmt.Sprintf("%d p", r.Kept)})
 }
 
-// RunHash returns the hash of a run from its cases' hashes, whatever order they were
-// worked out in.
-func RunHash(cases map[flex.FlexEventID]Hash) Hash {
-	ids := make([]flex.FlexEventID, 0, len(cases))
-	for id := range cases {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, compareID)
+// Inputs names the inputs of one event's settlement.
+type Inputs struct {
+	Event flex.FlexEventID
+	Hash  Hash
+}
+
+// RunHash returns the hash of a run from its cases' hashes, whatever order they were worked
+// out in. It puts them in order.
+func RunHash(cases []Inputs) Hash {
+	slices.SortFunc(cases, func(a, b Inputs) int { return compareID(a.Event, b.Event) })
 	sum := sha256.New()
 	sum.Write([]byte(Version))
-	for _, id := range ids {
-		h := cases[id]
-		sum.Write(id[:])
-		sum.Write(h[:])
+	for _, c := range cases {
+		sum.Write(c.Event[:])
+		sum.Write(c.Hash[:])
 	}
 	return Hash(sum.Sum(nil))
 }

@@ -92,6 +92,22 @@ func TestSettle_SameInputsSameBytes(t *testing.T) {
 		slices.Reverse(c.EventDays)
 		slices.Reverse(c.Prices)
 		c.EventDays = append(c.EventDays, c.Day.Add(-61), c.Day.Add(3))
+		for i := range c.Metered { // what lies behind the last day that is looked at
+			if r, err := settle.Settle(c); err == nil && len(r.Used)+len(r.Excluded) > 0 && c.Rule.Method == settle.Mean {
+				oldest := c.Day
+				for _, d := range r.Used {
+					oldest = d
+				}
+				for _, x := range r.Excluded {
+					if x.Day.Start().Before(oldest.Start()) {
+						oldest = x.Day
+					}
+				}
+				if c.Metered[i].Day.Start().Before(oldest.Start()) {
+					c.Metered[i].Set(c.First, 4242)
+				}
+			}
+		}
 		after := settle.MeteredDay{Day: c.Day.Add(1)}
 		after.Set(1, 5)
 		before := settle.MeteredDay{Day: c.Day.Add(-61)}
@@ -204,11 +220,11 @@ func TestDiff(t *testing.T) {
 
 func TestRunHash_OrderDoesNotMatter(t *testing.T) {
 	a, b := flex.FlexEventID{1}, flex.FlexEventID{2}
-	one := settle.RunHash(map[flex.FlexEventID]settle.Hash{a: {1}, b: {2}})
-	if settle.RunHash(map[flex.FlexEventID]settle.Hash{b: {2}, a: {1}}) != one {
+	one := settle.RunHash([]settle.Inputs{{Event: a, Hash: settle.Hash{1}}, {Event: b, Hash: settle.Hash{2}}})
+	if settle.RunHash([]settle.Inputs{{Event: b, Hash: settle.Hash{2}}, {Event: a, Hash: settle.Hash{1}}}) != one {
 		t.Error("the hash depends on the order of its cases")
 	}
-	if settle.RunHash(map[flex.FlexEventID]settle.Hash{a: {2}, b: {1}}) == one {
+	if settle.RunHash([]settle.Inputs{{Event: a, Hash: settle.Hash{2}}, {Event: b, Hash: settle.Hash{1}}}) == one {
 		t.Error("the hash does not depend on which event had which inputs")
 	}
 }

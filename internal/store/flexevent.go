@@ -117,11 +117,10 @@ func (tx *Tx) FlexEvent(ctx context.Context, id flex.FlexEventID) (FlexEvent, er
 		`SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.id = $2`, tx.org.Bytes(), id.Bytes())
 }
 
-// FlexEventsWithin returns the events that begin in the span, of one site or, for the zero
-// id, of all, to be settled.
-func (tx *Tx) FlexEventsWithin(ctx context.Context, site flex.SiteID, span flex.Span) ([]FlexEvent, error) {
-	return tx.toSettle(ctx, `($2 OR e.site_id = $3) AND e.from_at >= $4 AND e.from_at < $5`, "",
-		site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
+// FlexEventsOf returns the assets' events that begin in the span, to be settled.
+func (tx *Tx) FlexEventsOf(ctx context.Context, assets []flex.AssetID, span flex.Span) ([]FlexEvent, error) {
+	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To)}, assets)
+	return tx.toSettle(ctx, `e.from_at >= $2 AND e.from_at < $3 AND e.asset_id IN `+list, "", args[1:]...)
 }
 
 // HoldFlexEvents returns those of the events that are still to be settled and that no other
@@ -178,8 +177,8 @@ func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
 }
 
 // EventDays returns the days from one to another, both included, on which the asset, or for
-// boundary metering any asset of the site, had a flex event.
-func (tx *Tx) EventDays(ctx context.Context, e FlexEvent, boundary bool, from, to flex.Day) ([]flex.Day, error) {
+// boundary metering any asset of the site, had a flex event that had been found by then.
+func (tx *Tx) EventDays(ctx context.Context, e FlexEvent, boundary bool, from, to flex.Day, asOf time.Time) ([]flex.Day, error) {
 	day := func(s scanner) (d flex.Day, err error) {
 		var text string
 		if err := s.Scan(&text); err != nil {
@@ -191,8 +190,17 @@ func (tx *Tx) EventDays(ctx context.Context, e FlexEvent, boundary bool, from, t
 	if boundary {
 		column, id = "site_id", e.SiteID.Bytes()
 	}
-	return rows(ctx, tx.conn, day, `SELECT DISTINCT day FROM flex_event WHERE org_id = $1 AND `+column+` = $2 AND from_at >= $3 AND from_at < $4 ORDER BY day`,
-		tx.org.Bytes(), id, micros(from.Start()), micros(to.Add(1).Start()))
+	return rows(ctx, tx.conn, day, `SELECT DISTINCT day FROM flex_event WHERE org_id = $1 AND `+column+` = $2
+		AND from_at >= $3 AND from_at < $4 AND detected_at <= $5 ORDER BY day`,
+		tx.org.Bytes(), id, micros(from.Start()), micros(to.Add(1).Start()), micros(asOf))
+}
+
+// AssetsWithEvents returns the assets of one site, or for the zero id of all, that have flex
+// events that begin in the span.
+func (tx *Tx) AssetsWithEvents(ctx context.Context, site flex.SiteID, span flex.Span) ([]flex.AssetID, error) {
+	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, tx.conn, id, `SELECT DISTINCT asset_id FROM flex_event WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5
+		ORDER BY asset_id`, tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
 }
 
 var (

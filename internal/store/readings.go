@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,19 @@ type ReadingQuery struct {
 	First, Last int
 	// KnownAt, if set, asks for the readings as they were known at that instant.
 	KnownAt time.Time
+	history bool // some of them were corrected
+}
+
+// corrected reports whether any reading of the assets was ever corrected.
+func (tx *Tx) corrected(ctx context.Context, assets []flex.AssetID) (yes bool, err error) {
+	for chunk := range slices.Chunk(assets, ownersChunk) {
+		list, args := in(nil, chunk)
+		err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM reading_history WHERE asset_id IN `+list+`)`, args...).Scan(&yes)
+		if err != nil || yes {
+			return yes, err
+		}
+	}
+	return false, nil
 }
 
 // instantsChunk is the number of instants asked for in one statement.
@@ -30,6 +44,12 @@ const instantsChunk = 512
 func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, error) {
 	if len(q.Assets) == 0 || len(q.Labels) == 0 {
 		return nil, nil
+	}
+	if !q.KnownAt.IsZero() {
+		var err error
+		if q.history, err = tx.corrected(ctx, q.Assets); err != nil {
+			return nil, err
+		}
 	}
 	var edges, odd []any
 	for _, l := range q.Labels {
@@ -96,6 +116,7 @@ type condition struct {
 	text    strings.Builder
 	args    []any
 	knownAt any
+	history bool
 }
 
 func (w *condition) param(v any) string {
@@ -134,7 +155,7 @@ func (q ReadingQuery) where(org flex.OrgID) *condition {
 	w.in("asset_id", ids)
 	w.text.WriteByte(')')
 	if !q.KnownAt.IsZero() {
-		w.knownAt = q.KnownAt.UnixMicro()
+		w.knownAt, w.history = q.KnownAt.UnixMicro(), q.history
 	}
 	return w
 }
@@ -146,8 +167,10 @@ func (tx *Tx) collect(ctx context.Context, w *condition, to *[]flex.Reading) err
 	query := columns + `reading r WHERE ` + where
 	if w.knownAt != nil {
 		at := w.param(w.knownAt)
-		query += " AND r.known_at <= " + at + " UNION ALL " + columns + `reading_history r WHERE ` +
-			where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
+		query += " AND r.known_at <= " + at
+		if w.history {
+			query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
+		}
 	}
 	rs, err := tx.run.QueryContext(ctx, query, w.args...)
 	if err != nil {

@@ -31,6 +31,7 @@ type Run struct {
 
 // Settlement is what a run made of one flex event.
 type Settlement struct {
+	Event   flex.FlexEventID
 	Version int // of the event's settlement; 0 in a run that posts nothing
 	Hash    settle.Hash
 	Result  *settle.Result
@@ -39,20 +40,32 @@ type Settlement struct {
 // NewRunID returns the id of a run that is to be kept with AddRun.
 func (tx *Tx) NewRunID() flex.RunID { return flex.RunID(tx.newID()) }
 
-// AddRun keeps a run and its settlements.
-func (tx *Tx) AddRun(ctx context.Context, r Run, settlements []Settlement) error {
+// AddRun keeps a run.
+func (tx *Tx) AddRun(ctx context.Context, r Run) error {
 	_, err := tx.exec(ctx, `INSERT INTO settlement_run (id, org_id, kind, known_at, started_at, events, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		r.ID.Bytes(), tx.org.Bytes(), string(r.Kind), micros(r.KnownAt), micros(r.StartedAt), r.Events, r.Hash[:])
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// FinishRun notes how many events a run settled, and the hash of their inputs.
+func (tx *Tx) FinishRun(ctx context.Context, r Run) error {
+	_, err := tx.exec(ctx, `UPDATE settlement_run SET events = $3, hash = $4 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), r.ID.Bytes(), r.Events, r.Hash[:])
+	return err
+}
+
+// AddSettlements keeps what a run made of events. A result that an event has already had
+// from the same inputs need not be given again.
+func (tx *Tx) AddSettlements(ctx context.Context, run flex.RunID, settlements []Settlement) error {
 	args := make([]any, 0, 6*len(settlements))
 	for _, s := range settlements {
-		result, err := json.Marshal(s.Result)
-		if err != nil {
-			return err
+		var result []byte
+		if s.Result != nil {
+			var err error
+			if result, err = json.Marshal(s.Result); err != nil {
+				return err
+			}
 		}
-		args = append(args, r.ID.Bytes(), s.Result.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], string(result))
+		args = append(args, run.Bytes(), s.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], string(result))
 	}
 	return tx.bulk(ctx, `INSERT INTO settlement (run_id, flex_event_id, org_id, version, hash, result)`, ``, 6, args)
 }
@@ -80,7 +93,7 @@ func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
 func scanSettlement(s scanner) (v Settlement, err error) {
 	var hash []byte
 	var result string
-	if err := s.Scan(&v.Version, &hash, &result); err != nil {
+	if err := s.Scan(&v.Event, &v.Version, &hash, &result); err != nil {
 		return v, err
 	}
 	copy(v.Hash[:], hash)
@@ -88,16 +101,22 @@ func scanSettlement(s scanner) (v Settlement, err error) {
 	return v, json.Unmarshal([]byte(result), v.Result)
 }
 
+// settlementSelect finds a result with the run that first came to it.
+const settlementSelect = `SELECT s.flex_event_id, s.version, s.hash, CASE WHEN s.result <> '' THEN s.result ELSE
+	(SELECT b.result FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '' LIMIT 1) END FROM settlement s`
+
 // SettlementsIn returns what a run made of its events.
 func (tx *Tx) SettlementsIn(ctx context.Context, run flex.RunID) ([]Settlement, error) {
-	return rows(ctx, tx.conn, scanSettlement, `SELECT version, hash, result FROM settlement
-		WHERE org_id = $1 AND run_id = $2 ORDER BY flex_event_id`, tx.org.Bytes(), run.Bytes())
+	return rows(ctx, tx.conn, scanSettlement, settlementSelect+` WHERE s.org_id = $1 AND s.run_id = $2 ORDER BY s.flex_event_id`,
+		tx.org.Bytes(), run.Bytes())
 }
 
 // SettlementBy returns what a run made of an event. One that it did not settle is a NotFound
 // failure.
 func (tx *Tx) SettlementBy(ctx context.Context, event flex.FlexEventID, run flex.RunID) (Settlement, error) {
 	return one(ctx, tx.conn, "the flex event is not settled by that run", scanSettlement,
-		`SELECT version, hash, result FROM settlement WHERE org_id = $1 AND flex_event_id = $2 AND run_id = $3`,
-		tx.org.Bytes(), event.Bytes(), run.Bytes())
+		settlementSelect+` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.run_id = $3`, tx.org.Bytes(), event.Bytes(), run.Bytes())
 }
+
+var _ = law("every settlement has a result", `SELECT s.flex_event_id AS what FROM settlement s WHERE s.result = ''
+	AND NOT EXISTS (SELECT 1 FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '')`)
