@@ -38,6 +38,7 @@ type commands struct {
 	Resume   resume   `cmd:"" help:"Let pushes leave again."`
 
 	Endpoint endpoint `cmd:"" help:"Where an organisation's pushes go."`
+	Dispatch dispatch `cmd:"" help:"Dispatch events of batteries."`
 	Verify   verify   `cmd:"" help:"Hold the store against every law that its records must keep."`
 	Doctor   doctor   `cmd:"" help:"Say what is not well, and what to do about it."`
 	Replay   replay   `cmd:"" help:"Have a delivery sent once more."`

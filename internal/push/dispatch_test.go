@@ -156,3 +156,49 @@ func TestDispatch_Refused(t *testing.T) {
 		}
 	})
 }
+
+// After the end the battery's own readings say whether it went back to what it did before.
+func TestDispatch_HandBack(t *testing.T) {
+	each(t, func(h *house) {
+		ctx := context.Background()
+		as := h.chargers(4)
+		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		order := store.Dispatch{Market: "dfs", Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}}
+		for _, a := range as {
+			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
+		}
+		h.dispatchEndpoint(true)
+		ds, err := h.desk.Dispatch(ctx, h.Org, order)
+		if err != nil {
+			h.Fatal(err)
+		}
+		look := func(want ...push.HandBack) {
+			h.Helper()
+			out, err := h.desk.Dispatches(ctx, h.Org, 10)
+			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != store.Pending {
+				h.Fatalf("%+v, %v", out, err)
+			}
+			for i, a := range out[0].Assets {
+				if a.HandBack != want[i] || a.Callback != map[bool]flex.CallbackStatus{true: flex.Executed}[i == 1] {
+					h.Errorf("asset %d: %s and %q, want %s", i, a.HandBack, a.Callback, want[i])
+				}
+			}
+		}
+		if err := h.desk.Callback(ctx, h.Org, push.Callback{Asset: as[1].String(), Event: ds[0].ID.String(), Status: flex.Executed}); err != nil {
+			h.Fatal(err)
+		}
+		look(push.HandBackAhead, push.HandBackAhead, push.HandBackAhead, push.HandBackAhead)
+		reading := func(asset flex.AssetID, after time.Duration, kw float64) flex.Reading {
+			at := order.To.Add(after)
+			return flex.Reading{AssetID: asset, Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(kw * 1e6)}
+		}
+		time.Sleep(order.To.Add(time.Minute).Sub(time.Now()))
+		h.write(func(ctx context.Context, tx *store.Tx) error {
+			return tx.PutReadings(ctx, []flex.Reading{
+				reading(as[0], -time.Minute, -2), reading(as[0], 10*time.Second, -2), reading(as[0], time.Minute, 0.3),
+				reading(as[1], 10*time.Second, -1.9), reading(as[2], 2*time.Hour, 0),
+			})
+		})
+		look(push.HandBackDone, push.HandBackMissing, push.HandBackUnknown, push.HandBackUnknown)
+	})
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -64,6 +65,36 @@ func (tx *Tx) Dispatch(ctx context.Context, id flex.EventID) (Dispatch, error) {
 	d.Assets, err = rows(ctx, tx.conn, part, `SELECT asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id = $2 ORDER BY asset_id`,
 		tx.org.Bytes(), id.Bytes())
 	return d, err
+}
+
+// Dispatches returns the organisation's dispatches, the newest first.
+func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
+	ds, err := rows(ctx, tx.conn, scanDispatch, `SELECT event_id, market, issued_at, from_at, to_at, batch FROM dispatch
+		WHERE org_id = $1 ORDER BY event_id DESC LIMIT $2`, tx.org.Bytes(), limit)
+	if err != nil || len(ds) == 0 {
+		return nil, err
+	}
+	at := make(map[flex.EventID]*Dispatch, len(ds))
+	ids := make([]flex.EventID, len(ds))
+	for i := range ds {
+		ids[i], at[ds[i].ID] = ds[i].ID, &ds[i]
+	}
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+			var id flex.EventID
+			var a DispatchedAsset
+			err := s.Scan(&id, &a.ID, &a.Power)
+			if err == nil {
+				at[id].Assets = append(at[id].Assets, a)
+			}
+			return struct{}{}, err
+		}, `SELECT event_id, asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id IN `+list+` ORDER BY event_id, asset_id`, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ds, nil
 }
 
 func scanDispatch(s scanner) (d Dispatch, err error) {

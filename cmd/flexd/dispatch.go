@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// dispatch is `flexd dispatch`.
+type dispatch struct {
+	Send dispatchSend `cmd:"" help:"Ask batteries for a power during a time."`
+	List dispatchList `cmd:"" help:"Show an organisation's dispatches, what was reported, and whether each battery was handed back."`
+}
+
+// dispatchSend is `flexd dispatch send`.
+type dispatchSend struct {
+	store
+	Name   string        `arg:"" help:"Name of the organisation."`
+	Assets []string      `arg:"" help:"Ids of its batteries."`
+	KW     float64       `name:"kw" help:"Power of each: positive charges, negative discharges." required:""`
+	From   time.Time     `help:"When it begins, as in 2026-01-15T17:00:00Z." required:""`
+	For    time.Duration `help:"How long it lasts." default:"30m"`
+	Market string        `help:"The event's market_id." default:"dno"`
+}
+
+// Run queues the dispatch; a running `flexd serve` sends it.
+func (o *dispatchSend) Run(ctx context.Context, c console) error {
+	h, org, err := openFor(ctx, o.settings(), o.Name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	order := records.Dispatch{Market: o.Market, Span: flex.Span{From: o.From.UTC(), To: o.From.Add(o.For).UTC()}}
+	for _, text := range o.Assets {
+		id, err := flex.ParseID[struct{}](text)
+		if err != nil {
+			return flex.Fail(flex.Invalid, "%v", err)
+		}
+		order.Assets = append(order.Assets, records.DispatchedAsset{ID: flex.AssetID(id), Power: flex.FromKW(o.KW)})
+	}
+	queued, err := h.Push.Dispatch(ctx, org.ID, order)
+	if err != nil {
+		return err
+	}
+	for _, d := range queued {
+		fmt.Fprintf(c.out, "event %s for %d batteries is queued\n", d.ID, len(d.Assets))
+	}
+	return nil
+}
+
+// dispatchList is `flexd dispatch list`.
+type dispatchList struct {
+	store
+	Name  string `arg:"" help:"Name of the organisation."`
+	Limit int    `help:"How many, the newest first." default:"20"`
+	JSON  bool   `name:"json" help:"Print JSON in place of a table."`
+}
+
+// Run prints the dispatches, a line for each battery.
+func (o *dispatchList) Run(ctx context.Context, c console) error {
+	if o.Limit < 1 || o.Limit > 1000 {
+		return flex.Fail(flex.Invalid, "--limit is 1 to 1000, not %d", o.Limit)
+	}
+	h, org, err := openFor(ctx, o.settings(), o.Name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	ds, err := h.Push.Dispatches(ctx, org.ID, o.Limit)
+	if err != nil {
+		return err
+	}
+	type line struct {
+		Event    flex.EventID        `json:"event_id"`
+		Asset    flex.AssetID        `json:"asset_id"`
+		Market   string              `json:"market_id"`
+		From     time.Time           `json:"from_time"`
+		To       time.Time           `json:"to_time"`
+		KW       float64             `json:"level_kw"`
+		State    string              `json:"delivery"`
+		Callback flex.CallbackStatus `json:"callback,omitempty"`
+		HandBack string              `json:"hand_back"`
+	}
+	lines := []line{}
+	for _, d := range ds {
+		for _, a := range d.Assets {
+			lines = append(lines, line{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.HandBack)})
+		}
+	}
+	if o.JSON {
+		return c.json(lines)
+	}
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "event\tbattery\tfrom\tto\tkW\tdelivery\treported\thanded back")
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n", l.Event, l.Asset, l.From.Format(time.RFC3339), l.To.Format(time.RFC3339), l.KW, l.State, l.Callback, l.HandBack)
+	}
+	return w.Flush()
+}
