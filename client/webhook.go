@@ -44,3 +44,21 @@ func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id
 	}
 	return "", errors.New("no signature of webhook-signature is right")
 }
+
+// SignWebhook returns the header fields of a push as the service sends it, for tests of a
+// receiver.
+func SignWebhook(secret, id string, at time.Time, body []byte) (http.Header, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return nil, errors.New("the secret is not whsec_ followed by base64")
+	}
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(id + "." + stamp + "."))
+	mac.Write(body)
+	h := http.Header{"Content-Type": {"application/json"}}
+	h.Set("webhook-id", id)
+	h.Set("webhook-timestamp", stamp)
+	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return h, nil
+}

@@ -55,6 +55,10 @@ type commands struct {
 	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
 	Settle  settleCommand `cmd:"" help:"Settlement runs."`
 
+	Listen  listen  `cmd:"" help:"Show an organisation's pushes on a machine that nothing can reach, and forward them."`
+	Trigger trigger `cmd:"" help:"Send one event, as a client would."`
+	Certify certify `cmd:"" help:"Grade a client's endpoint: answers, duplicates, signatures."`
+
 	Plan     planCommand     `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 	Bench    benchCommand    `cmd:"" help:"Measure flexd on this machine."`
 	Backtest backtestCommand `cmd:"" help:"What a home battery would have saved on imported prices and a home's readings."`

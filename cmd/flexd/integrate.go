@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/ocpp"
+	"flexd/internal/wire"
+	"flexd/street"
+)
+
+// remote is the flags of the tools that talk to a flexd as an integrator does.
+type remote struct {
+	URL      string `name:"url" help:"Base URL of the flexd." default:"http://127.0.0.1:8080" env:"FLEXD_URL"`
+	Username string `help:"Username of the organisation." required:"" env:"FLEXD_USERNAME"`
+	Password string `help:"Password of the organisation." required:"" env:"FLEXD_PASSWORD"`
+}
+
+func (r remote) client() *client.Client { return client.New(r.URL, r.Username, r.Password) }
+
+// listen is `flexd listen`.
+type listen struct {
+	remote
+	ForwardTo string        `help:"URL that each push is posted to as well, for example of a program on this machine." placeholder:"URL"`
+	Secret    string        `help:"Secret to sign what is forwarded with; without it nothing is signed." placeholder:"S"`
+	Every     time.Duration `help:"How often to look." default:"1s"`
+	Count     int           `help:"End after so many pushes; 0 goes on until stopped." default:"0"`
+}
+
+// Run shows an organisation's pushes as they are made, on a machine that nothing can reach.
+func (l *listen) Run(ctx context.Context, c console) error {
+	api := l.client()
+	since := time.Now()
+	if at, err := api.Clock(ctx); err == nil {
+		since = at
+	}
+	fmt.Fprintf(c.err, "listening for the pushes of %s at %s; press Ctrl-C to stop\n", l.Username, l.URL)
+	seen := map[client.EventID]bool{}
+	for n := 0; ; {
+		var page wire.DeliveryResponsePage
+		q := url.Values{"since": {since.Add(-time.Minute).UTC().Format(time.RFC3339)}, "limit": {"100"}}
+		if err := api.Do(ctx, "GET", "/deliveries", q, nil, &page); err != nil {
+			return err
+		}
+		for i := len(page.Deliveries) - 1; i >= 0; i-- { // the newest comes first
+			d := page.Deliveries[i]
+			if seen[d.ID] || d.CreatedAt.Before(since) {
+				continue
+			}
+			seen[d.ID] = true
+			if err := l.show(ctx, c, api, d.ID); err != nil {
+				return err
+			}
+			if n++; n == l.Count {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(l.Every):
+		}
+	}
+}
+
+func (l *listen) show(ctx context.Context, c console, api *client.Client, id client.EventID) error {
+	var d wire.DeliveryDetail
+	if err := api.Do(ctx, "GET", "/deliveries/"+id.String(), nil, nil, &d); err != nil {
+		return err
+	}
+	words := d.Kind
+	if p, err := ocpp.Parse(d.Payload); err == nil {
+		words = street.InWords(p)
+	}
+	fmt.Fprintf(c.out, "%s  asset %s  generation %d: %s\n%s\n", d.CreatedAt.In(flex.London).Format("15:04:05"), d.AssetID, d.Generation, words, d.Payload)
+	if l.ForwardTo == "" {
+		return nil
+	}
+	h := http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id.String()}}
+	if l.Secret != "" {
+		var err error
+		if h, err = client.SignWebhook(l.Secret, id.String(), time.Now(), d.Payload); err != nil {
+			return err
+		}
+	}
+	status, took, err := post(ctx, l.ForwardTo, h, d.Payload)
+	if err != nil {
+		fmt.Fprintf(c.out, "  forwarded: %v\n", err)
+		return nil
+	}
+	fmt.Fprintf(c.out, "  forwarded: %d in %v\n", status, took.Round(time.Millisecond))
+	return nil
+}
+
+// postTime is how long an endpoint may take, as for flexd's own pushes.
+const postTime = 15 * time.Second
+
+func post(ctx context.Context, to string, h http.Header, body []byte) (status int, took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, postTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return 0, 0, err
+	}
+	req.Header = h
+	began := time.Now()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, time.Since(began), err
+	}
+	defer resp.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	return resp.StatusCode, time.Since(began), nil
+}
+
+// trigger is `flexd trigger`.
+type trigger struct {
+	remote
+	Event   string        `arg:"" help:"plug_in, plug_out, intent_update, charge_now, charge_now_deleted or tariff_update." enum:"plug_in,plug_out,intent_update,charge_now,charge_now_deleted,tariff_update"`
+	Asset   string        `arg:"" help:"External id of the asset."`
+	KWh     float64       `name:"kwh" help:"Energy wanted, with plug_in and intent_update." default:"20"`
+	ReadyBy string        `help:"Wall time of the deadline, with plug_in and intent_update." default:"07:00"`
+	Peak    bool          `help:"Permit peak charging, with plug_in and intent_update."`
+	Mode    string        `help:"minimise or maximise, with plug_in and intent_update." enum:"minimise,maximise" default:"minimise"`
+	OffPeak string        `help:"Off-peak times, with plug_in and tariff_update." default:"00:00-05:30, 23:30-24:00"`
+	Zone    string        `help:"Zone of the off-peak times." default:"Europe/London"`
+	For     time.Duration `help:"How long, with charge_now." default:"1h"`
+}
+
+// Run sends one event.
+func (t *trigger) Run(ctx context.Context, c console) error {
+	api := t.client()
+	asset, err := api.AssetByExternalID(ctx, t.Asset)
+	if err != nil {
+		return err
+	}
+	tariff := &client.Tariff{OffPeakTimes: t.OffPeak, Timezone: t.Zone}
+	if t.Event == "tariff_update" {
+		err = api.UpdateTariff(ctx, asset.ID, client.TariffUpdateEventRequest{Tariff: *tariff})
+	} else {
+		var ev client.AssetEventRequest
+		if ev, err = t.event(ctx, api, tariff); err == nil {
+			err = api.Event(ctx, asset.ID, ev)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s sent for %s (%s)\n", t.Event, t.Asset, asset.ID)
+	return nil
+}
+
+func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.Tariff) (ev client.AssetEventRequest, err error) {
+	now, err := api.Clock(ctx)
+	if err != nil {
+		now = time.Now()
+	}
+	wall, err := flex.ParseWallTime(t.ReadyBy)
+	if err != nil {
+		return ev, flex.Fail(flex.Invalid, "--ready-by: %v", err)
+	}
+	ev.EventType = t.Event
+	switch t.Event {
+	case wire.PlugIn, wire.IntentUpdate:
+		local := client.WallTime(wall)
+		ev.Tariff = tariff
+		ev.Intent = &client.Intent{EnergyRequiredKWh: t.KWh, ReadyBy: client.At(now), ReadyByLocalTime: &local, MayChargePeak: t.Peak,
+			ChargingMode: client.ChargingMode(t.Mode + "_charging_time")}
+	case wire.ChargeNow:
+		ev.EndAt = client.At(now.Add(t.For))
+	}
+	return ev, nil
+}
+
+// certify is `flexd certify`.
+type certify struct {
+	Endpoint string `help:"URL of the endpoint; {asset_id}, {external_id} and {site_id} are filled in." required:""`
+	Secret   string `help:"Secret that the endpoint verifies with, whsec_ and base64." required:""`
+	Bare     bool   `help:"Send the charging profile alone, as the endpoint was registered to get it."`
+	JSON     bool   `help:"Print as JSON." name:"json"`
+}
+
+// grade is one thing that an endpoint was tried at.
+type grade struct {
+	Try    string `json:"try"`
+	Passed bool   `json:"passed"`
+	Got    string `json:"got"`
+	Want   string `json:"want"`
+}
+
+// quick is how soon an endpoint should answer; flexd waits for postTime.
+const quick = time.Second
+
+// Run grades a client's endpoint: it sends what flexd sends in good and bad days and holds
+// the answers against what flexd needs of them.
+func (f *certify) Run(ctx context.Context, c console) error {
+	grades := f.try(ctx, time.Now())
+	failed := 0
+	for _, g := range grades {
+		if !g.Passed {
+			failed++
+		}
+	}
+	if f.JSON {
+		if err := c.json(grades); err != nil {
+			return err
+		}
+	} else {
+		for _, g := range grades {
+			mark := "pass"
+			if !g.Passed {
+				mark = "FAIL"
+			}
+			fmt.Fprintf(c.out, "%s  %-46s %s; wanted %s\n", mark, g.Try, g.Got, g.Want)
+		}
+		fmt.Fprintf(c.out, "\n%d of %d passed\n", len(grades)-failed, len(grades))
+	}
+	if failed > 0 {
+		return fmt.Errorf("the endpoint failed %d of %d", failed, len(grades))
+	}
+	return nil
+}
+
+func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
+	asset := client.AssetID{0xce, 0x27, 6: 0x70, 8: 0x80, 15: 1}
+	to := strings.NewReplacer("{asset_id}", asset.String(), "{external_id}", "flexd-certify", "{site_id}", asset.String()).Replace(f.Endpoint)
+	night := func(minutes int) []byte {
+		from := now.Truncate(time.Second)
+		p, err := ocpp.New(asset, []flex.Step{
+			{Span: flex.Span{From: from, To: from.Add(time.Duration(minutes) * time.Minute)}},
+			{Span: flex.Span{From: from.Add(time.Duration(minutes) * time.Minute), To: from.Add(9 * time.Hour)}, Limit: flex.NoLimit},
+		})
+		if err != nil {
+			panic(err) // two whole spans in order
+		}
+		if f.Bare {
+			return p.Bare()
+		}
+		return p.Wrapped(1)
+	}
+	send := func(try, id string, at time.Time, body []byte, spoil func(http.Header), want string, good func(int, time.Duration) bool) {
+		h, err := client.SignWebhook(f.Secret, id, at, body)
+		if err != nil {
+			grades = append(grades, grade{try, false, err.Error(), want})
+			return
+		}
+		if spoil != nil {
+			spoil(h)
+		}
+		status, took, err := post(ctx, to, h, body)
+		got := fmt.Sprintf("%d in %v", status, took.Round(time.Millisecond))
+		if err != nil {
+			got = err.Error()
+		}
+		grades = append(grades, grade{try, err == nil && good(status, took), got, want})
+	}
+	taken := func(s int, took time.Duration) bool { return s >= 200 && s < 300 && took <= quick }
+	refused := func(s int, _ time.Duration) bool { return s >= 400 && s < 500 && s != http.StatusGone }
+	const soon, no = "2xx within 1s", "4xx, not 410"
+	first := "certify-" + now.UTC().Format("150405.000") + "-1"
+	send("a charging profile", first, now, night(60), nil, soon, taken)
+	send("the same push again, as after a lost answer", first, now, night(60), nil, soon, taken)
+	send("a newer profile in its place", first+"-2", now, night(120), nil, soon, taken)
+	send("a signature that is not ours", first+"-3", now, night(90), func(h http.Header) {
+		h.Set("webhook-signature", "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	}, no, refused)
+	send("a body that was changed on the way", first+"-4", now, night(90), func(h http.Header) { h.Set("webhook-id", first+"-5") }, no, refused)
+	send("a push from ten minutes ago", first+"-6", now.Add(-10*time.Minute), night(90), nil, no, refused)
+	send("no signature at all", first+"-7", now, night(90), func(h http.Header) { h.Del("webhook-signature") }, no, refused)
+	send("old and new signature, as in a rotation", first+"-8", now, night(60), func(h http.Header) {
+		h.Set("webhook-signature", "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= "+h.Get("webhook-signature"))
+	}, soon, taken)
+	var fields map[string]any
+	if json.Unmarshal(night(60), &fields) == nil {
+		fields["new_field"] = "of a later version"
+		if b, err := json.Marshal(fields); err == nil {
+			send("a field that is not known yet", first+"-9", now, b, nil, soon, taken)
+		}
+	}
+	return grades
+}
