@@ -17,6 +17,7 @@ require (
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	go.yaml.in/yaml/v2 v2.4.2
 	golang.org/x/crypto v0.58.0
+	golang.org/x/oauth2 v0.30.0
 	modernc.org/sqlite v1.60.1
 	pgregory.net/rapid v1.2.0
 )

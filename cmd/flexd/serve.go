@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"flexd/internal/egress"
 	"flexd/internal/flex"
@@ -28,6 +29,10 @@ type serve struct {
 	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
 
 	Mail mailRelay `embed:"" prefix:"mail-"`
+
+	TrustedProxies []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
+	MetricsFrom    []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
+	RateLimit      int            `help:"Requests a second that an organisation may make; ten seconds' worth may come at once." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
@@ -71,6 +76,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
 	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
+	settings.TrustedProxies, settings.MetricsFrom, settings.RateLimit = s.TrustedProxies, s.MetricsFrom, s.RateLimit
 	var err error
 	if settings.Clouds, err = readClouds(s.Clouds); err != nil {
 		return err

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // TestBrake_Names counts an address that tries many names, each within its own pace.
@@ -69,4 +73,18 @@ func TestCaches_Full(t *testing.T) {
 	if _, ok := c.get(last, now.Add(cacheTime)); ok {
 		t.Error("a token is believed for too long")
 	}
+}
+
+// FuzzIdentify reads tokens that nobody was given: whatever is sent is refused, and nothing
+// that could not be a token costs a look-up.
+func FuzzIdentify(f *testing.F) {
+	for _, seed := range []string{"", "flexd_", tokenMark + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "\x00", "flexd_é"} {
+		f.Add(seed)
+	}
+	d := &Desk{DB: storetest.Open(f, storetest.SQLite(f), store.Options{})}
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := d.Identify(t.Context(), flex.Secret(text)); flex.KindOf(err) != flex.Unauthorized {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
 }

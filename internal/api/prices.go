@@ -13,7 +13,7 @@ func (s *Server) sitePriceCurve(r *request) (answer, error) {
 		return answer{}, err
 	}
 	prices, err := s.Market.SiteCurve(r.Context(), r.who.Org, p.SiteID)
-	return ok(priceCurve(prices)), err
+	return answer{body: priceCurve(prices), tagged: true}, err
 }
 
 // assetPriceCurve answers GET /entities/asset/{asset_id}/price-curve.
@@ -23,7 +23,7 @@ func (s *Server) assetPriceCurve(r *request) (answer, error) {
 		return answer{}, err
 	}
 	prices, err := s.Market.AssetCurve(r.Context(), r.who.Org, p.AssetID)
-	return ok(priceCurve(prices)), err
+	return answer{body: priceCurve(prices), tagged: true}, err
 }
 
 func priceCurve(prices []flex.PricedPeriod) wire.PriceCurveResponse {
@@ -68,5 +68,5 @@ func (s *Server) marketCurves(r *request) (answer, error) {
 		v.Publications[i] = wire.Publication{ID: p.ID, Source: p.Source, PublishedAt: wire.At(p.PublishedAt), FetchedAt: wire.At(p.FetchedAt),
 			StartTimestamp: wire.At(p.Span.From), EndTimestamp: wire.At(p.Span.To), NumMissing: p.Missing}
 	}
-	return ok(v), nil
+	return answer{body: v, tagged: true}, nil
 }

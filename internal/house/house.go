@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"flexd/internal/access"
@@ -37,6 +38,10 @@ type Settings struct {
 	AllowPrivateEndpoints bool
 	// BaseURL is the interface's own address as clients reach it, for callbacks.
 	BaseURL string
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
+	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0
 
 	PriceSources []string // asked for prices, by name; none if empty
 	Carbon       bool     // ask for the carbon intensity beside them
@@ -102,6 +107,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.API = &api.Server{
 		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
+		TrustedProxies: s.TrustedProxies, MetricsFrom: s.MetricsFrom, RequestsPerSecond: s.RateLimit,
 	}
 	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
 	h.Console = h.newConsole(s)

@@ -300,6 +300,9 @@ func (s *street) probe(rt api.Route, p place, column string, tokens map[string]s
 		s.Helper()
 		s.Errorf("%s %s as %s: %s; %d %.300s", rt.Method, rt.Pattern, column, fmt.Sprintf(format, args...), r.status, r.body)
 	}
+	if r.status >= 500 {
+		fail("a fault of ours")
+	}
 	if rt.Role == api.Public {
 		if (r.status == 401 || r.status == 403) && rt.Pattern != "/auth/token-form" {
 			fail("a public operation is refused")
