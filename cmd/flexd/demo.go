@@ -196,12 +196,12 @@ flexd demo: a sandbox on this machine; nothing leaves it.
 A first integration, one line a step (paste them into another terminal):
 
   TOKEN=$(curl -s %[1]s/auth/token-form -d username=demo -d password=%[2]s | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-  curl -s %[1]s/entities/site/onboard -H "Authorization: Bearer $TOKEN" -d '{"site":{"mpan":"%[3]s","postcode":"SW1A 1AA","street_address":"10 High Street","email":"you@example.com","gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"},"assets":[{"external_id":"my-charger","type":"charger","properties":{"power_kw":7.4}}],"proposition":"full_asset_schedule_control"}'
+  curl -sw '\n' %[1]s/entities/site/onboard -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"site":{"mpan":"%[3]s","postcode":"SW1A 1AA","street_address":"10 High Street","email":"you@example.com","gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"},"assets":[{"external_id":"my-charger","type":"charger","properties":{"power_kw":7.4}}],"proposition":"full_asset_schedule_control"}'
   ASSET=$(curl -s %[1]s/entities/asset/external-id/my-charger -H "Authorization: Bearer $TOKEN" | sed 's/.*"id":"\([^"]*\)".*/\1/')
-  curl -s %[1]s/entities/asset/$ASSET/event/tariff-update -H "Authorization: Bearer $TOKEN" -d '{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}'
-  curl -s %[1]s/entities/asset/$ASSET/event/intent -H "Authorization: Bearer $TOKEN" -d '{"intent":{"energy_required_kwh":20,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}'
-  curl -s %[1]s/entities/asset/$ASSET/event/plug-in -H "Authorization: Bearer $TOKEN" -d '{}'
-  curl -s %[1]s/entities/asset/$ASSET/schedule/explanation -H "Authorization: Bearer $TOKEN" -H "Accept: text/plain"
+  curl -sw '\n' %[1]s/entities/asset/$ASSET/event/tariff-update -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}'
+  curl -sw '\n' %[1]s/entities/asset/$ASSET/event/intent -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"intent":{"energy_required_kwh":20,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}'
+  curl -sw '\n' %[1]s/entities/asset/$ASSET/event/plug-in -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{}'
+  curl -sw '\n' %[1]s/entities/asset/$ASSET/schedule/explanation -H "Authorization: Bearer $TOKEN" -H "Accept: text/plain"
 
 Real GB half-hourly prices of the same season in 2018 (%[4]s).
 
