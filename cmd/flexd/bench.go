@@ -73,6 +73,15 @@ func (b *benchPlanCommand) Run(c console) error {
 		}
 		rows = append(rows, r...)
 	}
+	mixed, err := benchMixed()
+	if err != nil {
+		return err
+	}
+	choice, err := benchChoice()
+	if err != nil {
+		return err
+	}
+	rows = append(append(rows, mixed...), choice)
 	if b.JSON {
 		return c.json(rows)
 	}

@@ -22,7 +22,7 @@ type WaveRule struct {
 // updates are worth (docs/engine-fleet.md has the figures of this and other rules). What
 // is put off loses nothing, as it comes up again in the next wave, which should come
 // within the hour.
-var WaveDefault = WaveRule{Saving: 10_000, Running: 10_000, Ahead: 90 * 60}
+var WaveDefault = WaveRule{Saving: 10_000, Running: 10_000, Ahead: 60 * 60}
 
 // WaveChoose returns the changes that the rule lets through: first the plans that stand
 // wrong, then by falling saving, then by asset. Where a change is too small to touch the

@@ -35,7 +35,7 @@ func realPrices(t testing.TB) (prices []float64) {
 // that follows every change than one that follows none, at the prices that came.
 func TestWave_PushStudy(t *testing.T) {
 	prices := realPrices(t)
-	names := []string{"none", "every change", "default: 1 p, begins within 90 min"}
+	names := []string{"none", "every change", "default: 1 p, begins within the hour"}
 	fleets := []*WaveStudy{{Rule: WaveRule{Saving: 1e9}}, {}, {Rule: WaveDefault}}
 	if testing.Verbose() {
 		names = append(names, "1 p", "2 p", "2 p or 2 %", "2 p or 2 %, 5 p to touch the running half-hour")
