@@ -59,39 +59,43 @@ func fleetClasses(p *FleetProblem, tree *fleetTree) (classes []fleetClass, of []
 // cheaper than leaving the need unserved has no rank.
 type fleetCurve struct {
 	price  [FleetSlots]float64
-	slot   [FleetSlots]uint8      // of a rank
+	slot   [FleetSlots]uint8      // in the order of price, all of them
+	slots  int                    // how many; 0 until it is sorted first
 	rank   [FleetSlots]uint8      // of a slot; 255 for none
 	before [FleetSlots + 1]uint64 // ranks of the slots before the i-th
 	first  [FleetSlots + 1]uint64 // slots of the first r ranks
-	ranks  int
 }
 
-// sort sets the curve to the prices w of the class's node and its own adder.
+// sort sets the curve to the prices w of the class's node and its own adder. It inserts
+// each slot into the order that there was: between two rounds few prices move far.
 func (c *fleetCurve) sort(class *fleetClass, w []float64, unserved float64) {
-	order := c.slot[:0]
+	if c.slots != len(w) {
+		c.slots = len(w)
+		for t := range w {
+			c.slot[t] = uint8(t)
+		}
+	}
 	for t, p := range w {
 		if class.peak>>t&1 == 1 {
 			p += class.adder
 		}
 		c.price[t] = p
-		c.rank[t] = 255
-		if p < unserved {
-			order = append(order, uint8(t))
-		}
 	}
-	// Few prices move between two rounds, but insertion would gain little at 48 slots.
-	slices.SortFunc(order, func(a, b uint8) int {
-		switch pa, pb := c.price[a], c.price[b]; {
-		case pa < pb:
-			return -1
-		case pa > pb:
-			return 1
+	order := c.slot[:len(w)]
+	for i := 1; i < len(order); i++ {
+		t, j := order[i], i
+		for p := c.price[t]; j > 0; j-- {
+			if o := order[j-1]; c.price[o] < p || c.price[o] == p && o < t {
+				break
+			}
+			order[j] = order[j-1]
 		}
-		return int(a) - int(b)
-	})
-	c.ranks = len(order)
+		order[j] = t
+	}
 	for r, t := range order {
-		c.rank[t] = uint8(r)
+		if c.rank[t] = uint8(r); c.price[t] >= unserved {
+			c.rank[t] = 255
+		}
 		c.first[r+1] = c.first[r] | 1<<t
 	}
 	for t := range w {

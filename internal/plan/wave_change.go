@@ -151,11 +151,17 @@ func (t *waveTally) add(c *WaveCurve, v *waveView, p, o WavePlan, i uint8) {
 	t.peak += s * int64(1-waveBit(c.off[0], c.off[1], i))
 }
 
-// waveMoney turns price times seconds at a power into millionths of a pound, held to what
-// 32 bits can say.
+// waveMicros turns price times seconds at a power into millionths of a pound. Added to a
+// number this large, what lies behind the point is rounded away.
+func waveMicros(priceSeconds int64, watts uint32) int64 {
+	const large = 3 << 51
+	money := float64(float64(priceSeconds) * (float64(watts) / 3.6e9))
+	return int64(money+large) - large
+}
+
+// waveMoney is the same, held to what 32 bits can say.
 func waveMoney(priceSeconds int64, watts uint32) int32 {
-	m := math.Round(float64(priceSeconds) * (float64(watts) / 3.6e9))
-	return int32(max(math.MinInt32, min(math.MaxInt32, m)))
+	return int32(max(math.MinInt32, min(math.MaxInt32, waveMicros(priceSeconds, watts))))
 }
 
 // Charge returns the seconds of charging and the cost at the curve's prices of what plan p
@@ -165,7 +171,7 @@ func (c *WaveCurve) Charge(a *WaveAsset, p WavePlan) (seconds uint32, cost flex.
 	p = c.rest(&v, p)
 	p.lo, p.tag = p.lo&v.lo, p.tag&^(math.MaxUint32&^v.hi)
 	t := c.difference(&v, p, WavePlan{})
-	return uint32(t.seconds), flex.MicroPounds(math.Round(float64(t.money) * (float64(a.Watts) / 3.6e9)))
+	return uint32(t.seconds), flex.MicroPounds(waveMicros(t.money, a.Watts))
 }
 
 // WaveSpan is a stretch of charging, in seconds after the horizon's start.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"testing"
 	"unsafe"
@@ -295,6 +296,23 @@ func TestWave_Shift(t *testing.T) {
 		if int(p.slot()) >= n && (q.slot() != p.slot()-uint8(n) || q.tail() != p.tail()) || int(p.slot()) < n && q.isCut() {
 			t.Fatalf("%+v shifted by %d is %+v", p, n, q)
 		}
+	}
+}
+
+func TestWave_Money(t *testing.T) {
+	d := FleetDice(6)
+	for range 10_000 {
+		n, watts := int64(d.Next())>>14, uint32(d.Below(50_000))
+		want := math.Round(float64(n) * (float64(watts) / 3.6e9))
+		if got := waveMicros(n, watts); math.Abs(float64(got)-want) > 1 {
+			t.Fatalf("%d at %d W: %d, want %v", n, watts, got, want)
+		}
+		if k := int64(d.Below(9) - 4); waveMicros(3_600_000_000*k, 1) != k {
+			t.Fatal(k)
+		}
+	}
+	if a, b := waveMoney(1<<60, 60_000), waveMoney(-1<<60, 60_000); a != math.MaxInt32 || b != math.MinInt32 {
+		t.Errorf("%d and %d", a, b)
 	}
 }
 
