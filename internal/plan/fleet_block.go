@@ -27,6 +27,7 @@ func (d *fleetDraft) block(assets []int32) *fleetBarrier {
 	d.read(b, picks)
 	d.trim(assets)
 	d.settle(assets)
+	d.purify(assets)
 	if !(d.partCost(assets) < before) || d.over() {
 		d.remove(assets)
 		d.restore(assets, old)

@@ -140,6 +140,32 @@ func TestFleet_Whole(t *testing.T) {
 	}
 }
 
+// A car charges at full power in all its slots but one, or nearly so: what caps force to be
+// shared is fewer partial slots than there are slots, for each group.
+func TestFleet_WholeSlots(t *testing.T) {
+	d := FleetDice(13)
+	for _, shape := range []FleetShape{{EVs: 1000, Cap: 0.35}, {EVs: 1000, Cap: 0.4, Groups: 5, GroupCap: 0.45}, {EVs: 500, Batteries: 40, Cap: 0.4, Traded: true}} {
+		p := FleetSample(&d, shape)
+		a, err := Fleet(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spare := 0
+		for i := range p.EVs {
+			partial := 0
+			for k, x := range a.EVs.Of(i) {
+				if x > 1e-6 && x < p.EVs[i].most(int(p.EVs[i].First)+k)-1e-6 {
+					partial++
+				}
+			}
+			spare += max(0, partial-1)
+		}
+		if most := 47 * max(1, shape.Groups); spare > most {
+			t.Errorf("%+v: %d partial slots too many, at most %d are due to the caps", shape, spare, most)
+		}
+	}
+}
+
 // A crowd is planned at prices from a sample: the caps hold, and the gap is proven.
 func TestFleet_Crowd(t *testing.T) {
 	d := FleetDice(5)
