@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"flexd/client"
 	"flexd/internal/bridge"
 	"flexd/internal/flex"
@@ -44,7 +46,7 @@ func (s *street) tick(d time.Duration) { s.ahead.Add(d.Microseconds()) }
 
 // quick is a bridge that waits for nothing that a test would have to wait for.
 var quick = bridge.Timing{
-	Call: 2 * time.Second, Greet: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Second,
+	Call: 10 * time.Second, Greet: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Minute,
 	Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond,
 }
 
@@ -384,6 +386,7 @@ func TestBridge_FlickerIsOneSession(t *testing.T) {
 	c.boot()
 	for range 5 {
 		c.say("Preparing")
+		s.eventually("the car is there", s.plugged)
 		s.tick(3 * time.Second)
 		c.say("Available")
 		s.tick(3 * time.Second)
@@ -454,5 +457,65 @@ func TestBridge_StrangersPush(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("an unsigned push was answered %d", resp.StatusCode)
+	}
+}
+
+// TestBridge_UntidyChargers: what a charger sends that is no OCPP is passed over or refused,
+// and the connection goes on.
+func TestBridge_UntidyChargers(t *testing.T) {
+	s := open(t, bridge.Settings{})
+	c := newSim(t, s.url, "CP1", s.now)
+	c.boot()
+	for _, text := range []string{
+		``, `{}`, `[]`, `null`, `[2]`, `[2,"x"]`, `[2,"x","Heartbeat"]`, `[2,"x",7,{}]`, `[2,"x","Heartbeat",7]`, `[2,"x","StatusNotification",[]]`,
+		`[3,"no such call",{}]`, `[4,"no such call"]`, `[4,"x",1,2]`, `["2","x","Heartbeat",{}]`, `[9,"x",{}]`, `[3,"",null]`,
+		`[2,"x","StatusNotification",{"connectorId":-1,"status":"Charging"}]`, `[2,"x","StatusNotification",{"connectorId":17,"status":"Charging"}]`,
+		`[2,"x","MeterValues",{"connectorId":1,"meterValue":[{"timestamp":"?","sampledValue":[{"value":"1e999"}]}]}]`,
+	} {
+		s.must(c.conn.Write(t.Context(), websocket.MessageText, []byte(text)))
+	}
+	c.must("Heartbeat", `{}`)
+	for _, action := range []string{"Authorize", "DataTransfer", "FirmwareStatusNotification", "DiagnosticsStatusNotification"} {
+		c.must(action, `{}`)
+	}
+	if _, err := c.call("GetBaseReport", `{}`); err == nil || !strings.Contains(err.Error(), "NotImplemented") {
+		t.Errorf("an operation that is not there: %v", err)
+	}
+	if s.plugged() {
+		t.Error("a connector that is not there plugged a car in")
+	}
+	const around = len(`[2,"CP1-99","DataTransfer",{"data":""}]`)
+	c.last = 98
+	c.must("DataTransfer", `{"data":"`+strings.Repeat("x", 64<<10-around)+`"}`)
+	if _, err := c.call("DataTransfer", `{"data":"`+strings.Repeat("x", 64<<10)+`"}`); err == nil {
+		t.Error("a message above the limit was answered")
+	}
+}
+
+// TestBridge_LastConnectionWins: a charger that lost its connection without a word connects
+// again before the old one is found dead.
+func TestBridge_LastConnectionWins(t *testing.T) {
+	s := open(t, bridge.Settings{})
+	old, c := newSim(t, s.url, "CP1", s.now), newSim(t, s.url, "CP1", s.now)
+	old.boot()
+	c.boot()
+	c.say("Preparing")
+	if p := c.given(); p.answer != "Accepted" {
+		t.Errorf("the new connection was given %+v", p)
+	}
+	s.callback(flex.Executed)
+	if len(old.set) != 0 {
+		t.Error("the old connection was used")
+	}
+}
+
+// TestBridge_Subprotocol: who does not offer ocpp1.6 is not talked to.
+func TestBridge_Subprotocol(t *testing.T) {
+	s := open(t, bridge.Settings{})
+	conn, _, err := websocket.Dial(t.Context(), s.url+"/CP1", &websocket.DialOptions{Subprotocols: []string{"ocpp2.0.1"}}) //nolint:bodyclose // the library's to close
+	s.must(err)
+	defer conn.CloseNow()
+	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusProtocolError {
+		t.Errorf("another subprotocol: %v", err)
 	}
 }

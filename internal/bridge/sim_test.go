@@ -32,8 +32,10 @@ type sim struct {
 	mute       bool // has no GetCompositeSchedule
 	quiet      bool // answers no SetChargingProfile at all
 
+	speak    sync.Mutex // what it says of its connector is true when it arrives
 	mu       sync.Mutex
 	conn     *websocket.Conn
+	gone     chan struct{} // closed when conn has ended
 	last     int
 	waiting  map[string]chan []json.RawMessage
 	status   string
@@ -100,10 +102,12 @@ func (s *sim) dial() error {
 	}
 	s.t.Cleanup(func() { conn.CloseNow() })
 	s.mu.Lock()
-	s.conn = conn
+	gone := make(chan struct{})
+	s.conn, s.gone = conn, gone
 	s.mu.Unlock()
 	ctx := context.WithoutCancel(s.t.Context())
 	go func() {
+		defer close(gone)
 		for {
 			_, b, err := conn.Read(ctx)
 			if err != nil {
@@ -168,7 +172,7 @@ func (s *sim) obey(action string, payload json.RawMessage) string {
 	case "ChangeConfiguration":
 		return `{"status":"Accepted"}`
 	case "TriggerMessage":
-		go s.say(s.status)
+		go s.say("")
 		return `{"status":"Accepted"}`
 	case "ClearChargingProfile":
 		s.profiles = nil
@@ -246,7 +250,7 @@ func (s *sim) call(action, payload string) (json.RawMessage, error) {
 	id := fmt.Sprint(s.id, "-", s.last)
 	w := make(chan []json.RawMessage, 1)
 	s.waiting[id] = w
-	conn := s.conn
+	conn, gone := s.conn, s.gone
 	s.mu.Unlock()
 	if err := conn.Write(s.t.Context(), websocket.MessageText, fmt.Appendf(nil, `[2,%q,%q,%s]`, id, action, payload)); err != nil {
 		return nil, err
@@ -257,6 +261,8 @@ func (s *sim) call(action, payload string) (json.RawMessage, error) {
 			return nil, fmt.Errorf("CALLERROR %s", f[2])
 		}
 		return f[2], nil
+	case <-gone:
+		return nil, fmt.Errorf("%s: the connection ended", action)
 	case <-time.After(10 * time.Second):
 		return nil, fmt.Errorf("%s was not answered", action)
 	}
@@ -281,9 +287,14 @@ func (s *sim) boot() {
 	s.must("BootNotification", `{"chargePointVendor":"Sim","chargePointModel":"One"}`)
 }
 
-// say reports the connector's status.
+// say reports the connector's status; empty reports it again.
 func (s *sim) say(status string) {
+	s.speak.Lock()
+	defer s.speak.Unlock()
 	s.mu.Lock()
+	if status == "" {
+		status = s.status
+	}
 	s.status = status
 	s.mu.Unlock()
 	_, _ = s.call("StatusNotification", s.statusBody(status, s.now()))
@@ -301,6 +312,8 @@ func (s *sim) start(meter int) int {
 
 func (s *sim) startAt(meter int, at time.Time) int {
 	s.t.Helper()
+	s.speak.Lock()
+	defer s.speak.Unlock()
 	var a struct {
 		Tx  int `json:"transactionId"`
 		Tag struct {
@@ -316,9 +329,14 @@ func (s *sim) startAt(meter int, at time.Time) int {
 
 func (s *sim) stop(tx, meter int, reason string) {
 	s.t.Helper()
+	s.speak.Lock()
+	defer s.speak.Unlock()
 	s.must("StopTransaction", fmt.Sprintf(`{"transactionId":%d,"meterStop":%d,"timestamp":%q,"reason":%q}`, tx, meter, s.now().UTC().Format(time.RFC3339Nano), reason))
 	s.mu.Lock()
-	s.tx, s.profiles = 0, nil
+	s.tx, s.profiles, s.status = 0, nil, "Finishing"
+	if reason == "EVDisconnected" {
+		s.status = "Available"
+	}
 	s.mu.Unlock()
 }
 
