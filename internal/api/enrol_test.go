@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"flexd/internal/flex"
@@ -248,5 +249,33 @@ func TestOnboard_Atomic(t *testing.T) {
 		h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "a", ""), 200, "")
 		h.want("POST", "/entities/site/onboard", strings.Replace(onboarding(halfHourly, "a", ""), `"charger"`, `"battery"`, 1), 409, "")
 		h.want("POST", "/entities/site/onboard", onboarding(notListed, "a", ""), 409, "")
+	})
+}
+
+// TestOnboard_AtOnce sends one onboarding many times at once: all are answered, and there is
+// one site with one asset.
+func TestOnboard_AtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		var wg sync.WaitGroup
+		answers := make(chan reply, 16)
+		for range cap(answers) {
+			wg.Go(func() { answers <- h.ask("POST", "/entities/site/onboard", onboarding(halfHourly, "a", "")) })
+		}
+		wg.Wait()
+		close(answers)
+		created := 0
+		for r := range answers {
+			if r.StatusCode != 200 {
+				t.Errorf("%d %s", r.StatusCode, r.body)
+			} else if strings.Contains(r.body, `"site_created":true`) {
+				created++
+			}
+		}
+		r := h.want("GET", "/entities/asset", "", 200, "")
+		if created != 1 || text(t, r.body, "total_num_assets") != "1" {
+			t.Errorf("%d sites were made, %s", created, r.body)
+		}
 	})
 }

@@ -94,6 +94,9 @@ func settleIn(t *testing.T) *homestead {
 	t.Cleanup(func() {
 		stop()
 		<-stopped
+		if findings, err := w.DB.Verify(context.WithoutCancel(t.Context())); err != nil || len(findings) > 0 {
+			t.Errorf("verify: %v %v", findings, err)
+		}
 		w.Close()
 	})
 	l := httptest.NewServer(w.API.Handler())

@@ -130,7 +130,10 @@ func (d *Desk) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID,
 				return a, err
 			}
 		}
-		return a, tx.UpdateAsset(ctx, a)
+		if err := tx.UpdateAsset(ctx, a); err != nil {
+			return a, err
+		}
+		return a, tx.MarkDue(ctx, id)
 	})
 }
 

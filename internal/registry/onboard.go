@@ -194,7 +194,10 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAs
 	if len(m.Updated) == 0 {
 		return MergedAsset{a, m}, nil
 	}
-	return MergedAsset{a, m}, tx.UpdateAsset(ctx, a)
+	if err := tx.UpdateAsset(ctx, a); err != nil {
+		return MergedAsset{}, err
+	}
+	return MergedAsset{a, m}, tx.MarkDue(ctx, a.ID)
 }
 
 func or[T any](told, kept *T) *T {

@@ -123,7 +123,10 @@ func (d *Desk) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c
 		if err := tx.UpdateSite(ctx, s, n.key); err != nil {
 			return r, err
 		}
-		return tx.SiteRecord(ctx, id)
+		if r, err = tx.SiteRecord(ctx, id); err == nil && c.Tariff != nil {
+			err = tx.MarkDue(ctx, r.Assets...) // plans may rest on the site's tariff
+		}
+		return r, err
 	})
 }
 
