@@ -13,6 +13,7 @@ import (
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
 	"flexd/internal/store"
+	"flexd/internal/wire"
 	"flexd/street"
 )
 
@@ -49,6 +50,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 		if tr := h.Transactions[0]; tr.CreditPence != 1200 || *tr.CreditableKWh != 30 || *tr.CreditRatePencePerKWh != 40 || tr.PlugSessionID.IsZero() {
 			l.Errorf("the session is credited as %+v", tr)
 		}
+		l.explained(site, asset)
 		l.withdraw(site)
 		h, err = l.client.Transactions(ctx, site, client.Page{})
 		l.must(err)
@@ -59,6 +61,33 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 			l.Errorf("balance %+v %v", b, err)
 		}
 	})
+}
+
+// explained checks what is told of the session's credit, of its readings and of events.
+func (l *line) explained(site client.SiteID, asset client.AssetID) {
+	l.Helper()
+	var st wire.StatementResponse
+	l.must(l.client.Do(l.Context(), "GET", "/rewards/"+site.String()+"/statement", nil, nil, &st))
+	if len(st.Lines) != 1 || st.ClosingBalancePence != 1200 || st.Lines[0].BalancePence != 1200 || len(st.Lines[0].Periods) != 18 ||
+		st.Lines[0].Provisional || st.Lines[0].Cause != "charged 30 kWh at 40 p, 14 April 23:00 to 15 April 08:00" {
+		l.Errorf("statement %+v", st)
+	}
+	var gaps wire.GapsResponse
+	days := url.Values{"site_id": {site.String()}, "from": {"2026-04-15"}, "to": {"2026-04-15"}}
+	l.must(l.client.Do(l.Context(), "GET", "/data/gaps", days, nil, &gaps))
+	if len(gaps.Gaps) != 0 {
+		l.Errorf("gaps %+v", gaps)
+	}
+	days.Set("from", "2026-04-14")
+	l.must(l.client.Do(l.Context(), "GET", "/data/gaps", days, nil, &gaps))
+	// Registered at ten to eleven in London: the last two half-hours are expected, and read.
+	if len(gaps.Gaps) != 0 {
+		l.Errorf("gaps %+v of asset %s", gaps, asset)
+	}
+	events, err := l.client.FlexEvents(l.Context(), site)
+	if err != nil || len(events.Events) != 0 {
+		l.Errorf("without prices nothing was moved, but there are events: %+v %v", events, err)
+	}
 }
 
 // report tells every half-hour from one instant to another as the charger metered it.
