@@ -77,6 +77,9 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 				}
 			}
 			note(&e, s.Result)
+			if e.WaitsAt.Equal(was.WaitsAt) { // what came was not enough: look again, but not at once
+				e.WaitsAt = time.Time{}
+			}
 		}
 		e.LookAt = nextSettlement(e, tx.Now())
 		if e.Version != was.Version || e.LookAt.IsZero() || !e.WaitsAt.Equal(was.WaitsAt) {

@@ -377,3 +377,88 @@ func TestEventRound_AtOnce(t *testing.T) {
 		}
 	})
 }
+
+// An event that waits for the boundary's registers is settled when they come, though with
+// another asset; a reading that is not enough does not have it settled over and over.
+func TestEventRound_WaitsForTheBoundary(t *testing.T) {
+	y, monday, _ := pausedMonday(t, storetest.SQLite(t))
+	other := flex.AssetID{2}
+	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
+	var at flex.Micro
+	register := func(instant time.Time, more flex.Micro) flex.Reading {
+		at += more
+		return flex.Reading{AssetID: other, Span: flex.Span{From: instant, To: instant}, Label: flex.BoundaryImportRegister, Value: at}
+	}
+	var rs []flex.Reading
+	for back := 20; back > 0; back-- {
+		for n := 34; n <= 36; n++ {
+			rs = append(rs, register(monday.Add(-back).Period(n).End(), 1_000_000))
+		}
+	}
+	put := func(rs ...flex.Reading) {
+		t.Helper()
+		y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+	}
+	put(rs...)
+	y.now = monday.Period(36).End()
+	if got := y.events(t); got != "2025-02-03 35-36 est 1850000 missing 2" {
+		t.Errorf("without readings: %s", got)
+	}
+	put(register(monday.Period(34).End(), 1_000_000), register(monday.Period(35).End(), 300_000))
+	if got := y.events(t); got != "2025-02-03 35-36 est 1850000 missing 1" {
+		t.Errorf("half of it: %s", got)
+	}
+	// A power that does not cover the half-hour tells nothing of it.
+	put(flex.Reading{AssetID: y.asset, Span: flex.Span{From: monday.Period(36).Start(), To: monday.Period(36).Start().Add(time.Minute)}, Label: flex.BoundaryImportPower, Value: 1e6})
+	y.events(t)
+	runs, err := y.desk.Runs(t.Context(), y.org, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		y.events(t)
+	}
+	if again, err := y.desk.Runs(t.Context(), y.org, 100); err != nil || len(again) != len(runs) {
+		t.Errorf("%d runs became %d, %v", len(runs), len(again), err)
+	}
+	put(register(monday.Period(36).End(), 300_000))
+	y.now = y.now.Add(time.Hour)
+	if got := y.events(t); got != "2025-02-03 35-36 -1400 Wh est 350000" {
+		t.Errorf("with all: %s", got)
+	}
+}
+
+// Part of the user's share may be paid early, and the rest when the settlement is final; an
+// event that cost money takes from the user only if that is set.
+func TestEventRound_Terms(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		set      flex.SettlementSettings
+		price    float64
+		estimate string
+		final    string
+	}{
+		{"paid early in part", flex.SettlementSettings{PaidEarly: 0.8}, 250, "flex event 16p", "flex event 16p, flex period top-up 4p"},
+		{"half even", flex.SettlementSettings{Rounding: "half_even", LossFactor: 1.05}, 250, "flex event 21p", "flex event 21p"},
+		{"it cost money", flex.SettlementSettings{}, -250, "flex event 0p", "flex event 0p"},
+		{"it cost money, and the user pays", flex.SettlementSettings{ClawBack: true}, -250, "flex event -20p", "flex event -20p"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			y, monday, v := pausedMonday(t, storetest.SQLite(t))
+			y.set(t, flex.OrgSettings{UserShare: 0.5, Settlement: tt.set})
+			y.now = y.now.Add(time.Minute)
+			y.prices(t, monday.Span(), tt.price)
+			y.kwh(t, monday, v.Metered)
+			y.now = monday.Period(36).End()
+			y.events(t)
+			if got := y.history(t); got != tt.estimate {
+				t.Errorf("at once: %s, want %s", got, tt.estimate)
+			}
+			y.now = clock("2025-04-01 00:00")
+			y.events(t)
+			if got := y.history(t); got != tt.final {
+				t.Errorf("in the end: %s, want %s", got, tt.final)
+			}
+		})
+	}
+}

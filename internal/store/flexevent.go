@@ -163,7 +163,10 @@ func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID,
 	id := func(s scanner) (id flex.FlexEventID, err error) { return id, s.Scan(&id) }
 	return rows(ctx, tx.conn, id, `SELECT e.id FROM flex_event e
 		WHERE e.org_id = $1 AND e.look_at IS NOT NULL AND (e.look_at <= $2
-			OR EXISTS (SELECT 1 FROM reading g WHERE g.at IN (e.waits_at, e.waits_at + 1800000000) AND g.asset_id = e.asset_id))
+			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = e.waits_at AND g.asset_id = e.asset_id AND g.label IN (1, 11))
+			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = e.waits_at + 1800000000 AND g.asset_id = e.asset_id AND g.label = 12)
+			OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.at = e.waits_at AND g.label IN (2, 10))
+			OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.at = e.waits_at + 1800000000 AND g.label = 13))
 		ORDER BY e.look_at, e.id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
 }
 

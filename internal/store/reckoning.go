@@ -48,7 +48,8 @@ func (tx *Tx) DueReckonings(ctx context.Context, limit int) ([]flex.SessionID, e
 	id := func(s scanner) (id flex.SessionID, err error) { return id, s.Scan(&id) }
 	return rows(ctx, tx.conn, id, `SELECT r.session_id FROM reckoning r
 		WHERE r.org_id = $1 AND r.look_at IS NOT NULL AND (r.look_at <= $2
-			OR EXISTS (SELECT 1 FROM reading g WHERE g.at IN (r.waits_at, r.waits_at + 1800000000) AND g.asset_id = r.asset_id AND g.label IN (1, 12)))
+			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = r.waits_at AND g.asset_id = r.asset_id AND g.label = 1)
+			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = r.waits_at + 1800000000 AND g.asset_id = r.asset_id AND g.label = 12))
 		ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
 }
 
