@@ -18,6 +18,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -131,11 +132,15 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 	defer stop()
 	b.ctx = running
 	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
-	ended := make(chan error, len(servers))
+	ended := make(chan error, len(servers)+1)
 	for i, l := range []net.Listener{chargers, pushes} {
 		go func() { ended <- servers[i].Serve(l) }()
 	}
-	b.work.Go(func() { b.register(running) })
+	b.work.Go(func() {
+		if err := b.register(running); err != nil {
+			ended <- err
+		}
+	})
 	var err error
 	select {
 	case <-ctx.Done():
@@ -166,22 +171,26 @@ func (b *Bridge) server(h http.Handler) *http.Server {
 	}
 }
 
-// register tells flexd where to push, until it has heard.
-func (b *Bridge) register(ctx context.Context) {
+// register tells flexd where to push, until it has heard. What flexd refuses it would refuse
+// again: that is the end.
+func (b *Bridge) register(ctx context.Context) error {
 	url := strings.TrimRight(b.EndpointURL, "/") + endpointPath + "{external_id}"
 	for {
 		e, err := b.Client.SetEndpoint(ctx, client.EndpointRequest{URL: url, Secret: b.secret})
-		if err == nil {
+		status := client.StatusOf(err)
+		switch {
+		case err == nil:
 			b.Log.Info("flexd pushes to this bridge", "url", e.URL)
-			return
-		}
-		if ctx.Err() != nil {
-			return
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
+			return fmt.Errorf("flexd does not take %s as its endpoint: %w", url, err)
 		}
 		b.Log.Error("cannot tell flexd the endpoint", "url", url, "err", err)
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-time.After(registerPause):
 		}
 	}

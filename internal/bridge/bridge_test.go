@@ -31,6 +31,7 @@ type street struct {
 	org    flex.OrgID
 	client *client.Client
 	asset  client.AssetID
+	flexd  string // its address
 	url    string // of the chargers' door
 	push   string // of the endpoint
 	began  time.Time
@@ -74,7 +75,8 @@ func open(t *testing.T, settings bridge.Settings) *street {
 	org, password, err := h.Access.AddOrg(ctx, "Acme", "acme", "")
 	s.must(err)
 	s.org = org.ID
-	s.client = client.New("http://"+l.Addr().String(), "acme", password.Reveal())
+	s.flexd = "http://" + l.Addr().String()
+	s.client = client.New(s.flexd, "acme", password.Reveal())
 	s.onboard(ctx)
 	settings.Log = log
 	s.bridge(settings)
@@ -517,5 +519,16 @@ func TestBridge_Subprotocol(t *testing.T) {
 	defer conn.CloseNow()
 	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusProtocolError {
 		t.Errorf("another subprotocol: %v", err)
+	}
+}
+
+// TestBridge_RefusedByFlexd: with a wrong password the bridge ends and says why; it does not
+// go on guessing.
+func TestBridge_RefusedByFlexd(t *testing.T) {
+	s := open(t, bridge.Settings{})
+	s.halt()
+	b := bridge.New(bridge.Settings{Client: client.New(s.flexd, "acme", "not the password"), EndpointURL: s.push, Timing: quick})
+	if err := b.Serve(t.Context(), s.listen(), s.listen()); client.StatusOf(err) != http.StatusUnauthorized {
+		t.Errorf("with a wrong password: %v", err)
 	}
 }

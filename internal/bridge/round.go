@@ -292,7 +292,7 @@ func (c *charger) report(r report) {
 }
 
 // post sends the readings that wait, when they have waited long enough. Those of a connector
-// that is no asset are dropped.
+// that is no asset are dropped, those of one that flexd could not be asked about wait on.
 func (c *charger) post(ctx context.Context) error {
 	c.mu.Lock()
 	var readings []client.ReadingDataPoint
@@ -303,10 +303,13 @@ func (c *charger) post(ctx context.Context) error {
 	}
 	c.reports = nil
 	for _, r := range batch {
-		if !r.asset.ID.IsZero() {
+		switch {
+		case !r.asset.ID.IsZero():
 			readings = append(readings, client.ReadingDataPoint{
 				AssetID: r.asset.ID, StartTimestamp: client.At(r.From), EndTimestamp: client.At(r.To), Label: r.label, Value: r.kwh,
 			})
+		case r.lookAt.IsZero():
+			c.reports, c.reportAt = append(c.reports, r), c.b.Now().Add(c.b.Timing.Retry)
 		}
 	}
 	c.mu.Unlock()
