@@ -58,7 +58,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
+	e.mu.Lock()
 	c := e.charger[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+	e.mu.Unlock()
 	if c == nil {
 		http.Error(w, "no such charger", http.StatusNotFound)
 		return
@@ -86,4 +88,11 @@ func (e *Endpoint) again(id string) bool {
 	}
 	e.seen[id] = true
 	return false
+}
+
+// Add lets the endpoint take profiles for one more charger.
+func (e *Endpoint) Add(c *Charger) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.charger[c.ExternalID] = c
 }

@@ -52,6 +52,9 @@ type Settings struct {
 	// Mail sends letters to users; nil means that none can be sent.
 	Mail *egress.Mailer
 
+	// Pipe makes the connections of pushes in place of sockets, for stories in a bubble.
+	Pipe func(ctx context.Context, addr string) (net.Conn, error)
+
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
@@ -167,7 +170,7 @@ func (h *House) Close() error {
 
 func postRoom(db *store.DB, s Settings) *push.Desk {
 	d := &push.Desk{DB: db, BaseURL: s.BaseURL, PlainHTTP: s.AllowPrivateEndpoints, Log: s.Log}
-	var o egress.Options
+	o := egress.Options{Pipe: s.Pipe}
 	if s.AllowPrivateEndpoints {
 		o.Allow = egress.Private
 	}
