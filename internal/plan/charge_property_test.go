@@ -15,13 +15,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMain runs every property 20,000 times unless -rapid.checks says otherwise.
+// checks is how often every property is tried unless -rapid.checks says otherwise.
+var checks = "20000"
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
-		if err := flag.Set("rapid.checks", "20000"); err != nil {
+		if err := flag.Set("rapid.checks", checks); err != nil {
 			panic(err)
 		}
 	}

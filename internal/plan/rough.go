@@ -108,7 +108,7 @@ func (r *roughSlot) convexTo(i int) int {
 // The cost of a slot is the lower of a few convex parts, and a convex part is the sum, in
 // the sense of slide, of its straight pieces; so the value of stored energy, going back a
 // slot, is the lower of the sums of the value after it with each part. Nothing bounds the
-// number of its kinks but practice: on real days it stays below some thirty.
+// number of its kinks but practice: on real days it stays below fifty.
 func (q *stored) roughBackward() float64 {
 	p, r := q.p, &q.rough
 	n := len(p.Import)
