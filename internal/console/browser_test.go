@@ -214,10 +214,13 @@ func (b *browser) sound(name string) {
 		"every image and plot has a text": `[...document.querySelectorAll("img,[role=img]")].every((i) => i.alt || i.ariaLabel)`,
 	} {
 		if !evaluate[bool](b, expression) {
-			b.Errorf("%s: not so: %s", name, rule)
+			b.Errorf("%s: not so: %s (too wide: %v)", name, rule, evaluate[[]string](b, tooWide))
 		}
 	}
 }
+
+// tooWide lists what reaches beyond the page and does not scroll by itself.
+const tooWide = `[...document.querySelectorAll("main *, header *, nav *")].filter((e) => !e.parentElement.closest(".scroll,.plot,.body,.menu") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5).map((e) => e.tagName + "." + e.className)`
 
 // contrast measures the text of the page against what is behind it, by WCAG 2.1 AA: 4.5, or
 // 3 where it is large.

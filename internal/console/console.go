@@ -104,6 +104,20 @@ var surface = []route{
 	{pattern: "GET /console/prices.csv", handle: (*Server).prices},
 	{pattern: "GET /console/prices.json", handle: (*Server).prices},
 
+	// settlement.go
+	{pattern: "GET /console/settlement", handle: (*Server).settlement},
+	{pattern: "GET /console/settlement.csv", handle: (*Server).settlement},
+	{pattern: "GET /console/settlement.json", handle: (*Server).settlement},
+	{pattern: "GET /console/settlement/compare", handle: (*Server).compareRuns},
+	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
+	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
+	{pattern: "POST /console/settlement/{org}/again", handle: (*Server).settleAgain},
+	{pattern: "POST /console/settlement/{org}/payments.csv", handle: (*Server).payments},
+	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", handle: (*Server).decide},
+	{pattern: "GET /console/flex-events/{id}", handle: (*Server).flexEvent},
+	{pattern: "GET /console/flex-events/{id}/periods.csv", handle: (*Server).flexEvent},
+	{pattern: "GET /console/flex-events/{id}/periods.json", handle: (*Server).flexEvent},
+
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{pattern: "POST /console/safety/halt", handle: (*Server).halt},

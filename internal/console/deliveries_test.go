@@ -74,7 +74,8 @@ func (d *desk) post(path string, form url.Values) string {
 	if a.status != http.StatusSeeOther {
 		d.Fatalf("POST %s: %d %s", path, a.status, a.body)
 	}
-	return d.page(a.header.Get("Location"))
+	to, _, _ := strings.Cut(a.header.Get("Location"), "#")
+	return d.page(to)
 }
 
 // link returns the first address on a page that begins with a prefix.

@@ -42,6 +42,7 @@ var menu = []item{
 	{"assets", "Assets"},
 	{"deliveries", "Deliveries"},
 	{"prices", "Prices"},
+	{"settlement", "Settlement"},
 	{"safety", "Safety"},
 	{"audit", "Audit log"},
 }
@@ -55,10 +56,11 @@ var functions = template.FuncMap{
 	"number":   func(v float64) string { return decimals(v, 1) },
 	"sentence": sentence, "words": words, "count": count, "short": short,
 	"dict": dict, "clocktext": clockText,
-	"isoday":  func(at time.Time) string { return flex.DayAt(at).String() },
-	"minus":   func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
-	"weekday": func(d flex.Day) string { return day(d.Start()) },
-	"sub":     func(a, b int) int { return a - b },
+	"isoday":     func(at time.Time) string { return flex.DayAt(at).String() },
+	"minus":      func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
+	"weekday":    func(d flex.Day) string { return day(d.Start()) },
+	"minuspence": func(p flex.Pence) flex.Pence { return -p },
+	"sub":        func(a, b int) int { return a - b },
 }
 
 // dict makes the argument of a part out of names and values.

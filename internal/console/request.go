@@ -214,6 +214,8 @@ var doneText = map[string]string{
 	"resumed":  "Pushes leave again.",
 	"capped":   "The caps are set.",
 	"replayed": "It is sent once more.",
+	"decided":  "The decision is taken.",
+	"settled":  "Settled again. The run stands below, to be compared; nothing was posted.",
 }
 
 // act does something in the operator's name, in the audit log.

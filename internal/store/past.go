@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 )
 
 // Told is an event of an asset as it came in.
@@ -71,4 +72,37 @@ func (tx *Tx) EnrolmentChanges(ctx context.Context, site flex.SiteID) ([]Enrolme
 	return rows(ctx, tx.conn, func(s scanner) (c EnrolmentChange, err error) {
 		return c, s.Scan(&c.Proposition, &c.State, instant{&c.At})
 	}, `SELECT proposition, state, at FROM enrolment_change WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+}
+
+// NewestSettlement returns what the newest run that posts made of an event. One that was
+// never settled is a NotFound failure.
+func (tx *Tx) NewestSettlement(ctx context.Context, event flex.FlexEventID) (Settlement, error) {
+	return one(ctx, tx.conn, "the flex event is not settled yet", scanSettlement,
+		settlementSelect+` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.version > 0 ORDER BY s.version DESC LIMIT 1`,
+		tx.org.Bytes(), event.Bytes())
+}
+
+// AccountSum is what an account of the books holds for an organisation.
+type AccountSum struct {
+	Account ledger.Account
+	Sum     flex.Pence // a debit is positive
+}
+
+// AccountSums returns what the organisation's books hold, by account. They add up to zero.
+func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
+	return rows(ctx, tx.conn, func(s scanner) (a AccountSum, err error) { return a, s.Scan(&a.Account, &a.Sum) },
+		`SELECT account, CAST(sum(amount) AS BIGINT) FROM posting WHERE org_id = $1 GROUP BY account ORDER BY account`, tx.org.Bytes())
+}
+
+// NewestFlexEvents returns the organisation's flex events that began before the instant, the
+// newest first.
+func (tx *Tx) NewestFlexEvents(ctx context.Context, before time.Time, limit int) ([]FlexEvent, error) {
+	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
+	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.from_at < $2
+		ORDER BY e.from_at DESC, e.id DESC LIMIT $3`, tx.org.Bytes(), micros(before), limit)
+}
+
+// FlexEventOrg returns whose flex event it is, or a NotFound failure.
+func (all *All) FlexEventOrg(ctx context.Context, id flex.FlexEventID) (flex.OrgID, error) {
+	return orgOf(ctx, all, "there is no flex event of that id", `SELECT org_id FROM flex_event WHERE id = $1`, id.Bytes())
 }

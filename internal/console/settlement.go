@@ -1,0 +1,365 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// runsMax is how many settlement runs are listed.
+const runsMax = 30
+
+// settlementPage is an organisation's runs, events and money.
+type settlementPage struct {
+	Orgs        []flex.Org
+	Org         flex.OrgID
+	Status      ledger.PaymentStatus
+	Statuses    []ledger.PaymentStatus
+	Withdrawals []withdrawalLine
+	Waiting     int        // for approval
+	WaitingSum  flex.Pence // of those
+	Approved    int
+	Owed        flex.Pence // to users
+	Accounts    []store.AccountSum
+	Events      []eventLine
+	Next        string
+	Runs        []store.Run
+	Today       flex.Day
+	MonthAgo    flex.Day
+	Export      Export
+}
+
+type withdrawalLine struct {
+	store.Withdrawal
+	SiteName string
+	MayMove  []move
+}
+
+// move is a decision that an operator may take on a withdrawal.
+type move struct {
+	To   ledger.PaymentStatus
+	Verb string
+}
+
+// decisions are the moves that are an operator's; the others are the bank's.
+var decisions = map[ledger.PaymentStatus][]move{
+	ledger.PendingApproval: {{ledger.Approved, "Approve"}, {ledger.Rejected, "Reject"}},
+	ledger.Approved:        {{ledger.Cancelled, "Cancel"}},
+	ledger.Failed:          {{ledger.Approved, "Try again"}},
+}
+
+type eventLine struct {
+	store.FlexEvent
+	AssetName string
+}
+
+func (s *Server) settlement(r *request) (view, error) {
+	q := r.URL.Query()
+	p := &settlementPage{Status: ledger.PaymentStatus(q.Get("status")), Statuses: ledger.Statuses, Export: r.exports()}
+	if !q.Has("status") {
+		p.Status = ledger.PendingApproval
+	}
+	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	before := time.Time{}
+	if text := q.Get("before"); text != "" {
+		var err error
+		if before, err = time.Parse(time.RFC3339, text); err != nil {
+			return view{}, flex.Fail(flex.Malformed, "before is an instant such as 2026-01-14T00:00:00Z")
+		}
+	}
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, before) })
+	if err != nil {
+		return view{}, err
+	}
+	t := &table{Name: "flex-events", Columns: []string{"flex_event_id", "asset_id", "external_id", "from", "to", "flex_wh", "estimated_gbp", "final_gbp", "missing", "version"}}
+	for _, e := range p.Events {
+		var energy, final any
+		if e.Flex != nil {
+			energy = int64(*e.Flex)
+		}
+		if e.Final != nil {
+			final = e.Final.GBP()
+		}
+		t.add(e.ID.String(), e.AssetID.String(), e.AssetName, e.From, e.To, energy, e.Estimated.GBP(), final, e.Missing, e.Version)
+	}
+	return view{page: "settlement", title: "Settlement and rewards", data: p, table: t}, nil
+}
+
+func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err error) {
+	ctx := r.Context()
+	if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
+		return err
+	}
+	if p.Org.IsZero() {
+		p.Org = p.Orgs[0].ID
+	}
+	tx, err := all.For(ctx, p.Org)
+	if err != nil {
+		return err
+	}
+	p.Today = flex.DayAt(tx.Now())
+	p.MonthAgo = p.Today.Add(-30)
+	if err := p.money(ctx, all, tx); err != nil {
+		return err
+	}
+	if p.Runs, err = tx.Runs(ctx, runsMax); err != nil {
+		return err
+	}
+	if before.IsZero() {
+		before = tx.Now().Add(24 * time.Hour)
+	}
+	events, err := tx.NewestFlexEvents(ctx, before, r.limit()+1)
+	if err != nil {
+		return err
+	}
+	if len(events) > r.limit() {
+		events = events[:r.limit()]
+		p.Next = r.with("before", events[len(events)-1].From.Format(time.RFC3339))
+	}
+	ids := make([]flex.AssetID, len(events))
+	for i, e := range events {
+		ids[i] = e.AssetID
+	}
+	names, err := all.AssetNames(ctx, ids)
+	for _, e := range events {
+		p.Events = append(p.Events, eventLine{e, names[e.AssetID]})
+	}
+	return err
+}
+
+// money reads the books and the withdrawals.
+func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx) (err error) {
+	if p.Accounts, err = tx.AccountSums(ctx); err != nil {
+		return err
+	}
+	for _, a := range p.Accounts {
+		if a.Account == ledger.RewardsPayable {
+			p.Owed = -a.Sum
+		}
+	}
+	ws, err := tx.Withdrawals(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, w := range ws {
+		switch w.Status {
+		case ledger.PendingApproval:
+			p.Waiting, p.WaitingSum = p.Waiting+1, p.WaitingSum+w.Amount
+		case ledger.Approved:
+			p.Approved++
+		}
+		if p.Status != "" && w.Status != p.Status {
+			continue
+		}
+		l := withdrawalLine{Withdrawal: w, SiteName: short(w.SiteID), MayMove: decisions[w.Status]}
+		if site, err := tx.Site(ctx, w.SiteID); err == nil && site.Address.Reveal() != "" {
+			l.SiteName = site.Address.Reveal()
+		} else if err != nil && flex.KindOf(err) != flex.NotFound {
+			return err
+		}
+		p.Withdrawals = append(p.Withdrawals, l)
+		if len(p.Withdrawals) == exportMax {
+			break
+		}
+	}
+	return nil
+}
+
+// decide moves a withdrawal by the operator's decision.
+func (s *Server) decide(r *request) (view, error) {
+	var org flex.OrgID
+	var id flex.TransactionID
+	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	if err := readID(&id, r.PathValue("id"), "withdrawal"); err != nil {
+		return view{}, err
+	}
+	to, note := ledger.PaymentStatus(r.PathValue("to")), r.PostFormValue("note")
+	switch to {
+	case ledger.Approved, ledger.Rejected, ledger.Cancelled:
+	default:
+		return view{}, flex.Fail(flex.NotFound, "a withdrawal is approved, rejected or cancelled, not %q", to)
+	}
+	act := store.Act{Act: "withdrawal " + string(to), Org: org, Subject: id.String(), Detail: note}
+	err := s.act(r, act, func() error {
+		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
+		return err
+	})
+	return view{to: "/console/settlement?org=" + org.String() + "&done=decided"}, err
+}
+
+// payments answers the payment file of what is approved, which then counts as given to the
+// bank.
+func (s *Server) payments(r *request) (view, error) {
+	var org flex.OrgID
+	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	again := r.PostFormValue("again") != ""
+	var ps []reward.Payment
+	err := s.act(r, store.Act{Act: "export payments", Org: org}, func() (err error) {
+		ps, err = s.Reward.Export(r.Context(), org, r.who.Name, again)
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+	t := &table{Name: "payments", Columns: []string{"withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference"}}
+	for _, p := range ps {
+		t.add(p.ID.String(), p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(), fmt.Sprintf("%d.%02d", p.Amount/100, p.Amount%100), p.Reference)
+	}
+	return view{table: t}, nil
+}
+
+// settleAgain settles a time once more, to be compared.
+func (s *Server) settleAgain(r *request) (view, error) {
+	var org flex.OrgID
+	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	var a reward.Again
+	var err1, err2 error
+	a.From, err1 = flex.ParseDay(r.PostFormValue("from"))
+	a.To, err2 = flex.ParseDay(r.PostFormValue("to"))
+	if err1 != nil || err2 != nil {
+		return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+	}
+	err := s.act(r, store.Act{Act: "settle again", Org: org, Subject: fmt.Sprintf("%s to %s", a.From, a.To)}, func() error {
+		_, err := s.Reward.SettleAgain(r.Context(), org, a)
+		return err
+	})
+	return view{to: "/console/settlement?org=" + org.String() + "&done=settled#runs"}, err
+}
+
+// comparePage is what two runs say differently.
+type comparePage struct {
+	Org           flex.OrgID
+	Before, After store.Run
+	Changes       []settle.Change
+}
+
+func (s *Server) compareRuns(r *request) (view, error) {
+	var p comparePage
+	var before, after flex.RunID
+	if err := readID(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	if err := readID(&before, r.URL.Query().Get("run_before"), "run"); err != nil {
+		return view{}, err
+	}
+	if err := readID(&after, r.URL.Query().Get("run_after"), "run"); err != nil {
+		return view{}, err
+	}
+	var err error
+	if p.Changes, err = s.Reward.Compare(r.Context(), p.Org, before, after); err != nil {
+		return view{}, err
+	}
+	err = s.DB.Read(r.Context(), p.Org, func(tx *store.Tx) error {
+		if p.Before, err = tx.Run(r.Context(), before); err != nil {
+			return err
+		}
+		p.After, err = tx.Run(r.Context(), after)
+		return err
+	})
+	t := &table{Name: "comparison", Columns: []string{"flex_event_id", "what", "before", "after"}}
+	for _, c := range p.Changes {
+		t.add(c.Event.String(), c.What, c.Before, c.After)
+	}
+	return view{page: "compare", title: "Two runs compared", crumbs: []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.String()}}, data: p, table: t}, err
+}
+
+// flexEventPage is one flex event: baseline against metered, and what it came to.
+type flexEventPage struct {
+	Org       flex.Org
+	Event     store.FlexEvent
+	AssetName string
+	Result    *settle.Result // nil until it is settled
+	Lines     []settledLine
+	Note      string
+}
+
+type settledLine struct {
+	Start    time.Time      `json:"start"`
+	Baseline float64        `json:"baseline_kwh"`
+	Metered  *float64       `json:"metered_kwh"`
+	Flex     *float64       `json:"flex_kwh"`
+	Price    *float64       `json:"price_gbp_per_mwh"`
+	Exact    settle.Settled `json:"-"`
+}
+
+func (s *Server) flexEvent(r *request) (view, error) {
+	var id flex.FlexEventID
+	if err := readID(&id, r.PathValue("id"), "flex event"); err != nil {
+		return view{}, err
+	}
+	p := &flexEventPage{}
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
+		org, err := all.FlexEventOrg(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		tx, err := all.For(r.Context(), org)
+		if err != nil {
+			return err
+		}
+		if p.Org, err = tx.OrgRecord(r.Context()); err != nil {
+			return err
+		}
+		if p.Event, err = tx.FlexEvent(r.Context(), id); err != nil {
+			return err
+		}
+		names, err := all.AssetNames(r.Context(), []flex.AssetID{p.Event.AssetID})
+		if err != nil {
+			return err
+		}
+		p.AssetName = names[p.Event.AssetID]
+		settled, err := tx.NewestSettlement(r.Context(), id)
+		if flex.KindOf(err) == flex.NotFound {
+			p.Note = sentence(err.Error())
+			return nil
+		}
+		p.Result = settled.Result
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+	if p.Result != nil {
+		p.addLines()
+	}
+	t := &table{Name: "flex-event", Columns: []string{"start", "baseline_kwh", "metered_kwh", "flex_kwh", "price_gbp_per_mwh"}}
+	for _, l := range p.Lines {
+		t.add(l.Start, l.Baseline, orNull(l.Metered), orNull(l.Flex), orNull(l.Price))
+	}
+	crumbs := []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.ID.String()}, {p.AssetName, "/console/assets/" + p.Event.AssetID.String()}}
+	return view{page: "flexevent", title: "Flex event", crumbs: crumbs, data: p, table: t}, nil
+}
+
+func (p *flexEventPage) addLines() {
+	for _, q := range p.Result.Periods {
+		l := settledLine{Start: p.Event.Day.Period(q.Period).Start(), Baseline: q.Baseline.KWh(), Exact: q}
+		if q.Read {
+			l.Metered = new(q.Metered.KWh())
+		}
+		if q.Known {
+			l.Flex, l.Price = new(q.Flex.KWh()), new(q.Price.GBPPerMWh())
+		}
+		p.Lines = append(p.Lines, l)
+	}
+}
+
+func orNull(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}

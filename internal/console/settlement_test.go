@@ -1,0 +1,126 @@
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+)
+
+// withdraw has the site's user ask for some of what they earned.
+func (s *scene) withdraw(site int, amount flex.Pence) {
+	s.Helper()
+	ctx := s.Context()
+	err := s.db.Write(ctx, s.Org, func(tx *store.Tx) error { return tx.SetSettings(ctx, flex.OrgSettings{MinWithdrawal: 10}) })
+	if err != nil {
+		s.Fatal(err)
+	}
+	link, _, err := s.reward.Link(ctx, s.Org, s.sites[site], reward.LinkOptions{RedirectURI: "https://app.example/rewards"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	visit, err := s.reward.Open(ctx, link[strings.LastIndex(link, "/")+1:])
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := s.reward.LinkAccount(ctx, visit, reward.BankAccount{Name: "A Driver", SortCode: "200000", Number: "55779911"}); err != nil {
+		s.Fatal(err)
+	}
+	if _, err := s.reward.Withdraw(ctx, visit, amount); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// night plays on to the morning after: the car charged, was metered, and what it moved is
+// settled.
+func (s *scene) night() {
+	s.Helper()
+	s.serve()
+	s.meterPoint(plain)
+	for day := 1; day <= 13; day++ { // until now the car charged from half past eleven on
+		s.meter(plain, fmt.Sprintf("2026-01-%02dT23:30:00Z", day), 3.6, 3.7, 3.7, 3.5, 3.6, 2.1, 0, 0, 0, 0, 0, 0)
+	}
+	s.earn(plain)
+	for range 3 {
+		if _, err := s.reward.EventRound(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+		s.wait(time.Hour)
+	}
+}
+
+func TestSettlement(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+		s := newScene(d)
+		d.login()
+		d.wants(d.page("/console/settlement"), "No withdrawal is like that.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.")
+		s.night()
+		s.withdraw(plain, 40)
+		d.login() // the one from the evening is over
+		page := d.page("/console/settlement")
+		d.wants(page, "<dt>Wait for approval</dt><dd>1</dd>", "£0.40 in all", "4 Elm Row", "rewards payable", ">CP-2041</a>", "round")
+		base := "/console/settlement/" + d.Org.String()
+		_, id, _ := strings.Cut(page, base+"/withdrawals/")
+		id = id[:36]
+		if a := d.do("POST", base+"/withdrawals/"+id+"/posted", url.Values{}); a.status != 404 {
+			t.Errorf("the bank's move, by an operator: %d", a.status)
+		}
+		d.wants(d.post(base+"/withdrawals/"+id+"/approved", nil), "The decision is taken.", "<dt>Approved, not yet exported</dt><dd>1</dd>")
+		if a := d.do("POST", base+"/withdrawals/"+id+"/rejected", url.Values{}); a.status != 409 {
+			t.Errorf("rejected after it was approved: %d", a.status)
+		}
+		a := d.do("POST", base+"/payments.csv", url.Values{})
+		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") || !strings.Contains(a.body, id+",1,A Driver,200000,55779911,0.40,FLEXD ") {
+			t.Errorf("payment file: %d %s", a.status, a.body)
+		}
+		d.wants(d.page("/console/settlement?status=processing"), "4 Elm Row", `<span class="tag ">processing</span>`)
+		d.wants(d.page("/console/audit"), "withdrawal approved", "export payments", "cannot become rejected")
+
+		event := d.page(d.link(page, "/console/flex-events/"))
+		d.wants(event, "Flex event, ", "Baseline against metered", "CP-2041")
+		var lines []map[string]any
+		if err := json.Unmarshal([]byte(d.page(d.link(page, "/console/flex-events/")+"/periods.json")), &lines); err != nil || len(lines) == 0 || lines[0]["metered_kwh"] == nil {
+			t.Errorf("%v: %v", lines, err)
+		}
+		d.wants(d.post(base+"/again", url.Values{"from": {"2026-01-01"}, "to": {"2026-01-31"}}), "nothing was posted", "again, posts nothing")
+		var runs []store.Run
+		err := d.db.Read(t.Context(), d.Org, func(tx *store.Tx) (err error) {
+			runs, err = tx.Runs(t.Context(), 10)
+			return err
+		})
+		if err != nil || len(runs) < 2 {
+			t.Fatalf("%d runs: %v", len(runs), err)
+		}
+		compare := "/console/settlement/compare?org=" + d.Org.String() + "&run_before=" + runs[1].ID.String() + "&run_after="
+		d.wants(d.page(compare+runs[1].ID.String()), "The two runs say the same.")
+		if a := d.get(compare + runs[0].ID.String()); a.status != 200 {
+			t.Errorf("compare: %d", a.status)
+		}
+		if a := d.get(compare); a.status != 404 {
+			t.Errorf("compare with no run: %d", a.status)
+		}
+		if n := strings.Count(d.page("/console/settlement.csv"), "\n"); n < 2 {
+			t.Errorf("%d lines of flex events", n)
+		}
+	})
+}
+
+func TestBrowser_Settlement(t *testing.T) {
+	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	s := newScene(d)
+	s.night()
+	s.withdraw(plain, 40)
+	if _, err := d.reward.SettleAgain(t.Context(), d.Org, reward.Again{From: flex.Day{Year: 2026, Month: 1, Dom: 1}, To: flex.Day{Year: 2026, Month: 1, Dom: 31}}); err != nil {
+		t.Fatal(err)
+	}
+	d.login()
+	b := browse(d)
+	b.screen("settlement", "/console/settlement")
+	b.screen("flex-event", d.link(d.page("/console/settlement"), "/console/flex-events/"))
+}
