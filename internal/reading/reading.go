@@ -62,6 +62,9 @@ func (in *intake) take(ctx context.Context) error {
 	if err := in.tx.PutReadings(ctx, rs); err != nil {
 		return err
 	}
+	if err := in.countRefused(ctx); err != nil {
+		return err
+	}
 	return in.tx.MarkDue(ctx, charging(rs, in.tx.Now())...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -15,13 +16,15 @@ const KeptFor = MaxAge + 62*24*time.Hour
 // dropMax is the number of readings that one transaction forgets.
 const dropMax = 5000
 
-// Round forgets readings whose time is over, by the true clock. A sandbox clock that has
+// Round forgets readings, and what was refused, whose time is over, by the true clock. A sandbox clock that has
 // been turned forward does not make it forget sooner.
 func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	var dropped int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax)
-		return err
+		if dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax); err != nil {
+			return err
+		}
+		return all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays))
 	})
 	return worker.Report{Did: int(dropped), More: dropped == dropMax}, err
 }

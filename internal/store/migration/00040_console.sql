@@ -41,3 +41,15 @@ CREATE TABLE halt (
     who    TEXT NOT NULL,
     reason TEXT NOT NULL
 );
+
+-- Readings that were refused, counted by reason and London day of the organisation's clock.
+CREATE TABLE refused_reading (
+    org_id   UUID NOT NULL,
+    day      TEXT NOT NULL,
+    label    TEXT NOT NULL,
+    reason   TEXT NOT NULL, -- its numbers left out
+    count    BIGINT NOT NULL,
+    example  TEXT NOT NULL, -- the newest, with its numbers
+    asset_id UUID NOT NULL, -- that it was for
+    PRIMARY KEY (org_id, day, label, reason)
+);

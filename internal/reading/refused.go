@@ -1,0 +1,60 @@
+package reading
+
+import (
+	"context"
+	"regexp"
+	"unicode/utf8"
+
+	"flexd/internal/store"
+)
+
+// Limits of what is remembered of refused readings.
+const (
+	reasonsMax  = 20  // of one batch; the others count as one
+	labelMax    = 64  // bytes
+	exampleMax  = 300 // bytes
+	refusedDays = 62  // for which it is remembered
+)
+
+// numbers are what two refusals for the same reason differ in.
+var numbers = regexp.MustCompile(`-?[0-9][0-9TZ:.+\-]*|"[^"]*"`)
+
+// countRefused has the operator see what was refused, and why.
+func (in *intake) countRefused(ctx context.Context) error {
+	var found []store.RefusedReading
+	at := map[[2]string]int{}
+	for i, v := range in.verdicts {
+		if v.Accepted() {
+			continue
+		}
+		g := in.batch[i]
+		r := store.RefusedReading{Label: cut(string(g.Label), labelMax), Reason: cut(numbers.ReplaceAllString(string(v), "…"), exampleMax), Count: 1}
+		r.Example, r.AssetID = cut(string(v), exampleMax), g.AssetID
+		if _, known := at[[2]string{r.Label, r.Reason}]; !known && len(found) >= reasonsMax {
+			r.Label, r.Reason = "", "further reasons"
+		}
+		key := [2]string{r.Label, r.Reason}
+		if j, known := at[key]; known {
+			r.Count += found[j].Count
+			found[j] = r
+			continue
+		}
+		at[key] = len(found)
+		found = append(found, r)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return in.tx.CountRefused(ctx, found)
+}
+
+// cut shortens a text to so many bytes, at a letter's end.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}

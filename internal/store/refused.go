@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+)
+
+// RefusedReading counts readings that were refused for one reason on a London day.
+type RefusedReading struct {
+	Day     flex.Day
+	Label   string
+	Reason  string // its numbers left out
+	Count   int64
+	Example string       // the newest, with its numbers
+	AssetID flex.AssetID // that it was for
+}
+
+// refusedMax is how many reasons are told apart on a day; beyond it they are counted as one.
+const refusedMax = 100
+
+// CountRefused adds to what was refused today.
+func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
+	day := flex.DayAt(tx.now).String()
+	var told int
+	if err := tx.row(ctx, `SELECT count(*) FROM refused_reading WHERE org_id = $1 AND day = $2`, tx.org.Bytes(), day).Scan(&told); err != nil {
+		return err
+	}
+	for _, r := range rs {
+		if told >= refusedMax {
+			r.Label, r.Reason = "", "further reasons"
+		}
+		_, err := tx.exec(ctx, `INSERT INTO refused_reading (org_id, day, label, reason, count, example, asset_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (org_id, day, label, reason) DO UPDATE SET count = refused_reading.count + excluded.count,
+				example = excluded.example, asset_id = excluded.asset_id`,
+			tx.org.Bytes(), day, r.Label, r.Reason, r.Count, r.Example, r.AssetID.Bytes())
+		if err != nil {
+			return err
+		}
+		told++
+	}
+	return nil
+}
+
+// RefusedSince returns what was refused from a day on, the newest day first.
+func (tx *Tx) RefusedSince(ctx context.Context, from flex.Day) ([]RefusedReading, error) {
+	return rows(ctx, tx.conn, func(s scanner) (r RefusedReading, err error) {
+		var day string
+		if err := s.Scan(&day, &r.Label, &r.Reason, &r.Count, &r.Example, &r.AssetID); err != nil {
+			return r, err
+		}
+		r.Day, err = flex.ParseDay(day)
+		return r, err
+	}, `SELECT day, label, reason, count, example, asset_id FROM refused_reading WHERE org_id = $1 AND day >= $2
+		ORDER BY day DESC, count DESC, label, reason LIMIT 500`, tx.org.Bytes(), from.String())
+}
+
+// DropRefused forgets what was refused before a day.
+func (all *All) DropRefused(ctx context.Context, before flex.Day) error {
+	_, err := all.exec(ctx, `DELETE FROM refused_reading WHERE day < $1`, before.String())
+	return err
+}
