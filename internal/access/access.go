@@ -39,6 +39,7 @@ type Desk struct {
 	tokens   tokenCache
 	verified verifiedCache
 	brake    brake
+	seen     seenLog
 }
 
 // Principal is who is asking.

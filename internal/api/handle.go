@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -112,6 +113,7 @@ const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-
 // record writes the request's one event and counts it.
 func (s *Server) record(r *request, status, size int, took time.Duration, err error) {
 	s.metrics.observe(r, status, took)
+	s.remember(r, status, took, err)
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelError
@@ -134,6 +136,35 @@ func (s *Server) record(r *request, status, size int, took time.Duration, err er
 		event = append(event, "err", err)
 	}
 	s.Log.Log(ctx, level, "request", append(event, r.note...)...)
+}
+
+// remember keeps the request for its organisation's developers to look at.
+func (s *Server) remember(r *request, status int, took time.Duration, err error) {
+	if r.who.Org.IsZero() || s.Access == nil {
+		return
+	}
+	seen := access.Seen{At: s.DB.Now(), ID: r.id, User: r.who.Username, Method: r.Method, Path: r.shownPath(), Status: status, Took: took}
+	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
+		seen.Refusal = shown.Error()
+	}
+	s.Access.Saw(r.who.Org, seen, r.sent)
+}
+
+// shownPath is the request's path, or its pattern where that may hold something personal.
+func (r *request) shownPath() string {
+	for rest := r.route.Pattern; ; {
+		_, tail, found := strings.Cut(rest, "{")
+		if !found {
+			return r.URL.Path
+		}
+		name, after, _ := strings.Cut(tail, "}")
+		switch name {
+		case "asset_id", "site_id", "event_id", "session_id":
+		default:
+			return r.route.Pattern
+		}
+		rest = after
+	}
 }
 
 // notFound answers paths that are none. As FastAPI does, it sends those that lack or have a

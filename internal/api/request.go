@@ -24,7 +24,8 @@ type request struct {
 	who    access.Principal // zero on public routes
 	from   string           // the client's address
 	faults []error
-	note   []any // further attributes of the log's event
+	note   []any  // further attributes of the log's event
+	sent   []byte // the body, where it was read whole
 }
 
 // answer is what a handler returns; its zero value is 200 with the body null.
@@ -144,7 +145,9 @@ func (r *request) read(mediaType string) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken here: send it plain", e)
 	}
-	return wire.ReadBody(r.Body, r.route.Limit)
+	b, err := wire.ReadBody(r.Body, r.route.Limit)
+	r.sent = b
+	return b, err
 }
 
 // stream returns the JSON body as it comes in, inflated if it is gzipped, and cut off with

@@ -25,6 +25,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"flexd/internal/flex"
@@ -36,6 +37,8 @@ import (
 type Desk struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
+
+	looked, changed atomic.Int64 // by rounds, since the process began
 }
 
 func (d *Desk) log() *slog.Logger {

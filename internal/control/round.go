@@ -54,6 +54,8 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 		t, err := d.roundOf(ctx, org)
 		sum.looked += t.looked
 		sum.changed += t.changed
+		d.looked.Add(int64(t.looked))
+		d.changed.Add(int64(t.changed))
 		if err != nil {
 			return worker.Report{Did: sum.changed}, fmt.Errorf("plan %s anew: %w", org.Name, err)
 		}

@@ -155,3 +155,25 @@ func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.As
 	}
 	return names, nil
 }
+
+// PlannedAfter returns the organisation's plugged-in assets that have a schedule, in the
+// order of their ids after one, so many at most.
+func (tx *Tx) PlannedAfter(ctx context.Context, after flex.AssetID, limit int) ([]Planned, error) {
+	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM session s JOIN schedule c ON c.event_id = s.event_id
+		WHERE s.org_id = $1 AND s.asset_id > $2 AND s.plugged_out_at IS NULL ORDER BY s.asset_id LIMIT $3`,
+		tx.org.Bytes(), after.Bytes(), limit)
+}
+
+// CauseCount is how many schedules were made for a cause.
+type CauseCount struct {
+	Cause Cause
+	Count int
+}
+
+// SchedulesSince counts the organisation's schedules that were committed since the instant
+// of the true clock, by cause.
+func (tx *Tx) SchedulesSince(ctx context.Context, since time.Time) ([]CauseCount, error) {
+	oldest := flex.MakeID[struct{}](since, [10]byte{})
+	return rows(ctx, tx.conn, func(s scanner) (c CauseCount, err error) { return c, s.Scan(&c.Cause, &c.Count) },
+		`SELECT cause, count(*) FROM schedule WHERE event_id >= $2 AND org_id = $1 GROUP BY cause ORDER BY cause`, tx.org.Bytes(), oldest[:])
+}

@@ -1,0 +1,127 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// Weighed says what the rounds have done since this process began: assets that were planned
+// anew without an event, and schedules that took the place of one. The others were saved a
+// push: their plan was the same, or better by less than the threshold.
+func (d *Desk) Weighed() (looked, changed int64) { return d.looked.Load(), d.changed.Load() }
+
+// Sampled is a plan that was made anew to see how the engine does.
+type Sampled struct {
+	Asset     flex.AssetID
+	Took      time.Duration // of the planner alone
+	Energy    flex.WattHours
+	Shortfall flex.WattHours
+	Cost      flex.MicroPounds
+	Gap       flex.MicroPounds // between the cost and the proven least
+}
+
+// SampleMax is the most plans that one sample makes anew.
+const SampleMax = 500
+
+// Sample makes plans of plugged-in assets anew, from what they were made from, and stores
+// nothing. There are fewer than n if fewer are plugged in.
+func (d *Desk) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []Sampled, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		found, err := tx.PlannedAfter(ctx, flex.AssetID{}, min(n, SampleMax))
+		if err != nil {
+			return fmt.Errorf("read schedules: %w", err)
+		}
+		from := tx.Now().Truncate(time.Second)
+		ps, err := prices(ctx, tx, from)
+		if err != nil {
+			return fmt.Errorf("read prices: %w", err)
+		}
+		for i := range found {
+			s := &found[i].Standing
+			if !s.From.ReadyBy.After(from) {
+				continue
+			}
+			problem := problemOf(s.From, from, ps)
+			start := time.Now()
+			p := plan.Charge(problem)
+			sampled = append(sampled, Sampled{s.AssetID, time.Since(start), p.Energy, p.Shortfall, p.Cost, p.Cost - p.LowerBound})
+		}
+		return nil
+	})
+	return sampled, err
+}
+
+// Foreseen is what prices would do to an organisation's fleet.
+type Foreseen struct {
+	Looked  int              // assets that are plugged in and planned
+	Changed int              // schedules that would be made and pushed
+	Saving  flex.MicroPounds // of those that are no matter of need
+}
+
+// foreseenChunk is the number of assets that are looked at at a time.
+const foreseenChunk = 2000
+
+// Foresee says how many schedules would change if the prices became known now, in the place
+// of those that are known for the same half-hours. It stores and sends nothing.
+func (d *Desk) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
+	for after, more := (flex.AssetID{}), true; more; {
+		var found []store.Planned
+		var ps []flex.PricedPeriod
+		var now time.Time
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+			now = tx.Now()
+			if found, err = tx.PlannedAfter(ctx, after, foreseenChunk); err != nil {
+				return err
+			}
+			ps, err = prices(ctx, tx, now)
+			return err
+		})
+		if err != nil {
+			return f, fmt.Errorf("read the fleet: %w", err)
+		}
+		ps = supposing(ps, supposed, now)
+		for i := range found {
+			found[i].MarketAt = time.Time{} // it would be weighed in the end
+			v := d.weigh(ctx, &found[i], now, ps)
+			if f.Looked++; v.next == nil {
+				continue
+			}
+			if f.Changed++; v.next.Next.Value < store.Urgent {
+				f.Saving += v.next.Next.Value
+			}
+		}
+		if more = len(found) == foreseenChunk; more {
+			after = found[len(found)-1].Standing.AssetID
+		}
+	}
+	return f, nil
+}
+
+// supposing puts supposed prices over those that are known, from the running half-hour on
+// without a gap.
+func supposing(known, supposed []flex.PricedPeriod, now time.Time) []flex.PricedPeriod {
+	first := flex.PeriodAt(now)
+	out := make([]flex.PricedPeriod, int(planHorizon/flex.HalfHour))
+	for i := range out {
+		out[i].Period = first.Add(i)
+	}
+	last := 0
+	for _, list := range [][]flex.PricedPeriod{known, supposed} {
+		for _, p := range list {
+			if i := p.Period.Sub(first); i >= 0 && i < len(out) {
+				out[i] = p
+			}
+		}
+	}
+	for i, p := range out {
+		if p.Known {
+			last = i + 1
+		}
+	}
+	return out[:last]
+}
