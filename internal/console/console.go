@@ -118,6 +118,16 @@ var surface = []route{
 	{pattern: "GET /console/flex-events/{id}/periods.csv", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.json", handle: (*Server).flexEvent},
 
+	// readings.go
+	{pattern: "GET /console/readings", handle: (*Server).readings},
+	{pattern: "GET /console/readings.csv", handle: (*Server).readings},
+	{pattern: "GET /console/readings.json", handle: (*Server).readings},
+
+	// engine.go
+	{pattern: "GET /console/engine", handle: (*Server).engine},
+	{pattern: "GET /console/engine.csv", handle: (*Server).engine},
+	{pattern: "GET /console/engine.json", handle: (*Server).engine},
+
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{pattern: "POST /console/safety/halt", handle: (*Server).halt},

@@ -2,6 +2,7 @@ package console
 
 import (
 	"embed"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"path"
@@ -43,6 +44,8 @@ var menu = []item{
 	{"deliveries", "Deliveries"},
 	{"prices", "Prices"},
 	{"settlement", "Settlement"},
+	{"readings", "Readings"},
+	{"engine", "Engine"},
 	{"safety", "Safety"},
 	{"audit", "Audit log"},
 }
@@ -60,6 +63,8 @@ var functions = template.FuncMap{
 	"minus":      func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
 	"weekday":    func(d flex.Day) string { return day(d.Start()) },
 	"minuspence": func(p flex.Pence) flex.Pence { return -p },
+	"shortday":   func(d flex.Day) string { return fmt.Sprintf("%d %s", d.Dom, d.Month.String()[:3]) },
+	"micros":     func(d time.Duration) string { return decimals(float64(d.Nanoseconds())/1000, 1) + "\u00a0µs" },
 	"sub":        func(a, b int) int { return a - b },
 }
 
