@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -221,4 +223,37 @@ func TestTenants(t *testing.T) {
 		h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "a", ""), 200, "", other)
 		h.want("GET", "/entities/asset/"+asset, "", 200, "")
 	})
+}
+
+// TestOnboardSiteAndAsset_Vectors sends the recorded requests of the older way in, each
+// twice to an organisation of its own.
+func TestOnboardSiteAndAsset_Vectors(t *testing.T) {
+	b, err := os.ReadFile("testdata/onboard-legacy-single-asset.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct {
+		Requests []struct {
+			Use  string
+			Body json.RawMessage
+		}
+		Second int `json:"second_call_expected_status"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil || len(v.Requests) == 0 {
+		t.Fatal(err)
+	}
+	h := settleIn(t)
+	for i, r := range v.Requests {
+		o, password, err := h.whole.Access.AddOrg(t.Context(), r.Use, fmt.Sprint("user", i), "")
+		if err != nil || o.ID.IsZero() || password == "" {
+			t.Fatal(err)
+		}
+		h.token = h.login(fmt.Sprint("user", i))
+		if strings.HasPrefix(r.Use, "VPP") { // its battery names no model, and its meter is on no list
+			h.want("POST", "/entities/site/onboard-site-and-asset", string(r.Body), 422, "")
+			continue
+		}
+		h.want("POST", "/entities/site/onboard-site-and-asset", string(r.Body), 200, "")
+		h.want("POST", "/entities/site/onboard-site-and-asset", string(r.Body), v.Second, "")
+	}
 }

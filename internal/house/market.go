@@ -3,6 +3,7 @@ package house
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/registry"
 	"flexd/internal/store"
 )
 
@@ -65,9 +67,8 @@ func (h *House) openMarket(ctx context.Context, s Settings) error {
 	source := meterSource(s, h.DB)
 	if h.DB.Environment == flex.Sandbox {
 		source = directory.Sandbox{Source: source}
-		meters := directory.SandboxMeters()
-		if err := h.DB.WriteAll(ctx, func(all *store.All) error { return all.PutMeters(ctx, meters) }); err != nil {
-			return fmt.Errorf("keep the sandbox's meters: %w", err)
+		if err := h.stockSandbox(ctx); err != nil {
+			return fmt.Errorf("keep the sandbox's meters and models: %w", err)
 		}
 	}
 	if _, kept := source.(directory.Listed); !kept {
@@ -75,6 +76,24 @@ func (h *House) openMarket(ctx context.Context, s Settings) error {
 	}
 	h.Directory = directory.New(source, directory.NewRefs(key, h.DB.Random()), h.DB.Now)
 	return nil
+}
+
+// stockSandbox keeps the sandbox's meters, and those of its models that the operator has not
+// imported otherwise.
+func (h *House) stockSandbox(ctx context.Context) error {
+	return h.DB.WriteAll(ctx, func(all *store.All) error {
+		if err := all.PutMeters(ctx, directory.SandboxMeters()); err != nil {
+			return err
+		}
+		known, err := all.Models(ctx)
+		if err != nil {
+			return err
+		}
+		fresh := slices.DeleteFunc(registry.SandboxModels(), func(m flex.Model) bool {
+			return slices.ContainsFunc(known, func(k flex.Model) bool { return strings.EqualFold(k.Name, m.Name) })
+		})
+		return all.PutModels(ctx, fresh)
+	})
 }
 
 // meterSource is where metering points are looked up. A service that the operator named
