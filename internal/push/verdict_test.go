@@ -2,6 +2,7 @@ package push
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +109,23 @@ func TestExcerpt(t *testing.T) {
 	if got := excerpt(long, true); len(got) > takenKeep+3 {
 		t.Errorf("%d bytes", len(got))
 	}
+}
+
+// No external id, however it is written, leaves its place in the URL.
+func FuzzAddress(f *testing.F) {
+	for _, s := range []string{"x", "..", ".", "a/b", "a?b#c", "%2F", "&y=1", "{site_id}", "@evil.example", "\\", "\x00", "é", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, external string) {
+		l := store.Letter{ExternalID: external}
+		text := address("https://a.example/{external_id}/p?x={external_id}", &l)
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if u.Host != "a.example" || u.User != nil || u.Fragment != "" || strings.Count(u.EscapedPath(), "/") != 2 || !strings.HasSuffix(u.EscapedPath(), "/p") ||
+			len(u.Query()) != 1 || u.Query().Get("x") != external || u.Path != "/"+external+"/p" {
+			t.Errorf("%q became %q", external, text)
+		}
+	})
 }
