@@ -194,3 +194,27 @@ func TestCharge_ClockChanges(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCharge plans a night with prices, as the control desk does at a plug-in.
+func BenchmarkCharge(b *testing.B) {
+	p := night(20_000)
+	p.Mode, p.MayChargePeak = flex.Minimise, true
+	for i := range 40 {
+		p.Prices = append(p.Prices, flex.PricedPeriod{Period: flex.PeriodAt(p.From).Add(i - 2), Price: flex.FromGBPPerMWh(float64(i * i * 7919 % 97)), Known: true})
+	}
+	got := plan.Charge(p)
+	b.Run("plan", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			plan.Charge(p)
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := plan.Check(p, got); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

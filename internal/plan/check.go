@@ -18,13 +18,9 @@ func Check(p ChargeProblem, plan ChargePlan) error {
 		return err
 	}
 	atoms := atomsOf(p, plan)
-	laws := []func(ChargeProblem, ChargePlan, []atom) error{
-		checkLimits, checkNeed, checkPeak, checkMode, checkFigures, checkPeriods,
-	}
+	laws := chargeLaws
 	if p.Unbroken && p.Mode == flex.Minimise {
-		laws = laws[:copy(laws, []func(ChargeProblem, ChargePlan, []atom) error{
-			checkLimits, checkUnbroken, checkFigures, checkPeriods,
-		})]
+		laws = unbrokenLaws
 	}
 	for _, law := range laws {
 		if err := law(p, plan, atoms); err != nil {
@@ -33,6 +29,13 @@ func Check(p ChargeProblem, plan ChargePlan) error {
 	}
 	return nil
 }
+
+type chargeLaw func(ChargeProblem, ChargePlan, []atom) error
+
+var (
+	chargeLaws   = []chargeLaw{checkLimits, checkNeed, checkPeak, checkMode, checkFigures, checkPeriods}
+	unbrokenLaws = []chargeLaw{checkLimits, checkUnbroken, checkFigures, checkPeriods}
+)
 
 // oneMinute is how long a plan may go on after its need is met: charging ends on whole
 // minutes.

@@ -265,3 +265,32 @@ func TestScratch_Fill_Exhaustive(t *testing.T) {
 		}
 	})
 }
+
+// TestScratch_MoreIsNeverWorse: cheaper starts, shorter runs, a lower least power and more
+// time never make a plan that meets its need dearer (law S9).
+func TestScratch_MoreIsNeverWorse(t *testing.T) {
+	var w plan.Scratch
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawSlots(t, 24)
+		x := make([]float64, len(p.Price))
+		before := w.Switch(p, x)
+		q := *p
+		q.Full, q.Least = slices.Clone(p.Full), slices.Clone(p.Least)
+		i := rapid.IntRange(0, len(x)-1).Draw(t, "slot")
+		switch what := rapid.SampledFrom([]string{"start", "run", "least", "time"}).Draw(t, "more"); {
+		case what == "start":
+			q.StartCost /= 2
+		case what == "run" && p.MinRun > 0:
+			q.MinRun--
+		case what == "least":
+			for i := range q.Least {
+				q.Least[i] /= 2
+			}
+		case what == "time" && q.Full[i] == 0 && p.MinRun <= 1:
+			q.Full[i] = 1 // more time in a slot there was would raise its least energy too
+		}
+		if after := w.Switch(&q, x); before.Met && (!after.Met || after.Cost > before.Cost+1e-6) {
+			t.Fatalf("%v became %v\n%+v\n%+v", before, after, p, q)
+		}
+	})
+}

@@ -171,3 +171,39 @@ func TestScratch_Store_RoughExhaustive(t *testing.T) {
 	var w plan.Scratch
 	rapid.Check(t, func(t *rapid.T) { checkStorage(t, &w, drawStorage(t, false)) })
 }
+
+// TestScratch_Store_MoreIsNeverWorse: a larger, stronger, better battery, less wear and
+// wider grid limits never make the home's day dearer.
+func TestScratch_Store_MoreIsNeverWorse(t *testing.T) {
+	var w plan.Scratch
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawStorage(t, rapid.Bool().Draw(t, "convex"))
+		p.MinAt, p.MaxAt = nil, nil
+		p.Init = max(p.Min, min(p.Max, p.Init))
+		p.Terminal = max(0, p.Terminal)
+		net := make([]float64, len(p.Import))
+		before := w.Store(p, net)
+		q := *p
+		switch rapid.IntRange(0, 6).Draw(t, "more") {
+		case 0:
+			q.Max++
+		case 1:
+			q.Charge++
+		case 2:
+			q.Discharge++
+		case 3:
+			q.Wear /= 2
+		case 4:
+			q.ImportLimit++
+			q.ExportLimit++
+		case 5:
+			q.Min /= 2
+		case 6:
+			q.Curtail = true
+		}
+		after := w.Store(&q, net)
+		if slack := 1e-6 * max(1, math.Abs(before.Cost)/gridBreach); after.Cost > before.Cost+slack {
+			t.Fatalf("%v became %v\n%+v\n%+v", before, after, p, q)
+		}
+	})
+}
