@@ -18,7 +18,7 @@ type Charger struct {
 	Power      flex.Watts
 
 	mu       sync.Mutex
-	profile  ocpp.Profile
+	profiles []ocpp.Profile // the last rules from its start on; those before it until then
 	received int
 	car      *Car
 	at       time.Time // up to here the meter has run
@@ -49,16 +49,32 @@ func (c *Charger) Receive(body []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.profile = p
+	for n := len(c.profiles); n > 0 && !c.profiles[n-1].Span().From.Before(p.Span().From); n-- {
+		c.profiles = c.profiles[:n-1]
+	}
+	c.profiles = append(c.profiles, p)
 	c.received++
 	return nil
+}
+
+// limitAt returns the limit of the profile that rules at the instant.
+func (c *Charger) limitAt(at time.Time) flex.Watts {
+	for i := len(c.profiles) - 1; i >= 0; i-- {
+		if !c.profiles[i].Span().From.After(at) {
+			return c.profiles[i].LimitAt(at)
+		}
+	}
+	return flex.NoLimit
 }
 
 // Received returns how many profiles the charger took and the one it follows.
 func (c *Charger) Received() (int, ocpp.Profile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.received, c.profile
+	if len(c.profiles) == 0 {
+		return c.received, ocpp.Profile{}
+	}
+	return c.received, c.profiles[len(c.profiles)-1]
 }
 
 // Plug connects a car at the instant; nil unplugs. A profile rules one transaction: the
@@ -66,7 +82,7 @@ func (c *Charger) Received() (int, ocpp.Profile) {
 func (c *Charger) Plug(car *Car, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.car, c.profile = car, ocpp.Profile{}
+	c.car, c.profiles = car, nil
 	c.at = at
 }
 
@@ -88,7 +104,7 @@ func (c *Charger) Drawing(at time.Time) flex.Watts {
 	if c.car == nil || c.car.Room <= 0 {
 		return 0
 	}
-	return min(c.Power, c.car.Rate, c.profile.LimitAt(at))
+	return min(c.Power, c.car.Rate, c.limitAt(at))
 }
 
 // RunTo lets time pass up to the instant. Prices value what is drawn; a missing one counts
@@ -99,21 +115,26 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 	for c.at.Before(to) {
 		next := c.boundary(to)
 		if c.car != nil && c.car.Room > 0 {
-			power := min(c.Power, c.car.Rate, c.profile.LimitAt(c.at))
+			power := min(c.Power, c.car.Rate, c.limitAt(c.at))
 			wh := min(c.car.Room, float64(power)*next.Sub(c.at).Hours())
 			c.draw(flex.PeriodAt(c.at), wh, price)
 		}
 		c.at = next
+	}
+	for len(c.profiles) > 1 && !c.profiles[1].Span().From.After(c.at) {
+		c.profiles = c.profiles[1:]
 	}
 }
 
 // boundary returns the next instant at which power or price may change, at most to.
 func (c *Charger) boundary(to time.Time) time.Time {
 	next := flex.PeriodAt(c.at).End()
-	for _, s := range c.profile.Steps {
-		for _, edge := range []time.Time{s.From, s.To} {
-			if edge.After(c.at) && edge.Before(next) {
-				next = edge
+	for _, p := range c.profiles {
+		for _, s := range p.Steps {
+			for _, edge := range []time.Time{s.From, s.To} {
+				if edge.After(c.at) && edge.Before(next) {
+					next = edge
+				}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package street_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,6 +70,7 @@ type player struct {
 	drawn    map[string]map[flex.Period]float64
 	paused   *flex.Span
 	now      time.Time
+	step     time.Duration // stepLength if zero
 	line     street.Line
 }
 
@@ -77,7 +79,10 @@ type player struct {
 const stepLength = 5 * time.Minute
 
 // play plays a story to its end and verifies the store.
-func play(t *testing.T, lines []street.Line) {
+func play(t *testing.T, lines []street.Line) { playWith(t, lines, func(*player) {}) }
+
+// playWith is play with more to do after the lines.
+func playWith(t *testing.T, lines []street.Line, more func(*player)) {
 	time.Sleep(time.Until(lines[0].At)) // the bubble begins on 1 January 2000
 	door, post := newPipes(), newPipes()
 	p := &player{T: t, chargers: map[string]*street.Charger{}, assets: map[string]client.AssetID{}, sites: map[string]client.SiteID{},
@@ -105,6 +110,7 @@ func play(t *testing.T, lines []street.Line) {
 		p.act()
 		p.settle()
 	}
+	more(p)
 	transport.CloseIdleConnections()
 	server.Close()
 	receiver.Close()
@@ -140,7 +146,8 @@ func (p *player) settle() {
 // until lets time pass to the instant, step by step.
 func (p *player) until(at time.Time) {
 	for p.now.Before(at) {
-		next := p.now.Truncate(stepLength).Add(stepLength)
+		step := cmp.Or(p.step, stepLength)
+		next := p.now.Truncate(step).Add(step)
 		if next.After(at) {
 			next = at
 		}
