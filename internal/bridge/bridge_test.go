@@ -184,6 +184,24 @@ func (s *street) sessions() int {
 	return page.TotalNumSessions
 }
 
+// readings returns what flexd knows of the label, in kWh.
+func (s *street) readings(label flex.Label) (kwh []float64) {
+	s.Helper()
+	day := flex.DayAt(evening)
+	var rs []flex.Reading
+	s.must(s.house.DB.Read(s.Context(), s.org, func(tx *store.Tx) (err error) {
+		rs, err = tx.Readings(s.Context(), store.ReadingQuery{
+			Assets: []flex.AssetID{s.asset}, Labels: []flex.Label{label}, Days: []flex.Day{day, day.Add(1)},
+		})
+		return err
+	}))
+	slices.SortFunc(rs, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
+	for _, r := range rs {
+		kwh = append(kwh, float64(r.Value)/1e6)
+	}
+	return kwh
+}
+
 // callback waits until the newest push has the status.
 func (s *street) callback(want client.CallbackStatus) {
 	s.Helper()
@@ -363,7 +381,8 @@ func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 	s.eventually("the car is there", s.plugged)
 	c.must("StatusNotification", c.statusBody("Available", at.Add(-time.Minute))) // late: it was so before
 	s.tick(time.Minute)
-	c.must("Heartbeat", `{}`)
+	c.given()
+	s.intent(20) // its profile is sent after plugs were looked at
 	c.given()
 	if !s.plugged() {
 		t.Error("a late status ended the session")
@@ -372,9 +391,11 @@ func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 		c.stop(tx, 2000, "EVDisconnected")
 	}
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
-	s.tick(10 * time.Minute)
-	c.startAt(2000, s.now().Add(-time.Hour)) // waited in the charger while it was offline
-	c.must("Heartbeat", `{}`)
+	s.tick(3 * time.Hour)
+	c.startAt(2000, evening.Add(2*time.Hour)) // waited in the charger while it was offline
+	s.eventually("its meter is known, which is told after plugs", func() bool {
+		return slices.Equal(s.readings(flex.ChargerRegister), []float64{2})
+	})
 	if s.plugged() {
 		t.Error("an old transaction plugged a car in")
 	}
@@ -393,6 +414,8 @@ func TestBridge_FlickerIsOneSession(t *testing.T) {
 		c.say("Available")
 		s.tick(3 * time.Second)
 	}
+	c.given()
+	s.intent(20) // its profile is sent after plugs were looked at
 	c.given()
 	if !s.plugged() || s.sessions() != 1 {
 		t.Errorf("a plug that flickered made %d sessions", s.sessions())
@@ -414,24 +437,8 @@ func TestBridge_Readings(t *testing.T) {
 		c.meter(10_000+i*1000, at)
 	}
 	c.stop(tx, 16_000, "EVDisconnected")
-	day := flex.DayAt(evening)
-	energy := func() (kwh []float64) {
-		var rs []flex.Reading
-		s.must(s.house.DB.Read(s.Context(), s.org, func(tx *store.Tx) (err error) {
-			rs, err = tx.Readings(s.Context(), store.ReadingQuery{
-				Assets: []flex.AssetID{s.asset}, Labels: []flex.Label{flex.ChargerEnergy}, Days: []flex.Day{day, day.Add(1)},
-			})
-			return err
-		}))
-		slices.SortFunc(rs, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
-		for _, r := range rs {
-			kwh = append(kwh, float64(r.Value)/1e6)
-		}
-		return kwh
-	}
 	s.eventually("three half-hours of 2 kWh are known", func() bool {
-		got := energy()
-		return slices.Equal(got, []float64{2, 2, 2})
+		return slices.Equal(s.readings(flex.ChargerEnergy), []float64{2, 2, 2})
 	})
 }
 
@@ -506,6 +513,11 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 		t.Errorf("the new connection was given %+v", p)
 	}
 	s.callback(flex.Executed)
+	select {
+	case <-old.gone:
+	case <-time.After(10 * time.Second):
+		t.Error("the old connection was kept")
+	}
 	if len(old.set) != 0 {
 		t.Error("the old connection was used")
 	}
