@@ -544,3 +544,41 @@ func TestBridge_RefusedByFlexd(t *testing.T) {
 		t.Errorf("with a wrong password: %v", err)
 	}
 }
+
+// TestBridge_StopAndSilence: a charger that says no more after a transaction has no car.
+func TestBridge_StopAndSilence(t *testing.T) {
+	s := open(t, bridge.Settings{})
+	c := newSim(t, s.url, "CP1", s.now)
+	c.boot()
+	tx := c.start(0)
+	s.eventually("the car is there", s.plugged)
+	c.stop(tx, 500, "Local")
+	s.tick(30 * time.Second)
+	c.given()
+	s.intent(20) // its profile is sent after plugs were looked at
+	c.given()
+	if !s.plugged() {
+		t.Error("half a minute of silence ended the session")
+	}
+	s.tick(time.Minute)
+	c.must("Heartbeat", `{}`)
+	s.eventually("the car is gone", func() bool { return !s.plugged() })
+}
+
+// TestBridge_FewPeriods: a charger that holds two periods is given the rest when the second
+// begins, and does in all what was asked.
+func TestBridge_FewPeriods(t *testing.T) {
+	s := open(t, bridge.Settings{})
+	c := newSim(t, s.url, "CP1", s.now)
+	c.maxPeriods = 2
+	c.boot()
+	c.say("Preparing")
+	if p := c.given(); len(p.Profile.Schedule.Periods) != 2 || p.answer != "Accepted" || c.allows(evening.Add(5*time.Hour)) != 7400 {
+		t.Errorf("first %+v", p)
+	}
+	s.tick(91 * time.Minute)
+	c.must("Heartbeat", `{}`)
+	if p := c.given(); len(p.Profile.Schedule.Periods) != 2 || p.answer != "Accepted" || c.allows(evening.Add(8*time.Hour)) != 0 {
+		t.Errorf("then %+v", p)
+	}
+}
