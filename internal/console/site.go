@@ -17,7 +17,9 @@ import (
 // sitePage is a site with its consents, its enrolments, its meter and its money.
 type sitePage struct {
 	Org          flex.Org
-	Site         store.SiteRecord
+	Site         flex.Site
+	Methods      []flex.DispatchMethod
+	Meter        *flex.Meter // nil if its MPAN is on no list
 	Now          time.Time
 	Assets       []store.AssetLine
 	Propositions []propositionLine
@@ -115,7 +117,13 @@ func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
 	if p.Org, err = tx.OrgRecord(ctx); err != nil {
 		return err
 	}
-	if p.Site, err = tx.SiteRecord(ctx, id); err != nil {
+	if p.Site, err = tx.Site(ctx, id); err != nil {
+		return err
+	}
+	if p.Methods, err = tx.Methods(ctx, id); err != nil {
+		return err
+	}
+	if p.Meter, err = tx.Meter(ctx, p.Site.MPAN.Reveal()); err != nil {
 		return err
 	}
 	for _, name := range flex.Propositions {
