@@ -29,8 +29,8 @@ func TestQuarter(t *testing.T) {
 		y.exec(t, `UPDATE asset SET power_w = 7400`)
 		q := quarter{yard: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
 		first := flex.Day{Year: 2026, Month: 2, Dom: 1}
-		for n := range 90 {
-			q.night(first.Add(n))
+		for n := range nights {
+			q.night(first.Add(firstNight + n))
 			q.rounds()
 		}
 		y.now = y.now.AddDate(0, 3, 0) // long enough for all to be final
@@ -190,7 +190,7 @@ func (q *quarter) check() {
 		want += settle.RateOf(1.5).Credit(e, settle.HalfAway)
 	}
 	events, err := q.desk.FlexEvents(ctx, q.org, q.site)
-	if err != nil || len(events) < 20 {
+	if err != nil || len(events) < 10 {
 		t.Fatalf("%d flex events, %v", len(events), err)
 	}
 	settled := 0
@@ -224,7 +224,7 @@ func (q *quarter) check() {
 			settled++
 		}
 	}
-	if settled == 0 {
+	if settled == 0 && nights > 60 {
 		t.Error("no event earned anything: the quarter tries nothing")
 	}
 	info, err := q.desk.Info(ctx, q.org, q.site)
@@ -260,7 +260,7 @@ func (q *quarter) again() {
 			t.Fatal(err)
 		}
 	}
-	if runs[0].Hash != runs[1].Hash || !bytes.Equal(results[0], results[1]) || runs[0].Events < 20 {
+	if runs[0].Hash != runs[1].Hash || !bytes.Equal(results[0], results[1]) || runs[0].Events < 10 {
 		t.Errorf("settled twice: %d events of %s, then %d of %s", runs[0].Events, runs[0].Hash, runs[1].Events, runs[1].Hash)
 	}
 	fmt.Fprintln(t.Output(), runs[0].Events, "events, inputs", runs[0].Hash)
