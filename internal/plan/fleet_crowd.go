@@ -30,12 +30,13 @@ type fleetCrowd struct {
 }
 
 // fleetHand is a worker's half of the room under every cap, and what it took of it; of the
-// room up to what is traded; and its own planner of batteries.
+// room up to what is traded; and what it plans with.
 type fleetHand struct {
 	room, took [][]float64
 	soft       []float64
 	cell       fleetCell
 	y          []float64
+	own        fleetCurve
 }
 
 // crowd places all assets into an empty draft, under the caps.
@@ -192,7 +193,7 @@ func (c *fleetCrowd) take(h *fleetHand, node int32, t int, q float64) {
 // placeCar lets a car choose: first among the slots in which what is traded is not yet
 // drawn, then among all.
 func (c *fleetCrowd) placeCar(h *fleetHand, i int) {
-	e, curve := &c.p.EVs[i], &c.f.curves[c.f.of[i]]
+	e, curve := &c.p.EVs[i], c.f.curve(i, &h.own)
 	x, left := c.x[c.at[i]:c.at[i+1]], e.EnergyKWh
 	node := c.tree.node[e.Group]
 	u := e.MaxKW * fleetHours

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -14,9 +15,14 @@ type fleetClass struct {
 	peak, flat uint64
 }
 
-// fleetClassMost is how many classes of one node and adder are searched for a fit; past
-// them every car that fits none of them gets its own.
-const fleetClassMost = 32
+const (
+	// fleetClassMost is how many classes of one node and adder there may be, and
+	// fleetClassAll how many in all. A car that fits none of them has its own order, which is
+	// sorted whenever it is needed.
+	fleetClassMost = 32
+	fleetClassAll  = 8192
+	fleetNoClass   = math.MaxUint32
+)
 
 // fleetClasses sorts the cars into classes and returns the class of each.
 func fleetClasses(p *FleetProblem, tree *fleetTree) (classes []fleetClass, of []uint32) {
@@ -38,17 +44,17 @@ func fleetClasses(p *FleetProblem, tree *fleetTree) (classes []fleetClass, of []
 		at := slices.IndexFunc(list, func(c uint32) bool {
 			return k.adder == 0 || classes[c].flat&peak == 0 && classes[c].peak&(window&^peak) == 0
 		})
+		if at < 0 && (len(list) >= fleetClassMost || len(classes) >= fleetClassAll) {
+			of[i] = fleetNoClass
+			continue
+		}
 		if at < 0 {
 			at = len(list)
-			if len(list) < fleetClassMost {
-				list = append(list, uint32(len(classes)))
-				like[k] = list
-			}
+			list = append(list, uint32(len(classes)))
+			like[k] = list
 			classes = append(classes, fleetClass{node: k.node, adder: k.adder})
-			of[i] = uint32(len(classes) - 1)
-		} else {
-			of[i] = list[at]
 		}
+		of[i] = list[at]
 		c := &classes[of[i]]
 		c.peak, c.flat = c.peak|peak, c.flat|window&^peak
 	}

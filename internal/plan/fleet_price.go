@@ -21,11 +21,12 @@ type fleetPricer struct {
 }
 
 type fleetPricerShard struct {
-	load    [][FleetSlots]float64 // of a class
-	battery [][]float64           // of a node
-	cost    float64               // of batteries, and of what is unserved
-	cell    fleetCell
-	y       []float64
+	load [][FleetSlots]float64 // of a class
+	rest [][]float64           // of a node: its batteries, and its cars without a class
+	cost float64               // of those, and of what is unserved
+	cell fleetCell
+	y    []float64
+	own  fleetCurve // of a car without a class
 }
 
 func makeFleetPricer(p *FleetProblem, tree *fleetTree) *fleetPricer {
@@ -36,7 +37,7 @@ func makeFleetPricer(p *FleetProblem, tree *fleetTree) *fleetPricer {
 	for k := range f.shards {
 		s := &f.shards[k]
 		s.load = make([][FleetSlots]float64, len(f.classes))
-		s.battery = fleetGrid(len(tree.parent), p.Slots)
+		s.rest = fleetGrid(len(tree.parent), p.Slots)
 		s.y = make([]float64, p.Slots)
 	}
 	return f
@@ -75,7 +76,13 @@ func (f *fleetPricer) set(market []float64, mu [][]float64) {
 func (f *fleetPricer) bound(market []float64, mu [][]float64) float64 {
 	f.set(market, mu)
 	fleetBoth(f.answer)
-	sum := f.shards[0].cost + f.shards[1].cost
+	sum, size := 0.0, 0.0 // of the terms, and of what they are without signs
+	count := func(term float64) {
+		sum += term
+		size += math.Abs(term)
+	}
+	count(f.shards[0].cost)
+	count(f.shards[1].cost)
 	for v := range f.load {
 		clear(f.load[v])
 	}
@@ -84,40 +91,63 @@ func (f *fleetPricer) bound(market []float64, mu [][]float64) float64 {
 		for t := range f.p.Slots {
 			l := f.shards[0].load[c][t] + f.shards[1].load[c][t]
 			f.load[node][t] += l
-			sum += l * f.curves[c].price[t]
+			count(l * f.curves[c].price[t])
 		}
 	}
 	for v := range f.load {
 		for t := range f.load[v] {
-			f.load[v][t] += f.shards[0].battery[v][t] + f.shards[1].battery[v][t]
+			f.load[v][t] += f.shards[0].rest[v][t] + f.shards[1].rest[v][t]
 			if c := f.tree.cap[v][t]; !math.IsInf(c, 1) {
-				sum -= mu[v][t] * c
+				count(-mu[v][t] * c)
 			}
 		}
 	}
 	if q := f.p.Position; q != nil {
 		for t, p := range market {
-			sum -= p * q.KWh[t]
+			count(-p * q.KWh[t])
 		}
 	}
-	return sum
+	return sum - fleetRounding*size
+}
+
+// fleetRounding is more than adding up may lose, as a share of what is added.
+const fleetRounding = 1e-11
+
+// curve returns the car's curve at the prices that were set last: that of its class, or
+// else own, sorted for it.
+func (f *fleetPricer) curve(i int, own *fleetCurve) *fleetCurve {
+	if c := f.of[i]; c != fleetNoClass {
+		return &f.curves[c]
+	}
+	e := &f.p.EVs[i]
+	own.sort(&fleetClass{adder: e.PeakAdder, peak: e.Peak}, f.w[f.tree.node[e.Group]], f.p.Unserved)
+	return own
 }
 
 // answer plans one shard's assets at the prices.
 func (f *fleetPricer) answer(k int) {
 	s := &f.shards[k]
 	clear(s.load)
+	for v := range s.rest {
+		clear(s.rest[v])
+	}
 	s.cost = 0
 	from, to := fleetHalf(len(f.p.EVs), k)
 	for i := from; i < to; i++ {
 		e := &f.p.EVs[i]
-		c := f.of[i]
-		choice := f.curves[c].choose(e)
-		choice.add(e, &s.load[c])
+		curve := f.curve(i, &s.own)
+		choice := curve.choose(e)
 		s.cost += choice.short * f.p.Unserved
-	}
-	for v := range s.battery {
-		clear(s.battery[v])
+		if c := f.of[i]; c != fleetNoClass {
+			choice.add(e, &s.load[c])
+			continue
+		}
+		var load [FleetSlots]float64
+		choice.add(e, &load)
+		for t, r := 0, s.rest[f.tree.node[e.Group]]; t < len(r); t++ {
+			r[t] += load[t]
+			s.cost += load[t] * curve.price[t]
+		}
 	}
 	from, to = fleetHalf(len(f.p.Batteries), k)
 	for i := from; i < to; i++ {
@@ -125,7 +155,7 @@ func (f *fleetPricer) answer(k int) {
 		v := f.tree.node[b.Group]
 		s.cost += s.cell.plan(b, f.w[v], s.y)
 		for t, y := range s.y {
-			s.battery[v][t] += b.net(y)
+			s.rest[v][t] += b.net(y)
 		}
 	}
 }

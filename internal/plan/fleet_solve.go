@@ -83,7 +83,8 @@ type fleetSolve struct {
 	mu      [][]float64
 }
 
-// whole solves the fleet as one.
+// whole solves the fleet as one. Should that ever fail to end near its bound, the fleet is
+// improved like a crowd.
 func (s *fleetSolve) whole() {
 	s.draft = makeFleetDraft(s.p, s.tree)
 	all := make([]int32, len(s.p.EVs)+len(s.p.Batteries))
@@ -91,10 +92,13 @@ func (s *fleetSolve) whole() {
 		all[i] = int32(i)
 	}
 	s.prove(s.draft.block(all).prices())
+	if s.gap() > fleetFar {
+		s.fill()
+		s.improve()
+	}
 }
 
-// crowd plans the fleet at prices that an earlier run or a sample gave, and then plans
-// anew those that came off worst, until the gap is proven small or nothing more is won.
+// crowd plans the fleet at prices that an earlier run or a sample gave, and improves that.
 func (s *fleetSolve) crowd() {
 	if !s.warm() || s.fill() > fleetFar {
 		b := makeFleetBarrier(s.p, s.tree, s.sample())
@@ -102,6 +106,12 @@ func (s *fleetSolve) crowd() {
 		s.prove(b.prices())
 		s.fill()
 	}
+	s.improve()
+}
+
+// improve plans anew those that came off worst, until the gap is proven small or nothing
+// more is won.
+func (s *fleetSolve) improve() {
 	dice := FleetDice(1)
 	for range fleetBlocks {
 		gap := s.gap()
@@ -140,11 +150,19 @@ func (s *fleetSolve) fill() float64 {
 	return s.gap()
 }
 
-// prove keeps the prices if they give a better bound.
+// prove keeps the prices if they give a better bound. Caps that cost nothing give one if
+// nothing else does.
 func (s *fleetSolve) prove(market []float64, mu [][]float64) {
-	bound := s.pricer.bound(market, mu)
-	if bound > s.bound {
+	if bound := s.pricer.bound(market, mu); bound > s.bound {
 		s.bound, s.market, s.mu = bound, market, mu
+	}
+	if s.market == nil {
+		market = slices.Clone(s.p.Price)
+		if q := s.p.Position; q != nil {
+			market = slices.Clone(q.Buy)
+		}
+		s.market, s.mu = market, fleetGrid(len(s.tree.parent), s.p.Slots)
+		s.bound = s.pricer.bound(s.market, s.mu)
 	}
 }
 
@@ -254,7 +272,7 @@ func (s *fleetSolve) worst(dice *FleetDice) []int32 {
 	}
 	var picks []int32
 	taken := make(map[int32]bool, s.sampled)
-	left := s.sampled
+	left := min(s.sampled, len(s.p.EVs)+fleetHeavy*len(s.p.Batteries))
 	add := func(a int32) {
 		if !taken[a] {
 			taken[a] = true
@@ -279,7 +297,7 @@ func (s *fleetSolve) answer() FleetAnswer {
 	d := s.draft
 	a := FleetAnswer{EVs: FleetTakes{d.at, d.x}, Batteries: d.net}
 	a.Cost, a.Turnover = d.cost()
-	a.Bound = s.bound - 1e-9*a.Turnover // what rounding may have added
+	a.Bound = s.bound
 	for i := range s.p.EVs {
 		left := s.p.EVs[i].EnergyKWh
 		for _, x := range a.EVs.Of(i) {
@@ -345,7 +363,7 @@ func (d *fleetDraft) regrets(f *fleetPricer, most int) []int32 {
 		w.most, w.floor = most, 1e-6
 		from, to := fleetHalf(len(d.p.EVs), k)
 		for i := from; i < to; i++ {
-			w.add(i, d.carRegret(i, &f.curves[f.of[i]]))
+			w.add(i, d.carRegret(i, f.curve(i, &f.shards[k].own)))
 		}
 		from, to = fleetHalf(len(d.p.Batteries), k)
 		for i := from; i < to; i++ {

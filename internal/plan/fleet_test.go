@@ -124,7 +124,7 @@ var fleetShapes = []FleetShape{
 func TestFleet_Whole(t *testing.T) {
 	d := FleetDice(11)
 	for _, shape := range fleetShapes {
-		for range 3 {
+		for range 2 {
 			p := FleetSample(&d, shape)
 			a, err := Fleet(p)
 			if err != nil {
@@ -381,6 +381,49 @@ func TestFleet_NestedGroups(t *testing.T) {
 	}
 	if gap := (a.Cost - a.Bound) / a.Turnover; gap > 1e-5 || bound == 0 {
 		t.Errorf("gap %g, outer cap at %v p in all", gap, bound)
+	}
+}
+
+// Without any prices to start from, as if the barrier had failed, a plan still comes out
+// that keeps every rule, and its bound is true.
+func TestFleet_WithoutPrices(t *testing.T) {
+	d := FleetDice(57)
+	for _, shape := range []FleetShape{{EVs: 600, Batteries: 30, Cap: 0.4, Groups: 3, GroupCap: 0.5}, {EVs: 400, Cap: 0.5, Traded: true}} {
+		p := FleetSample(&d, shape)
+		s := &fleetSolve{p: p, tree: makeFleetTree(p), bound: math.Inf(-1), sampled: fleetSampled}
+		s.pricer = makeFleetPricer(p, s.tree)
+		nan := fleetGrid(len(s.tree.parent), p.Slots)
+		nan[0][0] = math.NaN()
+		s.prove(slices.Repeat([]float64{math.NaN()}, p.Slots), nan)
+		s.fill()
+		before := s.gap()
+		a := s.answer()
+		if err := FleetCheck(p, &a); err != nil {
+			t.Errorf("%+v: %v", shape, err)
+		}
+		s.improve()
+		if a := s.answer(); FleetCheck(p, &a) != nil || s.gap() > 1e-3 || s.gap() > before {
+			t.Errorf("%+v: gap %g, then %g", shape, before, s.gap())
+		}
+	}
+}
+
+// Cars that have no two the same peak hours have no classes to share.
+func TestFleet_OwnPeaks(t *testing.T) {
+	d := FleetDice(55)
+	p := FleetSample(&d, FleetShape{EVs: 11_000, Batteries: 10, Cap: 0.4, Groups: 2, GroupCap: 0.5})
+	for i := range p.EVs {
+		p.EVs[i].Peak, p.EVs[i].PeakAdder = d.Next(), float64(1+d.Below(3))
+	}
+	a, err := Fleet(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := FleetCheck(p, &a); err != nil {
+		t.Error(err)
+	}
+	if gap := (a.Cost - a.Bound) / a.Turnover; gap > 2e-4 {
+		t.Errorf("gap %g", gap)
 	}
 }
 
