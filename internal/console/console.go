@@ -47,6 +47,8 @@ type Server struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
+	// Clock turns sandbox clocks; nil where none may be turned.
+	Clock Clock
 	// Rounds returns the background jobs, nil if there are none.
 	Rounds func() []*worker.Worker
 	// Done ends the streams when the server is to stop; nil for never.
@@ -128,11 +130,21 @@ var surface = []route{
 	{pattern: "GET /console/engine.csv", handle: (*Server).engine},
 	{pattern: "GET /console/engine.json", handle: (*Server).engine},
 
+	// developer.go
+	{pattern: "GET /console/developer", handle: (*Server).developer},
+	{pattern: "GET /console/developer.csv", handle: (*Server).developer},
+	{pattern: "GET /console/developer.json", handle: (*Server).developer},
+	{pattern: "POST /console/developer/{org}/clock", handle: (*Server).advance},
+	{pattern: "POST /console/developer/{org}/plug/{way}", handle: (*Server).plug},
+	{pattern: "POST /console/developer/{org}/credentials", handle: (*Server).addCredential},
+	{pattern: "POST /console/developer/{org}/credentials/revoke", handle: (*Server).revokeCredential},
+	{pattern: "POST /console/developer/{org}/endpoint", handle: (*Server).setEndpoint},
+
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{pattern: "POST /console/safety/halt", handle: (*Server).halt},
 	{pattern: "POST /console/safety/resume", handle: (*Server).resume},
-	{pattern: "POST /console/safety/caps/{org}", handle: (*Server).caps},
+	{pattern: "POST /console/safety/prices", handle: (*Server).foresee},
 
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},

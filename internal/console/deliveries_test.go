@@ -183,13 +183,12 @@ func TestSafety(t *testing.T) {
 			t.Error("what was held was not sent")
 		}
 		d.wants(d.page("/console/audit"), "halt pushes", "resume pushes", "pushes are halted already")
-		caps := "/console/safety/caps/" + d.Org.String()
-		d.wants(d.post(caps, url.Values{"cap_kw": {"120.5"}, "starts": {"30"}}), `value="120.5"`, `value="30"`)
-		d.wants(d.post(caps, url.Values{}), `name="cap_kw" value=""`)
-		for _, bad := range []string{"-1", "lots", "10000001"} {
-			if a := d.do("POST", caps, url.Values{"cap_kw": {bad}}); a.status != 400 {
-				t.Errorf("a cap of %s kW: %d", bad, a.status)
-			}
+		file := "start,price_gbp_per_mwh\n2026-01-15T01:00:00Z,-400\n2026-01-15T04:30:00Z,900\n"
+		if a := d.do("POST", "/console/safety/prices", url.Values{"prices": {file}}); a.status != 200 || !strings.Contains(a.body, "Moorland Energy") || strings.Contains(a.body, ">0\u00a0schedules would change") {
+			t.Errorf("dry run: %d %s", a.status, a.body)
+		}
+		if a := d.do("POST", "/console/safety/prices", url.Values{"prices": {"start\n"}}); a.status != 422 {
+			t.Errorf("no file of prices: %d", a.status)
 		}
 	})
 }

@@ -47,6 +47,7 @@ var menu = []item{
 	{"readings", "Readings"},
 	{"engine", "Engine"},
 	{"safety", "Safety"},
+	{"developer", "Developer"},
 	{"audit", "Audit log"},
 }
 
@@ -65,6 +66,8 @@ var functions = template.FuncMap{
 	"minuspence": func(p flex.Pence) flex.Pence { return -p },
 	"shortday":   func(d flex.Day) string { return fmt.Sprintf("%d %s", d.Dom, d.Month.String()[:3]) },
 	"micros":     func(d time.Duration) string { return decimals(float64(d.Nanoseconds())/1000, 1) + "\u00a0µs" },
+	"rfc3339":    func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+	"whentext":   whenText,
 	"sub":        func(a, b int) int { return a - b },
 }
 

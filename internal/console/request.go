@@ -210,12 +210,15 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 
 // doneText is what is said after an act, by the word that its redirect carries.
 var doneText = map[string]string{
-	"halted":   "All pushes are halted.",
-	"resumed":  "Pushes leave again.",
-	"capped":   "The caps are set.",
-	"replayed": "It is sent once more.",
-	"decided":  "The decision is taken.",
-	"settled":  "Settled again. The run stands below, to be compared; nothing was posted.",
+	"halted":    "All pushes are halted.",
+	"resumed":   "Pushes leave again.",
+	"replayed":  "It is sent once more.",
+	"turned":    "The clock is turned, and all that was due on the way is done.",
+	"plugged":   "A car is plugged in.",
+	"unplugged": "The car is unplugged.",
+	"revoked":   "The credential is revoked, and its tokens are worth nothing.",
+	"decided":   "The decision is taken.",
+	"settled":   "Settled again. The run stands below, to be compared; nothing was posted.",
 }
 
 // act does something in the operator's name, in the audit log.

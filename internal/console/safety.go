@@ -1,11 +1,14 @@
 package console
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/market"
 	"flexd/internal/push"
 	"flexd/internal/store"
 )
@@ -16,26 +19,16 @@ type safetyPage struct {
 	Held      int
 	Lines     []safetyLine
 	ReasonMax int
-	CapMax    int64 // kW
-	StartsMax int
 }
 
-// safetyLine is an organisation with its caps and what waits for it.
+// safetyLine is an organisation with what waits for it.
 type safetyLine struct {
 	flex.Org
-	Held     int
-	CapKW    string // "" for none
-	StartsPM string
+	Held int
 }
 
-// Bounds of an organisation's caps.
-const (
-	fleetCapMax = 10_000_000 // kW
-	startsMax   = 1_000_000  // a minute
-)
-
 func (s *Server) safety(r *request) (view, error) {
-	p := safetyPage{ReasonMax: push.ReasonMax, CapMax: fleetCapMax, StartsMax: startsMax}
+	p := safetyPage{ReasonMax: push.ReasonMax}
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 		if p.Halted, err = all.Halted(r.Context()); err != nil {
 			return err
@@ -49,14 +42,7 @@ func (s *Server) safety(r *request) (view, error) {
 			if err != nil {
 				return err
 			}
-			l := safetyLine{Org: o, Held: held}
-			if c := o.Settings.FleetCap; c > 0 {
-				l.CapKW = strconv.FormatFloat(c.KW(), 'f', -1, 64)
-			}
-			if n := o.Settings.StartsPerMinute; n > 0 {
-				l.StartsPM = strconv.Itoa(n)
-			}
-			p.Lines = append(p.Lines, l)
+			p.Lines = append(p.Lines, safetyLine{o, held})
 			p.Held += held
 		}
 		return nil
@@ -75,26 +61,49 @@ func (s *Server) resume(r *request) (view, error) {
 	return view{to: "/console/safety?done=resumed"}, err
 }
 
-// caps sets what an organisation's fleet may draw and start.
-func (s *Server) caps(r *request) (view, error) {
-	var org flex.OrgID
-	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
-		return view{}, err
+// foreseenPage is what a file of prices would change.
+type foreseenPage struct {
+	HalfHours int
+	Span      flex.Span
+	Lines     []foreseenLine
+	Changed   int
+}
+
+type foreseenLine struct {
+	Name string
+	control.Foreseen
+}
+
+// foresee says how many schedules a file of prices would change, and stores nothing.
+func (s *Server) foresee(r *request) (view, error) {
+	text := r.PostFormValue("prices")
+	if f, _, err := r.FormFile("file"); err == nil {
+		defer f.Close()
+		b, err := io.ReadAll(f) // bounded with the whole form
+		if err != nil {
+			return view{}, flex.Fail(flex.TooLarge, "the file is too long for a dry run: %d bytes at most", formMax)
+		}
+		text = string(b)
 	}
-	kilowatts, err := number(r.PostFormValue("cap_kw"), "the cap in kW", fleetCapMax)
+	prices, err := market.ReadPrices(strings.NewReader(text))
 	if err != nil {
 		return view{}, err
 	}
-	starts, err := number(r.PostFormValue("starts"), "starts a minute", startsMax)
-	if err != nil {
-		return view{}, err
-	}
-	act := store.Act{Act: "set caps", Org: org, Subject: "fleet",
-		Detail: "cap " + orNone(kilowatts, "kW") + ", starts " + orNone(starts, "a minute")}
-	err = s.act(r, act, func() error {
-		return s.Access.SetOrgCaps(r.Context(), org, flex.FromKW(kilowatts), int(starts))
+	p := foreseenPage{HalfHours: len(prices), Span: flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}}
+	var orgs []flex.Org
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
+		orgs, err = all.Orgs(r.Context())
+		return err
 	})
-	return view{to: "/console/safety?done=capped"}, err
+	for _, o := range orgs {
+		f, ferr := s.Control.Foresee(r.Context(), o.ID, prices)
+		if ferr != nil {
+			return view{}, ferr
+		}
+		p.Lines = append(p.Lines, foreseenLine{o.Name, f})
+		p.Changed += f.Changed
+	}
+	return view{page: "foreseen", title: "Dry run of prices", crumbs: []crumb{{"Safety", "/console/safety"}}, data: p}, err
 }
 
 // number reads a number of a form, which may be left empty for none.
@@ -107,11 +116,4 @@ func number(text, what string, most float64) (float64, error) {
 		return 0, flex.Fail(flex.Malformed, "%s is %q: give a number from 0 to %v, or nothing for none", what, text, most)
 	}
 	return v, nil
-}
-
-func orNone(v float64, unit string) string {
-	if v == 0 {
-		return "none"
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64) + " " + unit
 }

@@ -28,6 +28,6 @@ func (h *House) Handler() http.Handler {
 func (h *House) newConsole(s Settings) *console.Server {
 	return &console.Server{
 		DB: h.DB, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Market: h.Market, Reward: h.Reward,
-		Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
+		Clock: h, Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
 	}
 }
