@@ -14,6 +14,7 @@ func TestNameless(t *testing.T) {
 		{"a = $1 AND b = $2", "a = ? AND b = ?", nil},
 		{"a = $2 AND b = $1 AND c = $2", "a = ? AND b = ? AND c = ?", []int{1, 0, 1}},
 		{"($10,$11)", "(?,?)", []int{9, 10}},
+		{"a = $1 LIMIT $2 OFFSET $3", "a = ? LIMIT ? + 0 OFFSET ? + 0", nil},
 		{"cost > '$' AND a = $1", "cost > '$' AND a = ?", nil},
 	} {
 		text, order := nameless(tt.query)

@@ -198,7 +198,9 @@ func (l *link) stmt(query string) (*statement, error) {
 }
 
 // nameless puts ? in the place of $1, $2 and so on, and returns the order in which the
-// arguments then come, or nil if they come as they are.
+// arguments then come, or nil if they come as they are. A limit that is a bare parameter
+// would have SQLite plan the statement anew at every use, for the number might change the
+// plan; one that is a sum would not.
 func nameless(query string) (text string, order []int) {
 	var b strings.Builder
 	plain := true
@@ -214,6 +216,9 @@ func nameless(query string) (text string, order []int) {
 			continue
 		}
 		b.WriteByte('?')
+		if before := query[:i]; strings.HasSuffix(before, "LIMIT ") || strings.HasSuffix(before, "OFFSET ") {
+			b.WriteString(" + 0")
+		}
 		order = append(order, n-1)
 		plain = plain && n == len(order)
 		i = end - 1
