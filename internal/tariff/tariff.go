@@ -157,7 +157,7 @@ func (w Windows) Zone() *time.Location { return w.zone }
 func (w Windows) Spans(within flex.Span) (spans []flex.Span) {
 	for at := within.From; at.Before(within.To) && len(w.ranges) > 0; {
 		stretch := flex.Span{From: at, To: within.To}
-		if _, end := at.In(w.zone).ZoneBounds(); !end.IsZero() {
+		if _, end := bounds(at.In(w.zone)); !end.IsZero() {
 			stretch = stretch.Meet(flex.Span{From: at, To: end})
 		}
 		spans = w.appendStretch(spans, stretch)
@@ -215,7 +215,7 @@ func ReadyBy(after time.Time, wall flex.WallTime, zone *time.Location) time.Time
 func firstShowing(shown time.Time, zone *time.Location) time.Time {
 	const early = 26 * time.Hour // more than any clock ever ran ahead of UTC
 	for at := shown.Add(-early).In(zone); ; {
-		start, end := at.ZoneBounds()
+		start, end := bounds(at)
 		_, offset := at.Zone()
 		instant := shown.Add(-time.Duration(offset) * time.Second)
 		if end.IsZero() || instant.Before(end) {
@@ -226,6 +226,17 @@ func firstShowing(shown time.Time, zone *time.Location) time.Time {
 		}
 		at = end
 	}
+}
+
+// bounds returns the changes of the clocks before and after an instant, as ZoneBounds does,
+// but always after it: on the last day of a leap year after 2037 Go answers with the day's
+// own beginning. No clocks change on that day.
+func bounds(at time.Time) (start, end time.Time) {
+	start, end = at.ZoneBounds()
+	if !end.IsZero() && !end.After(at) {
+		end = at.Add(day)
+	}
+	return start, end
 }
 
 // zones remembers the zones that were asked for: time.LoadLocation reads a file each

@@ -374,3 +374,27 @@ func BenchmarkNight(b *testing.B) {
 		}
 	}
 }
+
+// The last day of a leap year after 2037 is one on which Go does not say when the clocks
+// change next: hours and ready-by must be found on it as on any other.
+func TestFarYears(t *testing.T) {
+	w, err := Parse("00:00-05:30,23:30-24:00", "Europe/London", flex.DualRate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for year := 2036; year <= 2060; year++ {
+		eve := time.Date(year, 12, 30, 12, 0, 0, 0, time.UTC)
+		for at := eve; at.Before(eve.Add(3 * day)); at = at.Add(time.Hour) {
+			if got := ReadyBy(at, flex.WallTime(7*time.Hour), flex.London); !got.After(at) || got.Sub(at) > day || got.Hour() != 7 {
+				t.Errorf("ready by 07:00 after %v: %v", at, got)
+			}
+		}
+		var off time.Duration
+		for _, s := range w.Spans(flex.Span{From: eve, To: eve.Add(3 * day)}) {
+			off += s.Len()
+		}
+		if off != 3*6*time.Hour {
+			t.Errorf("%d: %v off-peak in three days", year, off)
+		}
+	}
+}
