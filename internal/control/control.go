@@ -25,6 +25,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -125,7 +126,7 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 	}
 	e = effective(c, org.Settings, from)
 	if s := &c.Standing; c.Open() && s.Generation > 0 && !intent && s.From.ReadyBy.After(from) {
-		e.CountFrom = s.From.CountFrom
+		e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
 		if e.Delivered, err = delivered(ctx, tx, c, from); err != nil {
 			return e, nil, fmt.Errorf("add up what was delivered: %w", err)
 		}
@@ -134,6 +135,12 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 		return e, nil, fmt.Errorf("read prices: %w", err)
 	}
 	return e, ps, nil
+}
+
+// chargesAt reports whether steps let an asset charge at the instant.
+func chargesAt(steps []flex.Step, at time.Time) bool {
+	i := slices.IndexFunc(steps, func(s flex.Step) bool { return s.Contains(at) })
+	return i >= 0 && steps[i].Limit > 0
 }
 
 // sameAhead reports whether two schedules limit alike from the instant on, for ever: after

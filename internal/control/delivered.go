@@ -12,21 +12,15 @@ import (
 const chainMax = 500
 
 // delivered is the energy that an asset has taken since its need counts: as metered in the
-// half-hours that a reading covers, and as planned in the others. A reading that comes in
-// late takes the plan's place.
+// half-hours that a reading covers, and in the others as planned by the schedules that its
+// client accepted, each from then on. Nothing counts where neither is known, so that a
+// charger that never heard of a schedule is never thought to have followed it. A reading
+// that comes in late takes the plan's place.
 func delivered(ctx context.Context, tx *store.Tx, c *store.Charging, now time.Time) (flex.WattHours, error) {
 	since := flex.Span{From: c.Standing.From.CountFrom, To: now}
-	chain := []store.Schedule{c.Standing}
-	for len(chain) < chainMax {
-		s := &chain[len(chain)-1]
-		if s.Before.IsZero() || !s.Steps[0].From.After(since.From) {
-			break
-		}
-		before, err := tx.Schedule(ctx, s.Before)
-		if err != nil {
-			return 0, err
-		}
-		chain = append(chain, before)
+	followed, err := followedSchedules(ctx, tx, &c.Standing, since)
+	if err != nil {
+		return 0, err
 	}
 	metered, err := meteredHalfHours(ctx, tx, c.Asset.ID, since)
 	if err != nil {
@@ -39,15 +33,47 @@ func delivered(ctx context.Context, tx *store.Tx, c *store.Charging, now time.Ti
 			wattSeconds += int64(e) * 3600 * int64(in.Len()/time.Second) / int64(flex.HalfHour/time.Second)
 			continue
 		}
-		for i := range chain {
-			ruled := in
-			if i > 0 { // until the next one took its place
-				ruled = ruled.Meet(flex.Span{From: in.From, To: chain[i-1].Steps[0].From})
-			}
-			wattSeconds += drawn(&chain[i], ruled)
+		for _, f := range followed {
+			wattSeconds += drawn(f.schedule, in.Meet(f.Span))
 		}
 	}
 	return flex.WattHours(wattSeconds / 3600), nil
+}
+
+// following is a schedule and the time during which its asset was guided by it.
+type following struct {
+	flex.Span
+	schedule *store.Schedule
+}
+
+// followedSchedules returns the schedules of a session that were followed in a span, newest
+// first: those that the client accepted, from then on until it accepted a newer one.
+func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule, since flex.Span) (followed []following, err error) {
+	chain := []store.Schedule{*newest}
+	for len(chain) < chainMax {
+		s := &chain[len(chain)-1]
+		if s.Before.IsZero() || !s.Steps[0].From.After(since.From) {
+			break
+		}
+		before, err := tx.Schedule(ctx, s.Before)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, before)
+	}
+	taken, err := tx.TakenUp(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	until := since.To
+	for i := range chain {
+		if after, ok := taken[chain[i].EventID]; ok {
+			from := chain[i].MadeAt.Add(after).Truncate(time.Second)
+			followed = append(followed, following{flex.Span{From: from, To: until}, &chain[i]})
+			until = from
+		}
+	}
+	return followed, nil
 }
 
 // meteredHalfHours returns what the charger's meter says of the half-hours of a span.

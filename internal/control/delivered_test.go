@@ -35,7 +35,7 @@ func TestReadings_TakeThePlansPlace(t *testing.T) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 20)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		h.chargesAt("at first", "11T00:00 11T01:00")
-
+		h.accept()
 		h.goTo("2026-01-11T00:30:00Z")
 		h.metered("2026-01-11T00:00:00Z", 3.69) // as planned, as near as meters are
 		if n := h.round(); n != 0 {
@@ -68,6 +68,7 @@ func TestReadings_SincePlugIn(t *testing.T) {
 	each(t, "2026-01-10T23:45:00Z", func(h *house) {
 		h.publish("2026-01-10T18:00:00Z", night(11, 12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise)})
+		h.accept()
 		h.goTo("2026-01-11T00:30:00Z")
 		h.metered("2026-01-10T23:00:00Z", 2, 1, 1.6)
 		h.round()

@@ -82,6 +82,16 @@ func (h *house) look() (c store.Charging) {
 	return c
 }
 
+// accept has the client take the asset's schedule that stands.
+func (h *house) accept() {
+	h.Helper()
+	s := h.look().Standing
+	h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject = $1`, h.asset.Bytes())
+	h.Exec(`INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
+		VALUES ($1, $2, 'schedule', 'schedule', $3, $4, $5, 'accepted', 1, $5, 0, 200, '', '')`,
+		h.Org.Bytes(), s.EventID.Bytes(), h.asset.Bytes(), s.Generation, s.MadeAt.UnixMicro())
+}
+
 // publish makes prices known from now on, in £/MWh from the half-hour of the instant on;
 // missing ones are math.NaN.
 func (h *house) publish(from string, prices ...float64) {
@@ -98,7 +108,7 @@ func (h *house) publish(from string, prices ...float64) {
 	}
 	err := h.db.WriteAll(h.Context(), func(all *store.All) error {
 		_, err := all.AddPublication(h.Context(), store.Publication{
-			Source: "test", PublishedAt: all.Now().Add(time.Duration(h.publications-1000) * time.Microsecond), Span: flex.Span{From: first.Start(), To: first.Add(len(ps)).Start()},
+			Source: "test", PublishedAt: all.Now().Add(time.Duration(h.publications)*time.Microsecond - time.Second), Span: flex.Span{From: first.Start(), To: first.Add(len(ps)).Start()},
 		}, ps)
 		return err
 	})

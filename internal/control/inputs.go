@@ -119,7 +119,7 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) plan.C
 	p := plan.ChargeProblem{
 		From: from, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
-		Prices: ps, PauseAbove: PauseAbove,
+		Prices: ps, PauseAbove: PauseAbove, Running: e.Running,
 	}
 	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
 	if p.AllOffPeak = err != nil; !p.AllOffPeak { // a tariff that was told parses: events are checked

@@ -298,7 +298,10 @@ func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []
 	if !e.ReadyBy.After(from) {
 		return v // past its end, the asset is free
 	}
-	e.Delivered += planned(&p.Standing, from)
+	if p.Taken {
+		e.Delivered += planned(&p.Standing, from)
+		e.Running = chargesAt(p.Standing.Steps, from)
+	}
 	if !e.ChargeNow.To.After(from) {
 		e.ChargeNow = flex.Span{}
 	}

@@ -123,6 +123,7 @@ func TestRound_Worth(t *testing.T) {
 				h.publish("2026-01-10T18:00:00Z", cheap(12, 1)...)
 				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 				h.chargesAt("at first", "11T00:00 11T00:30")
+				h.accept()
 				h.goTo(c.now)
 				h.publish("2026-01-10T18:00:00Z", cheap(16, c.by)...)
 				if n := h.round(); n != c.changed {
@@ -177,12 +178,14 @@ func TestRound_DeliveredCounts(t *testing.T) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		h.chargesAt("at first", "11T00:00 11T01:00")
+		h.accept()
 		h.goTo("2026-01-11T00:30:00Z")
 		h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
 		if h.round() != 1 {
 			t.Fatal("not planned anew")
 		}
 		h.chargesAt("half is there", "11T02:00 11T02:30")
+		h.accept()
 		if e := h.look().Standing.From; e.Delivered != 3700 || e.Need != 7400 {
 			t.Errorf("%+v", e)
 		}
@@ -196,6 +199,31 @@ func TestRound_DeliveredCounts(t *testing.T) {
 			t.Errorf("a new intent asks for so much from now on: %+v", e)
 		}
 	})
+}
+
+// A schedule that the client never accepted, or said it could not follow, delivers nothing.
+func TestRound_UndeliveredDoesNotCount(t *testing.T) {
+	for _, failed := range []bool{false, true} {
+		each(t, "2026-01-10T18:00:00Z", func(h *house) {
+			h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+			if failed {
+				h.accept()
+				h.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, 'FAILED', 0, 0)`,
+					h.Org.Bytes(), h.look().Standing.EventID.Bytes(), h.asset.Bytes())
+			}
+			h.goTo("2026-01-11T00:30:00Z")
+			h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
+			if h.round() != 1 {
+				t.Fatal("not planned anew")
+			}
+			h.chargesAt("nothing is there", "11T02:00 11T03:00")
+			h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-06:00", Zone: "Europe/London"}})
+			if e := h.look().Standing.From; e.Delivered != 0 {
+				t.Errorf("after an event: %+v", e)
+			}
+		})
+	}
 }
 
 func TestRound_LeavesOthersAlone(t *testing.T) {

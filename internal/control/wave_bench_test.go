@@ -64,7 +64,7 @@ func (h *house) plugFleet(n int) {
 			return []any{id(2, i), h.Org.Bytes(), asset(i), h.site.Bytes(), 1, now, ready, 1, id(3, i)}
 		})
 		rows(`schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, ready_by,
-			need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, value)`, 22, from, to, func(i int) []any {
+			need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, off_peak, zone, tariff_type, origins, value)`, 23, from, to, func(i int) []any {
 			need := 5000 + r.IntN(20)*1000
 			seconds := (need*3600/7400 + 59) / 60 * 60
 			window := int(ready-now) / 1_000_000
@@ -73,7 +73,7 @@ func (h *house) plugFleet(n int) {
 			steps := fmt.Sprintf("%dx0 %dx99999 %dx0", lead, min(seconds, off), window-lead-min(seconds, off))
 			tariffs := []string{"00:00-05:30", "00:00-05:30,23:30-24:00", "00:30-04:30", "00:00-07:00"}
 			return []any{id(3, i), h.Org.Bytes(), asset(i), id(2, i), 1, "plug-in", now, now, ready, steps, ready,
-				need, 0, now, 7400, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
+				need, 0, now, 7400, false, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
 		})
 	}
 	h.Exec("COMMIT")

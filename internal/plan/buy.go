@@ -136,7 +136,8 @@ func blocksOf(c []cut, group []int) (blocks []block) {
 		blocks = append(blocks, block{first: i, last: i, size: c[i].size()})
 	}
 	for i := range blocks {
-		blocks[i].left, blocks[i].right = on(blocks[i].first-1), on(blocks[i].last+1)
+		blocks[i].left = c[blocks[i].first].running || on(blocks[i].first-1)
+		blocks[i].right = on(blocks[i].last + 1)
 	}
 	return blocks
 }

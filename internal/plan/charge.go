@@ -25,6 +25,8 @@ type ChargeProblem struct {
 	// PauseAbove is what pausing must be worth per MWh before a maximising plan gives
 	// an off-peak period up, whose price must be known; zero never gives one up.
 	PauseAbove flex.Price
+	// Running says that the car charges as the plan begins, so that going on is no start.
+	Running bool
 	// Unbroken charges the need in one go, in minimising plans: what draws from peak time
 	// is then kept small, but not at the price of a break.
 	Unbroken bool

@@ -30,6 +30,7 @@ type cut struct {
 	offPeak      bool
 	tier         tier
 	reason       Reason
+	running      bool  // the plan begins with this cut, and the car charges already
 	onFrom, onTo int64 // the charging part, empty or all or one end of the cut
 }
 
@@ -72,6 +73,7 @@ func cutUp(p *ChargeProblem, blind bool) []cut {
 		if !blind {
 			k.key = k.price
 		}
+		k.running = i == 1 && p.Running
 		k.tier, k.reason = tierOf(p, &k)
 		c = append(c, k)
 	}

@@ -69,6 +69,7 @@ type Effective struct {
 	Delivered     flex.WattHours // of it, since CountFrom
 	CountFrom     time.Time
 	Power         flex.Watts
+	Running       bool // the asset charged when the plan was made
 	MayChargePeak bool
 	Mode          flex.ChargingMode
 	ChargeNow     flex.Span
@@ -77,13 +78,13 @@ type Effective struct {
 }
 
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value`
+	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value`
 
 func scanSchedule(s scanner) (v Schedule, err error) {
 	var from time.Time
 	var steps string
 	err = s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, &v.Cause, instant{&v.MadeAt}, instant{&from}, &steps, &v.Curve,
-		instant{&v.From.ReadyBy}, &v.From.Need, &v.From.Delivered, instant{&v.From.CountFrom}, &v.From.Power, &v.From.MayChargePeak, &v.From.Mode,
+		instant{&v.From.ReadyBy}, &v.From.Need, &v.From.Delivered, instant{&v.From.CountFrom}, &v.From.Power, &v.From.Running, &v.From.MayChargePeak, &v.From.Mode,
 		instant{&v.From.ChargeNow.From}, instant{&v.From.ChargeNow.To}, &v.From.Tariff.OffPeak, &v.From.Tariff.Zone, &v.From.Tariff.Type,
 		&v.From.Origins, &v.Before, &v.Value)
 	if err != nil {
@@ -132,9 +133,9 @@ func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
 }
 
 const scheduleInsert = `INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value)`
+	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value)`
 
-const scheduleInsertColumns = 26
+const scheduleInsertColumns = 27
 
 func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	var curve, before any
@@ -147,7 +148,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	e := &s.From
 	return append(args, s.EventID.Bytes(), org.Bytes(), s.AssetID.Bytes(), s.SessionID.Bytes(), s.Generation, string(s.Cause), micros(s.MadeAt),
 		micros(s.Steps[0].From), micros(s.End()), writeSteps(s.Steps), curve,
-		micros(e.ReadyBy), int64(e.Need), int64(e.Delivered), micros(e.CountFrom), int64(e.Power), e.MayChargePeak, string(e.Mode),
+		micros(e.ReadyBy), int64(e.Need), int64(e.Delivered), micros(e.CountFrom), int64(e.Power), e.Running, e.MayChargePeak, string(e.Mode),
 		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value))
 }
 

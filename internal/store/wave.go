@@ -24,12 +24,17 @@ const waveLease = time.Minute
 type Planned struct {
 	Session  flex.SessionID
 	MarketAt time.Time // when a market move last changed the schedule; zero if never
+	Taken    bool      // its client has accepted the schedule, and reported no failure
 	Standing Schedule
 }
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
-	c.off_peak, c.zone, c.tariff_type, c.origins`
+	c.off_peak, c.zone, c.tariff_type, c.origins,
+	COALESCE(o.accepted, 0) >= c.generation AND NOT EXISTS (SELECT 1 FROM callback b
+		WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED'))`
+
+const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id LEFT JOIN outbox o ON o.subject = s.asset_id`
 
 func scanPlanned(s scanner) (v Planned, err error) {
 	var from time.Time
@@ -37,7 +42,7 @@ func scanPlanned(s scanner) (v Planned, err error) {
 	c, e := &v.Standing, &v.Standing.From
 	err = s.Scan(&v.Session, &c.AssetID, instant{&v.MarketAt}, &c.EventID, &c.Generation, instant{&from}, &steps,
 		instant{&e.ReadyBy}, &e.Need, &e.Delivered, instant{&e.CountFrom}, &e.Power, &e.MayChargePeak, &e.Mode,
-		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, &e.Tariff.Type, &e.Origins)
+		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, &e.Tariff.Type, &e.Origins, &v.Taken)
 	if err != nil {
 		return v, err
 	}
@@ -105,7 +110,7 @@ func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 
 // WavePart returns the plugged-in assets of a part that have a schedule.
 func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
-	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM session s JOIN schedule c ON c.event_id = s.event_id
+	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM `+plannedTables+`
 		WHERE s.org_id = $1 AND s.asset_id > $2 AND s.asset_id <= $3 AND s.plugged_out_at IS NULL ORDER BY s.asset_id`,
 		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
 }
@@ -120,7 +125,7 @@ func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) error {
 // Due returns plugged-in assets with a schedule that were marked to be planned anew by now
 // for the cause.
 func (tx *Tx) Due(ctx context.Context, cause Cause, limit int) ([]Planned, error) {
-	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM session s JOIN schedule c ON c.event_id = s.event_id
+	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM `+plannedTables+`
 		WHERE s.org_id = $1 AND s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL AND s.plugged_out_at IS NULL
 		ORDER BY s.due_at, s.asset_id LIMIT $4`, tx.org.Bytes(), string(cause), micros(tx.now), limit)
 }
@@ -149,8 +154,8 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 		assets = assets[len(chunk):]
 		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
 		// The condition is put so that PostgreSQL, before it has counted, cannot take the few
-	// open sessions of an organisation for fewer than a part's.
-	n, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
+		// open sessions of an organisation for fewer than a part's.
+		n, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
 			AND event_id IS NOT NULL AND asset_id IN `+ids, args...)
 		if err != nil {
 			return err

@@ -84,6 +84,7 @@ CREATE TABLE schedule (
     delivered_wh    BIGINT NOT NULL, -- of it, when the plan was made
     count_from      BIGINT NOT NULL, -- since when it counts
     power_w         BIGINT NOT NULL,
+    running         BOOLEAN NOT NULL, -- whether the asset charged when the plan was made
     may_charge_peak BOOLEAN NOT NULL,
     mode            TEXT NOT NULL,
     charge_now_from BIGINT,
