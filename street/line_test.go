@@ -51,11 +51,18 @@ func (l *line) Now() time.Time {
 	return time.UnixMicro(l.ahead.Load()).Add(time.Since(l.began))
 }
 
-// tick moves the true clock, and with it every organisation's.
-func (l *line) tick(d time.Duration) { l.ahead.Add(d.Microseconds()) }
+// tick moves the true clock, and with it every organisation's, once what is under way is
+// recorded: an attempt that the clock jumps over counts as lost until its lease runs out.
+func (l *line) tick(d time.Duration) {
+	l.settle()
+	l.ahead.Add(d.Microseconds())
+}
 
 // until moves the clock to an instant ahead.
-func (l *line) until(at time.Time) { l.tick(at.Sub(l.Now())) }
+func (l *line) until(at time.Time) {
+	l.settle()
+	l.ahead.Add(at.Sub(l.Now()).Microseconds())
+}
 
 // start opens a house on the store at the instant and serves it until the test ends.
 func start(t testing.TB, url string, at time.Time) *line {

@@ -33,9 +33,11 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 		l.charger.Plug(&street.Car{Name: "leaf", Rate: 7400, Room: 30_000}, l.Now())
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
 		l.pushed()
+		// A minute early, so that the stay ends in the last half-hour that is told.
+		l.until(evening.Add(9*time.Hour - time.Minute))
+		l.must(l.client.PlugOut(ctx, asset))
 		l.until(evening.Add(9 * time.Hour))
 		l.charger.RunTo(l.Now(), func(flex.Period) flex.Price { return 0 })
-		l.must(l.client.PlugOut(ctx, asset))
 		l.settle()
 		if h, err := l.client.Transactions(ctx, site, client.Page{}); err != nil || h.TotalCount != 0 {
 			l.Fatalf("credited before a reading came: %+v %v", h, err)
@@ -69,7 +71,7 @@ func (l *line) explained(site client.SiteID, asset client.AssetID) {
 	var st wire.StatementResponse
 	l.must(l.client.Do(l.Context(), "GET", "/rewards/"+site.String()+"/statement", nil, nil, &st))
 	if len(st.Lines) != 1 || st.ClosingBalancePence != 1200 || st.Lines[0].BalancePence != 1200 || len(st.Lines[0].Periods) != 18 ||
-		st.Lines[0].Provisional || st.Lines[0].Cause != "charged 30 kWh at 40 p, 14 April 23:00 to 15 April 08:00" {
+		st.Lines[0].Provisional || st.Lines[0].Cause != "charged 30 kWh at 40 p, 14 April 23:00 to 15 April 07:59" {
 		l.Errorf("statement %+v", st)
 	}
 	var gaps wire.GapsResponse
