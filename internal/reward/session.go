@@ -98,7 +98,8 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms) (chan
 		}
 	}
 	lookAt := nextLook(r, known, tx.Now())
-	if !missing.IsZero() && missing.Equal(was.WaitsAt) && lookAt.After(tx.Now().Add(recheck)) {
+	came := was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
+	if came && !missing.IsZero() && missing.Equal(was.WaitsAt) && lookAt.After(tx.Now().Add(recheck)) {
 		r.WaitsAt, lookAt = time.Time{}, tx.Now().Add(recheck) // what came was not enough: look again, but not at once
 	}
 	mine, err := tx.Reckoned(ctx, r, lookAt)

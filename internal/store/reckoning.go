@@ -15,6 +15,7 @@ type Reckoning struct {
 	SiteID    flex.SiteID
 	flex.Span
 	WaitsAt time.Time // the first half-hour whose reading was missing; zero if none
+	LookAt  time.Time // when it is looked at whatever comes; before that, only because a reading came
 	Posted  int       // transactions posted so far
 	Rate    int64     // at which the first was, in millionths of a penny per kWh
 
@@ -29,7 +30,7 @@ type Reckoning struct {
 func scanReckoning(s scanner) (r Reckoning, err error) {
 	var typ, model sql.NullString
 	var rate sql.NullInt64
-	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, &r.Posted, &rate, &r.version,
+	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, instant{&r.LookAt}, &r.Posted, &rate, &r.version,
 		instant{&r.Before.From}, instant{&r.Before.To}, &r.Consented, &typ, &model)
 	r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
 	return r, err
@@ -77,7 +78,7 @@ func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, erro
 }
 
 func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reckoning, error) {
-	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.posted, r.rate, r.version,
+	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
 			b.plugged_in_at, b.plugged_out_at,
 			t.consent_at IS NOT NULL OR o.consent_exempt, a.type, a.model
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
