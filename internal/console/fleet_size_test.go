@@ -30,9 +30,9 @@ func BenchmarkFleet(b *testing.B) {
 			d.Exec(first+`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at)
 				SELECT `+id+`, $1, $2, 'big' || i, 'charger', 7400, 0 FROM n`, org, site.Bytes())
 			d.Exec(first+`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
-					ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins)
+					ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, count_from, running, value)
 				SELECT `+id+`, $1, `+id+`, `+id+`, 1, 'plug-in', $2, $2, $3, '9000x0 3600x99999 7200x0 5400x99999 9600x0',
-					$3, 20000, 0, 7400, FALSE, 'minimise_charging_time', '00:30-05:30', 'Europe/London', 'dual_rate', 'event asset event' FROM n`,
+					$3, 20000, 0, 7400, FALSE, 'minimise_charging_time', '00:30-05:30', 'Europe/London', 'dual_rate', 'event asset event', $2, FALSE, 0 FROM n`,
 				org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
 			d.Exec(first+`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)
 				SELECT `+id+`, $1, `+id+`, $2, 1, $3, $4, 1, `+id+` FROM n`, org, site.Bytes(), at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
