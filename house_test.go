@@ -38,7 +38,7 @@ var floors = map[string]int{
 	"house": 8,
 	// the simulated street, the program, and what is tested from outside
 	"street": 9, "cmd/flexd": 10,
-	"store/storetest": 10, "test/postgres": 10, "test/withpg": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
+	"store/storetest": 10, "test/postgres": 10, "test/seed": 10, "test/withpg": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
 }
 
 // mustBe names the rooms that the plan has from the first day; others may come.
@@ -61,7 +61,7 @@ var stillRooms = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "
 var stillBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
 
 // environmentReaders may read the environment.
-var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe"}
+var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/postgres", "test/seed", "test/withpg", "test/crash", "test/load", "test/probe"}
 
 var environmentBans = []string{"os.Getenv", "os.LookupEnv", "os.Environ"}
 
@@ -72,11 +72,12 @@ const funcLines, fileLines = 70, 600
 type room struct {
 	ImportPath, Dir, Name, Doc string
 	Imports, GoFiles           []string
+	TestImports, XTestImports  []string
 }
 
 func rooms(t *testing.T, dir string) (rs []room) {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,TestImports,XTestImports", "./...")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
@@ -147,6 +148,9 @@ func (r room) faults() (found []string) {
 		if who, locked := keys[key]; locked && !slices.Contains(who, name) {
 			fault("%s imports %s, which only %v may", name, imp, who)
 		}
+	}
+	if tests := slices.Concat(r.TestImports, r.XTestImports); slices.Contains(tests, "pgregory.net/rapid") && !slices.Contains(tests, "flexd/test/seed") {
+		fault("%s draws another sequence on each run: its tests import rapid without flexd/test/seed", name)
 	}
 	for _, f := range r.GoFiles {
 		found = append(found, fileFaults(name, filepath.Join(r.Dir, f))...)
@@ -244,6 +248,7 @@ func TestHouse_PlantedFaults(t *testing.T) {
 		"a tag on a domain":      {"internal/flex", "// Package flex is tagged.\npackage flex\n// A is tagged.\ntype A struct{ B int `json:\"b\"` }\n"},
 		"Loud has no comment":    {"internal/plan", "// Package plan is silent.\npackage plan\nfunc Loud() {}\n"},
 		"more than 70":           {"internal/plan", "// Package plan is long.\npackage plan\nfunc long() {" + strings.Repeat("\n_ = 1", 75) + "\n}\n"},
+		"another sequence":       {"internal/wire", "package wire\nimport _ \"pgregory.net/rapid\"\n"},
 		"more than 600":          {"internal/plan", "// Package plan is longer.\npackage plan\n" + strings.Repeat("\n", 700)},
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -260,7 +265,12 @@ func TestHouse_PlantedFaults(t *testing.T) {
 			write("go.mod", "module flexd\n\ngo 1.26\n")
 			write("internal/api/api.go", "// Package api is a door.\npackage api\n")
 			write("internal/push/other.go", "// Package push is a desk.\npackage push\n")
-			write(plant.path+"/planted.go", plant.text)
+			write("internal/wire/wire.go", "// Package wire is read and written.\npackage wire\n")
+			file := "/planted.go"
+			if strings.Contains(plant.text, "rapid") {
+				file = "/planted_test.go"
+			}
+			write(plant.path+file, plant.text)
 			var all []string
 			for _, r := range rooms(t, dir) {
 				all = append(all, r.faults()...)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flexd/internal/flex"
+	_ "flexd/test/seed"
 )
 
 func TestMeter_Cuts(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
+	_ "flexd/test/seed"
 )
 
 func (h *house) explanation() control.Explanation {

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flexd/internal/flex"
+	_ "flexd/test/seed"
 )
 
 // meter is an energised import meter with its id in place of a number.

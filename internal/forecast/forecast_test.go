@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flexd/internal/flex"
+	_ "flexd/test/seed"
 )
 
 func weekday(d flex.Day) bool { return d.Weekday() != time.Saturday && d.Weekday() != time.Sunday }

@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
+	_ "flexd/test/seed"
 )
 
 var site = flex.SiteID{1}

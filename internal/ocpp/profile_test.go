@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flexd/internal/flex"
+	_ "flexd/test/seed"
 )
 
 var asset = flex.AssetID{0x01, 0x9d, 0x8e, 0x1c, 15: 0x07}

@@ -7,6 +7,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/plan"
 
+	_ "flexd/test/seed"
 	"pgregory.net/rapid"
 )
 

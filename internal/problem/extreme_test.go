@@ -9,6 +9,7 @@ import (
 
 	"flexd/internal/plan"
 	"flexd/internal/problem"
+	_ "flexd/test/seed"
 )
 
 // factors turn a likely number into an unlikely one.

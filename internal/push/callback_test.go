@@ -10,6 +10,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/push"
 	"flexd/internal/store"
+	_ "flexd/test/seed"
 )
 
 // Whatever is reported, in whatever order, the event's status never goes back, and a final

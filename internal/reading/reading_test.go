@@ -17,6 +17,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
+	_ "flexd/test/seed"
 )
 
 // house is a store with one organisation, whose assets are numbered from 1, and a clock

@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/settle"
+	_ "flexd/test/seed"
 )
 
 // at reads a clock time of the night from 14 to 15 January 2025; from 24:00 on it is the 15th.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	_ "flexd/test/seed"
 )
 
 // drawStruct fills a struct with random values that keep to its rules.
