@@ -1,22 +1,6 @@
 package api
 
-import (
-	"flexd/internal/plan"
-	"flexd/internal/wire"
-)
-
-// batteryActions are the interface's words for what a battery schedule asks for, and
-// whether the battery may depart from it to follow its home's load and roof.
-var batteryActions = map[plan.Mode]struct {
-	action    string
-	deviation bool
-}{
-	plan.ModeCharge:    {"charge_max", false},
-	plan.ModeDischarge: {"discharge_max", false},
-	plan.ModeLock:      {"avoid_export", false},
-	plan.ModeFeedIn:    {"avoid_import", false},
-	plan.ModeSelfUse:   {"avoid_import", true},
-}
+import "flexd/internal/wire"
 
 // batterySchedule answers GET /entities/asset/{asset_id}/battery-schedule.
 func (s *Server) batterySchedule(r *request) (answer, error) {
@@ -24,11 +8,10 @@ func (s *Server) batterySchedule(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	spans, changed, err := s.Control.BatterySchedule(r.Context(), r.who.Org, p.AssetID)
-	steps := make([]wire.BatteryScheduleStep, len(spans))
-	for i, m := range spans {
-		a := batteryActions[m.Mode]
-		steps[i] = wire.BatteryScheduleStep{StartTimestamp: wire.At(m.From), EndTimestamp: wire.At(m.To), Action: a.action, AllowDeviation: a.deviation}
+	told, changed, err := s.Control.BatterySteps(r.Context(), r.who.Org, p.AssetID)
+	steps := make([]wire.BatteryScheduleStep, len(told))
+	for i, t := range told {
+		steps[i] = wire.BatteryScheduleStep{StartTimestamp: wire.At(t.From), EndTimestamp: wire.At(t.To), Action: string(t.Action), AllowDeviation: t.AllowDeviation}
 	}
 	return ok(wire.BatteryScheduleResponse{ScheduleSteps: steps, ScheduleLastUpdated: wire.At(changed)}), err
 }

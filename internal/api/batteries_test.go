@@ -1,6 +1,9 @@
 package api_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +12,21 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
+	"flexd/internal/wire"
 )
+
+// steps writes a battery schedule as the time, the action and whether it may deviate.
+func steps(t *testing.T, body string) string {
+	var answer wire.BatteryScheduleResponse
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, s := range answer.ScheduleSteps {
+		out = append(out, fmt.Sprintf("%s %s %t", s.StartTimestamp.Format("15:04"), s.Action, s.AllowDeviation))
+	}
+	return strings.Join(out, ", ")
+}
 
 func TestBatteries(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -47,5 +64,21 @@ func TestBatteries(t *testing.T) {
 			t.Errorf("%s and %s look different", a.body, b.body)
 		}
 		db.Environment = flex.Sandbox
+
+		// A mode is said by what is to be avoided, which the home's load and roof decide.
+		from := flex.PeriodAt(now)
+		err := db.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
+			b, err := tx.Battery(t.Context(), battery)
+			b.Plan.From, b.Plan.Modes = from, "CDLLFFSSS"
+			b.Plan.GuessFrom, b.Plan.Guess = from, "200/0 200/0 200/0 200/500 200/0 200/500 200/0 200/500 200/200"
+			return errors.Join(err, tx.PutBatteryPlan(t.Context(), battery, b.Plan))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := steps(t, h.ask("GET", schedule(battery), "").body), "10:00 charge_max false, 10:30 discharge_max false, "+
+			"11:00 avoid_export false, 11:30 avoid_import false, 13:00 avoid_import true, 13:30 avoid_export true"; got != want {
+			t.Errorf("told %s\nwant %s", got, want)
+		}
 	})
 }

@@ -21,21 +21,69 @@ type ModeSpan struct {
 // steps.
 func (d *Desk) BatterySchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []ModeSpan, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		b, err := tx.Battery(ctx, asset)
-		if err != nil {
+		var p *store.BatteryPlan
+		if steps, p, err = batteryAhead(ctx, tx, asset); err != nil {
 			return err
 		}
-		if !b.Controlled {
-			return flex.Fail(flex.Forbidden, "the site has not consented to full_asset_schedule_control")
-		}
-		now := flex.PeriodAt(tx.Now()).Start()
-		steps = modeSpans(&b.Plan, flex.Span{From: now, To: now.AddDate(0, 0, 3)})
-		if changed = b.Plan.ChangedAt; changed.IsZero() {
-			changed = tx.Now()
-		}
+		changed = changedAt(tx, p)
 		return nil
 	})
 	return steps, changed, err
+}
+
+// batteryAhead is what the plan of a battery under control says from the running half-hour on.
+func batteryAhead(ctx context.Context, tx *store.Tx, asset flex.AssetID) ([]ModeSpan, *store.BatteryPlan, error) {
+	b, err := tx.Battery(ctx, asset)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !b.Controlled {
+		return nil, nil, flex.Fail(flex.Forbidden, "the site has not consented to full_asset_schedule_control")
+	}
+	now := flex.PeriodAt(tx.Now()).Start()
+	return modeSpans(&b.Plan, flex.Span{From: now, To: now.AddDate(0, 0, 3)}), &b.Plan, nil
+}
+
+// changedAt is when a plan last changed: now if there never was one.
+func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
+	if p.ChangedAt.IsZero() {
+		return tx.Now()
+	}
+	return p.ChangedAt
+}
+
+// BatterySteps returns the same in the words of a battery schedule, which tell what a battery
+// avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
+// it is told to wait.
+func (d *Desk) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []plan.BatteryStep, changed time.Time, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var spans []ModeSpan
+		var p *store.BatteryPlan
+		if spans, p, err = batteryAhead(ctx, tx, asset); err != nil {
+			return err
+		}
+		steps, changed = batterySteps(p, spans), changedAt(tx, p)
+		return nil
+	})
+	return steps, changed, err
+}
+
+// batterySteps says modes as steps, with equal neighbours joined.
+func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []plan.BatteryStep) {
+	for _, s := range spans {
+		periods := periodsTo(flex.PeriodAt(s.From), s.To)
+		load, roof := guessed(p, periods)
+		for i, at := range periods {
+			next := plan.BatteryStep{Span: at.Span()}
+			next.Action, next.AllowDeviation = plan.StepOf(s.Mode, load[i]-roof[i])
+			if n := len(steps); n > 0 && steps[n-1].Action == next.Action && steps[n-1].AllowDeviation == next.AllowDeviation && steps[n-1].To.Equal(next.From) {
+				steps[n-1].To = next.To
+			} else {
+				steps = append(steps, next)
+			}
+		}
+	}
+	return steps
 }
 
 // DispatchPlan returns what a battery is told to do today in London, and was. Any other

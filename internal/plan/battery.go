@@ -63,8 +63,9 @@ const (
 	AvoidExport  BatteryAction = "avoid_export"
 )
 
-// BatteryStep is one step of a battery schedule. A battery may deviate where it covers the
-// home, whose load nobody knows for certain, and not where prices made it act or wait.
+// BatteryStep is one step of a battery schedule. A battery may deviate where it follows the
+// home, whose load and roof nobody knows for certain, and not where prices made it act, wait
+// or sell.
 type BatteryStep struct {
 	flex.Span
 	Action         BatteryAction
@@ -136,7 +137,7 @@ func (w *Scratch) Battery(p BatteryProblem) (out BatteryPlan) {
 			Value:  flex.Price(math.Round(w.modes.worth(t+1, m, stored) * 1e7)),
 			Reason: batteryReason(m, stored-before, net),
 		})
-		action, deviate := stepOf(m, net)
+		action, deviate := StepOf(m, flex.WattHours(net))
 		if k := len(out.Steps); k > 0 && out.Steps[k-1].Action == action && out.Steps[k-1].AllowDeviation == deviate {
 			out.Steps[k-1].To = span.To
 		} else {
@@ -206,10 +207,11 @@ func batteryReason(m Mode, y, net int) BatteryReason {
 	return NothingToDo
 }
 
-// stepOf says a mode in the words of a battery schedule, for a home that draws net.
-// Avoiding import, a battery covers the home and stores nothing; avoiding export, it
-// stores the surplus and covers nothing; so that one of the two holds it still.
-func stepOf(m Mode, net int) (BatteryAction, bool) {
+// StepOf says a mode in the words of a battery schedule, for a home that draws net in the
+// period: its load less what the roof gives. Avoiding import, a battery covers the home and
+// stores nothing; avoiding export, it stores the surplus and covers nothing; so that one of
+// the two holds it still.
+func StepOf(m Mode, net flex.WattHours) (action BatteryAction, deviate bool) {
 	switch {
 	case m == ModeCharge:
 		return ChargeMax, false
@@ -218,7 +220,7 @@ func stepOf(m Mode, net int) (BatteryAction, bool) {
 	case m == ModeLock && net > 0:
 		return AvoidExport, false
 	case m == ModeLock, m == ModeFeedIn:
-		return AvoidImport, m == ModeFeedIn
+		return AvoidImport, false
 	case net > 0:
 		return AvoidImport, true
 	}

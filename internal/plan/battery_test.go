@@ -109,3 +109,29 @@ func TestBattery_Nothing(t *testing.T) {
 		t.Errorf("planned the past: %+v", got)
 	}
 }
+
+func TestStepOf(t *testing.T) {
+	for _, row := range []struct {
+		mode    plan.Mode
+		net     flex.WattHours
+		want    plan.BatteryAction
+		deviate bool
+	}{
+		{plan.ModeCharge, 1, plan.ChargeMax, false},
+		{plan.ModeCharge, -1, plan.ChargeMax, false},
+		{plan.ModeDischarge, 1, plan.DischargeMax, false},
+		{plan.ModeDischarge, -1, plan.DischargeMax, false},
+		{plan.ModeLock, 1, plan.AvoidExport, false}, // the home draws, and is not covered
+		{plan.ModeLock, 0, plan.AvoidImport, false},
+		{plan.ModeLock, -1, plan.AvoidImport, false}, // the surplus is sold, and not stored
+		{plan.ModeFeedIn, 1, plan.AvoidImport, false},
+		{plan.ModeFeedIn, -1, plan.AvoidImport, false},
+		{plan.ModeSelfUse, 1, plan.AvoidImport, true},
+		{plan.ModeSelfUse, 0, plan.AvoidExport, true},
+		{plan.ModeSelfUse, -1, plan.AvoidExport, true},
+	} {
+		if got, deviate := plan.StepOf(row.mode, row.net); got != row.want || deviate != row.deviate {
+			t.Errorf("%v with %d Wh: %s %t, want %s %t", row.mode, row.net, got, deviate, row.want, row.deviate)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func checkSteps(plan BatteryPlan) error {
 			for _, a := range allowed {
 				ok = ok || a == s.Action
 			}
-			if !ok || s.AllowDeviation != (q.Action == ModeFeedIn || q.Action == ModeSelfUse) {
+			if !ok || s.AllowDeviation != (q.Action == ModeSelfUse) {
 				return fmt.Errorf("step %d is %s in a period of %v", i, s.Action, q.Action)
 			}
 			at = q.To
