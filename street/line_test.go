@@ -186,17 +186,11 @@ func (l *line) settle() {
 }
 
 // credited waits until the site has a transaction: the serving house's own round may be at
-// the stay while ours finds nothing left to do, and then looks again an hour later at
-// the latest.
+// the stay while ours finds nothing left to do.
 func (l *line) credited(site client.SiteID) client.TransactionDataResponse {
 	l.Helper()
-	again, end := time.Now().Add(2*time.Second), time.Now().Add(20*time.Second)
-	for ; ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		l.settle()
-		if !again.IsZero() && time.Now().After(again) {
-			l.tick(61 * time.Minute)
-			again = time.Time{}
-		}
 		h, err := l.client.Transactions(l.Context(), site, client.Page{})
 		l.must(err)
 		if h.TotalCount > 0 || time.Now().After(end) {

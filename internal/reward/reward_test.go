@@ -216,6 +216,68 @@ func TestRound_DeadlinesOfReadings(t *testing.T) {
 	}
 }
 
+// A round that found a session due and came to it after another round had looked at it lets
+// it be; looking twice before a reading came had it wait by the clock alone. The readings
+// then wake it at once: energies, or the register once it was read at both ends.
+func TestRound_LookedAtElsewhere(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+		var due []flex.SessionID
+		look := func(want int) {
+			t.Helper()
+			y.write(t, func(ctx context.Context, tx *store.Tx) error {
+				rs, err := tx.Reckonings(ctx, due)
+				if len(rs) != want {
+					t.Errorf("%d of %d sessions are still due, want %d", len(rs), len(due), want)
+				}
+				return err
+			})
+		}
+		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+			due, err = tx.DueReckonings(ctx, 10)
+			return err
+		})
+		look(1)
+		y.round(t) // the other round
+		look(0)
+		y.read(t, "2026-01-14 22:00", 3, 3)
+		look(1)
+		if got := y.history(t); got != "flex event 12p for 6000 Wh" {
+			t.Errorf("at the same instant: %s", got)
+		}
+		y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
+		y.round(t)
+		for i, kwh := range []flex.Micro{100e6, 103e6} { // the later mark first
+			at := clock("2026-01-15 22:30").Add(-time.Duration(i) * flex.HalfHour)
+			y.write(t, func(ctx context.Context, tx *store.Tx) error {
+				return tx.PutReadings(ctx, []flex.Reading{{AssetID: y.asset, Span: flex.Span{From: at, To: at}, Label: flex.ChargerRegister, Value: 203e6 - kwh}})
+			})
+			want := "flex event 12p for 6000 Wh"
+			if i > 0 {
+				want += ", flex event 6p for 3000 Wh"
+			}
+			if got := y.history(t); got != want {
+				t.Errorf("after %d marks of the register: %s, want %s", i+1, got, want)
+			}
+		}
+	})
+}
+
+// A half-hour that stays missing does not keep a later one from being credited within a day.
+func TestRound_AfterAHole(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:30")
+	y.read(t, "2026-01-14 22:00", 3)
+	y.now = clock("2026-01-15 00:00")
+	y.round(t)
+	y.read(t, "2026-01-14 23:00", 3)
+	y.now = clock("2026-01-16 00:00")
+	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 6000 Wh" {
+		t.Errorf("a day later: %s", got)
+	}
+}
+
 // Sessions share a half-hour: its energy counts once, for the first of them.
 func TestRound_SharedHalfHour(t *testing.T) {
 	y := open(t, storetest.SQLite(t))

@@ -112,26 +112,25 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms) (chan
 	return r.Posted != was.Posted || lookAt.IsZero() || !r.WaitsAt.Equal(was.WaitsAt), nil
 }
 
-// nextLook is when to look at a session again, whether or not a reading comes: at its next
-// deadline; never once it has all its readings or the last deadline is over. Without
-// consent it is looked at once a day, in case consent comes.
+// nextLook is when to look at a session again, whether or not the reading comes that it
+// waits for: at its first deadline; then once a day, in case other readings came, or consent;
+// never once it has all its readings or the last deadline is over.
 func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
-	if r.WaitsAt.IsZero() && r.Consented {
+	last := r.To.Add(CloseAfter)
+	if r.WaitsAt.IsZero() && r.Consented || !last.After(now) {
 		return time.Time{}
 	}
-	deadlines := []time.Duration{EmptyAfter, CloseAfter}
+	at := r.To.Add(EmptyAfter)
 	if known > 0 {
-		deadlines = []time.Duration{PartialAfter, CloseAfter}
+		at = r.To.Add(PartialAfter)
 	}
-	for _, after := range deadlines {
-		if at := r.To.Add(after); at.After(now) {
-			if !r.Consented && at.After(now.Add(EmptyAfter)) {
-				return now.Add(EmptyAfter)
-			}
-			return at
-		}
+	if !at.After(now) {
+		at = now.Add(EmptyAfter)
 	}
-	return time.Time{}
+	if at.After(last) {
+		return last
+	}
+	return at
 }
 
 // charged returns the energy of the half-hours that belong to the session, how many of them

@@ -77,7 +77,8 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 				}
 			}
 			note(&e, s.Result)
-			if e.WaitsAt.Equal(was.WaitsAt) { // what came was not enough: look again, but not at once
+			came := was.LookAt.After(tx.Now())        // it is looked at because a reading came that it waited for
+			if came && e.WaitsAt.Equal(was.WaitsAt) { // what came was not enough: look again, but not at once
 				e.WaitsAt = time.Time{}
 			}
 		}

@@ -189,6 +189,44 @@ func TestEventRound_FromPauseToFinal(t *testing.T) {
 	})
 }
 
+// An event that waits for a half-hour is looked at once that is metered in full, from powers
+// in pieces, the last first, and by one round alone of those that found it due.
+func TestEventRound_WokenByTheLastPiece(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday, _ := pausedMonday(t, url)
+		y.now = monday.Period(36).End()
+		y.events(t)
+		due := func() (ids []flex.FlexEventID) {
+			y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+				ids, err = tx.DueFlexEvents(ctx, 10)
+				return err
+			})
+			return ids
+		}
+		from := monday.Period(35).Start()
+		for i := range 6 {
+			if ids := due(); len(ids) != 0 {
+				t.Errorf("due with %d pieces", i)
+			}
+			at := from.Add(time.Duration(5-i) * 10 * time.Minute)
+			y.write(t, func(ctx context.Context, tx *store.Tx) error {
+				return tx.PutReadings(ctx, []flex.Reading{{AssetID: y.asset, Span: flex.Span{From: at, To: at.Add(10 * time.Minute)}, Label: flex.BatteryInverterPower, Value: 1e6}})
+			})
+		}
+		ids := due()
+		if got := y.events(t); len(ids) != 1 || got != "2025-02-03 35-36 0 Wh est 0" { // no day before was metered so: nothing is paid
+			t.Errorf("due %d; %s", len(ids), got)
+		}
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			held, err := tx.HoldFlexEvents(ctx, ids)
+			if len(held) != 0 {
+				t.Error("due again after it was settled")
+			}
+			return err
+		})
+	})
+}
+
 // compareRuns settles the day again, as it was known before the correction and now.
 func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 	t.Helper()

@@ -123,15 +123,15 @@ func (tx *Tx) FlexEventsOf(ctx context.Context, assets []flex.AssetID, span flex
 	return tx.toSettle(ctx, `e.from_at >= $2 AND e.from_at < $3 AND e.asset_id IN `+list, "", args[1:]...)
 }
 
-// HoldFlexEvents returns those of the events that are still to be settled and that no other
-// process holds, and keeps other processes off them.
+// HoldFlexEvents returns those of the events that are due still, as another process may have
+// looked at them meanwhile, and that no other process holds, and keeps others off them.
 func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]FlexEvent, error) {
-	list, args := in([]any{tx.org.Bytes()}, ids)
+	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF e SKIP LOCKED"
 	}
-	return tx.toSettle(ctx, `e.look_at IS NOT NULL AND e.id IN `+list, lock, args[1:]...)
+	return tx.toSettle(ctx, eventDue+` AND e.id IN `+list, lock, args[1:]...)
 }
 
 func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]FlexEvent, error) {
@@ -157,17 +157,32 @@ func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
 			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected) ORDER BY id`)
 }
 
+// eventDue is that an event's time to be looked at has come by $2, or that what its missing
+// half-hour is known by is there, of its asset or at its site's boundary: the energy, the
+// register at both ends, or powers that cover it.
+var eventDue = `e.look_at IS NOT NULL AND (e.look_at <= $2
+	OR EXISTS (SELECT 1 FROM reading g WHERE g.at = e.waits_at AND g.asset_id = e.asset_id AND g.label = 1)
+	OR EXISTS (SELECT 1 FROM reading g JOIN reading h ON h.at = e.waits_at + 1800000000 AND h.asset_id = e.asset_id AND h.label = 12
+		WHERE g.at = e.waits_at AND g.asset_id = e.asset_id AND g.label = 12)
+	OR ` + covers("e.asset_id", 11) + `
+	OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.at = e.waits_at AND g.label = 2)
+	OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g CROSS JOIN reading h WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.label = 13
+		AND g.at = e.waits_at AND h.asset_id = a.id AND h.label = 13 AND h.at = e.waits_at + 1800000000)
+	OR EXISTS (SELECT 1 FROM asset a WHERE a.site_id = e.site_id AND ` + covers("a.id", 10) + `))`
+
+// covers is that an asset's readings of a power begin in the half-hour that the event waits
+// for and are as long together.
+func covers(asset string, label int) string {
+	return fmt.Sprintf(`(SELECT sum(g.seconds) FROM reading g WHERE g.at / 86400000000 = e.waits_at / 86400000000 AND g.asset_id = %s
+		AND g.label = %d AND g.label >= 10 AND g.at >= e.waits_at AND g.at < e.waits_at + 1800000000) >= 1800`, asset, label)
+}
+
 // DueFlexEvents returns up to limit events whose time to be looked at has come, or whose
 // missing reading is there.
 func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID, error) {
 	id := func(s scanner) (id flex.FlexEventID, err error) { return id, s.Scan(&id) }
-	return rows(ctx, tx.conn, id, `SELECT e.id FROM flex_event e
-		WHERE e.org_id = $1 AND e.look_at IS NOT NULL AND (e.look_at <= $2
-			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = e.waits_at AND g.asset_id = e.asset_id AND g.label IN (1, 11))
-			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = e.waits_at + 1800000000 AND g.asset_id = e.asset_id AND g.label = 12)
-			OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.at = e.waits_at AND g.label IN (2, 10))
-			OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.at = e.waits_at + 1800000000 AND g.label = 13))
-		ORDER BY e.look_at, e.id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+	return rows(ctx, tx.conn, id, `SELECT e.id FROM flex_event e WHERE e.org_id = $1 AND `+eventDue+` ORDER BY e.look_at, e.id LIMIT $3`,
+		tx.org.Bytes(), micros(tx.now), limit)
 }
 
 // PutFlexEvent keeps where the event's settlement stands.

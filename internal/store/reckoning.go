@@ -43,26 +43,30 @@ func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
 		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
 }
 
+// reckoningDue is that a session's time to be looked at has come by $2, or that what its
+// missing half-hour is known by is there: its energy, or the register at both its ends.
+const reckoningDue = `r.look_at IS NOT NULL AND (r.look_at <= $2
+	OR EXISTS (SELECT 1 FROM reading g WHERE g.at = r.waits_at AND g.asset_id = r.asset_id AND g.label = 1)
+	OR EXISTS (SELECT 1 FROM reading g JOIN reading h ON h.at = r.waits_at + 1800000000 AND h.asset_id = r.asset_id AND h.label = 12
+		WHERE g.at = r.waits_at AND g.asset_id = r.asset_id AND g.label = 12))`
+
 // DueReckonings returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
 func (tx *Tx) DueReckonings(ctx context.Context, limit int) ([]flex.SessionID, error) {
 	id := func(s scanner) (id flex.SessionID, err error) { return id, s.Scan(&id) }
 	return rows(ctx, tx.conn, id, `SELECT r.session_id FROM reckoning r
-		WHERE r.org_id = $1 AND r.look_at IS NOT NULL AND (r.look_at <= $2
-			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = r.waits_at AND g.asset_id = r.asset_id AND g.label = 1)
-			OR EXISTS (SELECT 1 FROM reading g WHERE g.at = r.waits_at + 1800000000 AND g.asset_id = r.asset_id AND g.label = 12))
-		ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+		WHERE r.org_id = $1 AND `+reckoningDue+` ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
 }
 
-// Reckonings returns those of the sessions that are still to be reckoned up and that no
-// other process holds, and keeps other processes off them.
+// Reckonings returns those of the sessions that are due still, as another process may have
+// looked at them meanwhile, and that no other process holds, and keeps others off them.
 func (tx *Tx) Reckonings(ctx context.Context, ids []flex.SessionID) ([]Reckoning, error) {
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
-	list, args := in([]any{tx.org.Bytes()}, ids)
-	return tx.reckonings(ctx, `r.look_at IS NOT NULL AND r.session_id IN `+list+` ORDER BY r.session_id`+lock, args...)
+	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
+	return tx.reckonings(ctx, reckoningDue+` AND r.session_id IN `+list+` ORDER BY r.session_id`+lock, args...)
 }
 
 // Reckoning returns how far a session that ended has come.
