@@ -25,9 +25,6 @@ const (
 )
 
 const (
-	// ChargeFresh is how old a battery's state of charge may be. An older one is reckoned
-	// on from the plan.
-	ChargeFresh = 2 * time.Hour
 	// batteriesMax is the number of batteries that are looked for at a time.
 	batteriesMax = 200
 	// dispatchMarket is the market that a battery's own plan is made for.
@@ -58,9 +55,12 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (plan.Mode, bool) {
 }
 
 // BatteryRound works out anew the plan of every battery under control that is due: once in
-// each half-hour, and when prices or the tariff change. It is safe to run twice and on
-// several machines at once.
+// each half-hour, when prices or the tariff change, and when its state of charge is read far
+// from what the plan comes to. It is safe to run twice and on several machines at once.
 func (d *Desk) BatteryRound(ctx context.Context) (worker.Report, error) {
+	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
+		return tx.BatteriesRead(ctx, ChargeRest, limit)
+	}
 	var r worker.Report
 	var orgs []flex.Org
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
@@ -68,21 +68,11 @@ func (d *Desk) BatteryRound(ctx context.Context) (worker.Report, error) {
 		return err
 	})
 	for _, org := range orgs {
-		for err == nil {
-			var due []flex.AssetID
-			err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
-				due, err = tx.BatteriesDue(ctx, batteriesMax)
-				return err
-			})
-			for _, id := range due {
-				if err == nil {
-					err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return d.planBattery(ctx, tx, id) })
-				}
-			}
-			r.Did += len(due)
-			if len(due) < batteriesMax {
-				break
-			}
+		if err == nil {
+			err = d.batteries(ctx, org.ID, &r, (*store.Tx).BatteriesDue, d.planBattery)
+		}
+		if err == nil {
+			err = d.batteries(ctx, org.ID, &r, read, d.checkCharge)
 		}
 	}
 	if err != nil {
@@ -91,40 +81,74 @@ func (d *Desk) BatteryRound(ctx context.Context) (worker.Report, error) {
 	return r, nil
 }
 
+// batteries does something with each battery that is found, until none is left.
+func (d *Desk) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
+	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
+	for {
+		var found []flex.AssetID
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+			found, err = find(tx, ctx, batteriesMax)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range found {
+			if err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return do(ctx, tx, id) }); err != nil {
+				return err
+			}
+		}
+		if r.Did += len(found); len(found) < batteriesMax {
+			return nil
+		}
+	}
+}
+
+// lockBattery takes a battery for this transaction alone, or returns nil if it was deleted
+// since it was found.
+func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Battery, plan.HomeBattery, error) {
+	err := tx.LockAsset(ctx, id)
+	if flex.KindOf(err) == flex.NotFound {
+		return nil, plan.HomeBattery{}, nil
+	}
+	if err != nil {
+		return nil, plan.HomeBattery{}, err
+	}
+	b, err := tx.Battery(ctx, id)
+	return &b, plan.HomeBattery{Power: b.Power(), Capacity: b.Capacity()}, err
+}
+
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
 // what begins soon.
 func (d *Desk) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
-	if err := tx.LockAsset(ctx, id); err != nil {
-		if flex.KindOf(err) == flex.NotFound {
-			return nil // deleted since it was found due
-		}
+	b, home, err := lockBattery(ctx, tx, id)
+	if b == nil || err != nil {
 		return err
 	}
-	b, err := tx.Battery(ctx, id)
-	if err != nil {
-		return err
-	}
+	return d.planLocked(ctx, tx, b, home)
+}
+
+func (d *Desk) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
-	home := plan.HomeBattery{Power: b.Power(), Capacity: b.Capacity()}
 	if home.Power <= 0 || home.Capacity <= 0 {
 		next.Modes = next.Modes[:now.Sub(next.From)] // nothing can be said ahead
-		return tx.PutBatteryPlan(ctx, id, next)
+		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
 	}
 	periods := periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
-	if err := d.guess(ctx, tx, &b, &next, periods[len(periods)-1]); err != nil {
+	if err := d.guess(ctx, tx, b, &next, periods[len(periods)-1]); err != nil {
 		return err
 	}
-	r, err := rates(ctx, tx, &b, org.Settings, periods)
+	r, err := rates(ctx, tx, b, org.Settings, periods)
 	if err != nil {
 		return err
 	}
 	periods = periods[:len(r.buy)]
-	if next.Stored, err = stored(ctx, tx, &b, home, now); err != nil {
+	if next.Stored, err = stored(ctx, tx, b, home, now); err != nil {
 		return err
 	}
 	next.StoredAt = now
@@ -138,10 +162,10 @@ func (d *Desk) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) e
 		next.ChangedAt = tx.Now()
 	}
 	next.Modes = next.Modes[:now.Sub(next.From)] + string(ahead)
-	if err := d.handOver(ctx, tx, &b, &next, periods, modes, powers); err != nil {
+	if err := d.handOver(ctx, tx, b, &next, periods, modes, powers); err != nil {
 		return err
 	}
-	return tx.PutBatteryPlan(ctx, id, next)
+	return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 }
 
 // nextPlan begins a plan with what the one before says from the start of today on.
@@ -304,48 +328,6 @@ func orDefault(v, otherwise float64) float64 {
 		return v
 	}
 	return otherwise
-}
-
-// stored is what the battery holds now: as it was read lately, else as the plan before
-// comes to, else half.
-func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (flex.WattHours, error) {
-	today := flex.DayAt(tx.Now())
-	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{b.Asset.ID},
-		Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}, Days: []flex.Day{today.Add(-1), today}})
-	if err != nil {
-		return 0, fmt.Errorf("read the state of charge: %w", err)
-	}
-	var latest flex.Reading
-	for _, r := range rs {
-		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) && r.To.After(latest.To) {
-			latest = r
-		}
-	}
-	switch latest.Label {
-	case flex.BatteryStateOfCharge:
-		return flex.WattHours(float64(latest.Value) / 1e8 * float64(home.Capacity)), nil
-	case flex.BatteryStoredEnergy:
-		return flex.WattHours(latest.Value / 1000), nil
-	}
-	past := periodsTo(b.Plan.StoredAt, now.Start())
-	if b.Plan.PlannedAt.IsZero() || len(past) > 96 {
-		return home.Capacity / 2, nil
-	}
-	modes := make([]plan.Mode, len(past))
-	for i, p := range past {
-		if m, ok := modeAt(&b.Plan, p); ok {
-			modes[i] = m
-		} else {
-			modes[i] = plan.ModeSelfUse
-		}
-	}
-	load, roof := guessed(&b.Plan, past)
-	none := make([]float64, len(past))
-	p := home.Problem(none, none, load, roof, b.Plan.Stored, plan.ModeSelfUse, 0)
-	if levels, _ := p.Run(modes); len(levels) > 0 {
-		return flex.WattHours(levels[len(levels)-1]), nil
-	}
-	return b.Plan.Stored, nil
 }
 
 // guess sees to it that the plan has a guess of load and roof that reaches the last period.

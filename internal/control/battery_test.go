@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/plan"
+	"flexd/internal/reading"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -212,13 +214,68 @@ func TestBatteryReckonsOnItsCharge(t *testing.T) {
 		h.read(id, flex.BatteryStoredEnergy, "2026-01-14T18:35:00Z", "2026-01-14T18:35:00Z", 9.5)
 		h.goTo("2026-01-14T19:00:00Z")
 		h.batteryRound()
-		if s := stored(); s != 9500 {
-			t.Errorf("it was read to hold 9.5 kWh, and holds %d", s)
+		if s := stored(); s >= 9500 || s < 9300 { // it has covered the load since
+			t.Errorf("it was read to hold 9.5 kWh, and 25 minutes later holds %d", s)
 		}
 		h.goTo("2026-01-14T22:00:00Z") // the reading is too old now
 		h.batteryRound()
 		if s := stored(); s >= 9500 || s < 7000 {
 			t.Errorf("hours later it holds %d", s)
+		}
+	})
+}
+
+// TestBatteryFarOffPlan: a state of charge that is more than a tenth of the capacity off has
+// the battery planned anew at once, but not twice in five minutes.
+func TestBatteryFarOffPlan(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := open(t, url, "2026-01-14T23:00:00Z")
+		id := h.battery()
+		desk := &reading.Desk{DB: h.db}
+		anew := func(clock string, percent float64) bool {
+			t.Helper()
+			h.goTo("2026-01-14T" + clock + "Z")
+			when := flex.Span{From: at("2026-01-14T" + clock + "Z"), To: at("2026-01-14T" + clock + "Z")}
+			verdicts, err := desk.Take(h.Context(), h.Org, []reading.Given{{AssetID: id, Label: flex.BatteryStateOfCharge, Span: when, Value: percent}})
+			if err != nil || !verdicts[0].Accepted() {
+				t.Fatalf("%v, %v", verdicts, err)
+			}
+			before := h.Strings(`SELECT '' || planned_at FROM battery_plan`)
+			h.batteryRound()
+			if again := h.batteryRound(); again != 0 {
+				t.Errorf("at %s it is looked at again", clock)
+			}
+			return !slices.Equal(before, h.Strings(`SELECT '' || planned_at FROM battery_plan`))
+		}
+		h.batteryRound() // half full, for all that is known; it draws the load of a typical home
+		charging := func() (n int) {
+			h.Helper()
+			steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range steps {
+				if s.Mode == plan.ModeCharge && s.From.Before(at("2026-01-15T06:00:00Z")) {
+					n += int(s.Len() / flex.HalfHour)
+				}
+			}
+			return n
+		}
+		half := charging()
+		if anew("23:06:00", 41) {
+			t.Error("a little off, and it is planned anew")
+		}
+		if !anew("23:10:00", 30) || charging() <= half {
+			t.Errorf("far below the plan: %d half-hours of charging, %d before", charging(), half)
+		}
+		if anew("23:14:59", 60) {
+			t.Error("planned anew for it twice in five minutes")
+		}
+		if !anew("23:15:00", 60) || charging() >= half {
+			t.Errorf("far above the plan: %d half-hours of charging, %d before", charging(), half)
+		}
+		if anew("23:21:00", 59) {
+			t.Error("as planned, and it is planned anew")
 		}
 	})
 }

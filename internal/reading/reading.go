@@ -65,18 +65,25 @@ func (in *intake) take(ctx context.Context) error {
 	if err := in.countRefused(ctx); err != nil {
 		return err
 	}
-	return in.tx.MarkDue(ctx, charging(rs, in.tx.Now())...)
+	now := in.tx.Now()
+	if err := in.tx.MarkDue(ctx, telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...); err != nil {
+		return err
+	}
+	return in.tx.MarkRead(ctx, telling(rs, now.Add(-freshCharge), flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)...)
 }
 
-// freshTime is how old a reading may be and still matter to the plan of a car that is
-// plugged in.
-const freshTime = 36 * time.Hour
+// How old a reading may be and still matter to a plan.
+const (
+	freshTime   = 36 * time.Hour // of a car that is plugged in
+	freshCharge = 2 * time.Hour  // of a battery
+)
 
-// charging lists the assets of which readings tell how far a charge has come.
-func charging(rs []flex.Reading, now time.Time) (assets []flex.AssetID) {
+// telling lists the assets that readings of some labels tell of since an instant: how far a
+// charge has come, or what a battery holds.
+func telling(rs []flex.Reading, since time.Time, labels ...flex.Label) (assets []flex.AssetID) {
 	seen := map[flex.AssetID]bool{}
 	for _, r := range rs {
-		if r.Label == flex.ChargerEnergy && r.To.After(now.Add(-freshTime)) && !seen[r.AssetID] {
+		if slices.Contains(labels, r.Label) && r.To.After(since) && !seen[r.AssetID] {
 			seen[r.AssetID] = true
 			assets = append(assets, r.AssetID)
 		}

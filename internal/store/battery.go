@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -109,7 +110,8 @@ func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at
+			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at,
+			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
 		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.ToldTo),
 		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()))
@@ -130,4 +132,44 @@ func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, erro
 			AND (p.asset_id IS NULL OR p.planned_at < $2 OR p.planned_at < $3 OR p.seen_at < $4 OR i.tariff_at > p.planned_at)
 		ORDER BY a.id LIMIT $5`,
 		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), out.Int64, fetched.Int64, limit)
+}
+
+// MarkRead has batteries looked at whose state of charge has come in.
+func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
+	for chunk := range slices.Chunk(batteries, outboxChunk) {
+		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
+		n, err := tx.exec(ctx, `UPDATE battery_plan SET read_at = $2 WHERE org_id = $1 AND asset_id IN `+ids, args...)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			tx.Wake(WakeControl)
+		}
+	}
+	return nil
+}
+
+// BatteriesRead returns batteries under control whose state of charge has come in since
+// their plan was held against it. One that was planned anew for that rests for a while.
+func (tx *Tx) BatteriesRead(ctx context.Context, rest time.Duration, limit int) ([]flex.AssetID, error) {
+	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }, `
+		SELECT a.id FROM asset a JOIN battery_plan p ON p.asset_id = a.id
+		WHERE a.org_id = $1 AND p.org_id = $1 AND p.read_at IS NOT NULL AND (p.strayed_at IS NULL OR p.strayed_at <= $2) AND `+controlled+`
+		ORDER BY a.id LIMIT $3`,
+		tx.org.Bytes(), micros(tx.now.Add(-rest)), limit)
+}
+
+// BatteryHeld notes that the plan was held against the state of charge that has come in, and
+// stands.
+func (tx *Tx) BatteryHeld(ctx context.Context, id flex.AssetID) error {
+	_, err := tx.exec(ctx, `UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at <= $3`,
+		tx.org.Bytes(), id.Bytes(), micros(tx.now))
+	return err
+}
+
+// BatteryStrayed notes that the battery was planned anew for its state of charge.
+func (tx *Tx) BatteryStrayed(ctx context.Context, id flex.AssetID) error {
+	_, err := tx.exec(ctx, `UPDATE battery_plan SET strayed_at = $3 WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(), id.Bytes(), micros(tx.now))
+	return err
 }

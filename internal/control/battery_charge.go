@@ -1,0 +1,120 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+const (
+	// ChargeFresh is how old a battery's state of charge may be. An older one is reckoned
+	// on from the plan.
+	ChargeFresh = 2 * time.Hour
+	// ChargeOff is how far a state of charge may be from what the plan comes to, as a part of
+	// the capacity. A battery that is farther off is planned anew at once.
+	ChargeOff = 0.1
+	// ChargeRest is the least time between two plans of a battery that were made for that.
+	ChargeRest = MarketRest
+	// reckonedMax is the number of half-hours over which a plan is reckoned on.
+	reckonedMax = 96
+)
+
+// checkCharge plans a battery anew if its state of charge was read far from what its plan
+// comes to.
+func (d *Desk) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+	b, home, err := lockBattery(ctx, tx, id)
+	if b == nil || err != nil {
+		return err
+	}
+	read, at, known, err := readCharge(ctx, tx, b, home)
+	if err != nil {
+		return err
+	}
+	if level, ok := reckoned(&b.Plan, home, at); known && ok && tooFar(read-level, home) {
+		if err := d.planLocked(ctx, tx, b, home); err != nil {
+			return err
+		}
+		return tx.BatteryStrayed(ctx, id)
+	}
+	return tx.BatteryHeld(ctx, id)
+}
+
+func tooFar(off flex.WattHours, home plan.HomeBattery) bool {
+	return float64(max(off, -off)) > ChargeOff*float64(home.Capacity)
+}
+
+// readCharge is what a battery was last read to hold, and when, if that was lately.
+func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery) (level flex.WattHours, at time.Time, known bool, err error) {
+	today := flex.DayAt(tx.Now())
+	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{b.Asset.ID},
+		Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}, Days: []flex.Day{today.Add(-1), today}})
+	if err != nil {
+		return 0, at, false, fmt.Errorf("read the state of charge: %w", err)
+	}
+	var latest flex.Reading
+	for _, r := range rs {
+		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) && r.To.After(latest.To) {
+			latest = r
+		}
+	}
+	switch latest.Label {
+	case flex.BatteryStateOfCharge:
+		level, known = flex.WattHours(float64(latest.Value)/1e8*float64(home.Capacity)), true
+	case flex.BatteryStoredEnergy:
+		level, known = flex.WattHours(latest.Value/1000), true
+	}
+	return level, latest.To, known, nil
+}
+
+// reckoned is what a battery holds at an instant if all has gone by the plan; false if the
+// plan is too old to say, or there is none. Before it was made, that is what it began with.
+func reckoned(p *store.BatteryPlan, home plan.HomeBattery, at time.Time) (flex.WattHours, bool) {
+	past := periodsTo(p.StoredAt, at)
+	switch n := len(past); {
+	case p.PlannedAt.IsZero() || n > reckonedMax:
+		return 0, false
+	case n == 0:
+		return p.Stored, true
+	}
+	modes := make([]plan.Mode, len(past))
+	for i, q := range past {
+		modes[i] = plan.ModeSelfUse
+		if m, ok := modeAt(p, q); ok {
+			modes[i] = m
+		}
+	}
+	load, roof := guessed(p, past)
+	none := make([]float64, len(past))
+	problem := home.Problem(none, none, load, roof, p.Stored, plan.ModeSelfUse, 0)
+	levels, _ := problem.Run(modes)
+	before, after := problem.Init, levels[len(levels)-1]
+	if n := len(levels); n > 1 {
+		before = levels[n-2]
+	}
+	share := at.Sub(past[len(past)-1].Start()).Seconds() / flex.HalfHour.Seconds()
+	return flex.WattHours(float64(before) + share*float64(after-before)), true
+}
+
+// stored is what the battery holds at the start of the running half-hour: as it was read
+// lately and as the plan before moves it since then, else as that plan comes to, else half.
+func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (flex.WattHours, error) {
+	read, at, known, err := readCharge(ctx, tx, b, home)
+	if err != nil {
+		return 0, err
+	}
+	level, ok := reckoned(&b.Plan, home, now.Start())
+	then, _ := reckoned(&b.Plan, home, at)
+	switch {
+	case known && ok:
+		return max(0, min(read+level-then, home.Capacity)), nil
+	case known:
+		return read, nil
+	case ok:
+		return level, nil
+	}
+	return home.Capacity / 2, nil
+}
