@@ -4,6 +4,7 @@
 package storetest
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net/url"
@@ -38,8 +39,36 @@ func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
 }
 
-// SQLite returns the URL of a store that does not exist yet.
-func SQLite(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "flexd.db") }
+// SQLite returns the URL of a fresh file, a copy of one whose schema is up to date.
+func SQLite(t testing.TB) string {
+	t.Helper()
+	image, err := sqliteImage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "flexd.db")
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite:" + path
+}
+
+var sqliteImage = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "flexd-template-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "flexd.db")
+	db, err := store.Open(context.Background(), "sqlite:"+path, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) // closing moved everything into the one file
+})
 
 // Open opens the store and, when the test ends, verifies and closes it.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
