@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -89,5 +91,35 @@ func TestExamples(t *testing.T) {
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%s: %s, the document has %s", path, got, want)
 		}
+	}
+}
+
+// TestExamples_Profile holds the example of a profile against the worked payload of the
+// interface's guides, byte for byte: of the same night, but for the id that an asset has, in
+// its request, and without the members that are null, for which the published schema has no
+// room.
+func TestExamples_Profile(t *testing.T) {
+	b, err := os.ReadFile("../ocpp/testdata/scenario-1-overnight.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct {
+		Expected struct {
+			Profile json.RawMessage `json:"charging_profile"`
+		}
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	var worked bytes.Buffer
+	if err := json.Compact(&worked, v.Expected.Profile); err != nil {
+		t.Fatal(err)
+	}
+	got := onSQLite(t).want("GET", "/examples/ocpp-charging-profile", "", 200, "").body
+	got = regexp.MustCompile(`"chargingProfileId":[0-9]+`).ReplaceAllString(got, `"chargingProfileId":null`)
+	got = strings.Replace(got, `null,"stackLevel"`, `null,"transactionId":null,"stackLevel"`, 1)
+	got = strings.Replace(got, `"Absolute",`, `"Absolute","recurrencyKind":null,"validFrom":null,"validTo":null,`, 1)
+	if want := `{"connectorId":1,"csChargingProfiles":` + worked.String() + `}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

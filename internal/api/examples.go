@@ -1,19 +1,22 @@
 package api
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/google/uuid"
 
 	"flexd/internal/flex"
+	"flexd/internal/ocpp"
 	"flexd/internal/wire"
 )
 
-// The asset, the event and the evening of the examples.
+// The asset, the event, the evening and the night of the examples.
 var (
 	exampleAsset   = flex.AssetID(uuid.MustParse("b2c3d4e5-f6a7-8901-bcde-f23456789012"))
 	exampleEvent   = flex.EventID(uuid.MustParse("0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33"))
 	exampleEvening = time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
+	exampleNight   = time.Date(2026, 4, 14, 22, 0, 0, 0, time.UTC)
 )
 
 // exampleDispatchEvent answers GET /examples/dispatch-event.
@@ -27,25 +30,26 @@ func (s *Server) exampleDispatchEvent(r *request) (answer, error) {
 }
 
 // exampleChargingProfile answers GET /examples/ocpp-charging-profile: a car that plugs in at
-// 22:00, is ready by 07:00 and charges in the off-peak hours between.
+// 22:00, is ready by 07:00 and charges in the off-peak hours between. It is what is pushed
+// for such a night, without the members that are null there: the published schema of the
+// example has no room for them.
 func (s *Server) exampleChargingProfile(*request) (answer, error) {
-	const stackLevel, hour = 1100, 3600
-	return ok(wire.SetChargingProfileRequest{
-		ConnectorID: 1,
-		CSChargingProfiles: wire.ChargingProfile{
-			ChargingProfileID: 1, StackLevel: stackLevel, ChargingProfilePurpose: "TxProfile", ChargingProfileKind: "Absolute",
-			ChargingSchedule: wire.ChargingSchedule{
-				Duration: new(9 * hour), StartSchedule: wire.At(exampleEvening.Add(5 * time.Hour)), ChargingRateUnit: "W",
-				ChargingSchedulePeriod: []wire.ChargingSchedulePeriod{
-					{StartPeriod: 0, Limit: 0, NumberPhases: 1},
-					{StartPeriod: 5400, Limit: float64(flex.NoLimit), NumberPhases: 1},
-					{StartPeriod: 27000, Limit: 0, NumberPhases: 1},
-				},
-				MinChargingRate: new(0.0),
-			},
-		},
-	}), nil
+	cheap, peak, ready := exampleNight.Add(90*time.Minute), exampleNight.Add(450*time.Minute), exampleNight.Add(9*time.Hour)
+	p, err := ocpp.New(exampleAsset, []flex.Step{
+		{Span: flex.Span{From: exampleNight, To: cheap}},
+		{Span: flex.Span{From: cheap, To: peak}, Limit: flex.NoLimit},
+		{Span: flex.Span{From: peak, To: ready}},
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	a := ok(text(nullMember.ReplaceAll(p.Wrapped(1), nil)))
+	a.set("Content-Type", "application/json")
+	return a, nil
 }
+
+// nullMember is a member without a value that another follows.
+var nullMember = regexp.MustCompile(`"\w+":null,`)
 
 // base is the address under which clients reach flexd: the one that it was told, or the one
 // of this request.
