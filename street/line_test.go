@@ -72,7 +72,7 @@ func start(t testing.TB, url string, at time.Time) *line {
 	l.ahead.Store(at.UnixMicro())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	h, err := house.Open(ctx, house.Settings{
-		Database: url, Environment: flex.Sandbox, AllowPrivateEndpoints: true, Now: l.Now,
+		Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true, Now: l.Now,
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -87,7 +87,7 @@ func playWith(t *testing.T, lines []street.Line, more func(*player)) {
 	door, post := newPipes(), newPipes()
 	p := &player{T: t, chargers: map[string]*street.Charger{}, assets: map[string]client.AssetID{}, sites: map[string]client.SiteID{},
 		heard: map[string]int{}, known: map[string]int{}, drawn: map[string]map[flex.Period]float64{}, now: lines[0].At}
-	h, err := house.Open(t.Context(), house.Settings{Database: storetest.SQLite(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true,
+	h, err := house.Open(t.Context(), house.Settings{Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true,
 		Pipe: post.dial, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)

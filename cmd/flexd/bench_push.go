@@ -23,6 +23,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/house"
 	"flexd/internal/push"
+	"flexd/internal/seal"
 	records "flexd/internal/store"
 )
 
@@ -73,8 +74,12 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 		defer os.RemoveAll(dir)
 		database = "sqlite:" + filepath.Join(dir, "flexd.db")
 	}
+	keys, err := seal.NewRing([seal.KeySize]byte{1}) // of a store that ends with this process
+	if err != nil {
+		return err
+	}
 	h, err := house.Open(ctx, house.Settings{
-		Database: database, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
+		Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
 		Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/house"
+	"flexd/internal/seal"
 	"flexd/street"
 )
 
@@ -55,8 +57,14 @@ func (d *demo) Run(ctx context.Context, c console) error {
 			return err
 		}
 	}
+	var key [seal.KeySize]byte // of a store that ends with this process
+	rand.Read(key[:])
+	keys, err := seal.NewRing(key)
+	if err != nil {
+		return err
+	}
 	h, err := house.Open(ctx, house.Settings{
-		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: flex.Sandbox, AllowPrivateEndpoints: true,
+		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
 		Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

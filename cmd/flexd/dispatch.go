@@ -29,7 +29,7 @@ type dispatchSend struct {
 
 // Run queues the dispatch; a running `flexd serve` sends it.
 func (o *dispatchSend) Run(ctx context.Context, c console) error {
-	h, org, err := openFor(ctx, o.settings(), o.Name)
+	h, org, err := openFor(ctx, o.store, o.Name)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 	if o.Limit < 1 || o.Limit > 1000 {
 		return flex.Fail(flex.Invalid, "--limit is 1 to 1000, not %d", o.Limit)
 	}
-	h, org, err := openFor(ctx, o.settings(), o.Name)
+	h, org, err := openFor(ctx, o.store, o.Name)
 	if err != nil {
 		return err
 	}

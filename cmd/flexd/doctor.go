@@ -34,7 +34,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	var found []symptom
-	for _, look := range []func(context.Context, *house.House) ([]symptom, error){lookAtStore, lookAtPrices, lookAtPushes} {
+	for _, look := range []func(context.Context, *house.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtPushes} {
 		s, err := look(ctx, h)
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	if err := id.UnmarshalText([]byte(r.Event)); err != nil {
 		return flex.Fail(flex.Invalid, "%v", err)
 	}
-	h, org, err := openFor(ctx, r.settings(), r.Name)
+	h, org, err := openFor(ctx, r.store, r.Name)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,8 @@ type commands struct {
 	Erase    erase    `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
 	Backup   backup   `cmd:"" help:"Copy the store to a file while it is in use."`
 
+	Key keyCommand `cmd:"" help:"The keys that seal secrets in the database."`
+
 	Prices prices `cmd:"" help:"Market prices."`
 	Meters meters `cmd:"" help:"The list of metering points."`
 	Models models `cmd:"" help:"The catalogue of asset models."`

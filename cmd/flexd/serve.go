@@ -61,23 +61,36 @@ func (m mailRelay) mailer() (*egress.Mailer, error) {
 type store struct {
 	Database    string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
 	Environment string `help:"production or sandbox. Only the sandbox has a clock that can be turned." enum:"production,sandbox" default:"production" env:"FLEXD_ENVIRONMENT"`
+	KeyFile     string `help:"File of the keys that seal secrets in the database. On SQLite it is the database's name with .key behind it if not given, and is made with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 
-func (s store) settings() house.Settings {
-	return house.Settings{Database: s.Database, Environment: flex.Environment(s.Environment)}
+func (s store) settings() (house.Settings, error) {
+	keys, err := s.keys()
+	return house.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment)}, err
 }
 
 // open opens the house that the flags name, for a command that does one thing and ends.
-func (s store) open(ctx context.Context) (*house.House, error) { return house.Open(ctx, s.settings()) }
+func (s store) open(ctx context.Context) (*house.House, error) {
+	settings, err := s.settings()
+	if err != nil {
+		return nil, err
+	}
+	return house.Open(ctx, settings)
+}
 
 // Run serves until it is told to stop.
 func (s *serve) Run(ctx context.Context, c console) error {
-	settings := s.settings()
+	settings, err := s.settings()
+	if err != nil {
+		return err
+	}
+	if settings.Keys == nil {
+		return fmt.Errorf("there is no key to seal secrets with: name the key file of %s with --key-file; flexd key new FILE makes one", s.Database)
+	}
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
 	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	settings.TrustedProxies, settings.MetricsFrom, settings.RateLimit = s.TrustedProxies, s.MetricsFrom, s.RateLimit
-	var err error
 	if settings.Clouds, err = readClouds(s.Clouds); err != nil {
 		return err
 	}
@@ -102,7 +115,15 @@ func (s *serve) Run(ctx context.Context, c console) error {
 }
 
 // openFor opens the house and finds an organisation in it by name.
-func openFor(ctx context.Context, s house.Settings, name string) (*house.House, flex.Org, error) {
+func openFor(ctx context.Context, s store, name string) (*house.House, flex.Org, error) {
+	settings, err := s.settings()
+	if err != nil {
+		return nil, flex.Org{}, err
+	}
+	return openSettings(ctx, settings, name)
+}
+
+func openSettings(ctx context.Context, s house.Settings, name string) (*house.House, flex.Org, error) {
 	h, err := house.Open(ctx, s)
 	if err != nil {
 		return nil, flex.Org{}, err

@@ -63,7 +63,8 @@ func (b *backup) Run(ctx context.Context, c console) error {
 	if err := h.DB.Backup(ctx, b.File); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%s holds a consistent copy; `flexd serve --database sqlite:%s` runs on it\n", b.File, b.File)
+	fmt.Fprintf(c.out, "%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
+		"Its secrets are sealed: keep the key file too, and apart from the copy.\n", b.File, b.File)
 	return nil
 }
 
@@ -89,9 +90,12 @@ type endpointSet struct {
 
 // Run sets the endpoint.
 func (e *endpointSet) Run(ctx context.Context, c console) error {
-	settings := e.settings()
+	settings, err := e.settings()
+	if err != nil {
+		return err
+	}
 	settings.AllowPrivateEndpoints = e.AllowPrivateEndpoints
-	h, org, err := openFor(ctx, settings, e.Name)
+	h, org, err := openSettings(ctx, settings, e.Name)
 	if err != nil {
 		return err
 	}
@@ -126,7 +130,7 @@ type endpointList struct {
 
 // Run lists the endpoints.
 func (e *endpointList) Run(ctx context.Context, c console) error {
-	h, org, err := openFor(ctx, e.settings(), e.Name)
+	h, org, err := openFor(ctx, e.store, e.Name)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func open(t *testing.T, db *store.DB) *house {
 	s := &api.Server{
 		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Control: &control.Desk{DB: db},
 		Push: &push.Desk{DB: db}, Reading: &reading.Desk{DB: db}, Reward: &reward.Desk{DB: db}, Market: &market.Desk{DB: db},
-		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs([32]byte{1}, rand.Reader), db.Now),
+		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
 	}
 	l := httptest.NewServer(s.Handler())

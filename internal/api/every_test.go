@@ -20,6 +20,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 	"flexd/internal/wire"
 )
 
@@ -161,7 +162,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 		d := failingMeters{flex.Fail(kind, "the meter directory failed")}
 		return serve(&api.Server{
 			DB: sound.DB, Access: sound.Access, Log: quiet, Registry: &registry.Desk{DB: sound.DB, Meters: d},
-			Directory: directory.New(d, directory.NewRefs([32]byte{1}, rand.Reader), sound.DB.Now),
+			Directory: directory.New(d, directory.NewRefs(storetest.Keys(t), rand.Reader), sound.DB.Now),
 		})
 	}
 	down, late := unsure(flex.Unavailable), unsure(flex.TimedOut)

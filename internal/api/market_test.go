@@ -22,12 +22,8 @@ func openMarket(t *testing.T, db *store.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := db.Key(t.Context(), "meter references")
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := open(t, db)
-	h.server.Directory = directory.New(directory.Sandbox{Source: directory.Listed{Kept: db}}, directory.NewRefs(key, db.Random()), db.Now)
+	h.server.Directory = directory.New(directory.Sandbox{Source: directory.Listed{Kept: db}}, directory.NewRefs(storetest.Keys(t), db.Random()), db.Now)
 	h.server.Market = &market.Desk{DB: db}
 	return h
 }

@@ -63,7 +63,7 @@ func open(t *testing.T, settings bridge.Settings) *street {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	h, err := house.Open(ctx, house.Settings{
-		Database: storetest.SQLite(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true, Now: s.now,
+		Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true, Now: s.now,
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	s.must(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/seal"
 )
 
 // list keeps meters in memory as the store does.
@@ -40,8 +41,17 @@ func (l list) MeterByMPAN(_ context.Context, mpan string) (flex.Meter, error) {
 var (
 	org   = flex.OrgID{1}
 	other = flex.OrgID{2}
-	key   = [32]byte{7}
+	key   = ring(7)
 )
+
+// ring is a ring of one key.
+func ring(first byte) *seal.Ring {
+	r, err := seal.NewRing([seal.KeySize]byte{first})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
 
 func sandbox() *Directory {
 	return New(Sandbox{Listed{list(SandboxMeters())}}, NewRefs(key, rand.Reader), time.Now)
@@ -134,7 +144,7 @@ func TestByRef(t *testing.T) {
 		if _, err := d.ByRef(t.Context(), other, ref); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("another organisation's reference: %v", err)
 		}
-		elsewhere := New(d.source, NewRefs([32]byte{8}, rand.Reader), time.Now)
+		elsewhere := New(d.source, NewRefs(ring(8), rand.Reader), time.Now)
 		if _, err := elsewhere.ByRef(t.Context(), org, ref); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("another house's reference: %v", err)
 		}

@@ -1,8 +1,6 @@
 package directory
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/seal"
 )
 
 // RefLife is how long a reference from a search can be used.
@@ -20,22 +19,17 @@ const RefLife = 24 * time.Hour
 // reference says nothing, is different each time it is made, and opens for the one
 // organisation that it was made for until its time is over.
 type Refs struct {
-	aead   cipher.AEAD
+	keys   *seal.Ring
 	random io.Reader
 }
 
-// NewRefs returns the sealer of a 256-bit key. Nonces are read from random, which need
-// not be secret but must not repeat.
-func NewRefs(key [32]byte, random io.Reader) *Refs {
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		panic(err) // a 32-byte key always fits
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return &Refs{aead, random}
+// NewRefs returns the sealer of references under the newest of the keys. Nonces are read
+// from random, which need not be secret but must not repeat.
+func NewRefs(keys *seal.Ring, random io.Reader) *Refs { return &Refs{keys, random} }
+
+// aboutRef is what a reference is bound to: whose it is.
+func aboutRef(org flex.OrgID) seal.About {
+	return seal.About{Purpose: "meter reference", Org: org.Bytes()}
 }
 
 // Seal returns a reference to the metering point.
@@ -44,25 +38,21 @@ func (r *Refs) Seal(m MPAN, org flex.OrgID, expires time.Time) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("seal %v: it is no MPAN", m)
 	}
-	nonce := make([]byte, r.aead.NonceSize(), 64)
-	if _, err := io.ReadFull(r.random, nonce); err != nil {
-		return "", fmt.Errorf("seal a reference: %w", err)
-	}
 	var plain [16]byte
 	binary.BigEndian.PutUint64(plain[:8], number)
 	binary.BigEndian.PutUint64(plain[8:], uint64(expires.Unix()))
-	return base64.RawURLEncoding.EncodeToString(r.aead.Seal(nonce, nonce, plain[:], org.Bytes())), nil
+	sealed, err := r.keys.Seal(r.random, aboutRef(org), plain[:])
+	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
 // Open returns the metering point of a reference. The failure is a flex.Invalid.
 func (r *Refs) Open(ref string, org flex.OrgID, now time.Time) (MPAN, error) {
 	invalid := flex.Fail(flex.Invalid, "this is no meter reference of yours: take one from a meter search")
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(ref)
-	if err != nil || len(sealed) < r.aead.NonceSize() {
+	if err != nil {
 		return MPAN{}, invalid
 	}
-	nonce, box := sealed[:r.aead.NonceSize()], sealed[r.aead.NonceSize():]
-	plain, err := r.aead.Open(nil, nonce, box, org.Bytes())
+	plain, err := r.keys.Open(aboutRef(org), sealed)
 	if err != nil || len(plain) != 16 {
 		return MPAN{}, invalid
 	}

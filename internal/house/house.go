@@ -24,6 +24,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
+	"flexd/internal/seal"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -31,6 +32,7 @@ import (
 // Settings are what the house is told from outside.
 type Settings struct {
 	Database    string           // sqlite:PATH or postgres://…
+	Keys        *seal.Ring       // by which secrets are sealed; without, what needs them fails
 	Environment flex.Environment // Production if empty
 	Log         *slog.Logger     // nil means the default logger
 
@@ -86,7 +88,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
-	db, err := store.Open(ctx, s.Database, store.Options{Environment: s.Environment, Now: s.Now, Random: s.Random})
+	db, err := store.Open(ctx, s.Database, store.Options{Environment: s.Environment, Keys: s.Keys, Now: s.Now, Random: s.Random})
 	if err != nil {
 		return nil, err
 	}

@@ -60,10 +60,6 @@ func (h *House) openMarket(ctx context.Context, s Settings) error {
 	if s.Carbon {
 		h.Market.Carbon = &market.Carbon{Web: web, URL: market.CarbonURL}
 	}
-	key, err := h.DB.Key(ctx, "meter references")
-	if err != nil {
-		return fmt.Errorf("open the directory of meters: %w", err)
-	}
 	source := meterSource(s, h.DB)
 	if h.DB.Environment == flex.Sandbox {
 		source = directory.Sandbox{Source: source}
@@ -74,7 +70,7 @@ func (h *House) openMarket(ctx context.Context, s Settings) error {
 	if _, kept := source.(directory.Listed); !kept {
 		h.Registry.Meters = source
 	}
-	h.Directory = directory.New(source, directory.NewRefs(key, h.DB.Random()), h.DB.Now)
+	h.Directory = directory.New(source, directory.NewRefs(s.Keys, h.DB.Random()), h.DB.Now)
 	return nil
 }
 

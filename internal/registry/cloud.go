@@ -46,10 +46,10 @@ type CloudToken struct {
 	ExpiresAt       time.Time // zero if not known
 }
 
-// secrets are what is sealed of a token.
+// secrets are what is kept of a token under seal.
 type secrets struct{ Access, Refresh string }
 
-// journey is what is sealed of a link.
+// journey is what is kept of a link under seal.
 type journey struct{ Verifier, Code string }
 
 // StartLink begins to link a provider's cloud to a site. It returns where to send the
@@ -70,7 +70,7 @@ func (d *Desk) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, 
 	state, verifier := randomText(), randomText()
 	challenge := sha256.Sum256([]byte(verifier))
 	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect}
-	if l.Sealed, err = d.seal(ctx, journey{Verifier: verifier}, l.State[:]); err != nil {
+	if l.Journey, err = json.Marshal(journey{Verifier: verifier}); err != nil {
 		return "", err
 	}
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
@@ -113,9 +113,6 @@ func randomText() string {
 // none. The code is exchanged by the next round. A state that is not open is NotFound.
 func (d *Desk) FinishLink(ctx context.Context, state, code, refusal string) (provider string, err error) {
 	hash := sha256.Sum256([]byte(state))
-	if _, err := d.cipher(ctx); err != nil { // not inside the transaction, which it would wait for
-		return "", err
-	}
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		l, err := all.CloudLink(ctx, hash)
 		if err != nil {
@@ -126,11 +123,11 @@ func (d *Desk) FinishLink(ctx context.Context, state, code, refusal string) (pro
 			return all.DropCloudLink(ctx, hash)
 		}
 		var j journey
-		if err := d.unseal(ctx, l.Sealed, l.State[:], &j); err != nil {
+		if err := json.Unmarshal(l.Journey, &j); err != nil {
 			return err
 		}
 		j.Code = code
-		if l.Sealed, err = d.seal(ctx, j, l.State[:]); err != nil {
+		if l.Journey, err = json.Marshal(j); err != nil {
 			return err
 		}
 		return all.SetCloudCode(ctx, l)
@@ -151,7 +148,7 @@ func (d *Desk) PutToken(ctx context.Context, org flex.OrgID, site flex.SiteID, t
 
 func (d *Desk) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) (err error) {
 	row.Type, row.ExpiresAt = t.Type, t.ExpiresAt
-	if row.Sealed, err = d.seal(ctx, secrets{t.Access.Reveal(), t.Refresh.Reveal()}, row.Site.Bytes()); err != nil {
+	if row.Tokens, err = json.Marshal(secrets{t.Access.Reveal(), t.Refresh.Reveal()}); err != nil {
 		return err
 	}
 	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCloudToken(ctx, row) })
@@ -168,7 +165,7 @@ func (d *Desk) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudTo
 	tokens := map[string]CloudToken{}
 	for _, k := range kept {
 		var s secrets
-		if err := d.unseal(ctx, k.Sealed, k.Site.Bytes(), &s); err != nil {
+		if err := json.Unmarshal(k.Tokens, &s); err != nil {
 			return nil, err
 		}
 		tokens[k.Provider] = CloudToken{flex.Secret(s.Access), flex.Secret(s.Refresh), k.Type, k.ExpiresAt}
@@ -208,7 +205,7 @@ func (d *Desk) CloudRound(ctx context.Context) (r worker.Report, err error) {
 // the link lives; one that refuses is not.
 func (d *Desk) exchange(ctx context.Context, l store.CloudLink) error {
 	var j journey
-	if err := d.unseal(ctx, l.Sealed, l.State[:], &j); err != nil {
+	if err := json.Unmarshal(l.Journey, &j); err != nil {
 		return err
 	}
 	p, err := d.provider(l.Provider)
@@ -254,7 +251,7 @@ func (d *Desk) refresh(ctx context.Context, row store.CloudToken) error {
 		return wait(time.Time{})
 	}
 	var s secrets
-	if err := d.unseal(ctx, row.Sealed, row.Site.Bytes(), &s); err != nil {
+	if err := json.Unmarshal(row.Tokens, &s); err != nil {
 		return err
 	}
 	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.Refresh}})

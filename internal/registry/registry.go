@@ -26,8 +26,6 @@ type Desk struct {
 
 	Providers []Provider     // of manufacturers' clouds
 	Web       *egress.Client // by which they are asked; may be nil without providers
-
-	seals sealer
 }
 
 // stop takes control of the assets away: their sessions end, and what holds them back is

@@ -2,13 +2,9 @@ package reward
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -64,60 +60,16 @@ func digits(s string) string {
 	return s
 }
 
-// sealer keeps bank accounts so that the table that holds them does not tell them.
-type sealer struct {
-	mu   sync.Mutex
-	aead cipher.AEAD
+// pack writes an account as it is kept under seal.
+func (a BankAccount) pack() []byte {
+	return []byte(strings.Join([]string{a.SortCode.Reveal(), a.Number.Reveal(), a.Name.Reveal()}, "\n"))
 }
 
-func (d *Desk) cipher(ctx context.Context) (cipher.AEAD, error) {
-	d.seals.mu.Lock()
-	defer d.seals.mu.Unlock()
-	if d.seals.aead != nil {
-		return d.seals.aead, nil
-	}
-	key, err := d.DB.Key(ctx, "bank accounts")
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, err
-	}
-	d.seals.aead, err = cipher.NewGCM(block)
-	return d.seals.aead, err
-}
-
-// seal encrypts an account for its site: with another site's id it cannot be read.
-func (d *Desk) seal(ctx context.Context, site flex.SiteID, a BankAccount) ([]byte, error) {
-	aead, err := d.cipher(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("seal a bank account: %w", err)
-	}
-	nonce := make([]byte, aead.NonceSize())
-	if _, err := io.ReadFull(d.DB.Random(), nonce); err != nil {
-		return nil, fmt.Errorf("seal a bank account: %w", err)
-	}
-	plain := strings.Join([]string{a.SortCode.Reveal(), a.Number.Reveal(), a.Name.Reveal()}, "\n")
-	return aead.Seal(nonce, nonce, []byte(plain), site.Bytes()), nil
-}
-
-func (d *Desk) unseal(ctx context.Context, site flex.SiteID, sealed []byte) (BankAccount, error) {
-	aead, err := d.cipher(ctx)
-	if err != nil {
-		return BankAccount{}, fmt.Errorf("unseal a bank account: %w", err)
-	}
-	n := aead.NonceSize()
-	if len(sealed) < n {
-		return BankAccount{}, errors.New("unseal a bank account: too short")
-	}
-	plain, err := aead.Open(nil, sealed[:n], sealed[n:], site.Bytes())
-	if err != nil {
-		return BankAccount{}, fmt.Errorf("unseal a bank account: %w", err)
-	}
-	parts := strings.SplitN(string(plain), "\n", 3)
+// unpack reads what pack wrote.
+func unpack(b []byte) (BankAccount, error) {
+	parts := strings.SplitN(string(b), "\n", 3)
 	if len(parts) != 3 {
-		return BankAccount{}, errors.New("unseal a bank account: not one")
+		return BankAccount{}, errors.New("stored bank account: it has not three parts")
 	}
 	return BankAccount{SortCode: flex.Personal(parts[0]), Number: flex.Personal(parts[1]), Name: flex.Personal(parts[2])}, nil
 }
@@ -127,15 +79,11 @@ func (d *Desk) LinkAccount(ctx context.Context, v Visit, a BankAccount) error {
 	if err := v.confirmed(); err != nil {
 		return err
 	}
-	sealed, err := d.seal(ctx, v.SiteID, a)
-	if err != nil {
-		return err
-	}
 	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, v.SiteID); err != nil {
 			return err
 		}
 		number := a.Number.Reveal()
-		return tx.PutPayee(ctx, store.Payee{SiteID: v.SiteID, Sealed: sealed, Ending: number[len(number)-2:]})
+		return tx.PutPayee(ctx, store.Payee{SiteID: v.SiteID, Ending: number[len(number)-2:]}, a.pack())
 	})
 }

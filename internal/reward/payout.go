@@ -62,9 +62,6 @@ func (d *Desk) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to
 // then on they count as given to the bank. With again it returns those that are processing
 // already, for a file that was lost.
 func (d *Desk) Export(ctx context.Context, org flex.OrgID, by string, again bool) (ps []Payment, err error) {
-	if _, err := d.cipher(ctx); err != nil { // before the transaction, which it would wait for
-		return nil, err
-	}
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		ps = nil
 		status := ledger.Approved
@@ -84,7 +81,11 @@ func (d *Desk) Export(ctx context.Context, org flex.OrgID, by string, again bool
 				continue // the user must link an account again first
 			}
 			p := Payment{Withdrawal: w, Reference: reference(w)}
-			if p.BankAccount, err = d.unseal(ctx, w.SiteID, payee.Sealed); err != nil {
+			account, err := tx.OpenPayee(*payee)
+			if err != nil {
+				return err
+			}
+			if p.BankAccount, err = unpack(account); err != nil {
 				return err
 			}
 			if !again {

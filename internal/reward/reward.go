@@ -25,8 +25,6 @@ type Desk struct {
 	BaseURL string // where the balance page answers, as users reach it
 	// Mail sends a letter to a user; nil means that no letters can be sent.
 	Mail func(ctx context.Context, to flex.Personal, subject, text string) error
-
-	seals sealer
 }
 
 // DefaultCredit is what a kilowatt-hour charged in a plug session earns, in pence, where the

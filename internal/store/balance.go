@@ -12,27 +12,37 @@ import (
 // Payee is a user's bank account as it is kept.
 type Payee struct {
 	SiteID    flex.SiteID
-	Sealed    []byte // sort code, account number and name
 	Ending    string // the last digits of the account number
 	ChangedAt time.Time
+
+	sealed []byte // sort code, account number and name
 }
 
 // Payee returns the bank account of the site's user, or nil if there is none.
 func (tx *Tx) Payee(ctx context.Context, site flex.SiteID) (*Payee, error) {
 	p := Payee{SiteID: site}
 	err := tx.row(ctx, `SELECT sealed, ending, changed_at FROM payee WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).
-		Scan(&p.Sealed, &p.Ending, instant{&p.ChangedAt})
+		Scan(&p.sealed, &p.Ending, instant{&p.ChangedAt})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	return &p, err
 }
 
-// PutPayee keeps the bank account of a site's user, in the place of any other.
-func (tx *Tx) PutPayee(ctx context.Context, p Payee) error {
-	_, err := tx.exec(ctx, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) VALUES ($1, $2, $3, $4, $5)
+// OpenPayee returns the account that PutPayee was given.
+func (tx *Tx) OpenPayee(p Payee) ([]byte, error) {
+	return tx.unseal(sealedPayee, tx.org, p.SiteID.Bytes(), p.sealed)
+}
+
+// PutPayee keeps the bank account of a site's user under seal, in the place of any other.
+func (tx *Tx) PutPayee(ctx context.Context, p Payee, account []byte) error {
+	sealed, err := tx.seal(sealedPayee, tx.org, p.SiteID.Bytes(), account)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (site_id) DO UPDATE SET sealed = excluded.sealed, ending = excluded.ending, changed_at = excluded.changed_at
-		WHERE payee.org_id = excluded.org_id`, p.SiteID.Bytes(), tx.org.Bytes(), p.Sealed, p.Ending, micros(tx.now))
+		WHERE payee.org_id = excluded.org_id`, p.SiteID.Bytes(), tx.org.Bytes(), sealed, p.Ending, micros(tx.now))
 	return err
 }
 

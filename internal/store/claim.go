@@ -62,7 +62,7 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	var free time.Time
 	now := tx.db.Now()
-	c.Endpoint, err = scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
+	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
 		tx.org.Bytes(), string(o.Name)), []any{instant{&free}}})
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claim{}, nil

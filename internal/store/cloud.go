@@ -7,54 +7,65 @@ import (
 	"flexd/internal/flex"
 )
 
-// CloudLink is a user's way to a manufacturer's cloud and back. Sealed is not readable here.
+// CloudLink is a user's way to a manufacturer's cloud and back.
 type CloudLink struct {
 	State     [32]byte // hash of what the browser carries
 	Org       flex.OrgID
 	Site      flex.SiteID
 	Provider  string
 	Redirect  string // where the cloud sends the browser
-	Sealed    []byte
+	Journey   []byte // what the way needs to go on; it lies sealed
 	ExpiresAt time.Time
 }
 
-// CloudToken is access to a manufacturer's cloud for one site. Sealed is not readable here.
+// CloudToken is access to a manufacturer's cloud for one site.
 type CloudToken struct {
 	Org       flex.OrgID
 	Site      flex.SiteID
 	Provider  string // empty if the client brought the token
 	Type      string
-	Sealed    []byte
+	Tokens    []byte    // they lie sealed
 	ExpiresAt time.Time // zero if not known
 	TurnAt    time.Time // when to refresh it; zero for never
 }
 
 const linkColumns = `state, org_id, site_id, provider, redirect, sealed, expires_at`
 
-func scanLink(s scanner) (l CloudLink, err error) {
-	var state []byte
-	err = s.Scan(&state, &l.Org, &l.Site, &l.Provider, &l.Redirect, &l.Sealed, instant{&l.ExpiresAt})
+func (c conn) scanLink(s scanner) (l CloudLink, err error) {
+	var state, sealed []byte
+	err = s.Scan(&state, &l.Org, &l.Site, &l.Provider, &l.Redirect, &sealed, instant{&l.ExpiresAt})
 	copy(l.State[:], state)
+	if err == nil {
+		l.Journey, err = c.unseal(sealedLink, l.Org, l.State[:], sealed)
+	}
 	return l, err
 }
 
 // AddCloudLink keeps a way that a user is about to go.
 func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
-	_, err := all.exec(ctx, `INSERT INTO cloud_link (`+linkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		l.State[:], l.Org.Bytes(), l.Site.Bytes(), l.Provider, l.Redirect, l.Sealed, micros(l.ExpiresAt))
+	sealed, err := all.seal(sealedLink, l.Org, l.State[:], l.Journey)
+	if err != nil {
+		return err
+	}
+	_, err = all.exec(ctx, `INSERT INTO cloud_link (`+linkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		l.State[:], l.Org.Bytes(), l.Site.Bytes(), l.Provider, l.Redirect, sealed, micros(l.ExpiresAt))
 	return err
 }
 
 // CloudLink returns the way of that state which is open and has not brought a code yet, or
 // a NotFound failure.
 func (all *All) CloudLink(ctx context.Context, state [32]byte) (CloudLink, error) {
-	return one(ctx, all.conn, "this link is not known, was used or has run out: begin again", scanLink,
+	return one(ctx, all.conn, "this link is not known, was used or has run out: begin again", all.scanLink,
 		`SELECT `+linkColumns+` FROM cloud_link WHERE state = $1 AND turn_at IS NULL AND expires_at > $2`+all.db.d.forUpdate, state[:], micros(all.now))
 }
 
 // SetCloudCode keeps what came back of a link, to be exchanged at once.
 func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
-	_, err := all.exec(ctx, `UPDATE cloud_link SET sealed = $2, turn_at = $3 WHERE state = $1`, l.State[:], l.Sealed, micros(all.now))
+	sealed, err := all.seal(sealedLink, l.Org, l.State[:], l.Journey)
+	if err != nil {
+		return err
+	}
+	_, err = all.exec(ctx, `UPDATE cloud_link SET sealed = $2, turn_at = $3 WHERE state = $1`, l.State[:], sealed, micros(all.now))
 	all.Wake(WakeCloud)
 	return err
 }
@@ -68,7 +79,7 @@ func (all *All) DropCloudLink(ctx context.Context, state [32]byte) error {
 // ClaimCloudLinks takes up to limit links whose code is to be exchanged. Whoever else asks
 // gets them again after the lease.
 func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Duration) ([]CloudLink, error) {
-	links, err := rows(ctx, all.conn, scanLink,
+	links, err := rows(ctx, all.conn, all.scanLink,
 		`SELECT `+linkColumns+` FROM cloud_link WHERE turn_at <= $1 AND expires_at > $1 ORDER BY turn_at LIMIT $2`+all.db.d.skipLocked, micros(all.now), limit)
 	for _, l := range links {
 		if _, err := all.exec(ctx, `UPDATE cloud_link SET turn_at = $2 WHERE state = $1`, l.State[:], micros(all.now.Add(lease))); err != nil {
@@ -81,29 +92,41 @@ func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Durat
 // PutCloudToken keeps access to a cloud, in place of what was kept for the same site and
 // provider. A site that is gone keeps none.
 func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
-	_, err := all.exec(ctx, `
+	sealed, err := all.seal(sealedToken, t.Org, t.row(), t.Tokens)
+	if err != nil {
+		return err
+	}
+	_, err = all.exec(ctx, `
 		INSERT INTO cloud_token (org_id, site_id, provider, token_type, sealed, expires_at, turn_at)
 		SELECT $1, id, $3, $4, $5, $6, $7 FROM site WHERE org_id = $1 AND id = $2
 		ON CONFLICT (site_id, provider) DO UPDATE SET token_type = excluded.token_type, sealed = excluded.sealed,
 			expires_at = excluded.expires_at, turn_at = excluded.turn_at`,
-		t.Org.Bytes(), t.Site.Bytes(), t.Provider, t.Type, t.Sealed, micros(t.ExpiresAt), micros(t.TurnAt))
+		t.Org.Bytes(), t.Site.Bytes(), t.Provider, t.Type, sealed, micros(t.ExpiresAt), micros(t.TurnAt))
 	return err
 }
 
 const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expires_at, turn_at`
 
-func scanCloudToken(s scanner) (t CloudToken, err error) {
-	return t, s.Scan(&t.Org, &t.Site, &t.Provider, &t.Type, &t.Sealed, instant{&t.ExpiresAt}, instant{&t.TurnAt})
+func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
+	var sealed []byte
+	err = s.Scan(&t.Org, &t.Site, &t.Provider, &t.Type, &sealed, instant{&t.ExpiresAt}, instant{&t.TurnAt})
+	if err == nil {
+		t.Tokens, err = c.unseal(sealedToken, t.Org, t.row(), sealed)
+	}
+	return t, err
 }
+
+// row is what a token is sealed for: its site and its provider.
+func (t CloudToken) row() []byte { return append(t.Site.Bytes(), t.Provider...) }
 
 // CloudTokens returns a site's access to clouds, by provider.
 func (all *All) CloudTokens(ctx context.Context, site flex.SiteID) ([]CloudToken, error) {
-	return rows(ctx, all.conn, scanCloudToken, `SELECT `+cloudTokenColumns+` FROM cloud_token WHERE site_id = $1 ORDER BY provider`, site.Bytes())
+	return rows(ctx, all.conn, all.scanCloudToken, `SELECT `+cloudTokenColumns+` FROM cloud_token WHERE site_id = $1 ORDER BY provider`, site.Bytes())
 }
 
 // ClaimCloudTokens takes up to limit tokens that are to be refreshed, as ClaimCloudLinks does.
 func (all *All) ClaimCloudTokens(ctx context.Context, limit int, lease time.Duration) ([]CloudToken, error) {
-	tokens, err := rows(ctx, all.conn, scanCloudToken,
+	tokens, err := rows(ctx, all.conn, all.scanCloudToken,
 		`SELECT `+cloudTokenColumns+` FROM cloud_token WHERE turn_at <= $1 ORDER BY turn_at LIMIT $2`+all.db.d.skipLocked, micros(all.now), limit)
 	for _, t := range tokens {
 		if err := all.DeferCloudToken(ctx, t, all.now.Add(lease)); err != nil {

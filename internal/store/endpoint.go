@@ -44,41 +44,66 @@ type EndpointHeader struct {
 	Value flex.Secret
 }
 
-const endpointColumns = `e.org_id, e.name, e.id, e.url, e.headers, e.secret, e.old_secret, e.old_until, e.bare, e.batch, e.enabled, e.reason,
+const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.batch, e.enabled, e.reason,
 	e.rate, e.concurrency, e.created_at`
 
-func scanEndpoint(s scanner) (e Endpoint, err error) {
-	var headers string
-	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &headers, &e.Secret, &e.OldSecret, instant{&e.OldUntil}, &e.Bare, &e.Batch, &e.Enabled, &e.Reason,
+// endpointSecrets is what is sealed of an endpoint.
+type endpointSecrets struct {
+	Secret    string      `json:"secret"`
+	OldSecret string      `json:"old_secret,omitempty"`
+	Headers   [][2]string `json:"headers,omitempty"`
+}
+
+func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
+	var sealed []byte
+	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &sealed, instant{&e.OldUntil}, &e.Bare, &e.Batch, &e.Enabled, &e.Reason,
 		&e.Rate, &e.Concurrency, instant{&e.CreatedAt})
 	if err != nil {
 		return e, err
 	}
-	var pairs [][2]string
-	if err := json.Unmarshal([]byte(headers), &pairs); err != nil {
-		return e, fmt.Errorf("stored headers of an endpoint: %w", err)
+	plain, err := c.unseal(sealedEndpoint, e.Org, []byte(e.Name), sealed)
+	if err != nil {
+		return e, err
 	}
-	for _, p := range pairs {
+	var kept endpointSecrets
+	if err := json.Unmarshal(plain, &kept); err != nil {
+		return e, fmt.Errorf("stored secrets of an endpoint: %w", err)
+	}
+	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
+	for _, p := range kept.Headers {
 		e.Headers = append(e.Headers, EndpointHeader{p[0], flex.Secret(p[1])})
 	}
 	return e, nil
 }
 
+// sealEndpoint returns what is secret of an endpoint, sealed.
+func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
+	kept := endpointSecrets{Secret: e.Secret.Reveal(), OldSecret: e.OldSecret.Reveal()}
+	for _, h := range e.Headers {
+		kept.Headers = append(kept.Headers, [2]string{h.Name, h.Value.Reveal()})
+	}
+	plain, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return tx.seal(sealedEndpoint, tx.org, []byte(e.Name), plain)
+}
+
 // Endpoint returns the organisation's endpoint of that name, or a NotFound failure.
 func (tx *Tx) Endpoint(ctx context.Context, name EndpointName) (Endpoint, error) {
-	return one(ctx, tx.conn, fmt.Sprintf("no %s endpoint is set: PUT /endpoints/%s sets one", name, name), scanEndpoint,
+	return one(ctx, tx.conn, fmt.Sprintf("no %s endpoint is set: PUT /endpoints/%s sets one", name, name), tx.scanEndpoint,
 		`SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`, tx.org.Bytes(), string(name))
 }
 
 // Endpoints returns the organisation's endpoints.
 func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
-	return rows(ctx, tx.conn, scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 ORDER BY e.name`, tx.org.Bytes())
+	return rows(ctx, tx.conn, tx.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 ORDER BY e.name`, tx.org.Bytes())
 }
 
 // DueEndpoints returns the enabled endpoints that have something to send by now; none while
 // pushes are halted.
 func (all *All) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
-	return rows(ctx, all.conn, scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
+	return rows(ctx, all.conn, all.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
 		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)
 			AND NOT EXISTS (SELECT 1 FROM halt)
 		ORDER BY e.org_id, e.name`, micros(all.now))
@@ -88,21 +113,16 @@ func (all *All) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
 // it is then. What the endpoint refused before is offered to it again, if it is an asset's
 // newest schedule and still lives.
 func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
-	pairs := make([][2]string, len(e.Headers))
-	for i, h := range e.Headers {
-		pairs[i] = [2]string{h.Name, h.Value.Reveal()}
-	}
-	headers, err := json.Marshal(pairs)
+	sealed, err := tx.sealEndpoint(e)
 	if err != nil {
 		return e, err
 	}
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, headers, secret, old_secret, old_until, bare, batch, enabled, reason, rate, concurrency, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, headers = excluded.headers, secret = excluded.secret,
-			old_secret = excluded.old_secret, old_until = excluded.old_until, bare = excluded.bare, batch = excluded.batch,
+	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, batch, enabled, reason, rate, concurrency, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, batch = excluded.batch,
 			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0`,
-		tx.org.Bytes(), string(e.Name), id[:], e.URL, string(headers), e.Secret.Reveal(), e.OldSecret.Reveal(), micros(e.OldUntil),
+		tx.org.Bytes(), string(e.Name), id[:], e.URL, sealed, micros(e.OldUntil),
 		e.Bare, e.Batch, e.Enabled, e.Reason, e.Rate, e.Concurrency, micros(tx.db.Now()))
 	if err != nil {
 		return e, err

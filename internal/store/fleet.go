@@ -134,7 +134,7 @@ func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Ti
 
 // AllEndpoints returns the endpoints of every organisation.
 func (all *All) AllEndpoints(ctx context.Context) ([]Endpoint, error) {
-	return rows(ctx, all.conn, scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e ORDER BY e.org_id, e.name`)
+	return rows(ctx, all.conn, all.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e ORDER BY e.org_id, e.name`)
 }
 
 // AssetNames returns the external ids of assets.

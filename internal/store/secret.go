@@ -4,29 +4,215 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"flexd/internal/flex"
+	"flexd/internal/seal"
 )
 
-// Key returns the house's 256-bit key of that name, and makes it if there is none yet.
-func (db *DB) Key(ctx context.Context, name string) (key [32]byte, err error) {
-	var fresh [32]byte
-	if _, err := io.ReadFull(db.Random(), fresh[:]); err != nil {
-		return key, fmt.Errorf("make the key %s: %w", name, err)
+// Purposes of what is sealed. They are part of what a value is bound to.
+const (
+	sealedEndpoint = "endpoint"
+	sealedPayee    = "bank account"
+	sealedLink     = "cloud link"
+	sealedToken    = "cloud token"
+)
+
+// errNoKey is what a store that was opened without keys says when it needs one.
+var errNoKey = flex.Fail(flex.Unavailable, "the store has no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
+
+// seal encrypts a secret for one row of the organisation's.
+func (c conn) seal(purpose string, org flex.OrgID, row, plain []byte) ([]byte, error) {
+	if c.db.keys == nil {
+		return nil, errNoKey
 	}
-	err = db.WriteAll(ctx, func(all *All) error {
-		if _, err := all.exec(ctx, `INSERT INTO secret (name, key, made_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`,
-			name, fresh[:], all.now.UnixMicro()); err != nil {
-			return err
-		}
-		var kept []byte
-		if err := all.row(ctx, `SELECT key FROM secret WHERE name = $1`, name).Scan(&kept); err != nil {
-			return err
-		}
-		if copy(key[:], kept) != len(key) || len(kept) != len(key) {
-			return fmt.Errorf("the key %s has %d bytes, not %d", name, len(kept), len(key))
-		}
+	return c.db.keys.Seal(c.db.Random(), seal.About{Purpose: purpose, Org: org.Bytes(), Row: row}, plain)
+}
+
+// unseal reads what seal wrote for the same row.
+func (c conn) unseal(purpose string, org flex.OrgID, row, sealed []byte) ([]byte, error) {
+	if c.db.keys == nil {
+		return nil, errNoKey
+	}
+	return c.db.keys.Open(seal.About{Purpose: purpose, Org: org.Bytes(), Row: row}, sealed)
+}
+
+// sealedRow is a sealed value where it lies.
+type sealedRow struct {
+	org    flex.OrgID
+	row    []byte // what it is bound to within the organisation
+	sealed []byte
+	args   []any // of the condition that finds it
+}
+
+// sealedTable is a table with a column sealed.
+type sealedTable struct {
+	name, purpose string
+	columns       string // that name a row
+	where         string // the condition that finds it, with $2 and on
+	scan          func(scanner) (sealedRow, error)
+}
+
+// sealedTables are all of them.
+var sealedTables = []sealedTable{
+	{"endpoint", sealedEndpoint, `org_id, name`, `org_id = $2 AND name = $3`, func(s scanner) (r sealedRow, err error) {
+		var name string
+		err = s.Scan(&r.sealed, &r.org, &name)
+		r.row, r.args = []byte(name), []any{r.org.Bytes(), name}
+		return r, err
+	}},
+	{"payee", sealedPayee, `org_id, site_id`, `org_id = $2 AND site_id = $3`, func(s scanner) (r sealedRow, err error) {
+		var site flex.SiteID
+		err = s.Scan(&r.sealed, &r.org, &site)
+		r.row, r.args = site.Bytes(), []any{r.org.Bytes(), site.Bytes()}
+		return r, err
+	}},
+	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {
+		err = s.Scan(&r.sealed, &r.org, &r.row)
+		r.args = []any{r.org.Bytes(), r.row}
+		return r, err
+	}},
+	{"cloud_token", sealedToken, `org_id, site_id, provider`, `org_id = $2 AND site_id = $3 AND provider = $4`, func(s scanner) (r sealedRow, err error) {
+		var t CloudToken
+		err = s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
+		r.org, r.row, r.args = t.Org, t.row(), []any{t.Org.Bytes(), t.Site.Bytes(), t.Provider}
+		return r, err
+	}},
+}
+
+// haveKeys fails if values of the store are sealed under a key that was not given, and notes
+// the key that seals from now on.
+func (db *DB) haveKeys(ctx context.Context) error {
+	if db.keys == nil {
 		return nil
+	}
+	return db.WriteAll(ctx, func(all *All) error {
+		known, err := rows(ctx, all.conn, scanKey, `SELECT id FROM seal_key ORDER BY used_at`)
+		if err != nil {
+			return err
+		}
+		for _, id := range known {
+			if !db.keys.Holds(id) {
+				return flex.Fail(flex.Unavailable, "secrets of this store are sealed under the key %v, which the key file does not hold: give the file that was used before", id)
+			}
+		}
+		newest := db.keys.IDs()[0]
+		_, err = all.exec(ctx, `INSERT INTO seal_key (id, used_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, newest[:], micros(all.now))
+		return err
 	})
-	return key, err
+}
+
+func scanKey(s scanner) (id seal.ID, err error) {
+	var b []byte
+	if err := s.Scan(&b); err != nil {
+		return id, err
+	}
+	if copy(id[:], b) != len(id) {
+		return id, fmt.Errorf("a key's id of %d bytes", len(b))
+	}
+	return id, nil
+}
+
+// Sealing is how many of the store's secrets are sealed under which key.
+type Sealing struct {
+	Newest seal.ID // the key that seals now; zero if the store was opened without
+	Under  map[seal.ID]int
+}
+
+// Old returns how many secrets are under other keys than the newest.
+func (s Sealing) Old() (n int) {
+	for id, count := range s.Under {
+		if id != s.Newest {
+			n += count
+		}
+	}
+	return n
+}
+
+// Sealing counts the sealed values by key.
+func (all *All) Sealing(ctx context.Context) (Sealing, error) {
+	s := Sealing{Under: map[seal.ID]int{}}
+	if all.db.keys != nil {
+		s.Newest = all.db.keys.IDs()[0]
+	}
+	for _, t := range sealedTables {
+		_, err := rows(ctx, all.conn, func(row scanner) (n int, err error) {
+			var id []byte
+			err = row.Scan(&id, &n)
+			if err == nil && len(id) == len(seal.ID{}) {
+				s.Under[seal.ID(id)] += n
+			}
+			return n, err
+		}, `SELECT substr(sealed, 2, 4), count(*) FROM `+t.name+` GROUP BY substr(sealed, 2, 4)`)
+		if err != nil {
+			return s, fmt.Errorf("count what is sealed in %s: %w", t.name, err)
+		}
+	}
+	return s, nil
+}
+
+// resealBatch is how many values one transaction seals again.
+const resealBatch = 500
+
+// Reseal seals what is under older keys under the newest, and returns how much that was.
+// Afterwards the older keys are of no use, if no process seals with them any more. What
+// changes meanwhile is left as it is changed to.
+func (db *DB) Reseal(ctx context.Context) (done int, err error) {
+	if db.keys == nil {
+		return 0, errNoKey
+	}
+	newest := db.keys.IDs()[0]
+	for _, t := range sealedTables {
+		for {
+			n := 0
+			err := db.WriteAll(ctx, func(all *All) (err error) {
+				n, err = all.reseal(ctx, t, newest)
+				return err
+			})
+			if err != nil {
+				return done, fmt.Errorf("seal %s again: %w", t.name, err)
+			}
+			if done += n; n < resealBatch {
+				break
+			}
+		}
+	}
+	return done, db.WriteAll(ctx, func(all *All) error {
+		s, err := all.Sealing(ctx)
+		if err != nil {
+			return err
+		}
+		known, err := rows(ctx, all.conn, scanKey, `SELECT id FROM seal_key`)
+		for _, id := range known {
+			if id != newest && s.Under[id] == 0 {
+				if _, err := all.exec(ctx, `DELETE FROM seal_key WHERE id = $1`, id[:]); err != nil {
+					return err
+				}
+			}
+		}
+		return err
+	})
+}
+
+func (all *All) reseal(ctx context.Context, t sealedTable, newest seal.ID) (int, error) {
+	found, err := rows(ctx, all.conn, t.scan, `SELECT sealed, `+t.columns+` FROM `+t.name+` WHERE substr(sealed, 2, 4) <> $1 LIMIT $2`+all.db.d.forUpdate,
+		newest[:], resealBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range found {
+		plain, err := all.unseal(t.purpose, r.org, r.row, r.sealed)
+		if err != nil {
+			return 0, err
+		}
+		sealed, err := all.seal(t.purpose, r.org, r.row, plain)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := all.exec(ctx, `UPDATE `+t.name+` SET sealed = $1 WHERE `+t.where, append([]any{sealed}, r.args...)...); err != nil {
+			return 0, err
+		}
+	}
+	return len(found), nil
 }
 
 // Random returns the store's source of randomness, for many to read from at once.

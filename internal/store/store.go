@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/seal"
 )
 
 // DB is an open store.
@@ -29,6 +30,7 @@ type DB struct {
 	// Environment says which of the service's two environments the store serves.
 	Environment flex.Environment
 
+	keys   *seal.Ring // nil: nothing can be sealed or opened
 	now    func() time.Time
 	random io.Reader
 	mu     sync.Mutex // guards random and lastID
@@ -48,12 +50,13 @@ type Options struct {
 	Environment flex.Environment // Production if empty
 	Now         func() time.Time // nil means time.Now
 	Random      io.Reader        // nil means crypto/rand; a seeded one makes ids repeat
+	Keys        *seal.Ring       // by which secrets are sealed; without, what needs them fails
 }
 
 // Open opens the store at url, brings its schema up to date and returns it. The url is
 // "sqlite:PATH" or "postgres://…".
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
-	db := &DB{Environment: o.Environment, now: o.Now, random: o.Random}
+	db := &DB{Environment: o.Environment, keys: o.Keys, now: o.Now, random: o.Random}
 	if db.Environment == "" {
 		db.Environment = flex.Production
 	}
@@ -85,6 +88,10 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 			db.Close()
 			return nil, err
 		}
+	}
+	if err := db.haveKeys(ctx); err != nil {
+		db.Close()
+		return nil, err
 	}
 	return db, nil
 }

@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 type service struct {
 	*testing.T
 	path, database string
+	keys           string // the key file
 	listen         string // the same after every start
 	cmd            *exec.Cmd
 	password       string
@@ -61,7 +62,10 @@ func newService(t *testing.T, database string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{T: t, path: path, database: database, listen: "127.0.0.1:0"}
+	s := &service{T: t, path: path, database: database, keys: filepath.Join(t.TempDir(), "keys"), listen: "127.0.0.1:0"}
+	if out, err := exec.Command(path, "key", "new", s.keys).CombinedOutput(); err != nil {
+		t.Fatalf("flexd key new: %v\n%s", err, out)
+	}
 	var made map[string]string
 	if err := json.Unmarshal(s.run("org", "add", "Acme", "--username", "acme", "--json"), &made); err != nil {
 		t.Fatal(err)
@@ -73,7 +77,7 @@ func newService(t *testing.T, database string) *service {
 // run runs a command of the program to its end.
 func (s *service) run(args ...string) []byte {
 	s.Helper()
-	cmd := exec.Command(s.path, append(args, "--database", s.database, "--environment", "sandbox")...)
+	cmd := exec.Command(s.path, append(args, "--database", s.database, "--key-file", s.keys, "--environment", "sandbox")...)
 	cmd.Stderr = s.Output()
 	out, err := cmd.Output()
 	if err != nil {
@@ -86,7 +90,7 @@ func (s *service) run(args ...string) []byte {
 func (s *service) start() time.Duration {
 	s.Helper()
 	began := time.Now()
-	s.cmd = exec.Command(s.path, "serve", "--database", s.database, "--environment", "sandbox", "--allow-private-endpoints",
+	s.cmd = exec.Command(s.path, "serve", "--database", s.database, "--key-file", s.keys, "--environment", "sandbox", "--allow-private-endpoints",
 		"--listen", s.listen, "--log-level", "error")
 	s.cmd.Stderr = s.Output()
 	out, err := s.cmd.StdoutPipe()

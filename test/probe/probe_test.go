@@ -43,7 +43,7 @@ type street struct {
 func open(t *testing.T, url string) *street {
 	t.Helper()
 	h, err := house.Open(t.Context(), house.Settings{
-		Database: url, Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), AllowPrivateEndpoints: true,
+		Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), AllowPrivateEndpoints: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
+	"flexd/internal/seal"
 	"flexd/internal/store"
 )
 
@@ -73,12 +74,25 @@ var sqliteImage = sync.OnceValues(func() ([]byte, error) {
 // Open opens the store and, when the test ends, verifies and closes it.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
+	if o.Keys == nil {
+		o.Keys = Keys(t)
+	}
 	db, err := store.Open(t.Context(), url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { Close(t, db) })
 	return db
+}
+
+// Keys are what tests seal with.
+func Keys(t testing.TB) *seal.Ring {
+	t.Helper()
+	r, err := seal.NewRing([seal.KeySize]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // Close verifies the store and closes it.

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/house"
+	"flexd/internal/seal"
+	records "flexd/internal/store"
+)
+
+// keyCommand is `flexd key`.
+type keyCommand struct {
+	New    keyNew    `cmd:"" help:"Make a key file."`
+	Rotate keyRotate `cmd:"" help:"Put a new key before those of a key file; the old ones still open what they sealed."`
+	Reseal keyReseal `cmd:"" help:"Seal anew what is under older keys, so that these can be taken out of the file."`
+}
+
+type keyNew struct {
+	File string `arg:"" help:"File to write; it must not exist yet."`
+}
+
+// Run makes a key file.
+func (k *keyNew) Run(_ context.Context, c console) error {
+	if _, err := os.Stat(k.File); err == nil {
+		return flex.Fail(flex.Conflict, "%s exists already; flexd key rotate puts a new key into it", k.File)
+	}
+	if err := makeKeyFile(k.File); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s holds a new key. Name it with --key-file, and keep a copy apart from the database's.\n", k.File)
+	return nil
+}
+
+type keyRotate struct {
+	File string `arg:"" help:"The key file." type:"existingfile"`
+}
+
+// Run puts a new key first.
+func (k *keyRotate) Run(_ context.Context, c console) error {
+	old, err := os.ReadFile(k.File)
+	if err != nil {
+		return err
+	}
+	line, err := seal.NewLine(rand.Reader)
+	if err != nil {
+		return err
+	}
+	text := line + string(old)
+	ring, err := seal.ReadRing([]byte(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", k.File, err)
+	}
+	temp, err := writeBeside(k.File, text)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, k.File); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	fmt.Fprintf(c.out, "%s seals with %v from the next start on. Restart every flexd, then run flexd key reseal.\n", k.File, ring.IDs()[0])
+	return nil
+}
+
+type keyReseal struct{ store }
+
+// Run seals anew what is under older keys.
+func (k *keyReseal) Run(ctx context.Context, c console) error {
+	h, err := k.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	var n int
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "reseal secrets"}, func() error {
+		n, err = h.DB.Reseal(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%d secrets were sealed anew; only the first key of the file is needed now\n", n)
+	return nil
+}
+
+// keys reads the key file: the one that was named or, on SQLite, the one beside the
+// database, which is made with a new database. Without any it returns nil.
+func (s store) keys() (*seal.Ring, error) {
+	file := s.KeyFile
+	if file == "" {
+		path, embedded := strings.CutPrefix(s.Database, "sqlite:")
+		if !embedded {
+			return nil, nil
+		}
+		path = strings.TrimPrefix(path, "//")
+		file = path + ".key"
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(path); err == nil {
+				return nil, nil // a new key would not open what is there
+			}
+			if err := makeKeyFile(file); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, fmt.Errorf("make a key file beside the new database: %w", err)
+			}
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the key file: %w", err)
+	}
+	ring, err := seal.ReadRing(text)
+	if err != nil {
+		return nil, fmt.Errorf("the key file %s: %w", file, err)
+	}
+	return ring, nil
+}
+
+// makeKeyFile writes a file with one new key, whole or not at all, readable by its owner
+// alone. A file that exists stays as it is.
+func makeKeyFile(file string) error {
+	line, err := seal.NewLine(rand.Reader)
+	if err != nil {
+		return err
+	}
+	temp, err := writeBeside(file, "# Keys that seal flexd's secrets, the newest first. Without them these cannot be read again.\n"+line)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Link(temp, file), os.Remove(temp))
+}
+
+// writeBeside writes a file that only its owner may read, to be moved to the other's place.
+func writeBeside(file, text string) (temp string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+// lookAtSecrets says how many secrets are sealed under which key.
+func lookAtSecrets(ctx context.Context, h *house.House) ([]symptom, error) {
+	var s records.Sealing
+	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		s, err = all.Sealing(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	for _, n := range s.Under {
+		total += n
+	}
+	x := symptom{Part: "secrets", Well: true, Detail: fmt.Sprintf("%d sealed, all under the newest key %v", total, s.Newest)}
+	switch old := s.Old(); {
+	case s.Newest == seal.ID{}:
+		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d sealed, and no key was given", total), Do: "name the key file with --key-file"}
+	case old > 0:
+		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d of %d are sealed under older keys than %v", old, total, s.Newest), Do: "flexd key reseal, once every flexd has been restarted with the new key"}
+	}
+	return []symptom{x}, nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flexd/internal/house"
+)
+
+// TestKeys walks through the life of a key file: made with a new database, missed when it is
+// gone, turned, and the old key taken out.
+func TestKeys(t *testing.T) {
+	dir := t.TempDir()
+	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
+	file := filepath.Join(dir, "flexd.db.key")
+	var out bytes.Buffer
+	c := console{out: &out, err: io.Discard}
+	open := func(s store) *house.House {
+		t.Helper()
+		h, err := s.open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { h.Close() })
+		return h
+	}
+	run := func(name string, f func(context.Context, console) error, want string) {
+		t.Helper()
+		out.Reset()
+		err := f(t.Context(), c)
+		if err != nil {
+			out.WriteString(err.Error())
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %s, want %s", name, out.String(), want)
+		}
+	}
+	h := open(s)
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+		t.Fatalf("beside a new database: %v %v", info, err)
+	}
+	if _, _, err := h.Access.AddOrg(t.Context(), "Acme", "acme", ""); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: true}
+	run("endpoint set", set.Run, "whsec_")
+	run("new", (&keyNew{file}).Run, "exists already")
+	run("rotate", (&keyRotate{file}).Run, "seals with")
+	after, err := os.ReadFile(file)
+	if err != nil || !bytes.HasSuffix(after, first) || len(after) != len(first)+45 {
+		t.Errorf("rotated, the file holds\n%s%v", after, err)
+	}
+	run("doctor", (&doctor{store: s}).Run, "1 of 1 are sealed under older keys")
+	run("reseal", (&keyReseal{s}).Run, "1 secrets were sealed anew")
+	run("doctor", (&doctor{store: s}).Run, "1 sealed, all under the newest key")
+
+	if err := os.WriteFile(file, first, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("with the old key", (&doctor{store: s}).Run, "does not hold")
+	if err := os.WriteFile(file, after[:45], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("with the new key", (&endpointList{store: s, Name: "Acme"}).Run, "127.0.0.1:9")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	run("without", (&endpointList{store: s, Name: "Acme"}).Run, "--key-file")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a key was made for a database that has another")
+	}
+	serving := serve{store: s, Listen: "127.0.0.1:0"}
+	run("serve without", serving.Run, "there is no key")
+	s.KeyFile = filepath.Join(dir, "nowhere")
+	run("a file that is not there", (&endpointList{store: s, Name: "Acme"}).Run, "read the key file")
+	if err := os.WriteFile(s.KeyFile, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("a file that is none", (&endpointList{store: s, Name: "Acme"}).Run, "line 1 is no key")
+	if ring, err := (store{Database: "postgres://localhost/x"}).keys(); ring != nil || err != nil {
+		t.Errorf("on PostgreSQL without a file: %v %v", ring, err)
+	}
+	if left, _ := filepath.Glob(file + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
