@@ -14,23 +14,23 @@ import (
 // one, and believes no figure that it has not worked out itself. An error names the law
 // that the plan breaks; such a plan must not be sent.
 func Check(p ChargeProblem, plan ChargePlan) error {
-	if err := checkShape(p, plan); err != nil {
+	if err := checkShape(&p, &plan); err != nil {
 		return err
 	}
-	atoms := atomsOf(p, plan)
+	atoms := atomsOf(&p, &plan)
 	laws := chargeLaws
 	if p.Unbroken && p.Mode == flex.Minimise {
 		laws = unbrokenLaws
 	}
 	for _, law := range laws {
-		if err := law(p, plan, atoms); err != nil {
+		if err := law(&p, &plan, atoms); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-type chargeLaw func(ChargeProblem, ChargePlan, []atom) error
+type chargeLaw func(*ChargeProblem, *ChargePlan, []atom) error
 
 var (
 	chargeLaws   = []chargeLaw{checkLimits, checkNeed, checkPeak, checkMode, checkFigures, checkPeriods}
@@ -50,11 +50,11 @@ type atom struct {
 	limit                 flex.Watts
 }
 
-func (a atom) energy() float64 { return a.draw * a.seconds }
-func (a atom) spare() float64  { return (a.most - a.draw) * a.seconds }
+func (a *atom) energy() float64 { return a.draw * a.seconds }
+func (a *atom) spare() float64  { return (a.most - a.draw) * a.seconds }
 
 // bought says whether the atom's energy is a matter of price, and in peak time or not.
-func (a atom) bought(p ChargeProblem, peak bool) bool {
+func (a *atom) bought(p *ChargeProblem, peak bool) bool {
 	if a.now || a.late || a.most == 0 {
 		return false
 	}
@@ -66,7 +66,7 @@ func (a atom) bought(p ChargeProblem, peak bool) bool {
 
 // checkShape holds laws S2, S10 and S11: the steps begin now, follow each other without
 // a gap on whole seconds, and end.
-func checkShape(p ChargeProblem, plan ChargePlan) error {
+func checkShape(p *ChargeProblem, plan *ChargePlan) error {
 	end := p.ReadyBy
 	if p.ChargeNow.Len() > 0 && p.ChargeNow.To.After(end) {
 		end = p.ChargeNow.To
@@ -98,28 +98,34 @@ func checkShape(p ChargeProblem, plan ChargePlan) error {
 }
 
 // atomsOf cuts the time of problem and plan wherever either changes.
-func atomsOf(p ChargeProblem, plan ChargePlan) (atoms []atom) {
+func atomsOf(p *ChargeProblem, plan *ChargePlan) (atoms []atom) {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
-	cuts := []int64{p.ReadyBy.Unix(), p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
+	cuts := make([]int64, 0, 8+2*len(p.OffPeak)+2*len(p.Limits)+len(plan.Steps)+2*len(plan.Periods)+int((last-first)/1800))
+	cuts = append(cuts, first, p.ReadyBy.Unix(), p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix())
 	for _, s := range p.OffPeak {
 		cuts = append(cuts, s.From.Unix(), s.To.Unix())
 	}
-	for _, s := range append(slices.Clone(p.Limits), plan.Steps...) {
+	for _, s := range p.Limits {
 		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+	}
+	for _, s := range plan.Steps { // they follow each other: checkShape
+		cuts = append(cuts, s.To.Unix())
 	}
 	for _, s := range plan.Periods {
 		cuts = append(cuts, s.From.Unix(), s.To.Unix())
 	}
-	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
 	for t := first / 1800 * 1800; t < last; t += 1800 {
 		cuts = append(cuts, t)
 	}
 	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	atoms = make([]atom, 0, len(cuts))
 	missing := checkMedian(p.Prices)
 	for i := 1; i < len(cuts); i++ {
-		if a, b := cuts[i-1], cuts[i]; a < b && first <= a && b <= last {
+		if a, b := cuts[i-1], cuts[i]; first <= a && b <= last {
 			atoms = append(atoms, lookAt(p, plan, a, b, missing))
 		}
 	}
@@ -127,7 +133,7 @@ func atomsOf(p ChargeProblem, plan ChargePlan) (atoms []atom) {
 }
 
 // lookAt gathers what problem and plan say of one atom.
-func lookAt(p ChargeProblem, plan ChargePlan, from, to int64, missing flex.Price) atom {
+func lookAt(p *ChargeProblem, plan *ChargePlan, from, to int64, missing flex.Price) atom {
 	t := time.Unix(from, 0)
 	a := atom{from: from, to: to, seconds: float64(to - from), most: float64(p.Power), off: p.AllOffPeak}
 	for _, s := range plan.Steps {
@@ -143,11 +149,9 @@ func lookAt(p ChargeProblem, plan ChargePlan, from, to int64, missing flex.Price
 	for _, s := range p.OffPeak {
 		a.off = a.off || s.Contains(t)
 	}
-	price, known, period := missing, false, flex.PeriodAt(t)
-	for _, q := range p.Prices {
-		if q.Known && q.Period == period {
-			price, known = q.Price, true
-		}
+	price, known := checkPrice(p.Prices, flex.PeriodAt(t))
+	if !known {
+		price = missing
 	}
 	a.price = price.GBPPerMWh()
 	a.draw = min(float64(a.limit), float64(p.Power))
@@ -156,9 +160,25 @@ func lookAt(p ChargeProblem, plan ChargePlan, from, to int64, missing flex.Price
 	return a
 }
 
+// checkPrice finds the price of a period: where it is if they follow each other without a
+// gap, else wherever it is.
+func checkPrice(prices []flex.PricedPeriod, period flex.Period) (price flex.Price, known bool) {
+	if len(prices) > 0 {
+		if i := period.Sub(prices[0].Period); i >= 0 && i < len(prices) && prices[i].Period == period {
+			return prices[i].Price, prices[i].Known
+		}
+	}
+	for _, q := range prices {
+		if q.Known && q.Period == period {
+			price, known = q.Price, true
+		}
+	}
+	return price, known
+}
+
 // checkMedian is the price that the law puts in the place of a missing one.
 func checkMedian(prices []flex.PricedPeriod) flex.Price {
-	var known []flex.Price
+	known := make([]flex.Price, 0, len(prices))
 	for _, q := range prices {
 		if q.Known {
 			known = append(known, q.Price)
@@ -173,7 +193,7 @@ func checkMedian(prices []flex.PricedPeriod) flex.Price {
 
 // checkLimits holds law S1, and S6: no limit below nothing or above what may flow, and
 // charge-now at all of it.
-func checkLimits(p ChargeProblem, plan ChargePlan, atoms []atom) error {
+func checkLimits(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
 	for _, a := range atoms {
 		free := a.limit == flex.NoLimit && a.most == float64(p.Power)
 		switch {
@@ -189,7 +209,7 @@ func checkLimits(p ChargeProblem, plan ChargePlan, atoms []atom) error {
 }
 
 // checkNeed holds laws S3 and S4: the need is met, or everything permitted is used.
-func checkNeed(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+func checkNeed(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 	got, could := 0.0, 0.0
 	for _, a := range atoms {
 		if a.late {
@@ -208,7 +228,7 @@ func checkNeed(p ChargeProblem, _ ChargePlan, atoms []atom) error {
 
 // checkUnbroken holds what becomes of laws S3 to S5 when charging may not be interrupted:
 // one run, as long as the need or as any permitted time.
-func checkUnbroken(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+func checkUnbroken(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 	need, got, longest, run, runs := float64(p.Need)*3600, 0.0, 0.0, 0.0, 0
 	on := false
 	for _, a := range atoms {
@@ -247,7 +267,7 @@ func checkUnbroken(p ChargeProblem, _ ChargePlan, atoms []atom) error {
 
 // checkPeak holds law S5: peak time only if permitted, when off-peak time is full, and
 // no more than is missing then.
-func checkPeak(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+func checkPeak(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 	peak, spare, missing := 0.0, 0.0, float64(p.Need)*3600
 	for _, a := range atoms {
 		switch {
@@ -272,7 +292,7 @@ func checkPeak(p ChargeProblem, _ ChargePlan, atoms []atom) error {
 
 // checkMode holds law S7: what is open is open, what is bought is not too much, and no
 // bought energy could be had cheaper.
-func checkMode(p ChargeProblem, _ ChargePlan, atoms []atom) error {
+func checkMode(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 	need, got := float64(p.Need)*3600, 0.0
 	for _, a := range atoms {
 		if p.Mode != flex.Minimise && a.off && !a.now && !a.late && !a.given && a.spare() > 0 {
@@ -306,17 +326,17 @@ func checkMode(p ChargeProblem, _ ChargePlan, atoms []atom) error {
 
 // checkFigures works out energy, shortfall and cost again, and the lower bound from the
 // threshold alone: any price gives a bound, and the plan's must be as high as its cost.
-func checkFigures(p ChargeProblem, plan ChargePlan, atoms []atom) error {
+func checkFigures(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
 	energy, inTime, cost, bound := 0.0, 0.0, 0.0, 0.0
 	lambda := plan.Threshold.GBPPerMWh()
-	split := map[bool]bool{true: checkSplit(p, atoms, true), false: checkSplit(p, atoms, false)} // by peak
+	splitPeak, splitOff := checkSplit(p, atoms, true), checkSplit(p, atoms, false)
 	for _, a := range atoms {
 		energy += a.energy()
 		cost += a.price * a.energy()
 		if !a.late {
 			inTime += a.energy()
 		}
-		if plan.HasThreshold && (a.bought(p, false) || a.bought(p, true)) && split[!a.off] {
+		if plan.HasThreshold && (a.bought(p, false) || a.bought(p, true)) && (a.off && splitOff || !a.off && splitPeak) {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
 		} else {
 			bound += a.price * a.energy()
@@ -341,7 +361,7 @@ func checkFigures(p ChargeProblem, plan ChargePlan, atoms []atom) error {
 
 // checkSplit says whether a part of what may be bought, off-peak or in peak time, was
 // bought and a part was not, so that a price decided.
-func checkSplit(p ChargeProblem, atoms []atom, peak bool) bool {
+func checkSplit(p *ChargeProblem, atoms []atom, peak bool) bool {
 	some, spare := false, false
 	for _, a := range atoms {
 		if a.bought(p, peak) {
@@ -352,7 +372,7 @@ func checkSplit(p ChargeProblem, atoms []atom, peak bool) bool {
 }
 
 // checkPeriods holds the explanation against the steps.
-func checkPeriods(p ChargeProblem, plan ChargePlan, atoms []atom) error {
+func checkPeriods(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
 	sum, next := flex.WattHours(0), 0
 	for i, q := range plan.Periods {
 		sum += q.Energy
