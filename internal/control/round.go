@@ -35,6 +35,8 @@ const (
 const (
 	dueMax   = 2000 // marked sessions that are looked at in one transaction
 	partsMax = 4    // parts of a wave that are leased at a time
+
+	waveHands = 3 // take parts at once: on two cores one commits while two plan
 )
 
 // Round plans anew, without an event, what has to be: every plugged-in asset when prices
@@ -94,12 +96,12 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 	return t, d.due(ctx, org, &t)
 }
 
-// parts works on the parts of a wave until none is left to take. Two do so at once: while
-// one commits, the other reads and plans.
+// parts works on the parts of a wave until none is left to take. Several do so at once: while
+// one commits, the others read and plan.
 func (d *Desk) parts(ctx context.Context, org flex.Org, t *tally) error {
 	var wg sync.WaitGroup
-	var tallies [2]tally
-	var errs [2]error
+	var tallies [waveHands]tally
+	var errs [waveHands]error
 	for i := range tallies {
 		wg.Go(func() {
 			for errs[i] == nil {
@@ -108,10 +110,8 @@ func (d *Desk) parts(ctx context.Context, org flex.Org, t *tally) error {
 				if len(parts) == 0 {
 					return
 				}
-				for _, p := range parts {
-					if errs[i] == nil {
-						errs[i] = d.part(ctx, org, p, &tallies[i])
-					}
+				if errs[i] == nil {
+					errs[i] = d.replanParts(ctx, org, parts, &tallies[i])
 				}
 			}
 		})
@@ -131,24 +131,37 @@ func (d *Desk) takeParts(ctx context.Context, org flex.Org) (parts []store.WaveP
 	return parts, err
 }
 
-// part plans the assets of a part of a wave anew and commits what changed.
-func (d *Desk) part(ctx context.Context, org flex.Org, p store.WavePart, t *tally) error {
-	_, err := d.wave(ctx, org, t,
-		func(tx *store.Tx) ([]store.Planned, error) { return tx.WavePart(ctx, p) },
-		func(tx *store.Tx) error { return tx.EndWavePart(ctx, p) })
+// replanParts plans the assets of some parts of a wave anew, all on one snapshot, and commits
+// what changed part by part, so that no other write waits for long.
+func (d *Desk) replanParts(ctx context.Context, org flex.Org, parts []store.WavePart, t *tally) error {
+	found := make([][]store.Planned, len(parts))
+	m, err := d.look(ctx, org, func(tx *store.Tx) (err error) {
+		for i := 0; i < len(parts) && err == nil; i++ {
+			found[i], err = tx.WavePart(ctx, parts[i])
+		}
+		return err
+	})
+	for i := 0; i < len(parts) && err == nil; i++ {
+		err = d.replanAll(ctx, org, m, found[i], t, func(tx *store.Tx) error { return tx.EndWavePart(ctx, parts[i]) })
+	}
 	return err
 }
 
 // due plans the assets anew that were marked, until none is left.
 func (d *Desk) due(ctx context.Context, org flex.Org, t *tally) error {
-	for {
-		n, err := d.wave(ctx, org, t, func(tx *store.Tx) ([]store.Planned, error) { return tx.Due(ctx, store.CauseMarket, dueMax) }, nil)
+	for more := true; more; {
+		var found []store.Planned
+		m, err := d.look(ctx, org, func(tx *store.Tx) (err error) {
+			found, err = tx.Due(ctx, store.CauseMarket, dueMax)
+			return err
+		})
+		if err == nil && len(found) > 0 {
+			err = d.replanAll(ctx, org, m, found, t, nil)
+		}
 		if err != nil {
 			return err
 		}
-		if n < dueMax {
-			break
-		}
+		more = len(found) == dueMax
 	}
 	return d.inputs(ctx, org, t)
 }
@@ -236,28 +249,31 @@ type verdict struct {
 	again time.Time          // when to look again; zero for not before the next cause
 }
 
-// wave looks at assets on a snapshot of the store and then commits what is to be changed. An
-// asset that an event has changed in between is left as the event left it.
-func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
-	read func(*store.Tx) ([]store.Planned, error), end func(*store.Tx) error) (n int, err error) {
-	var found []store.Planned
-	var ps []flex.PricedPeriod
-	var now time.Time
-	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
-		now = tx.Now()
-		if found, err = read(tx); err != nil {
+// market is what assets are weighed by: the instant, and the prices known then.
+type market struct {
+	now    time.Time
+	prices []flex.PricedPeriod
+}
+
+// look reads assets on a snapshot of the store, and the market that they are to be weighed by.
+func (d *Desk) look(ctx context.Context, org flex.Org, read func(*store.Tx) error) (m market, err error) {
+	return m, d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+		m.now = tx.Now()
+		if err = read(tx); err != nil {
 			return err
 		}
-		ps, err = prices(ctx, tx, now)
+		m.prices, err = prices(ctx, tx, m.now)
 		return err
 	})
-	if err != nil || len(found) == 0 && end == nil {
-		return 0, err
-	}
+}
+
+// replanAll plans assets anew that were looked at before, and commits what is to be changed.
+// One that an event has changed since is left as the event left it.
+func (d *Desk) replanAll(ctx context.Context, org flex.Org, m market, found []store.Planned, t *tally, end func(*store.Tx) error) error {
 	var next []store.Replacement
 	later := map[time.Time][]flex.SessionID{}
 	for i := range found {
-		v := d.weigh(ctx, &found[i], now, ps)
+		v := d.weigh(ctx, &found[i], m.now, m.prices)
 		if v.next != nil {
 			next = append(next, *v.next)
 		} else if !v.again.IsZero() || end == nil {
@@ -265,16 +281,18 @@ func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
 		}
 	}
 	changed := 0
-	err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
-		curve, err := tx.AddCurve(ctx, ps)
-		if err != nil {
-			return fmt.Errorf("keep prices: %w", err)
-		}
-		for i := range next {
-			next[i].Next.Curve = curve
-		}
-		if changed, err = tx.Replace(ctx, next); err != nil {
-			return err
+	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+		if len(next) > 0 {
+			curve, err := tx.AddCurve(ctx, m.prices)
+			if err != nil {
+				return fmt.Errorf("keep prices: %w", err)
+			}
+			for i := range next {
+				next[i].Next.Curve = curve
+			}
+			if changed, err = tx.Replace(ctx, next); err != nil {
+				return err
+			}
 		}
 		for at, sessions := range later {
 			if err := tx.LookAgain(ctx, at, sessions...); err != nil {
@@ -287,7 +305,7 @@ func (d *Desk) wave(ctx context.Context, org flex.Org, t *tally,
 		return end(tx)
 	})
 	t.looked, t.changed = t.looked+len(found), t.changed+changed
-	return len(found), err
+	return err
 }
 
 // weigh plans one asset anew and says whether the new schedule takes the place of the one

@@ -23,7 +23,8 @@ type dialect struct {
 	unique         func(error) bool
 	down           func(error) bool // the engine cannot be reached or is not ready
 	putReadings    func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
-	forNoKeyUpdate string // the same, but lets others refer to them
+	addRows        func(ctx context.Context, c conn, table string, columns []string, args []any) error // new rows, their values in one run
+	forNoKeyUpdate string                                                                              // the same, but lets others refer to them
 }
 
 // unavailable marks errors that say the engine is gone, so that the door answers 503.
@@ -57,6 +58,11 @@ func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any)
 		args = args[n:]
 	}
 	return nil
+}
+
+// addValues adds rows to a table by statements that name their values.
+func (c conn) addValues(ctx context.Context, table string, columns []string, args []any) error {
+	return c.bulk(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+")", "", len(columns), args)
 }
 
 // texts keeps the statements of whole steps, which are many and the same.

@@ -30,6 +30,7 @@ var postgresDialect = dialect{
 	},
 	unique:      func(err error) bool { return postgresCode(err) == "23505" },
 	putReadings: putReadingsArrays,
+	addRows:     copyRows,
 	down: func(err error) bool {
 		switch c := postgresCode(err); {
 		case strings.HasPrefix(c, "08"), strings.HasPrefix(c, "57P"), c == "53300", c == "25006":
@@ -54,6 +55,29 @@ func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int
 		at, asset, label, seconds, value, known)
 	return err
 }
+
+// copyRows adds rows to a table by COPY, or the few for which that does not pay by values.
+func copyRows(ctx context.Context, c conn, table string, columns []string, args []any) error {
+	if len(args) <= copyMin*len(columns) {
+		return c.addValues(ctx, table, columns, args)
+	}
+	return c.link.Raw(func(driver any) error {
+		n := 0
+		next := func() ([]any, error) {
+			if n == len(args) {
+				return nil, nil
+			}
+			n += len(columns)
+			return args[n-len(columns) : n], nil
+		}
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
+		return err
+	})
+}
+
+// copyMin is the number of rows up to which a statement takes less time than a COPY, which
+// asks for the table's types first.
+const copyMin = 20
 
 func postgresCode(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -132,11 +132,10 @@ func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
 		`SELECT `+scheduleColumns+` FROM schedule WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), id.Bytes())
 }
 
-const scheduleInsert = `INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value)`
+var scheduleFields = strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps curve_id
+	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value`)
 
-const scheduleInsertColumns = 27
-
+// args appends the values of scheduleFields.
 func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	var curve, before any
 	if !s.Curve.IsZero() {
@@ -165,7 +164,7 @@ func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) er
 	if s.Cause == CauseMarket {
 		session.MarketAt = tx.now
 	}
-	if err := tx.bulk(ctx, scheduleInsert, ``, scheduleInsertColumns, s.args(tx.org, nil)); err != nil {
+	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, s.args(tx.org, nil)); err != nil {
 		return err
 	}
 	_, err := tx.exec(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL

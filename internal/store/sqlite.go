@@ -28,6 +28,9 @@ var sqliteDialect = dialect{
 		return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
 	putReadings: putReadingsValues,
+	addRows: func(ctx context.Context, c conn, table string, columns []string, args []any) error {
+		return c.addValues(ctx, table, columns, args)
+	},
 	down: func(err error) bool {
 		switch sqliteCode(err) & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:

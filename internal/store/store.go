@@ -210,13 +210,18 @@ func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
 const retryMax = 8
 
 func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) error {
-	t, err := db.sql.BeginTx(ctx, nil)
+	l, err := db.sql.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer l.Close()
+	t, err := l.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin write: %w", err)
 	}
 	defer t.Rollback()
 	var wake []Topic
-	if err := fn(conn{db: db, run: t, wake: &wake}, db.Now()); err != nil {
+	if err := fn(conn{db: db, run: t, link: l, wake: &wake}, db.Now()); err != nil {
 		return err
 	}
 	if err := t.Commit(); err != nil {
@@ -230,6 +235,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) err
 type conn struct {
 	db   *DB
 	run  runner
+	link *sql.Conn // of a write on PostgreSQL: what the driver alone can do goes over it
 	wake *[]Topic
 }
 

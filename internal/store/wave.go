@@ -196,7 +196,7 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	// The ids follow each other, so that the statements below can name them all at once.
 	first := flex.EventID(tx.newIDs(len(rs)))
 	last := flex.EventID(following(first, len(rs)-1))
-	args := make([]any, 0, scheduleInsertColumns*len(rs))
+	args := make([]any, 0, len(scheduleFields)*len(rs))
 	for i := range rs {
 		r := &rs[i]
 		n := &r.Next
@@ -204,15 +204,17 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		n.Generation, n.MadeAt, n.Before = r.Standing.Generation+1, tx.now, r.Standing.EventID
 		args = n.args(tx.org, args)
 	}
-	if err := tx.bulk(ctx, scheduleInsert, ``, scheduleInsertColumns, args); err != nil {
+	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, args); err != nil {
 		return 0, fmt.Errorf("keep schedules: %w", err)
 	}
-	// The condition is put so that PostgreSQL, before it has counted, cannot take the few
-	// open sessions of an organisation for fewer than a part's.
+	// Sessions lie in the order of their assets, and a schedule is that of one session, so
+	// that its asset finds it without another index. The last condition is put so that
+	// PostgreSQL, before it has counted, cannot take the few open sessions of an
+	// organisation for fewer than a part's.
 	n, err := tx.exec(ctx, `UPDATE session SET generation = c.generation, event_id = c.event_id, ready_by = c.ready_by,
 			market_at = CASE WHEN c.cause = 'market' THEN c.made_at ELSE session.market_at END, due_at = NULL, due_for = NULL
 		FROM schedule c WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3
-			AND session.id = c.session_id AND session.event_id = c.before_id AND COALESCE(session.plugged_out_at, 0) = 0`,
+			AND session.asset_id = c.asset_id AND session.event_id = c.before_id AND COALESCE(session.plugged_out_at, 0) = 0`,
 		tx.org.Bytes(), first.Bytes(), last.Bytes())
 	if err != nil {
 		return 0, fmt.Errorf("put schedules in force: %w", err)
