@@ -35,7 +35,7 @@ func (s *Server) handle(rt Route) http.Handler {
 		}
 		a, err := s.answer(r, h)
 		if err != nil {
-			a = failure(err, rt)
+			a = s.failure(err, r)
 		}
 		status, size := write(w, r, a)
 		s.record(r, status, size, time.Since(start), err)
@@ -197,7 +197,7 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if at == "" {
 		at = r.URL.Path
 	}
-	a := failure(flex.Fail(flex.Malformed, "Method Not Allowed"), r.route)
+	a := s.failure(flex.Fail(flex.Malformed, "Method Not Allowed"), r)
 	a.status = http.StatusMethodNotAllowed
 	a.set("Allow", strings.Join(s.methods(at), ", "))
 	return a, nil

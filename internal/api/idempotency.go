@@ -65,7 +65,7 @@ func (s *Server) runFirst(r *request, key string) (a answer, err error) {
 	}()
 	a, err = r.route.handle(s, r)
 	if err != nil {
-		a = failure(err, r.route) // as handle will find it again
+		a = s.failure(err, r) // as handle will find it again
 	}
 	if a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
 		return a, err

@@ -29,14 +29,43 @@ var statusOf = map[flex.Kind]int{
 	flex.TimedOut:     http.StatusGatewayTimeout,
 }
 
+// codeOf names the kinds of failure as bodies do, and as the guide to errors lists them.
+var codeOf = map[flex.Kind]string{
+	flex.Internal:     "internal",
+	flex.Malformed:    "malformed",
+	flex.Invalid:      "invalid",
+	flex.Unmet:        "unmet",
+	flex.Unauthorized: "unauthorized",
+	flex.Forbidden:    "forbidden",
+	flex.NotFound:     "not_found",
+	flex.Conflict:     "conflict",
+	flex.Unclear:      "unclear",
+	flex.TooLarge:     "too_large",
+	flex.Unsupported:  "unsupported",
+	flex.TooMany:      "too_many",
+	flex.Unavailable:  "unavailable",
+	flex.TimedOut:     "timed_out",
+}
+
 // internalError is all that a client is shown of a fault of ours.
 const internalError = "internal error"
 
 // retryAfter is how long a client should wait when what we depend on has failed.
 const retryAfter = "5"
 
+// problem is what stands beside the detail of an error. What is not found says nothing of the
+// request, so that what never was and what is another's are the same to the byte.
+func (s *Server) problem(k flex.Kind, r *request) wire.Problem {
+	p := wire.Problem{Code: codeOf[k], Docs: s.base(r) + "/docs/errors#" + codeOf[k]}
+	if k != flex.NotFound {
+		p.RequestID = r.id
+	}
+	return p
+}
+
 // failure is the answer for an error. What was not written to be shown is not shown.
-func failure(err error, rt Route) answer {
+func (s *Server) failure(err error, r *request) answer {
+	rt := r.route
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || e.Kind == flex.Internal {
 		e = &flex.Error{Kind: flex.Internal, Detail: internalError}
@@ -44,14 +73,17 @@ func failure(err error, rt Route) answer {
 	if e.Kind == flex.Malformed && rt.No400 {
 		e = &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
 	}
-	a := answer{status: statusOf[e.Kind], body: wire.ErrorWithDetail{Detail: e.Detail}}
+	p := s.problem(e.Kind, r)
+	a := answer{status: statusOf[e.Kind], body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
 	switch {
 	case len(e.Faults) > 0 && rt.Flat:
-		a.body = wire.ErrorWithDetail{Detail: wire.Flat(e.Faults)}
+		a.body = wire.ErrorWithDetail{Detail: wire.Flat(e.Faults), Problem: p}
 	case len(e.Faults) > 0:
-		a.body = wire.ValidationErrors(e.Faults)
+		faults := wire.ValidationErrors(e.Faults)
+		faults.Problem = p
+		a.body = faults
 	case len(e.Details) > 0:
-		a.body = wire.MPANValidationError{Detail: e.Details}
+		a.body = wire.MPANValidationError{Detail: e.Details, Problem: p}
 	}
 	switch e.Kind {
 	case flex.Unauthorized:
