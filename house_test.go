@@ -22,7 +22,7 @@ import (
 // not know each other. A name stands for its folder under the module, internal/ left out.
 var floors = map[string]int{
 	// ground
-	"flex": 0, "wire": 1, "egress": 1, "worker": 1, "sheet": 1, "seal": 1,
+	"flex": 0, "wire": 1, "egress": 1, "worker": 1, "sheet": 1, "seal": 1, "guide": 1,
 	// still rooms
 	"tariff": 2, "plan": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2,
 	"problem": 3, "backtest": 3, // the engine's problem files

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the suite needs beside Go and is missing: PostgreSQL for its half of the
-# suite, a C compiler for the race detector, Chromium for the console's tests. Where it
+# suite, a C compiler for the race detector, Chromium for the console's tests, curl and Python
+# for the examples of the guides. Where it
 # cannot (no apt-get, or not root) it says what will be skipped; the tests themselves fail
 # in place of skipping when FLEXD_TEST_STRICT is set.
 set -euo pipefail
@@ -8,6 +9,8 @@ missing=()
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 command -v chromium >/dev/null || missing+=(chromium)
+command -v curl >/dev/null || missing+=(curl)
+command -v python3 >/dev/null || missing+=(python3)
 [ ${#missing[@]} -gt 0 ] || exit 0
 if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
 	echo "installing ${missing[*]}"

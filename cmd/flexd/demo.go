@@ -196,7 +196,7 @@ func (p *play) greet() {
 flexd demo: a sandbox on this machine; nothing leaves it.
 
   base URL   %[1]s
-  reference  %[1]s/docs
+  guides     %[1]s/docs
   console    %[1]s/console/
   username   demo
   password   %[2]s      (the same for all three)

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"mime"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v2"
 
 	"flexd/internal/flex"
+	"flexd/internal/guide"
 )
 
 //go:embed openapi.yaml
@@ -77,20 +79,65 @@ func (s *Server) openAPI(*request) (answer, error) {
 	return answer{body: text(b), tagged: true}, err
 }
 
-// docs answers GET /docs: the document as pages on which its operations can be tried.
+// collection is the Postman collection of the document.
+var collection = sync.OnceValues(func() ([]byte, error) {
+	b, err := documentJSON()
+	if err != nil {
+		return nil, err
+	}
+	return guide.Postman(b)
+})
+
+// What pages of the documentation may load: the guides a style sheet, the reference what it
+// needs to try operations. Both from here alone.
+const (
+	guidePolicy     = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'"
+)
+
+// docs answers GET /docs and what is below it: the guides as pages and as Markdown, the
+// collection, and the document as a page on which its operations can be tried.
 func (s *Server) docs(r *request) (answer, error) {
 	name := r.param("file")
-	if name == "" {
+	switch name {
+	case "":
+		return page("text/html; charset=utf-8", guide.Index()), nil
+	case "guide.css":
+		return page("text/css; charset=utf-8", guide.Style), nil
+	case "postman.json":
+		b, err := collection()
+		a := page("application/json", b)
+		a.set("Content-Disposition", `attachment; filename="flexd.postman_collection.json"`)
+		return a, err
+	case "reference":
 		name = "index.html"
+	}
+	if p, ok := guide.Find(name); ok {
+		return page("text/html; charset=utf-8", p.HTML()), nil
+	}
+	if p, ok := guide.Find(strings.TrimSuffix(name, ".md")); ok {
+		return page("text/markdown; charset=utf-8", []byte(p.Source)), nil
 	}
 	b, err := fs.ReadFile(swagger, "swagger/"+name)
 	if err != nil {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
-	a := answer{body: text(b), tagged: true}
-	a.set("Content-Type", contentType(name))
-	a.set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'")
+	a := page(contentType(name), b)
+	a.set("Content-Security-Policy", referencePolicy)
 	return a, nil
+}
+
+// page is an answer of the documentation.
+func page(kind string, body []byte) answer {
+	a := answer{body: text(body), tagged: true}
+	a.set("Content-Type", kind)
+	a.set("Content-Security-Policy", guidePolicy)
+	return a
+}
+
+// llms answers GET /llms.txt.
+func (s *Server) llms(r *request) (answer, error) {
+	return page("text/plain; charset=utf-8", guide.LLMs(s.base(r))), nil
 }
 
 func contentType(name string) string {

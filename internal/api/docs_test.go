@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -26,7 +27,7 @@ func TestDocs(t *testing.T) {
 	if doc.Paths.Len() < 55 || strings.Index(r.body, `"openapi":"3.1.0"`) != 1 {
 		t.Errorf("%d paths, begins %.100s", doc.Paths.Len(), r.body)
 	}
-	r = h.want("GET", "/docs", "", 200, "", "Authorization:")
+	r = h.want("GET", "/docs/reference", "", 200, "", "Authorization:")
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || r.Header.Get("Content-Security-Policy") == "" {
 		t.Errorf("%v", r.Header)
 	}
@@ -35,7 +36,7 @@ func TestDocs(t *testing.T) {
 		t.Errorf("links: %v", links)
 	}
 	for _, l := range links {
-		if !strings.HasPrefix(l[1], "/docs/") {
+		if !strings.HasPrefix(l[1], "/docs") {
 			t.Errorf("the page needs another host: %s", l[1])
 		}
 		h.want("GET", l[1], "", 200, "", "Authorization:")
@@ -44,6 +45,108 @@ func TestDocs(t *testing.T) {
 	h.want("GET", "/docs/nothing", "", 404, `{"detail":"Not Found"}`)
 	h.want("GET", "/docs/..%2Fopenapi.yaml", "", 404, `{"detail":"Not Found"}`)
 	h.want("GET", "/docs/%2E%2E", "", 404, `{"detail":"Not Found"}`)
+}
+
+// TestGuides follows every link of every guide: what it leads to is there.
+func TestGuides(t *testing.T) {
+	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
+	h.server.PublicURL = h.url
+	link := regexp.MustCompile(`(?:src|href)="([^"]*)"`)
+	pages := map[string]string{}
+	for _, path := range []string{"/docs", "/docs/quickstart", "/docs/webhooks", "/docs/clock", "/docs/errors", "/docs/going-live", "/docs/changelog"} {
+		r := h.want("GET", path, "", 200, "", "Authorization:", "Accept-Encoding: identity")
+		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'") {
+			t.Errorf("%s: %v", path, r.Header)
+		}
+		pages[path] = r.body
+	}
+	for path, body := range pages {
+		for _, l := range link.FindAllStringSubmatch(body, -1) {
+			to, anchor, _ := strings.Cut(l[1], "#")
+			switch {
+			case strings.HasPrefix(to, "https://www.standardwebhooks.com"), strings.HasPrefix(to, "/console"), to == "/docs/reference":
+				continue
+			case to == "":
+				to = path
+			}
+			if _, ok := pages[to]; !ok {
+				h.want("GET", to, "", 200, "", "Authorization:")
+			} else if anchor != "" && anchor != "page" && !strings.Contains(pages[to], ` id="`+anchor+`"`) {
+				t.Errorf("%s links to %s, which has no %s", path, to, anchor)
+			}
+		}
+	}
+	for _, l := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(h.want("GET", "/llms.txt", "", 200, "", "Authorization:").body, -1) {
+		h.want("GET", strings.TrimPrefix(l[1], h.url), "", 200, "", "Authorization:")
+	}
+	h.want("GET", "/docs/nothing.md", "", 404, "")
+}
+
+// TestCollection sends every request of the Postman collection: each is one of the surface,
+// with a body that is understood.
+func TestCollection(t *testing.T) {
+	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
+	var c struct {
+		Item []struct {
+			Name string
+			Item []struct {
+				Name    string
+				Request struct {
+					Method string
+					Header []struct{ Key, Value string }
+					URL    struct {
+						Raw      string
+						Variable []struct{ Key, Value string }
+					}
+					Body struct {
+						Raw        string
+						Urlencoded []struct{ Key, Value string }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(h.want("GET", "/docs/postman.json", "", 200, "", "Accept-Encoding: identity").body), &c); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	for _, folder := range c.Item {
+		if folder.Name == "sandbox" { // turning a clock runs the rounds, and there are none here
+			sent += len(folder.Item)
+			continue
+		}
+		for _, call := range folder.Item {
+			path := strings.TrimPrefix(call.Request.URL.Raw, "{{baseUrl}}")
+			for _, v := range call.Request.URL.Variable {
+				if v.Value == "" {
+					t.Errorf("%s: no example of %s", call.Name, v.Key)
+				}
+				path = strings.Replace(path, "/:"+v.Key, "/"+url.PathEscape(v.Value), 1)
+			}
+			body, form, kind := call.Request.Body.Raw, url.Values{}, "Content-Type: application/json"
+			for _, f := range call.Request.Body.Urlencoded {
+				form.Set(f.Key, f.Value)
+			}
+			if len(form) > 0 {
+				body, kind = form.Encode(), "Content-Type: application/x-www-form-urlencoded"
+			}
+			r := h.ask(call.Request.Method, path, body, kind)
+			if sent++; r.StatusCode == 405 || r.StatusCode == 307 || r.StatusCode >= 500 || strings.Contains(r.body, `"Not Found"`) || strings.Contains(r.body, "value_error.missing") || strings.Contains(r.body, "jsondecode") {
+				t.Errorf("%s: %s %s: %d %s", call.Name, call.Request.Method, path, r.StatusCode, r.body)
+			}
+		}
+	}
+	doc, err := documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, item := range doc["ours"].Paths.Map() {
+		all += len(item.Operations())
+	}
+	if sent != all {
+		t.Errorf("%d requests for %d operations", sent, all)
+	}
 }
 
 // TestLargeAnswer shows gzip where it is taken, and 304 for who has the answer already.

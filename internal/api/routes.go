@@ -138,6 +138,7 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/openapi.json", Role: Public, handle: (*Server).openAPI},
 	{Method: "GET", Pattern: "/docs", Role: Public, handle: (*Server).docs},
 	{Method: "GET", Pattern: "/docs/{file}", Role: Public, handle: (*Server).docs},
+	{Method: "GET", Pattern: "/llms.txt", Role: Public, handle: (*Server).llms},
 
 	// probes.go
 	{Method: "GET", Pattern: "/healthz", Role: Public, handle: (*Server).healthz},

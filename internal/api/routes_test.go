@@ -52,7 +52,7 @@ func TestRoutes_Golden(t *testing.T) {
 }
 
 // unlisted are routes that the document need not have.
-var unlisted = []string{"/openapi.json", "/docs", "/docs/{file}", "/oauth/callback", "/metrics"}
+var unlisted = []string{"/openapi.json", "/docs", "/docs/{file}", "/llms.txt", "/oauth/callback", "/metrics"}
 
 // TestRoutes_Document holds the routes and the document together, both ways: paths,
 // methods, roles, and that a route without a body has none in the document.

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/guide"
+	"flexd/internal/ocpp"
+)
+
+// asProgram has the test's own binary be the program, for the pages' examples.
+const asProgram = "FLEXD_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// TestGuides runs every example of every page as its reader would: in one folder, one
+// terminal for what follows upon another and one more for each that goes on, and holds what
+// comes against what the page says comes. "…" on a page stands for what differs each time.
+func TestGuides(t *testing.T) {
+	needs(t, "bash", "curl", "python3")
+	for _, p := range guide.Pages {
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, fault := range read(t, p) {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// A page whose example fails, or says something else than it does, is found out.
+func TestGuides_Broken(t *testing.T) {
+	needs(t, "bash")
+	for name, source := range map[string]string{
+		"a command that fails":        "```sh\nfalse\n```\n",
+		"another answer":              "```sh\necho yes\n```\n```output\nno\n```\n",
+		"a line too few":              "```sh\necho a; echo b\n```\n```output\na\n```\n",
+		"another field":               "```sh\necho '{\"a\": 1}'\n```\n```json\n{\"b\": 1}\n```\n",
+		"another value":               "```sh\necho '{\"a\": [1, 2]}'\n```\n```json\n{\"a\": [1, 3]}\n```\n",
+		"a terminal that ends":        "```sh terminal x\ntrue\n```\n```output x\nlistening\n```\n",
+		"a body that is none":         "```json profile\n{\"connectorId\": \"one\"}\n```\n",
+		"an example of no known kind": "```ruby\nputs 1\n```\n",
+		"what another terminal set":   "```sh\nexport A=1\n```\n```sh terminal x\necho listening $A\nsleep 60\n```\n```output x\nlistening 1\n```\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if faults := read(t, guide.Page{Name: "broken", Source: source}); len(faults) == 0 {
+				t.Error("it passed")
+			}
+		})
+	}
+	if faults := read(t, guide.Page{Name: "whole", Source: "```sh\nA=1; echo $A and more\n```\n```output\n1 and …\n```\n```sh\necho '{\"a\": \"x1\"}'\n```\n```json\n{\"a\": \"x…\"}\n```\n"}); faults != nil {
+		t.Error(faults)
+	}
+}
+
+// reading is a page being followed.
+type reading struct {
+	t         *testing.T
+	dir       string
+	ports     *strings.Replacer
+	script    strings.Builder
+	shown     []shown
+	last      string // the foreground example that an answer is of
+	terminals map[string]string
+	faults    []string
+}
+
+// shown is what a page says that an example prints.
+type shown struct {
+	guide.Block
+	file string
+}
+
+// read follows a page and returns where it is wrong.
+func read(t *testing.T, p guide.Page) []string {
+	t.Helper()
+	r := &reading{t: t, dir: t.TempDir(), terminals: map[string]string{}}
+	own := freePort(t)
+	_, port, _ := net.SplitHostPort(own)
+	r.ports = strings.NewReplacer("127.0.0.1:8080", freePort(t), "127.0.0.1:9000", own, `("127.0.0.1", 9000)`, `("127.0.0.1", `+port+`)`)
+	r.prepare()
+	r.script.WriteString(prologue)
+	for i, b := range p.Blocks() {
+		r.take(fmt.Sprintf("example%d", i), b)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, "bash", "-c", r.ports.Replace(r.script.String()))
+	run.Dir, run.WaitDelay = r.dir, 10*time.Second
+	run.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "TZ=UTC"}
+	if out, err := run.CombinedOutput(); err != nil {
+		r.fault("%v: %s", err, out)
+		if at, err := os.ReadFile(r.file("stopped")); err == nil {
+			said, _ := os.ReadFile(r.file(strings.TrimSpace(string(at))))
+			r.fault("in %s: %s", at, said)
+		}
+		return r.faults
+	}
+	for _, s := range r.shown {
+		r.compare(s)
+	}
+	return r.faults
+}
+
+func (r *reading) file(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *reading) fault(format string, args ...any) {
+	r.faults = append(r.faults, fmt.Sprintf(format, args...))
+}
+
+// prologue is run before the examples. await waits until a terminal shows a line, and ends
+// the page when that terminal has ended or the wait is long over.
+const prologue = `set -eum # a group of processes for each terminal, to be ended with all that it started
+pids=()
+trap 'for p in ${pids[@]}; do kill -- -$p 2>/dev/null || true; done; wait' EXIT
+await() { # terminal, pid, pattern
+	for i in $(seq 900); do
+		grep -qE "$3" "$1" && return
+		kill -0 "$2" 2>/dev/null || { grep -qE "$3" "$1" && return; echo "$1" >stopped; exit 1; }
+		sleep 0.05
+	done
+	echo "$1" >stopped; exit 1
+}
+`
+
+// prepare puts a program and a go command that makes it into the folder's path.
+func (r *reading) prepare() {
+	self, err := os.Executable()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"flexd.made": "#!/bin/sh\nexport " + asProgram + "=1\nexec " + self + ` "$@"` + "\n",
+		"go":         "#!/bin/sh\n[ \"$*\" = 'build -o flexd ./cmd/flexd' ] && exec cp flexd.made flexd\necho \"not built: $*\"; exit 1\n",
+	} {
+		if err := os.WriteFile(r.file(name), []byte(text), 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// take adds an example to the script, or to what is to be compared.
+func (r *reading) take(name string, b guide.Block) {
+	words := append(strings.Fields(b.Info), "", "")
+	switch kind, of := words[0], words[1]; {
+	case kind == "sh" && of == "terminal":
+		terminal := words[2]
+		r.write(name+".sh", "set -eu\n"+b.Text)
+		fmt.Fprintf(&r.script, "env -i PATH=\"$PATH\" HOME=\"$HOME\" TZ=UTC FLEXD_LISTEN=127.0.0.1:8080 bash %s.sh >%s 2>&1 & pids+=($!); pid_%s=$!\n", name, name, terminal)
+		r.terminals[terminal], r.last = name, ""
+	case kind == "sh":
+		r.last = name
+		fmt.Fprintf(&r.script, "echo %s >stopped; exec 3>&1 >%s 2>&1\n%s\nexec >&3 2>&3; rm stopped\n", name, name, b.Text)
+	case kind == "python":
+		r.write(of, b.Text)
+	case kind == "output" && of != "":
+		for line := range strings.Lines(b.Text) {
+			fmt.Fprintf(&r.script, "await %s $pid_%s '%s'\n", r.terminals[of], of, strings.ReplaceAll(pattern(r.ports.Replace(strings.TrimSuffix(line, "\n"))), "'", `'\''`))
+		}
+	case kind == "output" && r.last != "", kind == "json" && of == "" && r.last != "":
+		r.shown = append(r.shown, shown{b, r.last})
+		r.last = ""
+	case kind == "json" && of == "profile":
+		if _, err := ocpp.Parse([]byte(b.Text)); err != nil {
+			r.fault("line %d: no charging profile: %v", b.Line, err)
+		}
+	default:
+		r.fault("line %d: an example of no known kind: %s", b.Line, b.Info)
+	}
+}
+
+func (r *reading) write(name, text string) {
+	if err := os.WriteFile(r.file(name), []byte(r.ports.Replace(text)), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pattern matches a line of a page, with something for each "…".
+func pattern(line string) string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".+") + "$"
+}
+
+// compare holds what an example printed against what the page says.
+func (r *reading) compare(s shown) {
+	b, err := os.ReadFile(r.file(s.file))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	want := r.ports.Replace(s.Text)
+	if s.Info == "output" {
+		if !regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".+") + "\n?$").MatchString(strings.TrimSuffix(string(b), "\n") + "\n") {
+			r.fault("line %d: it says\n%s\nand not\n%s", s.Line, b, want)
+		}
+		return
+	}
+	var got, said any
+	if json.Unmarshal(b, &got) != nil || json.Unmarshal([]byte(want), &said) != nil || !alike(said, got) {
+		r.fault("line %d: it says\n%s\nand not\n%s", s.Line, b, want)
+	}
+}
+
+// alike reports whether a JSON value is as a page has it.
+func alike(want, got any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		if !ok || len(want) != len(got) {
+			return false
+		}
+		for name, v := range want {
+			if other, there := got[name]; !there || !alike(v, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		got, ok := got.([]any)
+		if !ok || len(want) != len(got) {
+			return false
+		}
+		for i, v := range want {
+			if !alike(v, got[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		text, ok := got.(string)
+		return ok && regexp.MustCompile(pattern(want)).MatchString(text)
+	}
+	return want == got
+}
+
+// needs skips the test where a program is missing, or fails it when FLEXD_TEST_STRICT is set.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil && os.Getenv("FLEXD_TEST_STRICT") != "" {
+			t.Fatal(err)
+		} else if err != nil {
+			t.Skip(err)
+		}
+	}
+}
+
+// freePort is an address of this machine that nothing listens on.
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,106 @@
+// Package guide is what flexd says of itself to those who write a client: pages in Markdown,
+// shown as HTML under /docs, the same for machines in /llms.txt, and the operations as a
+// Postman collection. Every example on the pages is run by a test of the program.
+package guide
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+//go:embed page/*.md
+var sources embed.FS
+
+// Style is the style sheet of the pages.
+//
+//go:embed style.css
+var Style []byte
+
+//go:embed frame.html
+var frameText string
+
+var frame = template.Must(template.New("frame").Parse(frameText))
+
+// Page is one guide.
+type Page struct {
+	Name    string // as in its address, /docs/NAME
+	Title   string
+	Summary string // its first paragraph
+	Source  string // Markdown
+}
+
+// order is the order in which the guides are listed.
+var order = []string{"quickstart", "webhooks", "clock", "errors", "going-live", "changelog"}
+
+// Pages are the guides, in the order in which they are to be read.
+var Pages = func() (all []Page) {
+	for _, name := range order {
+		b, err := sources.ReadFile("page/" + name + ".md")
+		if err != nil {
+			panic(err) // the pages are part of the program
+		}
+		p := Page{Name: name, Source: string(b)}
+		head, rest, _ := strings.Cut(p.Source, "\n\n")
+		p.Title = strings.TrimPrefix(head, "# ")
+		p.Summary, _, _ = strings.Cut(rest, "\n\n")
+		p.Summary = strings.ReplaceAll(p.Summary, "\n", " ")
+		all = append(all, p)
+	}
+	return all
+}()
+
+// Find returns the guide of a name.
+func Find(name string) (Page, bool) {
+	for _, p := range Pages {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Page{}, false
+}
+
+// HTML is the guide as a page.
+func (p Page) HTML() []byte { return fill(p.Name, p.Title, render(p.Source)) }
+
+// Index is the page that leads to all of them.
+func Index() []byte {
+	var b strings.Builder
+	b.WriteString("# Build with flexd\n\nRegister sites and their chargers, cars and batteries; receive schedules; report what came of them.\n\n")
+	for _, p := range Pages {
+		fmt.Fprintf(&b, "## [%s](/docs/%s)\n\n%s\n\n", p.Title, p.Name, p.Summary)
+	}
+	b.WriteString("## For programs\n\n" + forPrograms(""))
+	return fill("", "Build with flexd", render(b.String()))
+}
+
+// forPrograms lists what machines read, with the service's address before each path.
+func forPrograms(base string) string {
+	return fmt.Sprintf(`- [The interface](%[1]s/openapi.json): every operation, as OpenAPI 3.1.
+- [A Postman collection](%[1]s/docs/postman.json) of every operation, with its example.
+- [llms.txt](%[1]s/llms.txt): this list, for a language model.
+`, base)
+}
+
+// LLMs is /llms.txt of the service at an address: what there is to read, and where.
+func LLMs(base string) []byte {
+	var b strings.Builder
+	b.WriteString("# flexd\n\n> Energy flexibility: sites and their chargers, cars and batteries are registered, planned against tariffs and market prices, and told by webhook what to do.\n\n## Guides\n\n")
+	for _, p := range Pages {
+		fmt.Fprintf(&b, "- [%s](%s/docs/%s.md): %s\n", p.Title, base, p.Name, p.Summary)
+	}
+	b.WriteString("\n## For programs\n\n" + forPrograms(base))
+	return []byte(b.String())
+}
+
+// fill puts a page's body into the frame that all of them share.
+func fill(name, title string, body string) []byte {
+	var b bytes.Buffer
+	err := frame.Execute(&b, map[string]any{"Name": name, "Title": title, "Body": template.HTML(body), "Pages": Pages})
+	if err != nil {
+		panic(err) // the frame takes what it is given
+	}
+	return b.Bytes()
+}

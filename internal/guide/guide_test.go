@@ -1,0 +1,53 @@
+package guide
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestRender(t *testing.T) {
+	for source, want := range map[string]string{
+		"# A <b> title":                   "<h1>A &lt;b&gt; title</h1>\n",
+		"## not_found":                    "<h2 id=\"not_found\">not_found</h2>\n",
+		"### Grade, your *endpoint*!":     "<h3 id=\"grade-your-endpoint\">Grade, your *endpoint*!</h3>\n",
+		"two\nlines":                      "<p>two\nlines</p>\n",
+		"`a <b>` & **c `d`** *e":          "<p><code>a &lt;b&gt;</code> &amp; <strong>c <code>d</code></strong> *e</p>\n",
+		"[`x`](/y?a&b) and [z":            "<p><a href=\"/y?a&amp;b\"><code>x</code></a> and [z</p>\n",
+		"- one\n  more\n- two\n\nafter":   "<ul>\n<li>one\nmore</li>\n<li>two</li>\n</ul>\n<p>after</p>\n",
+		"1. one\n2. two":                  "<ol>\n<li>one</li>\n<li>two</li>\n</ol>\n",
+		"a ` mark alone":                  "<p>a ` mark alone</p>\n",
+		"```sh\n# no heading\n\n- a\n```": "<pre class=\"sh\" tabindex=\"0\" role=\"region\" aria-label=\"Shell\"><code># no heading\n\n- a\n</code></pre>\n",
+		"| a | |\n| --- | --- |\n| 1 | `2` |": "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">a</th>" +
+			"<th scope=\"col\"><span class=\"unseen\">meaning</span></th></tr></thead>\n<tbody>\n<tr><td>1</td><td><code>2</code></td></tr>\n</tbody></table></div>\n",
+	} {
+		if got := render(source); got != want {
+			t.Errorf("%q becomes\n%s\nwant\n%s", source, got, want)
+		}
+	}
+}
+
+// Pages say nothing in Markdown that the renderer does not know.
+func TestPages(t *testing.T) {
+	code := regexp.MustCompile(`(?s)<(pre|code).*?</(pre|code)>`)
+	left := regexp.MustCompile("```|\\*\\*|\\]\\(|^#|\n#|\n> |<p>\\|")
+	for _, p := range Pages {
+		if p.Title == "" || p.Summary == "" || strings.HasPrefix(p.Summary, "#") {
+			t.Errorf("%s: title %q, summary %q", p.Name, p.Title, p.Summary)
+		}
+		if text := code.ReplaceAllString(render(p.Source), ""); left.MatchString(text) {
+			t.Errorf("%s: Markdown is left: %s", p.Name, left.FindString(text))
+		}
+		for i, line := range strings.Split(p.Source, "\n") {
+			if strings.TrimRight(line, " \t") != line {
+				t.Errorf("%s:%d: blanks at the end", p.Name, i+1)
+			}
+		}
+	}
+}
+
+func TestPostman_NoDocument(t *testing.T) {
+	if _, err := Postman([]byte("[]")); err == nil {
+		t.Error("a collection of nothing")
+	}
+}
