@@ -15,10 +15,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checks is how often every property is tried unless -rapid.checks says otherwise.
-var checks = "20000"
-
+// TestMain tries every property 20,000 times, a twentieth of that under the race detector,
+// unless -rapid.checks says otherwise.
 func TestMain(m *testing.M) {
+	checks := "20000"
+	if plan.Raced {
+		checks = "1000"
+	}
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })

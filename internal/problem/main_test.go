@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// TestMain runs every property 2,000 times unless -rapid.checks says otherwise.
+// TestMain runs every property 2,000 times, a quarter of that under the race detector,
+// unless -rapid.checks says otherwise.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
-		if err := flag.Set("rapid.checks", "2000"); err != nil {
+		if err := flag.Set("rapid.checks", checks); err != nil {
 			panic(err)
 		}
 	}
