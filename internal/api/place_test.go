@@ -79,7 +79,7 @@ func settleIn(t *testing.T) *homestead {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
 	w, err := whole.Open(t.Context(), whole.Settings{
-		Database: storetest.SQLite(t), Environment: flex.Sandbox, Log: quiet, AllowPrivateEndpoints: true, BaseURL: "http://flexd.example",
+		Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: quiet, AllowPrivateEndpoints: true, BaseURL: "http://flexd.example",
 		Clouds: []registry.Provider{{Name: "myenergi", AuthorizeURL: "https://login.example/", TokenURL: receiver.URL, ClientID: "x"}},
 	})
 	if err != nil {
