@@ -72,6 +72,9 @@ type player struct {
 	now      time.Time
 	step     time.Duration // stepLength if zero
 	line     street.Line
+
+	spare     map[string]client.AssetID // by site, the charger that came with it
+	batteries batteries
 }
 
 // stepLength is how often a story looks: the rounds run, chargers draw, half-hours that
@@ -86,7 +89,8 @@ func playWith(t *testing.T, lines []street.Line, more func(*player)) {
 	time.Sleep(time.Until(lines[0].At)) // the bubble begins on 1 January 2000
 	door, post := newPipes(), newPipes()
 	p := &player{T: t, chargers: map[string]*street.Charger{}, assets: map[string]client.AssetID{}, sites: map[string]client.SiteID{},
-		heard: map[string]int{}, known: map[string]int{}, drawn: map[string]map[flex.Period]float64{}, now: lines[0].At}
+		heard: map[string]int{}, known: map[string]int{}, drawn: map[string]map[flex.Period]float64{}, now: lines[0].At, spare: map[string]client.AssetID{},
+		batteries: batteries{last: map[string]client.EventID{}, changed: map[string]time.Time{}}}
 	h, err := house.Open(t.Context(), house.Settings{Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true,
 		Pipe: post.dial, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
@@ -101,6 +105,13 @@ func playWith(t *testing.T, lines []street.Line, more func(*player)) {
 	p.org, p.client = org.ID, client.New("http://house", "street", password.Reveal())
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return door.dial(ctx, addr) }}
 	p.client.HTTP.Transport = transport
+	defer func() { // however the story ends: nothing may go on in the bubble
+		transport.CloseIdleConnections()
+		server.Close()
+		receiver.Close()
+		h.Push.Close()
+		storetest.Close(t, h.DB)
+	}()
 	made, err := p.client.SetEndpoint(t.Context(), client.EndpointRequest{URL: "http://post/{external_id}"})
 	p.must(err)
 	p.endpoint = street.NewEndpoint(made.Secret)
@@ -111,16 +122,15 @@ func playWith(t *testing.T, lines []street.Line, more func(*player)) {
 		p.settle()
 	}
 	more(p)
-	transport.CloseIdleConnections()
-	server.Close()
-	receiver.Close()
-	h.Push.Close()
-	storetest.Close(t, h.DB)
 }
 
 func (p *player) receive(w http.ResponseWriter, r *http.Request) {
 	if p.down.Load() {
 		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	if isDispatch(r) {
+		p.receiveDispatch(w, r)
 		return
 	}
 	p.endpoint.ServeHTTP(w, r)
@@ -147,6 +157,9 @@ func (p *player) settle() {
 func (p *player) until(at time.Time) {
 	for p.now.Before(at) {
 		step := cmp.Or(p.step, stepLength)
+		if len(p.chargers) == 0 {
+			step = flex.HalfHour // nothing moves but the rounds, and theirs are due by half-hours
+		}
 		next := p.now.Truncate(step).Add(step)
 		if next.After(at) {
 			next = at
@@ -172,9 +185,13 @@ func (p *player) run() {
 				EndTimestamp: client.At(m.Period.End()), Value: m.Energy / 1000, Label: flex.ChargerEnergy})
 		}
 	}
-	if len(readings) == 0 {
-		return
+	if len(readings) > 0 {
+		p.post(readings)
 	}
+}
+
+// post reports readings, which must all be accepted.
+func (p *player) post(readings []client.ReadingDataPoint) {
 	verdicts, err := p.client.PostReadings(p.Context(), readings)
 	p.must(err)
 	for _, v := range verdicts.Responses {
@@ -247,7 +264,9 @@ func (p *player) act() {
 			delete(p.assets, name)
 		}
 	default:
-		p.expect()
+		if !p.actBattery() {
+			p.expect()
+		}
 	}
 }
 
@@ -266,7 +285,7 @@ func (p *player) onboard(name string, pause bool) {
 	in.Assets[0].ExternalID = "spare-" + name
 	r, err := p.client.Onboard(p.Context(), in)
 	p.must(err)
-	p.sites[name] = r.Site.SiteID
+	p.sites[name], p.spare[name] = r.Site.SiteID, r.Assets[0].AssetID
 }
 
 func (p *player) addCharger(name, site, kw string) {
@@ -388,6 +407,8 @@ func (p *player) expect() {
 		}
 	case "expect reward":
 		p.expectReward(a[0], a[1], a[2])
+	default:
+		p.expectBattery()
 	}
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,6 +221,7 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 	rest := home.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
 	new(plan.Scratch).Modes(&rest, modes[told:])
 	levels, _ := first.Run(modes)
+	holdStill(modes[told:], levels[told:], left, r.buy[told:])
 	powers := make([]flex.Watts, len(modes))
 	at := first.Init
 	for i, l := range levels {
@@ -232,6 +234,23 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 		powers[i], at = flex.Watts(2*moved), l
 	}
 	return modes, powers
+}
+
+// holdStill says LOCK for a DISCHARGE that is expected to find the battery empty down to its
+// reserve, and for a CHARGE that is expected to find it full where energy costs more than when
+// it last took some. A plan may run on into such hours, since a change of mode costs something,
+// and a battery that is not as the plan supposes would then use its reserve, or buy dear.
+func holdStill(modes []plan.Mode, levels []int, at int, buy []float64) {
+	bought := math.Inf(-1)
+	for i, l := range levels {
+		switch m := modes[i]; {
+		case m == plan.ModeCharge && l > at:
+			bought = buy[i]
+		case m == plan.ModeCharge && buy[i] > bought, m == plan.ModeDischarge && l == at:
+			modes[i] = plan.ModeLock
+		}
+		at = l
+	}
 }
 
 // handOver sends what the battery is to do in the half-hour that begins at least half an
