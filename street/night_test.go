@@ -137,6 +137,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 		t.Fatal(err)
 	}
 	playWith(t, lines, func(p *player) {
+		p.step = 15 * time.Minute
 		p.endpoint.Heard = func(h street.Heard) {
 			_, profile := h.Charger.Received()
 			s := byName[h.Charger.ExternalID]
@@ -172,11 +173,15 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 	})
 }
 
+// nightCars is the number of cars of a night in make test. The race detector takes ten times
+// as long for each, and sees no more in many than in few.
+var nightCars = 60
+
 // The street night: whenever flexd is killed for good, chargers that go on with the last
 // profile they have deliver what was feasible, and are free afterwards. In the long run a
 // thousand cars; both clock changes.
 func TestStreetNight(t *testing.T) {
-	n, every := 60, 4
+	n, every := nightCars, 4
 	if os.Getenv("FLEXD_LONG") != "" {
 		n, every = 1000, 1
 	}

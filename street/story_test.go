@@ -1,7 +1,6 @@
 package street_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,15 +69,15 @@ type player struct {
 	drawn    map[string]map[flex.Period]float64
 	paused   *flex.Span
 	now      time.Time
-	step     time.Duration // stepLength if zero
+	step     time.Duration // between looks; as until chooses if zero
 	line     street.Line
 
 	spare     map[string]client.AssetID // by site, the charger that came with it
 	batteries batteries
 }
 
-// stepLength is how often a story looks: the rounds run, chargers draw, half-hours that
-// have ended are reported.
+// stepLength is how often a story looks after a line: the rounds run, chargers draw,
+// half-hours that have ended are reported.
 const stepLength = 5 * time.Minute
 
 // play plays a story to its end and verifies the store.
@@ -155,10 +154,15 @@ func (p *player) settle() {
 
 // until lets time pass to the instant, step by step.
 func (p *player) until(at time.Time) {
-	for p.now.Before(at) {
-		step := cmp.Or(p.step, stepLength)
-		if len(p.chargers) == 0 {
+	for last := p.now; p.now.Before(at); {
+		step := stepLength
+		switch {
+		case p.step > 0:
+			step = p.step
+		case len(p.chargers) == 0:
 			step = flex.HalfHour // nothing moves but the rounds, and theirs are due by half-hours
+		case p.now.Sub(last) >= time.Hour:
+			step = 3 * stepLength // what the line set off has settled
 		}
 		next := p.now.Truncate(step).Add(step)
 		if next.After(at) {
