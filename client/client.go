@@ -69,6 +69,8 @@ type Error struct {
 	Detail    string   // what was wrong, in words; with Faults or Details the first of them
 	Details   []string // where the service gave a list
 	Faults    []Fault  // of a 422, every field that was wrong
+	Code      string   // the kind of failure in one word, as "not_found"
+	Docs      string   // where it is explained
 	RequestID string   // to quote when asking for help
 }
 
@@ -201,12 +203,14 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 func failure(resp *http.Response, body []byte) error {
 	e := &Error{Status: resp.StatusCode, RequestID: resp.Header.Get("Request-Id")}
 	var shape struct {
-		Detail json.RawMessage `json:"detail"`
+		Detail     json.RawMessage `json:"detail"`
+		Code, Docs string
 	}
 	if json.Unmarshal(body, &shape) != nil {
 		e.Detail = string(body[:min(len(body), 200)])
 		return e
 	}
+	e.Code, e.Docs = shape.Code, shape.Docs
 	switch {
 	case json.Unmarshal(shape.Detail, &e.Detail) == nil:
 	case json.Unmarshal(shape.Detail, &e.Details) == nil && len(e.Details) > 0:
