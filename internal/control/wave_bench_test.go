@@ -21,27 +21,6 @@ var waveSize = flag.Int("wave", 20_000, "plugged-in assets in BenchmarkWave")
 // charger, with one of some tariffs, needs and powers, each planned on the prices of now.
 func (h *house) plugFleet(n int) {
 	h.Helper()
-	rows := func(table string, columns, from, to int, row func(i int) []any) {
-		var b strings.Builder
-		var args []any
-		for i := from; i < to; i++ {
-			sep := byte(',')
-			if i == from {
-				sep = ' '
-			}
-			b.WriteByte(sep)
-			for c := range columns {
-				mark := "?" // SQLite looks names up one by one
-				if h.db.Engine() == "postgres" {
-					mark = fmt.Sprintf("$%d", len(args)+c+1)
-				}
-				b.WriteString(map[bool]string{true: "(", false: ","}[c == 0] + mark)
-			}
-			b.WriteByte(')')
-			args = append(args, row(i)...)
-		}
-		h.Exec("INSERT INTO "+table+" VALUES"+b.String(), args...)
-	}
 	r := rand.New(rand.NewPCG(1, 2))
 	id := func(kind byte, i int) []byte {
 		v := flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{6: byte(i >> 24), 7: byte(i >> 16), 8: byte(i >> 8), 9: byte(i)})
@@ -49,34 +28,28 @@ func (h *house) plugFleet(n int) {
 	}
 	now := h.micro.Load()
 	asset := func(i int) []byte { return id(1, i*7919%n) } // not in the order of the sessions
-	const chunk = 500
-	h.Exec("BEGIN")
-	for from := 0; from < n; from += chunk {
-		to := min(n, from+chunk)
-		rows("asset (id, org_id, site_id, external_id, type, power_w, created_at)", 7, from, to, func(i int) []any {
-			return []any{id(1, i), h.Org.Bytes(), h.site.Bytes(), fmt.Sprint("ev", i), "charger", 7400, 0}
-		})
+	ready := at("2026-01-11T07:00:00Z").UnixMicro()
+	h.Rows("asset", strings.Fields("id org_id site_id external_id type power_w created_at"), n, func(i int) []any {
+		return []any{id(1, i), h.Org.Bytes(), h.site.Bytes(), fmt.Sprint("ev", i), "charger", 7400, 0}
+	})
+	h.Rows("session", strings.Fields("id org_id asset_id site_id number plugged_in_at ready_by generation event_id"), n, func(i int) []any {
+		return []any{id(2, i), h.Org.Bytes(), asset(i), h.site.Bytes(), 1, now, ready, 1, id(3, i)}
+	})
+	h.Rows("schedule", strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps ready_by
+		need_wh delivered_wh count_from power_w running may_charge_peak mode off_peak zone tariff_type origins value`), n, func(i int) []any {
+		need := 5000 + r.IntN(20)*1000
+		seconds := (need*3600/7400 + 59) / 60 * 60
+		window := int(ready-now) / 1_000_000
+		off := (5*60 + 30) * 60 // the cheap hours, from midnight
+		lead := window - 7*3600
+		steps := fmt.Sprintf("%dx0 %dx99999 %dx0", lead, min(seconds, off), window-lead-min(seconds, off))
+		tariffs := []string{"00:00-05:30", "00:00-05:30,23:30-24:00", "00:30-04:30", "00:00-07:00"}
+		return []any{id(3, i), h.Org.Bytes(), asset(i), id(2, i), 1, "plug-in", now, now, ready, steps, ready,
+			need, 0, now, 7400, false, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
+	})
+	if h.db.Engine() == "postgres" {
+		h.Exec("ANALYZE") // as it would have been long since
 	}
-	for from := 0; from < n; from += chunk {
-		to := min(n, from+chunk)
-		ready := at("2026-01-11T07:00:00Z").UnixMicro()
-		rows("session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)", 9, from, to, func(i int) []any {
-			return []any{id(2, i), h.Org.Bytes(), asset(i), h.site.Bytes(), 1, now, ready, 1, id(3, i)}
-		})
-		rows(`schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, ready_by,
-			need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, off_peak, zone, tariff_type, origins, value)`, 23, from, to, func(i int) []any {
-			need := 5000 + r.IntN(20)*1000
-			seconds := (need*3600/7400 + 59) / 60 * 60
-			window := int(ready-now) / 1_000_000
-			off := (5*60 + 30) * 60 // the cheap hours, from midnight
-			lead := window - 7*3600
-			steps := fmt.Sprintf("%dx0 %dx99999 %dx0", lead, min(seconds, off), window-lead-min(seconds, off))
-			tariffs := []string{"00:00-05:30", "00:00-05:30,23:30-24:00", "00:30-04:30", "00:00-07:00"}
-			return []any{id(3, i), h.Org.Bytes(), asset(i), id(2, i), 1, "plug-in", now, now, ready, steps, ready,
-				need, 0, now, 7400, false, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
-		})
-	}
-	h.Exec("COMMIT")
 }
 
 // BenchmarkWave measures a wave over a whole fleet: new prices, every car planned anew, and

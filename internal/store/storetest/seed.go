@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -18,6 +21,8 @@ type Seed struct {
 	sql *sql.DB
 	n   *uint32 // shared with those of other organisations
 	Org flex.OrgID
+
+	postgres bool
 }
 
 // NewSeed makes an organisation in the store at the url.
@@ -36,7 +41,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Seed{t, conn, new(uint32), org.ID}
+	return &Seed{t, conn, new(uint32), org.ID, driver == "pgx"}
 }
 
 // Exec runs one statement.
@@ -45,6 +50,57 @@ func (s *Seed) Exec(query string, args ...any) {
 	if _, err := s.sql.Exec(query, args...); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
+}
+
+// seedChunk is the number of rows in one statement of Rows.
+const seedChunk = 500
+
+// Rows adds n rows to a table, each as row writes it for its number.
+func (s *Seed) Rows(table string, columns []string, n int, row func(i int) []any) {
+	s.t.Helper()
+	var err error
+	if s.postgres {
+		err = s.copyRows(table, columns, n, row)
+	} else {
+		err = s.insertRows(table, columns, n, row)
+	}
+	if err != nil {
+		s.t.Fatalf("add %d rows to %s: %v", n, table, err)
+	}
+}
+
+func (s *Seed) copyRows(table string, columns []string, n int, row func(i int) []any) error {
+	c, err := s.sql.Conn(s.t.Context())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Raw(func(driver any) error {
+		source := pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil })
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(s.t.Context(), pgx.Identifier{table}, columns, source)
+		return err
+	})
+}
+
+func (s *Seed) insertRows(table string, columns []string, n int, row func(i int) []any) error {
+	tx, err := s.sql.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	one := ", (?" + strings.Repeat(", ?", len(columns)-1) + ")" // SQLite looks numbered names up one by one
+	for from := 0; from < n; from += seedChunk {
+		to := min(n, from+seedChunk)
+		args := make([]any, 0, seedChunk*len(columns))
+		for i := from; i < to; i++ {
+			args = append(args, row(i)...)
+		}
+		text := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + strings.Repeat(one, to-from)[2:]
+		if _, err := tx.Exec(text, args...); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 // Strings returns the one column of text that a query finds.
@@ -78,7 +134,7 @@ func (s *Seed) Count(query string, args ...any) (n int) {
 }
 
 // As returns a seed of another organisation's records.
-func (s *Seed) As(org flex.OrgID) *Seed { return &Seed{s.t, s.sql, s.n, org} }
+func (s *Seed) As(org flex.OrgID) *Seed { return &Seed{s.t, s.sql, s.n, org, s.postgres} }
 
 func (s *Seed) id() [16]byte {
 	*s.n++
