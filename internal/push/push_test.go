@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -317,16 +319,24 @@ func TestPush_TarPit(t *testing.T) {
 // An endpoint that is down for a day: as many rows wait as there are assets, few attempts
 // are made, and once it is back each asset is sent its newest schedule, once, at the rate.
 func TestPush_DownForADay(t *testing.T) {
+	assets, rate := 1000/scale, 50/scale
+	if os.Getenv("FLEXD_LONG") != "" {
+		assets, rate = 10_000, 50
+	}
 	one(t, func(h *house) {
 		defer h.work(h.desk)()
-		const assets, rate = 1000 / scale, 50 / scale
 		s := push.Settings{URL: "http://client.example/p", Rate: rate}
 		e := h.endpointOf(h.Org, "client", s, status(503))
 		as := h.chargers(assets)
 		var last []flex.EventID
-		for range 8 {
+		var held [8]uint64
+		for i := range held {
 			last = h.plan(48*time.Hour, as...)
 			time.Sleep(3 * time.Hour)
+			held[i] = heap()
+		}
+		if most := held[0] + 4<<20; held[7] > most {
+			t.Errorf("the heap grew in the day from %d to %d bytes", held[0], held[7])
 		}
 		pending := h.Count(`SELECT count(*) FROM outbox WHERE turn_at IS NOT NULL`)
 		deliveries := h.Count(`SELECT count(*) FROM delivery`)
@@ -358,6 +368,14 @@ func TestPush_DownForADay(t *testing.T) {
 			}
 		}
 	})
+}
+
+// heap is what the process holds, in bytes.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // Two processes on one store share the work, and nothing is sent twice.
