@@ -19,6 +19,7 @@ import (
 // benchCommand measures flexd on the machine that it runs on.
 type benchCommand struct {
 	Plan benchPlanCommand `cmd:"" help:"Time the planners and hold them against their targets."`
+	Wave benchWaveCommand `cmd:"" help:"Time a wave: new prices, a whole fleet planned anew, and its pushes delivered."`
 	Push benchPushCommand `cmd:"" help:"Time a plug-in to its push, and deliveries, over real sockets."`
 }
 

@@ -69,6 +69,23 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	return r, nil
 }
 
+// Help is a round that takes a share in waves that another process has begun: a wake-up
+// reaches only the process that prices were told to.
+func (d *Desk) Help(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.WavesLeft(ctx)
+		return err
+	})
+	var t tally
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		err = d.parts(ctx, orgs[i], &t)
+	}
+	d.looked.Add(int64(t.looked))
+	d.changed.Add(int64(t.changed))
+	return worker.Report{Did: t.changed}, err
+}
+
 // tally counts what a round did.
 type tally struct{ looked, changed int }
 
@@ -89,7 +106,7 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 		}
 	}
 	if fresh || left {
-		if err := d.parts(ctx, org, &t); err != nil {
+		if err := d.parts(ctx, org.ID, &t); err != nil {
 			return t, err
 		}
 	}
@@ -98,7 +115,7 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 
 // parts works on the parts of a wave until none is left to take. Several do so at once: while
 // one commits, the others read and plan.
-func (d *Desk) parts(ctx context.Context, org flex.Org, t *tally) error {
+func (d *Desk) parts(ctx context.Context, org flex.OrgID, t *tally) error {
 	var wg sync.WaitGroup
 	var tallies [waveHands]tally
 	var errs [waveHands]error
@@ -123,8 +140,8 @@ func (d *Desk) parts(ctx context.Context, org flex.Org, t *tally) error {
 	return errors.Join(errs[:]...)
 }
 
-func (d *Desk) takeParts(ctx context.Context, org flex.Org) (parts []store.WavePart, err error) {
-	err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
+func (d *Desk) takeParts(ctx context.Context, org flex.OrgID) (parts []store.WavePart, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
 		parts, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
 	})
@@ -133,7 +150,7 @@ func (d *Desk) takeParts(ctx context.Context, org flex.Org) (parts []store.WaveP
 
 // replanParts plans the assets of some parts of a wave anew, all on one snapshot, and commits
 // what changed part by part, so that no other write waits for long.
-func (d *Desk) replanParts(ctx context.Context, org flex.Org, parts []store.WavePart, t *tally) error {
+func (d *Desk) replanParts(ctx context.Context, org flex.OrgID, parts []store.WavePart, t *tally) error {
 	found := make([][]store.Planned, len(parts))
 	m, err := d.look(ctx, org, func(tx *store.Tx) (err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
@@ -151,12 +168,12 @@ func (d *Desk) replanParts(ctx context.Context, org flex.Org, parts []store.Wave
 func (d *Desk) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
-		m, err := d.look(ctx, org, func(tx *store.Tx) (err error) {
+		m, err := d.look(ctx, org.ID, func(tx *store.Tx) (err error) {
 			found, err = tx.Due(ctx, store.CauseMarket, dueMax)
 			return err
 		})
 		if err == nil && len(found) > 0 {
-			err = d.replanAll(ctx, org, m, found, t, nil)
+			err = d.replanAll(ctx, org.ID, m, found, t, nil)
 		}
 		if err != nil {
 			return err
@@ -256,8 +273,8 @@ type market struct {
 }
 
 // look reads assets on a snapshot of the store, and the market that they are to be weighed by.
-func (d *Desk) look(ctx context.Context, org flex.Org, read func(*store.Tx) error) (m market, err error) {
-	return m, d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+func (d *Desk) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) error) (m market, err error) {
+	return m, d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 		if err = read(tx); err != nil {
 			return err
@@ -269,7 +286,7 @@ func (d *Desk) look(ctx context.Context, org flex.Org, read func(*store.Tx) erro
 
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
 // One that an event has changed since is left as the event left it.
-func (d *Desk) replanAll(ctx context.Context, org flex.Org, m market, found []store.Planned, t *tally, end func(*store.Tx) error) error {
+func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, end func(*store.Tx) error) error {
 	var next []store.Replacement
 	later := map[time.Time][]flex.SessionID{}
 	for i := range found {
@@ -281,7 +298,7 @@ func (d *Desk) replanAll(ctx context.Context, org flex.Org, m market, found []st
 		}
 	}
 	changed := 0
-	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if len(next) > 0 {
 			curve, err := tx.AddCurve(ctx, m.prices)
 			if err != nil {

@@ -311,3 +311,38 @@ func TestRound_Many(t *testing.T) {
 		}
 	})
 }
+
+// A process joins in a wave that another has begun, and has nothing to do where none was.
+func TestHelp(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		if r := h.help(); r != 0 {
+			t.Errorf("no wave was begun, and %d schedules changed", r)
+		}
+		h.publish("2026-01-10T18:00:00Z", night(16)...)
+		h.round()
+		before := h.look().Session.Generation
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.wait(control.MarketRest)
+		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.BeginWave(t.Context()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := h.help(); r != 1 || h.look().Session.Generation != before+1 {
+			t.Errorf("%d schedules changed, the car's is the %d. after the %d.", r, h.look().Session.Generation, before)
+		}
+		if n := h.Count(`SELECT count(*) FROM wave_part`); n != 0 {
+			t.Errorf("%d parts are left", n)
+		}
+	})
+}
+
+func (h *house) help() int {
+	h.Helper()
+	r, err := h.desk.Help(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r.Did
+}

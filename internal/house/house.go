@@ -118,6 +118,9 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.Console = h.newConsole(s)
 	h.add("prices", time.Minute, "", h.Market.Round)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
+	if db.Engine() == "postgres" { // others may be at work on it
+		h.add("waves", time.Second, "", h.Control.Help)
+	}
 	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.BatteryRound)
 	h.add("push", time.Second, store.WakePush, h.Push.Round)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)

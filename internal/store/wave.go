@@ -99,6 +99,12 @@ var lastAsset = func() (id flex.AssetID) {
 	return id
 }()
 
+// WavesLeft returns the organisations that have parts of a wave nobody is at.
+func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
+	scan := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, all.conn, scan, `SELECT DISTINCT org_id FROM wave_part WHERE leased_to <= $1 ORDER BY org_id`, micros(all.now))
+}
+
 // TakeWaveParts leases up to n parts that nobody is at.
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
