@@ -39,6 +39,7 @@ type commands struct {
 
 	Endpoint endpoint `cmd:"" help:"Where an organisation's pushes go."`
 	Dispatch dispatch `cmd:"" help:"Dispatch events of batteries."`
+	Caps     caps     `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
 	Verify   verify   `cmd:"" help:"Hold the store against every law that its records must keep."`
 	Doctor   doctor   `cmd:"" help:"Say what is not well, and what to do about it."`
 	Replay   replay   `cmd:"" help:"Have a delivery sent once more."`

@@ -130,6 +130,11 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/deliveries/{id}", Role: toRead, handle: (*Server).delivery},
 	{Method: "POST", Pattern: "/deliveries/{id}/replay", Role: toWrite, handle: (*Server).replay},
 
+	// caps.go
+	{Method: "GET", Pattern: "/caps", Role: toRead, handle: (*Server).caps},
+	{Method: "PUT", Pattern: "/caps", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setCaps},
+	{Method: "DELETE", Pattern: "/caps", Role: toWrite, handle: (*Server).clearCaps},
+
 	// clock.go
 	{Method: "GET", Pattern: "/sandbox/clock", Role: toRead, handle: (*Server).clock},
 	{Method: "POST", Pattern: "/sandbox/clock", Role: toWrite, Limit: mib, handle: (*Server).setClock},

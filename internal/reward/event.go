@@ -96,7 +96,7 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 		if now := made.From.ChargeNow.Meet(flex.Span{From: made.MadeAt, To: until}); !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
 		}
-		if i > 0 && (made.Cause == store.CauseMarket || made.Cause == store.CauseInputs) {
+		if i > 0 && (made.Cause == store.CauseMarket || made.Cause == store.CauseInputs || made.Cause == store.CauseCaps) {
 			continue
 		}
 		charged := settle.Drawn(settle.InForce(nominated, made.MadeAt), s.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})

@@ -41,6 +41,7 @@ const (
 	CauseChargeNow Cause = "charge-now"
 	CauseMarket    Cause = "market"
 	CauseInputs    Cause = "inputs" // readings, the asset's power or settings changed
+	CauseCaps      Cause = "caps"   // the fleet was planned together, under its caps
 	CauseFreed     Cause = "freed"  // control ended; the schedule leaves charging free
 )
 

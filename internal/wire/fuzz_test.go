@@ -15,7 +15,7 @@ import (
 var requests = []reflect.Type{
 	reflect.TypeFor[AssetEventRequest](), reflect.TypeFor[OnboardRequest](), reflect.TypeFor[AssetRequest](),
 	reflect.TypeFor[SiteUpdateRequest](), reflect.TypeFor[OnboardingRequest](), reflect.TypeFor[SiteAuthTokenRequest](),
-	reflect.TypeFor[PlugInScheduleEventRequest](), reflect.TypeFor[WhatIfRequest](), reflect.TypeFor[EndpointRequest](),
+	reflect.TypeFor[PlugInScheduleEventRequest](), reflect.TypeFor[WhatIfRequest](), reflect.TypeFor[EndpointRequest](), reflect.TypeFor[Caps](),
 	reflect.TypeFor[ClockRequest](), reflect.TypeFor[EventResponse](), reflect.TypeFor[ReadingsDataPoints](),
 }
 

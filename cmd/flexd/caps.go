@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/api"
+	"flexd/internal/flex"
+	"flexd/internal/house"
+	"flexd/internal/sheet"
+)
+
+// caps is `flexd caps`.
+type caps struct {
+	Set   capsSet   `cmd:"" help:"Set a cap of the fleet or of one group of sites, or the traded position; what is not named stays."`
+	Show  capsShow  `cmd:"" help:"Show the caps."`
+	Clear capsClear `cmd:"" help:"Take the caps away, or one group."`
+}
+
+type capsSet struct {
+	ofOrg
+	Group    string        `help:"The constraint group that is meant, made if there is none; the whole fleet if not given." placeholder:"NAME"`
+	Power    *float64      `name:"kw" help:"The most that is drawn at any instant, in kW; below 0 takes this cap away." placeholder:"KW"`
+	Starts   *int          `name:"starts-per-minute" help:"How many assets begin to charge in one minute at most; 0 for no bound." placeholder:"N"`
+	Site     []flex.SiteID `help:"A site of the group, in the place of those that it has; may be repeated." placeholder:"ID"`
+	Position string        `help:"CSV of what was bought ahead, with the columns start (RFC 3339, a half-hour), kwh, buy_gbp_per_mwh and sell_gbp_per_mwh." placeholder:"FILE"`
+}
+
+// Run sets caps.
+func (o *capsSet) Run(ctx context.Context, c console) error {
+	if o.Power == nil && o.Starts == nil && len(o.Site) == 0 && o.Position == "" {
+		return flex.Fail(flex.Invalid, "nothing to set: give --kw, --starts-per-minute, --site or --position")
+	}
+	if len(o.Site) > 0 && o.Group == "" {
+		return flex.Fail(flex.Invalid, "--site names the sites of a group: give --group too")
+	}
+	var position []flex.Traded
+	if o.Position != "" {
+		var err error
+		if position, err = readPosition(o.Position); err != nil {
+			return err
+		}
+	}
+	return o.actOn(ctx, "set caps", o.Group, func(h *house.House, org flex.Org) error {
+		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
+			if o.Position != "" {
+				caps.Position = position
+			}
+			o.change(caps)
+			return nil
+		})
+		if err == nil {
+			fmt.Fprintln(c.out, "The fleet is planned under its caps at once, by whatever process serves it.")
+		}
+		return err
+	})
+}
+
+// change sets what was given of the fleet's cap or the group's.
+func (o *capsSet) change(caps *flex.Caps) {
+	one := &caps.Fleet
+	if o.Group != "" {
+		i := slices.IndexFunc(caps.Groups, func(g flex.CapGroup) bool { return g.Name == o.Group })
+		if i < 0 {
+			i, caps.Groups = len(caps.Groups), append(caps.Groups, flex.CapGroup{Name: o.Group})
+		}
+		if len(o.Site) > 0 {
+			caps.Groups[i].Sites = o.Site
+		}
+		one = &caps.Groups[i].Cap
+	}
+	if o.Power != nil {
+		if one.Power = nil; *o.Power >= 0 {
+			one.Power = new(flex.FromKW(*o.Power))
+		}
+	}
+	if o.Starts != nil {
+		one.StartsPerMinute = *o.Starts
+	}
+}
+
+// readPosition reads a traded position from a CSV file.
+func readPosition(file string) (ts []flex.Traded, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for row, err := range sheet.Read(f, "start", "kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh") {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		start, err := time.Parse(time.RFC3339, row.Get("start"))
+		if err != nil || !flex.PeriodAt(start).Start().Equal(start) {
+			return nil, row.Fault("start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z", row.Get("start"))
+		}
+		var v [3]float64
+		for i, name := range []string{"kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh"} {
+			if v[i], err = strconv.ParseFloat(row.Get(name), 64); err != nil || v[i] != v[i] || v[i] > 1e6 || v[i] < -1e6 {
+				return nil, row.Fault("%s is %q: it should be a number", name, row.Get(name))
+			}
+		}
+		ts = append(ts, flex.Traded{Period: flex.PeriodAt(start), Energy: flex.FromKWh(v[0]), Buy: flex.FromGBPPerMWh(v[1]), Sell: flex.FromGBPPerMWh(v[2])})
+	}
+	return ts, nil
+}
+
+type capsShow struct {
+	ofOrg
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// Run shows the caps.
+func (o *capsShow) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	caps, err := h.Control.Caps(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return c.json(api.ShowCaps(caps))
+	}
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "OF\tKW\tSTARTS A MINUTE\tSITES")
+	fmt.Fprintf(t, "the fleet\t%s\t%s\tall\n", capText(caps.Fleet.Power), startsText(caps.Fleet))
+	for _, g := range caps.Groups {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", g.Name, capText(g.Power), startsText(g.Cap), len(g.Sites))
+	}
+	if len(caps.Position) > 0 {
+		fmt.Fprintln(t, "\nHALF-HOUR\tKWH\tBUY £/MWH\tSELL £/MWH")
+	}
+	for _, p := range caps.Position {
+		fmt.Fprintf(t, "%s\t%g\t%g\t%g\n", p.Period.Start().Format(time.RFC3339), p.Energy.KWh(), p.Buy.GBPPerMWh(), p.Sell.GBPPerMWh())
+	}
+	return t.Flush()
+}
+
+func capText(w *flex.Watts) string {
+	if w == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(w.KW(), 'f', -1, 64)
+}
+
+func startsText(c flex.Cap) string {
+	if c.StartsPerMinute == 0 {
+		return "-"
+	}
+	return strconv.Itoa(c.StartsPerMinute)
+}
+
+type capsClear struct {
+	ofOrg
+	Group string `help:"The constraint group that is to be taken away; everything if not given." placeholder:"NAME"`
+}
+
+// Run takes caps away.
+func (o *capsClear) Run(ctx context.Context) error {
+	return o.actOn(ctx, "clear caps", o.Group, func(h *house.House, org flex.Org) error {
+		if o.Group == "" {
+			return h.Control.ClearCaps(ctx, org.ID)
+		}
+		return h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
+			n := len(caps.Groups)
+			caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool { return g.Name == o.Group })
+			if len(caps.Groups) == n {
+				return flex.Fail(flex.NotFound, "no group is named %q: flexd caps show prints them", o.Group)
+			}
+			return nil
+		})
+	})
+}

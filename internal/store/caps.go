@@ -1,0 +1,395 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("a site in a constraint group is of the organisation that has the group",
+		`SELECT c.site_id AS what FROM cap_site c LEFT JOIN site s ON s.id = c.site_id AND s.org_id = c.org_id
+			LEFT JOIN cap_group g ON g.org_id = c.org_id AND g.name = c.name WHERE s.id IS NULL OR g.name IS NULL`)
+	_ = law("what caps did to a schedule is kept with a schedule of the same asset",
+		`SELECT b.event_id AS what FROM binding b LEFT JOIN schedule c ON c.event_id = b.event_id AND c.asset_id = b.asset_id WHERE c.event_id IS NULL`)
+)
+
+// CapsInForce are an organisation's caps, and how far its fleet was planned under them.
+type CapsInForce struct {
+	flex.Caps
+	Version   int64     // counts the schedules that were made under the caps, and their changes
+	DueAt     time.Time // when the fleet is to be planned together again; zero for not before something happens
+	PlannedAt time.Time // when it was last; zero for never
+	Shadow    Shadow    // of that
+}
+
+// Shadow is what room under each cap was worth, half-hour by half-hour.
+type Shadow struct {
+	From   time.Time               `json:"from,omitzero"`
+	Prices map[string][]flex.Price `json:"prices,omitempty"` // by group; "" is the fleet
+}
+
+// At is the price of room under a group's cap, or the fleet's if the name is empty.
+func (s *Shadow) At(group string, p flex.Period) flex.Price {
+	if i := p.Sub(flex.PeriodAt(s.From)); i >= 0 && i < len(s.Prices[group]) {
+		return s.Prices[group][i]
+	}
+	return 0
+}
+
+// Caps returns the organisation's caps, and false if it has none.
+func (tx *Tx) Caps(ctx context.Context) (c CapsInForce, ok bool, err error) {
+	return tx.caps(ctx, "")
+}
+
+// LockCaps is Caps, and has other transactions that lock them wait for the end of this one:
+// whoever makes a schedule in the room that others leave locks the caps first.
+func (tx *Tx) LockCaps(ctx context.Context) (c CapsInForce, ok bool, err error) {
+	return tx.caps(ctx, tx.db.d.forUpdate)
+}
+
+func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, err error) {
+	var fleet sql.NullInt64
+	var traded, shadow string
+	err = tx.row(ctx, `SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock, tx.org.Bytes()).
+		Scan(&fleet, &c.Fleet.StartsPerMinute, &traded, &c.Version, instant{&c.DueAt}, instant{&c.PlannedAt}, &shadow)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, err
+	}
+	c.Fleet.Power = wattsOf(fleet)
+	if c.Position, err = readTraded(traded); err != nil {
+		return c, false, err
+	}
+	if shadow != "" {
+		if err := json.Unmarshal([]byte(shadow), &c.Shadow); err != nil {
+			return c, false, fmt.Errorf("stored prices of caps: %w", err)
+		}
+	}
+	c.Groups, err = rows(ctx, tx.conn, func(s scanner) (g flex.CapGroup, err error) {
+		var power sql.NullInt64
+		err = s.Scan(&g.Name, &power, &g.StartsPerMinute)
+		g.Power = wattsOf(power)
+		return g, err
+	}, `SELECT name, cap_w, starts FROM cap_group WHERE org_id = $1 ORDER BY name`, tx.org.Bytes())
+	return c, true, err
+}
+
+func wattsOf(v sql.NullInt64) *flex.Watts {
+	if !v.Valid {
+		return nil
+	}
+	return new(flex.Watts(v.Int64))
+}
+
+func wattsOrNull(w *flex.Watts) any {
+	if w == nil {
+		return nil
+	}
+	return int64(*w)
+}
+
+// writeTraded and readTraded keep a position as lists of numbers.
+func writeTraded(ts []flex.Traded) (string, error) {
+	list := make([][4]int64, len(ts))
+	for i, t := range ts {
+		list[i] = [4]int64{t.Period.Start().Unix(), int64(t.Energy), int64(t.Buy), int64(t.Sell)}
+	}
+	b, err := json.Marshal(list)
+	return string(b), err
+}
+
+func readTraded(text string) (ts []flex.Traded, err error) {
+	var list [][4]int64
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("stored position: %w", err)
+	}
+	for _, v := range list {
+		ts = append(ts, flex.Traded{Period: flex.PeriodAt(time.Unix(v[0], 0)), Energy: flex.WattHours(v[1]), Buy: flex.Price(v[2]), Sell: flex.Price(v[3])})
+	}
+	return ts, nil
+}
+
+// CapSites returns the sites of every group, by its name.
+func (tx *Tx) CapSites(ctx context.Context) (map[string][]flex.SiteID, error) {
+	sites := map[string][]flex.SiteID{}
+	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.SiteID, err error) {
+		var name string
+		err = s.Scan(&id, &name)
+		sites[name] = append(sites[name], id)
+		return id, err
+	}, `SELECT site_id, name FROM cap_site WHERE org_id = $1 ORDER BY site_id`, tx.org.Bytes())
+	return sites, err
+}
+
+// SetCaps puts caps in the place of those that stand, and has the fleet planned under them
+// at once. A site of another organisation is NotFound.
+func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
+	traded, err := writeTraded(c.Position)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `INSERT INTO caps (org_id, fleet_w, fleet_starts, traded, version, due_at) VALUES ($1, $2, $3, $4, 1, $5)
+		ON CONFLICT (org_id) DO UPDATE SET fleet_w = excluded.fleet_w, fleet_starts = excluded.fleet_starts, traded = excluded.traded,
+			version = caps.version + 1, due_at = excluded.due_at, leased_to = 0, shadow = ''`,
+		tx.org.Bytes(), wattsOrNull(c.Fleet.Power), c.Fleet.StartsPerMinute, traded, micros(tx.now))
+	if err != nil {
+		return err
+	}
+	if err := tx.dropGroups(ctx); err != nil {
+		return err
+	}
+	var groups, sites []any
+	var ids []flex.SiteID
+	for _, g := range c.Groups {
+		groups = append(groups, tx.org.Bytes(), g.Name, wattsOrNull(g.Power), g.StartsPerMinute)
+		for _, id := range g.Sites {
+			sites, ids = append(sites, id.Bytes(), tx.org.Bytes(), g.Name), append(ids, id)
+		}
+	}
+	if err := tx.ownSites(ctx, ids); err != nil {
+		return err
+	}
+	if err := tx.bulk(ctx, `INSERT INTO cap_group (org_id, name, cap_w, starts)`, ``, 4, groups); err != nil {
+		return err
+	}
+	tx.Wake(WakeControl)
+	return tx.bulk(ctx, `INSERT INTO cap_site (site_id, org_id, name)`, ``, 3, sites)
+}
+
+// ownSites refuses a site that is not the organisation's.
+func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
+	for len(ids) > 0 {
+		chunk := ids[:min(len(ids), outboxChunk)]
+		ids = ids[len(chunk):]
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		found, err := rows(ctx, tx.conn, func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) },
+			`SELECT id FROM site WHERE org_id = $1 AND id IN `+list, args...)
+		if err != nil {
+			return err
+		}
+		own := map[flex.SiteID]bool{}
+		for _, id := range found {
+			own[id] = true
+		}
+		for _, id := range chunk {
+			if !own[id] {
+				return flex.Fail(flex.NotFound, "site %v: %s", id, SiteMissing)
+			}
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) dropGroups(ctx context.Context) error {
+	for _, table := range []string{"cap_site", "cap_group"} {
+		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1`, tx.org.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ClearCaps takes the organisation's caps away, and has its fleet planned without them. It is
+// NotFound if there are none.
+func (tx *Tx) ClearCaps(ctx context.Context) error {
+	n, err := tx.exec(ctx, `DELETE FROM caps WHERE org_id = $1`, tx.org.Bytes())
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return flex.Fail(flex.NotFound, "no caps are set: PUT /caps sets them")
+	}
+	if err := tx.dropGroups(ctx); err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'market' WHERE org_id = $1 AND plugged_out_at IS NULL
+		AND event_id IS NOT NULL AND due_for IS NULL`, tx.org.Bytes(), micros(tx.now))
+	tx.Wake(WakeControl)
+	return err
+}
+
+// CapsUsed says that a schedule was made under the caps, which must be locked, and has the
+// fleet planned together by the instant, unless that is zero or it will be sooner.
+func (tx *Tx) CapsUsed(ctx context.Context, due time.Time) error {
+	_, err := tx.exec(ctx, `UPDATE caps SET version = version + 1, due_at = CASE WHEN CAST($2 AS BIGINT) > 0 AND (due_at IS NULL OR due_at > CAST($2 AS BIGINT)) THEN CAST($2 AS BIGINT) ELSE due_at END
+		WHERE org_id = $1`, tx.org.Bytes(), unixMicros(due))
+	if !due.IsZero() && !due.After(tx.now) {
+		tx.Wake(WakeControl)
+	}
+	return err
+}
+
+func unixMicros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// TakeCaps leases the planning of the whole fleet together, if it is due and nobody is at it.
+func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
+	now := tx.db.Now()
+	n, err := tx.exec(ctx, `UPDATE caps SET leased_to = $4 WHERE org_id = $1 AND leased_to <= $3 AND (due_at <= $2
+		OR EXISTS (SELECT 1 FROM wave_part w WHERE w.org_id = caps.org_id)
+		OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = caps.org_id AND s.due_for = 'market' AND s.due_at <= $2
+			AND s.due_at IS NOT NULL AND s.plugged_out_at IS NULL))`,
+		tx.org.Bytes(), micros(tx.now), micros(now), micros(now.Add(waveLease)))
+	return n > 0, err
+}
+
+// CapsPlanned says that the fleet was planned together, with what room was worth, and when
+// it is to be again. What was left of a wave is done with it.
+func (tx *Tx) CapsPlanned(ctx context.Context, shadow Shadow, next time.Time) error {
+	text, err := json.Marshal(shadow)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1`, tx.org.Bytes()); err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND plugged_out_at IS NULL
+		AND due_for = 'market' AND due_at <= $2 AND due_at IS NOT NULL`, tx.org.Bytes(), micros(tx.now))
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `UPDATE caps SET version = version + 1, planned_at = $2, due_at = $3, leased_to = 0, shadow = $4 WHERE org_id = $1`,
+		tx.org.Bytes(), micros(tx.now), micros(next), string(text))
+	return err
+}
+
+// Load is what an asset that is plugged in draws, as far as is known.
+type Load struct {
+	AssetID     flex.AssetID
+	Group       string // constraint group of its site; empty for none
+	Power       flex.Watts
+	PluggedInAt time.Time
+	Steps       []flex.Step // of the schedule that stands; none if it has none
+}
+
+// Loads returns what is plugged in: of the whole organisation, or of one group's sites.
+// Power is zero where it is not known.
+func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
+	where, args := ``, []any{tx.org.Bytes()}
+	if group != "" {
+		where, args = ` AND g.name = $2`, append(args, group)
+	}
+	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
+		var car, own, planned sql.NullInt64
+		var steps sql.NullString
+		var from time.Time
+		err = s.Scan(&l.AssetID, &l.Group, &car, &own, &planned, instant{&l.PluggedInAt}, instant{&from}, &steps)
+		switch {
+		case planned.Valid:
+			l.Power = flex.Watts(planned.Int64)
+		case car.Int64 > 0 && (own.Int64 <= 0 || car.Int64 < own.Int64):
+			l.Power = flex.Watts(car.Int64)
+		default:
+			l.Power = flex.Watts(own.Int64)
+		}
+		if err == nil && steps.Valid {
+			l.Steps, err = appendSteps(nil, from, steps.String)
+		}
+		return l, err
+	}, `SELECT s.asset_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps
+		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
+}
+
+// CapGroup returns the name of the site's constraint group, empty if it lies in none.
+func (tx *Tx) CapGroup(ctx context.Context, site flex.SiteID) (name string, err error) {
+	err = tx.row(ctx, `SELECT name FROM cap_site WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return name, err
+}
+
+// Binding is the room that caps left for a schedule, and which caps held it back.
+type Binding struct {
+	EventID flex.EventID
+	AssetID flex.AssetID
+	Limits  []flex.Step // without a gap
+	Caps    []BindingCap
+}
+
+// BindingCap is a cap that held a schedule back for a time.
+type BindingCap struct {
+	flex.Span
+	Group  string     // empty for the fleet's cap
+	Power  flex.Watts // the cap
+	Price  flex.Price // of room under it; zero if it is not known
+	Starts bool       // it was the starts per minute, not the power
+}
+
+// storedCap is a BindingCap as it is kept.
+type storedCap struct {
+	From   int64  `json:"from"`
+	To     int64  `json:"to"`
+	Group  string `json:"group,omitempty"`
+	Power  int64  `json:"w,omitempty"`
+	Price  int64  `json:"price,omitempty"`
+	Starts bool   `json:"starts,omitempty"`
+}
+
+// PutBindings keeps what caps did to schedules that were just committed.
+func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
+	if len(bs) == 0 {
+		return nil
+	}
+	args := make([]any, 0, 5*len(bs))
+	for _, b := range bs {
+		list := make([]storedCap, len(b.Caps))
+		for i, c := range b.Caps {
+			list[i] = storedCap{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts}
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		args = append(args, b.EventID.Bytes(), b.AssetID.Bytes(), micros(b.Limits[0].From), writeSteps(b.Limits), string(text))
+	}
+	if err := tx.bulk(ctx, `INSERT INTO binding (event_id, asset_id, from_at, limits, caps)`, ``, 5, args); err != nil {
+		return fmt.Errorf("keep what caps did: %w", err)
+	}
+	// A schedule that came too late was dropped.
+	_, err := tx.exec(ctx, `DELETE FROM binding WHERE event_id >= $1 AND event_id <= $2
+		AND NOT EXISTS (SELECT 1 FROM schedule c WHERE c.event_id = binding.event_id)`, bs[0].EventID.Bytes(), bs[len(bs)-1].EventID.Bytes())
+	return err
+}
+
+// Binding returns what caps did to a schedule of the organisation's; it has no limits if
+// they did nothing.
+func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err error) {
+	var from time.Time
+	var limits, text string
+	err = tx.row(ctx, `SELECT b.asset_id, b.from_at, b.limits, b.caps FROM binding b JOIN schedule c ON c.event_id = b.event_id
+		WHERE c.org_id = $1 AND b.event_id = $2`, tx.org.Bytes(), id.Bytes()).Scan(&b.AssetID, instant{&from}, &limits, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	b.EventID = id
+	if b.Limits, err = readSteps(from, limits); err != nil {
+		return b, err
+	}
+	var list []storedCap
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return b, fmt.Errorf("stored caps of a schedule: %w", err)
+	}
+	for _, c := range list {
+		b.Caps = append(b.Caps, BindingCap{
+			Span:  flex.Span{From: time.Unix(c.From, 0).UTC(), To: time.Unix(c.To, 0).UTC()},
+			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts})
+	}
+	return b, nil
+}
