@@ -6,6 +6,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/plan"
+	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -61,7 +62,7 @@ func (s *Server) scheduleExplanation(r *request) (answer, error) {
 	out := wire.ScheduleExplanation{
 		AssetID: x.AssetID, Generation: x.Generation, AcceptedGeneration: accepted(x.Accepted), MadeAt: wire.At(x.MadeAt),
 		Summary: x.Summary, Plan: figures(x.Plan), Periods: explained(x.Plan.Periods),
-		Inputs: make([]wire.EffectiveInput, len(x.Inputs)), BindingLimits: periodsWire(x.Limits),
+		Inputs: make([]wire.EffectiveInput, len(x.Inputs)), BindingLimits: periodsWire(x.Limits), BindingCaps: bindingCaps(x.Caps),
 	}
 	if x.Plan.HasThreshold {
 		out.ThresholdPriceGBPPerMWh = new(x.Plan.Threshold.GBPPerMWh())
@@ -70,6 +71,22 @@ func (s *Server) scheduleExplanation(r *request) (answer, error) {
 		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin}
 	}
 	return ok(out), nil
+}
+
+func bindingCaps(caps []store.BindingCap) []wire.BindingCap {
+	out := make([]wire.BindingCap, len(caps))
+	for i, c := range caps {
+		out[i] = wire.BindingCap{StartTimestamp: wire.At(c.From), EndTimestamp: wire.At(c.To), Group: c.Group, Bound: "power"}
+		if c.Starts {
+			out[i].Bound = "starts_per_minute"
+		} else {
+			out[i].CapKW = new(c.Power.KW())
+		}
+		if c.Price > 0 {
+			out[i].PriceGBPPerMWh = new(c.Price.GBPPerMWh())
+		}
+	}
+	return out
 }
 
 // wantsText reports whether an Accept field names plain text before JSON.

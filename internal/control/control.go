@@ -73,7 +73,10 @@ type change struct {
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
 // a new one. The asset must be locked.
 func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
-	s, ps, err := d.draft(ctx, tx, c, why)
+	if _, _, err := tx.LockCaps(ctx); err != nil {
+		return fmt.Errorf("lock the caps: %w", err)
+	}
+	s, ps, under, err := d.draft(ctx, tx, c, why)
 	if err != nil || s == nil {
 		return err
 	}
@@ -84,6 +87,9 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why 
 		return fmt.Errorf("keep schedule: %w", err)
 	}
 	c.Standing = *s
+	if err := under.keep(ctx, tx, s); err != nil {
+		return fmt.Errorf("keep what caps did: %w", err)
+	}
 	return tx.Enqueue(ctx, store.Push{
 		AssetID: s.AssetID, EventID: s.EventID, Kind: store.SchedulePush,
 		Generation: s.Generation, Value: s.Value, ExpiresAt: s.End(),
@@ -91,30 +97,34 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why 
 }
 
 // draft plans an asset that is plugged in. It returns the schedule that is to take the place
-// of the one that stands, with the prices it was made on, or nil if that one may stand.
-func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*store.Schedule, []flex.PricedPeriod, error) {
+// of the one that stands, with the prices it was made on and the caps it was made under, or
+// nil if that one may stand.
+func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, c, from, why.intent)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	problem := problemOf(e, from, ps)
-	answer := plan.Charge(problem)
+	r, err := room(ctx, tx, c, from)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	problem, answer, binding := r.charge(problemOf(e, from, ps))
 	if err := plan.Check(problem, answer); err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	if standing := c.Standing.Steps; c.Standing.Generation > 0 && !why.must {
 		if sameAhead(standing, answer.Steps, from) {
-			return nil, nil, nil
+			return nil, nil, nil, nil
 		}
 		if _, ok, _ := worth(&problem, standing, &answer); why.small && !ok {
-			return nil, nil, nil
+			return nil, nil, nil, nil
 		}
 	}
 	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
 	s.Steps = answer.Steps
-	return s, ps, nil
+	return s, ps, &underCaps{r, binding}, nil
 }
 
 // situation is what a plan made at the instant is made from. A new intent asks for so much

@@ -93,6 +93,9 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 		if tariff {
 			tx.Wake(store.WakeControl)
 		}
+		if ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
+			return tx.CapsUsed(ctx, tx.Now())
+		}
 		// What was never planned, or is past its ready-by, is planned at the next event.
 		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
 		if !c.Open() || !c.Controlled || ev.Kind == PlugOut || !h.changed && !due {

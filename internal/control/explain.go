@@ -31,7 +31,8 @@ type Explanation struct {
 	InForce
 	Plan    plan.ChargePlan
 	Inputs  []Input
-	Limits  []flex.Step // caps that hold the plan back
+	Limits  []flex.Step        // the room that caps left; none if they left all that it could use
+	Caps    []store.BindingCap // the caps that held the plan back, with the price of room under them
 	Summary string
 	Exact   bool // the plan worked out anew is the schedule, to the second
 }
@@ -70,18 +71,28 @@ func (d *Desk) Explanation(ctx context.Context, org flex.OrgID, asset flex.Asset
 		if err != nil {
 			return err
 		}
-		ps, err := tx.Curve(ctx, s.Curve)
-		x = explain(s, ps)
+		x, err = explanation(ctx, tx, s)
 		return err
 	})
 	return x, err
 }
 
+// explanation reads what a schedule was made from, and explains it.
+func explanation(ctx context.Context, tx *store.Tx, s InForce) (x Explanation, err error) {
+	ps, err := tx.Curve(ctx, s.Curve)
+	if err != nil {
+		return x, err
+	}
+	b, err := tx.Binding(ctx, s.EventID)
+	return explain(s, ps, b), err
+}
+
 // explain works the plan of a schedule out anew.
-func explain(s InForce, ps []flex.PricedPeriod) Explanation {
+func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
-	x := Explanation{InForce: s, Plan: plan.Charge(problem), Inputs: inputsOf(&s.Schedule)}
+	problem.Limits = b.Limits
+	x := Explanation{InForce: s, Plan: plan.Charge(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
 	x.Exact = sameAhead(s.Steps, x.Plan.Steps, from)
 	x.Summary = summary(&x)
 	return x
@@ -145,15 +156,50 @@ func summary(x *Explanation) string {
 	} else {
 		b.WriteString("all of them are open, the need is the least. ")
 	}
-	if x.Plan.Shortfall > 0 {
+	switch {
+	case x.Plan.Shortfall > 0 && len(x.Caps) > 0:
+		fmt.Fprintf(&b, "There is not room enough under %s: %s kWh will be missing. ", capName(x.Caps[0]), kwh(x.Plan.Shortfall))
+	case x.Plan.Shortfall > 0:
 		fmt.Fprintf(&b, "The time does not suffice: %s kWh will be missing. ", kwh(x.Plan.Shortfall))
-	} else {
+	default:
 		fmt.Fprintf(&b, "The schedule allows %s kWh. ", kwh(x.Plan.Energy))
 	}
 	if x.Plan.HasThreshold && !x.Curve.IsZero() {
-		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought.", x.Plan.Threshold.GBPPerMWh())
+		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought. ", x.Plan.Threshold.GBPPerMWh())
+	}
+	for _, line := range x.HeldBack() {
+		b.WriteString(line + " ")
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// HeldBack says in sentences which caps held the schedule back, when, and what more room
+// would have been worth.
+func (x *Explanation) HeldBack() (lines []string) {
+	zone := zoneOf(x.From.Tariff)
+	for _, c := range x.Caps {
+		line := fmt.Sprintf("From %s to %s it is held back by %s", c.From.In(zone).Format("Mon 15:04"), c.To.In(zone).Format("Mon 15:04"), capName(c))
+		if c.Price > 0 {
+			line += fmt.Sprintf(", where room is worth £%.2f/MWh", c.Price.GBPPerMWh())
+		}
+		lines = append(lines, line+".")
+	}
+	if len(x.Caps) == 0 && len(x.Limits) > 0 {
+		lines = append(lines, "It gives way to others under the same caps, or is held to what was traded, at no loss.")
+	}
+	return lines
+}
+
+// capName names a cap in a sentence.
+func capName(c store.BindingCap) string {
+	whose := "the fleet"
+	if c.Group != "" {
+		whose = "group " + c.Group
+	}
+	if c.Starts {
+		return "the starts per minute of " + whose
+	}
+	return fmt.Sprintf("the cap of %s, %s kW", whose, strconv.FormatFloat(c.Power.KW(), 'f', -1, 64))
 }
 
 // Prose writes the explanation for a reader: the summary, then each stretch of periods with
@@ -246,8 +292,7 @@ func (d *Desk) ExplanationOf(ctx context.Context, org flex.OrgID, id flex.EventI
 		if err != nil {
 			return err
 		}
-		ps, err := tx.Curve(ctx, s.Curve)
-		x = explain(InForce{s, accepted}, ps)
+		x, err = explanation(ctx, tx, InForce{s, accepted})
 		return err
 	})
 	return x, err

@@ -91,9 +91,11 @@ type tally struct{ looked, changed int }
 
 // roundOf is the round of one organisation.
 func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
-	var fresh, left bool
+	var fresh, left, capped bool
 	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
-		fresh, left, err = tx.WaveDue(ctx)
+		if fresh, left, err = tx.WaveDue(ctx); err == nil {
+			_, capped, err = tx.Caps(ctx)
+		}
 		return err
 	})
 	if err != nil {
@@ -104,6 +106,12 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 		if err != nil {
 			return t, fmt.Errorf("begin a wave: %w", err)
 		}
+	}
+	if capped {
+		if err := d.together(ctx, org, &t); err != nil {
+			return t, fmt.Errorf("plan the fleet together: %w", err)
+		}
+		return t, d.inputs(ctx, org, &t)
 	}
 	if fresh || left {
 		if err := d.parts(ctx, org.ID, &t); err != nil {
@@ -197,7 +205,7 @@ func (d *Desk) inputs(ctx context.Context, org flex.Org, t *tally) error {
 				var c store.Charging
 				var s *store.Schedule
 				if c, err = tx.Charging(ctx, found[i].Standing.AssetID); err == nil && refreshable(&c, now) {
-					s, _, err = d.draft(ctx, tx, &c, byInputs)
+					s, _, _, err = d.draft(ctx, tx, &c, byInputs)
 				}
 				if s == nil {
 					same = append(same, found[i].Session)
@@ -329,17 +337,10 @@ func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []
 // that stands.
 func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []flex.PricedPeriod) (v verdict) {
 	from := now.Truncate(time.Second)
-	e := p.Standing.From
-	if !e.ReadyBy.After(from) {
+	if !p.Standing.From.ReadyBy.After(from) {
 		return v // past its end, the asset is free
 	}
-	if p.Taken {
-		e.Delivered += planned(&p.Standing, from)
-		e.Running = chargesAt(p.Standing.Steps, from)
-	}
-	if !e.ChargeNow.To.After(from) {
-		e.ChargeNow = flex.Span{}
-	}
+	e := inputsAt(p, from)
 	problem := problemOf(e, from, ps)
 	answer := plan.Charge(problem)
 	if sameAhead(p.Standing.Steps, answer.Steps, from) {
@@ -359,4 +360,17 @@ func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []
 	r := &store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: value}}
 	r.Next.Steps = answer.Steps
 	return verdict{next: r}
+}
+
+// inputsAt is what an asset's schedule was made from, as it is at an instant.
+func inputsAt(p *store.Planned, from time.Time) store.Effective {
+	e := p.Standing.From
+	if p.Taken {
+		e.Delivered += planned(&p.Standing, from)
+		e.Running = chargesAt(p.Standing.Steps, from)
+	}
+	if !e.ChargeNow.To.After(from) {
+		e.ChargeNow = flex.Span{}
+	}
+	return e
 }

@@ -72,8 +72,12 @@ func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question) 
 	if s := &c.Standing; s.Generation > 0 && s.From.ReadyBy.After(from) {
 		e.ReadyBy = s.From.ReadyBy
 	}
-	a.Current = plan.Charge(problemOf(e, from, ps))
-	a.Proposed = plan.Charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
+	r, err := room(ctx, tx, &c, from)
+	if err != nil {
+		return a, err
+	}
+	_, a.Current, _ = r.charge(problemOf(e, from, ps))
+	_, a.Proposed, _ = r.charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
 	return a, nil
 }
 

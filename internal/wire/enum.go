@@ -30,6 +30,7 @@ var enums = map[string][]string{
 	"PaymentStatus":      {"pending_approval", "approved", "processing", "posted", "failed", "rejected", "cancelled", "returned"},
 	"TransactionType":    {"flex period", "flex period top-up", "flex event", "withdrawal", "invoice paid", "goodwill credit", "signup bonus", "correction", "VPP Signup Bonus", "Referred Credit", "Referrer Credit", "Recurring Referrer Credit", "FR SC Referred Credit", "FR SC Referrer Credit", "FR SC Signup Bonus"},
 	"ReadingLabel":       labels(),
+	"CapBound":           {"power", "starts_per_minute"},
 	"DeliveryKind":       {"schedule", "dispatch", "test"},
 	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired", "retracted"},
 	"EndpointName":       {"schedule", "dispatch"},

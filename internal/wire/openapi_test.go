@@ -112,6 +112,7 @@ func init() {
 	schema[ScheduleResponse]()
 	schema[SchedulePeriod]()
 	schema[ScheduleExplanation]()
+	schema[BindingCap]()
 	schema[PlanFigures]()
 	schema[ExplainedPeriod]()
 	schema[EffectiveInput]()

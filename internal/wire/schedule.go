@@ -36,7 +36,18 @@ type ScheduleExplanation struct {
 	ThresholdPriceGBPPerMWh *float64          `json:"threshold_price_gbp_per_mwh,omitzero"` // bought at or below it
 	Periods                 []ExplainedPeriod `json:"periods"`
 	Inputs                  []EffectiveInput  `json:"inputs"`
-	BindingLimits           []SchedulePeriod  `json:"binding_limits"`
+	BindingLimits           []SchedulePeriod  `json:"binding_limits"` // the room that caps left; none if all
+	BindingCaps             []BindingCap      `json:"binding_caps"`
+}
+
+// BindingCap is a cap that held a schedule back for a time.
+type BindingCap struct {
+	StartTimestamp Time     `json:"start_timestamp"`
+	EndTimestamp   Time     `json:"end_timestamp"`
+	Group          string   `json:"group,omitzero"` // the constraint group; absent for the fleet's cap
+	Bound          string   `json:"bound" wire:"enum=CapBound"`
+	CapKW          *float64 `json:"cap_kw,omitzero"`
+	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh,omitzero"` // what more room would be worth, once the fleet was planned together
 }
 
 // PlanFigures are what a plan comes to.

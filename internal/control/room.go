@@ -1,0 +1,161 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// FullBattery is what an asset that nobody plans is thought to draw at full power, since it
+// was plugged in or its schedule ended, before its battery is full: more than most hold.
+const FullBattery flex.WattHours = 100_000
+
+// capped are the caps of an organisation as a room knows them, by their place.
+type capped struct {
+	store.CapsInForce
+	caps  []flex.Cap     // the fleet's, then the groups'
+	place map[string]int // of a group's cap
+}
+
+func placed(c store.CapsInForce) *capped {
+	k := &capped{CapsInForce: c, caps: []flex.Cap{c.Fleet}, place: map[string]int{"": 0}}
+	for _, g := range c.Groups {
+		k.place[g.Name] = len(k.caps)
+		k.caps = append(k.caps, g.Cap)
+	}
+	return k
+}
+
+// name is the group of a cap, empty for the fleet's.
+func (k *capped) name(cap int) string {
+	if cap == 0 {
+		return ""
+	}
+	return k.Groups[cap-1].Name
+}
+
+// roomFor is the room that others leave to one asset.
+type roomFor struct {
+	*plan.Room
+	*capped
+	cap int // of the asset's group
+}
+
+// room works out what the standing schedules of the others leave to an asset, and what is
+// plugged in and free. It is nil if nothing binds the asset.
+func room(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) (*roomFor, error) {
+	stands, ok, err := tx.Caps(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	group, err := tx.CapGroup(ctx, c.Asset.SiteID)
+	if err != nil {
+		return nil, err
+	}
+	k := placed(stands)
+	r := &roomFor{plan.NewRoom(from, k.caps), k, k.place[group]}
+	scope := "" // the whole fleet
+	if k.Fleet == (flex.Cap{}) {
+		if scope = group; scope == "" {
+			return nil, nil
+		}
+	}
+	loads, err := tx.Loads(ctx, scope)
+	if err != nil {
+		return nil, fmt.Errorf("read what the others draw: %w", err)
+	}
+	for i := range loads {
+		if loads[i].AssetID != c.Asset.ID {
+			r.draw(&loads[i], from)
+		}
+	}
+	return r, nil
+}
+
+// draw puts what an asset draws from an instant on into the room: what its schedule says, and
+// when that is over, or if there never was one, full power until its battery must be full.
+func (r *roomFor) draw(l *store.Load, from time.Time) {
+	power := l.Power
+	if power <= 0 {
+		power = DefaultPower
+	}
+	cap := r.place[l.Group]
+	if n := len(l.Steps); n > 0 && l.Steps[n-1].To.After(from) {
+		r.Add(cap, l.Steps, power, false)
+		return
+	}
+	since := l.PluggedInAt
+	if n := len(l.Steps); n > 0 {
+		since = l.Steps[n-1].To
+	}
+	full := since.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)
+	r.Add(cap, []flex.Step{{Span: flex.Span{From: from, To: full}, Limit: power}}, power, true)
+}
+
+// underCaps is the room that a schedule was made in, and what that did to it.
+type underCaps struct {
+	room    *roomFor // nil if nothing binds
+	binding *store.Binding
+}
+
+// keep keeps what caps did to a schedule that was just committed, and has the fleet planned
+// together if it should be.
+func (u *underCaps) keep(ctx context.Context, tx *store.Tx, s *store.Schedule) error {
+	if u.room == nil {
+		return nil
+	}
+	if b := u.binding; b != nil {
+		b.EventID, b.AssetID = s.EventID, s.AssetID
+		if err := tx.PutBindings(ctx, *b); err != nil {
+			return err
+		}
+	}
+	return tx.CapsUsed(ctx, u.room.due(s, u.binding, tx.Now()))
+}
+
+// charge plans an asset in the room, and says which caps hold it back. No room at all has
+// room for everything.
+func (r *roomFor) charge(p plan.ChargeProblem) (plan.ChargeProblem, plan.ChargePlan, *store.Binding) {
+	if r == nil {
+		return p, plan.Charge(p), nil
+	}
+	q, a := r.Charge(p, r.cap)
+	if len(q.Limits) == 0 {
+		return q, a, nil
+	}
+	return q, a, r.binding(&q, &a)
+}
+
+// binding is what caps do to a plan.
+func (r *roomFor) binding(p *plan.ChargeProblem, a *plan.ChargePlan) *store.Binding {
+	b := &store.Binding{Limits: p.Limits}
+	for _, h := range r.Held(p, a, r.cap) {
+		c := store.BindingCap{Span: h.Span, Group: r.name(h.Cap), Starts: h.Starts}
+		if bound := r.caps[h.Cap].Power; bound != nil && !h.Starts {
+			c.Power = *bound
+		}
+		for at := flex.PeriodAt(h.From); !h.Starts && at.Start().Before(h.To); at = at.Add(1) {
+			c.Price = max(c.Price, r.Shadow.At(c.Group, at))
+		}
+		b.Caps = append(b.Caps, c)
+	}
+	return b
+}
+
+// due is when the fleet is to be planned together because of a schedule that was made by
+// itself: at once if a cap is exceeded, by the market's pace if a cap held the asset back, so
+// that others may make room.
+func (r *roomFor) due(s *store.Schedule, b *store.Binding, now time.Time) time.Time {
+	r.Add(r.cap, s.Steps, s.From.Power, true)
+	switch _, _, over := r.Over(); {
+	case over:
+		return now
+	case b != nil && len(b.Caps) > 0, len(r.Position) > 0:
+		return later(now, r.PlannedAt.Add(MarketRest))
+	}
+	return time.Time{}
+}

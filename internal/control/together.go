@@ -1,0 +1,319 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// togetherTries is how often a fleet is planned on a snapshot before it is planned within the
+// transaction that commits it, while events wait.
+const togetherTries = 3
+
+// replaceMax is the number of schedules that one statement of a fleet puts in force.
+const replaceMax = 1000
+
+// together plans an organisation's plugged-in assets under its caps, if that is due: all of
+// them at once, so that one gives way where another needs the room more.
+func (d *Desk) together(ctx context.Context, org flex.Org, t *tally) error {
+	var mine bool
+	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
+		mine, err = tx.TakeCaps(ctx)
+		return err
+	})
+	if err != nil || !mine {
+		return err
+	}
+	for range togetherTries {
+		var f *fleet
+		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+			f, err = d.planTogether(ctx, tx)
+			return err
+		})
+		if err != nil || f == nil {
+			return err
+		}
+		done := false
+		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
+			done, err = d.commit(ctx, tx, f, t)
+			return err
+		})
+		if err != nil || done {
+			return err
+		}
+	}
+	return d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
+			return err
+		}
+		f, err := d.planTogether(ctx, tx)
+		if err == nil {
+			_, err = d.commit(ctx, tx, f, t)
+		}
+		return err
+	})
+}
+
+// fleet is an organisation's plugged-in assets, planned together.
+type fleet struct {
+	roomFor
+	stands   roomFor // filled by the schedules that stand
+	now      time.Time
+	prices   []flex.PricedPeriod // that the plans were made on
+	shadow   store.Shadow
+	members  []member
+	again    time.Time // when to look again; zero for not before the half-hour is over
+	changed  []store.Replacement
+	bindings []*store.Binding // of the changed; nil where no cap had a part
+}
+
+// member is one asset of the fleet.
+type member struct {
+	*store.Planned
+	plan.SharedCar
+	from  store.Effective
+	share []flex.Step
+	now   []flex.Step // charge-now, for which room is kept
+
+	next    *plan.ChargePlan // nil if the schedule that stands may stand
+	problem plan.ChargeProblem
+	binding *store.Binding
+	value   flex.MicroPounds
+	must    bool // the one that stands does not fit
+}
+
+// planTogether plans the fleet as it stands in a transaction. It is nil if there are no caps.
+func (d *Desk) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error) {
+	stands, ok, err := tx.Caps(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	from := tx.Now().Truncate(time.Second)
+	k := placed(stands)
+	f := &fleet{roomFor: roomFor{plan.NewRoom(from, k.caps), k, 0}, stands: roomFor{plan.NewRoom(from, k.caps), k, 0}, now: tx.Now()}
+	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
+	if err != nil {
+		return nil, fmt.Errorf("read the fleet: %w", err)
+	}
+	loads, err := tx.Loads(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("read what is plugged in: %w", err)
+	}
+	if f.prices, err = prices(ctx, tx, f.now); err != nil {
+		return nil, fmt.Errorf("read prices: %w", err)
+	}
+	f.gather(found, loads, from)
+	if err := f.share(); err != nil {
+		return nil, err
+	}
+	f.place(d, ctx, from)
+	if _, _, over := f.stands.Over(); !over {
+		f.spare()
+	}
+	return f, nil
+}
+
+// assetsMax is more than an organisation has.
+const assetsMax = 1 << 30
+
+// gather makes members of the assets that are planned, and puts all else that is plugged in
+// into the room.
+func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time) {
+	group := make(map[flex.AssetID]int, len(loads))
+	planned := make(map[flex.AssetID]bool, len(found))
+	for i := range found {
+		planned[found[i].Standing.AssetID] = found[i].Standing.From.ReadyBy.After(from)
+	}
+	for i := range loads {
+		group[loads[i].AssetID] = f.capped.place[loads[i].Group]
+		if !planned[loads[i].AssetID] {
+			f.draw(&loads[i], from)
+			f.stands.draw(&loads[i], from)
+		}
+	}
+	for i := range found {
+		if !planned[found[i].Standing.AssetID] {
+			continue
+		}
+		m := member{Planned: &found[i], from: inputsAt(&found[i], from)}
+		p := problemOf(m.from, from, f.prices)
+		m.SharedCar = plan.SharedCar{ChargeProblem: &p, Cap: group[m.Standing.AssetID]}
+		if now := p.ChargeNow.Meet(flex.Span{From: from, To: p.ChargeNow.To}); !now.Empty() {
+			m.now = []flex.Step{{Span: now, Limit: p.Power}}
+			f.Reserve(m.Cap, m.now)
+		}
+		f.stands.Add(m.Cap, m.steps(), p.Power, p.Running)
+		f.members = append(f.members, m)
+	}
+}
+
+// share divides the room and keeps each member's share for it.
+func (f *fleet) share() error {
+	cars := make([]plan.SharedCar, len(f.members))
+	for i := range f.members {
+		cars[i] = f.members[i].SharedCar
+	}
+	shares, err := f.Share(cars, f.prices, f.Position)
+	if err != nil {
+		return fmt.Errorf("share the room: %w", err)
+	}
+	f.prices = shares.Prices
+	f.shadow = store.Shadow{From: flex.PeriodAt(f.now).Start(), Prices: map[string][]flex.Price{}}
+	for k, ps := range shares.Caps {
+		if slices.Max(append(ps, 0)) > 0 {
+			f.shadow.Prices[f.name(k)] = ps
+		}
+	}
+	f.Shadow = f.shadow
+	for i := range f.members {
+		m := &f.members[i]
+		m.share, m.Prices = shares.Cars[i], f.prices
+		f.Reserve(m.Cap, m.share)
+	}
+	return nil
+}
+
+// place gives each member its plan, those first that can wait least: within its own share and
+// what nobody has a share in.
+func (f *fleet) place(d *Desk, ctx context.Context, from time.Time) {
+	order := make([]int, len(f.members))
+	slack := make([]time.Duration, len(f.members))
+	for i := range order {
+		order[i], slack[i] = i, f.members[i].Slack()
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int((slack[a] - slack[b]) / time.Second) })
+	for _, i := range order {
+		m := &f.members[i]
+		f.Release(m.Cap, m.share)
+		f.Release(m.Cap, m.now)
+		f.cap = m.Cap
+		f.decide(m, from)
+		if m.next != nil {
+			if err := plan.Check(m.problem, *m.next); err != nil {
+				d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", m.Standing.AssetID, "law", err)
+				m.next = nil
+			}
+		}
+		f.Add(m.Cap, m.steps(), m.Power, m.Running)
+	}
+	if at, cap, over := f.Over(); over {
+		d.log().WarnContext(ctx, "charge-now, and what is not under control, draw more than a cap", "group", f.name(cap), "at", at)
+	}
+}
+
+// steps are what the member does from now on.
+func (m *member) steps() []flex.Step {
+	if m.next != nil {
+		return m.next.Steps
+	}
+	return within(m.Standing.Steps, flex.Span{From: m.From, To: m.Standing.End()})
+}
+
+// decide plans a member in the room that is there for it, and weighs the plan against the one
+// that stands.
+func (f *fleet) decide(m *member, from time.Time) {
+	q, a, b := f.charge(*m.ChargeProblem)
+	fits := f.Fits(m.ChargeProblem, m.Cap, m.Standing.Steps)
+	if fits && sameAhead(m.Standing.Steps, a.Steps, from) {
+		return
+	}
+	value, ok, again := worth(m.ChargeProblem, m.Standing.Steps, &a)
+	if rest := m.MarketAt.Add(MarketRest); ok && value < store.Urgent && f.now.Before(rest) {
+		ok, again = false, rest
+	}
+	if fits && !ok {
+		if !again.IsZero() && (f.again.IsZero() || again.Before(f.again)) {
+			f.again = again
+		}
+		return
+	}
+	if m.next, m.problem, m.binding, m.value = &a, q, b, value; !fits {
+		m.must, m.value = true, store.Urgent
+	}
+}
+
+// spare leaves a fleet alone whose schedules keep the caps together, if all changes are worth
+// less than they would have to be one by one: shares of equal worth fall otherwise each time.
+func (f *fleet) spare() {
+	var saved, cost flex.MicroPounds
+	n := flex.MicroPounds(0)
+	for i := range f.members {
+		m := &f.members[i]
+		old := weighSteps(m.ChargeProblem, m.Standing.Steps)
+		cost += old.cost
+		if m.next == nil {
+			continue
+		}
+		if value, _, _ := worth(m.ChargeProblem, m.Standing.Steps, m.next); value == store.Urgent {
+			return
+		}
+		saved += old.cost - weighSteps(m.ChargeProblem, m.next.Steps).cost
+		n++
+	}
+	if saved >= n*WorthSaving || cost > 0 && saved*100 >= cost*WorthPercent {
+		return
+	}
+	for i := range f.members {
+		f.members[i].next = nil
+	}
+}
+
+// commit puts what changed in force, if nothing was planned under the caps since, and says
+// when the fleet is to be planned again.
+func (d *Desk) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) (done bool, err error) {
+	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok || stands.Version != f.Version {
+		return !ok, err
+	}
+	curve, err := tx.AddCurve(ctx, f.prices)
+	if err != nil {
+		return false, fmt.Errorf("keep prices: %w", err)
+	}
+	f.changes(curve)
+	changed := 0
+	for at := 0; at < len(f.changed); at += replaceMax {
+		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
+		n, err := tx.Replace(ctx, rs)
+		if err != nil {
+			return false, err
+		}
+		changed += n
+		var bs []store.Binding
+		for i := range rs {
+			if b := f.bindings[at+i]; b != nil {
+				b.EventID, b.AssetID = rs[i].Next.EventID, rs[i].Next.AssetID
+				bs = append(bs, *b)
+			}
+		}
+		if err := tx.PutBindings(ctx, bs...); err != nil {
+			return false, err
+		}
+	}
+	next := flex.PeriodAt(f.now).End()
+	if !f.again.IsZero() && f.again.Before(next) {
+		next = later(f.again, f.now.Add(MarketRest))
+	}
+	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
+	return true, tx.CapsPlanned(ctx, f.shadow, next)
+}
+
+// changes lists the schedules that take the place of one.
+func (f *fleet) changes(curve store.CurveID) {
+	f.changed, f.bindings = nil, nil
+	for i := range f.members {
+		m := &f.members[i]
+		if m.next == nil {
+			continue
+		}
+		s := store.Schedule{Cause: store.CauseMarket, From: m.from, Value: m.value, Curve: curve}
+		if m.must {
+			s.Cause = store.CauseCaps
+		}
+		s.Steps = m.next.Steps
+		f.changed, f.bindings = append(f.changed, store.Replacement{Planned: m.Planned, Next: s}), append(f.bindings, m.binding)
+	}
+}
