@@ -21,7 +21,7 @@ type Again struct {
 }
 
 // againAssets is the number of assets whose events are read and settled at a time.
-const againAssets = 32
+const againAssets = 64
 
 // SettleAgain settles events once more, keeps what it comes to as a run of its own, and
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
@@ -36,6 +36,9 @@ func (d *Desk) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.
 		}
 		var err error
 		if assets, err = tx.AssetsWithEvents(ctx, a.Site, w.span); err != nil {
+			return err
+		}
+		if w.basis, err = basisOf(ctx, tx, []flex.Span{w.span}, w.run.KnownAt); err != nil {
 			return err
 		}
 		return tx.AddRun(ctx, w.run)
@@ -72,10 +75,11 @@ func (d *Desk) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.
 
 // again is a run under way.
 type again struct {
-	desk *Desk
-	org  flex.OrgID
-	span flex.Span
-	run  store.Run
+	desk  *Desk
+	org   flex.OrgID
+	span  flex.Span
+	run   store.Run
+	basis *basis
 
 	mu     sync.Mutex
 	inputs []settle.Inputs
@@ -86,28 +90,13 @@ type again struct {
 func (w *again) settle(ctx context.Context, assets []flex.AssetID) error {
 	var settlements []store.Settlement
 	err := w.desk.DB.Read(ctx, w.org, func(tx *store.Tx) error {
-		o, err := tx.OrgRecord(ctx)
-		if err != nil {
-			return err
-		}
 		events, err := tx.FlexEventsOf(ctx, assets, w.span)
 		if err != nil {
 			return err
 		}
 		events = slices.DeleteFunc(events, func(e store.FlexEvent) bool { return !e.Consented })
-		basis, err := basisOf(ctx, tx, events, o.Settings, w.run.KnownAt)
-		if err != nil {
-			return err
-		}
-		if settlements, err = settleEvents(ctx, tx, basis, events); err != nil {
-			return err
-		}
-		for i, e := range events {
-			if slices.Equal(e.Hash, settlements[i].Hash[:]) {
-				settlements[i].Result = nil
-			}
-		}
-		return nil
+		settlements, err = settleEvents(ctx, tx, w.basis, events, true)
+		return err
 	})
 	if err != nil || len(settlements) == 0 {
 		return err

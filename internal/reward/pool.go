@@ -1,8 +1,11 @@
 package reward
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,13 +22,17 @@ type basis struct {
 	prices   map[flex.Period]flex.PricedPeriod
 }
 
-// basisOf reads the prices of the events' times.
-func basisOf(ctx context.Context, tx *store.Tx, events []store.FlexEvent, settings flex.OrgSettings, knownAt time.Time) (*basis, error) {
-	b := &basis{settings: settings, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]flex.PricedPeriod{}}
+// basisOf reads the organisation's settings and the prices of some times.
+func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.Time) (*basis, error) {
+	o, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &basis{settings: o.Settings, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]flex.PricedPeriod{}}
 	if knownAt.IsZero() {
 		b.asOf = tx.Now()
 	}
-	for _, span := range stretches(events) {
+	for _, span := range spans {
 		prices, err := tx.PricesAt(ctx, span, b.asOf)
 		if err != nil {
 			return nil, err
@@ -60,51 +67,80 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 // before, read once for all of them.
 type pool struct {
 	basis  *basis
-	events []store.FlexEvent // of one asset
+	asset  flex.AssetID
+	site   flex.SiteID
+	events []store.FlexEvent // of the asset
 	cases  []settle.Case
+	at     []int // of the events, among all
+	left   []int // the cases that no meter was found for yet
+}
+
+// pools are the assets settled together, and what any of them needs.
+type pools struct {
+	all    []*pool
 	oldest flex.Day
 	newest flex.Day
 	slots  [2]int // the first and the last settlement period of any day
 }
 
-// settleEvents works out events, asset by asset, and returns what they come to in their
-// order.
-func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent) ([]store.Settlement, error) {
-	byAsset := map[flex.AssetID][]int{}
-	var order []flex.AssetID
+// settleEvents works out events and returns what they come to in their order. An event whose
+// inputs have the hash that it is told to have had is not worked out again: its result is
+// nil.
+func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent, known bool) ([]store.Settlement, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	ps := pools{slots: [2]int{settle.MaxPeriods, 1}}
+	byAsset := map[flex.AssetID]*pool{}
 	for i, e := range events {
-		if byAsset[e.AssetID] == nil {
-			order = append(order, e.AssetID)
+		p := byAsset[e.AssetID]
+		if p == nil {
+			p = &pool{basis: b, asset: e.AssetID, site: e.SiteID}
+			byAsset[e.AssetID], ps.all = p, append(ps.all, p)
 		}
-		byAsset[e.AssetID] = append(byAsset[e.AssetID], i)
+		p.at, p.left = append(p.at, i), append(p.left, len(p.cases))
+		ps.need(p.add(e), e.Day)
+	}
+	if err := ps.meter(ctx, tx); err != nil {
+		return nil, fmt.Errorf("read the meters of %d assets: %w", len(ps.all), err)
 	}
 	settlements := make([]store.Settlement, len(events))
-	for _, id := range order {
-		p := newPool(b)
-		for _, i := range byAsset[id] {
-			p.add(events[i])
-		}
-		if err := p.meter(ctx, tx); err != nil {
-			return nil, fmt.Errorf("read the meters of asset %s: %w", id, err)
-		}
-		for n, i := range byAsset[id] {
-			r, err := settle.Settle(&p.cases[n])
-			if err != nil {
-				return nil, err
+	var text []byte
+	for _, p := range ps.all {
+		for n, i := range p.at {
+			c := &p.cases[n]
+			text = c.AppendText(text[:0])
+			s := store.Settlement{Event: c.Event, Hash: settle.HashOf(text)}
+			if !known || !slices.Equal(s.Hash[:], events[i].Hash) {
+				var err error
+				if s.Result, err = settle.Settle(c); err != nil {
+					return nil, err
+				}
 			}
-			settlements[i] = store.Settlement{Event: events[i].ID, Hash: p.cases[n].Hash(), Result: r}
+			settlements[i] = s
 		}
 	}
 	return settlements, nil
 }
 
-func newPool(b *basis) *pool { return &pool{basis: b, slots: [2]int{settle.MaxPeriods, 1}} }
+// need widens what is read to what a case needs.
+func (ps *pools) need(n settle.Needs, day flex.Day) {
+	if ps.oldest == (flex.Day{}) || n.Oldest.Start().Before(ps.oldest.Start()) {
+		ps.oldest = n.Oldest
+	}
+	if ps.newest.Start().Before(day.Start()) {
+		ps.newest = day
+	}
+	ps.slots[0] = min(ps.slots[0], n.Own[0], n.History[0])
+	ps.slots[1] = max(ps.slots[1], n.Own[1], n.History[1])
+}
 
-// add makes the event a case, as far as it goes without its readings.
-func (p *pool) add(e store.FlexEvent) {
+// add makes the event a case, as far as it goes without its readings, and returns what it
+// needs of them.
+func (p *pool) add(e store.FlexEvent) settle.Needs {
 	c := settle.Case{
 		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Rule: ruleOf(p.basis.settings.Settlement), Terms: settleTerms(p.basis.settings),
-		Final: !p.basis.asOf.Before(finalAt(e.Day)),
+		Final: !p.basis.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
 	}
 	for i, wh := range e.Nominated {
 		c.Nominated.Day = e.Day
@@ -119,109 +155,182 @@ func (p *pool) add(e store.FlexEvent) {
 	if c.Rule.Method == settle.Nominated {
 		n.Oldest = e.Day
 	}
-	if len(p.events) == 0 || n.Oldest.Start().Before(p.oldest.Start()) {
-		p.oldest = n.Oldest
-	}
-	if len(p.events) == 0 || p.newest.Start().Before(e.Day.Start()) {
-		p.newest = e.Day
-	}
-	p.slots[0] = min(p.slots[0], n.Own[0], n.History[0])
-	p.slots[1] = max(p.slots[1], n.Own[1], n.History[1])
 	p.events, p.cases = append(p.events, e), append(p.cases, c)
+	return n
 }
 
 // meter chooses whose meter each event is settled on and gives its case the readings: the
 // asset's own if its model is qualified for that; else the site's boundary if it was read
 // in the event; else the asset's own, as the best that there is.
-func (p *pool) meter(ctx context.Context, tx *store.Tx) error {
-	left := make([]int, len(p.cases))
-	for i := range left {
-		left[i] = i
+func (ps *pools) meter(ctx context.Context, tx *store.Tx) error {
+	boundary := metered{pools: ps, by: settle.Boundary, of: map[flex.AssetID][]*pool{}}
+	own := metered{pools: ps, by: settle.Asset, of: map[flex.AssetID][]*pool{}}
+	var sites []flex.SiteID
+	for _, p := range ps.all {
+		own.of[p.asset] = append(own.of[p.asset], p)
+		if !p.events[0].CoP11 && !slices.Contains(sites, p.site) {
+			sites = append(sites, p.site)
+		}
 	}
-	if e := p.events[0]; !e.CoP11 {
-		assets, err := tx.AssetsOf(ctx, e.SiteID)
+	if len(sites) > 0 {
+		assets, err := tx.AssetsAt(ctx, sites)
 		if err != nil {
 			return err
 		}
-		all := make([]flex.AssetID, 0, len(assets))
-		for _, a := range assets {
-			all = append(all, a.ID)
+		for _, p := range ps.all {
+			if p.events[0].CoP11 {
+				continue
+			}
+			for _, id := range assets[p.site] {
+				boundary.of[id] = append(boundary.of[id], p)
+			}
 		}
-		if left, err = p.read(ctx, tx, settle.Boundary, all, left); err != nil {
+		if err := boundary.read(ctx, tx); err != nil {
 			return err
 		}
 	}
-	left, err := p.read(ctx, tx, settle.Asset, []flex.AssetID{p.events[0].AssetID}, left)
-	for _, i := range left {
-		p.cases[i].Metering = settle.Asset // nothing was read yet
-	}
-	return err
+	return own.read(ctx, tx)
 }
 
-// read gives the cases what the assets' meters say, and returns those whose event was not
-// metered so.
-func (p *pool) read(ctx context.Context, tx *store.Tx, m settle.Metering, assets []flex.AssetID, cases []int) (left []int, err error) {
-	if len(cases) == 0 {
-		return nil, nil
-	}
-	own := store.ReadingQuery{Assets: assets, Labels: settle.Labels(m), First: p.slots[0], Last: p.slots[1], KnownAt: p.basis.knownAt}
-	for _, i := range cases {
-		if !slices.Contains(own.Days, p.cases[i].Day) {
-			own.Days = append(own.Days, p.cases[i].Day)
+// metered is one way of metering, and whose meters count for which pools.
+type metered struct {
+	*pools
+	by settle.Metering
+	of map[flex.AssetID][]*pool
+
+	readings map[*pool][]flex.Reading
+}
+
+// read gives the cases that have no meter yet what these meters say, if they tell of their
+// events at all: first the events' own days are read, then, of those that were metered so,
+// the days before, by the same labels.
+func (m *metered) read(ctx context.Context, tx *store.Tx) error {
+	m.readings = map[*pool][]flex.Reading{}
+	own := store.ReadingQuery{Labels: settle.Labels(m.by), First: m.slots[0], Last: m.slots[1], KnownAt: m.all[0].basis.knownAt}
+	days := map[flex.Day]bool{}
+	for id, ps := range m.of {
+		waits := false
+		for _, p := range ps {
+			for _, i := range p.left {
+				waits, days[p.cases[i].Day] = true, true
+			}
+		}
+		if waits {
+			own.Assets = append(own.Assets, id)
 		}
 	}
-	slices.SortFunc(own.Days, func(a, b flex.Day) int { return a.Start().Compare(b.Start()) })
+	own.Days = slices.SortedFunc(maps.Keys(days), compareDays)
 	rs, err := tx.Readings(ctx, own)
 	if err != nil || len(rs) == 0 {
-		return cases, err
+		return err
 	}
-	labels := slices.DeleteFunc(settle.Labels(m), func(l flex.Label) bool {
+	before := own
+	before.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool { return days[d] })
+	before.Labels = slices.DeleteFunc(before.Labels, func(l flex.Label) bool {
 		return !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l })
 	})
-	before := own
-	before.Labels, before.Days = labels, slices.DeleteFunc(daysBetween(p.oldest, p.newest), func(d flex.Day) bool { return slices.Contains(own.Days, d) })
+	m.share(rs)
+	before.Assets = slices.DeleteFunc(before.Assets, func(id flex.AssetID) bool {
+		return !slices.ContainsFunc(m.of[id], func(p *pool) bool { return len(m.readings[p]) > 0 })
+	})
 	more, err := tx.Readings(ctx, before)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	eventDays, err := tx.EventDays(ctx, p.events[0], m == settle.Boundary, p.oldest, p.newest, p.basis.asOf)
+	m.share(more)
+	eventDays, err := m.eventDays(ctx, tx)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	for p, rs := range m.readings {
+		slices.SortFunc(rs, byTime)
+		p.give(m.by, rs, eventDays(p))
+	}
+	return nil
+}
+
+// share shares readings out to the pools that they count for.
+func (m *metered) share(rs []flex.Reading) {
+	for i := range rs {
+		for _, p := range m.of[rs[i].AssetID] {
+			m.readings[p] = append(m.readings[p], rs[i])
+		}
+	}
+}
+
+// eventDays returns on what days there was an event at a pool's meter.
+func (m *metered) eventDays(ctx context.Context, tx *store.Tx) (of func(*pool) []flex.Day, err error) {
+	asOf := m.all[0].basis.asOf
+	var assets []flex.AssetID
+	var sites []flex.SiteID
+	for p := range m.readings {
+		assets, sites = append(assets, p.asset), append(sites, p.site)
+	}
+	if m.by == settle.Boundary {
+		days, err := tx.EventDaysAt(ctx, sites, m.oldest, m.newest, asOf)
+		return func(p *pool) []flex.Day { return days[p.site] }, err
+	}
+	days, err := tx.EventDaysOf(ctx, assets, m.oldest, m.newest, asOf)
+	return func(p *pool) []flex.Day { return days[p.asset] }, err
+}
+
+func compareDays(a, b flex.Day) int { return a.Start().Compare(b.Start()) }
+
+// byTime is an order in which readings of several assets always come out the same.
+func byTime(a, b flex.Reading) int {
+	return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To), cmp.Compare(a.Label, b.Label), bytes.Compare(a.AssetID[:], b.AssetID[:]))
+}
+
+// give gives the readings, in their order, to the cases that are metered by them.
+func (p *pool) give(m settle.Metering, rs []flex.Reading, eventDays []flex.Day) {
 	days := map[string][]settle.MeteredDay{}
-	rs = append(rs, more...)
-	for _, i := range cases {
+	p.left = slices.DeleteFunc(p.left, func(i int) bool {
 		c := &p.cases[i]
-		key, in := labelsIn(c, rs)
+		key, in := labelsIn(c, m, rs)
 		if key == "" {
-			left = append(left, i)
-			continue
+			return false
 		}
 		if days[key] == nil {
-			days[key] = settle.HalfHours(m, slices.DeleteFunc(slices.Clone(rs), func(r flex.Reading) bool { return !in[r.Label] }))
+			days[key] = settle.HalfHours(m, only(rs, in))
 		}
 		c.Metering, c.Metered, c.EventDays = m, days[key], eventDays
+		return true
+	})
+}
+
+// only returns the readings of the labels.
+func only(rs []flex.Reading, in map[flex.Label]bool) []flex.Reading {
+	other := func(r flex.Reading) bool { return !in[r.Label] }
+	if !slices.ContainsFunc(rs, other) {
+		return rs
 	}
-	return left, nil
+	return slices.DeleteFunc(slices.Clone(rs), other)
 }
 
 // labelsIn returns the labels of the readings that tell of the event itself, and a name for
 // their set. Like is compared with like: the days before count by these alone.
-func labelsIn(c *settle.Case, rs []flex.Reading) (key string, in map[flex.Label]bool) {
+func labelsIn(c *settle.Case, m settle.Metering, rs []flex.Reading) (key string, in map[flex.Label]bool) {
 	event := flex.Span{From: c.Day.Period(c.First).Start(), To: c.Day.Period(c.Last).End()}
 	in = map[flex.Label]bool{}
-	for _, r := range rs {
+	first, _ := slices.BinarySearchFunc(rs, event.From.Add(-longest), func(r flex.Reading, at time.Time) int { return r.From.Compare(at) })
+	for _, r := range rs[first:] {
+		if r.From.After(event.To) {
+			break
+		}
 		if !in[r.Label] && (!r.Meet(event).Empty() || r.Empty() && (event.Contains(r.From) || r.From.Equal(event.To))) {
 			in[r.Label] = true
 		}
 	}
-	for _, l := range append(settle.Labels(settle.Boundary), settle.Labels(settle.Asset)...) {
+	for _, l := range settle.Labels(m) {
 		if in[l] {
 			key += string(l) + " "
 		}
 	}
 	return key, in
 }
+
+// longest is the longest time that one reading spans.
+const longest = 24 * time.Hour
 
 // daysBetween lists the days from one to another, both included.
 func daysBetween(from, to flex.Day) (days []flex.Day) {

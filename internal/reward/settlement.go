@@ -45,15 +45,11 @@ func (d *Desk) settleDue(ctx context.Context, org flex.OrgID, report *worker.Rep
 // settleAll settles events in one run, and posts what that changes. It returns how many
 // moved on.
 func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did int, err error) {
-	o, err := tx.OrgRecord(ctx)
+	basis, err := basisOf(ctx, tx, stretches(events), time.Time{})
 	if err != nil {
 		return 0, err
 	}
-	basis, err := basisOf(ctx, tx, events, o.Settings, time.Time{})
-	if err != nil {
-		return 0, err
-	}
-	outcomes, err := settleEvents(ctx, tx, basis, events)
+	outcomes, err := settleEvents(ctx, tx, basis, events, false)
 	if err != nil {
 		return 0, err
 	}
@@ -68,7 +64,7 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 				e.Version++
 				s.Version, e.Hash = e.Version, s.Hash[:]
 				settlements, inputs = append(settlements, s), append(inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
-				t, err := credit(ctx, tx, &e, s.Result, termsOf(o.Settings), run.ID)
+				t, err := credit(ctx, tx, &e, s.Result, termsOf(basis.settings), run.ID)
 				if err != nil {
 					return 0, err
 				}

@@ -32,93 +32,146 @@ func Labels(m Metering) []flex.Label {
 // half-hour without a gap or an overlap. A later reading of the same time takes the place
 // of an earlier one in the slice.
 func HalfHours(metering Metering, readings []flex.Reading) []MeteredDay {
-	byLabel := map[flex.Label][]flex.Reading{}
-	for _, r := range readings {
-		byLabel[r.Label] = append(byLabel[r.Label], r)
-	}
-	energy := map[flex.Period]flex.Micro{}
+	net := seriesFor(readings)
 	order := sources[metering]
 	for i := len(order) - 1; i >= 0; i-- { // the most exact last, so that it stands
-		for p, e := range halfHours(order[i], byLabel) {
-			energy[p] = e
+		switch label := order[i]; label {
+		case flex.ChargerEnergy, flex.ProvisionalConsumption:
+			net.intervals(label, readings)
+		case flex.BoundaryImportPower, flex.BatteryInverterPower:
+			net.powers(label, readings)
+		default:
+			net.registers(label, readings)
 		}
 	}
-	days := map[flex.Day]*MeteredDay{}
-	for p, e := range energy {
-		day, n := p.SettlementPeriod()
-		if days[day] == nil {
-			days[day] = &MeteredDay{Day: day}
+	return net.days()
+}
+
+// series holds an energy, or a register's value, for each half-hour of a time.
+type series struct {
+	first flex.Period
+	value []flex.Micro
+	known []bool
+}
+
+// seriesFor makes a series over the time of all readings.
+func seriesFor(readings []flex.Reading) series {
+	if len(readings) == 0 {
+		return series{}
+	}
+	first, last := readings[0].From, readings[0].To
+	for i := range readings {
+		if r := &readings[i]; r.From.Before(first) {
+			first = r.From
 		}
-		days[day].Set(n, wattHours(e))
+		if r := &readings[i]; r.To.After(last) {
+			last = r.To
+		}
 	}
-	all := make([]MeteredDay, 0, len(days))
-	for _, m := range days {
-		all = append(all, *m)
+	s := series{first: flex.PeriodAt(first)}
+	n := flex.PeriodAt(last).Sub(s.first) + 1
+	s.value, s.known = make([]flex.Micro, n), make([]bool, n)
+	return s
+}
+
+// like makes an empty series over the same time.
+func (s *series) like() series {
+	return series{s.first, make([]flex.Micro, len(s.value)), make([]bool, len(s.known))}
+}
+
+func (s *series) set(p flex.Period, e flex.Micro) {
+	i := p.Sub(s.first)
+	s.value[i], s.known[i] = e, true
+}
+
+// days makes settlement days of net energies.
+func (s *series) days() []MeteredDay {
+	all := []MeteredDay{}
+	var wh []flex.WattHours // room for days to come
+	for i := 0; i < len(s.value); {
+		day, n := s.first.Add(i).SettlementPeriod()
+		periods := day.Periods()
+		if len(wh) < periods {
+			wh = make([]flex.WattHours, min(len(s.value)-i+2*MaxPeriods, 64*MaxPeriods))
+		}
+		m := MeteredDay{Day: day, Wh: wh[:periods:periods]}
+		for ; n <= periods && i < len(s.value); n, i = n+1, i+1 {
+			if s.known[i] {
+				m.Set(n, wattHours(s.value[i]))
+			}
+		}
+		if m.Known != 0 {
+			all, wh = append(all, m), wh[periods:]
+		}
 	}
-	slices.SortFunc(all, func(a, b MeteredDay) int { return compare(a.Day, b.Day) })
 	return all
 }
 
 // wattHours rounds millionths of a kilowatt-hour.
 func wattHours(e flex.Micro) flex.WattHours { return flex.WattHours(HalfAway.divide(int64(e), 1000)) }
 
-func halfHours(label flex.Label, readings map[flex.Label][]flex.Reading) map[flex.Period]flex.Micro {
-	switch label {
-	case flex.ChargerEnergy, flex.ProvisionalConsumption:
-		return intervals(readings[label])
-	case flex.BoundaryImportPower, flex.BatteryInverterPower:
-		return powers(readings[label])
-	}
-	energy := registers(readings[label])
-	export := readings[flex.BoundaryExportRegister]
-	if label != flex.BoundaryImportRegister || len(export) == 0 {
-		return energy
-	}
-	out := registers(export)
-	for p := range energy {
-		e, known := out[p]
-		if !known {
-			delete(energy, p)
+func (s *series) intervals(label flex.Label, readings []flex.Reading) {
+	for i := range readings {
+		r := &readings[i]
+		if r.Label != label {
 			continue
 		}
-		energy[p] -= e
+		if p := flex.PeriodAt(r.From); r.From.Equal(p.Start()) && r.To.Sub(r.From) == flex.HalfHour {
+			s.set(p, r.Value)
+		}
 	}
-	return energy
 }
 
-func intervals(readings []flex.Reading) map[flex.Period]flex.Micro {
-	energy := map[flex.Period]flex.Micro{}
-	for _, r := range readings {
-		if p := flex.PeriodAt(r.From); r.From.Equal(p.Start()) && r.To.Equal(p.End()) {
-			energy[p] = r.Value
+// registers puts in the differences between registers read half an hour apart, and takes
+// export off import. A register that fell, which ingest refuses, gives nothing.
+func (s *series) registers(label flex.Label, readings []flex.Reading) {
+	energy, any := s.differences(label, readings)
+	if !any {
+		return
+	}
+	out, exports := series{}, false
+	if label == flex.BoundaryImportRegister {
+		out, exports = s.differences(flex.BoundaryExportRegister, readings)
+	}
+	for i, e := range energy.value {
+		switch {
+		case !energy.known[i]:
+		case !exports:
+			s.value[i], s.known[i] = e, true
+		case out.known[i]:
+			s.value[i], s.known[i] = e-out.value[i], true
 		}
 	}
-	return energy
 }
 
-// registers returns the differences between registers read half an hour apart. A register
-// that fell, which ingest refuses, gives nothing.
-func registers(readings []flex.Reading) map[flex.Period]flex.Micro {
-	at := map[flex.Period]flex.Micro{} // the register at a period's start
-	for _, r := range readings {
-		if p := flex.PeriodAt(r.To); r.To.Equal(p.Start()) {
-			at[p] = r.Value
+// differences returns what a register rose by in each half-hour at both ends of which it was
+// read, and whether it was read at all.
+func (s *series) differences(label flex.Label, readings []flex.Reading) (energy series, any bool) {
+	if any = slices.ContainsFunc(readings, func(r flex.Reading) bool { return r.Label == label }); !any {
+		return series{}, false
+	}
+	energy = s.like()
+	for i := range readings { // first the register at each half-hour's start
+		if r := &readings[i]; r.Label == label {
+			if p := flex.PeriodAt(r.To); r.To.Equal(p.Start()) {
+				energy.set(p, r.Value)
+			}
 		}
 	}
-	energy := map[flex.Period]flex.Micro{}
-	for p, value := range at {
-		if next, known := at[p.Add(1)]; known && next >= value {
-			energy[p] = next - value
-		}
+	last := len(energy.value) - 1
+	for i := range last {
+		energy.known[i] = energy.known[i] && energy.known[i+1] && energy.value[i+1] >= energy.value[i]
+		energy.value[i] = energy.value[i+1] - energy.value[i]
 	}
-	return energy
+	energy.known[last] = false
+	return energy, true
 }
 
 // powers adds up readings that lie end to end over a half-hour.
-func powers(readings []flex.Reading) map[flex.Period]flex.Micro {
+func (s *series) powers(label flex.Label, readings []flex.Reading) {
 	last := map[flex.Span]flex.Reading{}
 	for _, r := range readings {
-		if !r.Empty() {
+		if r.Label == label && !r.Empty() {
 			last[flex.Span{From: r.From.UTC(), To: r.To.UTC()}] = r
 		}
 	}
@@ -148,11 +201,9 @@ func powers(readings []flex.Reading) map[flex.Period]flex.Micro {
 			h.sum += int64(r.Value) * int64(in.Len()/time.Second)
 		}
 	}
-	energy := map[flex.Period]flex.Micro{}
 	for p, h := range parts {
 		if h.covered == flex.HalfHour && !h.clash {
-			energy[p] = flex.Micro(HalfAway.divide(h.sum, 3600))
+			s.set(p, flex.Micro(HalfAway.divide(h.sum, 3600)))
 		}
 	}
-	return energy
 }

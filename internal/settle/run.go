@@ -20,8 +20,11 @@ type Hash [sha256.Size]byte
 // String returns the hash in hexadecimal.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
+// HashOf returns the hash of canonical bytes.
+func HashOf(text []byte) Hash { return sha256.Sum256(text) }
+
 // Hash returns the hash of the case's canonical bytes.
-func (c *Case) Hash() Hash { return sha256.Sum256(c.AppendText(nil)) }
+func (c *Case) Hash() Hash { return HashOf(c.AppendText(nil)) }
 
 // AppendText appends the canonical bytes of the case: a line per fact, in a fixed order,
 // with all that its result depends on and nothing else.
@@ -36,17 +39,12 @@ func (c *Case) AppendText(b []byte) []byte {
 	}
 	own := between(c.First, c.Last)
 	if c.Rule.Method == Nominated {
-		b = appendDay(append(b, "nominated "...), &c.Nominated, own)
-		if m := c.metered(c.Day); m != nil {
-			b = appendDay(append(b, "metered "...), m, own)
-		}
-		return b
+		b = appendDay(b, "nominated ", &c.Nominated, own)
+		return appendDay(b, "metered ", c.metered(c.Day), own)
 	}
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
-	if m := c.metered(c.Day); m != nil {
-		b = appendDay(append(b, "metered "...), m, append(own, window...))
-	}
+	b = appendDay(b, "metered ", c.metered(c.Day), append(own, window...))
 	slots = append(slots, window...)
 	before := c.Rule.before(c.Day)
 	last := c.Rule.looksBack(c, slots)
@@ -55,9 +53,7 @@ func (c *Case) AppendText(b []byte) []byte {
 		if slices.Contains(c.EventDays, d) {
 			b = append(appendDate(append(b, "event day "...), d), '\n')
 		}
-		if m := c.metered(d); m != nil {
-			b = appendDay(append(b, "history "...), m, slots)
-		}
+		b = appendDay(b, "history ", c.metered(d), slots)
 	}
 	return b
 }
@@ -74,9 +70,13 @@ func (r *Rule) appendText(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendDay appends a day and the energy of its settlement periods n, "-" where unknown.
-func appendDay(b []byte, m *MeteredDay, periods []int) []byte {
-	b = appendDate(b, m.Day)
+// appendDay appends a day and the energy of its settlement periods n, "-" where unknown, or
+// nothing if none of them is known.
+func appendDay(b []byte, what string, m *MeteredDay, periods []int) []byte {
+	if m == nil || !slices.ContainsFunc(periods, func(n int) bool { _, known := m.At(n); return known }) {
+		return b
+	}
+	b = appendDate(append(b, what...), m.Day)
 	for _, n := range periods {
 		e, known := m.At(n)
 		b = appendValue(b, int64(e), known)

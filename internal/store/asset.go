@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"flexd/internal/flex"
 )
@@ -68,6 +69,25 @@ func (tx *Tx) AssetByExternalID(ctx context.Context, external string) (*flex.Ass
 // AssetsOf returns a site's assets in the order in which they were made.
 func (tx *Tx) AssetsOf(ctx context.Context, site flex.SiteID) ([]flex.Asset, error) {
 	return rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+}
+
+// AssetsAt returns the ids of the sites' assets.
+func (tx *Tx) AssetsAt(ctx context.Context, sites []flex.SiteID) (map[flex.SiteID][]flex.AssetID, error) {
+	assets := map[flex.SiteID][]flex.AssetID{}
+	for chunk := range slices.Chunk(sites, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(ctx, tx.conn, func(s scanner) (none struct{}, err error) {
+			var site flex.SiteID
+			var id flex.AssetID
+			err = s.Scan(&site, &id)
+			assets[site] = append(assets[site], id)
+			return none, err
+		}, `SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+list+` ORDER BY id`, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return assets, nil
 }
 
 // Assets returns a page of the organisation's assets in the order in which they were made,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,23 +195,44 @@ func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
 	return err
 }
 
-// EventDays returns the days from one to another, both included, on which the asset, or for
-// boundary metering any asset of the site, had a flex event that had been found by then.
-func (tx *Tx) EventDays(ctx context.Context, e FlexEvent, boundary bool, from, to flex.Day, asOf time.Time) ([]flex.Day, error) {
-	day := func(s scanner) (d flex.Day, err error) {
+// EventDaysOf returns the days from one to another, both included, on which the assets had a
+// flex event that had been found by then.
+func (tx *Tx) EventDaysOf(ctx context.Context, assets []flex.AssetID, from, to flex.Day, asOf time.Time) (map[flex.AssetID][]flex.Day, error) {
+	return eventDays(ctx, tx, "asset_id", assets, from, to, asOf)
+}
+
+// EventDaysAt returns the same of sites, with whatever asset.
+func (tx *Tx) EventDaysAt(ctx context.Context, sites []flex.SiteID, from, to flex.Day, asOf time.Time) (map[flex.SiteID][]flex.Day, error) {
+	return eventDays(ctx, tx, "site_id", sites, from, to, asOf)
+}
+
+func eventDays[Of any](ctx context.Context, tx *Tx, column string, ids []flex.ID[Of], from, to flex.Day, asOf time.Time) (map[flex.ID[Of]][]flex.Day, error) {
+	days, texts := map[flex.ID[Of]][]flex.Day{}, map[string]flex.Day{}
+	read := func(s scanner) (none struct{}, err error) {
+		var id flex.ID[Of]
 		var text string
-		if err := s.Scan(&text); err != nil {
-			return d, err
+		if err := s.Scan(&id, &text); err != nil {
+			return none, err
 		}
-		return flex.ParseDay(text)
+		d, known := texts[text]
+		if !known {
+			if d, err = flex.ParseDay(text); err != nil {
+				return none, err
+			}
+			texts[text] = d
+		}
+		days[id] = append(days[id], d)
+		return none, nil
 	}
-	column, id := "asset_id", e.AssetID.Bytes()
-	if boundary {
-		column, id = "site_id", e.SiteID.Bytes()
+	for chunk := range slices.Chunk(ids, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes(), micros(from.Start()), micros(to.Add(1).Start()), micros(asOf)}, chunk)
+		_, err := rows(ctx, tx.conn, read, `SELECT `+column+`, day FROM flex_event
+			WHERE org_id = $1 AND from_at >= $2 AND from_at < $3 AND detected_at <= $4 AND `+column+` IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return rows(ctx, tx.conn, day, `SELECT DISTINCT day FROM flex_event WHERE org_id = $1 AND `+column+` = $2
-		AND from_at >= $3 AND from_at < $4 AND detected_at <= $5 ORDER BY day`,
-		tx.org.Bytes(), id, micros(from.Start()), micros(to.Add(1).Start()), micros(asOf))
+	return days, nil
 }
 
 // AssetsWithEvents returns the assets of one site, or for the zero id of all, that have flex

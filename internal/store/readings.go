@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ type ReadingQuery struct {
 	// KnownAt, if set, asks for the readings as they were known at that instant.
 	KnownAt time.Time
 	history bool // some of them were corrected
+	dense   bool // few other assets lie between the first and the last of them
 }
 
 // corrected reports whether any reading of the assets was ever corrected.
@@ -40,7 +42,7 @@ const instantsChunk = 512
 
 // Readings returns what is known of the query, in no certain order: energies of half-hours
 // and registers that were read at the edges of half-hours, and, for every label that is
-// neither, all readings that begin in the days.
+// neither, all readings that meet the days.
 func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, error) {
 	if len(q.Assets) == 0 || len(q.Labels) == 0 {
 		return nil, nil
@@ -51,26 +53,41 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 			return nil, err
 		}
 	}
+	q.Days = slices.Clone(q.Days)
+	slices.SortFunc(q.Days, func(a, b flex.Day) int { return a.Start().Compare(b.Start()) })
+	q.Days = slices.Compact(q.Days)
+	if err := tx.lookClosely(ctx, &q); err != nil || len(q.Assets) == 0 {
+		return nil, err
+	}
 	var edges, odd []any
+	marks := false
 	for _, l := range q.Labels {
 		if n := labelNumbers[l]; n < 10 || register(l) {
 			edges = append(edges, n)
+			marks = marks || register(l)
 		} else {
 			odd = append(odd, n)
 		}
 	}
-	var found []flex.Reading
-	instants := q.instants()
+	f := finder{tx: tx}
+	if q.dense {
+		f.wanted = make(map[flex.AssetID]bool, len(q.Assets))
+		for _, id := range q.Assets {
+			f.wanted[id] = true
+		}
+	}
+	instants := q.instants(marks)
 	for len(edges) > 0 && len(instants) > 0 {
 		chunk := instants[:min(len(instants), instantsChunk)]
 		instants = instants[len(chunk):]
 		w := q.where(tx.org)
-		w.in("r.label", edges)
 		w.in("r.at", chunk)
-		if err := tx.collect(ctx, w, &found); err != nil {
+		w.in("r.label", edges)
+		if err := f.collect(ctx, w); err != nil {
 			return nil, err
 		}
 	}
+	var found flex.Span // where readings at odd times were looked for last
 	for _, d := range q.Days {
 		if len(odd) == 0 {
 			break
@@ -78,14 +95,78 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 		w := q.where(tx.org)
 		w.in("r.label", odd)
 		span := q.span(d)
-		w.text.WriteString(" AND r.label >= 10")
-		w.in("r.at / 86400000000", []any{span.From.Unix() / 86400, (span.To.Unix() - 1) / 86400})
-		fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s", w.param(span.From.UnixMicro()), w.param(span.To.UnixMicro()))
-		if err := tx.collect(ctx, w, &found); err != nil {
+		w.meets(span, found.To)
+		if err := f.collect(ctx, w); err != nil {
 			return nil, err
 		}
+		found = span
 	}
-	return found, nil
+	return f.found, nil
+}
+
+// meets adds the condition that a reading at an odd time meets a span, and began no earlier
+// than the instant.
+func (w *condition) meets(span flex.Span, after time.Time) {
+	reach := span.From.Add(-readingMax)
+	if reach.Before(after) {
+		reach = after
+	}
+	var days []any
+	for day := reach.Unix() / 86400; day <= (span.To.Unix()-1)/86400; day++ {
+		days = append(days, day)
+	}
+	w.text.WriteString(" AND r.label >= 10")
+	w.in("r.at / 86400000000", days)
+	from := w.param(span.From.UnixMicro())
+	fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s AND (r.at >= %s OR r.at + 1000000 * CAST(r.seconds AS BIGINT) > %s)",
+		w.param(reach.UnixMicro()), w.param(span.To.UnixMicro()), from, from)
+}
+
+// readingMax is the longest time that one reading spans.
+const readingMax = 24 * time.Hour
+
+// denseMax is how many assets may lie between the first and the last of those asked for, to
+// one of them, for all to be read at a stroke.
+const denseMax = 2
+
+// lookClosely decides how many assets are found: a few one by one; most of those in a row at
+// a stroke, in the order in which readings are kept. Then it leaves the organisation's own
+// alone.
+func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
+	if len(q.Assets) < 4 || len(q.Assets) > ownersChunk {
+		return nil
+	}
+	q.Assets = slices.Clone(q.Assets)
+	slices.SortFunc(q.Assets, compareAssets)
+	q.Assets = slices.Compact(q.Assets)
+	first, last := q.Assets[0], q.Assets[len(q.Assets)-1]
+	most := denseMax * len(q.Assets)
+	var between int
+	err := tx.row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM asset WHERE id >= $1 AND id <= $2 LIMIT $3) AS a`, first.Bytes(), last.Bytes(), most+1).Scan(&between)
+	if err != nil || between > most {
+		return err
+	}
+	q.dense = true
+	if q.Assets, err = tx.everOwned(ctx, q.Assets); err != nil {
+		return err
+	}
+	slices.SortFunc(q.Assets, compareAssets)
+	return nil
+}
+
+func compareAssets(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) }
+
+// everOwned returns those of the assets that are the organisation's, or were, and whose
+// sessions may still be to be reckoned up.
+func (tx *Tx) everOwned(ctx context.Context, assets []flex.AssetID) ([]flex.AssetID, error) {
+	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+	list, args := in([]any{tx.org.Bytes()}, assets)
+	owned, err := rows(ctx, tx.conn, id, `SELECT id FROM asset WHERE org_id = $1 AND id IN `+list, args...)
+	if err != nil || len(owned) == len(assets) {
+		return owned, err
+	}
+	gone, err := rows(ctx, tx.conn, id, `SELECT DISTINCT asset_id FROM reckoning WHERE org_id = $1 AND asset_id IN `+list, args...)
+	return append(owned, gone...), err
 }
 
 // span returns the part of the day that the query asks for.
@@ -96,13 +177,18 @@ func (q ReadingQuery) span(d flex.Day) flex.Span {
 	return flex.Span{From: d.Period(q.First).Start(), To: d.Period(min(q.Last, d.Periods())).End()}
 }
 
-// instants lists the edges of the half-hours that the query asks for.
-func (q ReadingQuery) instants() (all []any) {
+// instants lists where the half-hours begin that the query asks for, and, if marks of
+// registers are wanted too, where they end.
+func (q ReadingQuery) instants(marks bool) (all []any) {
 	last := int64(-1)
 	for _, d := range q.Days {
 		span := q.span(d)
-		for at := span.From; !at.After(span.To); at = at.Add(flex.HalfHour) {
-			if us := at.UnixMicro(); us > last {
+		end := span.To.UnixMicro()
+		if !marks {
+			end--
+		}
+		for us := span.From.UnixMicro(); us <= end; us += halfHour {
+			if us > last {
 				all = append(all, us)
 				last = us
 			}
@@ -110,6 +196,9 @@ func (q ReadingQuery) instants() (all []any) {
 	}
 	return all
 }
+
+// halfHour is its length in microseconds.
+const halfHour = int64(flex.HalfHour / time.Microsecond)
 
 // condition is a WHERE clause in the making.
 type condition struct {
@@ -145,6 +234,13 @@ func (w *condition) in(column string, values []any) {
 // whose sessions may still be to be reckoned up.
 func (q ReadingQuery) where(org flex.OrgID) *condition {
 	w := &condition{}
+	if !q.KnownAt.IsZero() {
+		w.knownAt, w.history = q.KnownAt.UnixMicro(), q.history
+	}
+	if q.dense {
+		fmt.Fprintf(&w.text, "r.asset_id >= %s AND r.asset_id <= %s", w.param(q.Assets[0].Bytes()), w.param(q.Assets[len(q.Assets)-1].Bytes()))
+		return w
+	}
 	ids := make([]any, len(q.Assets))
 	for i, id := range q.Assets {
 		ids[i] = id.Bytes()
@@ -154,14 +250,18 @@ func (q ReadingQuery) where(org flex.OrgID) *condition {
 	w.text.WriteString(" UNION SELECT asset_id FROM reckoning WHERE org_id = " + w.param(org.Bytes()))
 	w.in("asset_id", ids)
 	w.text.WriteByte(')')
-	if !q.KnownAt.IsZero() {
-		w.knownAt, w.history = q.KnownAt.UnixMicro(), q.history
-	}
 	return w
 }
 
+// finder reads what conditions let through.
+type finder struct {
+	tx     *Tx
+	wanted map[flex.AssetID]bool // nil: all
+	found  []flex.Reading
+}
+
 // collect runs the condition over what is known now, or over what was known then.
-func (tx *Tx) collect(ctx context.Context, w *condition, to *[]flex.Reading) error {
+func (f *finder) collect(ctx context.Context, w *condition) error {
 	const columns = `SELECT r.asset_id, r.at, r.label, r.seconds, r.value FROM `
 	where := w.text.String()
 	query := columns + `reading r WHERE ` + where
@@ -172,24 +272,27 @@ func (tx *Tx) collect(ctx context.Context, w *condition, to *[]flex.Reading) err
 			query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
 		}
 	}
-	rs, err := tx.run.QueryContext(ctx, query, w.args...)
+	rs, err := f.tx.run.QueryContext(ctx, query, w.args...)
 	if err != nil {
 		return err
 	}
 	defer rs.Close()
+	var r flex.Reading
+	var at, seconds, label, value int64
+	row := []any{&r.AssetID, &at, &label, &seconds, &value}
 	for rs.Next() {
-		var r flex.Reading
-		var at, seconds int64
-		var label int16
-		if err := rs.Scan(&r.AssetID, &at, &label, &seconds, &r.Value); err != nil {
+		if err := rs.Scan(row...); err != nil {
 			return err
 		}
-		r.Label, r.From = labels[label], time.UnixMicro(at).UTC()
+		if f.wanted != nil && !f.wanted[r.AssetID] {
+			continue
+		}
+		r.Label, r.From, r.Value = labels[int16(label)], time.UnixMicro(at).UTC(), flex.Micro(value)
 		r.To = r.From.Add(time.Duration(seconds) * time.Second)
 		if register(r.Label) {
 			r.From, r.To = r.From.Add(-time.Duration(seconds)*time.Second), r.From
 		}
-		*to = append(*to, r)
+		f.found = append(f.found, r)
 	}
 	return rs.Err()
 }

@@ -164,3 +164,57 @@ func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) fle
 		id.Bytes(), s.Org.Bytes(), site.Bytes(), "x"+id.String(), string(typ), w)
 	return id
 }
+
+// Readings gives every asset of the organisation a charger's energy of so many half-hours,
+// which the database makes by itself.
+func (s *Seed) Readings(from flex.Period, periods int) {
+	s.t.Helper()
+	const chunk = 480
+	for n := 0; n < periods; n += chunk {
+		s.Exec(`INSERT INTO reading (at, asset_id, label, seconds, value, known_at)
+			WITH RECURSIVE period (n) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM period WHERE n + 1 < $3)
+			SELECT CAST($2 AS BIGINT) + 1800000000 * n, id, 1, 1800, 1000 * ((n * 7919) % 5000), CAST($2 AS BIGINT) + 1800000000 * (n + 1)
+			FROM period CROSS JOIN asset WHERE org_id = $1 ORDER BY n, id`,
+			s.Org.Bytes(), from.Add(n).Start().UnixMicro(), min(chunk, periods-n))
+	}
+}
+
+// Events gives every asset of the organisation a flex event on the day.
+func (s *Seed) Events(day flex.Day, first, last int) {
+	s.t.Helper()
+	energies := strings.TrimSpace(strings.Repeat("1000 ", last-first+1))
+	rs, err := s.sql.Query(`SELECT id, site_id FROM asset WHERE org_id = $1 ORDER BY id`, s.Org.Bytes())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var assets []flex.AssetID
+	var sites []flex.SiteID
+	for rs.Next() {
+		var asset flex.AssetID
+		var site flex.SiteID
+		if err := rs.Scan(&asset, &site); err != nil {
+			s.t.Fatal(err)
+		}
+		assets, sites = append(assets, asset), append(sites, site)
+	}
+	if err := rs.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	tx, err := s.sql.Begin()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer tx.Rollback()
+	for i := range assets {
+		id := flex.FlexEventID(s.id())
+		_, err := tx.Exec(`INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, 0)`, id.Bytes(), s.Org.Bytes(), sites[i].Bytes(), assets[i].Bytes(), day.String(), first, last,
+			day.Period(first).Start().UnixMicro(), day.Period(last).End().UnixMicro(), energies)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		s.t.Fatal(err)
+	}
+}
