@@ -3,7 +3,9 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +36,8 @@ type fleetView struct {
 	orgs   []flex.Org
 	byOrg  map[flex.OrgID]*forecast
 	counts map[flex.OrgID]store.FleetCount
+	parts  []store.PluggedPart // in which it was read
+	even   bool                // whether they were of one size, so that the next is read likewise
 }
 
 // fleetCache keeps the latest picture. One request at a time makes a new one.
@@ -71,10 +75,17 @@ func (s *Server) look(ctx context.Context) (*fleetView, error) {
 	return s.lookAnew(ctx)
 }
 
-// lookAnew makes the picture of the fleet in one read.
+// fleetHands is how many read the fleet side by side, where there are as many processors.
+const fleetHands = 4
+
+// lookAnew makes the picture of the fleet. Each asset is seen once, as it was at one moment
+// of the making.
 func (s *Server) lookAnew(ctx context.Context) (*fleetView, error) {
 	start := time.Now()
 	v := &fleetView{at: s.DB.Now(), byOrg: map[flex.OrgID]*forecast{}, counts: map[flex.OrgID]store.FleetCount{}}
+	if last := s.fleet.last.Load(); last != nil && last.even {
+		v.parts = last.parts
+	}
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		if v.orgs, err = all.Orgs(ctx); err != nil {
@@ -94,14 +105,55 @@ func (s *Server) lookAnew(ctx context.Context) (*fleetView, error) {
 		for _, n := range counts {
 			v.counts[n.Org] = n
 		}
-		return all.EachPlugged(ctx, flex.OrgID{}, func(p *store.Plugged) { v.byOrg[p.Org].add(p) })
+		if v.parts == nil {
+			v.parts, err = all.PluggedParts(ctx, min(runtime.GOMAXPROCS(0), fleetHands))
+		}
+		return err
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.gather(ctx, v); err != nil {
 		return nil, err
 	}
 	v.took = time.Since(start)
 	s.fleet.last.Store(v)
 	return v, nil
+}
+
+// gather adds every part of the fleet to the picture, side by side.
+func (s *Server) gather(ctx context.Context, v *fleetView) error {
+	sums, errs, sizes := make([]map[flex.OrgID]*forecast, len(v.parts)), make([]error, len(v.parts)), make([]int, len(v.parts))
+	var hands sync.WaitGroup
+	for i, part := range v.parts {
+		hands.Go(func() {
+			sums[i] = map[flex.OrgID]*forecast{}
+			errs[i] = s.DB.ReadAll(ctx, func(all *store.All) error {
+				clear(sums[i]) // a read may be run again
+				return all.EachPlugged(ctx, part, func(p *store.Plugged) {
+					f := sums[i][p.Org]
+					if f == nil {
+						whole := v.byOrg[p.Org]
+						if whole == nil {
+							return // made since the organisations were listed
+						}
+						f = newForecast(whole.now)
+						sums[i][p.Org] = f
+					}
+					f.add(p)
+				})
+			})
+		})
+	}
+	hands.Wait()
+	for i, sum := range sums {
+		for org, f := range sum {
+			v.byOrg[org].join(f)
+			sizes[i] += f.plugged
+		}
+	}
+	v.even = len(sizes) > 1 && slices.Max(sizes) <= 2*(slices.Min(sizes)+1)
+	return errors.Join(errs...)
 }
 
 // fleetPage is the fleet as it is now.

@@ -36,6 +36,9 @@ func BenchmarkFleet(b *testing.B) {
 				org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
 			d.Exec(first+`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)
 				SELECT `+id+`, $1, `+id+`, $2, 1, $3, $4, 1, `+id+` FROM n`, org, site.Bytes(), at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+			d.Exec(first+`INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, accepted)
+				SELECT `+id+`, $1, 'schedule', 'schedule', `+id+`, `+id+`, 1, $2, $3, 1 FROM n`,
+				org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
 			if engine == "postgres" {
 				d.Exec("ANALYZE")
 			}

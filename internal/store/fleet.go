@@ -24,14 +24,45 @@ type Plugged struct {
 	Steps       []flex.Step // good until the next asset is read
 }
 
-// EachPlugged calls fn with every asset that is plugged in, of one organisation or, if org is
-// zero, of all. It is one read of the whole fleet, in no certain order.
-func (all *All) EachPlugged(ctx context.Context, org flex.OrgID, fn func(*Plugged)) error {
-	query, args := `SELECT s.org_id, s.asset_id, s.plugged_in_at, c.from_at, c.steps, c.ready_by, c.need_wh,
-			c.delivered_wh, c.power_w, c.charge_now_from, c.charge_now_to, c.off_peak, c.zone, c.tariff_type
-		FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL`, []any(nil)
-	if !org.IsZero() {
-		query, args = query+` AND s.org_id = $1`, []any{org.Bytes()}
+// PluggedPart is a part of the assets that are plugged in: those from one on, in the order
+// of organisations and assets, up to another, both left out where they are zero.
+type PluggedPart struct{ from, to pluggedAt }
+
+type pluggedAt struct {
+	org   flex.OrgID
+	asset flex.AssetID
+}
+
+// PluggedParts cuts the assets that are plugged in into as many parts of one size, to be read
+// side by side.
+func (all *All) PluggedParts(ctx context.Context, n int) ([]PluggedPart, error) {
+	var total int
+	if err := all.row(ctx, `SELECT count(*) FROM session WHERE plugged_out_at IS NULL`).Scan(&total); err != nil {
+		return nil, fmt.Errorf("count the fleet: %w", err)
+	}
+	parts := []PluggedPart{{}}
+	for i := 1; i < n && total >= n; i++ {
+		var cut pluggedAt
+		err := all.row(ctx, `SELECT org_id, asset_id FROM session WHERE plugged_out_at IS NULL
+			ORDER BY org_id, asset_id LIMIT 1 OFFSET $1`, i*total/n).Scan(&cut.org, &cut.asset)
+		if err != nil {
+			return nil, fmt.Errorf("cut the fleet: %w", err)
+		}
+		parts[i-1].to = cut
+		parts = append(parts, PluggedPart{from: cut})
+	}
+	return parts, nil
+}
+
+// EachPlugged calls fn with every asset of the part, in no certain order.
+func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plugged)) error {
+	query, args := `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
+			COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
+			COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, '')
+		FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL AND (s.org_id, s.asset_id) >= ($1, $2)`,
+		[]any{part.from.org.Bytes(), part.from.asset.Bytes()}
+	if part.to != (pluggedAt{}) {
+		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(args, part.to.org.Bytes(), part.to.asset.Bytes())
 	}
 	rs, err := all.run.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -40,26 +71,23 @@ func (all *All) EachPlugged(ctx context.Context, org flex.OrgID, fn func(*Plugge
 	defer rs.Close()
 	var (
 		p                      Plugged
-		steps                  *string
-		offPeak, zone, typ     *string
-		from, ready            *int64
-		need, delivered, power *int64
-		now                    [2]*int64
-		pluggedIn              int64
+		steps                  string
+		pluggedIn, from, ready int64
+		now                    [2]int64
 	)
 	for rs.Next() {
-		if err := rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &need, &delivered, &power, &now[0], &now[1], &offPeak, &zone, &typ); err != nil {
+		p = Plugged{Steps: p.Steps[:0]}
+		if err := rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
+			&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type); err != nil {
 			return fmt.Errorf("read the fleet: %w", err)
 		}
-		p = Plugged{Org: p.Org, AssetID: p.AssetID, PluggedInAt: time.UnixMicro(pluggedIn).UTC(), Steps: p.Steps[:0], Planned: steps != nil}
+		p.PluggedInAt, p.Planned = time.UnixMicro(pluggedIn).UTC(), steps != ""
 		if p.Planned {
-			p.ReadyBy = time.UnixMicro(*ready).UTC()
-			p.Need, p.Delivered, p.Power = flex.WattHours(*need), flex.WattHours(*delivered), flex.Watts(*power)
-			p.Tariff = flex.Tariff{OffPeak: *offPeak, Zone: *zone, Type: flex.TariffType(*typ)}
-			if now[0] != nil && now[1] != nil {
-				p.ChargeNow = flex.Span{From: time.UnixMicro(*now[0]).UTC(), To: time.UnixMicro(*now[1]).UTC()}
+			p.ReadyBy = time.UnixMicro(ready).UTC()
+			if now[0] != 0 && now[1] != 0 {
+				p.ChargeNow = flex.Span{From: time.UnixMicro(now[0]).UTC(), To: time.UnixMicro(now[1]).UTC()}
 			}
-			if p.Steps, err = appendSteps(p.Steps, time.UnixMicro(*from).UTC(), *steps); err != nil {
+			if p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps); err != nil {
 				return err
 			}
 		}

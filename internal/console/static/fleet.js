@@ -26,6 +26,11 @@ const options = () => ({
 });
 
 const show = (fleet) => {
+  const asOf = document.querySelector("[data-as-of] time");
+  const at = new Date(fleet.now);
+  asOf.dateTime = fleet.now;
+  asOf.title = at.toLocaleString("en-GB", { timeZone: "Europe/London", dateStyle: "full", timeStyle: "long" });
+  asOf.textContent = at.toLocaleString("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
   for (const element of document.querySelectorAll("[data-live]")) {
     const [name, unit] = element.dataset.live.split(" ");
     const text = fleet[name].toLocaleString("en-GB", { maximumFractionDigits: 1 }) + (unit ? ` ${unit}` : "");
