@@ -16,6 +16,7 @@ import (
 type Charger struct {
 	ExternalID string
 	Power      flex.Watts
+	Outage     flex.Span // in which it gives nothing, whatever it was told
 
 	mu       sync.Mutex
 	profiles []ocpp.Profile // the last rules from its start on; those before it until then
@@ -101,7 +102,11 @@ func (c *Charger) Car() *Car {
 func (c *Charger) Drawing(at time.Time) flex.Watts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.car == nil || c.car.Room <= 0 {
+	return c.powerAt(at)
+}
+
+func (c *Charger) powerAt(at time.Time) flex.Watts {
+	if c.car == nil || c.car.Room <= 0 || c.Outage.Contains(at) {
 		return 0
 	}
 	return min(c.Power, c.car.Rate, c.limitAt(at))
@@ -115,8 +120,7 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 	for c.at.Before(to) {
 		next := c.boundary(to)
 		if c.car != nil && c.car.Room > 0 {
-			power := min(c.Power, c.car.Rate, c.limitAt(c.at))
-			wh := min(c.car.Room, float64(power)*next.Sub(c.at).Hours())
+			wh := min(c.car.Room, float64(c.powerAt(c.at))*next.Sub(c.at).Hours())
 			c.draw(flex.PeriodAt(c.at), wh, price)
 		}
 		c.at = next
@@ -129,6 +133,11 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 // boundary returns the next instant at which power or price may change, at most to.
 func (c *Charger) boundary(to time.Time) time.Time {
 	next := flex.PeriodAt(c.at).End()
+	for _, edge := range []time.Time{c.Outage.From, c.Outage.To} {
+		if edge.After(c.at) && edge.Before(next) {
+			next = edge
+		}
+	}
 	for _, p := range c.profiles {
 		for _, s := range p.Steps {
 			for _, edge := range []time.Time{s.From, s.To} {

@@ -21,32 +21,46 @@ type Visit struct {
 	Mode          flex.ChargingMode
 	MayChargePeak bool
 	ChargeNow     time.Duration // asked for a while after arriving; zero is never
+	Own           flex.Span     // the car's own schedule, in a home of limited_pause; empty for the other proposition
+	Trips         flex.Span     // in which the charger gives nothing, whatever it is told
+	Case          string        // what it is an example of, in two words
 	Why           string        // what there is to see, for the reader
 
 	Site  client.SiteID
 	Asset client.AssetID
 	*Charger
 
-	came, went, asked bool
-	stayed            Car // what it had drawn when it left
+	came, went, asked, tripped bool
+	stayed                     Car // what it had drawn when it left
 }
 
-// Evening plays visits against a flexd: it tells the events when they are due, lets the
-// chargers run, and reports their readings.
+// Evening plays visits and home batteries against a flexd: it tells the events when they are
+// due, lets chargers and batteries run, and reports their readings.
 type Evening struct {
-	Client *client.Client
-	Visits []*Visit
-	Price  func(flex.Period) flex.Price
-	Say    func(at time.Time, name, text string) // told what happens
+	Client    *client.Client
+	Visits    []*Visit
+	Batteries []*Battery
+	Price     func(flex.Period) flex.Price
+	Say       func(at time.Time, name, text string) // told what happens
 }
 
 // chargeNowAfter is how long after arriving a user asks to charge at once.
 const chargeNowAfter = 40 * time.Minute
 
-// Onboard registers every visit's site and charger with the MPANs given, one each.
-func (e *Evening) Onboard(ctx context.Context, mpans []string) error {
+// Onboard registers the site of every visit and of every battery with the MPANs given, one
+// each: the first in order at the first house of the street.
+func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) error {
+	for i, b := range e.Batteries {
+		n := len(e.Visits) + i
+		if err := b.onboard(ctx, e.Client, mpans[n], fmt.Sprintf("%d High Street", n+1), now); err != nil {
+			return err
+		}
+	}
 	for i, v := range e.Visits {
-		kw := v.Power.KW()
+		kw, proposition := v.Power.KW(), flex.FullAssetSchedule
+		if !v.Own.Empty() {
+			proposition = flex.LimitedPause
+		}
 		r, err := e.Client.Onboard(ctx, client.OnboardRequest{
 			Site: client.SiteRequest{
 				MPAN: mpans[i], Postcode: "SW1A 1AA", StreetAddress: fmt.Sprintf("%d High Street", i+1),
@@ -56,13 +70,13 @@ func (e *Evening) Onboard(ctx context.Context, mpans []string) error {
 			Assets: []client.OnboardingAssetRequest{{
 				ExternalID: v.Name, Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &kw},
 			}},
-			Proposition: flex.FullAssetSchedule,
+			Proposition: proposition,
 		})
 		if err != nil {
 			return fmt.Errorf("onboard %s: %w", v.Name, err)
 		}
 		v.Site, v.Asset = r.Site.SiteID, r.Assets[0].AssetID
-		v.Charger = &Charger{ExternalID: v.Name, Power: v.Power}
+		v.Charger = &Charger{ExternalID: v.Name, Power: v.Power, Outage: v.Trips}
 	}
 	return nil
 }
@@ -75,6 +89,11 @@ func (e *Evening) Step(ctx context.Context, now time.Time) error {
 		}
 		if err := e.act(ctx, v, now); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
+		}
+	}
+	for _, b := range e.Batteries {
+		if err := b.step(ctx, e, now); err != nil {
+			return fmt.Errorf("%s: %w", b.Name, err)
 		}
 	}
 	return e.report(ctx, now)
@@ -90,6 +109,10 @@ func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
 		end := now.Add(v.ChargeNow)
 		e.Say(now, v.Name, fmt.Sprintf("asks to charge at once, until %s", end.In(flex.London).Format("15:04")))
 		return e.Client.ChargeNow(ctx, v.Asset, client.ChargeNowEventRequest{EndAt: client.At(end)})
+	case !v.tripped && v.Trips.Contains(now):
+		v.tripped = true
+		e.Say(now, v.Name, "its charger trips: no power until "+v.Trips.To.In(flex.London).Format("15:04"))
+		return nil
 	case v.came && !v.went && !now.Before(v.Leave):
 		v.went = true
 		v.stayed = *v.Car()
@@ -101,8 +124,11 @@ func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
 }
 
 func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
-	e.Say(now, v.Name, fmt.Sprintf("plugs in and wants %g kWh by %s: %s", v.NeedKWh, v.ReadyBy[:5], v.Why))
 	v.Plug(&Car{Name: v.Name, Rate: v.Power, Room: 80_000}, now)
+	if !v.Own.Empty() {
+		return e.pause(ctx, v, now)
+	}
+	e.Say(now, v.Name, fmt.Sprintf("plugs in, wants %g kWh by %s. %s: %s", v.NeedKWh, v.ReadyBy[:5], v.Case, v.Why))
 	wall, err := flex.ParseWallTime(v.ReadyBy)
 	if err != nil {
 		return err
@@ -116,6 +142,41 @@ func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 		Vehicle: &client.Vehicle{ChargingRateKW: v.Power.KW()},
 		Tariff:  &client.Tariff{OffPeakTimes: v.OffPeak, Timezone: "Europe/London", TariffType: flex.DualRate},
 	})
+}
+
+// pause asks for a pause in the schedule that the car keeps, and has the charger follow what
+// comes back.
+func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
+	clock := func(t time.Time) string { return t.In(flex.London).Format("15:04") }
+	e.Say(now, v.Name, fmt.Sprintf("plugs in, charges by itself %s-%s. %s: %s", clock(v.Own.From), clock(v.Own.To), v.Case, v.Why))
+	got, err := e.Client.PlugInSchedule(ctx, v.Asset, client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{
+		{StartTimestamp: v.Own.From.Format(time.RFC3339), EndTimestamp: v.Own.To.Format(time.RFC3339)}}})
+	if err != nil {
+		return err
+	}
+	var steps []flex.Step
+	end := now.Truncate(time.Second)
+	for _, block := range got.ModifiedChargingSchedule {
+		from, err := time.Parse(time.RFC3339, block.StartTimestamp)
+		if err != nil {
+			return err
+		}
+		to, err := time.Parse(time.RFC3339, block.EndTimestamp)
+		if err != nil {
+			return err
+		}
+		if len(steps) > 0 {
+			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(end), clock(from)))
+		}
+		steps = append(steps, flex.Step{Span: flex.Span{From: end, To: from}}, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.NoLimit})
+		end = to
+	}
+	steps = append(steps, flex.Step{Span: flex.Span{From: end, To: v.Leave}})
+	profile, err := ocpp.New(v.Asset, steps)
+	if err != nil {
+		return err
+	}
+	return v.Receive(profile.Wrapped(1))
 }
 
 // report sends the half-hours that have ended as readings.
@@ -132,6 +193,10 @@ func (e *Evening) report(ctx context.Context, now time.Time) error {
 	if len(readings) == 0 {
 		return nil
 	}
+	return e.post(ctx, readings)
+}
+
+func (e *Evening) post(ctx context.Context, readings []client.ReadingDataPoint) error {
 	verdicts, err := e.Client.PostReadings(ctx, readings)
 	if err != nil {
 		return fmt.Errorf("post readings: %w", err)

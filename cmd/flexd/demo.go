@@ -42,6 +42,7 @@ type play struct {
 	evening *street.Evening
 	now     time.Time // by the organisation's clock
 	revised time.Time // when the market revises its prices
+	shown   int       // lines of what flows
 }
 
 // Run shows flexd at work.
@@ -128,10 +129,10 @@ func (p *play) prepare(ctx context.Context) error {
 		by[q.Period] = q.Price
 	}
 	p.evening = &street.Evening{
-		Client: p.client, Visits: demoVisits(start), Say: p.say,
+		Client: p.client, Visits: demoVisits(start), Batteries: demoBatteries(), Say: p.say,
 		Price: func(q flex.Period) flex.Price { return by[q] },
 	}
-	if err := p.evening.Onboard(ctx, demoMPANs); err != nil {
+	if err := p.evening.Onboard(ctx, start, demoMPANs); err != nil {
 		return err
 	}
 	return p.endpoint(ctx)
@@ -157,6 +158,11 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 	forecast := slices.Clone(actual)
 	for i := range forecast {
 		forecast[i].Price = before[min(i, len(before)-1)].Price
+	}
+	for i, q := range actual {
+		if at := q.Period.Start().Sub(start); windyFrom <= at && at < windyTo {
+			actual[i].Price = flex.FromGBPPerMWh(windyPrice)
+		}
 	}
 	p.revised = start.Add(revisedAt)
 	for at, prices := range map[time.Time][]flex.PricedPeriod{{}: forecast, p.revised: actual} {
@@ -191,6 +197,7 @@ func (p *play) endpoint(ctx context.Context) error {
 	return err
 }
 
+// greet says where to look, and how to try the interface: each line is to be pasted.
 func (p *play) greet() {
 	fmt.Fprintf(p.out, `
 flexd demo: a sandbox on this machine; nothing leaves it.
@@ -201,19 +208,36 @@ flexd demo: a sandbox on this machine; nothing leaves it.
   username   demo
   password   %[2]s      (the same for all three)
 
-A first integration, one line a step (paste them into another terminal):
+A first integration, a step each; paste them into another terminal:
 
-  TOKEN=$(curl -s %[1]s/auth/token-form -d username=demo -d password=%[2]s | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-  curl -sw '\n' %[1]s/entities/site/onboard -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"site":{"mpan":"%[3]s","postcode":"SW1A 1AA","street_address":"10 High Street","email":"you@example.com","gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"},"assets":[{"external_id":"my-charger","type":"charger","properties":{"power_kw":7.4}}],"proposition":"full_asset_schedule_control"}'
-  ASSET=$(curl -s %[1]s/entities/asset/external-id/my-charger -H "Authorization: Bearer $TOKEN" | sed 's/.*"id":"\([^"]*\)".*/\1/')
-  curl -sw '\n' %[1]s/entities/asset/$ASSET/event/tariff-update -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}'
-  curl -sw '\n' %[1]s/entities/asset/$ASSET/event/intent -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"intent":{"energy_required_kwh":20,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}'
-  curl -sw '\n' %[1]s/entities/asset/$ASSET/event/plug-in -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{}'
-  curl -sw '\n' %[1]s/entities/asset/$ASSET/schedule/explanation -H "Authorization: Bearer $TOKEN" -H "Accept: text/plain"
+  URL=%[1]s
+  TOKEN=$(curl -s $URL/auth/token-form \
+    -d username=demo -d password=%[2]s |
+    sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  call() { path=$1; shift; curl -sw '\n' "$URL$path" "$@" \
+    -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json'; }
+  call /entities/site/onboard -d '{"proposition":"full_asset_schedule_control",
+    "site":{"mpan":"%[3]s","postcode":"SW1A 1AA",
+      "street_address":"10 High Street","email":"you@example.com",
+      "gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"},
+    "assets":[{"external_id":"my-charger","type":"charger",
+      "properties":{"power_kw":7.4}}]}'
+  ASSET=$(call /entities/asset/external-id/my-charger |
+    sed 's/.*"id":"\([^"]*\)".*/\1/')
+  call /entities/asset/$ASSET/event/tariff-update -d '{"tariff":{
+    "off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}'
+  call /entities/asset/$ASSET/event/intent -d '{"intent":{
+    "energy_required_kwh":20,"ready_by":"2026-01-01T07:00:00Z",
+    "charging_mode":"minimise_charging_time"}}'
+  call /entities/asset/$ASSET/event/plug-in -d '{}'
+  call /entities/asset/$ASSET/schedule/explanation -H 'Accept: text/plain'
 
-Real GB half-hourly prices of the same season in 2018 (%[4]s).
+GB half-hourly prices of the same season in 2018; a windy hour and a half below
+zero is ours.
+%[4]s.
 
-The street's evening, %[5]g minutes a second:
+The street's evening, %[5]g minutes a second. Below each car and the battery, the
+power in kW; - where no car is plugged in.
 
 `, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], street.Attribution, p.Speed)
 }
@@ -233,9 +257,9 @@ func (p *play) run(ctx context.Context) error {
 	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
 	settled := func() bool { return p.evening.Over() && p.now.After(p.evening.Ended().Add(reckoned)) }
 	for shown := p.now; !settled(); {
-		if !p.revised.IsZero() && !p.now.Before(p.revised) {
+		if !p.revised.IsZero() && !p.now.Add(step).Before(p.revised) { // said before its pushes are
+			p.say(p.revised, "market", "revises its prices, some below zero: plans that are better now are pushed")
 			p.revised = time.Time{}
-			p.say(p.now, "market", "revises its prices: plans that are better now are pushed")
 		}
 		if p.now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
 			shown = flex.PeriodAt(p.now).Start()
@@ -246,7 +270,8 @@ func (p *play) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		now, err := p.client.SetClock(ctx, p.now.Add(step))
+		p.now = p.now.Add(step) // what is heard on the way is of this instant
+		now, err := p.client.SetClock(ctx, p.now)
 		if err != nil {
 			return err
 		}
@@ -258,8 +283,24 @@ func (p *play) run(ctx context.Context) error {
 	return nil
 }
 
+// width is the number of columns that lines keep within.
+const width = 80
+
+// say tells what happens at an instant, in lines that fit a terminal.
 func (p *play) say(at time.Time, name, text string) {
-	fmt.Fprintf(p.out, "  %s  %-7s %s\n", at.In(flex.London).Format("15:04"), name, text)
+	margin := fmt.Sprintf("  %s  %-6s ", at.In(flex.London).Format("15:04"), name)
+	line := margin
+	for i, word := range strings.Fields(text) {
+		if i > 0 && len([]rune(line))+1+len([]rune(word)) > width {
+			fmt.Fprintln(p.out, line)
+			line = strings.Repeat(" ", len(margin)-1)
+		}
+		if i > 0 {
+			line += " "
+		}
+		line += word
+	}
+	fmt.Fprintln(p.out, line)
 }
 
 // heard tells of a push in words.
@@ -268,31 +309,56 @@ func (p *play) heard(h street.Heard) {
 	p.say(p.now, h.Charger.ExternalID, "◄ a new profile: "+street.InWords(profile))
 }
 
-// status shows what flows: one mark for each car.
+// headEvery is how many lines of what flows come between two that name the columns.
+const headEvery = 6
+
+// status shows what flows: a column for each car and battery.
 func (p *play) status(at time.Time) {
-	var b strings.Builder
+	var head, row strings.Builder
+	head.WriteString("          £/MWh")
+	fmt.Fprintf(&row, "  %s %7.2f", at.In(flex.London).Format("15:04"), p.evening.Price(flex.PeriodAt(at)).GBPPerMWh())
 	for _, v := range p.evening.Visits {
 		mark := "-"
 		if v.Car() != nil {
-			mark = fmt.Sprintf("%.1f kW", v.Drawing(at).KW())
+			mark = fmt.Sprintf("%.1f", v.Drawing(at).KW())
 		}
-		fmt.Fprintf(&b, "  %s %s", v.Name, mark)
+		fmt.Fprintf(&head, " %6s", v.Name)
+		fmt.Fprintf(&row, " %6s", mark)
 	}
-	price := p.evening.Price(flex.PeriodAt(at)).GBPPerMWh()
-	fmt.Fprintf(p.out, "  %s  £%6.2f/MWh%s\n", at.In(flex.London).Format("15:04"), price, b.String())
+	for _, b := range p.evening.Batteries {
+		fmt.Fprintf(&head, " %6s %5s", b.Name, "full")
+		fmt.Fprintf(&row, " %6.1f %4.0f%%", b.Flow().KW(), b.Full())
+	}
+	if p.shown%headEvery == 0 {
+		fmt.Fprintln(p.out, head.String())
+	}
+	p.shown++
+	fmt.Fprintln(p.out, row.String())
 }
 
 // sum is the morning's balance.
 func (p *play) sum(ctx context.Context) {
-	fmt.Fprintf(p.out, "\nThe morning's balance (market cost of what was charged, and of the same charged at once on arrival):\n\n")
-	fmt.Fprintf(p.out, "  %-8s %9s %9s %9s %9s  %s\n", "car", "wanted", "charged", "cost", "at once", "credited")
+	fmt.Fprintf(p.out, `
+The morning's balance: what was charged cost so much at market prices; charged
+at once on arrival it would have cost so much; and its user was credited.
+
+  %-6s %7s %7s %8s %8s %8s
+  %-6s %7s %7s %8s %8s %8s
+`, "car", "wanted", "charged", "cost", "at once", "credit", "", "kWh", "kWh", "p", "p", "p")
 	for _, v := range p.evening.Visits {
-		took := v.Took()
-		credited := "not settled yet"
+		took, credited, remark := v.Took(), "-", v.Case
 		if t, err := p.client.Transactions(ctx, v.Site, client.Page{}); err == nil && len(t.Transactions) > 0 {
-			credited = fmt.Sprintf("%d p", t.Transactions[0].CreditPence)
+			credited = fmt.Sprint(int64(t.Transactions[0].CreditPence))
 		}
-		fmt.Fprintf(p.out, "  %-8s %5.1f kWh %5.1f kWh %7.1f p %7.1f p  %s\n",
-			v.Name, v.NeedKWh, took.Got/1000, took.Cost/1e4, v.AtOnce(p.evening.Price)/1e4, credited)
+		if short := v.NeedKWh - took.Got/1000; short > 0.1 {
+			remark += fmt.Sprintf(": %.1f kWh short", short)
+		}
+		fmt.Fprintf(p.out, "  %-6s %7.1f %7.1f %8.1f %8.1f %8s  %s\n",
+			v.Name, v.NeedKWh, took.Got/1000, took.Cost/1e4, v.AtOnce(p.evening.Price)/1e4, credited, remark)
 	}
+	for _, b := range p.evening.Batteries {
+		fmt.Fprintf(p.out, "\n  %-6s The home's %.1f kWh cost %.1f p, without the battery %.1f p; %.0f %% full.\n",
+			b.Name, b.Drawn/1000, b.Cost/1e4, b.Without/1e4, b.Full())
+	}
+	fmt.Fprintf(p.out, "\nWhy each hour was chosen, and every push: %s/console/\n", p.base)
 }
