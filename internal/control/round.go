@@ -307,6 +307,9 @@ func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []
 	}
 	changed := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
+			return err // set since: the fleet is planned together
+		}
 		if len(next) > 0 {
 			curve, err := tx.AddCurve(ctx, m.prices)
 			if err != nil {

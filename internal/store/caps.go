@@ -143,6 +143,14 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 	if err != nil {
 		return err
 	}
+	for _, query := range []string{
+		`DELETE FROM wave_part WHERE org_id = $1`, // of a wave without caps
+		`UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND plugged_out_at IS NULL AND due_for = 'market'`,
+	} {
+		if _, err := tx.exec(ctx, query, tx.org.Bytes()); err != nil {
+			return err
+		}
+	}
 	if err := tx.dropGroups(ctx); err != nil {
 		return err
 	}
@@ -237,26 +245,15 @@ func unixMicros(t time.Time) int64 {
 // TakeCaps leases the planning of the whole fleet together, if it is due and nobody is at it.
 func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 	now := tx.db.Now()
-	n, err := tx.exec(ctx, `UPDATE caps SET leased_to = $4 WHERE org_id = $1 AND leased_to <= $3 AND (due_at <= $2
-		OR EXISTS (SELECT 1 FROM wave_part w WHERE w.org_id = caps.org_id)
-		OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = caps.org_id AND s.due_for = 'market' AND s.due_at <= $2
-			AND s.due_at IS NOT NULL AND s.plugged_out_at IS NULL))`,
+	n, err := tx.exec(ctx, `UPDATE caps SET leased_to = $4 WHERE org_id = $1 AND leased_to <= $3 AND due_at <= $2`,
 		tx.org.Bytes(), micros(tx.now), micros(now), micros(now.Add(waveLease)))
 	return n > 0, err
 }
 
 // CapsPlanned says that the fleet was planned together, with what room was worth, and when
-// it is to be again. What was left of a wave is done with it.
+// it is to be again.
 func (tx *Tx) CapsPlanned(ctx context.Context, shadow Shadow, next time.Time) error {
 	text, err := json.Marshal(shadow)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1`, tx.org.Bytes()); err != nil {
-		return err
-	}
-	_, err = tx.exec(ctx, `UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND plugged_out_at IS NULL
-		AND due_for = 'market' AND due_at <= $2 AND due_at IS NOT NULL`, tx.org.Bytes(), micros(tx.now))
 	if err != nil {
 		return err
 	}

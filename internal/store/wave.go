@@ -76,6 +76,10 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 	if _, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1`, tx.org.Bytes()); err != nil {
 		return err
 	}
+	// A fleet under caps is planned together, by one process, and has no parts.
+	if n, err := tx.exec(ctx, `UPDATE caps SET due_at = $2 WHERE org_id = $1`, tx.org.Bytes(), micros(tx.now)); err != nil || n > 0 {
+		return err
+	}
 	scan := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
 	cuts, err := rows(ctx, tx.conn, scan, fmt.Sprintf(`SELECT asset_id FROM (
 			SELECT asset_id, row_number() OVER (ORDER BY asset_id) AS n FROM session WHERE org_id = $1 AND plugged_out_at IS NULL
