@@ -198,7 +198,7 @@ func needsNoDesk(rt api.Route) bool {
 func TestFurtherStatuses(t *testing.T) {
 	h := settleIn(t)
 	there := h.place()
-	long := gzipped(t, strings.Repeat(" ", wire.MaxReadingsBody+1))
+	long := strings.Repeat(gzipped(t, strings.Repeat(" ", 1<<20)), wire.MaxReadingsBody>>20+1)
 	for _, c := range []struct {
 		method, path, body string
 		status             int

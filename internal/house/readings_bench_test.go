@@ -41,7 +41,7 @@ func cpu() time.Duration {
 }
 
 // fleet opens a house with assets and a token, and serves it.
-func fleet(b *testing.B, database string) (base, token string, assets []flex.AssetID) {
+func fleet(b testing.TB, database string) (base, token string, assets []flex.AssetID) {
 	b.Helper()
 	ctx := b.Context()
 	h, err := house.Open(ctx, house.Settings{Database: database, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})

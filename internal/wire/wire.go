@@ -12,7 +12,7 @@ package wire
 const (
 	MaxBody         = 1 << 20   // bytes of a JSON body
 	MaxForm         = 4 << 10   // bytes of a form
-	MaxReadingsBody = 64 << 20  // bytes of a batch of readings, inflated
+	MaxReadingsBody = 256 << 20 // bytes of a batch of readings, inflated
 	MaxReadings     = 1_000_000 // readings in a batch
 	MaxDepth        = 32        // objects and lists inside each other
 	MaxText         = 1 << 10   // bytes of a string
