@@ -158,7 +158,15 @@ func BenchmarkGetAsset(b *testing.B) {
 	f.load(16, func(i int) string { return "/entities/asset/" + f.assets[i*7919%len(f.assets)].ID.String() })
 }
 
-// BenchmarkListSites reads pages of 100 sites, 16 clients at once.
+// BenchmarkListSites_Filtered reads pages of 100 sites of a postcode, which are not remembered.
+func BenchmarkListSites_Filtered(b *testing.B) {
+	f := newFleet(b, 10_000)
+	f.load(16, func(i int) string {
+		return fmt.Sprintf("/entities/site?postcode=SW1A2AA&limit=100&offset=%d", i%10*100)
+	})
+}
+
+// BenchmarkListSites reads pages of 100 sites, 16 clients at once, while nothing is registered.
 func BenchmarkListSites(b *testing.B) {
 	f := newFleet(b, 10_000)
 	f.load(16, func(i int) string { return fmt.Sprintf("/entities/site?limit=100&offset=%d", i%10*100) })

@@ -62,33 +62,24 @@ func (d *Desk) Site(ctx context.Context, org flex.OrgID, id flex.SiteID) (store.
 	return read(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) { return tx.SiteRecord(ctx, id) })
 }
 
-// SitePage is a page of sites and how many there are in all.
-type SitePage struct {
-	Sites []store.SiteRecord
-	Total int
-}
-
 // Sites returns a page of the sites that the filter chooses, oldest first. An MPAN or a
 // postcode that is none chooses no site.
-func (d *Desk) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (SitePage, error) {
+func (d *Desk) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (store.SitePage, error) {
 	if f.MPAN != "" {
 		mpan, _ := normalMPAN(f.MPAN)
 		if mpan == "" {
-			return SitePage{}, nil
+			return store.SitePage{}, nil
 		}
 		f.MPAN = mpan
 	}
 	if f.Postcode != "" {
 		p, err := directory.FindPostcode(f.Postcode)
 		if err != nil {
-			return SitePage{}, nil
+			return store.SitePage{}, nil
 		}
 		f.Postcode = string(p)
 	}
-	return read(ctx, d, org, func(tx *store.Tx) (p SitePage, err error) {
-		p.Sites, p.Total, err = tx.SiteRecords(ctx, f)
-		return p, err
-	})
+	return read(ctx, d, org, func(tx *store.Tx) (store.SitePage, error) { return tx.SiteRecords(ctx, f) })
 }
 
 // SiteChange is what is to change of a site; what is nil stays.

@@ -31,7 +31,10 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		a.ID.Bytes(), tx.org.Bytes(), a.SiteID.Bytes(), a.ExternalID, string(a.Type), number(a.Power), number(a.Capacity),
 		a.Model, a.InstalledOn, a.SerialNumber, micros(a.CreatedAt))
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.touchRegister(ctx)
 }
 
 // UpdateAsset replaces what may change of an asset: its properties, model, installation date
@@ -93,7 +96,7 @@ func (tx *Tx) AssetsAt(ctx context.Context, sites []flex.SiteID) (map[flex.SiteI
 // Assets returns a page of the organisation's assets in the order in which they were made,
 // and how many there are in all.
 func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset, total int, err error) {
-	if total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`, tx.org.Bytes()); err != nil {
+	if total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`); err != nil {
 		return nil, 0, err
 	}
 	page, err = rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, offset)
@@ -103,6 +106,9 @@ func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset,
 // DropAsset deletes an asset. Its readings and what was earned by it stay.
 func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 	if err := tx.keepName(ctx, id); err != nil {
+		return err
+	}
+	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}
 	_, err := tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())

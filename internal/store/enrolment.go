@@ -40,20 +40,26 @@ func (tx *Tx) Methods(ctx context.Context, site flex.SiteID) ([]flex.DispatchMet
 func (tx *Tx) AddMethod(ctx context.Context, site flex.SiteID, method flex.DispatchMethod) error {
 	n, err := tx.exec(ctx, `INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, method) DO NOTHING`,
 		tx.org.Bytes(), site.Bytes(), string(method), micros(tx.now))
-	if err == nil && n > 0 {
-		err = tx.addConsent(ctx, site, string(method), tx.now)
+	if err != nil || n == 0 {
+		return err
 	}
-	return err
+	if err := tx.touchRegister(ctx); err != nil {
+		return err
+	}
+	return tx.addConsent(ctx, site, string(method), tx.now)
 }
 
 // DropMethod withdraws a site's consent to a dispatch method and reports whether there was
 // one.
 func (tx *Tx) DropMethod(ctx context.Context, site flex.SiteID, method flex.DispatchMethod) (bool, error) {
 	n, err := tx.exec(ctx, `DELETE FROM dispatch_method WHERE org_id = $1 AND site_id = $2 AND method = $3`, tx.org.Bytes(), site.Bytes(), string(method))
-	if err == nil && n > 0 {
-		err = tx.addConsent(ctx, site, string(method), time.Time{})
+	if err != nil || n == 0 {
+		return false, err
 	}
-	return n > 0, err
+	if err := tx.touchRegister(ctx); err != nil {
+		return false, err
+	}
+	return true, tx.addConsent(ctx, site, string(method), time.Time{})
 }
 
 // Enrolment returns where a site stands in a proposition; empty if it was never enrolled.

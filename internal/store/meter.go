@@ -23,6 +23,9 @@ func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 		args = append(args, m.MPAN, m.Import, m.Address, m.Postcode, m.UPRN, m.Energised, m.HalfHourly, m.Domestic,
 			m.SupplierMPID, m.SupplierName, m.GSPGroup)
 	}
+	if _, err := all.exec(ctx, `UPDATE meter_version SET n = n + 1`); err != nil {
+		return err
+	}
 	return all.bulk(ctx, `INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)`,
 		`ON CONFLICT (mpan) DO UPDATE SET import = excluded.import, address = excluded.address, postcode = excluded.postcode,
 			uprn = excluded.uprn, energised = excluded.energised, half_hourly = excluded.half_hourly, domestic = excluded.domestic,

@@ -36,7 +36,7 @@ var personal = map[string]held{
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
-	"settlement_run", "seal_key", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
+	"settlement_run", "seal_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are the house's, not the person's.
@@ -205,7 +205,8 @@ func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error
 			return n, fmt.Errorf("erase %s: %w", table, err)
 		}
 	}
-	return n, nil
+	_, err = all.exec(ctx, `UPDATE org SET register = register + 1`) // what is remembered of it anywhere is out of date
+	return n, err
 }
 
 // Scrub rewrites the store's file so that no erased byte is left in its free pages. On

@@ -80,7 +80,10 @@ func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) erro
 	if err == nil && !s.ConsentAt.IsZero() {
 		err = tx.addConsent(ctx, s.ID, boundaryMeter, s.ConsentAt)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.touchRegister(ctx)
 }
 
 // UpdateSite replaces what may change of a site: all but its id and the end user it is for.
@@ -97,7 +100,10 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 	if err == nil && !s.ConsentAt.Equal(before) {
 		err = tx.addConsent(ctx, s.ID, boundaryMeter, s.ConsentAt)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.touchRegister(ctx)
 }
 
 // Site returns a site of the organisation, or a NotFound failure.
@@ -143,6 +149,9 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
 			return err
 		}
+	}
+	if err := tx.touchRegister(ctx); err != nil {
+		return err
 	}
 	_, err := tx.exec(ctx, `DELETE FROM site WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err
@@ -222,9 +231,24 @@ type SiteFilter struct {
 	Limit, Offset  int
 }
 
+// SitePage is a page of sites, and how many there are in all.
+type SitePage struct {
+	Sites []SiteRecord
+	Total int
+}
+
 // SiteRecords returns a page of the organisation's sites in the order in which they were
-// made, and how many the filter chooses in all.
-func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (page []SiteRecord, total int, err error) {
+// made, and how many the filter chooses in all. The page may be shared and is not to be
+// changed.
+func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (SitePage, error) {
+	if f.MPAN != "" || f.Postcode != "" {
+		return tx.readSites(ctx, f)
+	}
+	size := func(p SitePage) int { return len(p.Sites) + 1 }
+	return asRegistered(ctx, tx, f, size, func() (SitePage, error) { return tx.readSites(ctx, f) })
+}
+
+func (tx *Tx) readSites(ctx context.Context, f SiteFilter) (p SitePage, err error) {
 	const all = `WHERE s.org_id = $1`
 	chosen, args := all, []any{tx.org.Bytes()}
 	if f.MPAN != "" {
@@ -234,17 +258,17 @@ func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (page []SiteRecord,
 		chosen, args = chosen+fmt.Sprintf(` AND s.postcode = $%d`, len(args)+1), append(args, f.Postcode)
 	}
 	if chosen == all {
-		total, err = tx.count(ctx, `SELECT count(*) FROM site s `+all, tx.org.Bytes())
+		p.Total, err = tx.count(ctx, `SELECT count(*) FROM site s `+all)
 	} else {
-		err = tx.row(ctx, `SELECT count(*) FROM site s `+chosen, args...).Scan(&total)
+		err = tx.row(ctx, `SELECT count(*) FROM site s `+chosen, args...).Scan(&p.Total)
 	}
 	if err != nil {
-		return nil, 0, err
+		return p, err
 	}
-	page, err = rows(ctx, tx.conn, scanRecord,
+	p.Sites, err = rows(ctx, tx.conn, scanRecord,
 		tx.recordQuery(fmt.Sprintf(`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`, chosen, len(args)+1, len(args)+2), `ORDER BY s.id`),
 		append(args, f.Limit, f.Offset)...)
-	return page, total, err
+	return p, err
 }
 
 // SiteRecord returns one site with what belongs to it, or a NotFound failure.

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -30,9 +32,9 @@ func TestSiteRecords_Total(t *testing.T) {
 					default:
 					}
 					err := db.Read(t.Context(), org.ID, func(tx *store.Tx) error {
-						page, total, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1000})
-						if err == nil && len(page) != total {
-							t.Errorf("%d sites of %d", len(page), total)
+						page, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1000})
+						if err == nil && len(page.Sites) != page.Total {
+							t.Errorf("%d sites of %d", len(page.Sites), page.Total)
 						}
 						return err
 					})
@@ -56,9 +58,9 @@ func TestSiteRecords_Total(t *testing.T) {
 					return err
 				}
 				ids = append(ids, s.ID)
-				_, total, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1})
-				if total != len(ids) {
-					t.Errorf("the writer itself counts %d of %d", total, len(ids))
+				page, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1})
+				if page.Total != len(ids) {
+					t.Errorf("the writer itself counts %d of %d", page.Total, len(ids))
 				}
 				return err
 			})
@@ -66,8 +68,8 @@ func TestSiteRecords_Total(t *testing.T) {
 				t.Fatal(err)
 			}
 			db.Read(t.Context(), org.ID, func(tx *store.Tx) error {
-				if _, total, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1}); err != nil || total != len(ids) {
-					t.Errorf("after the commit: %d of %d: %v", total, len(ids), err)
+				if page, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1}); err != nil || page.Total != len(ids) {
+					t.Errorf("after the commit: %d of %d: %v", page.Total, len(ids), err)
 				}
 				return nil
 			})
@@ -111,9 +113,10 @@ func TestSiteRecords(t *testing.T) {
 					return err
 				}
 			}
-			page, total, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 10})
-			if err != nil || total != 2 || len(page) != 2 {
-				t.Fatalf("%d of %d: %v", len(page), total, err)
+			p, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 10})
+			page := p.Sites
+			if err != nil || p.Total != 2 || len(page) != 2 {
+				t.Fatalf("%d of %d: %v", len(page), p.Total, err)
 			}
 			r := page[0]
 			methods := []flex.DispatchMethod{flex.FullScheduleMethod, flex.LimitedPauseMethod}
@@ -130,4 +133,77 @@ func TestSiteRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestSiteRecords_Remembered changes whatever a page shows, in every way that there is: what
+// a reader is told from memory is what a writer reads from the tables.
+func TestSiteRecords_Remembered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		var orgs []flex.Org
+		for _, name := range []string{"Acme", "Other"} {
+			o, err := db.AddOrg(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			orgs = append(orgs, o)
+		}
+		site := flex.Site{MPAN: "1200023305967", Postcode: "SW1A 2AA", Address: "10 Downing Street"}
+		asset := flex.Asset{ExternalID: "leaf", Type: flex.Charger}
+		meter := flex.Meter{MPAN: "1200023305967", Import: true, Energised: true, Postcode: "SW1A 2AA"}
+		var last store.SitePage
+		for _, change := range []struct {
+			name string
+			do   func(*store.Tx) error
+		}{
+			{"a site", func(tx *store.Tx) error { return tx.AddSite(ctx, &site, "key") }},
+			{"its address", func(tx *store.Tx) error {
+				site.Address = "11 Downing Street"
+				return tx.UpdateSite(ctx, site, "key")
+			}},
+			{"an asset", func(tx *store.Tx) error {
+				asset.SiteID = site.ID
+				return tx.AddAsset(ctx, &asset)
+			}},
+			{"a consent", func(tx *store.Tx) error { return tx.AddMethod(ctx, site.ID, flex.FullScheduleMethod) }},
+			{"no consent", func(tx *store.Tx) error {
+				_, err := tx.DropMethod(ctx, site.ID, flex.FullScheduleMethod)
+				return err
+			}},
+			{"a meter", nil},
+			{"no asset", func(tx *store.Tx) error { return tx.DropAsset(ctx, asset.ID) }},
+			{"no site", func(tx *store.Tx) error { return tx.DropSite(ctx, site.ID) }},
+		} {
+			var err error
+			if change.do != nil {
+				err = db.Write(ctx, orgs[0].ID, change.do)
+			} else {
+				err = db.WriteAll(ctx, func(all *store.All) error { return all.PutMeters(ctx, []flex.Meter{meter}) })
+			}
+			if err != nil {
+				t.Fatal(change.name, err)
+			}
+			for range 2 {
+				if got, want := sitePage(t, db.Read, orgs[0].ID), sitePage(t, db.Write, orgs[0].ID); !reflect.DeepEqual(got, want) || reflect.DeepEqual(got, last) {
+					t.Errorf("after %s a reader is told %+v\nand a writer %+v", change.name, got, want)
+				}
+			}
+			last = sitePage(t, db.Read, orgs[0].ID)
+			if p := sitePage(t, db.Read, orgs[1].ID); p.Total != 0 {
+				t.Errorf("another organisation is told %+v", p)
+			}
+		}
+	})
+}
+
+func sitePage(t *testing.T, in func(context.Context, flex.OrgID, func(*store.Tx) error) error, org flex.OrgID) (p store.SitePage) {
+	t.Helper()
+	err := in(t.Context(), org, func(tx *store.Tx) (err error) {
+		p, err = tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 10})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

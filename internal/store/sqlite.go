@@ -166,8 +166,6 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 type link struct {
 	c     *sql.Conn
 	stmts map[string]*statement
-
-	counts counts // of a reader
 }
 
 // statement is a query prepared with nameless parameters. SQLite takes $1 for a name, which

@@ -41,8 +41,9 @@ type DB struct {
 	sqlite *sqliteConns // SQLite alone: its one writer and its readers
 	closed sync.Once
 
-	wakes  wakes
-	owners owners
+	wakes      wakes
+	owners     owners
+	registered registered
 }
 
 // Options are what Open may be told; the zero value is right for a service.
@@ -124,8 +125,9 @@ func (db *DB) Now() time.Time { return db.now().UTC().Truncate(time.Microsecond)
 // organisation, and every record it writes bears its one instant.
 type Tx struct {
 	conn
-	org flex.OrgID
-	now time.Time
+	org     flex.OrgID
+	now     time.Time
+	touched bool // the register's version was changed
 }
 
 // Org returns the organisation that the transaction is bound to.
@@ -248,7 +250,7 @@ type runner interface {
 }
 
 func (c conn) bind(ctx context.Context, org flex.OrgID, now time.Time) (*Tx, error) {
-	tx := &Tx{c, org, now}
+	tx := &Tx{conn: c, org: org, now: now}
 	if c.db.Environment == flex.Sandbox {
 		var offset int64
 		err := c.row(ctx, `SELECT clock_offset FROM org WHERE id = $1`, org.Bytes()).Scan(&offset)
