@@ -56,8 +56,8 @@ func (d *desk) series(path string) (s seriesAnswer) {
 }
 
 func TestAsset(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		s.serve()
 		s.meter(plain, "2026-01-14T18:00:00Z", 3.2, 0.4)
 		d.login()
@@ -100,8 +100,8 @@ func TestAsset(t *testing.T) {
 }
 
 func TestAsset_Others(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		s.serve()
 		d.login()
 		path := func(asset int) string { return "/console/assets/" + s.assets[asset].String() }
@@ -134,8 +134,8 @@ func TestAsset_Others(t *testing.T) {
 }
 
 func TestAsset_WhatIf(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		path := "/console/assets/" + s.assets[plain].String()
 		var v struct {
@@ -167,8 +167,8 @@ func TestAsset_WhatIf(t *testing.T) {
 }
 
 func TestAssets(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		d.wants(d.page("/console/assets"), ">CP-2041</a>", "22 kW", "ready by <time")
 		if n := strings.Count(d.page("/console/assets?plugged=on"), `<th scope="row">`); n != 13 {
@@ -242,8 +242,8 @@ func TestAsset_AMonth(t *testing.T) {
 }
 
 func TestBrowser_Asset(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	s := newScene(d)
+	s := testScene(t)
+	d := s.desk
 	s.serve()
 	s.meter(atOnce, "2026-01-14T20:00:00Z", 1.6, 3.7, 3.68)
 	d.login()

@@ -40,6 +40,33 @@ type browser struct {
 	faults []string
 }
 
+// chromiumOnce starts the browser that all tests share, each in a tab of its own. It ends
+// with endChromium.
+var (
+	endChromium  = func() {}
+	chromiumOnce = sync.OnceValues(func() (context.Context, error) {
+		profile, err := os.MkdirTemp("", "flexd-browser-")
+		if err != nil {
+			return nil, err
+		}
+		ctx, stop := chromedp.NewExecAllocator(context.Background(),
+			chromedp.ExecPath(chromium), chromedp.UserDataDir(profile), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+			chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
+			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
+			chromedp.Flag("hide-scrollbars", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(time.Minute),
+			chromedp.CombinedOutput(io.Discard))
+		ctx, close := chromedp.NewContext(ctx)
+		endChromium = func() { close(); stop(); os.RemoveAll(profile) }
+		return ctx, chromedp.Do(ctx)
+	})
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	endChromium()
+	os.Exit(code)
+}
+
 // browse opens a tab. Without a browser the test is skipped, or failed when
 // FLEXD_TEST_STRICT is set.
 func browse(d *desk) *browser {
@@ -52,22 +79,17 @@ func browse(d *desk) *browser {
 	}
 	server := httptest.NewServer(d.handler)
 	d.Cleanup(server.Close)
-	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(chromium), chromedp.UserDataDir(d.TempDir()), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("hide-scrollbars", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(time.Minute),
-		chromedp.CombinedOutput(io.Discard),
+	shared, err := chromiumOnce()
+	if err != nil {
+		d.Fatalf("start the browser: %v", err)
 	}
-	ctx, end := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, end := context.WithTimeout(shared, 2*time.Minute)
 	d.Cleanup(end)
-	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
-	d.Cleanup(stop)
-	ctx, close := chromedp.NewContext(ctx)
+	ctx, close := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext()) // with cookies of its own
 	d.Cleanup(close)
 	b := &browser{desk: d, ctx: ctx, base: strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}
 	if err := chromedp.Do(ctx); err != nil {
-		d.Fatalf("start the browser: %v", err)
+		d.Fatalf("open a tab: %v", err)
 	}
 	if err := chromedp.Listen(ctx, b.listen); err != nil {
 		d.Fatal(err)
@@ -179,14 +201,17 @@ func (b *browser) truth(expression string) {
 // light, in dark and on a phone.
 func (b *browser) screen(name, path string) {
 	b.Helper()
-	for _, v := range []struct {
+	for i, v := range []struct {
 		name          string
 		width, height int64
 		scheme        string
 	}{{"", 1280, 900, "light"}, {"-dark", 1280, 900, "dark"}, {"-phone", 390, 844, "light"}} {
 		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.width, Height: v.height, DeviceScaleFactor: 1, Mobile: v.width < 600})
-		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}})
-		b.visit(path)
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: v.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}) // colours change at once
+		if i == 0 || *shots != "" {
+			b.visit(path)
+		}
 		b.sound(name + v.name)
 		b.contrast(name + v.name)
 		if *shots != "" {

@@ -55,14 +55,20 @@ func each(t *testing.T, now string, test func(d *desk)) {
 func newDesk(t *testing.T, url, now string) *desk { t.Helper(); return openDesk(t, url, now) }
 
 func openDesk(t testing.TB, url, now string) *desk {
-	d := &desk{TB: t}
-	d.goTo(now)
-	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(d.micro.Load()) }})
+	d := openStore(t, url, now)
 	d.Seed = storetest.NewSeed(t, d.db, url)
-	d.access = &access.Desk{DB: d.db}
 	if _, err := d.access.AddOperator(t.Context(), operator, password); err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// openStore is a console on a store as it is.
+func openStore(t testing.TB, url, now string) *desk {
+	d := &desk{TB: t}
+	d.goTo(now)
+	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(d.micro.Load()) }})
+	d.access = &access.Desk{DB: d.db}
 	out := egress.New(egress.Options{Allow: egress.Private})
 	d.control, d.push = &control.Desk{DB: d.db}, &push.Desk{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
 	t.Cleanup(out.Close)
@@ -150,6 +156,10 @@ func (d *desk) wants(text string, parts ...string) {
 
 func (d *desk) login() {
 	d.Helper()
+	if d.cookie != nil && d.get("/console/search").status == http.StatusOK {
+		return
+	}
+	d.cookie = nil
 	a := d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {password}})
 	if a.status != http.StatusSeeOther {
 		d.Fatalf("log in: %d %s", a.status, a.body)

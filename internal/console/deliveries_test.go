@@ -90,8 +90,8 @@ func (d *desk) link(page, prefix string) string {
 }
 
 func TestDeliveries(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		d.wants(d.page("/console/deliveries"), "No endpoint is set.")
 		client := s.serve()
@@ -128,8 +128,8 @@ func TestDeliveries(t *testing.T) {
 }
 
 func TestDeliveries_Endpoint(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		client := s.serve()
 		d.login()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -157,8 +157,8 @@ func TestDeliveries_Endpoint(t *testing.T) {
 }
 
 func TestSafety(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		client := s.serve()
 		d.login()
 		client.dislike("")
@@ -194,8 +194,8 @@ func TestSafety(t *testing.T) {
 }
 
 func TestBrowser_Deliveries(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	s := newScene(d)
+	s := testScene(t)
+	d := s.desk
 	s.serve()
 	d.login()
 	b := browse(d)

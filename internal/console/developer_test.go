@@ -29,8 +29,8 @@ func (c turner) Advance(ctx context.Context, org flex.OrgID, to time.Time) error
 }
 
 func TestDeveloper(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.server.Clock = turner{d}
 		d.login()
 		base := "/console/developer/" + d.Org.String()
@@ -77,8 +77,7 @@ func TestDeveloper(t *testing.T) {
 }
 
 func TestBrowser_Developer(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	newScene(d)
+	d := testScene(t).desk
 	d.server.Clock = turner{d}
 	d.login()
 	d.access.Saw(d.Org, access.Seen{At: d.db.Now(), ID: "5f1d2c9a", User: "moorland", Method: "POST", Path: "/entities/asset/{asset_id}/event/plug-in", Status: 200, Took: 3e6},

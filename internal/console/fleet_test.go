@@ -26,8 +26,8 @@ type fleetAnswer struct {
 }
 
 func TestFleet(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		page := d.page("/console/fleet")
 		// Twelve have a schedule that nobody took; the car that charges now was planned anew
@@ -79,8 +79,8 @@ func TestFleet_Empty(t *testing.T) {
 }
 
 func TestFleet_ClocksDiffer(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		other, err := d.db.AddOrg(t.Context(), "Tomorrow Ltd")
 		if err != nil {
 			t.Fatal(err)
@@ -99,8 +99,8 @@ func TestFleet_ClocksDiffer(t *testing.T) {
 }
 
 func TestBrowser_Fleet(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	s := newScene(d)
+	s := testScene(t)
+	d := s.desk
 	d.login()
 	b := browse(d)
 	b.screen("fleet", "/console/fleet")

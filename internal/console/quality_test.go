@@ -27,8 +27,8 @@ func (s *scene) patchy() {
 }
 
 func TestReadings(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		s.patchy()
 		d.login()
 		page := d.page("/console/readings")
@@ -81,8 +81,8 @@ func TestEngine(t *testing.T) {
 }
 
 func TestBrowser_Quality(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	s := newScene(d)
+	s := testScene(t)
+	d := s.desk
 	s.patchy()
 	d.login()
 	d.server.Rounds = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }

@@ -3,11 +3,17 @@ package console_test
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
 	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // scene is a winter's evening in a small fleet, with one of each thing that an operator meets.
@@ -90,6 +96,56 @@ func (s *scene) plugIn(asset int, kwh float64, by string, peak bool, offPeak str
 		Tariff: &flex.Tariff{OffPeak: offPeak, Zone: "Europe/London", Type: flex.DualRate}})
 }
 
+// eachScene runs the test on the scene over each engine, with an operator who is logged in.
+func eachScene(t *testing.T, test func(s *scene)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(testScene(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		s := newScene(newDesk(t, storetest.Postgres(t), sceneBegins))
+		s.login()
+		test(s)
+	})
+}
+
+// When the scene begins, and what its tests look at.
+const sceneBegins, sceneNow = "2026-01-13T12:00:00Z", "2026-01-14T21:40:00Z"
+
+// played is the scene's store after it was played once.
+var played struct {
+	sync.Once
+	image  []byte
+	scene  scene
+	cookie *http.Cookie
+}
+
+// testScene is the scene in a SQLite store of its own, a copy of one in which it was played.
+func testScene(t *testing.T) *scene {
+	t.Helper()
+	played.Do(func() {
+		s := newScene(newTestDesk(t, sceneBegins))
+		s.login()
+		file := filepath.Join(t.TempDir(), "scene.db")
+		err := s.db.Backup(t.Context(), file)
+		if err == nil {
+			played.image, err = os.ReadFile(file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		played.scene, played.cookie = *s, s.cookie
+	})
+	if played.image == nil {
+		t.Fatal("the scene could not be played")
+	}
+	file := filepath.Join(t.TempDir(), "flexd.db")
+	if err := os.WriteFile(file, played.image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := openStore(t, "sqlite:"+file, sceneNow)
+	d.Seed, d.cookie = played.scene.Seed.Again(t, d.db, "sqlite:"+file), played.cookie
+	return &scene{desk: d, sites: played.scene.sites, assets: played.scene.assets}
+}
+
 // newScene plays the evening up to 21:40.
 func newScene(d *desk) *scene {
 	d.Helper()
@@ -131,7 +187,7 @@ func newScene(d *desk) *scene {
 	s.event(atOnce, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-14T22:30:00Z")})
 	d.goTo("2026-01-14T21:05:00Z")
 	s.event(plain, control.Event{Kind: control.IntentUpdate, Intent: &flex.Intent{Need: flex.FromKWh(26), ReadyByLocal: new(flex.WallTime(7 * time.Hour)), Mode: flex.Minimise}})
-	d.goTo("2026-01-14T21:40:00Z")
+	d.goTo(sceneNow)
 	s.settle()
 	return s
 }

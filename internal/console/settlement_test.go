@@ -56,8 +56,8 @@ func (s *scene) night() {
 }
 
 func TestSettlement(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		d.wants(d.page("/console/settlement"), "No withdrawal is like that.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.")
 		s.night()
@@ -112,8 +112,8 @@ func TestSettlement(t *testing.T) {
 }
 
 func TestBrowser_Settlement(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	s := newScene(d)
+	s := testScene(t)
+	d := s.desk
 	s.night()
 	s.withdraw(plain, 40)
 	if _, err := d.reward.SettleAgain(t.Context(), d.Org, reward.Again{From: flex.Day{Year: 2026, Month: 1, Dom: 1}, To: flex.Day{Year: 2026, Month: 1, Dom: 31}}); err != nil {

@@ -36,8 +36,8 @@ func (s *scene) earn(asset int) {
 }
 
 func TestSite(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		s := newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		desk := &registry.Desk{DB: d.db}
 		path := "/console/sites/" + s.sites[plain].String()
@@ -69,8 +69,8 @@ func TestSite(t *testing.T) {
 }
 
 func TestPrices(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
-		newScene(d)
+	eachScene(t, func(s *scene) {
+		d := s.desk
 		d.login()
 		d.publish("system-price", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-14T20:00:00Z"))
 		page := d.page("/console/prices?day=2026-01-15")
@@ -106,8 +106,8 @@ func TestPrices(t *testing.T) {
 }
 
 func TestBrowser_Site(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
-	s := newScene(d)
+	s := testScene(t)
+	d := s.desk
 	s.meterPoint(plain)
 	if _, err := (&registry.Desk{DB: d.db}).Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
 		t.Fatal(err)

@@ -28,6 +28,23 @@ type Seed struct {
 // NewSeed makes an organisation in the store at the url.
 func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
+	s := &Seed{t: t, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
+	org, err := db.AddOrg(t.Context(), "seeded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Org = org.ID
+	return s
+}
+
+// Again is the seed in a copy of the store that it has filled.
+func (s *Seed) Again(t testing.TB, db *store.DB, url string) *Seed {
+	t.Helper()
+	return &Seed{t, connect(t, db, url), new(*s.n), s.Org, s.postgres}
+}
+
+func connect(t testing.TB, db *store.DB, url string) *sql.DB {
+	t.Helper()
 	driver, dsn := "pgx", url
 	if db.Engine() == "sqlite" {
 		driver, dsn = "sqlite", "file:"+strings.ReplaceAll(url[len("sqlite:"):], "#", "%23")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
@@ -37,11 +54,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	org, err := db.AddOrg(t.Context(), "seeded")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Seed{t, conn, new(uint32), org.ID, driver == "pgx"}
+	return conn
 }
 
 // Exec runs one statement.
