@@ -15,6 +15,8 @@ import (
 
 // planCommand is the engine alone.
 type planCommand struct {
+	Certificate bool `help:"Add to each answer what proves its lower bound, as docs/engine.md says." env:"FLEXD_CERTIFICATE"`
+
 	Repeat int `help:"Plan each problem this many times, and report the mean time of one." default:"1" env:"FLEXD_REPEAT" placeholder:"N"`
 }
 
@@ -26,12 +28,12 @@ func (p *planCommand) Run(ctx context.Context, c console) error {
 	if p.Repeat < 1 || p.Repeat > maxRepeat {
 		return fmt.Errorf("--repeat is %d, which is not from 1 to %d", p.Repeat, maxRepeat)
 	}
-	return planLines(ctx, c.in, c.out, p.Repeat)
+	return planLines(ctx, c.in, c.out, p.Repeat, p.Certificate)
 }
 
 // planLines answers every line with a line. A line that cannot be planned is answered
 // with what is wrong with it, and the rest goes on.
-func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int) error {
+func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, certify bool) error {
 	r, w := bufio.NewReaderSize(in, 1<<16), bufio.NewWriter(out)
 	var scratch plan.Scratch
 	var line, answer []byte
@@ -47,7 +49,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int) err
 		case tooLong:
 			answer, err = problem.Append(answer[:0], problem.Refusal{Error: fmt.Sprintf("the line is longer than %d bytes", problem.MaxLine)})
 		case len(bytes.TrimSpace(line)) > 0:
-			answer, err = planLine(line, &scratch, repeat, answer[:0])
+			answer, err = planLine(line, &scratch, repeat, certify, answer[:0])
 		default:
 			answer, err = answer[:0], nil
 		}
@@ -70,7 +72,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int) err
 }
 
 // planLine answers one line. No plan leaves unchecked.
-func planLine(line []byte, scratch *plan.Scratch, repeat int, to []byte) (_ []byte, err error) {
+func planLine(line []byte, scratch *plan.Scratch, repeat int, certify bool, to []byte) (_ []byte, err error) {
 	p, err := problem.Decode(line)
 	if err != nil {
 		return problem.Append(to, problem.Refusal{ID: problem.IDOf(line), Error: err.Error()})
@@ -85,6 +87,11 @@ func planLine(line []byte, scratch *plan.Scratch, repeat int, to []byte) (_ []by
 	}
 	a := p.Answer()
 	a.Micros = float64(took.Nanoseconds()) / 1000 / float64(repeat)
+	if certify {
+		if a.Certificate, err = p.Prove(scratch); err != nil {
+			a.Unproven = err.Error()
+		}
+	}
 	return problem.Append(to, a)
 }
 

@@ -17,7 +17,7 @@ const simple = `{"id":"%s","family":"ev-plain","price_p_per_kwh":[9,5,7],"avail_
 func ask(t *testing.T, in string) (out []map[string]any) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := planLines(t.Context(), strings.NewReader(in), &b, 2); err != nil {
+	if err := planLines(t.Context(), strings.NewReader(in), &b, 2, true); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

@@ -19,7 +19,8 @@ func checkNear(what string, got, said, size float64) error {
 }
 
 // CheckSlots holds a car's plan in slots against its problem. What Fill made is proven by
-// its threshold price; of the others the bound is only held against the cost.
+// its threshold price; the bound of the others is held against the cost, and CheckSlotsProof
+// proves it.
 func CheckSlots(p *Slots, x []float64, f Filled) error {
 	if len(x) != len(p.Price) {
 		return fmt.Errorf("%d slots for %d", len(x), len(p.Price))
@@ -131,20 +132,19 @@ func checkFilled(p *Slots, x []float64, f Filled) error {
 	return nil
 }
 
-// CheckStorage holds a battery's plan against its problem. worth proves the bound, if it
-// is given: with every stored kWh priced at it, each slot alone and each level of stored
-// energy alone costs no less.
-func CheckStorage(p *Storage, net, worth []float64, f Filled) error {
+// CheckStorage holds a battery's plan against its problem. Its bound is held against the
+// cost; CheckStorageProof proves it.
+func CheckStorage(p *Storage, net []float64, f Filled) error {
 	if len(net) != len(p.Import) {
 		return fmt.Errorf("%d slots for %d", len(net), len(p.Import))
 	}
-	s, cost, size, inside := p.Init, 0.0, 1.0, p.Init >= p.Min && p.Init <= p.Max && p.MinAt == nil && p.MaxAt == nil
+	s, cost, size, at := p.Init, 0.0, 1.0, checkWindow(p)
 	for t, e := range net {
 		if !(e >= -p.Discharge-1e-9 && e <= p.Charge+1e-9) {
 			return fmt.Errorf("slot %d moves %v", t, e)
 		}
 		s += checkStored(p, e)
-		if inside && !(s >= p.Min-1e-6 && s <= p.Max+1e-6) {
+		if w := at[t+1]; !(s >= w.lo-1e-6 && s <= w.hi+1e-6) {
 			return fmt.Errorf("slot %d ends with %v stored", t, s)
 		}
 		c := checkStage(p, t, e)
@@ -158,16 +158,6 @@ func CheckStorage(p *Storage, net, worth []float64, f Filled) error {
 	}
 	if f.Bound > f.Cost+checkSlack*size {
 		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
-	}
-	if worth == nil || !inside {
-		return nil
-	}
-	rounding := 0.0 // of what the dual adds up
-	for _, v := range worth {
-		rounding += 1e-11 * math.Abs(v) * (p.Max + p.Charge + p.Discharge)
-	}
-	if bound := checkDual(p, worth); f.Bound > bound+checkSlack*size+rounding {
-		return fmt.Errorf("the worth of stored energy proves a bound of %v, the plan says %v", bound, f.Bound)
 	}
 	return nil
 }
@@ -207,16 +197,19 @@ func checkStage(p *Storage, t int, e float64) float64 {
 	return best + max(0, -e)*p.Wear + over*breach
 }
 
-// checkDual is the Lagrangian bound at a worth of stored energy after each slot.
+// checkDual is the Lagrangian bound at a worth of stored energy after each slot: with
+// every stored kWh priced at it, what each slot alone costs at least, and each level of
+// stored energy alone.
 func checkDual(p *Storage, worth []float64) float64 {
 	n := len(worth)
 	bound := -worth[0] * p.Init
+	at := checkWindow(p)
 	for t, v := range worth {
 		next := p.Terminal
 		if t+1 < n {
 			next = worth[t+1]
 		}
-		bound += min((v-next)*p.Min, (v-next)*p.Max)
+		bound += min((v-next)*at[t+1].lo, (v-next)*at[t+1].hi)
 		net := p.Load[t] - p.PV[t]
 		least := math.Inf(1)
 		for _, e := range [...]float64{-p.Discharge, p.Charge, 0, -net, p.ImportLimit - net, -p.ExportLimit - net,

@@ -102,6 +102,11 @@ func TestScratch_Modes_Exhaustive(t *testing.T) {
 		if err := plan.CheckModes(p, to, got); err != nil {
 			t.Fatal(err)
 		}
+		proof := w.ProveModes(p)
+		if err := plan.CheckModesProof(p, got, proof); err != nil {
+			t.Fatalf("%v\n%+v", err, p)
+		}
+		spoilProof(t, &proof, got.Cost, 0.01, func(f plan.Filled) error { return plan.CheckModesProof(p, f, proof) })
 		spoilt := got
 		if spoilt.Cost -= 0.01; plan.CheckModes(p, to, spoilt) == nil {
 			t.Fatal("a spoilt plan passed")

@@ -135,7 +135,7 @@ func mostOf(p *plan.Slots) (most float64) {
 }
 
 // wantExact holds a planner against every pattern.
-func wantExact(t *rapid.T, p *plan.Slots, got plan.Filled, x []float64) {
+func wantExact(t *rapid.T, w *plan.Scratch, p *plan.Slots, got plan.Filled, x []float64) {
 	need := min(p.Need, mostOf(p))
 	best := bestPattern(p, need)
 	if met := !math.IsInf(best, 1) && need > p.Need-1e-9; met != got.Met {
@@ -152,6 +152,14 @@ func wantExact(t *rapid.T, p *plan.Slots, got plan.Filled, x []float64) {
 		t.Fatalf("%v\n%+v\n%v", err, p, x)
 	}
 	spoil(t, p, got, x)
+	proof := w.ProveSlots(p, got)
+	if err := plan.CheckSlotsProof(p, got, proof); err != nil {
+		t.Fatalf("%v\n%+v\n%+v\n%v", err, p, got, x)
+	}
+	spoilProof(t, &proof, best, 0.01, func(f plan.Filled) error {
+		f.Energy, f.Met = got.Energy, true
+		return plan.CheckSlotsProof(p, f, proof)
+	})
 	on := uint(0)
 	for i, e := range x {
 		if e > 1e-9 || e > 0 && p.Least[i] == 0 {
@@ -196,7 +204,7 @@ func TestScratch_Switch_Exhaustive(t *testing.T) {
 			t.Skip("a slot that is on takes something")
 		}
 		x := make([]float64, len(p.Price))
-		wantExact(t, p, w.Switch(p, x), x)
+		wantExact(t, &w, p, w.Switch(p, x), x)
 	})
 }
 
@@ -206,7 +214,7 @@ func TestScratch_LeastPower_Exhaustive(t *testing.T) {
 		p := drawSlots(t, 9)
 		p.StartCost, p.MinRun = 0, 0
 		x := make([]float64, len(p.Price))
-		wantExact(t, p, w.LeastPower(p, x), x)
+		wantExact(t, &w, p, w.LeastPower(p, x), x)
 	})
 }
 

@@ -125,18 +125,20 @@ func checkStorage(t *rapid.T, w *plan.Scratch, p *plan.Storage) {
 	if met := want < gridBreach/8; got.Met != met {
 		t.Fatalf("met %v at %v", got.Met, want)
 	}
-	worth := make([]float64, len(net))
-	if !w.Worth(p, worth) {
-		worth = nil
+	if err := plan.CheckStorage(p, net, got); err != nil {
+		t.Fatalf("%v\n%+v\n%v", err, p, net)
 	}
-	if err := plan.CheckStorage(p, net, worth, got); err != nil {
-		t.Fatalf("%v\n%+v\n%v\n%v", err, p, net, worth)
+	proof := w.ProveStorage(p)
+	if err := plan.CheckStorageProof(p, got, proof); err != nil {
+		t.Fatalf("%v\n%+v\n%v\n%+v", err, p, net, proof)
 	}
-	if idle := idleCost(p); worth != nil && p.MinAt == nil && p.Init >= p.Min && p.Init <= p.Max && idle > got.Cost+0.01*max(1, got.Cost/gridBreach) {
-		if plan.CheckStorage(p, make([]float64, len(net)), worth, plan.Filled{Cost: idle, Bound: idle}) == nil {
+	if idle := idleCost(p); p.MinAt == nil && p.Init >= p.Min && p.Init <= p.Max && idle > got.Cost+0.01+3e-6*math.Abs(got.Cost) {
+		f := plan.Filled{Cost: idle, Bound: idle}
+		if plan.CheckStorage(p, make([]float64, len(net)), f) == nil && plan.CheckStorageProof(p, f, proof) == nil {
 			t.Fatalf("doing nothing passed as best: %v, the best is %v\n%+v", idle, got.Cost, p)
 		}
 	}
+	spoilProof(t, &proof, want, 0.01+1e-6*(math.Abs(want)+math.Abs(idleCost(p))), func(f plan.Filled) error { return plan.CheckStorageProof(p, f, proof) })
 	i := rapid.IntRange(0, len(net)-1).Draw(t, "spoilt")
 	spoilt := got
 	switch rapid.IntRange(0, 3).Draw(t, "how") {
@@ -149,8 +151,30 @@ func checkStorage(t *rapid.T, w *plan.Scratch, p *plan.Storage) {
 	case 3:
 		net[i] = math.NaN()
 	}
-	if plan.CheckStorage(p, net, worth, spoilt) == nil {
+	if plan.CheckStorage(p, net, spoilt) == nil {
 		t.Fatalf("a spoilt plan passed: %+v\n%+v %v", p, spoilt, net)
+	}
+}
+
+// spoilProof changes one number of a proof. Whatever the change, what is proven then is
+// no more than the least cost: the proof of a bound a little above it is refused.
+func spoilProof(t *rapid.T, proof *plan.Proof, want, margin float64, check func(plan.Filled) error) {
+	by := float64(rapid.IntRange(-20, 20).Draw(t, "by"))
+	pick := func(n int, name string) int { return rapid.IntRange(0, n-1).Draw(t, name) }
+	bend := func(v []plan.Potential) {
+		at := &v[pick(len(v), "potential")]
+		at.V[pick(len(at.V), "point")] += by
+	}
+	switch {
+	case proof.Worth != nil:
+		proof.Worth[pick(len(proof.Worth), "worth")] += by
+	case proof.Stored != nil:
+		bend(proof.Stored)
+	default:
+		bend(proof.Wanted[pick(len(proof.Wanted), "slot")])
+	}
+	if check(plan.Filled{Cost: want, Bound: want + margin}) == nil {
+		t.Fatalf("a proof changed by %v proves more than the least cost %v: %+v", by, want, proof)
 	}
 }
 

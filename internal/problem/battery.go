@@ -79,11 +79,18 @@ func (b *battery) slots() int { return len(b.Import) }
 func (b *battery) plan(w *plan.Scratch) { b.result = w.Store(&b.Storage, b.net) }
 
 func (b *battery) check(w *plan.Scratch) error {
-	b.worth = append(b.worth[:0], b.net...)
-	if !w.Worth(&b.Storage, b.worth) {
-		b.worth = nil
+	if err := plan.CheckStorage(&b.Storage, b.net, b.result); err != nil {
+		return err
 	}
-	return plan.CheckStorage(&b.Storage, b.net, b.worth, b.result)
+	if b.worth = append(b.worth[:0], b.net...); !w.Worth(&b.Storage, b.worth) {
+		return nil // Prove takes longer than planning
+	}
+	return plan.CheckStorageProof(&b.Storage, b.result, plan.Proof{Worth: b.worth})
+}
+
+func (b *battery) prove(w *plan.Scratch) (Certificate, error) {
+	proof := w.ProveStorage(&b.Storage)
+	return certify(proof), plan.CheckStorageProof(&b.Storage, b.result, proof)
 }
 
 func (b *battery) answer() Answer {

@@ -85,6 +85,14 @@ func (e *ev) plan(w *plan.Scratch) { e.result = e.planner(w, &e.Slots, e.kWh) }
 
 func (e *ev) check(*plan.Scratch) error { return plan.CheckSlots(&e.Slots, e.kWh, e.result) }
 
+func (e *ev) prove(w *plan.Scratch) (Certificate, error) {
+	if e.Least == nil {
+		return thresholdOf(e.result), e.check(w)
+	}
+	proof := w.ProveSlots(&e.Slots, e.result)
+	return certify(proof), plan.CheckSlotsProof(&e.Slots, e.result, proof)
+}
+
 func (e *ev) answer() Answer {
 	return Answer{
 		Answer: struct {

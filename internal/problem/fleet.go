@@ -111,6 +111,10 @@ func (f *fleet) slots() int { return f.Slots }
 
 func (f *fleet) plan(*plan.Scratch) { f.result, f.err = plan.Fleet(&f.FleetProblem) }
 
+func (f *fleet) prove(w *plan.Scratch) (Certificate, error) {
+	return Certificate{Market: f.result.Prices.Market, Caps: f.result.Prices.Cap}, f.check(w)
+}
+
 func (f *fleet) check(*plan.Scratch) error {
 	if f.err != nil {
 		return f.err

@@ -86,6 +86,11 @@ func (m *modes) check(*plan.Scratch) error {
 	return plan.CheckModes(&m.ModeProblem, m.modes, m.result)
 }
 
+func (m *modes) prove(w *plan.Scratch) (Certificate, error) {
+	proof := w.ProveModes(&m.ModeProblem)
+	return certify(proof), plan.CheckModesProof(&m.ModeProblem, m.result, proof)
+}
+
 func (m *modes) answer() Answer {
 	names := make([]string, len(m.modes))
 	for i, mode := range m.modes {

@@ -87,6 +87,8 @@ func (p *pause) plan(*plan.Scratch) {
 	}
 }
 
+func (p *pause) prove(*plan.Scratch) (Certificate, error) { return Certificate{}, nil }
+
 func (p *pause) check(*plan.Scratch) error {
 	spans := func(s []plan.Stretch) (out []flex.Span) {
 		for _, b := range s {

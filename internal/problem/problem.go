@@ -33,7 +33,8 @@ type Problem struct {
 // solver is what every family knows to do.
 type solver interface {
 	plan(w *plan.Scratch)
-	check(w *plan.Scratch) error // of the last plan, by somebody else than the planner
+	check(w *plan.Scratch) error                // of the last plan, by somebody else than the planner
+	prove(w *plan.Scratch) (Certificate, error) // of its bound, made and checked
 	slots() int
 	answer() Answer
 }
@@ -46,6 +47,9 @@ type Answer struct {
 	LowerBound float64 `json:"lower_bound_p"`
 	Feasible   bool    `json:"feasible"` // false: met as far as it goes
 	Micros     float64 `json:"micros"`   // for one plan
+
+	Certificate Certificate `json:"certificate,omitzero"` // that nothing costs less than LowerBound
+	Unproven    string      `json:"unproven,omitzero"`    // what the checker says of the certificate, if it proves less
 }
 
 // Refusal is the line out for a line in that could not be planned.
@@ -119,9 +123,13 @@ func (p *Problem) Plan(w *plan.Scratch) { p.plan(w) }
 // Slots is how many slots the problem has.
 func (p *Problem) Slots() int { return p.slots() }
 
-// Check holds the last plan against the laws that it must keep and the bound that it says
-// is proven. It shares no code with the planners.
+// Check holds the last plan against the laws that it must keep and, where that takes no
+// longer than planning, its bound against its proof. It shares no code with the planners.
 func (p *Problem) Check(w *plan.Scratch) error { return p.check(w) }
+
+// Prove makes the proof that no plan costs less than the bound of the last one, and has it
+// checked.
+func (p *Problem) Prove(w *plan.Scratch) (Certificate, error) { return p.prove(w) }
 
 // Answer is what the last plan came to.
 func (p *Problem) Answer() Answer {

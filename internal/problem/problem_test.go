@@ -93,6 +93,9 @@ func TestSamples_Optimal(t *testing.T) {
 			if err := q.Check(&w); err != nil {
 				t.Error(err)
 			}
+			if _, err := q.Prove(&w); err != nil {
+				t.Error(err)
+			}
 			line, err := problem.Append(nil, q.Answer())
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,164 @@
+package plan
+
+import "math"
+
+// Proof shows that a plan's lower bound is one. Whatever stands in it, a checker can work
+// a bound out from it that holds; only a good one gives the bound that the plan says. One
+// of the fields is set, or none where the threshold price of the plan proves it.
+type Proof struct {
+	// Worth is what a stored kWh is worth after each slot of a battery whose slots all
+	// have a convex cost.
+	Worth []float64
+	// Stored is, for any battery, the cost from each slot on, and at the end, by what is
+	// stored before it.
+	Stored []Potential
+	// Wanted is the cost from each slot on, and at the end, of a car that takes its least
+	// power or more or nothing: by how many slots it has charged without a break, as far
+	// as the least run, and by the energy that it still wants.
+	Wanted [][]Potential
+	// Missed is, where a need cannot be met, the same for how far the energy taken must
+	// be from it instead of the cost.
+	Missed [][]Potential
+}
+
+// Potential is a continuous function made of straight lines: V[i] at X[i], X rising.
+type Potential struct {
+	X []float64
+	V []float64
+}
+
+// clone is the curve as a potential that the next plan does not overwrite.
+func (c *curve) clone() Potential {
+	return Potential{append([]float64(nil), c.x...), append([]float64(nil), c.v...)}
+}
+
+// ProveStorage makes the proof of the bound of what Store plans: the worth of what is
+// stored where that is enough, else the values that Store itself goes back by.
+func (w *Scratch) ProveStorage(p *Storage) Proof {
+	worth := make([]float64, len(p.Import))
+	if w.Worth(p, worth) {
+		return Proof{Worth: worth}
+	}
+	w.store.roughBackward() // Worth has loaded the problem
+	proof := Proof{Stored: make([]Potential, len(w.store.rough.values))}
+	for t := range proof.Stored {
+		proof.Stored[t] = w.store.rough.values[t].clone()
+	}
+	return proof
+}
+
+// ProveModes makes the proof of the bound of what Modes plans: that of the same battery,
+// free to move as it likes.
+func (w *Scratch) ProveModes(p *ModeProblem) Proof {
+	w.modes.p = p
+	return w.ProveStorage(w.modes.unbound())
+}
+
+// astray is what a kWh beyond or short of the need counts in a proof: so much that a
+// path that misses the need by a tenth of a watt-hour pays a pound, and not so much that rounding counts.
+const astray = 1e6
+
+// ProveSlots makes the proof of the bound of what LeastPower or Switch plans, f: the cost
+// to go by slot, run and energy still wanted, worked out backward as a battery's is.
+func (w *Scratch) ProveSlots(p *Slots, f Filled) (proof Proof) {
+	q := taking{p: p, price: p.Price, start: p.StartCost, over: astray, under: astray}
+	proof.Wanted = q.values(f.Energy, 0)
+	if f.Met {
+		return proof
+	}
+	q = taking{p: p, price: make([]float64, len(p.Price)), over: 1, under: 1e8}
+	if f.Energy < p.Need {
+		q.over, q.under = 0, 1
+	}
+	all := 0.0
+	for _, full := range p.Full {
+		all += max(0, full)
+	}
+	proof.Missed = q.values(p.Need, all)
+	return proof
+}
+
+// taking is the cost to go of a car that takes its least power or more or nothing. Its
+// curves are by watt-hours: points that lie closer than sameX become one, and where the
+// slope is astray that may not be seen.
+type taking struct {
+	p           *Slots
+	price       []float64
+	start       float64
+	over, under float64 // per kWh taken too much, and too little
+
+	s             slider
+	low, high     float64 // what may be wanted, in Wh
+	flat, on, off curve
+}
+
+// values is the cost to go before each slot and at the end, for each run, of what is
+// wanted from need down to -beyond. It is cut off above what any plan costs.
+func (q *taking) values(need, beyond float64) [][]Potential {
+	p := q.p
+	n, m := len(p.Price), max(1, p.MinRun)
+	for n > 0 && p.Full[n-1] <= 0 {
+		n--
+	}
+	most, widest := 1+max(0, need)+beyond, 0.0
+	for t := range n {
+		most += 2 * (math.Abs(q.price[t])*max(0, p.Full[t]) + q.start)
+		widest = max(widest, p.Full[t])
+	}
+	q.low, q.high = -1000*(beyond+float64(min(m, n)+1)*widest+trickle), 1000*max(need, trickle)
+	q.flat = curve{[]float64{q.low, q.high}, []float64{most, most}}
+	end := curve{[]float64{q.low, 0, q.high}, []float64{-q.low * q.over / 1000, 0, q.high * q.under / 1000}}
+	next, now := make([]curve, m+1), make([]curve, m+1)
+	out := make([][]Potential, n+1)
+	for r := range next {
+		lower(&next[r], &end, &q.flat)
+	}
+	for t := n; ; t-- {
+		out[t] = make([]Potential, m+1)
+		for r := range next {
+			out[t][r] = next[r].clone()
+			for i := range out[t][r].X {
+				out[t][r].X[i] /= 1000
+			}
+		}
+		if t == 0 {
+			return out
+		}
+		for r := range now {
+			q.before(t-1, r, m, next, &now[r])
+		}
+		next, now = now, next
+	}
+}
+
+// before works out the cost to go before slot t after a run of r slots, capped at the
+// least run of m.
+func (q *taking) before(t, r, m int, next []curve, now *curve) {
+	now.reset()
+	now.x, now.v = append(now.x, q.flat.x...), append(now.v, q.flat.v...)
+	if full := q.p.Full[t]; full > 0 {
+		least := q.p.leastOn(t)
+		cost := least * q.price[t]
+		if r == 0 {
+			cost += q.start
+		}
+		q.s.slide(&q.off, &next[min(r+1, m)], line{1000 * least, 1000 * full, cost, q.price[t] / 1000})
+		clip(&q.on, &q.off, q.low, q.high)
+		lower(now, &q.on, &q.flat)
+	}
+	if r == 0 || r == m {
+		lower(&q.off, now, &next[0])
+		*now, q.off = q.off, *now
+	}
+}
+
+// leastOn is what slot t takes at least if it is on.
+func (p *Slots) leastOn(t int) (least float64) {
+	if p.Least != nil {
+		least = p.Least[t]
+	}
+	if p.StartCost > 0 || p.MinRun > 1 {
+		least = max(least, trickle)
+	}
+	return min(least, p.Full[t])
+}
