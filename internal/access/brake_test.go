@@ -1,6 +1,8 @@
 package access
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -87,4 +89,53 @@ func FuzzIdentify(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
+}
+
+// TestLogin_Busy shows that only so many logins wait for their turn, that one that is turned
+// away is not counted as a guess, and that a secret that needs no turn still lets in.
+func TestLogin_Busy(t *testing.T) {
+	d := &Desk{DB: storetest.Open(t, storetest.SQLite(t), store.Options{})}
+	_, made, err := d.AddOrg(t.Context(), "Made", "made", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"chosen", "fresh"} {
+		if _, _, err := d.AddOrg(t.Context(), name, name, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Login(t.Context(), "chosen", "correct horse", "a"); err != nil {
+		t.Fatal(err)
+	}
+	for range waitersMax - 1 {
+		waiters <- struct{}{}
+	}
+	if _, err := d.Login(t.Context(), "fresh", "wrong", "a"); !errors.Is(err, errLogin) {
+		t.Errorf("the last that may wait: %v", err)
+	}
+	waiters <- struct{}{}
+	for range 2 * narrowPace.burst {
+		_, err := d.Login(t.Context(), "fresh", "correct horse", "a")
+		if w, ok := errors.AsType[*Wait](err); !ok || w.After != time.Second || !errors.Is(err, errBusy) {
+			t.Fatalf("one too many: %v", err)
+		}
+	}
+	for name, secret := range map[string]flex.Secret{"made": made, "chosen": "correct horse"} {
+		if _, err := d.Login(t.Context(), name, secret, "a"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for range waitersMax {
+		<-waiters
+	}
+	gone, leave := context.WithCancel(t.Context())
+	verifiers <- struct{}{}
+	leave()
+	if _, err := verify(gone, "x", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has gone still waits: %v", err)
+	}
+	<-verifiers
+	if _, err := d.Login(t.Context(), "fresh", "correct horse", "a"); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
 }

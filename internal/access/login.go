@@ -32,13 +32,30 @@ func (d *Desk) Login(ctx context.Context, name string, secret flex.Secret, from 
 		c.SecretHash = nil
 	}
 	if c.SecretHash == nil || !d.verified.has(secret, c.SecretHash, now) {
-		if len(secret) > MaxSecret || !verify(secret, c.SecretHash) {
-			return Issued{}, errLogin
+		if err := judge(ctx, secret, c.SecretHash, undo); err != nil {
+			return Issued{}, err
 		}
 		d.verified.add(secret, c.SecretHash, now)
 	}
 	undo()
 	return d.Issue(ctx, Principal{Org: c.Org, Username: c.Username, Roles: c.Roles}, TokenLife)
+}
+
+// judge fails with errLogin if the secret is not the one that is kept. A guess that could not
+// be judged is taken back with undo.
+func judge(ctx context.Context, secret flex.Secret, kept []byte, undo func()) error {
+	if len(secret) > MaxSecret {
+		return errLogin
+	}
+	right, err := verify(ctx, secret, kept)
+	if err != nil {
+		undo()
+		return err
+	}
+	if !right {
+		return errLogin
+	}
+	return nil
 }
 
 // The bounds of a username in bytes.

@@ -95,14 +95,14 @@ func (d *Desk) LoginOperator(ctx context.Context, name string, password flex.Sec
 	if !known {
 		o.SecretHash = nil
 	}
-	if len(password) > MaxSecret || !verify(password, o.SecretHash) {
-		if known {
-			err = d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error { return errLogin })
-			if flex.KindOf(err) == flex.Internal {
-				return Issued{}, err
+	if err := judge(ctx, password, o.SecretHash, undo); err != nil {
+		if known && errors.Is(err, errLogin) {
+			noted := d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error { return errLogin })
+			if flex.KindOf(noted) == flex.Internal {
+				return Issued{}, noted
 			}
 		}
-		return Issued{}, errLogin
+		return Issued{}, err
 	}
 	undo()
 	var random [32]byte

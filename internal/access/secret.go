@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	crand "crypto/rand"
 	"crypto/sha256"
@@ -31,10 +32,20 @@ const (
 )
 
 // verifiersMax is how many guesses are checked at once, each holding argonMemory: logging in
-// may not starve the rest of the service.
-const verifiersMax = 1
+// may not starve the rest of the service. waitersMax is how many wait for that at most; beyond
+// it a login is turned away and not judged. Secrets that flexd made, and chosen ones that
+// were right within the hour, need no turn.
+const (
+	verifiersMax = 1
+	waitersMax   = 32
+)
 
-var verifiers = make(chan struct{}, verifiersMax)
+var (
+	verifiers = make(chan struct{}, verifiersMax)
+	waiters   = make(chan struct{}, waitersMax)
+)
+
+var errBusy = flex.Fail(flex.TooMany, "too many logins at once: wait and try again")
 
 // MinSecret and MaxSecret bound the bytes of a secret that a person chooses.
 const (
@@ -55,30 +66,47 @@ func makeSecret() (flex.Secret, []byte) {
 func hashChosen(s flex.Secret) []byte {
 	var salt [saltBytes]byte
 	crand.Read(salt[:])
-	return append(append([]byte(chosenMark), salt[:]...), stretch(s, salt[:])...)
+	return append(append([]byte(chosenMark), salt[:]...), argon(s, salt[:])...)
 }
 
-func stretch(s flex.Secret, salt []byte) []byte {
-	verifiers <- struct{}{}
-	defer func() { <-verifiers }()
+func argon(s flex.Secret, salt []byte) []byte {
 	return argon2.IDKey([]byte(s), salt, argonTime, argonMemory, 1, hashBytes)
+}
+
+// stretch is argon in turn. It fails if too many wait, or if who asked has gone.
+func stretch(ctx context.Context, s flex.Secret, salt []byte) ([]byte, error) {
+	select {
+	case waiters <- struct{}{}:
+		defer func() { <-waiters }()
+	default:
+		return nil, &Wait{After: time.Second, Err: errBusy}
+	}
+	select {
+	case verifiers <- struct{}{}:
+		defer func() { <-verifiers }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return argon(s, salt), nil
 }
 
 // verify reports whether the secret is the one that is kept. A wrong one costs the same work
 // whether it is wrong for a made secret, for a chosen one or for no one at all (kept is nil).
-func verify(s flex.Secret, kept []byte) bool {
+// An error says that it was not judged.
+func verify(ctx context.Context, s flex.Secret, kept []byte) (bool, error) {
 	if sum, made := bytes.CutPrefix(kept, []byte(madeMark)); made {
 		given := sha256.Sum256([]byte(s))
 		if subtle.ConstantTimeCompare(given[:], sum) == 1 {
-			return true
+			return true, nil
 		}
 	}
 	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
 	if !chosen || len(rest) != saltBytes+hashBytes {
-		stretch(s, make([]byte, saltBytes))
-		return false
+		_, err := stretch(ctx, s, make([]byte, saltBytes))
+		return false, err
 	}
-	return subtle.ConstantTimeCompare(stretch(s, rest[:saltBytes]), rest[saltBytes:]) == 1
+	given, err := stretch(ctx, s, rest[:saltBytes])
+	return err == nil && subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
 }
 
 // verifiedCache remembers for a token's life which secrets were right, by a hash under a key
