@@ -257,13 +257,13 @@ func (p *play) run(ctx context.Context) error {
 	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
 	settled := func() bool { return p.evening.Over() && p.now.After(p.evening.Ended().Add(reckoned)) }
 	for shown := p.now; !settled(); {
-		if !p.revised.IsZero() && !p.now.Add(step).Before(p.revised) { // said before its pushes are
-			p.say(p.revised, "market", "revises its prices, some below zero: plans that are better now are pushed")
-			p.revised = time.Time{}
-		}
 		if p.now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
 			shown = flex.PeriodAt(p.now).Start()
 			p.status(shown)
+		}
+		if !p.revised.IsZero() && !p.now.Add(step).Before(p.revised) { // said before its pushes are
+			p.say(p.revised, "market", "revises its prices, some below zero: plans that are better now are pushed")
+			p.revised = time.Time{}
 		}
 		select {
 		case <-ctx.Done():

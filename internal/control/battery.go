@@ -350,9 +350,13 @@ func orDefault(v, otherwise float64) float64 {
 }
 
 // guess sees to it that the plan has a guess of load and roof that reaches the last period.
-// It is made anew each day, at its first plan.
+// It is made anew each day, at its first plan, and when somebody says what the roof will give.
 func (d *Desk) guess(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, last flex.Period) error {
-	if next.Guess != "" && next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1 {
+	said, err := tx.Solar(ctx, b.Asset.SiteID)
+	if err != nil {
+		return err
+	}
+	if !said.GivenAt.After(b.Plan.PlannedAt) && next.Guess != "" && next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1 {
 		return nil
 	}
 	load, roof, err := metered(ctx, tx, b.Asset.SiteID, flex.DayAt(next.From.Start()))
@@ -361,7 +365,7 @@ func (d *Desk) guess(ctx context.Context, tx *store.Tx, b *store.Battery, next *
 	}
 	periods := periodsTo(next.From, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
-	gives, _ := forecast.Solar(roof, periods)
+	gives, _ := solar(said, roof, periods)
 	words := make([]string, len(periods))
 	for i := range periods {
 		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])

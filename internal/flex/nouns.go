@@ -292,6 +292,12 @@ func (s CallbackStatus) Stage() int {
 	return 0
 }
 
+// Solar is what a roof is said to give in a half-hour.
+type Solar struct {
+	Period Period
+	Energy WattHours
+}
+
 // PricedPeriod is a settlement period and its market price, if one is known.
 type PricedPeriod struct {
 	Period  Period

@@ -119,7 +119,8 @@ func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan
 }
 
 // BatteriesDue returns batteries under control whose plan is to be worked out anew: there
-// is none, the last is of an earlier half-hour, or prices or the tariff have come in since.
+// is none, the last is of an earlier half-hour, or prices, the tariff or a solar forecast have
+// come in since.
 func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
 	var out, fetched sql.NullInt64 // of the publications that are out, the newest
 	err := tx.row(ctx, `SELECT max(published_at), max(fetched_at) FROM publication WHERE published_at <= $1`, micros(tx.now)).Scan(&out, &fetched)
@@ -128,8 +129,9 @@ func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, erro
 	}
 	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }, `
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
+			LEFT JOIN solar s ON s.site_id = a.site_id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
-			AND (p.asset_id IS NULL OR p.planned_at < $2 OR p.planned_at < $3 OR p.seen_at < $4 OR i.tariff_at > p.planned_at)
+			AND (p.asset_id IS NULL OR p.planned_at < $2 OR p.planned_at < $3 OR p.seen_at < $4 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at)
 		ORDER BY a.id LIMIT $5`,
 		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), out.Int64, fetched.Int64, limit)
 }

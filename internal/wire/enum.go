@@ -21,6 +21,7 @@ var enums = map[string][]string{
 	"EnrolStatus":        {"enrolled", "already_enrolled"},
 	"UnenrolStatus":      {"unenrolled", "already_unenrolled"},
 	"BatteryAction":      {"charge_max", "discharge_max", "avoid_export", "avoid_import"},
+	"SolarOrigin":        {"given", "metered", "none"},
 	"DispatchAction":     {"CHARGE", "DISCHARGE", "LOCK", "FEED_IN", "SELF_USE"},
 	"ChargingRateUnit":   {"W", "A"},
 	"ProfilePurpose":     {"ChargePointMaxProfile", "TxDefaultProfile", "TxProfile"},

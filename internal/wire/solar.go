@@ -1,0 +1,31 @@
+package wire
+
+// The structs of this file are ours: the interface has no such operations.
+
+// SolarForecast is the body of PUT /entities/site/{site_id}/solar-forecast: what somebody
+// says that a site's roof will give.
+type SolarForecast struct {
+	Source    string          `json:"source" wire:"required,nonempty,text=256"`
+	HalfHours []SolarHalfHour `json:"half_hours" wire:"required,items=720"`
+}
+
+// SolarHalfHour is the energy of a half-hour.
+type SolarHalfHour struct {
+	StartTimestamp Time    `json:"start_timestamp" wire:"required,zoned"`
+	EnergyKWh      float64 `json:"energy_kwh" wire:"required,min=0,max=100"`
+}
+
+// SolarForecastResponse answers it and GET /entities/site/{site_id}/solar-forecast: what the
+// site's batteries are planned on.
+type SolarForecastResponse struct {
+	Source    string           `json:"source,omitzero"`
+	GivenAt   *Time            `json:"given_at,omitzero"`
+	HalfHours []SolarExpecting `json:"half_hours"`
+}
+
+// SolarExpecting is what is expected of a half-hour: given, metered (guessed from what the
+// roof gave before), or none if no roof is known of.
+type SolarExpecting struct {
+	SolarHalfHour
+	Origin string `json:"origin" wire:"enum=SolarOrigin"`
+}
