@@ -47,6 +47,9 @@ func (h *house) plugFleet(n int) {
 		return []any{id(3, i), h.Org.Bytes(), asset(i), id(2, i), 1, "plug-in", now, now, ready, steps, ready,
 			need, 0, now, 7400, false, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
 	})
+	h.Rows("outbox", strings.Fields("subject org_id endpoint kind asset_id event_id generation queued_at expires_at accepted"), n, func(i int) []any {
+		return []any{asset(i), h.Org.Bytes(), "schedule", "schedule", asset(i), id(3, i), 1, now, ready, 1}
+	})
 	if h.db.Engine() == "postgres" {
 		h.Exec("ANALYZE") // as it would have been long since
 	}

@@ -115,12 +115,8 @@ func (l *lane) over() bool {
 }
 
 // next asks the store when there is something to send; now, if it cannot say.
-func (l *lane) next() (at time.Time) {
-	ctx := context.WithoutCancel(l.d.ctx)
-	err := l.d.DB.Read(ctx, l.org, func(tx *store.Tx) (err error) {
-		at, err = tx.NextTurn(ctx, l.name)
-		return err
-	})
+func (l *lane) next() time.Time {
+	at, err := l.d.DB.NextTurn(context.WithoutCancel(l.d.ctx), l.org, l.name)
 	if err != nil {
 		l.d.Log.Error("cannot look for the next push", "org", l.org, "endpoint", l.name, "err", err)
 		at = l.now().Add(troubleWait)

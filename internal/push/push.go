@@ -86,11 +86,7 @@ func (d *Desk) begin() {
 // that no endpoint waits for another.
 func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	d.begin()
-	var due []store.Endpoint
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		due, err = all.DueEndpoints(ctx)
-		return err
-	})
+	due, err := d.DB.DueEndpoints(ctx)
 	for _, e := range due {
 		d.run(e)
 	}

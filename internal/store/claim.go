@@ -56,24 +56,24 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 	if err != nil || len(c.Letters) == 0 {
 		return c, err
 	}
-	return c, db.Read(ctx, org, func(tx *Tx) error { return tx.fill(ctx, c.Letters) })
+	return c, db.glance(ctx, func(k conn) error { return (&Tx{conn: k, org: org}).fill(ctx, c.Letters) })
 }
 
 func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	var free time.Time
+	var halted bool
 	now := tx.db.Now()
-	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
-		tx.org.Bytes(), string(o.Name)), []any{instant{&free}}})
+	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at, EXISTS (SELECT 1 FROM halt) FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
+		tx.org.Bytes(), string(o.Name)), []any{instant{&free}, &halted}})
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claim{}, nil
 	}
 	if err != nil || !c.Endpoint.Enabled {
 		return c, err
 	}
-	halted, err := tx.halted(ctx)
-	if err != nil || halted {
+	if halted {
 		c.Endpoint.Enabled = false
-		return c, err
+		return c, nil
 	}
 	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
@@ -96,7 +96,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		free = free.Add(time.Duration(len(c.Letters)) * each)
 	}
 	if len(c.Letters) > 0 {
-		_, err = tx.exec(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
+		err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
 		if err != nil {
 			return c, err
 		}
@@ -119,10 +119,11 @@ func (all *All) DropLeases(ctx context.Context) error {
 }
 
 // NextTurn returns when the endpoint has something to send, or the zero time.
-func (tx *Tx) NextTurn(ctx context.Context, name EndpointName) (at time.Time, err error) {
-	err = tx.row(ctx, `SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
-		tx.org.Bytes(), string(name)).Scan(instant{&at})
-	return at, err
+func (db *DB) NextTurn(ctx context.Context, org flex.OrgID, name EndpointName) (at time.Time, err error) {
+	return at, db.glance(ctx, func(c conn) error {
+		return c.row(ctx, `SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
+			org.Bytes(), string(name)).Scan(instant{&at})
+	})
 }
 
 // BusyEndpoints returns the organisation's enabled endpoints that have something under way,
@@ -266,13 +267,13 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 		case PushRejected, PushExpired:
 			over = append(over, o.Letter.Subject)
 		case PushDropped:
-			_, err := tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+			err := tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
 				tx.org.Bytes(), holder, o.Letter.Subject[:], now)
 			if err != nil {
 				return err
 			}
 		default:
-			_, err := tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0,
+			err := tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0,
 				tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
 				turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
 				WHERE org_id = $1 AND holder = $2 AND subject = $3`,
@@ -296,7 +297,7 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 			continue
 		}
 		list, args := in([]any{tx.org.Bytes(), holder, now}, group.subjects)
-		if _, err := tx.exec(ctx, group.set+` WHERE org_id = $1 AND holder = $2 AND subject IN `+list, args...); err != nil {
+		if err := tx.later(ctx, group.set+` WHERE org_id = $1 AND holder = $2 AND subject IN `+list, args...); err != nil {
 			return err
 		}
 	}
@@ -331,7 +332,7 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 	}
 	if len(again) > 0 {
 		list, ids := in([]any{tx.org.Bytes()}, again)
-		_, err := tx.exec(ctx, `INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
+		err := tx.later(ctx, `INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
 			SELECT org_id, event_id, tries, at, took, status, error, answer FROM delivery WHERE org_id = $1 AND tries > 0 AND event_id IN `+list+`
 			ON CONFLICT DO NOTHING`, ids...)
 		if err != nil {

@@ -74,7 +74,7 @@ func (tx *Tx) TakenUp(ctx context.Context, schedules []Schedule) (map[flex.Event
 	taken := map[flex.EventID]time.Duration{}
 	for chunk := range slices.Chunk(ids, 256) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		rs, err := tx.run.QueryContext(ctx, `SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
+		rs, err := tx.query(ctx, `SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
 			WHERE d.org_id = $1 AND d.state = 'accepted' AND d.event_id IN `+list+` AND NOT EXISTS (SELECT 1 FROM callback c
 				WHERE c.org_id = d.org_id AND c.event_id = d.event_id AND c.status IN ('REJECTED', 'FAILED'))`, args...)
 		if err != nil {

@@ -52,7 +52,7 @@ func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any)
 	step := min(c.db.d.maxParams/cols, rowsMax) * cols
 	for len(args) > 0 {
 		n := min(step, len(args))
-		if _, err := c.exec(ctx, valuesText(head, tail, cols, n/cols), args[:n]...); err != nil {
+		if err := c.later(ctx, valuesText(head, tail, cols, n/cols), args[:n]...); err != nil {
 			return err
 		}
 		args = args[n:]

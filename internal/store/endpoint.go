@@ -102,11 +102,14 @@ func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
 
 // DueEndpoints returns the enabled endpoints that have something to send by now; none while
 // pushes are halted.
-func (all *All) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
-	return rows(ctx, all.conn, all.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
+func (db *DB) DueEndpoints(ctx context.Context) (due []Endpoint, err error) {
+	return due, db.glance(ctx, func(c conn) error {
+		due, err = rows(ctx, c, c.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
 		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)
 			AND NOT EXISTS (SELECT 1 FROM halt)
-		ORDER BY e.org_id, e.name`, micros(all.now))
+		ORDER BY e.org_id, e.name`, micros(db.Now()))
+		return err
+	})
 }
 
 // PutEndpoint makes or changes the organisation's endpoint of that name and returns it as

@@ -64,7 +64,7 @@ func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plug
 	if part.to != (pluggedAt{}) {
 		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(args, part.to.org.Bytes(), part.to.asset.Bytes())
 	}
-	rs, err := all.run.QueryContext(ctx, query, args...)
+	rs, err := all.query(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("read the fleet: %w", err)
 	}

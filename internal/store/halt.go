@@ -46,7 +46,3 @@ func (all *All) Halted(ctx context.Context) (*Halt, error) {
 	}
 	return &found[0], nil
 }
-
-func (c conn) halted(ctx context.Context) (yes bool, err error) {
-	return yes, c.row(ctx, `SELECT EXISTS (SELECT 1 FROM halt)`).Scan(&yes)
-}

@@ -62,32 +62,29 @@ func (tx *Tx) PutIntent(ctx context.Context, asset flex.AssetID, in flex.Intent)
 	if in.Estimated != nil {
 		estimated = *in.Estimated
 	}
-	_, err := tx.exec(ctx, `INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
+	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
 			may_charge_peak, mode, intent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (asset_id) DO UPDATE SET need_wh = excluded.need_wh, ready_by = excluded.ready_by,
 			ready_by_offset = excluded.ready_by_offset, ready_by_local = excluded.ready_by_local, estimated = excluded.estimated,
 			may_charge_peak = excluded.may_charge_peak, mode = excluded.mode, intent_at = excluded.intent_at`,
 		asset.Bytes(), tx.org.Bytes(), int64(in.Need), micros(in.ReadyBy), int64(in.ReadyByOffset/time.Second), local, estimated,
 		in.MayChargePeak, string(in.Mode), micros(tx.now))
-	return err
 }
 
 // PutTariff keeps the asset's latest tariff.
 func (tx *Tx) PutTariff(ctx context.Context, asset flex.AssetID, t flex.Tariff) error {
-	_, err := tx.exec(ctx, `INSERT INTO inputs (asset_id, org_id, off_peak, zone, tariff_type, tariff_at) VALUES ($1, $2, $3, $4, $5, $6)
+	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, off_peak, zone, tariff_type, tariff_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (asset_id) DO UPDATE SET off_peak = excluded.off_peak, zone = excluded.zone,
 			tariff_type = excluded.tariff_type, tariff_at = excluded.tariff_at`,
 		asset.Bytes(), tx.org.Bytes(), t.OffPeak, t.Zone, string(t.Type), micros(tx.now))
-	return err
 }
 
 // PutChargeNow keeps when the asset is to charge whatever the prices; an empty span takes
 // that back.
 func (tx *Tx) PutChargeNow(ctx context.Context, asset flex.AssetID, now flex.Span) error {
-	_, err := tx.exec(ctx, `INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
+	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (asset_id) DO UPDATE SET charge_now_from = excluded.charge_now_from, charge_now_to = excluded.charge_now_to`,
 		asset.Bytes(), tx.org.Bytes(), micros(now.From), micros(now.To))
-	return err
 }
 
 // AddEvent keeps an event of the asset as it came in: its kind, and what it told, which is
@@ -98,7 +95,6 @@ func (tx *Tx) AddEvent(ctx context.Context, asset flex.AssetID, kind string, tol
 		return err
 	}
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+	return tx.later(ctx, `INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id[:], tx.org.Bytes(), asset.Bytes(), kind, string(b), micros(tx.now))
-	return err
 }

@@ -52,7 +52,7 @@ func (all *All) OrgNamed(ctx context.Context, name string) (flex.Org, error) {
 
 // OrgRecord returns the transaction's own organisation.
 func (tx *Tx) OrgRecord(ctx context.Context) (flex.Org, error) {
-	return one(ctx, tx.conn, "organisation not found", scanOrg, `SELECT `+orgColumns+` FROM org WHERE id = $1`, tx.org.Bytes())
+	return one(ctx, tx.aside(), "organisation not found", scanOrg, `SELECT `+orgColumns+` FROM org WHERE id = $1`, tx.org.Bytes())
 }
 
 // SetClock takes the organisation's sandbox clock into its own hands, at the offset.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net"
 	"strings"
@@ -41,6 +42,65 @@ var postgresDialect = dialect{
 	},
 }
 
+// pipe holds the statements of a write back that may run later, so that several make one
+// journey to the server and back.
+type pipe struct {
+	link    *sql.Conn
+	waiting pgx.Batch
+}
+
+// pipeMax is the number of statements that are held back.
+const pipeMax = 16
+
+func (p *pipe) put(ctx context.Context, query string, args []any) error {
+	p.waiting.Queue(query, args...)
+	if p.waiting.Len() < pipeMax {
+		return nil
+	}
+	return p.flush(ctx)
+}
+
+// flush runs what was held back; a nil pipe holds nothing.
+func (p *pipe) flush(ctx context.Context) error {
+	if p == nil || p.waiting.Len() == 0 {
+		return nil
+	}
+	return p.link.Raw(func(driver any) error {
+		b := p.waiting
+		p.waiting = pgx.Batch{}
+		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, &b).Close()
+	})
+}
+
+// together runs statements of the same arguments, one after the other in one journey, and
+// returns how many rows each found.
+func (p *pipe) together(ctx context.Context, queries []string, args ...any) (found []int64, err error) {
+	if err := p.flush(ctx); err != nil {
+		return nil, err
+	}
+	return found, p.link.Raw(func(driver any) error {
+		var b pgx.Batch
+		for _, q := range queries {
+			b.Queue(q, args...)
+		}
+		r := driver.(*stdlib.Conn).Conn().SendBatch(ctx, &b)
+		for range queries {
+			tag, err := r.Exec()
+			if err != nil {
+				return errors.Join(err, r.Close())
+			}
+			found = append(found, tag.RowsAffected())
+		}
+		return r.Close()
+	})
+}
+
+// commit runs what was held back, and commits.
+func (p *pipe) commit(ctx context.Context) error {
+	p.waiting.Queue("COMMIT")
+	return p.flush(ctx)
+}
+
 // putReadingsArrays writes readings as one array a column.
 func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int64) error {
 	at, asset, label := make([]int64, len(rs)), make([][16]byte, len(rs)), make([]int16, len(rs))
@@ -61,7 +121,10 @@ func copyRows(ctx context.Context, c conn, table string, columns []string, args 
 	if len(args) <= copyMin*len(columns) {
 		return c.addValues(ctx, table, columns, args)
 	}
-	return c.link.Raw(func(driver any) error {
+	if err := c.pipe.flush(ctx); err != nil {
+		return err
+	}
+	return c.pipe.link.Raw(func(driver any) error {
 		n := 0
 		next := func() ([]any, error) {
 			if n == len(args) {
@@ -89,6 +152,18 @@ func postgresCode(err error) string {
 // connectionsMax is the number of connections that one process holds to PostgreSQL.
 const connectionsMax = 16
 
+// tune has the planner take rows by index where it would go through the whole of a large
+// table for some thousand of them: pages lie in memory or on flash, not on a disk whose head
+// has to travel, which is what PostgreSQL expects. A server that knows no such setting is
+// let have its way.
+func tune(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, "SET random_page_cost = 1.1; SET jit = off; SET max_parallel_workers_per_gather = 0")
+	if postgresCode(err) != "" {
+		return nil
+	}
+	return err
+}
+
 func (db *DB) openPostgres(url string) error {
 	db.d = postgresDialect
 	cfg, err := pgx.ParseConfig(url)
@@ -97,7 +172,7 @@ func (db *DB) openPostgres(url string) error {
 	}
 	cfg.RuntimeParams["application_name"] = "flexd"
 	cfg.RuntimeParams["timezone"] = "UTC"
-	db.sql = stdlib.OpenDB(*cfg)
+	db.sql = stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(tune))
 	db.sql.SetMaxOpenConns(connectionsMax)
 	db.sql.SetMaxIdleConns(connectionsMax)
 	return nil

@@ -50,7 +50,7 @@ type Quote struct {
 // transaction's instant: of each period, the price of the latest publication that is out
 // and covers it. Periods that no publication covers come back as not known.
 func (tx *Tx) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(tx.quotes(ctx, span, `b.published_at <= $3`, tx.now.UnixMicro()))
+	return withoutOrigin(tx.aside().quotes(ctx, span, `b.published_at <= $3`, tx.now.UnixMicro()))
 }
 
 // PricesAt is Prices as they were known at an earlier instant: of what was out then, what
@@ -96,7 +96,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, condition string, args
 	for i := range out {
 		out[i].Period = first.Add(i)
 	}
-	rs, err := c.run.QueryContext(ctx, `
+	rs, err := c.query(ctx, `
 		SELECT p.start_at, p.price, p.derived, p.publication_id FROM price p JOIN publication b ON b.id = p.publication_id
 		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+`
 		ORDER BY p.start_at, b.published_at, b.id`, append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)...)

@@ -187,7 +187,7 @@ func (tx *Tx) NewestMarks(ctx context.Context, assets []flex.AssetID) (map[Regis
 	for len(assets) > 0 {
 		list, args := in([]any{tx.org.Bytes()}, assets[:min(len(assets), ownersChunk)])
 		assets = assets[min(len(assets), ownersChunk):]
-		rs, err := tx.run.QueryContext(ctx, `SELECT m.asset_id, m.label, m.at, m.value FROM register m
+		rs, err := tx.query(ctx, `SELECT m.asset_id, m.label, m.at, m.value FROM register m
 			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list, args...)
 		if err != nil {
 			return nil, err

@@ -272,7 +272,7 @@ func (f *finder) collect(ctx context.Context, w *condition) error {
 			query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
 		}
 	}
-	rs, err := f.tx.run.QueryContext(ctx, query, w.args...)
+	rs, err := f.tx.query(ctx, query, w.args...)
 	if err != nil {
 		return err
 	}

@@ -168,10 +168,9 @@ func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) er
 	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, s.args(tx.org, nil)); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
+	return tx.later(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
 		WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), session.ID.Bytes(), micros(session.ReadyBy), session.Generation, session.EventID.Bytes(), micros(session.MarketAt))
-	return err
 }
 
 // AddCurve keeps the prices that a plan is made on and returns their name. Prices follow
@@ -192,8 +191,7 @@ func (c conn) AddCurve(ctx context.Context, prices []flex.PricedPeriod) (CurveID
 	from := prices[0].Period.Start().UnixMicro()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", from, b))
 	id := CurveID(sum[:16])
-	_, err := c.exec(ctx, `INSERT INTO curve (id, from_at, prices) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`, id.Bytes(), from, string(b))
-	return id, err
+	return id, c.later(ctx, `INSERT INTO curve (id, from_at, prices) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`, id.Bytes(), from, string(b))
 }
 
 // Curve returns the prices of that name; the zero name has none.

@@ -68,15 +68,18 @@ const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.
 
 // LockAsset has other transactions that lock the same asset wait for the end of this one.
 func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
-	scan := func(s scanner) (v int, err error) { return v, s.Scan(&v) }
-	_, err := one(ctx, tx.conn, AssetMissing, scan, `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
-		tx.org.Bytes(), id.Bytes())
-	if err != nil || tx.db.d.forUpdate == "" {
+	const asset = `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`
+	if tx.pipe == nil {
+		scan := func(s scanner) (v int, err error) { return v, s.Scan(&v) }
+		_, err := one(ctx, tx.conn, AssetMissing, scan, asset, tx.org.Bytes(), id.Bytes())
 		return err
 	}
 	// A wave changes sessions without a lock on their assets.
-	_, err = tx.exec(ctx, `SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL`+tx.db.d.forUpdate,
-		tx.org.Bytes(), id.Bytes())
+	found, err := tx.pipe.together(ctx, []string{asset + tx.db.d.forUpdate,
+		`SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL` + tx.db.d.forUpdate}, tx.org.Bytes(), id.Bytes())
+	if err == nil && found[0] == 0 {
+		return flex.Fail(flex.NotFound, AssetMissing)
+	}
 	return err
 }
 
@@ -132,14 +135,10 @@ func (tx *Tx) OpenSession(ctx context.Context, c *Charging, rate flex.Watts) err
 	s := Session{Number: c.Session.Number + 1, Generation: c.Session.Generation}
 	s.ID, s.AssetID, s.SiteID = flex.SessionID(tx.newID()), c.Asset.ID, c.Asset.SiteID
 	s.VehicleRate, s.PluggedInAt = rate, tx.now
-	_, err := tx.exec(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
+	c.Session, c.Standing = s, Schedule{}
+	return tx.later(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		s.ID.Bytes(), tx.org.Bytes(), s.AssetID.Bytes(), s.SiteID.Bytes(), s.Number, watts(rate), micros(tx.now), s.Generation)
-	if tx.db.d.unique(err) {
-		return fmt.Errorf("asset %v has an open session, or was not locked: %w", c.Asset.ID, err)
-	}
-	c.Session, c.Standing = s, Schedule{}
-	return err
 }
 
 // watts is how the store writes a power; none is null.

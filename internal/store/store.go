@@ -196,6 +196,15 @@ func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) error {
 	return unavailable(fn(conn{db: db, run: t}, db.Now()))
 }
 
+// glance runs fn without a transaction, for a single query: on PostgreSQL that saves the
+// journeys of its beginning and its end.
+func (db *DB) glance(ctx context.Context, fn func(conn) error) error {
+	if db.sqlite != nil {
+		return db.readSQLite(ctx, func(c conn, _ time.Time) error { return fn(c) })
+	}
+	return unavailable(fn(conn{db: db, run: db.sql}))
+}
+
 func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
 	if db.sqlite != nil {
 		return db.enqueue(ctx, fn)
@@ -212,32 +221,56 @@ func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
 const retryMax = 8
 
 func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) error {
-	l, err := db.sql.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer l.Close()
-	t, err := l.BeginTx(ctx, nil)
+	l, err := db.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("begin write: %w", err)
 	}
-	defer t.Rollback()
+	defer l.Close()
+	committed := false
+	defer func() {
+		if !committed { // a connection that cannot roll back is not used again: its driver sees to that
+			l.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		}
+	}()
 	var wake []Topic
-	if err := fn(conn{db: db, run: t, link: l, wake: &wake}, db.Now()); err != nil {
+	p := &pipe{link: l}
+	if err := fn(conn{db: db, run: l, pipe: p, wake: &wake}, db.Now()); err != nil {
 		return err
 	}
-	if err := t.Commit(); err != nil {
+	if err := p.commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	committed = true
 	db.wakes.signal(wake)
 	return nil
+}
+
+// beginMax is how many connections are tried: after a restart of the server those that were
+// open are dead.
+const beginMax = 3
+
+// begin opens a transaction on a connection of its own.
+func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
+	for try := 1; ; try++ {
+		l, err := db.sql.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err = l.ExecContext(ctx, "BEGIN"); err == nil {
+			return l, nil
+		}
+		l.Close()
+		if try == beginMax || ctx.Err() != nil {
+			return nil, err
+		}
+	}
 }
 
 // conn is a running transaction.
 type conn struct {
 	db   *DB
 	run  runner
-	link *sql.Conn // of a write on PostgreSQL: what the driver alone can do goes over it
+	pipe *pipe // of a write on PostgreSQL
 	wake *[]Topic
 }
 
@@ -267,6 +300,9 @@ func (c conn) bind(ctx context.Context, org flex.OrgID, now time.Time) (*Tx, err
 
 // exec runs a statement that returns no rows and reports how many it touched.
 func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if err := c.pipe.flush(ctx); err != nil {
+		return 0, err
+	}
 	res, err := c.run.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
@@ -274,16 +310,51 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 	return res.RowsAffected()
 }
 
+// query runs a query for rows.
+func (c conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := c.pipe.flush(ctx); err != nil {
+		return nil, err
+	}
+	return c.run.QueryContext(ctx, query, args...)
+}
+
 // row runs a query that returns at most one row.
 func (c conn) row(ctx context.Context, query string, args ...any) scanner {
+	if err := c.pipe.flush(ctx); err != nil {
+		return failed{err}
+	}
 	return c.run.QueryRowContext(ctx, query, args...)
 }
 
 type scanner interface{ Scan(dest ...any) error }
 
+// failed is a row that could not be asked for.
+type failed struct{ err error }
+
+// Scan returns why.
+func (f failed) Scan(...any) error { return f.err }
+
+// later runs a statement whose outcome nobody looks at before the transaction's end. On
+// PostgreSQL it travels with others like it, at the latest with the commit, which saves its
+// journey; its error comes then.
+func (c conn) later(ctx context.Context, query string, args ...any) error {
+	if c.pipe == nil {
+		_, err := c.exec(ctx, query, args...)
+		return err
+	}
+	return c.pipe.put(ctx, query, args)
+}
+
+// aside returns the same transaction for reads of records that it has not changed: they do
+// not wait for what is to run later.
+func (c conn) aside() conn {
+	c.pipe = nil
+	return c
+}
+
 // rows runs a query and reads each row with scan.
 func rows[T any](ctx context.Context, c conn, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rs, err := c.run.QueryContext(ctx, query, args...)
+	rs, err := c.query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
