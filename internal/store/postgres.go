@@ -157,7 +157,7 @@ const connectionsMax = 16
 // has to travel, which is what PostgreSQL expects. A server that knows no such setting is
 // let have its way.
 func tune(ctx context.Context, c *pgx.Conn) error {
-	_, err := c.Exec(ctx, "SET random_page_cost = 1.1; SET jit = off; SET max_parallel_workers_per_gather = 0")
+	_, err := c.Exec(ctx, "SET random_page_cost = 1.1")
 	if postgresCode(err) != "" {
 		return nil
 	}
