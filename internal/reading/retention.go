@@ -13,6 +13,9 @@ import (
 // ask for them, and the longest look-back before that.
 const KeptFor = MaxAge + 62*24*time.Hour
 
+// aheadFor is how far ahead room is made for readings.
+const aheadFor = 7 * 24 * time.Hour
+
 // dropMax is the number of readings that one transaction forgets.
 const dropMax = 5000
 
@@ -24,7 +27,10 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 		if dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax); err != nil {
 			return err
 		}
+		if err := all.MakeRoom(ctx, flex.Span{From: all.Now(), To: all.Now().Add(aheadFor)}); err != nil {
+			return err
+		}
 		return all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays))
 	})
-	return worker.Report{Did: int(dropped), More: dropped == dropMax}, err
+	return worker.Report{Did: int(dropped), More: dropped >= dropMax}, err
 }

@@ -22,6 +22,7 @@ type dialect struct {
 	retryable      func(error) bool
 	unique         func(error) bool
 	down           func(error) bool // the engine cannot be reached or is not ready
+	weekly         bool             // readings lie in a table for each week
 	putReadings    func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
 	addRows        func(ctx context.Context, c conn, table string, columns []string, args []any) error // new rows, their values in one run
 	forNoKeyUpdate string                                                                              // the same, but lets others refer to them

@@ -30,6 +30,7 @@ var postgresDialect = dialect{
 		return false
 	},
 	unique:      func(err error) bool { return postgresCode(err) == "23505" },
+	weekly:      true,
 	putReadings: putReadingsArrays,
 	addRows:     copyRows,
 	down: func(err error) bool {
@@ -103,6 +104,9 @@ func (p *pipe) commit(ctx context.Context) error {
 
 // putReadingsArrays writes readings as one array a column.
 func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int64) error {
+	if err := c.makeWeeks(ctx, rs); err != nil {
+		return err
+	}
 	at, asset, label := make([]int64, len(rs)), make([][16]byte, len(rs)), make([]int16, len(rs))
 	seconds, value := make([]int32, len(rs)), make([]int64, len(rs))
 	for i, r := range rs {

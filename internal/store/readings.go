@@ -320,6 +320,8 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 			near = append(near, at.Unix()/86400+way*int64(i))
 		}
 		w.in("r.at / 86400000000", near)
+		from, to := near[0].(int64), near[len(near)-1].(int64)
+		fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s", w.param(min(from, to)*86400e6), w.param((max(from, to)+1)*86400e6))
 		fmt.Fprintf(&w.text, " AND r.label = %s AND r.label >= 10 AND %s%s", w.param(labelNumbers[k.Label]), side, w.param(at.UnixMicro()))
 		mark := func(s scanner) (m Mark, err error) { return m, s.Scan(instant{&m.At}, &m.Value) }
 		found, err := rows(ctx, tx.conn, mark, `SELECT r.at, r.value FROM reading r WHERE `+w.text.String()+` ORDER BY `+order+` LIMIT 1`, w.args...)
@@ -334,16 +336,23 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 }
 
 // DropReadings forgets up to limit readings from before an instant, and of their histories
-// as many, and returns how many it forgot.
+// as many, and returns how many it forgot. On PostgreSQL whole weeks are forgotten, once they
+// are over.
 func (all *All) DropReadings(ctx context.Context, before time.Time, limit int) (dropped int64, err error) {
-	dropped, err = all.exec(ctx, `DELETE FROM reading WHERE (at, asset_id, label) IN
-		(SELECT at, asset_id, label FROM reading WHERE at < $1 ORDER BY at LIMIT $2)`, before.UnixMicro(), limit)
+	until := before
+	if all.db.d.weekly {
+		if dropped, until, err = all.dropWeeks(ctx, before); err != nil {
+			return 0, err
+		}
+	}
+	others, err := all.exec(ctx, `DELETE FROM reading WHERE at < $1 AND (at, asset_id, label) IN
+		(SELECT at, asset_id, label FROM reading WHERE at < $1 ORDER BY at LIMIT $2)`, until.UnixMicro(), limit)
 	if err != nil {
 		return 0, err
 	}
 	_, err = all.exec(ctx, `DELETE FROM reading_history WHERE (asset_id, at, label, replaced_at) IN
 		(SELECT asset_id, at, label, replaced_at FROM reading_history WHERE at < $1 LIMIT $2)`, before.UnixMicro(), limit)
-	return dropped, err
+	return dropped + others, err
 }
 
 var (

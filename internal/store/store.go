@@ -44,6 +44,7 @@ type DB struct {
 	wakes      wakes
 	owners     owners
 	registered registered
+	parts      parts
 }
 
 // Options are what Open may be told; the zero value is right for a service.
