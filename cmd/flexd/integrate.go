@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,7 +26,27 @@ type remote struct {
 	Password string `help:"Password of the organisation." required:"" env:"FLEXD_PASSWORD"`
 }
 
-func (r remote) client() *client.Client { return client.New(r.URL, r.Username, r.Password) }
+// open returns a client that has found the flexd and was let in.
+func (r remote) open(ctx context.Context) (*client.Client, error) {
+	c := client.New(r.URL, r.Username, r.Password)
+	retries := c.Retries
+	c.Retries = 0
+	_, err := c.Me(ctx)
+	c.Retries = retries
+	return c, r.explain(err)
+}
+
+// explain says what to do about a failure that a newcomer meets.
+func (r remote) explain(err error) error {
+	unreachable, ok := errors.AsType[*url.Error](err)
+	switch {
+	case ok && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("no flexd answers at %s (%w): start one with flexd serve, or name its address with --url", r.URL, unreachable.Err)
+	case client.StatusOf(err) == http.StatusUnauthorized:
+		return fmt.Errorf("%s does not know %s with this password: flexd org add makes an organisation and prints its credentials", r.URL, r.Username)
+	}
+	return err
+}
 
 // listen is `flexd listen`.
 type listen struct {
@@ -38,9 +59,12 @@ type listen struct {
 
 // Run shows an organisation's pushes as they are made, on a machine that nothing can reach.
 func (l *listen) Run(ctx context.Context, c console) error {
-	api := l.client()
+	api, err := l.open(ctx)
+	if err != nil {
+		return err
+	}
 	since := time.Now()
-	if at, err := api.Clock(ctx); err == nil {
+	if at, err := api.Clock(ctx); err == nil { // only the sandbox has one
 		since = at
 	}
 	fmt.Fprintf(c.err, "listening for the pushes of %s at %s; press Ctrl-C to stop\n", l.Username, l.URL)
@@ -138,8 +162,14 @@ type trigger struct {
 
 // Run sends one event.
 func (t *trigger) Run(ctx context.Context, c console) error {
-	api := t.client()
+	api, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
 	asset, err := api.AssetByExternalID(ctx, t.Asset)
+	if client.StatusOf(err) == http.StatusNotFound {
+		return t.unknown(ctx, api)
+	}
 	if err != nil {
 		return err
 	}
@@ -157,6 +187,23 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 	}
 	fmt.Fprintf(c.out, "%s sent for %s (%s)\n", t.Event, t.Asset, asset.ID)
 	return nil
+}
+
+// unknown says that there is no such asset, and which there are.
+func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
+	const shown = 10
+	page, err := api.Assets(ctx, client.Page{Limit: shown})
+	switch {
+	case err != nil:
+		return err
+	case len(page.Assets) == 0:
+		return fmt.Errorf("%s has no assets yet: register one first, with POST /entities/site/onboard", t.Username)
+	}
+	var names []string
+	for _, a := range page.Assets {
+		names = append(names, a.ExternalID)
+	}
+	return fmt.Errorf("%s has no asset with the external id %q; it has %s", t.Username, t.Asset, strings.Join(names, ", "))
 }
 
 func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.Tariff) (ev client.AssetEventRequest, err error) {
@@ -203,6 +250,12 @@ const quick = time.Second
 // Run grades a client's endpoint: it sends what flexd sends in good and bad days and holds
 // the answers against what flexd needs of them.
 func (f *certify) Run(ctx context.Context, c console) error {
+	if _, err := client.SignWebhook(f.Secret, "", time.Now(), nil); err != nil {
+		return flex.Fail(flex.Invalid, "--secret: %v; it was shown when the endpoint was set, and POST /endpoints/schedule/rotate makes another", err)
+	}
+	if u, err := url.Parse(f.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return flex.Fail(flex.Invalid, "--endpoint: %q is no URL like https://client.example/chargers/{external_id}", f.Endpoint)
+	}
 	grades := f.try(ctx, time.Now())
 	failed := 0
 	for _, g := range grades {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,5 +39,31 @@ func TestCertify(t *testing.T) {
 		if g.Passed {
 			t.Errorf("an endpoint that is not there passed %+v", g)
 		}
+	}
+}
+
+// What a newcomer does wrong is said with what would be right.
+func TestIntegrate_Advice(t *testing.T) {
+	at := func(args ...string) []string {
+		return append(args, "--url", "http://127.0.0.1:1", "--username", "me", "--password", "x")
+	}
+	for _, v := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{at("listen"), exitFailed, "no flexd answers at http://127.0.0.1:1"},
+		{at("trigger", "plug_in", "x"), exitFailed, "start one with flexd serve"},
+		{[]string{"listen"}, exitUsage, "(try flexd listen --help)"},
+		{at("trigger", "plugin", "x"), exitUsage, "plug_in"},
+		{[]string{"certify", "--endpoint", "http://127.0.0.1:1", "--secret", "abc"}, exitUsage, "--secret: the secret is not whsec_"},
+		{[]string{"certify", "--endpoint", "localhost:1", "--secret", certifySecret}, exitUsage, "is no URL like"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var said strings.Builder
+		if code := run(ctx, v.args, console{strings.NewReader(""), &said, &said}); code != v.code || !strings.Contains(said.String(), v.want) {
+			t.Errorf("%v: exit %d, want %d with %q:\n%s", v.args, code, v.code, v.want, said.String())
+		}
+		cancel()
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -80,6 +82,9 @@ func (c console) json(v any) error {
 	return e.Encode(v)
 }
 
+// commandWords are the words of a command, without its arguments in angle brackets.
+var commandWords = regexp.MustCompile(`(?:^|\s)[a-z]+`)
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -110,7 +115,11 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintln(c.err, "flexd:", err, "(try flexd --help)")
+		about := "flexd"
+		if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Command() != "" {
+			about += " " + strings.Join(commandWords.FindAllString(wrong.Context.Command(), -1), " ")
+		}
+		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, about)
 		return exitUsage
 	}
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
