@@ -20,6 +20,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/house"
 	"flexd/internal/store/storetest"
+	"flexd/internal/wire"
 	"flexd/street"
 )
 
@@ -261,6 +262,8 @@ func (p *player) act() {
 	case "delete":
 		p.must(p.client.DeleteAsset(ctx, p.assets[a[0]]))
 		delete(p.assets, a[0])
+	case "cap":
+		p.cap(a[0], strings.Fields(a[1]))
 	case "offboard":
 		_, err := p.client.Offboard(ctx, p.sites[a[0]])
 		p.must(err)
@@ -271,6 +274,36 @@ func (p *player) act() {
 		if !p.actBattery() {
 			p.expect()
 		}
+	}
+}
+
+// cap sets one cap, of the whole street or of some of its sites.
+func (p *player) cap(kw string, sites []string) {
+	power, err := strconv.ParseFloat(kw, 64)
+	p.must(err)
+	in := wire.Caps{Fleet: &wire.Cap{CapKW: &power}}
+	if len(sites) > 0 {
+		in = wire.Caps{Groups: []wire.CapGroup{{Name: "feeder", CapKW: &power}}}
+	}
+	for _, s := range sites {
+		in.Groups[0].SiteIDs = append(in.Groups[0].SiteIDs, p.sites[s])
+	}
+	p.must(p.client.Do(p.Context(), "PUT", "/caps", nil, in, nil))
+}
+
+// expectDrew compares the most that the street drew in any half-hour.
+func (p *player) expectDrew(how, text string) {
+	want, err := strconv.ParseFloat(text, 64)
+	p.must(err)
+	sums, most := map[flex.Period]float64{}, 0.0
+	for _, drawn := range p.drawn {
+		for at, e := range drawn {
+			sums[at] += e
+			most = max(most, sums[at]*2/1000)
+		}
+	}
+	if how == "<=" && most > want+0.01 || how == ">=" && most < want-0.01 {
+		p.wrong("it drew %.2f kW", most)
 	}
 }
 
@@ -397,6 +430,8 @@ func (p *player) expect() {
 		p.expectPeak(a[0], a[1], a[2])
 	case "expect open", "expect shut":
 		p.expectLimit(a[0], p.clock(a[1]), p.clock(a[2]), p.line.Verb == "expect open")
+	case "expect drew":
+		p.expectDrew(a[0], a[1])
 	case "expect free":
 		if _, profile := p.chargers[a[0]].Received(); profile.LimitAt(p.now) != flex.NoLimit {
 			p.wrong("it is held at %d W", profile.LimitAt(p.now))

@@ -1,9 +1,12 @@
 package control_test
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -247,6 +250,10 @@ func TestCaps_Refused(t *testing.T) {
 // caps: at the end of every round no cap is exceeded, every schedule is explained to the
 // second, and a need is short only where a cap is named.
 func TestCaps_Any(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		f.Value.Set("30")
+		defer f.Value.Set(f.DefValue)
+	}
 	one(t, "2026-01-10T18:00:00Z", func(h *house) {
 		all, sites := h.street(5)
 		steps := 5
@@ -292,6 +299,107 @@ func TestCaps_Any(t *testing.T) {
 				}
 			}
 		})
+		h.clean()
+	})
+}
+
+// TestCaps_AtOnce plugs cars in at the same moment, while the fleet is planned: none takes the
+// room that another has just taken.
+func TestCaps_AtOnce(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		cars, _ := h.street(11)
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.setCaps(flex.Caps{Fleet: kw(20)})
+		errs := make([]error, len(cars)+2)
+		var wg sync.WaitGroup
+		for i, car := range cars {
+			wg.Go(func() {
+				errs[i] = h.desk.Event(t.Context(), h.Org, car, control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+			})
+		}
+		for i := range 2 {
+			wg.Go(func() { _, errs[len(cars)+i] = h.desk.Round(t.Context()) })
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if most := h.drawn(cars...); most > 20_000 {
+			t.Errorf("%d W under a cap of 20 kW", most)
+		}
+		h.wait(control.MarketRest)
+		h.round()
+		if most := h.drawn(cars...); most > 20_000 {
+			t.Errorf("%d W under a cap of 20 kW, once planned together", most)
+		}
+		h.clean()
+	})
+}
+
+// TestCaps_Position has bought 7.4 kWh ahead for each of two dear half-hours: selling them back
+// brings little, so the fleet charges there, and no more than that.
+func TestCaps_Position(t *testing.T) {
+	each(t, "2026-01-10T22:00:00Z", func(h *house) {
+		cars, _ := h.street(3)
+		h.publish("2026-01-10T22:00:00Z", night()[:18]...) // £60 all night
+		first := flex.PeriodAt(at("2026-01-11T01:00:00Z"))
+		h.setCaps(flex.Caps{Position: []flex.Traded{
+			{Period: first, Energy: 7400, Buy: flex.FromGBPPerMWh(200), Sell: flex.FromGBPPerMWh(5)},
+			{Period: first.Add(1), Energy: 7400, Buy: flex.FromGBPPerMWh(200), Sell: flex.FromGBPPerMWh(5)},
+		}})
+		h.round()
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+		}
+		h.wait(control.MarketRest)
+		h.round()
+		var there flex.WattHours
+		for _, car := range cars {
+			x := h.at(car).explanation()
+			if !x.Exact || x.Plan.Shortfall > 0 {
+				t.Errorf("lacks %d Wh (exact %v)", x.Plan.Shortfall, x.Exact)
+			}
+			for _, p := range x.Plan.Periods {
+				if !p.From.Before(first.Start()) && p.From.Before(first.Add(2).Start()) {
+					there += p.Energy
+				}
+			}
+		}
+		if there < 14_500 || there > 15_300 {
+			t.Errorf("%d Wh of the 14,800 that were bought are used, to the minute", there)
+		}
+		h.clean()
+	})
+}
+
+// TestCaps_Pace lets one car start a minute, of four that would all start together.
+func TestCaps_Pace(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		cars, _ := h.street(3)
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.setCaps(flex.Caps{Fleet: flex.Cap{StartsPerMinute: 1}})
+		h.round()
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.75, flex.Minimise)})
+		}
+		for range 2 {
+			starts := map[time.Time]int{}
+			for _, car := range cars {
+				for _, s := range h.at(car).charges() {
+					starts[s.From.Truncate(time.Minute)]++
+				}
+				if x := h.explanation(); x.Plan.Shortfall > 0 || !x.Exact {
+					t.Errorf("lacks %d Wh (exact %v)", x.Plan.Shortfall, x.Exact)
+				}
+			}
+			for at, n := range starts {
+				if n > 1 {
+					t.Errorf("%d start at %v", n, at)
+				}
+			}
+			h.wait(control.MarketRest)
+			h.round()
+		}
 		h.clean()
 	})
 }

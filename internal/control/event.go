@@ -231,6 +231,9 @@ func (h hand) plugOut() error {
 		return err
 	}
 	h.tx.Wake(store.WakeSettle)
+	if err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketRest)); err != nil { // others may take its room
+		return err
+	}
 	return h.tx.Retract(h.ctx, h.c.Asset.ID)
 }
 

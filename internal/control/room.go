@@ -60,8 +60,11 @@ func room(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) 
 	r := &roomFor{plan.NewRoom(from, k.caps), k, k.place[group]}
 	scope := "" // the whole fleet
 	if k.Fleet == (flex.Cap{}) {
-		if scope = group; scope == "" {
+		if scope = group; scope == "" && len(k.Position) == 0 {
 			return nil, nil
+		}
+		if scope == "" { // a position holds nobody back, until the fleet is planned together
+			return r, nil
 		}
 	}
 	loads, err := tx.Loads(ctx, scope)
@@ -76,24 +79,28 @@ func room(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) 
 	return r, nil
 }
 
-// draw puts what an asset draws from an instant on into the room: what its schedule says, and
-// when that is over, or if there never was one, full power until its battery must be full.
+// draw puts what an asset draws from an instant on into the room.
 func (r *roomFor) draw(l *store.Load, from time.Time) {
-	power := l.Power
-	if power <= 0 {
+	steps, power, running := drawsFrom(l, from)
+	r.Add(r.place[l.Group], steps, power, running)
+}
+
+// drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is
+// over, or if there never was one, full power until its battery must be full.
+func drawsFrom(l *store.Load, from time.Time) (steps []flex.Step, power flex.Watts, running bool) {
+	if power = l.Power; power <= 0 {
 		power = DefaultPower
 	}
-	cap := r.place[l.Group]
-	if n := len(l.Steps); n > 0 && l.Steps[n-1].To.After(from) {
-		r.Add(cap, l.Steps, power, false)
-		return
+	n := len(l.Steps)
+	if n > 0 && l.Steps[n-1].To.After(from) {
+		return l.Steps, power, false
 	}
 	since := l.PluggedInAt
-	if n := len(l.Steps); n > 0 {
+	if n > 0 {
 		since = l.Steps[n-1].To
 	}
 	full := since.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)
-	r.Add(cap, []flex.Step{{Span: flex.Span{From: from, To: full}, Limit: power}}, power, true)
+	return []flex.Step{{Span: flex.Span{From: from, To: full}, Limit: power}}, power, true
 }
 
 // underCaps is the room that a schedule was made in, and what that did to it.

@@ -64,7 +64,9 @@ type fleet struct {
 	roomFor
 	stands   roomFor // filled by the schedules that stand
 	now      time.Time
-	prices   []flex.PricedPeriod // that the plans were made on
+	market   []flex.PricedPeriod
+	prices   []flex.PricedPeriod // that the plans were made on: the market's, but for what was traded
+	others   []store.Load        // what is not planned here
 	shadow   store.Shadow
 	members  []member
 	again    time.Time // when to look again; zero for not before the half-hour is over
@@ -104,16 +106,17 @@ func (d *Desk) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
-	if f.prices, err = prices(ctx, tx, f.now); err != nil {
+	if f.market, err = prices(ctx, tx, f.now); err != nil {
 		return nil, fmt.Errorf("read prices: %w", err)
 	}
+	f.prices = f.market
 	f.gather(found, loads, from)
 	if err := f.share(); err != nil {
 		return nil, err
 	}
 	f.place(d, ctx, from)
 	if _, _, over := f.stands.Over(); !over {
-		f.spare()
+		f.spare(from)
 	}
 	return f, nil
 }
@@ -132,6 +135,7 @@ func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time
 	for i := range loads {
 		group[loads[i].AssetID] = f.capped.place[loads[i].Group]
 		if !planned[loads[i].AssetID] {
+			f.others = append(f.others, loads[i])
 			f.draw(&loads[i], from)
 			f.stands.draw(&loads[i], from)
 		}
@@ -173,7 +177,6 @@ func (f *fleet) share() error {
 	for i := range f.members {
 		m := &f.members[i]
 		m.share, m.Prices = shares.Cars[i], f.prices
-		f.Reserve(m.Cap, m.share)
 	}
 	return nil
 }
@@ -223,6 +226,7 @@ func (f *fleet) decide(m *member, from time.Time) {
 		return
 	}
 	value, ok, again := worth(m.ChargeProblem, m.Standing.Steps, &a)
+	ok = ok || len(f.Position) > 0 // what a position saves is the whole fleet's: spare weighs it
 	if rest := m.MarketAt.Add(MarketRest); ok && value < store.Urgent && f.now.Before(rest) {
 		ok, again = false, rest
 	}
@@ -237,30 +241,70 @@ func (f *fleet) decide(m *member, from time.Time) {
 	}
 }
 
-// spare leaves a fleet alone whose schedules keep the caps together, if all changes are worth
-// less than they would have to be one by one: shares of equal worth fall otherwise each time.
-func (f *fleet) spare() {
-	var saved, cost flex.MicroPounds
-	n := flex.MicroPounds(0)
+// spare leaves a fleet alone whose schedules keep the caps together, if the change would meet
+// less of its needs, or is worth less than its parts would have to be one by one: shares of
+// equal worth fall otherwise each time.
+func (f *fleet) spare(from time.Time) {
+	var n flex.MicroPounds
+	var lacks, would, slack int64 // watt-seconds of needs
+	urgent := false
 	for i := range f.members {
 		m := &f.members[i]
 		old := weighSteps(m.ChargeProblem, m.Standing.Steps)
-		cost += old.cost
-		if m.next == nil {
-			continue
+		next := old
+		if m.next != nil {
+			next = weighSteps(m.ChargeProblem, m.next.Steps)
+			value, _, _ := worth(m.ChargeProblem, m.Standing.Steps, m.next)
+			urgent = urgent || value == store.Urgent
+			n++
 		}
-		if value, _, _ := worth(m.ChargeProblem, m.Standing.Steps, m.next); value == store.Urgent {
-			return
-		}
-		saved += old.cost - weighSteps(m.ChargeProblem, m.next.Steps).cost
-		n++
+		need := int64(m.Need) * 3600
+		lacks, would = lacks+max(0, need-old.energy), would+max(0, need-next.energy)
+		slack = max(slack, int64(m.Power)*int64(Slack/time.Second))
 	}
-	if saved >= n*WorthSaving || cost > 0 && saved*100 >= cost*WorthPercent {
+	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
+	saved := cost - f.bill(from, (*member).steps)
+	if would <= lacks+slack && (urgent || saved > 0 && (saved >= n*WorthSaving || saved*100 >= cost*WorthPercent)) {
 		return
 	}
 	for i := range f.members {
 		f.members[i].next = nil
 	}
+}
+
+// bill is what the fleet's energy costs from an instant on if each member does as it is said:
+// at the market's price, and where something was traded, what is bought beyond it less what is
+// sold of it.
+func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroPounds {
+	sums := map[flex.Period]int64{} // watt-seconds
+	add := func(steps []flex.Step, power flex.Watts) {
+		for _, s := range within(steps, flex.Span{From: from, To: from.Add(planHorizon)}) {
+			for at := flex.PeriodAt(s.From); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
+				sums[at] += int64(min(s.Limit, power)) * int64(s.Meet(at.Span()).Len()/time.Second)
+			}
+		}
+	}
+	for i := range f.members {
+		add(does(&f.members[i]), f.members[i].Power)
+	}
+	for i := range f.others {
+		steps, power, _ := drawsFrom(&f.others[i], from)
+		add(steps, power)
+	}
+	var cost flex.MicroPounds
+	for _, t := range f.Position {
+		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
+		if delete(sums, t.Period); beyond > 0 {
+			cost += t.Buy.Of(beyond)
+		} else if t.Period.End().After(from) {
+			cost += t.Sell.Of(beyond)
+		}
+	}
+	assumed := medianPrice(f.market)
+	for at, sum := range sums {
+		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
+	}
+	return cost
 }
 
 // commit puts what changed in force, if nothing was planned under the caps since, and says

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -27,7 +26,7 @@ type Room struct {
 	caps   []flex.Cap
 	load   [][]int64 // watts, by cap and minute; nil before anything was added
 	starts [][]int32
-	hold   []int64 // what the fleet is held to beside its cap: -1 for nothing; nil for nothing at all
+	hold   []int64 // what the fleet is held to beside its cap, by minute; nil for nothing
 }
 
 // NewRoom returns the room under caps, the fleet's first, from an instant on.
@@ -98,18 +97,14 @@ func (r *Room) eachStart(steps []flex.Step, running bool, fn func(m int) bool) {
 	}
 }
 
-// Hold binds the fleet, beside its cap, to so many watts in each of a span's minutes.
-func (r *Room) Hold(s flex.Span, watts flex.Watts) {
-	if r.hold == nil {
-		r.hold = slices.Repeat([]int64{-1}, roomMinutes)
-	}
-	for m, to := r.minutes(s); m < to; m++ {
-		r.hold[m] = int64(watts)
-	}
+// holdThis binds the fleet, beside its cap, to what is in the room now.
+func (r *Room) holdThis() {
+	r.hold = make([]int64, roomMinutes)
+	copy(r.hold, r.load[0])
 }
 
 // left is what the caps leave to a car in a minute, at most so much, and which of them leaves
-// it; -1 if none binds.
+// it; -1 if none binds, or what the fleet is held to.
 func (r *Room) left(cap, m int, most int64) (watts int64, by int) {
 	watts, by = most, -1
 	r.of(cap, func(k int) {
@@ -117,8 +112,9 @@ func (r *Room) left(cap, m int, most int64) (watts int64, by int) {
 		if p := r.caps[k].Power; p != nil {
 			bound = int64(*p)
 		}
-		if k == 0 && r.hold != nil && r.hold[m] >= 0 && (bound < 0 || r.hold[m] < bound) {
-			bound = r.hold[m]
+		name := k
+		if k == 0 && r.hold != nil && (bound < 0 || r.hold[m] < bound) {
+			bound, name = r.hold[m], -1
 		}
 		if bound < 0 {
 			return
@@ -127,7 +123,7 @@ func (r *Room) left(cap, m int, most int64) (watts int64, by int) {
 			bound -= r.load[k][m]
 		}
 		if bound < watts {
-			watts, by = max(0, bound), k
+			watts, by = max(0, bound), name
 		}
 	})
 	if watts < int64(LeastPower) && watts < most {
@@ -227,10 +223,19 @@ const paceTries = 64
 
 // Charge plans a car in the room that is left. It returns the problem as it was planned, with
 // its limits. A start in a full minute is put off to the next that has a place; but the need
-// goes before the pace.
+// goes before the pace, and before what the fleet is held to.
 func (r *Room) Charge(p ChargeProblem, cap int) (ChargeProblem, ChargePlan) {
 	p.Limits = r.Limits(&p, cap)
 	hasty := Charge(p)
+	if hold := r.hold; hold != nil && hasty.Shortfall > 0 {
+		r.hold = nil
+		defer func() { r.hold = hold }()
+		q := p
+		q.Limits = r.Limits(&p, cap)
+		if loose := Charge(q); loose.Shortfall < hasty.Shortfall {
+			p, hasty = q, loose
+		}
+	}
 	q, paced := p, hasty
 	for range paceTries {
 		m, crowded := r.crowded(&p, cap, paced.Steps)

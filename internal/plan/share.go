@@ -1,7 +1,8 @@
 package plan
 
 import (
-	"math"
+	"cmp"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -23,14 +24,15 @@ type SharedCar struct {
 
 // Shares are what each car of a fleet is to have of the room that all share.
 type Shares struct {
-	Cars   [][]flex.Step // power kept for each car; none beyond
+	Cars   [][]flex.Step // reserved for each car, until Release
 	Prices []flex.PricedPeriod
 	Caps   [][]flex.Price // of room under each cap, half-hour by half-hour
 }
 
-// Share divides the room under caps among cars for the least cost, by half-hours, with Fleet.
-// Charge-now and what else takes room must be in the room already. Where something was traded
-// the fleet is held to what it then draws, and the prices are between selling and buying.
+// Share divides the room under caps among cars for the least cost, by half-hours, with Fleet,
+// and reserves each car's share to the minute. Charge-now and what else takes room must be in
+// the room already. Where something was traded the fleet is held to what it then draws, and the
+// prices are between selling and buying.
 func (r *Room) Share(cars []SharedCar, prices []flex.PricedPeriod, traded []flex.Traded) (Shares, error) {
 	p, first, taking := r.fleet(cars, prices, traded)
 	a, err := Fleet(&p)
@@ -38,18 +40,13 @@ func (r *Room) Share(cars []SharedCar, prices []flex.PricedPeriod, traded []flex
 		return Shares{}, err
 	}
 	s := Shares{Cars: make([][]flex.Step, len(cars)), Prices: prices, Caps: make([][]flex.Price, len(r.caps))}
-	total := make([]float64, p.Slots)
+	slots := make([][]share, p.Slots)
 	for n, i := range taking {
 		e := &p.EVs[n]
 		for k, kwh := range a.EVs.Of(n) {
-			slot := first.Add(int(e.First) + k)
-			span := slot.Span()
-			if k == 0 {
-				span.From = span.To.Add(-time.Duration(math.Round(e.FirstFraction*1800)) * time.Second)
-			}
-			if w := flex.Watts(math.Round(kwh * 3.6e6 / max(1, span.Len().Seconds()))); w > 0 && !span.Empty() {
-				s.Cars[i] = append(s.Cars[i], flex.Step{Span: span, Limit: min(w, cars[i].Power)})
-				total[int(e.First)+k] += kwh
+			t := int(e.First) + k
+			if seconds := kwh * 3.6e6 / max(1, float64(cars[i].Power)); seconds >= 1 {
+				slots[t] = append(slots[t], share{i, seconds})
 			}
 		}
 	}
@@ -65,30 +62,56 @@ func (r *Room) Share(cars []SharedCar, prices []flex.PricedPeriod, traded []flex
 			}
 		}
 	}
+	for t, list := range slots {
+		slices.SortStableFunc(list, func(a, b share) int { return cmp.Compare(b.seconds, a.seconds) })
+		for _, q := range list {
+			s.Cars[q.car] = append(s.Cars[q.car], r.pack(&cars[q.car], first.Add(t).Span(), q.seconds)...)
+		}
+	}
 	if len(traded) > 0 {
-		s.Prices = r.holdTo(traded, total, a.Prices.Market, first)
+		r.holdThis()
+		s.Prices = make([]flex.PricedPeriod, p.Slots)
+		for t, price := range a.Prices.Market {
+			s.Prices[t] = flex.PricedPeriod{Period: first.Add(t), Price: flex.FromGBPPerMWh(10 * price), Known: true}
+		}
 	}
 	return s, nil
 }
 
-// holdTo holds the fleet to what it draws in the half-hours that were traded, and returns the
-// prices at which it does.
-func (r *Room) holdTo(traded []flex.Traded, total, market []float64, first flex.Period) (prices []flex.PricedPeriod) {
-	for _, t := range traded {
-		if i := t.Period.Sub(first); i >= 0 && i < len(total) {
-			others := int64(0)
-			if r.load[0] != nil {
-				if m, to := r.minutes(t.Period.Span()); m < to {
-					others = r.load[0][to-1]
-				}
+// share is what a car is to have of a half-hour, in seconds at full power.
+type share struct {
+	car     int
+	seconds float64
+}
+
+// pack reserves a share in the minutes of a half-hour: at full power where there is room for
+// that, then at less where there is not. Two that share a half-hour so take turns in it, and
+// neither is left with less power than a car can charge with.
+func (r *Room) pack(c *SharedCar, half flex.Span, seconds float64) (steps []flex.Step) {
+	for _, whole := range []bool{true, false} {
+		from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
+		for m := from; m < to && seconds >= 1; m++ {
+			w, _ := r.left(c.Cap, m, int64(c.Power))
+			if w == 0 || whole != (w == int64(c.Power)) || taken(steps, r.first+int64(m)) {
+				continue
 			}
-			r.Hold(t.Period.Span(), flex.Watts(others+int64(math.Ceil(total[i]*2000))))
+			begin := time.Unix((r.first+int64(m))*60, 0).UTC()
+			step := flex.Step{Span: flex.Span{From: begin, To: begin.Add(time.Minute)}, Limit: flex.Watts(w)}
+			r.Reserve(c.Cap, []flex.Step{step})
+			seconds -= 60 * float64(w) / float64(c.Power)
+			if n := len(steps); n > 0 && steps[n-1].To.Equal(begin) && steps[n-1].Limit == step.Limit {
+				steps[n-1].To = step.To
+			} else {
+				steps = append(steps, step)
+			}
 		}
 	}
-	for i, p := range market {
-		prices = append(prices, flex.PricedPeriod{Period: first.Add(i), Price: flex.FromGBPPerMWh(10 * p), Known: true})
-	}
-	return prices
+	return steps
+}
+
+// taken reports whether steps hold a minute.
+func taken(steps []flex.Step, minute int64) bool {
+	return slices.ContainsFunc(steps, func(s flex.Step) bool { return s.Contains(time.Unix(minute*60, 0)) })
 }
 
 // fleet writes the cars as a coupled fleet, from the half-hour first on. Of the cars, taking
