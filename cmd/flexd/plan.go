@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/plan"
 	"flexd/internal/problem"
 )
@@ -20,13 +22,29 @@ type planCommand struct {
 	Repeat int `help:"Plan each problem this many times, and report the mean time of one." default:"1" env:"FLEXD_REPEAT" placeholder:"N"`
 }
 
+// Help is what "flexd plan --help" says more.
+func (*planCommand) Help() string {
+	return "Of each line one comes out, in order: the plan, its cost, what no plan costs less than, and the time that planning took; or an error, and the next line is planned all the same. Families: " +
+		strings.Join(problem.Families(), ", ") + `.
+
+An example:
+
+  echo '{"id":"a","family":"ev-plain","price_p_per_kwh":[9,5,7],"avail_hours":[0.5,0.5,0.5],"max_kw":7,"energy_kwh":5}' | flexd plan
+
+answers
+
+  {"id":"a","answer":{"kwh":[0,3.5,1.5]},"cost_p":28,"lower_bound_p":28,"feasible":true,"micros":0.4}
+
+docs/engine.md has the fields of every family, and how to read a certificate.`
+}
+
 // maxRepeat bounds --repeat.
 const maxRepeat = 10_000_000
 
 // Run plans the problems of the input, a line each.
 func (p *planCommand) Run(ctx context.Context, c console) error {
 	if p.Repeat < 1 || p.Repeat > maxRepeat {
-		return fmt.Errorf("--repeat is %d, which is not from 1 to %d", p.Repeat, maxRepeat)
+		return flex.Fail(flex.Invalid, "--repeat is %d, which is not from 1 to %d", p.Repeat, maxRepeat)
 	}
 	return planLines(ctx, c.in, c.out, p.Repeat, p.Certificate)
 }
@@ -48,10 +66,10 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 		switch {
 		case tooLong:
 			answer, err = problem.Append(answer[:0], problem.Refusal{Error: fmt.Sprintf("the line is longer than %d bytes", problem.MaxLine)})
-		case len(bytes.TrimSpace(line)) > 0:
-			answer, err = planLine(line, &scratch, repeat, certify, answer[:0])
-		default:
+		case last && len(line) == 0: // what the newline before it ended
 			answer, err = answer[:0], nil
+		default:
+			answer, err = planLine(line, &scratch, repeat, certify, answer[:0])
 		}
 		if err != nil {
 			return err

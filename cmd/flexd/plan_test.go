@@ -31,14 +31,14 @@ func ask(t *testing.T, in string) (out []map[string]any) {
 }
 
 func TestPlan_ABadLineDoesNotStopTheRest(t *testing.T) {
-	out := ask(t, fmt.Sprintf(simple, "a")+"\n\n{\"id\":\"b\",\"family\":\"ev-plain\"}\nnonsense\n"+fmt.Sprintf(simple, "c"))
-	if len(out) != 4 {
+	out := ask(t, fmt.Sprintf(simple, "a")+"\r\n\n{\"id\":\"b\",\"family\":\"ev-plain\"}\nnonsense\n"+fmt.Sprintf(simple, "c"))
+	if len(out) != 5 {
 		t.Fatalf("%d lines out", len(out))
 	}
 	for i, want := range []struct {
 		id any
 		ok bool
-	}{{"a", true}, {"b", false}, {nil, false}, {"c", true}} {
+	}{{"a", true}, {nil, false}, {"b", false}, {nil, false}, {"c", true}} {
 		_, refused := out[i]["error"]
 		if out[i]["id"] != want.id || refused == want.ok {
 			t.Errorf("line %d is %v", i, out[i])
@@ -46,6 +46,16 @@ func TestPlan_ABadLineDoesNotStopTheRest(t *testing.T) {
 	}
 	if a := out[0]; a["cost_p"] != 28.0 || a["lower_bound_p"] != 28.0 || a["feasible"] != true || fmt.Sprint(a["answer"]) != "map[kwh:[0 3.5 1.5]]" {
 		t.Errorf("answered %v", a)
+	}
+}
+
+func TestPlan_Certificate(t *testing.T) {
+	out := ask(t, fmt.Sprintf(simple, "a")+"\n"+strings.Replace(fmt.Sprintf(simple, "b"), "ev-plain", "ev-switch", 1))
+	if c := fmt.Sprint(out[0]["certificate"]); c != "map[threshold_p_per_kwh:7]" {
+		t.Errorf("of a car that takes any power: %s", c)
+	}
+	if c := out[1]["certificate"].(map[string]any); len(c) != 1 || len(c["wanted"].([]any)) != 4 || out[1]["unproven"] != nil {
+		t.Errorf("of a car with starts to pay: %v, %v", c, out[1]["unproven"])
 	}
 }
 

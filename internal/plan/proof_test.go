@@ -15,15 +15,15 @@ func TestCheckProof_Refuses(t *testing.T) {
 	var w plan.Scratch
 	car, home := w.Switch(slots, make([]float64, 4)), w.Store(store, make([]float64, 3))
 	for name, spoil := range map[string]func(car, home *plan.Proof){
-		"good":                  nil,
-		"nothing":               func(c, h *plan.Proof) { *c, *h = plan.Proof{}, plan.Proof{} },
-		"a slot too few":        func(c, h *plan.Proof) { c.Wanted, h.Stored = c.Wanted[1:], h.Stored[1:] },
-		"no points":             func(c, h *plan.Proof) { c.Wanted[1][0], h.Stored[1] = plan.Potential{}, plan.Potential{} },
-		"a value too few":       func(c, h *plan.Proof) { drop(&c.Wanted[1][0].V); drop(&h.Stored[1].V) },
-		"not a number":          func(c, h *plan.Proof) { c.Wanted[1][0].V[0], h.Stored[1].V[0] = math.NaN(), math.NaN() },
-		"without end":           func(c, h *plan.Proof) { c.Wanted[1][0].V[0], h.Stored[1].V[0] = math.Inf(1), math.Inf(1) },
-		"backwards":             func(c, h *plan.Proof) { c.Wanted[1][0].X[1], h.Stored[1].X[1] = -9e9, -9e9 },
-		"a worth of the end":    func(c, h *plan.Proof) { raise(c.Wanted[len(c.Wanted)-1][0].V); raise(h.Stored[3].V) },
+		"good":               nil,
+		"nothing":            func(c, h *plan.Proof) { *c, *h = plan.Proof{}, plan.Proof{} },
+		"a slot too few":     func(c, h *plan.Proof) { c.Wanted, h.Stored = c.Wanted[1:], h.Stored[1:] },
+		"no points":          func(c, h *plan.Proof) { c.Wanted[1][0], h.Stored[1] = plan.Potential{}, plan.Potential{} },
+		"a value too few":    func(c, h *plan.Proof) { drop(&c.Wanted[1][0].V); drop(&h.Stored[1].V) },
+		"not a number":       func(c, h *plan.Proof) { c.Wanted[1][0].V[0], h.Stored[1].V[0] = math.NaN(), math.NaN() },
+		"without end":        func(c, h *plan.Proof) { c.Wanted[1][0].V[0], h.Stored[1].V[0] = math.Inf(1), math.Inf(1) },
+		"backwards":          func(c, h *plan.Proof) { c.Wanted[1][0].X[1], h.Stored[1].X[1] = -9e9, -9e9 },
+		"a worth of the end": func(c, h *plan.Proof) { raise(c.Wanted[len(c.Wanted)-1][0].V); raise(h.Stored[3].V) },
 		"not all that may be": func(c, h *plan.Proof) {
 			at := &c.Wanted[2][1]
 			at.X, at.V = at.X[len(at.X)-1:], at.V[len(at.V)-1:]

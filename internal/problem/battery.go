@@ -39,7 +39,7 @@ type battery struct {
 const leastEff = 0.1
 
 func decodeBattery(line []byte) (solver, error) {
-	var l batteryLine
+	l := batteryLine{SlotHours: halfHour, GridImportKW: maxKW, GridExportKW: maxKW}
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}

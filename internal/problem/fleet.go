@@ -55,13 +55,13 @@ type fleet struct {
 }
 
 func decodeFleet(line []byte) (solver, error) {
-	var l fleetLine
+	l := fleetLine{SlotHours: halfHour}
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(
 		within("slots", float64(l.Slots), 1, plan.FleetSlots),
-		within("slot_hours", l.SlotHours, 0.5, 0.5),
+		within("slot_hours", l.SlotHours, halfHour, halfHour),
 	); err != nil {
 		return nil, err
 	}

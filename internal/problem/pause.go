@@ -35,7 +35,7 @@ type pause struct {
 }
 
 func decodePause(line []byte) (solver, error) {
-	var l pauseLine
+	l := pauseLine{SlotMinutes: 60 * halfHour}
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}

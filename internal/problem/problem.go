@@ -11,7 +11,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,23 +61,42 @@ type Refusal struct {
 	Error string `json:"error"`
 }
 
-// families says how each family's fields are decoded.
-var families = map[string]func(line []byte) (solver, error){
-	"ev-plain":    decodeEV,
-	"ev-tiers":    decodeEV,
-	"ev-minpower": decodeEV,
-	"ev-switch":   decodeEV,
-	"pause":       decodePause,
-
-	"battery-convex":    decodeBattery,
-	"battery-nonconvex": decodeBattery,
-	"battery-modes":     decodeModes,
-
-	"fleet": decodeFleet,
+// family is how a family's fields are decoded, and those of them that it cannot do
+// without and nothing else finds missing.
+type family struct {
+	decode func(line []byte) (solver, error)
+	needs  []string
 }
+
+var (
+	ofEV      = family{decodeEV, []string{"price_p_per_kwh", "avail_hours", "max_kw", "energy_kwh"}}
+	ofBattery = family{decodeBattery, []string{"import_p_per_kwh", "export_p_per_kwh", "load_kwh", "pv_kwh", "soc_max_kwh",
+		"soc_init_kwh", "charge_kw", "discharge_kw", "eff_charge", "eff_discharge"}}
+)
+
+var families = map[string]family{
+	"ev-plain":    ofEV,
+	"ev-tiers":    ofEV,
+	"ev-minpower": ofEV,
+	"ev-switch":   ofEV,
+	"pause":       {decodePause, []string{"price_p_per_kwh", "charger_kw", "blocks_min", "ready_by_min", "pause_minutes", "make_up"}},
+
+	"battery-convex":    ofBattery,
+	"battery-nonconvex": ofBattery,
+	"battery-modes": {decodeModes, []string{"import_p_per_kwh", "export_p_per_kwh", "load_wh", "pv_wh", "soc_max_wh", "soc_init_wh",
+		"charge_step_wh", "discharge_step_wh", "eff_charge", "eff_discharge", "previous_mode"}},
+
+	"fleet": {decodeFleet, []string{"slots"}},
+}
+
+// Families are the names of the families, in order.
+func Families() []string { return slices.Sorted(maps.Keys(families)) }
 
 // Decode reads one line.
 func Decode(line []byte) (*Problem, error) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil, flex.Fail(flex.Malformed, "the line is empty, where a problem would be right")
+	}
 	var head struct {
 		ID     string `json:"id"`
 		Family string `json:"family"`
@@ -82,15 +104,41 @@ func Decode(line []byte) (*Problem, error) {
 	if err := unmarshal(line, &head); err != nil {
 		return nil, err
 	}
-	decode, ok := families[head.Family]
+	f, ok := families[head.Family]
 	if !ok {
-		return nil, flex.Fail(flex.Invalid, "family %q is not one that is planned here", head.Family)
+		return nil, flex.Fail(flex.Invalid, "family %q is none of %s", head.Family, strings.Join(Families(), ", "))
 	}
-	s, err := decode(line)
+	if lacking := missing(line, f.needs); len(lacking) > 0 {
+		return nil, flex.Fail(flex.Invalid, "%s: missing from a problem of %s", strings.Join(lacking, ", "), head.Family)
+	}
+	s, err := f.decode(line)
 	if err != nil {
 		return nil, err
 	}
 	return &Problem{ID: head.ID, Family: head.Family, solver: s}, nil
+}
+
+// missing are the names that an object has not, or only as null.
+func missing(line []byte, names []string) []string {
+	lacking := slices.Clone(names)
+	d := jsontext.NewDecoder(bytes.NewReader(line))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return lacking
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		key := name.String()
+		if d.PeekKind() != 'n' {
+			lacking = slices.DeleteFunc(lacking, func(n string) bool { return n == key })
+		}
+		if d.SkipValue() != nil {
+			break
+		}
+	}
+	return lacking
 }
 
 // IDOf finds the id in a line that may be broken elsewhere, or returns nothing.
@@ -150,12 +198,18 @@ func Append(to []byte, line any) ([]byte, error) {
 func unmarshal(line []byte, v any) error {
 	err := json.Unmarshal(line, v)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), "a JSON "+e.JSONKind.String())
+		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), kinds[e.JSONKind])
 	}
 	if err != nil {
-		return flex.Fail(flex.Malformed, "%v", err)
+		return flex.Fail(flex.Malformed, "%s", strings.TrimPrefix(err.Error(), "jsontext: "))
 	}
 	return nil
+}
+
+// kinds are the kinds of JSON values, as they are spoken of. What ends is of another length.
+var kinds = map[jsontext.Kind]string{
+	'n': "null", 't': "true", 'f': "false", '"': "a JSON string", '0': "this number", '{': "an object", '[': "an array",
+	'}': "an object that ends there", ']': "an array of that length",
 }
 
 // series checks that a series has n numbers, each from lo to hi.
@@ -186,6 +240,8 @@ const (
 	maxKWh    = 1e6
 	maxAmount = 1e9 // pence
 )
+
+const halfHour = 0.5 // hours of a slot, unless a problem says otherwise
 
 // slotCount checks that a series of n slots is of a length that is planned.
 func slotCount(name string, n int) error {

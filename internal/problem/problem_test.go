@@ -154,14 +154,41 @@ func TestDecode_Refuses(t *testing.T) {
 		{`"max_kw":7`, `"max_kw":"7"`, "/max_kw cannot be a JSON string"},
 		{`[0.5,0.5]`, `[0.5]`, "avail_hours has 1 values, where 2"},
 		{`[1,2]`, `[]`, "1 to 1024"},
-		{`ev-plain`, `ev-fancy`, "ev-fancy"},
+		{`ev-plain`, `ev-fancy`, "none of battery-convex, "},
+		{`"max_kw":7,"energy_kwh":3`, `"x":1`, "max_kw, energy_kwh: missing"},
+		{`"max_kw":7`, `"max_kw":null`, "max_kw: missing"},
+		{`[1,2]`, `[1,NaN]`, "invalid character 'N'"},
+		{`[1,2]`, `7`, "/price_p_per_kwh cannot be this number"},
 		{`"ev-plain"`, `"ev-tiers"`, "off_peak"},
 		{good, `[]`, "the line cannot be"},
-		{good, ``, "EOF"},
+		{good, `{"id":5}`, "/id cannot be this number"},
+		{good, `{"id":"a"`, "EOF"},
+		{good, ``, "empty"},
+		{good, " \r", "empty"},
 	} {
 		_, err := problem.Decode([]byte(strings.Replace(good, c.from, c.to, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s for %s: %v, want something of %q", c.to, c.from, err, c.want)
+		}
+	}
+}
+
+// A half-hour is a slot, and a grid without a limit has none.
+func TestDecode_Defaults(t *testing.T) {
+	for _, line := range []string{
+		`{"family":"battery-convex","import_p_per_kwh":[30,10],"export_p_per_kwh":[1,1],"load_kwh":[1,0],"pv_kwh":[0,0],"soc_max_kwh":5,"soc_init_kwh":1,"charge_kw":2,"discharge_kw":2,"eff_charge":1,"eff_discharge":1,"terminal_p_per_kwh":20}`,
+		`{"family":"pause","price_p_per_kwh":[9,1],"charger_kw":7,"blocks_min":[[0,60]],"ready_by_min":60,"pause_minutes":30,"make_up":"none"}`,
+		`{"family":"fleet","slots":1,"price_p_per_kwh":[9],"evs":[{"max_kw":7,"first_fraction":1,"energy_kwh":3}],"unserved_p_per_kwh":100}`,
+	} {
+		p, err := problem.Decode([]byte(line))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var w plan.Scratch
+		p.Plan(&w)
+		if err := p.Check(&w); err != nil || !p.Answer().Feasible {
+			t.Errorf("%v: %+v", err, p.Answer())
 		}
 	}
 }
