@@ -112,8 +112,9 @@ type ElexonSystemPrice struct {
 // Name returns the source's name.
 func (e ElexonSystemPrice) Name() string { return "elexon-system-price" }
 
-// Longest is a day: the service answers one settlement day at a time.
-func (e ElexonSystemPrice) Longest() time.Duration { return 24 * time.Hour }
+// Longest is a week. The service answers one settlement day at a time, and trading days begin
+// an hour before those: a day by itself would be two requests.
+func (e ElexonSystemPrice) Longest() time.Duration { return 7 * 24 * time.Hour }
 
 type systemPriceRow struct {
 	SettlementDate   string

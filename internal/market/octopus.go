@@ -45,7 +45,7 @@ type octopusList[T any] struct {
 func (o Octopus) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 	letter, ok := strings.CutPrefix(o.GSPGroup, "_")
 	if !ok || len(letter) != 1 || letter[0] < 'A' || letter[0] > 'P' || letter == "I" || letter == "O" {
-		return Fetched{}, flex.Fail(flex.Invalid, `%q is not a region; use a GSP group, "_A" to "_P"`, o.GSPGroup)
+		return Fetched{}, flex.Fail(flex.Invalid, `%q is not a region; use a GSP group, "_A" to "_P" without "_I" and "_O"`, o.GSPGroup)
 	}
 	product := o.Product
 	if product == "" {

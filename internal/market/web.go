@@ -120,16 +120,19 @@ func (w *Web) remember(address string, a egress.Answer) {
 	w.known[address] = p
 }
 
-// retryAfter returns how many seconds the service asks us to wait.
+// retryAfter returns how long the service asks us to wait: in seconds, or until an instant.
 func retryAfter(a egress.Answer) time.Duration {
 	if a.Status == 0 {
 		return 0
 	}
-	seconds, err := strconv.Atoi(a.Header("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
+	text := a.Header("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(max(0, min(seconds, 3600))) * time.Second
 	}
-	return time.Duration(min(seconds, 3600)) * time.Second
+	if at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
 }
 
 // jitter moves a wait by up to a fifth either way.

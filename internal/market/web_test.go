@@ -97,6 +97,9 @@ func TestWebGivesUp(t *testing.T) {
 		case "/asleep":
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(503)
+		case "/until":
+			w.Header().Set("Retry-After", time.Now().UTC().Add(31*time.Second).Format("Mon, 02 Jan 2006 15:04:05 GMT"))
+			w.WriteHeader(429)
 		case "/html":
 			io.WriteString(w, "<html>")
 		case "/long":
@@ -113,6 +116,7 @@ func TestWebGivesUp(t *testing.T) {
 			{"/html", "cannot be read", 1, 0, 0},
 			{"/long", "more than", 1, 0, 0},
 			{"/busy", "5 times: status 429", Retries + 1, 5*2 + 5 + 6*time.Second, 29 * time.Second}, // 5, 5, 5, 8
+			{"/until", "5 times: status 429", Retries + 1, Retries * 30 * time.Second, Retries * 31 * time.Second},
 			{"/asleep", "status 503", Retries + 1, Retries * MaxWait, Retries * MaxWait},
 		} {
 			tries.Store(0)
