@@ -43,6 +43,7 @@ type lane struct {
 	notBefore time.Time // the rate, a rest or trouble forbid claims until then
 	claimedAt time.Time
 	claiming  bool
+	lost      bool // the answer to a claim: it may hold leases that nobody knows of
 	finishing bool
 	shut      bool                  // the endpoint is not enabled
 	under     map[[16]byte]struct{} // subjects claimed and not yet recorded
@@ -165,7 +166,12 @@ func (l *lane) mayClaim() bool {
 // claim leases what is due, and starts an attempt at each.
 func (l *lane) claim() {
 	l.claiming, l.due, l.claimedAt = true, false, l.now()
-	order := store.ClaimOrder{Name: l.name, Holder: l.d.holder, Most: l.free(), Lease: lease}
+	order := store.ClaimOrder{Name: l.name, Holder: l.d.holder, Most: l.free(), Lease: lease, Lost: l.lost}
+	if l.lost {
+		for subject := range l.under {
+			order.Under = append(order.Under, subject)
+		}
+	}
 	go func() {
 		c, err := l.d.DB.ClaimPushes(context.WithoutCancel(l.d.ctx), l.org, order)
 		var next time.Time
@@ -178,7 +184,7 @@ func (l *lane) claim() {
 
 func (l *lane) claimed(c store.Claim, next time.Time, err error) {
 	l.claiming = false
-	if err != nil {
+	if l.lost = err != nil; l.lost {
 		l.trouble("claim pushes", err)
 		return
 	}

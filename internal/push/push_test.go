@@ -430,6 +430,75 @@ func TestPush_DeadProcess(t *testing.T) {
 	})
 }
 
+// A process that lost the answer to a claim has what it leased again at once, but not what
+// it has under way, nor what others hold.
+func TestPush_LostClaim(t *testing.T) {
+	each(t, func(h *house) {
+		h.endpoint(nil)
+		h.plan(time.Hour, h.chargers(3)...)
+		claim := func(o store.ClaimOrder) (subjects []flex.EventID) {
+			o.Name, o.Lease = store.ScheduleEndpoint, 30*time.Second
+			c, err := h.db.ClaimPushes(context.Background(), h.Org, o)
+			if err != nil {
+				h.Fatal(err)
+			}
+			for _, l := range c.Letters {
+				subjects = append(subjects, l.Subject)
+			}
+			return subjects
+		}
+		under, lost, others := claim(store.ClaimOrder{Holder: 7, Most: 1}), claim(store.ClaimOrder{Holder: 7, Most: 1}), claim(store.ClaimOrder{Holder: 8, Most: 1})
+		if len(under)+len(lost)+len(others) != 3 {
+			h.Fatalf("claimed %v, %v and %v", under, lost, others)
+		}
+		time.Sleep(time.Second)
+		if again := claim(store.ClaimOrder{Holder: 7, Most: 10}); len(again) != 0 {
+			h.Errorf("%v, which are leased, were claimed twice", again)
+		}
+		if again := claim(store.ClaimOrder{Holder: 7, Most: 10, Lost: true, Under: under}); !slices.Equal(again, lost) {
+			h.Errorf("a lost claim was of %v, and taken again was %v", lost, again)
+		}
+	})
+}
+
+// An asset waits since its first schedule that was not taken, however often it is planned
+// anew.
+func TestPush_WaitingSince(t *testing.T) {
+	each(t, func(h *house) {
+		asset := h.chargers(1)[0]
+		waiting := func() (since []time.Duration) {
+			err := h.db.ReadAll(context.Background(), func(all *store.All) error {
+				found, _, err := all.WaitingSince(context.Background(), h.Org, all.Now().Add(time.Second), 10)
+				for _, w := range found {
+					since = append(since, w.Since.Sub(h.start).Round(time.Second))
+				}
+				return err
+			})
+			if err != nil {
+				h.Fatal(err)
+			}
+			return since
+		}
+		h.plan(time.Hour, asset)
+		time.Sleep(time.Minute)
+		h.plan(time.Hour, asset)
+		if got := waiting(); len(got) != 1 || got[0] != 0 {
+			h.Errorf("waits since %v, want the first schedule", got)
+		}
+		h.endpoint(nil)
+		h.settle()
+		if got := waiting(); len(got) != 0 {
+			h.Errorf("waits since %v, and the client has taken it", got)
+		}
+		h.desk.Close()
+		time.Sleep(time.Minute)
+		h.plan(time.Hour, asset)
+		if got := waiting(); len(got) != 1 || got[0] < 2*time.Minute {
+			h.Errorf("waits since %v, want the schedule after the one that was taken", got)
+		}
+	})
+}
+
 // Closing lets attempts under way end and records them; the next process has the rest.
 func TestPush_Close(t *testing.T) {
 	each(t, func(h *house) {

@@ -39,6 +39,10 @@ type ClaimOrder struct {
 	Holder int64 // not 0
 	Most   int
 	Lease  time.Duration // after which others may claim what has not been finished
+	// Lost says that the answer to an earlier claim was lost. What that may have leased is
+	// due again at once: all of the holder's but what it knows to have Under way.
+	Lost  bool
+	Under []flex.EventID // subjects
 }
 
 // rateBurst is the time whose worth of an endpoint's rate may be sent at once.
@@ -75,6 +79,11 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		c.Endpoint.Enabled = false
 		return c, nil
 	}
+	if o.Lost {
+		if err := tx.release(ctx, o, now); err != nil {
+			return c, fmt.Errorf("release what a lost claim may hold: %w", err)
+		}
+	}
 	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
 		free = now
@@ -105,6 +114,21 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		c.Allowed = free.Add(each - max(rateBurst, each))
 	}
 	return c, nil
+}
+
+// release makes due what the holder has leased of the endpoint and does not know of. Claims
+// lock their endpoint, so that the lost one is over.
+func (tx *Tx) release(ctx context.Context, o ClaimOrder, now time.Time) error {
+	query, args := `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4
+		WHERE org_id = $1 AND endpoint = $2 AND holder = $3 AND turn_at > $4`,
+		[]any{tx.org.Bytes(), string(o.Name), o.Holder, micros(now)}
+	if len(o.Under) > 0 {
+		var list string
+		list, args = in(args, o.Under)
+		query += ` AND subject NOT IN ` + list
+	}
+	_, err := tx.exec(ctx, query, args...)
+	return err
 }
 
 // DropLeases makes every push that is leased due again, on SQLite, whose one process has

@@ -137,17 +137,16 @@ func (all *All) FleetCounts(ctx context.Context) ([]FleetCount, error) {
 
 // Waiting is a push that waits to be sent.
 type Waiting struct {
-	Org      flex.OrgID
-	AssetID  flex.AssetID // zero for what concerns no single asset
-	EventID  flex.EventID
-	QueuedAt time.Time
-	Tries    int
+	Org     flex.OrgID
+	AssetID flex.AssetID // zero for what concerns no single asset
+	EventID flex.EventID
+	Since   time.Time // the first was queued that its client has not taken; it may have been planned anew
+	Tries   int
 }
 
-// WaitingSince returns pushes that were queued before the instant and not taken yet, the
-// oldest first, of one organisation or, if org is zero, of all; and how many there are.
+// WaitingSince returns pushes that wait since before the instant, the longest first, of one organisation or, if org is zero, of all; and how many there are.
 func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Time, limit int) (found []Waiting, total int, err error) {
-	where, args := `turn_at IS NOT NULL AND expires_at > 0 AND queued_at < $1 AND generation > accepted`, []any{micros(before)}
+	where, args := `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since < $1 AND generation > accepted`, []any{micros(before)}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
@@ -155,8 +154,8 @@ func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Ti
 		return nil, 0, err
 	}
 	found, err = rows(ctx, all.conn, func(s scanner) (v Waiting, err error) {
-		return v, s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.QueuedAt}, &v.Tries)
-	}, `SELECT org_id, asset_id, event_id, queued_at, tries FROM outbox WHERE `+where+` ORDER BY queued_at LIMIT `+strconv.Itoa(limit), args...)
+		return v, s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.Since}, &v.Tries)
+	}, `SELECT org_id, asset_id, event_id, waiting_since, tries FROM outbox WHERE `+where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit), args...)
 	return found, total, err
 }
 

@@ -60,7 +60,7 @@ func (p Push) to() EndpointName {
 }
 
 const (
-	outboxColumns = 10
+	outboxColumns = 11
 	outboxChunk   = 500
 )
 
@@ -80,7 +80,7 @@ func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 				asset = p.AssetID.Bytes()
 			}
 			args = append(args, p.subject(), tx.org.Bytes(), string(p.to()), string(p.Kind), asset,
-				p.EventID.Bytes(), p.Generation, micros(now), micros(p.ExpiresAt), p.turn(now))
+				p.EventID.Bytes(), p.Generation, micros(now), micros(now), micros(p.ExpiresAt), p.turn(now))
 		}
 		if err := tx.bulk(ctx, outboxInsert, outboxConflict, outboxColumns, args); err != nil {
 			return err
@@ -91,9 +91,11 @@ func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 }
 
 const (
-	outboxInsert   = `INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, turn_at)`
+	outboxInsert   = `INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, waiting_since, expires_at, turn_at)`
 	outboxConflict = `ON CONFLICT (subject) DO UPDATE SET endpoint = excluded.endpoint, event_id = excluded.event_id,
 			generation = excluded.generation, queued_at = excluded.queued_at, expires_at = excluded.expires_at, tries = 0,
+			waiting_since = CASE WHEN outbox.turn_at IS NOT NULL AND outbox.expires_at > 0 AND outbox.generation > outbox.accepted
+				THEN outbox.waiting_since ELSE excluded.waiting_since END,
 			turn_at = CASE WHEN outbox.sending > 0 THEN outbox.turn_at ELSE excluded.turn_at END
 		WHERE outbox.org_id = excluded.org_id AND outbox.generation < excluded.generation`
 )
@@ -103,7 +105,7 @@ const (
 func (tx *Tx) enqueueSchedules(ctx context.Context, first, last flex.EventID) error {
 	now := tx.db.Now().UnixMicro()
 	_, err := tx.exec(ctx, outboxInsert+`
-		SELECT asset_id, org_id, 'schedule', 'schedule', asset_id, event_id, generation, CAST($4 AS BIGINT), to_at,
+		SELECT asset_id, org_id, 'schedule', 'schedule', asset_id, event_id, generation, CAST($4 AS BIGINT), CAST($4 AS BIGINT), to_at,
 			CAST($4 AS BIGINT) - CASE WHEN value < 0 THEN 0 WHEN value > $5 THEN $5 ELSE value END
 		FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3 `+outboxConflict,
 		tx.org.Bytes(), first.Bytes(), last.Bytes(), now, int64(Urgent))
