@@ -16,6 +16,7 @@ require (
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/common v0.66.1
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+	github.com/yuin/goldmark v1.8.7
 	go.yaml.in/yaml/v2 v2.4.2
 	golang.org/x/crypto v0.58.0
 	golang.org/x/oauth2 v0.30.0

@@ -5,10 +5,15 @@ import (
 	"html"
 	"strings"
 	"unicode"
-)
 
-// The guides use a part of Markdown: headings, paragraphs, lists, tables, fenced blocks, and
-// within a line code, emphasis and links. HTML is not taken: it is shown as it was written.
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	table "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
+)
 
 // Block is a fenced block of a page: an example.
 type Block struct {
@@ -32,79 +37,33 @@ func (p Page) Blocks() (all []Block) {
 	return all
 }
 
+// markdown makes HTML of the guides. HTML in them is left out.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.Table),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(accessible{}, 100))),
+)
+
 // render makes HTML of Markdown.
 func render(source string) string {
 	var b strings.Builder
-	lines := strings.Split(strings.TrimSpace(source), "\n")
-	for i := 0; i < len(lines); {
-		switch n := extent(lines[i:]); {
-		case lines[i] == "":
-			i++
-		case strings.HasPrefix(lines[i], "```"):
-			fenced(&b, lines[i], lines[i+1:i+n-1])
-			i += n
-		case strings.HasPrefix(lines[i], "#"):
-			heading(&b, lines[i])
-			i++
-		case strings.HasPrefix(lines[i], "|"):
-			table(&b, lines[i:i+n])
-			i += n
-		case bullet(lines[i]) > 0:
-			list(&b, lines[i:i+n])
-			i += n
-		default:
-			fmt.Fprintf(&b, "<p>%s</p>\n", inline(strings.Join(lines[i:i+n], "\n")))
-			i += n
-		}
+	err := markdown.Convert([]byte(source), &b, parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
+	if err != nil {
+		panic(err) // a Builder takes everything
 	}
 	return b.String()
 }
 
-// extent is how many lines the part has that begins with the first: a fenced block up to its
-// end, anything else up to the next empty line.
-func extent(lines []string) int {
-	ends := func(l string) bool { return l == "" }
-	if strings.HasPrefix(lines[0], "```") {
-		ends = func(l string) bool { return l == "```" }
-	}
-	for n := 1; n < len(lines); n++ {
-		if ends(lines[n]) {
-			if lines[n] == "" {
-				return n
-			}
-			return n + 1
-		}
-	}
-	return len(lines)
-}
+// anchors are the ids of headings: their words in lower case, joined by hyphens. They stand
+// in the errors' links, so each heading's is its own alone by its text.
+type anchors struct{}
 
-func fenced(b *strings.Builder, info string, lines []string) {
-	words := strings.Fields(strings.TrimPrefix(info, "```"))
-	what := map[string]string{"output": "What it says", "json": "JSON", "sh": "Shell", "python": "Python"}[words[0]]
-	fmt.Fprintf(b, "<pre class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><code>", words[0], what)
-	for _, l := range lines {
-		b.WriteString(html.EscapeString(l) + "\n")
+func (anchors) Generate(text []byte, _ ast.NodeKind) []byte {
+	heading := string(text)
+	if open := strings.Index(heading, "]("); open > 0 { // a heading that is a link
+		heading = heading[:open]
 	}
-	b.WriteString("</code></pre>\n")
-}
-
-func heading(b *strings.Builder, line string) {
-	text := strings.TrimLeft(line, "#")
-	level := len(line) - len(text)
-	text = strings.TrimSpace(text)
-	if id := slug(text); level > 1 {
-		fmt.Fprintf(b, "<h%d id=\"%s\">%s</h%d>\n", level, id, inline(text), level)
-		return
-	}
-	fmt.Fprintf(b, "<h1>%s</h1>\n", inline(text))
-}
-
-// slug is the anchor of a heading.
-func slug(text string) string {
-	if open := strings.Index(text, "]("); open > 0 { // a heading that is a link
-		text = text[:open]
-	}
-	return strings.Map(func(r rune) rune {
+	return []byte(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), r == '_', r == '-':
 			return unicode.ToLower(r)
@@ -112,102 +71,59 @@ func slug(text string) string {
 			return '-'
 		}
 		return -1
-	}, text)
+	}, heading))
 }
 
-// bullet is how long the mark of a list's item is that the line begins with, or 0.
-func bullet(line string) int {
-	if strings.HasPrefix(line, "- ") {
-		return 2
-	}
-	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
-	if digits > 0 && strings.HasPrefix(line[digits:], ". ") {
-		return digits + 2
-	}
-	return 0
+func (anchors) Put([]byte) {}
+
+// accessible renders what scrolls sideways on a phone so that the keyboard reaches it and a
+// screen reader names it.
+type accessible struct{}
+
+func (accessible) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, example)
+	r.Register(table.KindTable, around(`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>`+"\n", "</tbody></table></div>\n"))
+	r.Register(table.KindTableHeader, around("<thead><tr>", "</tr></thead>\n<tbody>\n"))
+	r.Register(table.KindTableRow, around("<tr>", "</tr>\n"))
+	r.Register(table.KindTableCell, cell)
 }
 
-func list(b *strings.Builder, lines []string) {
-	tag := "ol"
-	if lines[0][0] == '-' {
-		tag = "ul"
-	}
-	fmt.Fprintf(b, "<%s>\n", tag)
-	for i := 0; i < len(lines); {
-		text := lines[i][bullet(lines[i]):]
-		for i++; i < len(lines) && bullet(lines[i]) == 0; i++ {
-			text += "\n" + strings.TrimSpace(lines[i])
-		}
-		fmt.Fprintf(b, "<li>%s</li>\n", inline(text))
-	}
-	fmt.Fprintf(b, "</%s>\n", tag)
-}
-
-func table(b *strings.Builder, lines []string) {
-	b.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr>")
-	for _, c := range cells(lines[0]) {
-		if c == "" {
-			c = "<span class=\"unseen\">meaning</span>"
+func around(before, after string) renderer.NodeRendererFunc {
+	return func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			w.WriteString(before)
 		} else {
-			c = inline(c)
+			w.WriteString(after)
 		}
-		fmt.Fprintf(b, "<th scope=\"col\">%s</th>", c)
+		return ast.WalkContinue, nil
 	}
-	b.WriteString("</tr></thead>\n<tbody>\n")
-	for _, l := range lines[2:] {
-		b.WriteString("<tr>")
-		for _, c := range cells(l) {
-			fmt.Fprintf(b, "<td>%s</td>", inline(c))
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("</tbody></table></div>\n")
 }
 
-func cells(line string) []string {
-	parts := strings.Split(strings.Trim(line, "|"), "|")
-	for i := range parts {
-		parts[i] = strings.TrimSpace(parts[i])
+func cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	before, after := "<td>", "</td>"
+	if n.Parent().Kind() == table.KindTableHeader {
+		before, after = `<th scope="col">`, "</th>"
 	}
-	return parts
+	if !entering {
+		w.WriteString(after)
+		return ast.WalkContinue, nil
+	}
+	w.WriteString(before)
+	if after == "</th>" && !n.HasChildren() {
+		w.WriteString(`<span class="unseen">meaning</span>`)
+	}
+	return ast.WalkContinue, nil
 }
 
-// inline makes HTML of text within a line. A mark without its partner is shown as it is.
-func inline(text string) string {
-	var b strings.Builder
-	for text != "" {
-		i := strings.IndexAny(text, "`*[")
-		if i < 0 {
-			break
-		}
-		b.WriteString(html.EscapeString(text[:i]))
-		text = text[i:]
-		made, rest, ok := marked(text)
-		if !ok {
-			made, rest = text[:1], text[1:]
-		}
-		b.WriteString(made)
-		text = rest
+func example(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
 	}
-	return b.String() + html.EscapeString(text)
-}
-
-// marked makes HTML of the code, emphasis or link that text begins with.
-func marked(text string) (made, rest string, ok bool) {
-	switch {
-	case text[0] == '`':
-		if inner, rest, ok := strings.Cut(text[1:], "`"); ok {
-			return "<code>" + html.EscapeString(inner) + "</code>", rest, true
-		}
-	case strings.HasPrefix(text, "**"):
-		if inner, rest, ok := strings.Cut(text[2:], "**"); ok {
-			return "<strong>" + inline(inner) + "</strong>", rest, true
-		}
-	case text[0] == '[':
-		label, rest, ok := strings.Cut(text[1:], "](")
-		if address, rest, closed := strings.Cut(rest, ")"); ok && closed {
-			return fmt.Sprintf("<a href=\"%s\">%s</a>", html.EscapeString(address), inline(label)), rest, true
-		}
-	}
-	return "", "", false
+	block := n.(*ast.FencedCodeBlock)
+	language := string(block.Language(source))
+	what := map[string]string{"output": "What it says", "json": "JSON", "sh": "Shell", "python": "Python"}[language]
+	fmt.Fprintf(w, `<pre class="%s" tabindex="0" role="region" aria-label="%s"><code>`, html.EscapeString(language), what)
+	w.WriteString(html.EscapeString(string(block.Lines().Value(source))))
+	w.WriteString("</code></pre>\n")
+	return ast.WalkContinue, nil
 }
