@@ -15,6 +15,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/internal/wire"
 )
 
 // bodyTime is how long a client may take to send its body.
@@ -197,8 +198,7 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if at == "" {
 		at = r.URL.Path
 	}
-	a := s.failure(flex.Fail(flex.Malformed, "Method Not Allowed"), r)
-	a.status = http.StatusMethodNotAllowed
+	a := answer{status: http.StatusMethodNotAllowed, body: wire.ErrorWithDetail{Detail: "Method Not Allowed", Problem: s.problem(wrongMethod, r)}}
 	a.set("Allow", strings.Join(s.methods(at), ", "))
 	return a, nil
 }

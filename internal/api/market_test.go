@@ -52,7 +52,7 @@ func TestMeters(t *testing.T) {
 		const five = `{"mpan":"1099000010041","half_hourly_settled":true,"supplier_mpid":"FLXD","supplier_name":"Flexible Energy Supply","eligible_markets":["cm","dno","wholesale"]}`
 		r := h.want("GET", "/meter/search?postcode=zz991aa&building_identifier=5", "", 200, "")
 		var found []struct{ Ref, Address string }
-		if err := json.Unmarshal([]byte(r.body), &found); err != nil || len(found) != 1 || found[0].Address != "5 Sandbox Street, Testwick" {
+		if err := json.Unmarshal([]byte(r.body), &found); err != nil || len(found) != 1 || found[0].Address != "5 Sandbox Street, Testwick, ZZ99 1AA" {
 			t.Fatalf("%s, %v", r.body, err)
 		}
 		if strings.Contains(r.body, "109900") {

@@ -47,6 +47,9 @@ var codeOf = map[flex.Kind]string{
 	flex.TimedOut:     "timed_out",
 }
 
+// wrongMethod is the code of 405, which no failure inside brings about.
+const wrongMethod = "method_not_allowed"
+
 // internalError is all that a client is shown of a fault of ours.
 const internalError = "internal error"
 
@@ -55,9 +58,9 @@ const retryAfter = "5"
 
 // problem is what stands beside the detail of an error. What is not found says nothing of the
 // request, so that what never was and what is another's are the same to the byte.
-func (s *Server) problem(k flex.Kind, r *request) wire.Problem {
-	p := wire.Problem{Code: codeOf[k], Docs: s.base(r) + "/docs/errors#" + codeOf[k]}
-	if k != flex.NotFound {
+func (s *Server) problem(code string, r *request) wire.Problem {
+	p := wire.Problem{Code: code, Docs: s.base(r) + "/docs/errors#" + code}
+	if code != codeOf[flex.NotFound] {
 		p.RequestID = r.id
 	}
 	return p
@@ -73,7 +76,7 @@ func (s *Server) failure(err error, r *request) answer {
 	if e.Kind == flex.Malformed && rt.No400 {
 		e = &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
 	}
-	p := s.problem(e.Kind, r)
+	p := s.problem(codeOf[e.Kind], r)
 	a := answer{status: statusOf[e.Kind], body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
 	switch {
 	case len(e.Faults) > 0 && rt.Flat:

@@ -15,6 +15,9 @@ func TestCodes(t *testing.T) {
 			t.Errorf("kind %d has the code %q, which the guide does not explain", kind, code)
 		}
 	}
+	if !strings.Contains(page.Source, "\n## "+wrongMethod+"\n") {
+		t.Errorf("the guide does not explain %s", wrongMethod)
+	}
 	if len(codeOf) != len(statusOf) {
 		t.Errorf("%d codes for %d kinds", len(codeOf), len(statusOf))
 	}

@@ -72,9 +72,17 @@ func (d *Directory) Search(ctx context.Context, org flex.OrgID, postcode, buildi
 		if err != nil {
 			return nil, err
 		}
-		listings = append(listings, Listing{ref, m.Address})
+		listings = append(listings, Listing{ref, fullAddress(m.Address, p)})
 	}
 	return listings, nil
+}
+
+// fullAddress is an address with its postcode, as ByAddress takes it.
+func fullAddress(address string, p Postcode) string {
+	if _, err := ParseAddress(address); err == nil || address == "" {
+		return address
+	}
+	return address + ", " + string(p)
 }
 
 // onePerPremises returns the meter to show for each premises, ordered by address.

@@ -115,7 +115,7 @@ func TestSearchShowsAtMost(t *testing.T) {
 		if err != nil || len(found) != want {
 			t.Errorf("of %d: %d, %v", n, len(found), err)
 		}
-		if found[1].Address != "2 Long Street" || found[10].Address != "11 Long Street" {
+		if !strings.HasPrefix(found[1].Address, "2 Long Street, ") || !strings.HasPrefix(found[10].Address, "11 Long Street, ") {
 			t.Errorf("ordered %q, %q", found[1].Address, found[10].Address)
 		}
 	}
@@ -477,4 +477,32 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("%q was opened", s)
 		}
 	})
+}
+
+// TestSearch_Full asks for each address that a search shows by that address: it is a full one.
+func TestSearch_Full(t *testing.T) {
+	d := sandbox()
+	found, err := d.Search(t.Context(), org, "ZZ99 1AA", "")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%v %v", found, err)
+	}
+	for _, f := range found {
+		if !strings.HasSuffix(f.Address, ", ZZ99 1AA") {
+			t.Errorf("%q is not a full address", f.Address)
+		}
+		byRef, err := d.ByRef(t.Context(), org, f.Ref)
+		if err != nil && flex.KindOf(err) != flex.Unclear {
+			t.Fatal(err)
+		}
+		byAddress, err2 := d.ByAddress(t.Context(), f.Address)
+		if flex.KindOf(err2) == flex.Unclear {
+			continue // premises with several meters
+		}
+		if flex.KindOf(err) != flex.KindOf(err2) || err == nil && byRef.MPAN != byAddress.MPAN {
+			t.Errorf("%q: %v %v by reference, %v %v by address", f.Address, byRef.MPAN, err, byAddress.MPAN, err2)
+		}
+	}
+	if got := fullAddress("1 High Street, ZZ99 1AA", "ZZ99 1AA"); got != "1 High Street, ZZ99 1AA" {
+		t.Errorf("the postcode twice: %q", got)
+	}
 }

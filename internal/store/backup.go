@@ -17,6 +17,9 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return flex.Fail(flex.Conflict, "%s exists already", file)
 	}
+	if err := ownerOnly(file); err != nil {
+		return err
+	}
 	if _, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file); err != nil {
 		return fmt.Errorf("copy the store to %s: %w", file, err)
 	}

@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"flexd/internal/flex"
@@ -52,5 +54,23 @@ func TestBackup_WhileWriting(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMode shows that a new database, its journals and its copies are their owner's alone.
+func TestMode(t *testing.T) {
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url, store.Options{})
+	if _, err := db.AddOrg(t.Context(), "Acme"); err != nil {
+		t.Fatal(err)
+	}
+	file := strings.TrimPrefix(url, "sqlite:")
+	if err := db.Backup(t.Context(), file+".copy"); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", ".copy"} {
+		if info, err := os.Stat(file + suffix); err != nil || info.Mode() != 0o600 {
+			t.Errorf("flexd.db%s: %v %v", suffix, info, err)
+		}
 	}
 }

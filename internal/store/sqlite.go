@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -105,9 +106,23 @@ var SQLitePragmas = []string{
 func (db *DB) openSQLite(path string) (err error) {
 	db.d = sqliteDialect
 	q := url.Values{"_pragma": SQLitePragmas}
-	file := url.URL{Path: strings.TrimPrefix(path, "//")} // a # or ? of the path is its own
+	path = strings.TrimPrefix(path, "//")
+	if err := ownerOnly(path); err != nil {
+		return err
+	}
+	file := url.URL{Path: path} // a # or ? of the path is its own
 	db.sql, err = sql.Open("sqlite", "file:"+file.EscapedPath()+"?"+q.Encode())
 	return err
+}
+
+// ownerOnly makes the file, empty, if there is none yet, readable by its owner alone: SQLite
+// itself would let everybody read it, and it gives its journals the same mode.
+func ownerOnly(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	return f.Close()
 }
 
 // sqliteConns are SQLite's one writer, fed by jobs, and its readers.
