@@ -73,6 +73,7 @@ var surface = []Route{
 	{Method: "GET", Pattern: oauthReturn, Role: Public, handle: (*Server).oauthCallback},
 	{Method: "GET", Pattern: "/entities/site/{site_id}/flex-events", Role: toRead, handle: (*Server).flexEvents},
 	{Method: "GET", Pattern: "/entities/site/{site_id}/price-curve", Role: toRead, Component: true, handle: (*Server).sitePriceCurve},
+	{Method: "GET", Pattern: "/entities/site/{site_id}/forecast", Role: toRead, handle: (*Server).siteForecast},
 	{Method: "GET", Pattern: "/entities/site/{site_id}/solar-forecast", Role: toRead, handle: (*Server).solarForecast},
 	{Method: "PUT", Pattern: "/entities/site/{site_id}/solar-forecast", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setSolarForecast},
 

@@ -47,3 +47,29 @@ func (s *Server) showSolar(r *request, site flex.SiteID) (answer, error) {
 	}
 	return ok(out), err
 }
+
+// siteForecast answers GET /entities/site/{site_id}/forecast.
+func (s *Server) siteForecast(r *request) (answer, error) {
+	p, q := path[wire.SitePath](r), query[wire.ForecastQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	var day flex.Day
+	if q.Day != nil {
+		day = flex.Day(*q.Day)
+	}
+	day, hs, err := s.Control.Outturn(r.Context(), r.who.Org, p.SiteID, day)
+	out := wire.ForecastResponse{Day: wire.Day(day), HalfHours: make([]wire.ForecastHalfHour, len(hs))}
+	for i, h := range hs {
+		out.HalfHours[i] = wire.ForecastHalfHour{StartTimestamp: wire.At(h.Start()), LoadForecastKWh: h.Load.KWh(), LoadKWh: kwhOrNil(h.Drew, h.DrewKnown),
+			SolarForecastKWh: h.Roof.KWh(), SolarKWh: kwhOrNil(h.Gave, h.GaveKnown), SolarOrigin: h.RoofFrom}
+	}
+	return ok(out), err
+}
+
+func kwhOrNil(e flex.WattHours, known bool) *float64 {
+	if !known {
+		return nil
+	}
+	return new(e.KWh())
+}

@@ -30,6 +30,12 @@ const (
 // together, or what a roof gave, without gaps filled.
 type Series map[flex.Period]flex.WattHours
 
+// At returns what was metered in a half-hour, and whether it was.
+func (s Series) At(p flex.Period) (flex.WattHours, bool) {
+	e, known := s[p]
+	return e, known
+}
+
 // Unknown is the load that is guessed of a home of which nothing is known, in each
 // half-hour: that of a typical home, 2,700 kWh in a year, without a shape.
 const Unknown = flex.WattHours(154)

@@ -133,6 +133,8 @@ func init() {
 	schema[CapGroup]()
 	schema[TradedHalf]()
 	schema[SolarForecast]()
+	schema[ForecastResponse]()
+	schema[ForecastHalfHour]()
 	schema[SolarHalfHour]()
 	schema[SolarForecastResponse]()
 	schema[SolarExpecting]()

@@ -29,3 +29,27 @@ type SolarExpecting struct {
 	SolarHalfHour
 	Origin string `json:"origin" wire:"enum=SolarOrigin"`
 }
+
+// ForecastQuery holds the parameter of GET /entities/site/{site_id}/forecast: a day in
+// London, today if not given.
+type ForecastQuery struct {
+	Day *Day `json:"day"`
+}
+
+// ForecastResponse answers it: what a home was expected to draw and its roof to give when the
+// day began, and what was metered of it since.
+type ForecastResponse struct {
+	Day       Day                `json:"day"`
+	HalfHours []ForecastHalfHour `json:"half_hours"`
+}
+
+// ForecastHalfHour is a half-hour of it. The load is what the home draws, whatever its
+// battery takes and its roof gives.
+type ForecastHalfHour struct {
+	StartTimestamp   Time     `json:"start_timestamp"`
+	LoadForecastKWh  float64  `json:"load_forecast_kwh"`
+	LoadKWh          *float64 `json:"load_kwh"` // null if it is not known
+	SolarForecastKWh float64  `json:"solar_forecast_kwh"`
+	SolarKWh         *float64 `json:"solar_kwh"` // null if it is not known
+	SolarOrigin      string   `json:"solar_origin" wire:"enum=SolarOrigin"`
+}
