@@ -122,6 +122,49 @@ func TestBatteryChargesByNight(t *testing.T) {
 	})
 }
 
+// Why a battery does what it does is about the plan that it is told, which saves something; a
+// larger battery saves more, and the question changes nothing.
+func TestWhyBattery(t *testing.T) {
+	one(t, "2026-01-14T18:10:00Z", func(h *house) {
+		id := h.battery()
+		why := func(q *control.BatteryQuestion) (control.BatteryWhy, *control.BatteryWhy, error) {
+			return h.desk.WhyBattery(h.Context(), h.Org, id, q)
+		}
+		if _, _, err := why(nil); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("before the first plan: %v", err)
+		}
+		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
+		h.batteryRound()
+		told := h.told(id)
+		steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, would, err := why(&control.BatteryQuestion{Power: 6000, Capacity: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range is.Periods {
+			if m := modeAt(steps, p.Start().Format(time.RFC3339)); m != p.Mode || p.Stored < 0 || p.Stored > is.Capacity {
+				t.Errorf("%v: told %v, explained %+v", p.Start(), m, p)
+			}
+		}
+		if is.Stored < 4900 || is.Stored > 5100 || len(is.Periods) != 60 || is.Pence >= is.Idle || is.Periods[0].Buy != control.DefaultPeakRate {
+			t.Errorf("%d half-hours from %d Wh: %v p, and %v idle", len(is.Periods), is.Stored, is.Pence, is.Idle)
+		}
+		if would.Idle-would.Pence <= is.Idle-is.Pence || would.Stored != is.Stored {
+			t.Errorf("a larger battery saves %v p, this one %v", would.Idle-would.Pence, is.Idle-is.Pence)
+		}
+		if again := h.told(id); again != told {
+			t.Errorf("asking made %s of %s", again, told)
+		}
+		h.Exec(`UPDATE asset SET capacity_wh = NULL, model = '' WHERE id = $1`, id.Bytes())
+		if _, _, err := why(nil); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("without a capacity: %v", err)
+		}
+	})
+}
+
 func TestBatteryIsPlannedAnew(t *testing.T) {
 	one(t, "2026-01-14T18:10:00Z", func(h *house) {
 		id := h.battery()

@@ -1,0 +1,149 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+	"flexd/internal/store"
+)
+
+// BatteryWhy is the plan of a battery from the running half-hour on, beside what it was made
+// of and what it is expected to come to.
+type BatteryWhy struct {
+	Power    flex.Watts
+	Capacity flex.WattHours
+	Stored   flex.WattHours // when the running half-hour began
+	Periods  []BatteryPeriod
+	Pence    float64 // what the home is expected to pay in them, less what is left in the battery is worth
+	Idle     float64 // the same if the battery only covered the home, and stored its surplus
+}
+
+// BatteryPeriod is one half-hour of a battery's plan: pence per kWh, energies of the
+// half-hour, and what is stored at its end.
+type BatteryPeriod struct {
+	flex.Period
+	Mode       plan.Mode
+	Buy, Sell  float64
+	Load, Roof flex.WattHours
+	Stored     flex.WattHours
+}
+
+// BatteryQuestion supposes another battery; what is zero is as it is.
+type BatteryQuestion struct {
+	Power    flex.Watts
+	Capacity flex.WattHours
+	Stored   *flex.WattHours // now
+}
+
+// WhyBattery explains the plan of a battery under control; and if it is asked, what would be
+// planned of another battery in its place. Nothing is stored. A battery whose power or
+// capacity is not known, or that was never planned, is a NotFound failure.
+func (d *Desk) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		_, p, err := batteryAhead(ctx, tx, asset)
+		if err != nil {
+			return err
+		}
+		b, err := tx.Battery(ctx, asset)
+		if err != nil {
+			return err
+		}
+		home, now := plan.HomeBattery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
+		if home.Power <= 0 || home.Capacity <= 0 {
+			return flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
+		}
+		s, err := d.situationOf(ctx, tx, &b, home, now)
+		if err != nil {
+			return err
+		}
+		n := 0
+		modes := make([]plan.Mode, len(s.periods))
+		for ; n < len(modes); n++ {
+			m, ok := modeAt(p, s.periods[n])
+			if !ok {
+				break
+			}
+			modes[n] = m
+		}
+		if n == 0 {
+			return flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
+		}
+		is = s.first(n).why(home, modes[:n])
+		if q == nil {
+			return nil
+		}
+		other := plan.HomeBattery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
+		if other.Power == 0 {
+			other.Power = home.Power
+		}
+		if other.Capacity == 0 {
+			other.Capacity = home.Capacity
+		}
+		s = s.first(n)
+		if q.Stored != nil {
+			s.stored = *q.Stored
+		}
+		s.stored = min(s.stored, other.Capacity)
+		supposed, _ := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
+		w := s.why(other, supposed)
+		would = &w
+		return nil
+	})
+	return is, would, err
+}
+
+// homeAhead is what a battery's plan is made of.
+type homeAhead struct {
+	periods    []flex.Period
+	rates      ratings
+	load, roof []flex.WattHours
+	stored     flex.WattHours
+}
+
+func (d *Desk) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (s homeAhead, err error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
+	if s.rates, err = rates(ctx, tx, b, org.Settings, s.periods); err != nil {
+		return s, err
+	}
+	s.periods = s.periods[:len(s.rates.buy)]
+	s.load, s.roof = guessed(&b.Plan, s.periods)
+	if s.stored, err = stored(ctx, tx, b, home, now); err != nil {
+		return s, fmt.Errorf("read what is stored: %w", err)
+	}
+	return s, nil
+}
+
+// first is the situation in its first n half-hours.
+func (s homeAhead) first(n int) homeAhead {
+	s.periods, s.load, s.roof = s.periods[:n], s.load[:n], s.roof[:n]
+	s.rates.buy, s.rates.sell = s.rates.buy[:n], s.rates.sell[:n]
+	return s
+}
+
+// why lays a plan beside what it was made of.
+func (s homeAhead) why(home plan.HomeBattery, modes []plan.Mode) BatteryWhy {
+	w := BatteryWhy{Power: home.Power, Capacity: home.Capacity, Stored: s.stored}
+	p := home.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, s.stored, plan.ModeSelfUse, s.rates.spare)
+	cost := func(modes []plan.Mode) (levels []int, pence float64) {
+		levels, each := p.Run(modes)
+		for _, c := range each {
+			pence += c
+		}
+		return levels, pence - s.rates.spare*float64(levels[len(levels)-1])/1000
+	}
+	var levels []int
+	_, w.Idle = cost(slices.Repeat([]plan.Mode{plan.ModeSelfUse}, len(modes)))
+	levels, w.Pence = cost(modes)
+	for i, at := range s.periods {
+		w.Periods = append(w.Periods, BatteryPeriod{Period: at, Mode: modes[i], Buy: s.rates.buy[i], Sell: s.rates.sell[i],
+			Load: s.load[i], Roof: s.roof[i], Stored: flex.WattHours(levels[i])})
+	}
+	return w
+}
