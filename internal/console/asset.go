@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
@@ -34,6 +33,7 @@ type past struct {
 	schedules []store.Schedule
 	told      []store.Told
 	pushes    map[flex.EventID]store.Delivery
+	callbacks []store.Callback
 	prices    []flex.PricedPeriod
 	readings  []flex.Reading
 }
@@ -153,6 +153,13 @@ func (p *past) read(ctx context.Context, tx *store.Tx, a ask) (err error) {
 	for _, d := range ds {
 		p.pushes[d.ID] = d
 	}
+	var events []flex.EventID
+	for _, s := range p.schedules {
+		events = append(events, s.EventID)
+	}
+	if p.callbacks, err = tx.CallbacksOf(ctx, events); err != nil {
+		return err
+	}
 	if p.prices, err = tx.Prices(ctx, p.span); err != nil {
 		return err
 	}
@@ -254,7 +261,7 @@ type series struct {
 // mark is something that happened.
 type mark struct {
 	At   int64  `json:"at"`
-	Kind string `json:"kind"` // event, schedule, push
+	Kind string `json:"kind"` // event, schedule, push, callback
 	Text string `json:"text"`
 }
 
@@ -309,6 +316,15 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	for _, l := range p.story() {
 		out.Marks = append(out.Marks, mark{l.At.Unix(), l.Kind, l.Text})
 	}
+	if p.asset.Type == flex.Battery {
+		b, _, err := s.whyBattery(r, &p)
+		if err != nil {
+			return view{}, err
+		}
+		if b != nil {
+			out.Plan = triples(batteryLines(b.BatteryWhy))
+		}
+	}
 	for _, g := range p.generations() {
 		out.Generations = append(out.Generations, generation{g.Generation, g.EventID, g.MadeAt, g.Cause,
 			triples(limits(&g, flex.Span{From: g.Steps[0].From, To: g.End()}))})
@@ -346,8 +362,8 @@ type assetPage struct {
 	Story       []storyLine
 	StoryMore   bool
 	WhatIf      *whatIf
-	Modes       []control.ModeSpan // of a battery
-	ModesNote   string
+	Battery     *batteryWhy
+	BatteryNote string // why there is no plan of a battery
 	Series      string // address of the plot's numbers
 }
 
@@ -381,10 +397,7 @@ func (s *Server) assetNow(r *request) (view, error) {
 			return view{}, err
 		}
 	} else if page.Asset.Type == flex.Battery {
-		page.Modes, _, err = s.Control.BatterySchedule(r.Context(), p.org.ID, p.asset.ID)
-		if flex.KindOf(err) == flex.Forbidden || flex.KindOf(err) == flex.NotFound {
-			page.ModesNote, err = sentence(err.Error()), nil
-		}
+		page.Battery, page.BatteryNote, err = s.whyBattery(r, &p)
 	}
 	name := cmp.Or(p.site.Postcode.Reveal(), short(p.site.ID))
 	crumbs := []crumb{{p.org.Name, "/console/assets?org=" + p.org.ID.String()}, {name, "/console/sites/" + p.site.ID.String()}}

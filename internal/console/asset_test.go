@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/push"
 	"flexd/internal/store"
 )
 
@@ -60,6 +61,7 @@ func TestAsset(t *testing.T) {
 		d := s.desk
 		s.serve()
 		s.meter(plain, "2026-01-14T18:00:00Z", 3.2, 0.4)
+		s.report(plain, flex.Received, flex.Failed)
 		d.login()
 		path := "/console/assets/" + s.assets[plain].String()
 		page := d.page(path)
@@ -69,6 +71,7 @@ func TestAsset(t *testing.T) {
 			"Deciding price", "told by the client",
 			"A car was plugged in: 20 kWh by 07:00; off-peak 23:30-05:30.", "The user changed what they want: 26 kWh by 07:00.",
 			"Schedule 1 was made because a car was plugged in: it charges from", "The client took schedule 2,",
+			"The client reported that schedule 2 has reached it.", "The client reported that schedule 2 could not be carried out.",
 			"4 Elm Row", `>1: 18:04, plug-in</option>`)
 		first := page[strings.Index(page, `<option value="`)+len(`<option value="`):]
 		first = first[:36]
@@ -84,7 +87,7 @@ func TestAsset(t *testing.T) {
 		if len(v.Prices) != 31 || v.Prices[0][1] == nil || len(v.OffPeak) != 1 || v.OffPeak[0][1] != at("2026-01-15T05:30:00Z").Unix() {
 			t.Errorf("%d prices, off-peak %v", len(v.Prices), v.OffPeak)
 		}
-		if len(v.Readings) != 2 || v.Readings[0][2] != 6.4 || len(v.Generations) != 2 || len(v.ReadyBy) != 1 || len(v.Marks) < 5 {
+		if len(v.Readings) != 2 || v.Readings[0][2] != 6.4 || len(v.Generations) != 2 || len(v.ReadyBy) != 1 || len(v.Marks) < 7 {
 			t.Errorf("readings %v, %d generations, ready-by %v, %d marks", v.Readings, len(v.Generations), v.ReadyBy, len(v.Marks))
 		}
 		// What stood is a line without gaps from the first schedule to the end of the last.
@@ -95,6 +98,78 @@ func TestAsset(t *testing.T) {
 		}
 		if first, last := v.Plan[0][0], v.Plan[len(v.Plan)-1][1]; int64(first) != at("2026-01-14T18:04:10Z").Unix() || int64(last) != at("2026-01-15T07:00:00Z").Unix() {
 			t.Errorf("the plan: %v", v.Plan)
+		}
+	})
+}
+
+// report sends callbacks of the asset's newest schedule.
+func (s *scene) report(asset int, statuses ...flex.CallbackStatus) {
+	s.Helper()
+	var event flex.EventID
+	err := s.db.Read(s.Context(), s.Org, func(tx *store.Tx) error {
+		c, err := tx.Charging(s.Context(), s.assets[asset])
+		event = c.Standing.EventID
+		return err
+	})
+	for _, status := range statuses {
+		if err == nil {
+			err = s.push.Callback(s.Context(), s.Org, push.Callback{Asset: s.assets[asset].String(), Event: event.String(), Status: status, ReportedAt: at(sceneNow)})
+		}
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// battery puts a home battery beside the first charger, and has it planned.
+func (s *scene) battery() flex.AssetID {
+	s.Helper()
+	id := s.Asset(s.sites[plain], flex.Battery, 3600)
+	s.Exec(`UPDATE asset SET capacity_wh = 9500, external_id = 'BAT-7' WHERE id = $1`, id.Bytes())
+	err := s.db.Write(s.Context(), s.Org, func(tx *store.Tx) error {
+		return tx.PutTariff(s.Context(), id, flex.Tariff{OffPeak: "00:30-05:30", Zone: "Europe/London", Type: flex.DualRate})
+	})
+	if err == nil {
+		_, err = s.control.BatteryRound(s.Context())
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return id
+}
+
+func TestAsset_Battery(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.desk
+		path := "/console/assets/" + s.battery().String()
+		page := d.page(path)
+		d.wants(page, "Why the battery does this", "Cheap enough to store for hours that cost up to 28 p.", "Sold for 15 p, and can be filled again for 9 p.", ">CHARGE<", "9 p", "of 9.5 kWh", "against self-use throughout")
+		v := d.series(path + "/series.json")
+		if len(v.Plan) < 3 || v.Plan[0][0] != float64(at("2026-01-14T21:30:00Z").Unix()) {
+			t.Errorf("on the axis: %v", v.Plan)
+		}
+		var larger struct {
+			Current, Proposed struct {
+				Pays   float64 `json:"pays_pence"`
+				Saves  float64 `json:"saves_pence"`
+				Stored float64 `json:"stored_kwh"`
+			}
+			Pays float64 `json:"pays_difference_pence"`
+		}
+		if err := json.Unmarshal([]byte(d.page(path+"/what-if.json?capacity_kwh=19&power_kw=7.2")), &larger); err != nil {
+			t.Fatal(err)
+		}
+		if is, would := larger.Current, larger.Proposed; is.Saves <= 0 || would.Saves <= is.Saves || larger.Pays >= 0 {
+			t.Errorf("a larger battery: %+v", larger)
+		}
+		if err := json.Unmarshal([]byte(d.page(path+"/what-if.json?capacity_kwh=9.5")), &larger); err != nil || larger.Current != larger.Proposed || larger.Pays != 0 {
+			t.Errorf("the same battery: %+v, %v", larger, err)
+		}
+		d.wants(d.page(path+"?stored_kwh=0&power_kw=3.6"), "As it would be", `value="0" data-unit="kWh"`)
+		for ask, status := range map[string]int{"": 400, "?power_kw=x": 400, "?capacity_kwh=-1": 400, "?stored_kwh=1001": 400, "?stored_kwh=9": 200} {
+			if a := d.get(path + "/what-if.json" + ask); a.status != status {
+				t.Errorf("%s: %d, want %d", ask, a.status, status)
+			}
 		}
 	})
 }
@@ -115,6 +190,7 @@ func TestAsset_Others(t *testing.T) {
 		battery := d.Asset(s.sites[free], flex.Battery, 5000)
 		d.wants(d.page("/console/assets/"+battery.String()), "The site has not consented to full_asset_schedule_control.")
 		for bad, status := range map[string]int{
+			"/console/assets/" + battery.String() + "/what-if.json?power_kw=1": 400,
 			"/console/assets/nonsense": 404, "/console/assets/" + s.sites[0].String(): 404,
 			path(plain) + "?from=yesterday":                  400,
 			path(plain) + "?from=2026-01-14&to=2026-01-13":   400,
@@ -251,6 +327,7 @@ func TestBrowser_Asset(t *testing.T) {
 	b.screen("asset", "/console/assets/"+s.assets[plain].String())
 	b.screen("asset-short", "/console/assets/"+s.assets[shortfall].String())
 	b.screen("asset-now", "/console/assets/"+s.assets[atOnce].String())
+	b.screen("battery", "/console/assets/"+s.battery().String())
 	b.screen("assets", "/console/assets")
 	b.screen("search", "/console/search?q=CP-2")
 

@@ -15,7 +15,7 @@ import (
 // storyLine is something that happened, in plain words.
 type storyLine struct {
 	At   time.Time
-	Kind string // event, schedule, push
+	Kind string // event, schedule, push, callback
 	Text string
 	Path string // of a page that says more, "" if there is none
 }
@@ -30,6 +30,14 @@ func (p *past) story() (lines []storyLine) {
 		if d, ok := p.pushes[s.EventID]; ok {
 			lines = append(lines, p.pushLine(&s, d))
 		}
+	}
+	generation := map[flex.EventID]int64{}
+	for _, s := range p.schedules {
+		generation[s.EventID] = s.Generation
+	}
+	for _, c := range p.callbacks {
+		lines = append(lines, storyLine{At: c.ReceivedAt, Kind: "callback", Path: "/console/deliveries/" + c.EventID.String(),
+			Text: fmt.Sprintf("The client reported that schedule %d %s.", generation[c.EventID], callbackText[c.Status])})
 	}
 	slices.SortStableFunc(lines, func(a, b storyLine) int { return a.At.Compare(b.At) })
 	return lines
@@ -96,6 +104,11 @@ var causeText = map[store.Cause]string{
 	store.CauseChargeNow: "charging now was asked for or taken back", store.CauseMarket: "prices moved",
 	store.CauseInputs: "readings or settings changed", store.CauseFreed: "control ended",
 	store.CauseCaps: "the fleet was planned together, under its caps",
+}
+
+var callbackText = map[flex.CallbackStatus]string{
+	flex.Received: "has reached it", flex.Accepted: "was accepted", flex.Executed: "was carried out",
+	flex.Rejected: "was rejected by the charger", flex.Failed: "could not be carried out",
 }
 
 func scheduleText(s *store.Schedule) string {

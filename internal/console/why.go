@@ -199,6 +199,18 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if p.asset.Type == flex.Battery {
+		b, note, err := s.whyBattery(r, &p)
+		switch {
+		case err != nil:
+			return view{}, err
+		case note != "":
+			return view{}, flex.Fail(flex.Malformed, "%s", note)
+		case b.Answer == nil:
+			return view{}, flex.Fail(flex.Malformed, "ask with capacity_kwh, power_kw and stored_kwh, or some of them")
+		}
+		return view{json: b.Answer}, nil
+	}
 	w, err := s.supposed(r, &p)
 	switch {
 	case err != nil:

@@ -38,6 +38,32 @@ func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
 	return err
 }
 
+// CallbacksOf returns what was reported of events, in the order in which it came.
+func (tx *Tx) CallbacksOf(ctx context.Context, events []flex.EventID) (all []Callback, err error) {
+	scan := func(s scanner) (c Callback, err error) {
+		return c, s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+	}
+	for chunk := range slices.Chunk(events, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		some, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
+			WHERE org_id = $1 AND event_id IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortStableFunc(all, inTurn)
+	return all, nil
+}
+
+// inTurn orders reports by when they came; of one instant, as they may follow each other.
+func inTurn(a, b Callback) int {
+	if by := a.ReceivedAt.Compare(b.ReceivedAt); by != 0 {
+		return by
+	}
+	return a.Status.Stage() - b.Status.Stage()
+}
+
 // Callbacks returns what was reported of the event, the first first. Of the same instant
 // they stand in the order in which they may follow each other.
 func (tx *Tx) Callbacks(ctx context.Context, event flex.EventID) ([]Callback, error) {
@@ -46,11 +72,6 @@ func (tx *Tx) Callbacks(ctx context.Context, event flex.EventID) ([]Callback, er
 	}
 	cs, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
 		WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), event.Bytes())
-	slices.SortStableFunc(cs, func(a, b Callback) int {
-		if by := a.ReceivedAt.Compare(b.ReceivedAt); by != 0 {
-			return by
-		}
-		return a.Status.Stage() - b.Status.Stage()
-	})
+	slices.SortStableFunc(cs, inTurn)
 	return cs, err
 }

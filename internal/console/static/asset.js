@@ -37,6 +37,9 @@ const under = (u) => {
   ctx.restore();
 };
 
+// marks are how far down and in what colour each kind of them stands.
+const marks = { event: [10, "--ink"], schedule: [22, "--plan"], push: [34, "--price"], callback: [46, "--actual"] };
+
 const over = (u) => {
   const { ctx, bbox } = u;
   const size = 4.5 * devicePixelRatio;
@@ -44,11 +47,13 @@ const over = (u) => {
   for (const m of shown.marks) {
     const x = u.valToPos(m.at, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    const y = bbox.top + (m.kind === "event" ? 10 : m.kind === "schedule" ? 22 : 34) * devicePixelRatio;
-    ctx.fillStyle = colour(m.kind === "event" ? "--ink" : m.kind === "schedule" ? "--plan" : "--price");
+    const [line, fill] = marks[m.kind];
+    const y = bbox.top + line * devicePixelRatio;
+    ctx.fillStyle = colour(fill);
     ctx.beginPath();
     if (m.kind === "event") ctx.arc(x, y, size, 0, 2 * Math.PI);
     else if (m.kind === "schedule") ctx.rect(x - size, y - size, 2 * size, 2 * size);
+    else if (m.kind === "callback") { ctx.moveTo(x, y - size); ctx.lineTo(x + size, y); ctx.lineTo(x, y + size); ctx.lineTo(x - size, y); }
     else { ctx.moveTo(x, y - size); ctx.lineTo(x + size, y + size); ctx.lineTo(x - size, y + size); }
     ctx.fill();
   }
@@ -63,7 +68,7 @@ const nearest = (u) => {
     if (d < distance) [best, distance] = [m, d];
   }
   const near = best && shown.marks.filter((m) => Math.abs(u.valToPos(m.at, "x") - left) <= distance + 1);
-  note.textContent = near ? near.map((m) => `${clockText(m.at)} ${m.text}`).join(" ") : "Point at a mark to read what happened: circles are events, squares schedules, triangles pushes.";
+  note.textContent = near ? near.map((m) => `${clockText(m.at)} ${m.text}`).join(" ") : "Point at a mark to read what happened: circles are events, squares schedules, triangles pushes, diamonds callbacks.";
 };
 
 const line = (label, stroke, more = {}) => ({ label, stroke, width: 2, paths: stepped(), value: one, points: { show: false }, scale: "kW", ...more });

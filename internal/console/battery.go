@@ -1,0 +1,163 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+)
+
+// batteryWhy is the reason of a battery's plan, laid out to be read.
+type batteryWhy struct {
+	control.BatteryWhy
+	Stretches []batteryStretch
+	Asked     bool // whether the question below was asked
+	Kept      flex.WattHours
+	Form      control.BatteryQuestion
+	Most      struct{ Capacity, Power float64 } // the sliders' ends, in kWh and kW
+	Answer    *batteryComparison
+}
+
+// batteryStretch is half-hours in a row in which a battery is told the same for one reason.
+type batteryStretch struct {
+	flex.Span
+	Mode   plan.Mode
+	Rate   string // what a kWh costs
+	Stored flex.WattHours
+	Reason string
+}
+
+// batteryComparison is two plans side by side, for programs too.
+type batteryComparison struct {
+	Current  batteryFigures `json:"current"`
+	Proposed batteryFigures `json:"proposed"`
+	Pays     float64        `json:"pays_difference_pence"`
+	Saves    float64        `json:"saves_difference_pence"`
+}
+
+// batteryFigures are what matters of a battery's plan.
+type batteryFigures struct {
+	Pays   float64      `json:"pays_pence"`
+	Saves  float64      `json:"saves_pence"`
+	Stored float64      `json:"stored_kwh"` // at the end
+	Plan   [][3]float64 `json:"plan"`       // from, to, kW; positive fills the battery
+}
+
+func figuresOfBattery(w control.BatteryWhy) batteryFigures {
+	return batteryFigures{round(w.Pence, 1), round(w.Idle-w.Pence, 1), w.Periods[len(w.Periods)-1].Stored.KWh(), triples(batteryLines(w))}
+}
+
+// batteryLines is what is expected to go into the battery, in kilowatts.
+func batteryLines(w control.BatteryWhy) (lines []line) {
+	at := w.Stored
+	for _, p := range w.Periods {
+		lines = append(lines, line{p.Span(), 2 * (p.Stored - at).KWh()})
+		at = p.Stored
+	}
+	return lines
+}
+
+// Saved is what the plan is expected to save against a battery that only covers the home.
+func (w *batteryWhy) Saved() string { return decimals(w.Idle-w.Pence, 1) + " p" }
+
+// bounds are the least and the most of prices; of none, the least is above the most.
+type bounds struct{ least, most float64 }
+
+// batteryReason says in words why a half-hour's mode is what it is.
+// later are the prices of the half-hours after it.
+func batteryReason(p control.BatteryPeriod, later bounds) string {
+	pence := func(v float64) string { return decimals(v, 1) + " p" }
+	switch p.Mode {
+	case plan.ModeCharge:
+		return "cheap enough to store for hours that cost up to " + pence(later.most)
+	case plan.ModeDischarge:
+		if later.least < p.Sell {
+			return "sold for " + pence(p.Sell) + ", and can be filled again for " + pence(later.least)
+		}
+		return "sold for " + pence(p.Sell) + ", more than it is worth later"
+	case plan.ModeFeedIn:
+		return "covers the home, and what the roof gives is sold"
+	case plan.ModeSelfUse:
+		return "covers the home, and stores what the roof gives beyond it"
+	}
+	if later.most > p.Buy {
+		return "kept for hours that cost up to " + pence(later.most)
+	}
+	return "neither storing nor using would gain anything"
+}
+
+func batteryWhyOf(w control.BatteryWhy) *batteryWhy {
+	b := &batteryWhy{BatteryWhy: w, Kept: w.Periods[len(w.Periods)-1].Stored}
+	later := make([]bounds, len(w.Periods))
+	later[len(later)-1] = bounds{math.Inf(1), math.Inf(-1)}
+	for i := len(w.Periods) - 2; i >= 0; i-- {
+		later[i] = bounds{min(later[i+1].least, w.Periods[i+1].Buy), max(later[i+1].most, w.Periods[i+1].Buy)}
+	}
+	for i := 0; i < len(w.Periods); {
+		first := w.Periods[i]
+		s := batteryStretch{Span: first.Span(), Mode: first.Mode, Reason: batteryReason(first, later[i])}
+		low, high := first.Buy, first.Buy
+		for ; i < len(w.Periods) && w.Periods[i].Mode == first.Mode; i++ {
+			low, high = min(low, w.Periods[i].Buy), max(high, w.Periods[i].Buy)
+			s.To, s.Stored = w.Periods[i].End(), w.Periods[i].Stored
+		}
+		s.Rate = decimals(low, 1) + " p"
+		if low != high {
+			s.Rate = fmt.Sprintf("%s to %s p", decimals(low, 1), decimals(high, 1))
+		}
+		b.Stretches = append(b.Stretches, s)
+	}
+	return b
+}
+
+// batteryAsked reads the question of the form; nil if there is none.
+func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
+	if !q.Has("capacity_kwh") && !q.Has("power_kw") && !q.Has("stored_kwh") {
+		return nil, nil
+	}
+	capacity, err1 := number(cmp.Or(q.Get("capacity_kwh"), "0"), "the capacity in kWh", 1000)
+	power, err2 := number(cmp.Or(q.Get("power_kw"), "0"), "the power in kW", 1000)
+	if err := cmp.Or(err1, err2); err != nil {
+		return nil, err
+	}
+	ask := &control.BatteryQuestion{Power: flex.FromKW(power), Capacity: flex.FromKWh(capacity)}
+	if text := q.Get("stored_kwh"); text != "" {
+		stored, err := number(text, "what is stored in kWh", 1000)
+		if err != nil {
+			return nil, err
+		}
+		ask.Stored = new(flex.FromKWh(stored))
+	}
+	return ask, nil
+}
+
+// whyBattery explains a battery's plan and answers the form's question. The note says why
+// there is none.
+func (s *Server) whyBattery(r *request, p *past) (b *batteryWhy, note string, err error) {
+	ask, err := batteryAsked(r.URL.Query())
+	if err != nil {
+		return nil, "", err
+	}
+	is, would, err := s.Control.WhyBattery(r.Context(), p.org.ID, p.asset.ID, ask)
+	switch flex.KindOf(err) {
+	case flex.Forbidden, flex.NotFound:
+		return nil, sentence(err.Error()), nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	b = batteryWhyOf(is)
+	b.Form = control.BatteryQuestion{Power: is.Power, Capacity: is.Capacity, Stored: &is.Stored}
+	if would != nil {
+		b.Form = control.BatteryQuestion{Power: would.Power, Capacity: would.Capacity, Stored: &would.Stored}
+		c := batteryComparison{Current: figuresOfBattery(is), Proposed: figuresOfBattery(*would)}
+		c.Pays, c.Saves = round(c.Proposed.Pays-c.Current.Pays, 1), round(c.Proposed.Saves-c.Current.Saves, 1)
+		b.Answer = &c
+	}
+	b.Most.Capacity, b.Most.Power = max(40, 2*is.Capacity.KWh()), max(powerMax, 2*is.Power.KW())
+	return b, "", nil
+}
