@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,12 +34,18 @@ const (
 	benchWriters = 4
 )
 
-// cpu returns the processor time that this process has used.
-func cpu() time.Duration {
+// spent is the processor time that this process has used, and the bytes that it has had
+// written.
+type spent struct{ cpu, written float64 }
+
+func spentSoFar() spent {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return spent{float64(u.Utime.Nano() + u.Stime.Nano()), 512 * float64(u.Oublock)}
 }
+
+// fleets counts the organisations made.
+var fleets atomic.Int64
 
 // fleet opens a house with assets and a token, and serves it.
 func fleet(b testing.TB, database string) (base, token string, assets []flex.AssetID) {
@@ -48,7 +55,8 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 	if err != nil {
 		b.Fatal(err)
 	}
-	org, password, err := h.Access.AddOrg(ctx, "acme", "acme", "")
+	name := fmt.Sprintf("acme %d", fleets.Add(1))
+	org, password, err := h.Access.AddOrg(ctx, name, name, "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,7 +86,7 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 	go func() { defer close(done); h.Serve(serving, l) }()
 	b.Cleanup(func() { stop(); <-done; h.Close() })
 	base = "http://" + l.Addr().String()
-	a, err := http.PostForm(base+"/auth/token-form", url.Values{"username": {"acme"}, "password": {password.Reveal()}})
+	a, err := http.PostForm(base+"/auth/token-form", url.Values{"username": {name}, "password": {password.Reveal()}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,6 +115,42 @@ func BenchmarkReadings(b *testing.B) {
 	b.Run("copy/postgres", benchCopy)
 }
 
+var rowsBelow = flag.Int("rows", 1_000_000, "readings below those of BenchmarkReadingsOnTop; 100,000,000 need 6 GB on SQLite, 20 GB on PostgreSQL")
+
+// BenchmarkReadingsOnTop is the same on an empty store and on top of many readings of
+// another fleet, 400 days of it, in one run.
+func BenchmarkReadingsOnTop(b *testing.B) {
+	const periods = 400 * 48
+	engines := []struct {
+		name string
+		open func(testing.TB) string
+	}{{"sqlite", storetest.SQLite}, {"postgres", storetest.Postgres}}
+	for _, e := range engines {
+		b.Run(e.name+"/empty", func(b *testing.B) { benchHTTP(b, e.open(b)) })
+		b.Run(e.name, func(b *testing.B) {
+			full := e.open(b)
+			db, err := store.Open(b.Context(), full, store.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer db.Close()
+			began := time.Now()
+			seed := storetest.NewSeed(b, db, full)
+			site := seed.Site()
+			for range max(1, *rowsBelow/periods) {
+				seed.Asset(site, flex.Charger, 0)
+			}
+			seed.Readings(flex.PeriodAt(time.Now()).Add(-1-periods), periods)
+			if db.Engine() == "sqlite" {
+				seed.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+			}
+			syscall.Sync() // what was written so far shall not be waited for later
+			b.Logf("%d readings were there after %v", seed.Count(`SELECT count(*) FROM reading`), time.Since(began).Round(time.Second))
+			b.Run("full", func(b *testing.B) { benchHTTP(b, full) })
+		})
+	}
+}
+
 func benchHTTP(b *testing.B, database string) {
 	base, token, assets := fleet(b, database)
 	now := flex.PeriodAt(time.Now())
@@ -125,7 +169,7 @@ func benchHTTP(b *testing.B, database string) {
 		s.WriteString(`]}`)
 		return s.Bytes()
 	}
-	used := cpu()
+	used := spentSoFar()
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for range benchWriters {
@@ -161,10 +205,11 @@ func benchHTTP(b *testing.B, database string) {
 	perSecond(b, used)
 }
 
-func perSecond(b *testing.B, used time.Duration) {
-	rows := float64(b.N) * benchAssets
+func perSecond(b *testing.B, used spent) {
+	rows, now := float64(b.N)*benchAssets, spentSoFar()
 	b.ReportMetric(rows/b.Elapsed().Seconds(), "readings/s")
-	b.ReportMetric(float64((cpu()-used).Nanoseconds())/1000/rows, "cpu-µs/reading")
+	b.ReportMetric((now.cpu-used.cpu)/1000/rows, "cpu-µs/reading")
+	b.ReportMetric((now.written-used.written)/rows, "B-written/reading")
 }
 
 // rows makes the n-th batch as the store keeps it.
@@ -192,7 +237,7 @@ func benchSQLite(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	used := cpu()
+	used := spentSoFar()
 	b.ResetTimer()
 	for n := range b.N {
 		tx, err := db.Begin()
@@ -230,7 +275,7 @@ func benchCopy(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	used := cpu()
+	used := spentSoFar()
 	b.ResetTimer()
 	for n := range b.N {
 		err := c.Raw(func(raw any) error {

@@ -18,6 +18,7 @@ import (
 // past the store, on a connection of its own.
 type Seed struct {
 	t   testing.TB
+	db  *store.DB
 	sql *sql.DB
 	n   *uint32 // shared with those of other organisations
 	Org flex.OrgID
@@ -28,7 +29,7 @@ type Seed struct {
 // NewSeed makes an organisation in the store at the url.
 func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
-	s := &Seed{t: t, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
+	s := &Seed{t: t, db: db, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
 	org, err := db.AddOrg(t.Context(), "seeded")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 // Again is the seed in a copy of the store that it has filled.
 func (s *Seed) Again(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
-	return &Seed{t, connect(t, db, url), new(*s.n), s.Org, s.postgres}
+	return &Seed{t, db, connect(t, db, url), new(*s.n), s.Org, s.postgres}
 }
 
 func connect(t testing.TB, db *store.DB, url string) *sql.DB {
@@ -147,7 +148,7 @@ func (s *Seed) Count(query string, args ...any) (n int) {
 }
 
 // As returns a seed of another organisation's records.
-func (s *Seed) As(org flex.OrgID) *Seed { return &Seed{s.t, s.sql, s.n, org, s.postgres} }
+func (s *Seed) As(org flex.OrgID) *Seed { return &Seed{s.t, s.db, s.sql, s.n, org, s.postgres} }
 
 func (s *Seed) id() [16]byte {
 	*s.n++
@@ -182,7 +183,14 @@ func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) fle
 // which the database makes by itself.
 func (s *Seed) Readings(from flex.Period, periods int) {
 	s.t.Helper()
-	const chunk = 480
+	err := s.db.WriteAll(s.t.Context(), func(all *store.All) error {
+		return all.MakeRoom(s.t.Context(), flex.Span{From: from.Start(), To: from.Add(periods).Start()})
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	assets := s.Count(`SELECT count(*) FROM asset WHERE org_id = $1`, s.Org.Bytes())
+	chunk := max(1, 200_000/max(1, assets)) // of rows that are put in order in memory
 	for n := 0; n < periods; n += chunk {
 		s.Exec(`INSERT INTO reading (at, asset_id, label, seconds, value, known_at)
 			WITH RECURSIVE period (n) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM period WHERE n + 1 < $3)
