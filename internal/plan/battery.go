@@ -1,56 +1,6 @@
 package plan
 
-import (
-	"math"
-	"slices"
-	"time"
-
-	"flexd/internal/flex"
-)
-
-// BatteryProblem is everything that a home battery's plan depends on. The caller fills a
-// missing price with what it takes it to be.
-type BatteryProblem struct {
-	From  time.Time     // the plan's first instant, within the first slot
-	Slots []BatterySlot // settlement periods, one after the other
-
-	Min, Max, Stored        flex.WattHours // the reserve, the capacity, and what is stored now
-	Charge, Discharge       flex.Watts     // on the grid's side
-	ChargeEff, DischargeEff float64        // one way each, above zero and at most one
-	ImportLimit             flex.Watts     // of the grid connection; zero if none is known
-	ExportLimit             flex.Watts
-	Wear                    flex.Price       // of what is discharged
-	Worth                   flex.Price       // of what is stored at the end
-	SwitchCost              flex.MicroPounds // of a change of mode, against zigzags
-	Mode                    Mode             // now in force
-}
-
-// BatterySlot is what is expected of a settlement period: prices at the home's meter, the
-// load, and the roof. Energies are of the whole period.
-type BatterySlot struct {
-	Period         flex.Period
-	Import, Export flex.Price
-	Load, PV       flex.WattHours
-}
-
-// BatteryPlan is the answer to a BatteryProblem.
-type BatteryPlan struct {
-	Periods []BatteryPeriod // one per settlement period, the first from From
-	Steps   []BatteryStep   // the same as a battery schedule, equal neighbours merged
-
-	Cost       flex.MicroPounds // of energy, wear and changes, less what is stored at the end
-	LowerBound flex.MicroPounds // of any battery of this size, in whatever mode
-}
-
-// BatteryPeriod is one settlement period of a plan.
-type BatteryPeriod struct {
-	flex.Span
-	Action Mode
-	Stored flex.WattHours // at its end, as expected
-	Grid   flex.WattHours // through the home's meter, import positive, as expected
-	Value  flex.Price     // of a stored MWh at its end: what the grid's prices are held against
-	Reason BatteryReason
-}
+import "flexd/internal/flex"
 
 // BatteryAction is the word of a battery schedule.
 type BatteryAction string
@@ -104,88 +54,16 @@ func (r BatteryReason) String() string {
 	return "no reason recorded"
 }
 
-// Battery plans a home battery as modes, and the same plan as a battery schedule. It
-// plans at most MaxSlots periods; the rest is left out.
-func (w *Scratch) Battery(p BatteryProblem) (out BatteryPlan) {
-	if n := len(p.Slots); n == 0 || !p.Slots[n-1].Period.End().After(p.From) {
-		return BatteryPlan{}
-	}
-	p.Slots = p.Slots[:min(len(p.Slots), MaxSlots)]
-	q := modeProblemOf(&p)
-	modes := make([]Mode, len(p.Slots))
-	f := w.Modes(&q, modes)
-	out.Cost = flex.MicroPounds(math.Round(f.Cost * 1e4))
-	out.LowerBound = flex.MicroPounds(math.Floor(f.Bound * 1e4))
-	stored := q.Init
+// Reasons says of every slot why the battery does there what its mode says.
+func (p *ModeProblem) Reasons(modes []Mode) []BatteryReason {
+	stored, _ := p.Run(modes)
+	reasons := make([]BatteryReason, len(modes))
+	before := p.Init
 	for t, m := range modes {
-		before := stored
-		stored, _ = w.modes.step(t, stored, m)
-		net := q.Load[t] - q.PV[t]
-		grid := float64(net)
-		if y := float64(stored - before); y > 0 {
-			grid += y / q.ChargeEff
-		} else {
-			grid += y * q.DischargeEff
-		}
-		span := p.Slots[t].Period.Span()
-		if t == 0 {
-			span.From = p.From
-		}
-		out.Periods = append(out.Periods, BatteryPeriod{
-			Span: span, Action: m, Stored: flex.WattHours(stored),
-			Grid:   flex.WattHours(math.Round(grid)),
-			Value:  flex.Price(math.Round(w.modes.worth(t+1, m, stored) * 1e7)),
-			Reason: batteryReason(m, stored-before, net),
-		})
-		action, deviate := StepOf(m, flex.WattHours(net))
-		if k := len(out.Steps); k > 0 && out.Steps[k-1].Action == action && out.Steps[k-1].AllowDeviation == deviate {
-			out.Steps[k-1].To = span.To
-		} else {
-			out.Steps = append(out.Steps, BatteryStep{span, action, deviate})
-		}
+		reasons[t] = batteryReason(m, stored[t]-before, p.Load[t]-p.PV[t])
+		before = stored[t]
 	}
-	return out
-}
-
-// modeProblemOf turns prices into pence per kWh and powers into energies per slot.
-func modeProblemOf(p *BatteryProblem) ModeProblem {
-	share := min(1, p.Slots[0].Period.End().Sub(p.From).Hours()*2)
-	halfHour := func(w flex.Watts) int { return int(w.For(flex.HalfHour)) }
-	limit := func(w flex.Watts) int {
-		if w <= 0 {
-			return 0
-		}
-		return max(1, halfHour(w))
-	}
-	pence := func(x flex.Price) float64 { return float64(x) / 1e7 }
-	q := ModeProblem{
-		Min: int(p.Min), Max: int(max(p.Min, p.Max)), Init: int(p.Stored),
-		ChargeStep:    int(float64(halfHour(p.Charge)) * p.ChargeEff),
-		DischargeStep: int(float64(halfHour(p.Discharge)) / p.DischargeEff),
-		ChargeEff:     p.ChargeEff, DischargeEff: p.DischargeEff,
-		Terminal: pence(p.Worth), Wear: pence(p.Wear), SwitchCost: float64(p.SwitchCost) / 1e4,
-		ImportLimit: limit(p.ImportLimit), ExportLimit: limit(p.ExportLimit),
-		FirstShare: share, Previous: p.Mode,
-	}
-	for t, s := range p.Slots {
-		load, pv := float64(s.Load), float64(s.PV)
-		if t == 0 {
-			load, pv = load*share, pv*share
-		}
-		q.Import, q.Export = append(q.Import, pence(s.Import)), append(q.Export, pence(s.Export))
-		q.Load, q.PV = append(q.Load, int(math.Round(load))), append(q.PV, int(math.Round(pv)))
-	}
-	return q
-}
-
-// worth is what a stored kWh more would save from slot t on.
-func (q *moded) worth(t int, m Mode, s int) float64 {
-	if q.p.Max == q.p.Min {
-		return 0
-	}
-	level := max(1, (q.p.Max-q.p.Min)/(modeGrid-1))
-	lo, hi := max(q.p.Min, s-level), min(q.p.Max, s+level)
-	return (q.valueAt(t, m, lo) - q.valueAt(t, m, hi)) * 1000 / float64(hi-lo)
+	return reasons
 }
 
 // batteryReason tells a mode by what it does.
@@ -225,20 +103,4 @@ func StepOf(m Mode, net flex.WattHours) (action BatteryAction, deviate bool) {
 		return AvoidImport, true
 	}
 	return AvoidExport, true
-}
-
-// Actions merges periods of equal action, as a dispatch plan tells them.
-func (p *BatteryPlan) Actions() (out []BatteryPeriod) {
-	out = slices.Clone(p.Periods)
-	k := 0
-	for _, q := range p.Periods {
-		if k > 0 && out[k-1].Action == q.Action {
-			out[k-1].To, out[k-1].Stored, out[k-1].Value = q.To, q.Stored, q.Value
-			out[k-1].Grid += q.Grid
-			continue
-		}
-		out[k] = q
-		k++
-	}
-	return out[:k]
 }
