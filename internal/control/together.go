@@ -15,6 +15,10 @@ import (
 // transaction that commits it, while events wait.
 const togetherTries = 3
 
+// TurnSlack is how much charging time a car may lose to others: where hours are full to the last
+// minute, turns are rounded to minutes.
+const TurnSlack = 3 * time.Minute
+
 // replaceMax is the number of schedules that one statement of a fleet puts in force.
 const replaceMax = 1000
 
@@ -188,6 +192,9 @@ func (f *fleet) place(d *Desk, ctx context.Context, from time.Time) {
 	slack := make([]time.Duration, len(f.members))
 	for i := range order {
 		order[i], slack[i] = i, f.members[i].Slack()
+		if f.members[i].unserved() { // its share does not do: it needs what is left over
+			slack[i] -= planHorizon
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int((slack[a] - slack[b]) / time.Second) })
 	for _, i := range order {
@@ -207,6 +214,15 @@ func (f *fleet) place(d *Desk, ctx context.Context, from time.Time) {
 	if at, cap, over := f.Over(); over {
 		d.log().WarnContext(ctx, "charge-now, and what is not under control, draw more than a cap", "group", f.name(cap), "at", at)
 	}
+}
+
+// unserved reports whether a member's share is less than it needs.
+func (m *member) unserved() bool {
+	got := int64(0)
+	for _, s := range append(m.share, m.now...) {
+		got += int64(s.Limit) * int64(s.Len()/time.Second)
+	}
+	return got < int64(m.Need)*3600
 }
 
 // steps are what the member does from now on.
@@ -246,7 +262,7 @@ func (f *fleet) decide(m *member, from time.Time) {
 // equal worth fall otherwise each time.
 func (f *fleet) spare(from time.Time) {
 	var n flex.MicroPounds
-	var lacks, would, slack int64 // watt-seconds of needs
+	var lost, won int64 // watt-seconds of needs, beyond a member's slack
 	urgent := false
 	for i := range f.members {
 		m := &f.members[i]
@@ -259,12 +275,13 @@ func (f *fleet) spare(from time.Time) {
 			n++
 		}
 		need := int64(m.Need) * 3600
-		lacks, would = lacks+max(0, need-old.energy), would+max(0, need-next.energy)
-		slack = max(slack, int64(m.Power)*int64(Slack/time.Second))
+		lacks, would := max(0, need-old.energy), max(0, need-next.energy)
+		slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
+		lost, won = lost+max(0, would-lacks-slack), won+max(0, lacks-would)
 	}
 	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
 	saved := cost - f.bill(from, (*member).steps)
-	if would <= lacks+slack && (urgent || saved > 0 && (saved >= n*WorthSaving || saved*100 >= cost*WorthPercent)) {
+	if lost <= won && (urgent || saved > 0 && (saved >= n*WorthSaving || saved*100 >= cost*WorthPercent)) {
 		return
 	}
 	for i := range f.members {

@@ -86,3 +86,36 @@ func BenchmarkWave(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTogether measures the same under a cap of what 40 % of the fleet draws: every car is
+// planned together with all others. Each plug-in in between reads what the others draw.
+func BenchmarkTogether(b *testing.B) {
+	h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
+	h.plugFleet(*waveSize)
+	if err := h.desk.SetCaps(b.Context(), h.Org, flex.Caps{Fleet: kw(7.4 * 0.4 * float64(*waveSize))}); err != nil {
+		b.Fatal(err)
+	}
+	falling, rising := slices.Repeat([]float64{60}, 26), slices.Repeat([]float64{60}, 26)
+	for i := range 26 {
+		falling[i], rising[i] = 100-3*float64(i), 20+3*float64(i)
+	}
+	h.round()
+	b.Run("wave", func(b *testing.B) {
+		changed := 0
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			h.wait(control.MarketRest)
+			h.publish("2026-01-10T18:00:00Z", [][]float64{falling, rising}[i%2]...)
+			b.StartTimer()
+			changed += h.round()
+		}
+		b.ReportMetric(float64(changed)/float64(b.N), "changed/op")
+		b.ReportMetric(float64(*waveSize)*float64(b.N)/b.Elapsed().Seconds(), "assets/s")
+	})
+	b.Run("plug-in", func(b *testing.B) {
+		for b.Loop() {
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+			h.event(control.Event{Kind: control.PlugOut})
+		}
+	})
+}

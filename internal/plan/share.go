@@ -90,7 +90,7 @@ type share struct {
 func (r *Room) pack(c *SharedCar, half flex.Span, seconds float64) (steps []flex.Step) {
 	for _, whole := range []bool{true, false} {
 		from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
-		for m := from; m < to && seconds >= 1; m++ {
+		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
 			w, _ := r.left(c.Cap, m, int64(c.Power))
 			if w == 0 || whole != (w == int64(c.Power)) || taken(steps, r.first+int64(m)) {
 				continue
