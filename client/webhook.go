@@ -20,7 +20,7 @@ const webhookTolerance = 5 * time.Minute
 // that a push seen before can be passed over.
 func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id string, err error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil {
+	if err != nil || len(key) == 0 { // an empty one would verify what anybody signs
 		return "", errors.New("the secret is not whsec_ followed by base64")
 	}
 	id, stamp := h.Get("webhook-id"), h.Get("webhook-timestamp")

@@ -45,3 +45,28 @@ func TestVerifyWebhook(t *testing.T) {
 		}
 	}
 }
+
+// FuzzVerifyWebhook sends a receiver what nobody signed.
+func FuzzVerifyWebhook(f *testing.F) {
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	at := time.Unix(1614265330, 0)
+	f.Add("msg", "1614265330", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", []byte(`{}`))
+	f.Add("msg", "1614265330", "v1,", []byte{})
+	f.Add("msg", "99999999999999999999", "v1, v1,====", []byte("{"))
+	f.Fuzz(func(t *testing.T, id, stamp, signature string, body []byte) {
+		h := http.Header{"Webhook-Id": {id}, "Webhook-Timestamp": {stamp}, "Webhook-Signature": {signature}}
+		if _, err := client.VerifyWebhook(secret, h, body, at); err == nil {
+			t.Errorf("%q %q %q %q was believed", id, stamp, signature, body)
+		}
+		signed, err := client.SignWebhook(secret, "msg", at, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := client.VerifyWebhook(secret, signed, body, at); err != nil || got != "msg" {
+			t.Errorf("%q signed: %q %v", body, got, err)
+		}
+		if _, err := client.VerifyWebhook("whsec_", signed, body, at); err == nil {
+			t.Error("an empty secret believes")
+		}
+	})
+}
