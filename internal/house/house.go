@@ -128,6 +128,7 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	h.add("mail", time.Minute, store.WakeMail, h.Reward.MailRound)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("deliveries", time.Hour, "", h.Push.Forget)
+	h.add("records", time.Hour, "", h.Control.Forget)
 	if len(s.Clouds) > 0 {
 		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.CloudRound)
 	}

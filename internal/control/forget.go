@@ -1,0 +1,98 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+const (
+	// KeptFor is how long control's records are kept that nothing needs any more: what assets
+	// told, schedules that others took the place of, the prices that plans were made on, and
+	// what the outbox is done with.
+	KeptFor = 90 * 24 * time.Hour
+	// forgetMax is how many records of a kind are forgotten in one transaction, and
+	// forgetSessions of how many sessions the superseded schedules are.
+	forgetMax, forgetSessions = 5000, 200
+)
+
+// Forget is a round: it lets control's records go when their time is over. The newest
+// schedule of each session stays with it, and so does all that a session's flex events are
+// still to be found by, or that explains a schedule in force.
+func (d *Desk) Forget(ctx context.Context) (r worker.Report, err error) {
+	var orgs []flex.Org
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
+			return n, d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
+				of, err := tx.DropSuperseded(ctx, tx.Now().Add(-KeptFor), forgetSessions)
+				n = int64(of)
+				return err
+			})
+		})
+	}
+	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetTold, d.forgetCurves, d.forgetSettled} {
+		if err == nil {
+			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-KeptFor)) })
+		}
+	}
+	if err != nil {
+		return r, fmt.Errorf("let control's records go: %w", err)
+	}
+	return r, nil
+}
+
+// forgetUntilDone repeats a transaction until it finds less than it may take.
+func forgetUntilDone(ctx context.Context, r *worker.Report, most int64, drop func() (int64, error)) error {
+	for n := most; n == most; {
+		var err error
+		if err = ctx.Err(); err == nil {
+			n, err = drop()
+		}
+		if err != nil {
+			return err
+		}
+		r.Did += int(n)
+	}
+	return nil
+}
+
+func (d *Desk) forgetTold(ctx context.Context, before time.Time) (n int64, err error) {
+	return n, d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropTold(ctx, before, forgetMax)
+		return err
+	})
+}
+
+// forgetCurves looks for what it forgets on a snapshot, so that no write waits for that.
+func (d *Desk) forgetCurves(ctx context.Context, before time.Time) (int64, error) {
+	var old []store.CurveID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		old, err = all.OldCurves(ctx, before, forgetMax)
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCurves(ctx, old) })
+}
+
+// forgetSettled does as forgetCurves.
+func (d *Desk) forgetSettled(ctx context.Context, before time.Time) (int64, error) {
+	var old []flex.EventID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		old, err = all.OldSettled(ctx, before, forgetMax)
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropSettled(ctx, before, old) })
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// DropSuperseded forgets every schedule but the newest of up to limit sessions that ended
+// before the instant and whose flex events have been looked for, and returns how many
+// sessions those were. The newest stays as long as its session does: the books refer to it.
+func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (int, error) {
+	type ended struct {
+		id     flex.SessionID
+		newest flex.EventID
+	}
+	scan := func(s scanner) (e ended, err error) { return e, s.Scan(&e.id, &e.newest) }
+	found, err := rows(ctx, tx.conn, scan, `SELECT s.id, s.event_id FROM session s
+		WHERE s.org_id = $1 AND s.plugged_out_at < $2 AND s.plugged_out_at IS NOT NULL AND NOT s.swept
+			AND NOT EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id AND r.detect_at IS NOT NULL)
+		ORDER BY s.plugged_out_at LIMIT $3`+tx.db.d.skipLocked, tx.org.Bytes(), micros(before), limit)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	var sessions []flex.SessionID
+	var newest []flex.EventID
+	for _, e := range found {
+		if sessions = append(sessions, e.id); !e.newest.IsZero() {
+			newest = append(newest, e.newest)
+		}
+	}
+	if len(newest) > 0 {
+		list, args := in([]any{tx.org.Bytes()}, newest)
+		chain := `WITH RECURSIVE chain (id) AS (
+			SELECT before_id FROM schedule WHERE org_id = $1 AND event_id IN ` + list + ` AND before_id IS NOT NULL
+			UNION ALL SELECT c.before_id FROM chain JOIN schedule c ON c.event_id = chain.id WHERE c.before_id IS NOT NULL) `
+		for _, statement := range []string{
+			chain + `DELETE FROM binding WHERE event_id IN (SELECT id FROM chain)`,
+			chain + `DELETE FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain)`,
+			`UPDATE schedule SET before_id = NULL WHERE org_id = $1 AND before_id IS NOT NULL AND event_id IN ` + list,
+		} {
+			if _, err := tx.exec(ctx, statement, args...); err != nil {
+				return 0, fmt.Errorf("forget superseded schedules: %w", err)
+			}
+		}
+	}
+	list, args := in([]any{tx.org.Bytes()}, sessions)
+	_, err = tx.exec(ctx, `UPDATE session SET swept = TRUE WHERE org_id = $1 AND id IN `+list, args...)
+	return len(found), err
+}
+
+// DropTold forgets up to limit events of assets that came in before the instant, and returns
+// how many.
+func (all *All) DropTold(ctx context.Context, before time.Time, limit int) (int64, error) {
+	oldest := flex.MakeID[struct{}](before, [10]byte{})
+	return all.exec(ctx, `DELETE FROM asset_event WHERE id IN (SELECT id FROM asset_event WHERE id < $1 ORDER BY id LIMIT $2)`, oldest[:], limit)
+}
+
+// OldCurves names up to limit stretches of prices that began before the instant and on which
+// no schedule was planned of a car that is plugged in.
+func (all *All) OldCurves(ctx context.Context, before time.Time, limit int) ([]CurveID, error) {
+	oldest := flex.MakeID[struct{}](before.Add(flex.HalfHour), [10]byte{})
+	scan := func(s scanner) (id CurveID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, all.conn, scan, `SELECT u.id FROM curve u WHERE u.from_at < $1 AND u.id NOT IN (
+		SELECT c.curve_id FROM session s JOIN schedule c ON c.event_id = s.event_id
+		WHERE s.plugged_out_at IS NULL AND s.event_id < $2 AND c.curve_id IS NOT NULL) LIMIT $3`, micros(before), oldest[:], limit)
+}
+
+// DropCurves forgets stretches of prices.
+func (all *All) DropCurves(ctx context.Context, ids []CurveID) error {
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in(nil, chunk)
+		if _, err := all.exec(ctx, `DELETE FROM curve WHERE id IN `+list, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const settled = `turn_at IS NULL AND queued_at < $1`
+
+// OldSettled names up to limit subjects of the outbox that were queued before the instant and
+// have nothing left to be sent. That of an asset stays as long as the asset, so that nothing
+// older is sent to it.
+func (all *All) OldSettled(ctx context.Context, before time.Time, limit int) ([]flex.EventID, error) {
+	scan := func(s scanner) (id flex.EventID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, all.conn, scan, `SELECT o.subject FROM outbox o WHERE `+settled+` AND (o.kind <> 'schedule'
+		OR NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = o.asset_id)) LIMIT $2`, micros(before), limit)
+}
+
+// DropSettled forgets those of the outbox's subjects that have nothing left to be sent and
+// were queued before the instant.
+func (all *All) DropSettled(ctx context.Context, before time.Time, subjects []flex.EventID) error {
+	for chunk := range slices.Chunk(subjects, outboxChunk) {
+		list, args := in([]any{micros(before)}, chunk)
+		if _, err := all.exec(ctx, `DELETE FROM outbox WHERE `+settled+` AND subject IN `+list, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
