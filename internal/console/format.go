@@ -200,3 +200,15 @@ func short(id fmt.Stringer) string {
 	text := id.String()
 	return "…" + text[max(0, len(text)-8):]
 }
+
+// signedPounds is a difference in pounds, with its sign.
+func signedPounds(v float64) string {
+	text := strconv.FormatFloat(math.Abs(v), 'f', 2, 64)
+	switch {
+	case text == "0.00":
+		return "£0.00"
+	case v < 0:
+		return "−£" + text
+	}
+	return "+£" + text
+}

@@ -62,6 +62,8 @@ var functions = template.FuncMap{
 	"dict": dict, "clocktext": clockText,
 	"isoday":     func(at time.Time) string { return flex.DayAt(at).String() },
 	"minus":      func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
+	"money":      func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
+	"signed":     signedPounds,
 	"weekday":    func(d flex.Day) string { return day(d.Start()) },
 	"minuspence": func(p flex.Pence) flex.Pence { return -p },
 	"shortday":   func(d flex.Day) string { return fmt.Sprintf("%d %s", d.Dom, d.Month.String()[:3]) },

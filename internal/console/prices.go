@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type pricesPage struct {
 	Sources  []market.Freshness
 	Lines    []priceLine
 	Versions []version
+	Outturn  *outturn // nil where no half-hour has both
 	Missing  int
 	Low      *priceLine
 	High     *priceLine
@@ -35,7 +37,9 @@ type priceLine struct {
 	Start   time.Time  `json:"start"`
 	Price   *float64   `json:"price_gbp_per_mwh"` // nil if it is not known
 	Source  string     `json:"source,omitempty"`
-	Derived bool       `json:"derived"` // from the price of a longer time
+	Derived bool       `json:"derived"`              // from the price of a longer time
+	Before  *float64   `json:"forecast_gbp_per_mwh"` // as first known before the half-hour; nil if it was not
+	After   *float64   `json:"outturn_gbp_per_mwh"`  // as last published after it; nil if none was yet
 	Carbon  *int       `json:"carbon_g_per_kwh"`
 	Exact   flex.Price `json:"-"` // as Price
 }
@@ -47,6 +51,51 @@ type version struct {
 	Source                  string             `json:"source"`
 	PublishedAt             time.Time          `json:"published_at"`
 	Prices                  []*float64         `json:"prices_gbp_per_mwh"` // by half-hour of the day, null where it says none
+}
+
+// outturn holds what was known ahead of the day's half-hours against what came of them.
+type outturn struct {
+	Count         int     // half-hours that have both
+	Mean          float64 // of the differences without their sign, in £/MWh
+	Bias          float64 // of the differences, outturn less forecast
+	Worst         float64
+	WorstAt       time.Time
+	Forecast, Now string // the sources
+}
+
+// compare finds in each half-hour what was first said before it and last said after it.
+// Versions are the newest first.
+func (p *pricesPage) compare() {
+	o := outturn{}
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		for _, v := range p.Versions {
+			if i >= len(v.Prices) || v.Prices[i] == nil {
+				continue
+			}
+			switch {
+			case !v.PublishedAt.Before(l.Start.Add(flex.HalfHour)):
+				if l.After == nil {
+					l.After, o.Now = v.Prices[i], v.Source
+				}
+			case !v.PublishedAt.After(l.Start):
+				l.Before, o.Forecast = v.Prices[i], v.Source
+			}
+		}
+		if l.Before == nil || l.After == nil {
+			continue
+		}
+		off := *l.After - *l.Before
+		o.Count++
+		o.Mean, o.Bias = o.Mean+math.Abs(off), o.Bias+off
+		if o.Count == 1 || math.Abs(off) > math.Abs(o.Worst) {
+			o.Worst, o.WorstAt = off, l.Start
+		}
+	}
+	if o.Count > 0 {
+		o.Mean, o.Bias = o.Mean/float64(o.Count), o.Bias/float64(o.Count)
+		p.Outturn = &o
+	}
 }
 
 func (s *Server) prices(r *request) (view, error) {
@@ -66,16 +115,22 @@ func (s *Server) prices(r *request) (view, error) {
 	}
 	p.Before, p.After = r.with("day", p.Day.Add(-1).String()), r.with("day", p.Day.Add(1).String())
 	p.Numbers = p.Export.JSON
-	t := &table{Name: "prices-" + p.Day.String(), Columns: []string{"start", "price_gbp_per_mwh", "source", "derived", "carbon_g_per_kwh"}}
+	t := &table{Name: "prices-" + p.Day.String(), Columns: []string{"start", "price_gbp_per_mwh", "source", "derived", "carbon_g_per_kwh", "forecast_gbp_per_mwh", "outturn_gbp_per_mwh"}}
 	for _, l := range p.Lines {
-		var price, carbon any
+		var price, carbon, before, after any
+		if l.Before != nil {
+			before = *l.Before
+		}
+		if l.After != nil {
+			after = *l.After
+		}
 		if l.Price != nil {
 			price = *l.Price
 		}
 		if l.Carbon != nil {
 			carbon = *l.Carbon
 		}
-		t.add(l.Start, price, l.Source, l.Derived, carbon)
+		t.add(l.Start, price, l.Source, l.Derived, carbon, before, after)
 	}
 	v := view{page: "prices", title: "Prices", data: p, table: t}
 	if r.URL.Path == Root+"/prices.json" {
@@ -121,6 +176,7 @@ func (s *Server) fillPrices(r *request, p *pricesPage) error {
 			}
 			p.Versions = append(p.Versions, v)
 		}
+		p.compare()
 		return nil
 	})
 }

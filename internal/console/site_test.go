@@ -72,7 +72,11 @@ func TestPrices(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.desk
 		d.login()
-		d.publish("system-price", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-14T20:00:00Z"))
+		d.wants(d.page("/console/prices?day=2026-01-14"), "No half-hour of this day has both yet")
+		d.publishOff(-6.5, "system-price", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-14T20:00:00Z"))
+		// The prices of 40 half-hours were known the day before, and are known after them.
+		d.wants(d.page("/console/prices?day=2026-01-14"), "<dt>Half-hours with both</dt><dd>40</dd><dd class=\"note\">market-index against system-price</dd>",
+			"<dd>£6.50</dd>", "<dt>Outturn less forecast</dt><dd>−£6.50</dd>")
 		page := d.page("/console/prices?day=2026-01-15")
 		d.wants(page, "Thursday 15 January 2026", `<dt>Missing</dt><dd>2</dd>`, "−£", "market-index", `<span class="tag warn">missing</span>`, `<span class="tag good">current</span>`)
 		var v struct {
@@ -116,6 +120,8 @@ func TestBrowser_Site(t *testing.T) {
 	d.login()
 	b := browse(d)
 	b.screen("prices", "/console/prices?day=2026-01-15")
+	d.publishOff(9, "system-price", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-14T20:00:00Z"))
+	b.screen("prices-outturn", "/console/prices?day=2026-01-14")
 	s.earn(plain)
 	b.screen("site", "/console/sites/"+s.sites[plain].String())
 	b.screen("site-bare", "/console/sites/"+s.sites[shortfall].String())
