@@ -144,6 +144,7 @@ var surface = []route{
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{pattern: "POST /console/safety/halt", handle: (*Server).halt},
 	{pattern: "POST /console/safety/resume", handle: (*Server).resume},
+	{pattern: "POST /console/safety/caps", handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", handle: (*Server).foresee},
 
 	// search.go

@@ -187,6 +187,20 @@ func TestSafety(t *testing.T) {
 		if a := d.do("POST", "/console/safety/prices", url.Values{"prices": {file}}); a.status != 200 || !strings.Contains(a.body, "Moorland Energy") || strings.Contains(a.body, ">0\u00a0schedules would change") {
 			t.Errorf("dry run: %d %s", a.status, a.body)
 		}
+		caps := func(kw, starts string) url.Values {
+			return url.Values{"org": {d.Org.String()}, "kw": {kw}, "starts": {starts}}
+		}
+		if a := d.do("POST", "/console/safety/caps", caps("", "")); a.status != 400 {
+			t.Errorf("no caps were set where there are none: %d", a.status)
+		}
+		for _, bad := range []url.Values{caps("-1", ""), caps("NaN", ""), caps("many", ""), caps("1", "0"), caps("1", "1.5")} {
+			if a := d.do("POST", "/console/safety/caps", bad); a.status != 400 {
+				t.Errorf("caps %v: %d", bad, a.status)
+			}
+		}
+		d.wants(d.post("/console/safety/caps", caps("11.5", "3")), "The cap is set", `value="11.5"`, `value="3"`)
+		d.wants(d.page("/console/audit"), "set caps", "fleet: 11.5 kW, 3 starts a minute")
+		d.wants(d.post("/console/safety/caps", caps("", "")), `name="kw" inputmode="decimal" size="8" value=""`)
 		if a := d.do("POST", "/console/safety/prices", url.Values{"prices": {"start\n"}}); a.status != 422 {
 			t.Errorf("no file of prices: %d", a.status)
 		}

@@ -212,6 +212,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 var doneText = map[string]string{
 	"halted":    "All pushes are halted.",
 	"resumed":   "Pushes leave again.",
+	"capped":    "The cap is set, and the fleet is planned under it.",
 	"replayed":  "It is sent once more.",
 	"turned":    "The clock is turned, and all that was due on the way is done.",
 	"plugged":   "A car is plugged in.",

@@ -18,6 +18,7 @@ type safetyPage struct {
 	Halted    *store.Halt
 	Held      int
 	Lines     []safetyLine
+	Caps      []capsLine
 	ReasonMax int
 }
 
@@ -29,12 +30,12 @@ type safetyLine struct {
 
 func (s *Server) safety(r *request) (view, error) {
 	p := safetyPage{ReasonMax: push.ReasonMax}
+	var orgs []flex.Org
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 		if p.Halted, err = all.Halted(r.Context()); err != nil {
 			return err
 		}
-		orgs, err := all.Orgs(r.Context())
-		if err != nil {
+		if orgs, err = all.Orgs(r.Context()); err != nil {
 			return err
 		}
 		for _, o := range orgs {
@@ -47,6 +48,9 @@ func (s *Server) safety(r *request) (view, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		p.Caps, err = s.capsLines(r, orgs)
+	}
 	return view{page: "safety", title: "Safety", data: p}, err
 }
 

@@ -1,0 +1,97 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// capsLine is an organisation with what binds its assets to each other.
+type capsLine struct {
+	flex.Org
+	flex.Caps
+}
+
+// FleetKW and FleetStarts fill the form; nothing is no bound.
+func (l capsLine) FleetKW() string     { return kwText(l.Fleet.Power) }
+func (l capsLine) FleetStarts() string { return startsText(l.Fleet) }
+
+// capsLines reads the caps of every organisation.
+func (s *Server) capsLines(r *request, orgs []flex.Org) (lines []capsLine, err error) {
+	for _, o := range orgs {
+		c, err := s.Control.Caps(r.Context(), o.ID)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
+			return nil, err
+		}
+		lines = append(lines, capsLine{o, c})
+	}
+	return lines, nil
+}
+
+func kwText(w *flex.Watts) string {
+	if w == nil {
+		return ""
+	}
+	return strconv.FormatFloat(w.KW(), 'f', -1, 64)
+}
+
+func startsText(c flex.Cap) string {
+	if c.StartsPerMinute == 0 {
+		return ""
+	}
+	return strconv.Itoa(c.StartsPerMinute)
+}
+
+// setCaps sets the fleet's cap of an organisation. Its groups and position stay; where nothing
+// is bound any more, the caps are taken away.
+func (s *Server) setCaps(r *request) (view, error) {
+	var org flex.OrgID
+	if err := readID(&org, r.PostFormValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	fleet, err := fleetCap(r.PostFormValue("kw"), r.PostFormValue("starts"))
+	if err != nil {
+		return view{}, err
+	}
+	detail := fmt.Sprintf("fleet: %s kW, %s starts a minute", or(kwText(fleet.Power), "any"), or(startsText(fleet), "any"))
+	err = s.act(r, store.Act{Act: "set caps", Org: org, Detail: detail}, func() error {
+		c, err := s.Control.Caps(r.Context(), org)
+		if c.Fleet = fleet; c.IsZero() {
+			if err != nil {
+				return flex.Fail(flex.Malformed, "nothing is bound, and nothing was: give a cap in kW or starts per minute")
+			}
+			return s.Control.ClearCaps(r.Context(), org)
+		}
+		return s.Control.ChangeCaps(r.Context(), org, func(c *flex.Caps) error { c.Fleet = fleet; return nil })
+	})
+	return view{to: "/console/safety?done=capped"}, err
+}
+
+// fleetCap reads a cap from a form; a field that is left empty is no bound.
+func fleetCap(kw, starts string) (c flex.Cap, err error) {
+	if kw = strings.TrimSpace(kw); kw != "" {
+		v, err := strconv.ParseFloat(kw, 64)
+		if err != nil || !(v >= 0 && v <= flex.CapMax.KW()) {
+			return c, flex.Fail(flex.Malformed, "the cap is %q: give kW from 0 to %v, or nothing for none", kw, flex.CapMax.KW())
+		}
+		c.Power = new(flex.FromKW(v))
+	}
+	if starts = strings.TrimSpace(starts); starts != "" {
+		n, err := strconv.Atoi(starts)
+		if err != nil || n < 1 || n > flex.StartsMax {
+			return c, flex.Fail(flex.Malformed, "the starts per minute are %q: give a whole number from 1 to %d, or nothing for no bound", starts, flex.StartsMax)
+		}
+		c.StartsPerMinute = n
+	}
+	return c, nil
+}
+
+func or(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
