@@ -187,6 +187,13 @@ func TestAsset_Others(t *testing.T) {
 		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(plain)), "Nothing is plugged in: the last car left Wed 14 Jan, 21:40.", "The car was unplugged.")
+		// What was metered of what was allowed tells the schedule's part from the car's.
+		s.meter(atOnce, "2026-01-14T20:00:00Z", 1.6, 3.7, 3.68)
+		d.wants(d.page(path(atOnce)), "Until 21:30 its schedules allowed 8.", "and 9 kWh were metered.")
+		s.meter(atOnce, "2026-01-14T20:00:00Z", 0, 0.1, 0)
+		d.wants(d.page(path(atOnce)), "and 0.1 kWh were metered.", "So it was not the schedule that kept it from charging")
+		s.meter(plain, "2026-01-14T18:00:00Z", 0, 0)
+		d.wants(d.page(path(plain)), "Until 19:00 its schedules allowed 0 kWh, and 0 kWh were metered.")
 		battery := d.Asset(s.sites[free], flex.Battery, 5000)
 		d.wants(d.page("/console/assets/"+battery.String()), "The site has not consented to full_asset_schedule_control.")
 		for bad, status := range map[string]int{

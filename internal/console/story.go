@@ -167,7 +167,7 @@ func (p *past) sentences() (said []string) {
 		return said
 	case !c.Open():
 		say("Nothing is plugged in: the last car left %s.", whenText(s.PluggedOutAt))
-		return said
+		return append(said, p.took()...)
 	case c.Standing.Generation == 0:
 		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))
 		if !c.Controlled {
@@ -190,6 +190,45 @@ func (p *past) sentences() (said []string) {
 	}
 	if p.accepted < c.Standing.Generation {
 		say("The client has not taken this schedule yet.")
+	}
+	return append(said, p.took()...)
+}
+
+// What a car draws of what it is allowed says whether the schedule or something after it kept
+// it from charging: below the part, where the energy is enough to tell.
+const (
+	tookPart   = 0.5
+	tookEnergy = 0.5 // kWh
+)
+
+// took says what the last session's schedules allowed and what was metered of it, as far as
+// there are readings.
+func (p *past) took() (said []string) {
+	s := p.charging.Session
+	within := flex.Span{From: s.PluggedInAt, To: p.now}
+	if !s.PluggedOutAt.IsZero() {
+		within.To = s.PluggedOutAt
+	}
+	var last time.Time
+	metered := 0.0
+	for _, l := range p.actual() { // the half-hour of the plug-in is the session's as a whole
+		if !l.Meet(within).Empty() {
+			last, metered = l.To, metered+l.value*l.Len().Hours()
+		}
+	}
+	if last.IsZero() {
+		return nil
+	}
+	within.To = slices.MinFunc([]time.Time{within.To, last}, time.Time.Compare)
+	allowed := 0.0
+	for _, l := range p.planned() {
+		if part := l.Meet(within); !part.Empty() {
+			allowed += l.value * part.Len().Hours()
+		}
+	}
+	said = append(said, fmt.Sprintf("Until %s its schedules allowed %s kWh, and %s kWh were metered.", clockText(within.To), decimals(allowed, 1), decimals(metered, 1)))
+	if allowed >= tookEnergy && metered < tookPart*allowed {
+		said = append(said, "So it was not the schedule that kept it from charging: look at the car, the charger, and what the client reported.")
 	}
 	return said
 }
