@@ -263,7 +263,7 @@ func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 }
 
 // arrivalMax is how long a push may take after a crash: on PostgreSQL the lease of a process
-// that is gone has to run out, and of the claim that the crash left unclear another.
+// that is gone has to run out.
 const arrivalMax = 100 * time.Second
 
 // unpushed waits until the endpoint has the car's newest schedule.

@@ -34,14 +34,18 @@ func times(t *testing.T, few int) int {
 	return n
 }
 
-// load runs one worker a car while crash crashes something, over and over.
-func load(s *service, cars []*car, crashes int, crash func()) (acked int64) {
+// loadMax is how long a load goes on at most: go test gives ten minutes for all.
+const loadMax = 8 * time.Minute
+
+// load runs one worker a car while crash crashes something, over and over, and returns how
+// often it did so before its time was over.
+func load(s *service, cars []*car, crashes int, crash func()) (crashed int, acked int64) {
 	site, err := s.client(4).Asset(s.Context(), cars[0].asset)
 	if err != nil {
 		s.Fatal(err)
 	}
 	var n atomic.Int64
-	for range crashes {
+	for end := time.Now().Add(loadMax); crashed < crashes && time.Now().Before(end); crashed++ {
 		ctx, stop := context.WithCancel(s.Context())
 		var wg sync.WaitGroup
 		for _, c := range cars {
@@ -52,7 +56,7 @@ func load(s *service, cars []*car, crashes int, crash func()) (acked int64) {
 		stop()
 		wg.Wait()
 	}
-	return n.Load()
+	return crashed, n.Load()
 }
 
 func TestSIGKILL(t *testing.T) {
@@ -61,9 +65,8 @@ func TestSIGKILL(t *testing.T) {
 		t.Parallel()
 		s, e := newService(t, url), newEndpoint(t)
 		cars := s.street(16, e)
-		n := times(t, 5)
 		var worst time.Duration
-		acked := load(s, cars, n, func() {
+		n, acked := load(s, cars, times(t, 5), func() {
 			s.kill(sigKill)
 			worst = max(worst, s.start())
 		})
@@ -127,7 +130,8 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 // nothing that it acknowledged is gone.
 func TestPostgreSQLRestarted(t *testing.T) {
 	t.Parallel()
-	server, err := postgres.Start(t.Context())
+	// Before it recovers, the server syncs each file of its folder; one call for all does as well.
+	server, err := postgres.Start(t.Context(), "recovery_init_sync_method=syncfs")
 	if err != nil {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
 			t.Fatal(err)
@@ -137,8 +141,7 @@ func TestPostgreSQLRestarted(t *testing.T) {
 	defer server.Stop()
 	s, e := newService(t, server.URL), newEndpoint(t)
 	cars := s.street(16, e)
-	n := times(t, 3)
-	acked := load(s, cars, n, func() {
+	n, acked := load(s, cars, times(t, 3), func() {
 		if err := server.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
