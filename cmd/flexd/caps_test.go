@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flexd/internal/flex"
+)
+
+func TestReadPosition(t *testing.T) {
+	read := func(text string) ([]flex.Traded, error) {
+		file := filepath.Join(t.TempDir(), "position.csv")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return readPosition(file)
+	}
+	const head = "start,kwh,buy_gbp_per_mwh,sell_gbp_per_mwh\n"
+	got, err := read(head + "2026-01-15T18:30:00Z,120.5,95,60\n2026-01-15T19:00:00+00:00,0,-5,-6\n")
+	if err != nil || len(got) != 2 || got[0].Energy != 120_500 || got[0].Buy != flex.FromGBPPerMWh(95) || got[1].Sell != flex.FromGBPPerMWh(-6) ||
+		got[1].Period.Sub(got[0].Period) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"start,kwh,buy_gbp_per_mwh\n":         "no column sell_gbp_per_mwh",
+		head + "2026-01-15T18:40:00Z,1,1,1":   "line 2: start is",
+		head + "yesterday,1,1,1":              "line 2: start is",
+		head + "2026-01-15T18:30:00Z,,1,1":    `line 2: kwh is ""`,
+		head + "2026-01-15T18:30:00Z,1,NaN,1": "buy_gbp_per_mwh is",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestCapsSet changes one cap and leaves the others.
+func TestCapsSet(t *testing.T) {
+	site := flex.SiteID{1}
+	c := flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(9000)), StartsPerMinute: 2}}
+	(&capsSet{Group: "feeder", Power: new(4.5), Site: []flex.SiteID{site}}).change(&c)
+	(&capsSet{Group: "feeder", Starts: new(1)}).change(&c)
+	(&capsSet{Power: new(-1.0)}).change(&c)
+	if c.Fleet.Power != nil || c.Fleet.StartsPerMinute != 2 || len(c.Groups) != 1 {
+		t.Fatalf("%+v", c)
+	}
+	if g := c.Groups[0]; g.Name != "feeder" || *g.Power != 4500 || g.StartsPerMinute != 1 || len(g.Sites) != 1 || g.Sites[0] != site {
+		t.Errorf("%+v", g)
+	}
+}
