@@ -1,14 +1,20 @@
 package console_test
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
+	"maps"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -280,14 +286,48 @@ func (b *browser) contrast(name string) {
 func (b *browser) shoot(name string) {
 	b.Helper()
 	size := evaluate[[]float64](b, `[document.documentElement.clientWidth, Math.min(document.documentElement.scrollHeight, 2400)]`)
-	png := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: new(true),
+	shot := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: new(true),
 		Clip: &page.Viewport{Width: size[0], Height: size[1], Scale: 1}})
 	if err := os.MkdirAll(*shots, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(*shots, name+".png"), png.Data, 0o644); err != nil {
+	file, err := os.Create(filepath.Join(*shots, name+".png"))
+	if err == nil {
+		err = small(file, shot.Data)
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
 		b.Fatal(err)
 	}
+}
+
+// small writes a picture in the colours that it has most of, which is a third of its size.
+func small(w io.Writer, data []byte) error {
+	whole, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	area, counts := whole.Bounds(), map[color.Color]int{}
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			counts[whole.At(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] })
+	const most = 64
+	out := image.NewPaletted(area, color.Palette(colours[:min(len(colours), most)]))
+	nearest := map[color.Color]uint8{}
+	for c := range counts {
+		nearest[c] = uint8(out.Palette.Index(c))
+	}
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			out.SetColorIndex(x, y, nearest[whole.At(x, y)])
+		}
+	}
+	return (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(w, out)
 }
 
 func TestBrowser_Login(t *testing.T) {
