@@ -85,7 +85,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if settings.Keys == nil {
-		return fmt.Errorf("there is no key to seal secrets with: name the key file of %s with --key-file; flexd key new FILE makes one", s.Database)
+		return errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
 	}
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon

@@ -76,7 +76,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	case "postgres", "postgresql":
 		err = db.openPostgres(url)
 	default:
-		return nil, fmt.Errorf("database %q is neither sqlite:PATH nor postgres://USER:PASSWORD@HOST/NAME", url)
+		return nil, fmt.Errorf("a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme+":…") // the rest may hold a password
 	}
 	if err != nil {
 		return nil, err
