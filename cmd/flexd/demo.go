@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +46,9 @@ type play struct {
 
 // Run shows flexd at work.
 func (d *demo) Run(ctx context.Context, c console) error {
+	if d.Speed < 0.1 || d.Speed > speedMax {
+		return flex.Fail(flex.Invalid, "--speed is 0.1 to %d minutes a second, not %g", speedMax, d.Speed)
+	}
 	dir, err := os.MkdirTemp("", "flexd-demo-")
 	if err != nil {
 		return err
@@ -105,11 +107,10 @@ func (p *play) prepare(ctx context.Context) error {
 		return err
 	}
 	today := flex.DayAt(time.Now())
-	start := today.Start().Add(17*time.Hour + 30*time.Minute)
-	if start.Before(time.Now()) {
+	if eveningOf(today).Before(time.Now()) {
 		today = today.Add(1)
-		start = today.Start().Add(17*time.Hour + 30*time.Minute)
 	}
+	start := eveningOf(today)
 	prices, err := p.market(ctx, today, start)
 	if err != nil {
 		return err
@@ -138,6 +139,25 @@ func (p *play) prepare(ctx context.Context) error {
 	return p.endpoint(ctx)
 }
 
+// eveningOf is half past five on a day in London: its clocks change in the morning, if at all.
+func eveningOf(day flex.Day) time.Time { return day.Add(1).Start().Add(-6*time.Hour - 30*time.Minute) }
+
+// sampleDay is the day whose prices, and those around it, every evening has: whatever today
+// is, each case shows what it is to show.
+var sampleDay = flex.Day{Year: 2026, Month: time.November, Dom: 20}
+
+// sampled are the prices around the sample day as if they were of the days from first on.
+func sampled(first flex.Day, around flex.Day) (prices []flex.PricedPeriod, err error) {
+	const days = 4
+	like, err := street.PricesAround(around, around.Add(days-1))
+	for p := first.Period(1); err == nil && p.Start().Before(first.Add(days).Start()); p = p.Add(1) {
+		q := like[min(len(prices), len(like)-1)]
+		q.Period = p
+		prices = append(prices, q)
+	}
+	return prices, err
+}
+
 // The evening's prices are first a forecast, the prices of the week before; at revisedAt
 // after its start the market publishes what they turn out to be.
 const (
@@ -147,17 +167,13 @@ const (
 
 // market imports the forecast and the revision, and returns what the prices turn out to be.
 func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]flex.PricedPeriod, error) {
-	actual, err := street.PricesAround(today.Add(-1), today.Add(2))
+	actual, err := sampled(today.Add(-1), sampleDay.Add(-1))
 	if err != nil {
 		return nil, err
 	}
-	before, err := street.PricesAround(today.Add(-8), today.Add(-5))
+	forecast, err := sampled(today.Add(-1), sampleDay.Add(-8))
 	if err != nil {
 		return nil, err
-	}
-	forecast := slices.Clone(actual)
-	for i := range forecast {
-		forecast[i].Price = before[min(i, len(before)-1)].Price
 	}
 	for i, q := range actual {
 		if at := q.Period.Start().Sub(start); windyFrom <= at && at < windyTo {
@@ -232,8 +248,8 @@ A first integration, a step each; paste them into another terminal:
   call /entities/asset/$ASSET/event/plug-in -d '{}'
   call /entities/asset/$ASSET/schedule/explanation -H 'Accept: text/plain'
 
-GB half-hourly prices of the same season in 2018; a windy hour and a half below
-zero is ours.
+GB half-hourly prices of November 2018; a windy hour and a half below zero is
+ours.
 %[4]s.
 
 The street's evening, %[5]g minutes a second. Below each car and the battery, the
@@ -242,8 +258,11 @@ power in kW; - where no car is plugged in.
 `, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], street.Attribution, p.Speed)
 }
 
-// frame is how often the street moves.
-const frame = 250 * time.Millisecond
+const (
+	frame     = 250 * time.Millisecond // how often the street moves
+	strideMax = 5 * time.Minute        // the most of its time that then passes
+	speedMax  = 1000
+)
 
 // reckoned is how long after the last car has gone its last readings are in and credited.
 const reckoned = time.Hour
@@ -252,9 +271,11 @@ const reckoned = time.Hour
 // interface like a client would, so that every round that is due has run before the cars
 // move.
 func (p *play) run(ctx context.Context) error {
-	tick := time.NewTicker(frame)
-	defer tick.Stop()
 	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
+	parts := 1 + step/strideMax // a fast evening moves more often, and no car leaves late
+	step /= parts
+	tick := time.NewTicker(frame / parts)
+	defer tick.Stop()
 	settled := func() bool { return p.evening.Over() && p.now.After(p.evening.Ended().Add(reckoned)) }
 	for shown := p.now; !settled(); {
 		if p.now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
@@ -348,7 +369,11 @@ at once on arrival it would have cost so much; and its user was credited.
 	for _, v := range p.evening.Visits {
 		took, credited, remark := v.Took(), "-", v.Case
 		if t, err := p.client.Transactions(ctx, v.Site, client.Page{}); err == nil && len(t.Transactions) > 0 {
-			credited = fmt.Sprint(int64(t.Transactions[0].CreditPence))
+			sum := flex.Pence(0)
+			for _, x := range t.Transactions {
+				sum += x.CreditPence
+			}
+			credited = fmt.Sprint(int64(sum))
 		}
 		if short := v.NeedKWh - took.Got/1000; short > 0.1 {
 			remark += fmt.Sprintf(": %.1f kWh short", short)

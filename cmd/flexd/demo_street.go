@@ -34,7 +34,10 @@ Home Battery 10,battery,true,5,10
 
 // demoVisits are the cars of the evening that begins at the instant, each a case of its own.
 func demoVisits(start time.Time) []*street.Visit {
-	at := func(hours float64) time.Time { return start.Add(time.Duration(hours * float64(time.Hour))) }
+	local := start.In(flex.London) // people go by the clock on the wall, also in the night in which it changes
+	at := func(hours float64) time.Time {
+		return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute()+int(hours*60), 0, 0, flex.London).UTC()
+	}
 	span := func(from, to float64) flex.Span { return flex.Span{From: at(from), To: at(to)} }
 	const night = "00:00-05:30, 23:30-24:00"
 	return []*street.Visit{

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"flexd/street"
+)
+
+// TestDemo plays the evening as fast as it goes: every case is named when it begins and in
+// the balance, with what is missing where a need cannot be met, and the lines fit a terminal.
+func TestDemo(t *testing.T) {
+	var out bytes.Buffer
+	d := demo{Listen: "127.0.0.1:0", Speed: speedMax, Once: true}
+	if err := d.Run(t.Context(), console{out: &out, err: io.Discard}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	evening, balance, _ := strings.Cut(out.String(), "The morning's balance")
+	for name, said := range map[string]string{"leaf": "Cheapest hours", "zoe": "Maximise", "kona": "Unmet need", "ioniq": "Peak allowed",
+		"mini": "Charge now", "fiat": "Flaky charger", "van": "Limited pause"} {
+		if !strings.Contains(evening, said+":") || !strings.Contains(balance, said) {
+			t.Errorf("%s is not said to be a case of %s", name, said)
+		}
+	}
+	for _, want := range []string{"is to pause", "trips", "asks to charge at once", "charges, and is paid for it", "revises its prices", "◄ a new profile"} {
+		if !strings.Contains(evening, want) {
+			t.Errorf("nobody %s", want)
+		}
+	}
+	if !strings.Contains(balance, " kWh short\n") { // 60 kWh wanted, six off-peak hours
+		t.Error("the need that cannot be met is not said to be short")
+	}
+	for line := range strings.Lines(out.String()) {
+		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width && !strings.Contains(line, street.Attribution) {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
