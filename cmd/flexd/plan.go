@@ -103,12 +103,14 @@ func planLine(line []byte, scratch *plan.Scratch, repeat int, certify bool, to [
 	if err := p.Check(scratch); err != nil {
 		return problem.Append(to, problem.Refusal{ID: p.ID, Error: fmt.Sprintf("the plan made is not right, and is kept back: %v", err)})
 	}
+	var certificate problem.Certificate
+	if certify {
+		certificate, err = p.Prove(scratch)
+	}
 	a := p.Answer()
 	a.Micros = float64(took.Nanoseconds()) / 1000 / float64(repeat)
-	if certify {
-		if a.Certificate, err = p.Prove(scratch); err != nil {
-			a.Unproven = err.Error()
-		}
+	if a.Certificate = certificate; err != nil {
+		a.Unproven = err.Error()
 	}
 	return problem.Append(to, a)
 }

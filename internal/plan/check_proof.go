@@ -314,21 +314,3 @@ func checkSize(p *Storage) (size float64) {
 	}
 	return size + math.Abs(p.Terminal)*max(p.Max, p.Init)
 }
-
-// CheckModesProof holds the bound of a plan in modes that CheckModes has passed against
-// the proof for a battery that may do more: move as it likes, whatever the grid's limits,
-// with all of the first slot to come, and without paying for changes.
-func CheckModesProof(p *ModeProblem, f Filled, proof Proof) error {
-	n := len(p.Import)
-	free := Storage{
-		Import: p.Import, Export: p.Export, Load: make([]float64, n), PV: make([]float64, n),
-		Min: float64(p.Min) / 1000, Max: float64(p.Max) / 1000, Init: float64(p.Init) / 1000,
-		Charge: float64(p.ChargeStep) / 1000 / p.ChargeEff, Discharge: float64(p.DischargeStep) / 1000 * p.DischargeEff,
-		ChargeEff: p.ChargeEff, DischargeEff: p.DischargeEff, Wear: p.Wear, Terminal: p.Terminal,
-		ImportLimit: math.Inf(1), ExportLimit: math.Inf(1),
-	}
-	for t := range n {
-		free.Load[t], free.PV[t] = float64(p.Load[t])/1000, float64(p.PV[t])/1000
-	}
-	return CheckStorageProof(&free, f, proof)
-}

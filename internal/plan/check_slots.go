@@ -256,6 +256,18 @@ func CheckModes(p *ModeProblem, to []Mode, f Filled) error {
 // checkDevice is the stored energy after mode m in slot t, and what goes through the
 // home's meter.
 func checkDevice(p *ModeProblem, t, s int, m Mode) (int, float64) {
+	grid := float64(p.Load[t] - p.PV[t])
+	y := checkMove(p, t, m)
+	if y > 0 {
+		y = min(y, max(0, p.Max-s))
+		return s + y, grid + float64(y)/p.ChargeEff
+	}
+	y = max(y, -max(0, s-p.Min))
+	return s + y, grid + float64(y)*p.DischargeEff
+}
+
+// checkMove is how far mode m moves what is stored in slot t, if there is room.
+func checkMove(p *ModeProblem, t int, m Mode) int {
 	net := float64(p.Load[t] - p.PV[t])
 	share := 1.0
 	if t == 0 && p.FirstShare > 0 {
@@ -268,18 +280,15 @@ func checkDevice(p *ModeProblem, t, s int, m Mode) (int, float64) {
 	if p.ExportLimit > 0 {
 		down = min(down, max(0, int(math.Floor((float64(int(float64(p.ExportLimit)*share))+net)/p.DischargeEff))))
 	}
-	up, down = min(up, max(0, p.Max-s)), min(down, max(0, s-p.Min))
 	switch m {
 	case ModeCharge:
-		down = 0
+		return up
 	case ModeDischarge:
-		up = 0
-	case ModeLock:
-		up, down = 0, 0
+		return -down
 	case ModeFeedIn:
-		up, down = 0, min(down, max(0, int(math.Floor(net/p.DischargeEff))))
+		return -min(down, max(0, int(math.Floor(net/p.DischargeEff))))
 	case ModeSelfUse:
-		up, down = min(up, max(0, int(math.Floor(-net*p.ChargeEff)))), min(down, max(0, int(math.Floor(net/p.DischargeEff))))
+		return min(up, max(0, int(math.Floor(-net*p.ChargeEff)))) - min(down, max(0, int(math.Floor(net/p.DischargeEff))))
 	}
-	return s + up - down, net + float64(up)/p.ChargeEff - float64(down)*p.DischargeEff
+	return 0
 }

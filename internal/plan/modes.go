@@ -318,7 +318,8 @@ func (q *moded) valueAt(t int, m Mode, s int) float64 {
 }
 
 // unbound is the same battery, free to move as it likes. It is not held to the grid's
-// limits, nor to the share of the first slot: that only lowers its cost.
+// limits, nor to the share of the first slot, nor out of a level outside its bounds that it
+// begins at: that only lowers its cost.
 func (q *moded) unbound() *Storage {
 	p, s := q.p, &q.free
 	n := len(p.Import)
@@ -328,7 +329,7 @@ func (q *moded) unbound() *Storage {
 		s.Load[t], s.PV[t] = float64(p.Load[t])/1000, float64(p.PV[t])/1000
 	}
 	s.Import, s.Export, s.Terminal, s.Wear = p.Import, p.Export, p.Terminal, p.Wear
-	s.Min, s.Max, s.Init = float64(p.Min)/1000, float64(p.Max)/1000, float64(p.Init)/1000
+	s.Min, s.Max, s.Init = float64(min(p.Min, p.Init))/1000, float64(max(p.Max, p.Init))/1000, float64(p.Init)/1000
 	s.ChargeEff, s.DischargeEff = p.ChargeEff, p.DischargeEff
 	s.Charge, s.Discharge = float64(p.ChargeStep)/1000/p.ChargeEff, float64(p.DischargeStep)/1000*p.DischargeEff
 	s.ImportLimit, s.ExportLimit = math.Inf(1), math.Inf(1)

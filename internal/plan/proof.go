@@ -19,6 +19,9 @@ type Proof struct {
 	// Missed is, where a need cannot be met, the same for how far the energy taken must
 	// be from it instead of the cost.
 	Missed [][]Potential
+	// Modes is the cost from each slot on, and at the end, of a battery that takes modes:
+	// by the mode before, and the watt-hours stored.
+	Modes [][]Potential
 }
 
 // Potential is a continuous function made of straight lines: V[i] at X[i], X rising.
@@ -45,13 +48,6 @@ func (w *Scratch) ProveStorage(p *Storage) Proof {
 		proof.Stored[t] = w.store.rough.values[t].clone()
 	}
 	return proof
-}
-
-// ProveModes makes the proof of the bound of what Modes plans: that of the same battery,
-// free to move as it likes.
-func (w *Scratch) ProveModes(p *ModeProblem) Proof {
-	w.modes.p = p
-	return w.ProveStorage(w.modes.unbound())
 }
 
 // astray is what a kWh beyond or short of the need counts in a proof: so much that a

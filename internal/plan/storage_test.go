@@ -170,6 +170,8 @@ func spoilProof(t *rapid.T, proof *plan.Proof, want, margin float64, check func(
 		proof.Worth[pick(len(proof.Worth), "worth")] += by
 	case proof.Stored != nil:
 		bend(proof.Stored)
+	case proof.Modes != nil:
+		bend(proof.Modes[pick(len(proof.Modes), "slot")])
 	default:
 		bend(proof.Wanted[pick(len(proof.Wanted), "slot")])
 	}

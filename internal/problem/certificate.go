@@ -15,6 +15,7 @@ type Certificate struct {
 	Stored    []potential   `json:"stored,omitzero"`          // before each slot, and at the end
 	Wanted    [][]potential `json:"wanted,omitzero"`          // the same, by the run so far
 	Missed    [][]potential `json:"missed,omitzero"`
+	Modes     [][]potential `json:"modes,omitzero"`            // the same, by the mode before
 	Market    []float64     `json:"market_p_per_kwh,omitzero"` // of each slot
 	Caps      [][]float64   `json:"caps_p_per_kwh,omitzero"`   // of each group, the fleet first
 }
@@ -42,7 +43,7 @@ func pairsOf(ps [][]plan.Potential) (out [][]potential) {
 
 // certify writes a proof.
 func certify(p plan.Proof) Certificate {
-	return Certificate{Worth: p.Worth, Stored: pairs(p.Stored), Wanted: pairsOf(p.Wanted), Missed: pairsOf(p.Missed)}
+	return Certificate{Worth: p.Worth, Stored: pairs(p.Stored), Wanted: pairsOf(p.Wanted), Missed: pairsOf(p.Missed), Modes: pairsOf(p.Modes)}
 }
 
 // thresholdOf is the certificate of a car that takes any power.

@@ -73,8 +73,10 @@ func TestProblem_Extremes(t *testing.T) {
 		if err := p.Check(&w); err != nil {
 			t.Fatalf("%v\n%s", err, line)
 		}
-		if _, err := p.Prove(&w); err != nil {
-			t.Fatalf("%v\n%s", err, line)
+		if planned%4 == 0 {
+			if _, err := p.Prove(&w); err != nil {
+				t.Fatalf("%v\n%s", err, line)
+			}
 		}
 		if a := p.Answer(); math.IsNaN(a.Cost+a.LowerBound) || math.IsInf(a.Cost+a.LowerBound, 0) {
 			t.Fatalf("cost %v, bound %v\n%s", a.Cost, a.LowerBound, line)

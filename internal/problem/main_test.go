@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain runs every property 2,000 times, a quarter of that under the race detector,
+// TestMain runs every property 2,000 times, 300 under the race detector,
 // unless -rapid.checks says otherwise.
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -87,8 +87,12 @@ func (m *modes) check(*plan.Scratch) error {
 }
 
 func (m *modes) prove(w *plan.Scratch) (Certificate, error) {
-	proof := w.ProveModes(&m.ModeProblem)
-	return certify(proof), plan.CheckModesProof(&m.ModeProblem, m.result, proof)
+	f, proof := w.ProveModes(&m.ModeProblem, m.result)
+	if err := plan.CheckModesProof(&m.ModeProblem, f, proof); err != nil {
+		return certify(proof), err
+	}
+	m.result = f
+	return certify(proof), nil
 }
 
 func (m *modes) answer() Answer {

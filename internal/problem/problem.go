@@ -176,7 +176,7 @@ func (p *Problem) Slots() int { return p.slots() }
 func (p *Problem) Check(w *plan.Scratch) error { return p.check(w) }
 
 // Prove makes the proof that no plan costs less than the bound of the last one, and has it
-// checked.
+// checked. It may find a higher bound than planning had time for, which Answer then tells.
 func (p *Problem) Prove(w *plan.Scratch) (Certificate, error) { return p.prove(w) }
 
 // Answer is what the last plan came to.

@@ -2,4 +2,4 @@
 
 package problem_test
 
-const checks = "500"
+const checks = "300"
