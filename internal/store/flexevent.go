@@ -161,15 +161,12 @@ func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
 // eventDue is that an event's time to be looked at has come by $2, or that what its missing
 // half-hour is known by is there, of its asset or at its site's boundary: the energy, the
 // register at both ends, or powers that cover it.
-var eventDue = `e.look_at IS NOT NULL AND (e.look_at <= $2
-	OR EXISTS (SELECT 1 FROM reading g WHERE g.at = e.waits_at AND g.asset_id = e.asset_id AND g.label = 1)
-	OR EXISTS (SELECT 1 FROM reading g JOIN reading h ON h.at = e.waits_at + 1800000000 AND h.asset_id = e.asset_id AND h.label = 12
-		WHERE g.at = e.waits_at AND g.asset_id = e.asset_id AND g.label = 12)
+var eventDue = `e.look_at IS NOT NULL AND (e.look_at <= $2 OR ` + isRead("e.asset_id", 1, "e.waits_at") + `
+	OR ` + isRead("e.asset_id", 12, "e.waits_at") + ` AND ` + isRead("e.asset_id", 12, "e.waits_at + 1800000000") + `
 	OR ` + covers("e.asset_id", 11) + `
-	OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.at = e.waits_at AND g.label = 2)
-	OR EXISTS (SELECT 1 FROM asset a CROSS JOIN reading g CROSS JOIN reading h WHERE a.site_id = e.site_id AND g.asset_id = a.id AND g.label = 13
-		AND g.at = e.waits_at AND h.asset_id = a.id AND h.label = 13 AND h.at = e.waits_at + 1800000000)
-	OR EXISTS (SELECT 1 FROM asset a WHERE a.site_id = e.site_id AND ` + covers("a.id", 10) + `))`
+	OR EXISTS (SELECT 1 FROM asset a WHERE a.site_id = e.site_id AND (` + isRead("a.id", 2, "e.waits_at") + `
+		OR ` + isRead("a.id", 13, "e.waits_at") + ` AND ` + isRead("a.id", 13, "e.waits_at + 1800000000") + `
+		OR ` + covers("a.id", 10) + `)))`
 
 // covers is that an asset's readings of a power begin in the half-hour that the event waits
 // for and are as long together.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"flexd/internal/flex"
@@ -45,10 +46,14 @@ func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
 
 // reckoningDue is that a session's time to be looked at has come by $2, or that what its
 // missing half-hour is known by is there: its energy, or the register at both its ends.
-const reckoningDue = `r.look_at IS NOT NULL AND (r.look_at <= $2
-	OR EXISTS (SELECT 1 FROM reading g WHERE g.at = r.waits_at AND g.asset_id = r.asset_id AND g.label = 1)
-	OR EXISTS (SELECT 1 FROM reading g JOIN reading h ON h.at = r.waits_at + 1800000000 AND h.asset_id = r.asset_id AND h.label = 12
-		WHERE g.at = r.waits_at AND g.asset_id = r.asset_id AND g.label = 12))`
+var reckoningDue = `r.look_at IS NOT NULL AND (r.look_at <= $2 OR ` + isRead("r.asset_id", 1, "r.waits_at") + `
+	OR ` + isRead("r.asset_id", 12, "r.waits_at") + ` AND ` + isRead("r.asset_id", 12, "r.waits_at + 1800000000") + `)`
+
+// isRead is that an asset has a reading of the label at an instant. It counts, for what asks
+// whether there is any PostgreSQL may answer by reading all that there are of the label.
+func isRead(asset string, label int, at string) string {
+	return fmt.Sprintf(`(SELECT count(*) FROM reading g WHERE g.at = %s AND g.asset_id = %s AND g.label = %d) > 0`, at, asset, label)
+}
 
 // DueReckonings returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
