@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -146,7 +147,10 @@ func (s *Server) replay(r *request) (answer, error) {
 func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 	out := wire.DeliveryResponse{
 		ID: d.ID, Kind: string(d.Kind), AssetID: d.AssetID, Endpoint: string(d.Endpoint), Generation: d.Generation, Status: string(d.State),
-		CallbackStatus: d.Callback, NumAttempts: d.Tries, CreatedAt: wire.At(d.QueuedAt), NextAttemptAt: wire.At(d.NextAt),
+		CallbackStatus: d.Callback, NumAttempts: d.Tries, CreatedAt: wire.At(d.QueuedAt),
+	}
+	if !d.NextAt.IsZero() { // a head start over others is no time at which it could have gone
+		out.NextAttemptAt = wire.At(slices.MaxFunc([]time.Time{d.NextAt, d.QueuedAt}, time.Time.Compare))
 	}
 	if d.State != store.Pending && d.Tries > 0 {
 		out.FinishedAt = wire.At(d.Last.At.Add(d.Last.Took))

@@ -89,6 +89,17 @@ func (h *house) charger() string {
 	return get(h.T, r.body, "assets", 0, "asset_id").(string)
 }
 
+// What waits goes no earlier than it was queued, however urgent it is.
+func TestDeliveries_Waiting(t *testing.T) {
+	h, _, _ := posting(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
+	asset := h.charger()
+	h.want("POST", "/entities/asset/"+asset+"/event/plug-in", `{"tariff":{"off_peak_times":"00:00-05:30","timezone":"Europe/London"}}`, 200, "null")
+	r := h.want("GET", "/deliveries?status=pending", "", 200, "")
+	if next, made := get(t, r.body, "deliveries", 0, "next_attempt_at"), get(t, r.body, "deliveries", 0, "created_at"); next != made {
+		t.Errorf("queued at %v, to go at %v", made, next)
+	}
+}
+
 func TestDeliveries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h, in, url := posting(t, db)
