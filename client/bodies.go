@@ -118,6 +118,10 @@ type (
 	StatementResponse             = wire.StatementResponse
 	StatementLine                 = wire.StatementLine
 	StatementPeriod               = wire.StatementPeriod
+	SolarForecast                 = wire.SolarForecast
+	SolarHalfHour                 = wire.SolarHalfHour
+	SolarForecastResponse         = wire.SolarForecastResponse
+	SolarExpecting                = wire.SolarExpecting
 )
 
 // The values that bodies are made of.

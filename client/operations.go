@@ -125,6 +125,16 @@ func (c *Client) SitePriceCurve(ctx context.Context, id SiteID) (PriceCurveRespo
 	return call[PriceCurveResponse](ctx, c, get, sitePath(id, "/price-curve"), nil, nil)
 }
 
+// SolarForecast says what a site's roof is expected to give.
+func (c *Client) SolarForecast(ctx context.Context, id SiteID) (SolarForecastResponse, error) {
+	return call[SolarForecastResponse](ctx, c, get, sitePath(id, "/solar-forecast"), nil, nil)
+}
+
+// SetSolarForecast says what a site's roof will give, in the place of what was said before.
+func (c *Client) SetSolarForecast(ctx context.Context, id SiteID, in SolarForecast) (SolarForecastResponse, error) {
+	return call[SolarForecastResponse](ctx, c, http.MethodPut, sitePath(id, "/solar-forecast"), nil, in)
+}
+
 // Assets lists the organisation's assets.
 func (c *Client) Assets(ctx context.Context, p Page) (AssetResponsePage, error) {
 	return call[AssetResponsePage](ctx, c, get, "/entities/asset", p.query(), nil)

@@ -28,6 +28,7 @@ var lineForms = []struct{ verb, form string }{
 	{"battery", `battery (\S+) at (\S+) ([\d.]+)kW ([\d.]+)kWh( without a model)?`},
 	{"used", `(\S+) used (-?[\d.]+)kW((?: \d\d:\d\d-\d\d:\d\d -?[\d.]+kW)*)`},
 	{"roof", `roof of (\S+) gave ([\d.]+)kW((?: \d\d:\d\d-\d\d:\d\d [\d.]+kW)*)`},
+	{"roof will", `roof of (\S+) will give ([\d.]+)kW((?: \d\d:\d\d-\d\d:\d\d [\d.]+kW)*)`},
 	{"rates", `rates ([\d.]+)p ([\d.]+)p export ([\d.]+)p`},
 	{"on the market", `(\S+) is on the market`},
 	{"holds", `(\S+) holds (\d+)%`},

@@ -54,6 +54,14 @@ func (p *player) actBattery() bool {
 		p.metered(a[0], flex.BoundaryImportPower, a[1], a[2])
 	case "roof":
 		p.metered(a[0], flex.SolarPower, a[1], a[2])
+	case "roof will":
+		said := client.SolarForecast{Source: "story"}
+		today := flex.DayAt(p.now)
+		for q := flex.PeriodAt(today.Start()); q.Start().Before(today.Add(2).Start()); q = q.Add(1) {
+			said.HalfHours = append(said.HalfHours, client.SolarHalfHour{StartTimestamp: client.At(q.Start()), EnergyKWh: p.powerAt(q, a[1], a[2]) / 2})
+		}
+		_, err := p.client.SetSolarForecast(ctx, p.sites[a[0]], said)
+		p.must(err)
 	case "rates":
 		p.must(p.house.DB.Write(ctx, p.org, func(tx *store.Tx) error {
 			o, err := tx.OrgRecord(ctx)
@@ -111,23 +119,28 @@ func (p *player) read(asset client.AssetID, label flex.Label, span flex.Span, va
 // metered reports what a home drew or its roof gave on each of the days before this one: a
 // power, and others in the times named.
 func (p *player) metered(site string, label flex.Label, flat, except string) {
-	words := strings.Fields(strings.ReplaceAll(except, "kW", ""))
 	var readings []client.ReadingDataPoint
 	for k := pastDays; k > 0; k-- {
 		day := flex.DayAt(p.now).Add(-k)
 		for n := 1; n <= day.Periods(); n++ {
 			q := day.Period(n)
-			kw := p.number(flat)
-			for i := 0; i+1 < len(words); i += 2 {
-				from, to, _ := strings.Cut(words[i], "-")
-				if wall := q.Start().In(flex.London).Format("15:04"); from <= wall && wall < to {
-					kw = p.number(words[i+1])
-				}
-			}
-			readings = append(readings, client.ReadingDataPoint{AssetID: p.spare[site], StartTimestamp: client.At(q.Start()), EndTimestamp: client.At(q.End()), Value: kw, Label: label})
+			readings = append(readings, client.ReadingDataPoint{AssetID: p.spare[site], StartTimestamp: client.At(q.Start()), EndTimestamp: client.At(q.End()),
+				Value: p.powerAt(q, flat, except), Label: label})
 		}
 	}
 	p.post(readings)
+}
+
+// powerAt is the power that a line names for a half-hour, in kW: one, and others in times.
+func (p *player) powerAt(q flex.Period, flat, except string) float64 {
+	kw, wall := p.number(flat), q.Start().In(flex.London).Format("15:04")
+	words := strings.Fields(strings.ReplaceAll(except, "kW", ""))
+	for i := 0; i+1 < len(words); i += 2 {
+		if from, to, _ := strings.Cut(words[i], "-"); from <= wall && wall < to {
+			kw = p.number(words[i+1])
+		}
+	}
+	return kw
 }
 
 // expectBattery looks at what a line says must be so of batteries.
