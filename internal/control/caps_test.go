@@ -14,6 +14,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	_ "flexd/test/seed"
 )
 
@@ -117,6 +118,17 @@ func TestCaps_TwoCarsOneCap(t *testing.T) {
 			if x := h.at(car).explanation(); !x.Exact || x.Plan.Shortfall > 0 {
 				t.Errorf("car %d lacks %d Wh (exact %v)\n%s", i, x.Plan.Shortfall, x.Exact, x.Prose())
 			}
+		}
+		worth := ""
+		for _, car := range cars[:3] {
+			worth += h.at(car).explanation().Summary
+		}
+		if !strings.Contains(worth, "where room is worth £") {
+			t.Errorf("nobody is told what room is worth: %s", worth)
+		}
+		less := h.at(cars[1])
+		if a, err := less.desk.WhatIf(t.Context(), h.Org, cars[1:2], control.Question{Need: new(flex.FromKWh(50))}); err != nil || a[0].Proposed.Shortfall < flex.FromKWh(50-7.4*2-8) {
+			t.Errorf("what if it needed 50 kWh: %+v, %v", a, err)
 		}
 		if most := h.drawn(cars...); most != 7400 {
 			t.Errorf("three cars draw %d W under a cap of 7400", most)
@@ -276,6 +288,10 @@ func TestCaps_Any(t *testing.T) {
 					h.event(control.Event{Kind: control.PlugOut})
 				case 1:
 					h.publish(day, night(rapid.SliceOfN(rapid.IntRange(8, 25), 0, 4).Draw(rt, "cheap")...)...)
+				case 2:
+					if err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(t.Context(), all...) }); err != nil {
+						rt.Fatal(err)
+					}
 				default:
 					in := need(float64(rapid.IntRange(0, 30).Draw(rt, "need")), rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(rt, "mode"))
 					in.MayChargePeak = rapid.Bool().Draw(rt, "peak")

@@ -73,10 +73,17 @@ type change struct {
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
 // a new one. The asset must be locked.
 func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
-	if _, _, err := tx.LockCaps(ctx); err != nil {
+	stands, ok, err := tx.LockCaps(ctx)
+	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
 	}
-	s, ps, under, err := d.draft(ctx, tx, c, why)
+	var r *roomFor
+	if ok {
+		if r, err = room(ctx, tx, stands, c, tx.Now().Truncate(time.Second)); err != nil {
+			return err
+		}
+	}
+	s, ps, under, err := d.draft(ctx, tx, c, why, r)
 	if err != nil || s == nil {
 		return err
 	}
@@ -96,16 +103,12 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why 
 	})
 }
 
-// draft plans an asset that is plugged in. It returns the schedule that is to take the place
+// draft plans an asset that is plugged in, in the room that there is for it. It returns the schedule that is to take the place
 // of the one that stands, with the prices it was made on and the caps it was made under, or
 // nil if that one may stand.
-func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
+func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change, r *roomFor) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, c, from, why.intent)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	r, err := room(ctx, tx, c, from)
 	if err != nil {
 		return nil, nil, nil, err
 	}

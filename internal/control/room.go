@@ -47,11 +47,7 @@ type roomFor struct {
 
 // room works out what the standing schedules of the others leave to an asset, and what is
 // plugged in and free. It is nil if nothing binds the asset.
-func room(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) (*roomFor, error) {
-	stands, ok, err := tx.Caps(ctx)
-	if err != nil || !ok {
-		return nil, err
-	}
+func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.Charging, from time.Time) (*roomFor, error) {
 	group, err := tx.CapGroup(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, err
@@ -77,6 +73,52 @@ func room(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) 
 		}
 	}
 	return r, nil
+}
+
+// crowd is what is plugged in, read once for many assets that are looked at one by one.
+type crowd struct {
+	*roomFor // nil without caps
+	from     time.Time
+	loads    map[flex.AssetID]store.Load
+}
+
+func readCrowd(ctx context.Context, tx *store.Tx) (*crowd, error) {
+	stands, ok, err := tx.Caps(ctx)
+	if err != nil || !ok {
+		return &crowd{}, err
+	}
+	loads, err := tx.Loads(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("read what is plugged in: %w", err)
+	}
+	k := placed(stands)
+	w := &crowd{&roomFor{plan.NewRoom(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+	for i := range loads {
+		w.loads[loads[i].AssetID] = loads[i]
+		w.draw(&loads[i], w.from)
+	}
+	return w, nil
+}
+
+// without calls fn with the room that all others leave to an asset.
+func (w *crowd) without(ctx context.Context, tx *store.Tx, c *store.Charging, fn func(*roomFor) error) error {
+	if w.roomFor == nil {
+		return fn(nil)
+	}
+	l, plugged := w.loads[c.Asset.ID]
+	if !plugged {
+		group, err := tx.CapGroup(ctx, c.Asset.SiteID)
+		if err != nil {
+			return err
+		}
+		w.cap = w.place[group]
+		return fn(w.roomFor)
+	}
+	steps, power, running := drawsFrom(&l, w.from)
+	w.cap = w.place[l.Group]
+	w.Remove(w.cap, steps, power, running)
+	defer w.Add(w.cap, steps, power, running)
+	return fn(w.roomFor)
 }
 
 // draw puts what an asset draws from an instant on into the room.

@@ -201,11 +201,18 @@ func (d *Desk) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
 			now = tx.Now()
 			found, err := tx.Due(ctx, store.CauseInputs, dueMax)
+			if err != nil || len(found) == 0 {
+				return err
+			}
+			w, err := readCrowd(ctx, tx)
 			for i := 0; i < len(found) && err == nil; i++ {
 				var c store.Charging
 				var s *store.Schedule
 				if c, err = tx.Charging(ctx, found[i].Standing.AssetID); err == nil && refreshable(&c, now) {
-					s, _, _, err = d.draft(ctx, tx, &c, byInputs)
+					err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
+						s, _, _, err = d.draft(ctx, tx, &c, byInputs, r)
+						return err
+					})
 				}
 				if s == nil {
 					same = append(same, found[i].Session)

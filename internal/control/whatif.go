@@ -39,9 +39,13 @@ func (d *Desk) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID
 		}
 	}
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		w, err := readCrowd(ctx, tx)
+		if err != nil {
+			return err
+		}
 		answers = make([]Comparison, len(assets))
 		for i, id := range assets {
-			a, err := compare(ctx, tx, id, q)
+			a, err := compare(ctx, tx, id, q, w)
 			if err != nil && flex.KindOf(err) == flex.Internal {
 				return err
 			}
@@ -53,7 +57,7 @@ func (d *Desk) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID
 	return answers, err
 }
 
-func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question) (a Comparison, err error) {
+func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *crowd) (a Comparison, err error) {
 	c, err := tx.Charging(ctx, asset)
 	if err != nil {
 		return a, err
@@ -72,13 +76,12 @@ func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question) 
 	if s := &c.Standing; s.Generation > 0 && s.From.ReadyBy.After(from) {
 		e.ReadyBy = s.From.ReadyBy
 	}
-	r, err := room(ctx, tx, &c, from)
-	if err != nil {
-		return a, err
-	}
-	_, a.Current, _ = r.charge(problemOf(e, from, ps))
-	_, a.Proposed, _ = r.charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
-	return a, nil
+	err = w.without(ctx, tx, &c, func(r *roomFor) error {
+		_, a.Current, _ = r.charge(problemOf(e, from, ps))
+		_, a.Proposed, _ = r.charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
+		return nil
+	})
+	return a, err
 }
 
 // suppose changes the inputs as the question says. Another need is meant from now on.

@@ -52,13 +52,22 @@ func (r *Room) minutes(s flex.Span) (from, to int) {
 // Add fills the room with what steps have a car of some power draw, and with their starts; a
 // car that is charging already as they begin does not start then.
 func (r *Room) Add(cap int, steps []flex.Step, power flex.Watts, running bool) {
-	r.fill(cap, steps, power, 1)
+	r.change(cap, steps, power, running, 1)
+}
+
+// Remove takes back what was added.
+func (r *Room) Remove(cap int, steps []flex.Step, power flex.Watts, running bool) {
+	r.change(cap, steps, power, running, -1)
+}
+
+func (r *Room) change(cap int, steps []flex.Step, power flex.Watts, running bool, sign int) {
+	r.fill(cap, steps, power, int64(sign))
 	r.eachStart(steps, running, func(m int) bool {
 		r.of(cap, func(k int) {
 			if r.starts[k] == nil {
 				r.starts[k] = make([]int32, roomMinutes)
 			}
-			r.starts[k][m]++
+			r.starts[k][m] += int32(sign)
 		})
 		return true
 	})
