@@ -56,7 +56,7 @@ func (tx *Tx) LockCaps(ctx context.Context) (c CapsInForce, ok bool, err error) 
 func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, err error) {
 	var fleet sql.NullInt64
 	var traded, shadow string
-	err = tx.row(ctx, `SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock, tx.org.Bytes()).
+	err = tx.aside().row(ctx, `SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock, tx.org.Bytes()).
 		Scan(&fleet, &c.Fleet.StartsPerMinute, &traded, &c.Version, instant{&c.DueAt}, instant{&c.PlannedAt}, &shadow)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, false, nil

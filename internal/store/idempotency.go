@@ -25,7 +25,7 @@ const (
 // before for the same request it returns what was answered; for another request, or one
 // still under way, it is a Conflict.
 func (db *DB) ClaimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) (k *Kept, err error) {
-	err = db.WriteAll(ctx, func(all *All) error {
+	err = db.single(ctx, func(all *All) error {
 		k, err = all.claimKey(ctx, org, key, request)
 		return err
 	})
@@ -57,7 +57,7 @@ func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, reques
 
 // KeepAnswer keeps the answer to the request that claimed the key.
 func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, k Kept) error {
-	return db.WriteAll(ctx, func(all *All) error {
+	return db.single(ctx, func(all *All) error {
 		_, err := all.exec(ctx, `UPDATE idempotency SET status = $3, answer = $4, expires_at = $5 WHERE org_id = $1 AND key = $2`,
 			org.Bytes(), key, k.Status, k.Answer, micros(all.now.Add(IdempotencyLife)))
 		return err
@@ -66,7 +66,7 @@ func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, k Kept
 
 // FreeKey gives up a key whose request failed in a way that may be tried again.
 func (db *DB) FreeKey(ctx context.Context, org flex.OrgID, key string) error {
-	return db.WriteAll(ctx, func(all *All) error {
+	return db.single(ctx, func(all *All) error {
 		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND key = $2 AND status = 0`, org.Bytes(), key)
 		return err
 	})

@@ -197,6 +197,16 @@ func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) error {
 	return unavailable(fn(conn{db: db, run: t}, db.Now()))
 }
 
+// single is WriteAll for a single statement, which commits by itself: on PostgreSQL it takes
+// one journey. What fn reads before or after it, it reads of what others have committed by
+// then.
+func (db *DB) single(ctx context.Context, fn func(*All) error) error {
+	if db.sqlite != nil {
+		return db.WriteAll(ctx, fn)
+	}
+	return unavailable(fn(&All{conn{db: db, run: db.sql}, db.Now()}))
+}
+
 // glance runs fn without a transaction, for a single query: on PostgreSQL that saves the
 // journeys of its beginning and its end.
 func (db *DB) glance(ctx context.Context, fn func(conn) error) error {
