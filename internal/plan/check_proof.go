@@ -35,7 +35,7 @@ func checkCurve(v *Potential, lo, hi float64) error {
 			return fmt.Errorf("point %d of a potential does not follow the one before it", i)
 		}
 	}
-	if v.X[0] > lo+1e-9 || v.X[n-1] < hi-1e-9 {
+	if near := 1e-9 + 1e-13*(math.Abs(lo)+math.Abs(hi)); v.X[0] > lo+near || v.X[n-1] < hi-near {
 		return fmt.Errorf("a potential goes from %v to %v, which is not all of %v to %v", v.X[0], v.X[n-1], lo, hi)
 	}
 	return nil

@@ -30,9 +30,18 @@ type Potential struct {
 	V []float64
 }
 
-// clone is the curve as a potential that the next plan does not overwrite.
-func (c *curve) clone() Potential {
-	return Potential{append([]float64(nil), c.x...), append([]float64(nil), c.v...)}
+// potential is the curve in the units of a proof, its own for the next plan to overwrite.
+// Points that fall together by rounding become one.
+func (c *curve) potential(scale, shift float64) (p Potential) {
+	for i, x := range c.x {
+		x = x*scale + shift
+		if n := len(p.X); n > 0 && x <= p.X[n-1] {
+			p.V[n-1] = min(p.V[n-1], c.v[i])
+			continue
+		}
+		p.X, p.V = append(p.X, x), append(p.V, c.v[i])
+	}
+	return p
 }
 
 // ProveStorage makes the proof of the bound of what Store plans: the worth of what is
@@ -45,7 +54,7 @@ func (w *Scratch) ProveStorage(p *Storage) Proof {
 	w.store.roughBackward() // Worth has loaded the problem
 	proof := Proof{Stored: make([]Potential, len(w.store.rough.values))}
 	for t := range proof.Stored {
-		proof.Stored[t] = w.store.rough.values[t].clone()
+		proof.Stored[t] = w.store.rough.values[t].potential(1, p.Init)
 	}
 	return proof
 }
@@ -112,10 +121,7 @@ func (q *taking) values(need, beyond float64) [][]Potential {
 	for t := n; ; t-- {
 		out[t] = make([]Potential, m+1)
 		for r := range next {
-			out[t][r] = next[r].clone()
-			for i := range out[t][r].X {
-				out[t][r].X[i] /= 1000
-			}
+			out[t][r] = next[r].potential(1e-3, 0)
 		}
 		if t == 0 {
 			return out

@@ -27,7 +27,7 @@ func (w *Scratch) ProveModes(p *ModeProblem, f Filled) (Filled, Proof) {
 	proof := Proof{Modes: make([][]Potential, n+1)}
 	for t := n; ; t-- {
 		for m := range after {
-			proof.Modes[t] = append(proof.Modes[t], after[m].clone())
+			proof.Modes[t] = append(proof.Modes[t], after[m].potential(1, 0))
 		}
 		if t == 0 {
 			break

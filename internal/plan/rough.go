@@ -9,7 +9,7 @@ const MaxKinks = 512
 // rough is the working memory for slots whose cost is not convex.
 type rough struct {
 	slots   []roughSlot
-	values  []curve // of stored energy, before each slot and at the end
+	values  []curve // of stored energy less Init, before each slot and at the end
 	slider  slider
 	a, b, c curve
 	lowered bool
@@ -117,8 +117,8 @@ func (q *stored) roughBackward() float64 {
 	r.lowered = false
 	last := &r.values[n]
 	last.reset()
-	last.put(q.lo[n], -p.Terminal*q.lo[n])
-	last.put(q.hi[n], -p.Terminal*q.hi[n])
+	last.put(q.lo[n], -p.Terminal*(p.Init+q.lo[n]))
+	last.put(q.hi[n], -p.Terminal*(p.Init+q.hi[n]))
 	for t := n - 1; t >= 0; t-- {
 		s := &r.slots[t]
 		s.load(q, t)
@@ -163,7 +163,7 @@ func (q *stored) part(value *curve, s *roughSlot, i, j int) {
 // forward follows the values from Init: in each slot the least of cost and value after
 // it lies at a kink of one of the two. Of equals the battery moves the least.
 func (q *stored) forward() {
-	r, stored := &q.rough, q.p.Init
+	r, stored := &q.rough, 0.0
 	for t := range q.z {
 		s, value := &r.slots[t], &r.values[t+1]
 		best, least := math.Inf(1), 0.0

@@ -48,7 +48,7 @@ type stored struct {
 	up, down float64 // most stored energy that a slot takes in and gives off
 	in, out  float64 // grid's side of a stored kWh taken in; stored energy of one given out
 	segs     []seg
-	lo, hi   []float64 // bounds of the stored energy before each slot, and at the end
+	lo, hi   []float64 // bounds of the stored energy before each slot, and at the end, less Init
 	z        []float64 // stored energy given off in each slot
 	marks    []mark    // where backward is to look the value up; none if empty
 	rough    rough
@@ -77,21 +77,22 @@ func (w *Scratch) Store(p *Storage, net []float64) Filled {
 
 // load sets the bounds of the stored energy, and finds the slots whose cost is not
 // convex. A bound that cannot be kept from where the battery stands is kept as soon as
-// it can be.
+// it can be. Far outside its bounds there is but one way, along their edge, which levels
+// counted from Init do not round away.
 func (q *stored) load(p *Storage) {
 	n := len(p.Import)
 	q.p, q.marks = p, q.marks[:0]
 	q.lo, q.hi, q.z = resize(q.lo, n+1), resize(q.hi, n+1), resize(q.z, n)
 	q.in, q.out = 1/p.ChargeEff, 1/p.DischargeEff
 	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge*q.out
-	q.lo[0], q.hi[0] = p.Init, p.Init
+	q.lo[0], q.hi[0] = 0, 0
 	if p.MinAt == nil && p.MaxAt == nil && p.Min <= p.Init && p.Init <= p.Max {
 		for t := 1; t <= n; t++ {
-			q.lo[t], q.hi[t] = p.Min, p.Max
+			q.lo[t], q.hi[t] = p.Min-p.Init, p.Max-p.Init
 		}
 		return
 	}
-	least, most := p.Init, p.Init // what can be stored by now
+	least, most := 0.0, 0.0 // what can be stored by now
 	for t := 1; t <= n; t++ {
 		lo, hi := p.Min, p.Max
 		if p.MinAt != nil {
@@ -100,6 +101,7 @@ func (q *stored) load(p *Storage) {
 		if p.MaxAt != nil {
 			hi = max(lo, min(hi, p.MaxAt[t-1]))
 		}
+		lo, hi = lo-p.Init, hi-p.Init
 		q.lo[t] = min(lo, most+q.up)
 		q.hi[t] = max(hi, least-q.down)
 		least, most = max(least-q.down, q.lo[t]), min(most+q.up, q.hi[t])
@@ -241,7 +243,7 @@ func (q *stored) backward() (value float64) {
 	if len(q.marks) > 0 {
 		q.marks[count].look(&l, stage{}, lo)
 	}
-	value = -p.Terminal * lo
+	value = -p.Terminal * (p.Init + lo)
 	var room [maxPieces]seg
 	for t := count - 1; t >= 0; t-- {
 		g := q.stage(t, &room)

@@ -4,7 +4,7 @@ import "math"
 
 // mark is a point of a plan at which the slopes of cost and value are looked up.
 type mark struct {
-	s, z   float64 // stored before the slot, and given off in it
+	s, z   float64 // stored before the slot, less Init, and given off in it
 	near   float64
 	value  [2]float64
 	margin [2]float64
@@ -52,7 +52,7 @@ func (w *Scratch) Worth(p *Storage, worth []float64) bool {
 	q.backward() // for what each slot gives off
 	n := len(q.z)
 	q.marks = resize(q.marks, n+1)
-	s, near := p.Init, 1e-12*(1+q.up+q.down+p.Max)
+	s, near := 0.0, 1e-12*(1+q.up+q.down+p.Max)
 	for t, z := range q.z {
 		q.marks[t] = mark{s: s, z: z, near: near}
 		s -= z

@@ -35,6 +35,9 @@ type battery struct {
 	result plan.Filled
 }
 
+// maxOver is how many kWh a battery may be read to hold beyond its capacity.
+const maxOver = 1000
+
 // leastEff is the worst efficiency that is planned for, one way.
 const leastEff = 0.1
 
@@ -53,7 +56,7 @@ func decodeBattery(line []byte) (solver, error) {
 		series("pv_kwh", l.PV, n, 0, maxKWh),
 		within("soc_min_kwh", l.SoCMin, 0, maxKWh),
 		within("soc_max_kwh", l.SoCMax, l.SoCMin, maxKWh),
-		within("soc_init_kwh", l.SoCInit, 0, maxKWh),
+		within("soc_init_kwh", l.SoCInit, 0, l.SoCMax+maxOver),
 		within("charge_kw", l.ChargeKW, 0, maxKW),
 		within("discharge_kw", l.DischargeKW, 0, maxKW),
 		within("eff_charge", l.EffCharge, leastEff, 1),

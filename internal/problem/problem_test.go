@@ -176,6 +176,18 @@ func TestDecode_Refuses(t *testing.T) {
 	}
 }
 
+func TestDecode_StoredBeyondCapacity(t *testing.T) {
+	for _, c := range []struct {
+		stored int
+		ok     bool
+	}{{1005, true}, {1006, false}} {
+		_, err := problem.Decode(fmt.Appendf(nil, `{"family":"battery-convex","import_p_per_kwh":[30],"export_p_per_kwh":[1],"load_kwh":[1],"pv_kwh":[0],"soc_max_kwh":5,"soc_init_kwh":%d,"charge_kw":2,"discharge_kw":2,"eff_charge":1,"eff_discharge":1}`, c.stored))
+		if (err == nil) != c.ok {
+			t.Errorf("%d kWh: %v", c.stored, err)
+		}
+	}
+}
+
 // A half-hour is a slot, and a grid without a limit has none.
 func TestDecode_Defaults(t *testing.T) {
 	for _, line := range []string{
