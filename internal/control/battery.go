@@ -154,7 +154,11 @@ func (d *Desk) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, h
 	}
 	next.StoredAt = now
 	load, roof := guessed(&next, periods)
-	modes, powers := planModes(&b.Plan, home, periods, r, load, roof, next.Stored)
+	modes, powers, err := planModes(&b.Plan, home, periods, r, load, roof, next.Stored)
+	if err != nil {
+		d.log().ErrorContext(ctx, "a plan breaks a law and is not put in force", "asset", b.Asset.ID, "law", err)
+		return nil
+	}
 	ahead := make([]byte, len(modes))
 	for i, m := range modes {
 		ahead[i] = letter(m)
@@ -197,7 +201,7 @@ func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
 
 // planModes chooses the modes of the periods. What was handed over stays as it was told.
 // It returns the power of each period too, as far as the guess of load and roof is right.
-func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Period, r ratings, load, roof []flex.WattHours, stored flex.WattHours) ([]plan.Mode, []flex.Watts) {
+func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Period, r ratings, load, roof []flex.WattHours, stored flex.WattHours) ([]plan.Mode, []flex.Watts, error) {
 	before := plan.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
@@ -219,7 +223,10 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 		left = levels[told-1]
 	}
 	rest := home.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
-	new(plan.Scratch).Modes(&rest, modes[told:])
+	chosen := new(plan.Scratch).Modes(&rest, modes[told:])
+	if err := plan.CheckModes(&rest, modes[told:], chosen); err != nil {
+		return nil, nil, err
+	}
 	levels, _ := first.Run(modes)
 	holdStill(modes[told:], levels[told:], left, r.buy[told:])
 	powers := make([]flex.Watts, len(modes))
@@ -233,7 +240,7 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 		}
 		powers[i], at = flex.Watts(2*moved), l
 	}
-	return modes, powers
+	return modes, powers, nil
 }
 
 // holdStill says LOCK for a DISCHARGE that is expected to find the battery empty down to its

@@ -87,7 +87,10 @@ func (d *Desk) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.AssetI
 			s.stored = *q.Stored
 		}
 		s.stored = min(s.stored, other.Capacity)
-		supposed, _ := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
+		supposed, _, err := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
+		if err != nil {
+			return err
+		}
 		w := s.why(other, supposed)
 		would = &w
 		return nil
