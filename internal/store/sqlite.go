@@ -100,7 +100,7 @@ const readersMax = 4
 // synchronous(FULL) a power cut takes acknowledged commits away, which the crash tests show.
 var SQLitePragmas = []string{
 	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-	"cache_size(-65536)", "temp_store(MEMORY)",
+	"cache_size(-65536)", "temp_store(MEMORY)", "wal_autocheckpoint(8000)",
 }
 
 func (db *DB) openSQLite(path string) (err error) {
