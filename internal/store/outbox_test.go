@@ -10,12 +10,9 @@ import (
 )
 
 func TestEnqueue_ManyAndTwice(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		org, err := db.AddOrg(ctx, "acme")
-		if err != nil {
-			t.Fatal(err)
-		}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+		seed, ctx := storetest.NewSeed(t, db, url), t.Context()
 		var ps []store.Push
 		var assets []flex.AssetID
 		for i := range 1200 {
@@ -27,16 +24,22 @@ func TestEnqueue_ManyAndTwice(t *testing.T) {
 			}
 		}
 		wake := db.Waker(store.WakePush)
-		if err := db.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.Enqueue(ctx, ps...) }); err != nil {
+		if err := db.Write(ctx, seed.Org, func(tx *store.Tx) error { return tx.Enqueue(ctx, ps...) }); err != nil {
 			t.Fatal(err)
+		}
+		if n := seed.Count(`SELECT count(*) FROM outbox WHERE generation = 2 AND turn_at IS NOT NULL`); n != len(assets) {
+			t.Errorf("%d pushes of the newer generation are queued, want %d", n, len(assets))
 		}
 		select {
 		case <-wake:
 		default:
 			t.Error("no wake-up")
 		}
-		if err := db.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.Retract(ctx, assets...) }); err != nil {
+		if err := db.Write(ctx, seed.Org, func(tx *store.Tx) error { return tx.Retract(ctx, assets...) }); err != nil {
 			t.Fatal(err)
+		}
+		if n := seed.Count(`SELECT count(*) FROM outbox WHERE turn_at IS NOT NULL`); n != 0 {
+			t.Errorf("%d pushes are queued after all were retracted", n)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -54,7 +55,7 @@ type pipe struct {
 const pipeMax = 16
 
 func (p *pipe) put(ctx context.Context, query string, args []any) error {
-	p.waiting.Queue(query, args...)
+	p.waiting.Queue(query, slices.Clone(args)...) // the caller may fill its slice anew
 	if p.waiting.Len() < pipeMax {
 		return nil
 	}
