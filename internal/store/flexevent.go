@@ -98,7 +98,7 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	e.ID = flex.FlexEventID(tx.newID())
 	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
 			detected_at, estimated, look_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0)
-		ON CONFLICT (asset_id, from_at) DO NOTHING`,
+		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
 		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
 		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), micros(tx.now), int64(e.Estimated))
 	return n == 1, err
@@ -242,7 +242,7 @@ func (tx *Tx) AssetsWithEvents(ctx context.Context, site flex.SiteID, span flex.
 
 var (
 	_ = law("no half-hour of an asset is settled twice", `SELECT e.id AS what FROM flex_event e
-		JOIN flex_event o ON o.asset_id = e.asset_id AND o.from_at > e.from_at AND o.from_at < e.to_at`)
+		JOIN flex_event o ON o.org_id = e.org_id AND o.asset_id = e.asset_id AND o.from_at > e.from_at AND o.from_at < e.to_at`)
 	_ = law("a settled event has its newest settlement", `SELECT e.id AS what FROM flex_event e
 		LEFT JOIN settlement s ON s.flex_event_id = e.id AND s.version = e.version WHERE e.version > 0 AND s.run_id IS NULL`)
 )

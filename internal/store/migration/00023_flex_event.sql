@@ -29,7 +29,7 @@ CREATE TABLE flex_event (
     waits_at    BIGINT,                     -- the first half-hour whose reading is missing
     look_at     BIGINT                      -- look again then, or when that reading is there; null: closed
 );
-CREATE UNIQUE INDEX flex_event_asset ON flex_event (asset_id, from_at);
+CREATE UNIQUE INDEX flex_event_asset ON flex_event (org_id, asset_id, from_at);
 CREATE INDEX flex_event_site ON flex_event (org_id, site_id, from_at);
 CREATE INDEX flex_event_look ON flex_event (org_id, look_at) WHERE look_at IS NOT NULL;
 
