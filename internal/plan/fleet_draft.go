@@ -117,29 +117,3 @@ func (p *FleetProblem) energyCost(t int, load float64) float64 {
 	}
 	return (load - q.KWh[t]) * q.Sell[t]
 }
-
-// sum works the loads out from what the assets draw.
-func (d *fleetDraft) sum() {
-	for v := range d.load {
-		clear(d.load[v])
-	}
-	for i := range d.p.EVs {
-		e := &d.p.EVs[i]
-		load := d.load[d.tree.node[e.Group]][e.First:]
-		for t, x := range d.x[d.at[i]:d.at[i+1]] {
-			load[t] += x
-		}
-	}
-	for i := range d.p.Batteries {
-		load := d.load[d.tree.node[d.p.Batteries[i].Group]]
-		for t, q := range d.net[i] {
-			load[t] += q
-		}
-	}
-	for v := len(d.load) - 1; v > 0; v-- {
-		up := d.load[d.tree.parent[v]]
-		for t, l := range d.load[v] {
-			up[t] += l
-		}
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"flexd/internal/flex"
 )
@@ -239,9 +238,6 @@ func (t *Terms) check() error {
 func compare(a, b flex.Day) int {
 	return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.Month, b.Month), cmp.Compare(a.Dom, b.Dom))
 }
-
-// At returns the instant from which the event's first period runs.
-func (c *Case) At() time.Time { return c.Day.Period(c.First).Start() }
 
 // Needs says what readings a case's result can depend on: the settlement periods of its own
 // day, and those of the days before it, each from the first to the last.

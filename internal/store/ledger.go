@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -178,9 +177,6 @@ func dayText(d flex.Day) any {
 	}
 	return d.String()
 }
-
-// isMissing reports whether a query found no row.
-func isMissing(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 var (
 	_ = law("the postings of a transaction sum to zero", `SELECT l.key AS what FROM ledger l JOIN posting p ON p.ledger_id = l.id
