@@ -13,8 +13,7 @@ import (
 
 // enginePage is how planning does.
 type enginePage struct {
-	Orgs            []flex.Org
-	Org             flex.OrgID
+	ofOrg
 	Sample          []control.Sampled
 	P50, P99, Most  time.Duration
 	Buckets         []bucket
@@ -56,14 +55,8 @@ func (s *Server) engine(r *request) (view, error) {
 	}
 	ctx := r.Context()
 	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
-			return err
-		}
-		if p.Org.IsZero() {
-			p.Org = p.Orgs[0].ID
-		}
-		tx, err := all.For(ctx, p.Org)
-		if err != nil {
+		tx, err := p.choose(ctx, all)
+		if tx == nil || err != nil {
 			return err
 		}
 		causes, err := tx.SchedulesSince(ctx, all.Now().Add(-24*time.Hour))

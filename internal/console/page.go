@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 //go:embed template/*.html
@@ -80,4 +82,21 @@ func dict(pairs ...any) map[string]any {
 		m[pairs[i].(string)] = pairs[i+1]
 	}
 	return m
+}
+
+// ofOrg is a page about one organisation: the one that was asked for, or else the first.
+type ofOrg struct {
+	Orgs []flex.Org
+	Org  flex.OrgID
+}
+
+// choose returns the organisation's records, none if there is no organisation yet.
+func (p *ofOrg) choose(ctx context.Context, all *store.All) (tx *store.Tx, err error) {
+	if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
+		return nil, err
+	}
+	if p.Org.IsZero() {
+		p.Org = p.Orgs[0].ID
+	}
+	return all.For(ctx, p.Org)
 }

@@ -18,8 +18,7 @@ const (
 
 // readingsPage is what is missing of readings, by asset and day, and what was refused.
 type readingsPage struct {
-	Orgs    []flex.Org
-	Org     flex.OrgID
+	ofOrg
 	To      flex.Day
 	Span    int // days
 	Days    []flex.Day
@@ -103,14 +102,8 @@ func (s *Server) readings(r *request) (view, error) {
 
 func (p *readingsPage) fill(r *request, all *store.All, f store.Find) (err error) {
 	ctx := r.Context()
-	if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
-		return err
-	}
-	if p.Org.IsZero() {
-		p.Org = p.Orgs[0].ID
-	}
-	tx, err := all.For(ctx, p.Org)
-	if err != nil {
+	tx, err := p.choose(ctx, all)
+	if tx == nil || err != nil {
 		return err
 	}
 	if p.To == (flex.Day{}) {

@@ -17,8 +17,7 @@ const runsMax = 30
 
 // settlementPage is an organisation's runs, events and money.
 type settlementPage struct {
-	Orgs        []flex.Org
-	Org         flex.OrgID
+	ofOrg
 	Status      ledger.PaymentStatus
 	Statuses    []ledger.PaymentStatus
 	Withdrawals []withdrawalLine
@@ -95,14 +94,8 @@ func (s *Server) settlement(r *request) (view, error) {
 
 func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err error) {
 	ctx := r.Context()
-	if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
-		return err
-	}
-	if p.Org.IsZero() {
-		p.Org = p.Orgs[0].ID
-	}
-	tx, err := all.For(ctx, p.Org)
-	if err != nil {
+	tx, err := p.choose(ctx, all)
+	if tx == nil || err != nil {
 		return err
 	}
 	p.Today = flex.DayAt(tx.Now())
