@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -43,19 +44,18 @@ type lane struct {
 	notBefore time.Time // the rate, a rest or trouble forbid claims until then
 	claimedAt time.Time
 	claiming  bool
-	lost      bool // the answer to a claim: it may hold leases that nobody knows of
+	holder    int64 // of the latest claim's leases
+	lost      bool  // the answer to it: there may be leases that nobody knows of
 	finishing bool
-	shut      bool                  // the endpoint is not enabled
-	under     map[[16]byte]struct{} // subjects claimed and not yet recorded
-	running   int                   // attempts under way
+	shut      bool // the endpoint is not enabled
+	running   int  // attempts under way
 	results   []store.Outcome
 	failures  int // in a row
 	rests     int
 }
 
 func newLane(d *Desk, e store.Endpoint) *lane {
-	return &lane{d: d, org: e.Org, name: e.Name, endpoint: e, do: make(chan func(), 64), nudge: make(chan struct{}, 1),
-		under: map[[16]byte]struct{}{}}
+	return &lane{d: d, org: e.Org, name: e.Name, endpoint: e, do: make(chan func(), 64), nudge: make(chan struct{}, 1)}
 }
 
 // wake has the lane look for something due.
@@ -166,12 +166,10 @@ func (l *lane) mayClaim() bool {
 // claim leases what is due, and starts an attempt at each.
 func (l *lane) claim() {
 	l.claiming, l.due, l.claimedAt = true, false, l.now()
-	order := store.ClaimOrder{Name: l.name, Holder: l.d.holder, Most: l.free(), Lease: lease, Lost: l.lost}
-	if l.lost {
-		for subject := range l.under {
-			order.Under = append(order.Under, subject)
-		}
+	if !l.lost {
+		l.holder = rand.Int64() | 1
 	}
+	order := store.ClaimOrder{Name: l.name, Holder: l.holder, Most: l.free(), Lease: lease, Lost: l.lost}
 	go func() {
 		c, err := l.d.DB.ClaimPushes(context.WithoutCancel(l.d.ctx), l.org, order)
 		var next time.Time
@@ -204,10 +202,6 @@ func (l *lane) claimed(c store.Claim, next time.Time, err error) {
 	}
 	ends := l.claimedAt.Add(lease)
 	for _, letter := range c.Letters {
-		if _, twice := l.under[letter.Subject]; twice {
-			continue // its lease ran out before it was recorded; when that is done it has its turn
-		}
-		l.under[letter.Subject] = struct{}{}
 		if l.d.ctx.Err() != nil { // we are closing: its turn comes again at once
 			l.results = append(l.results, store.Outcome{Letter: letter, Verdict: store.PushDropped})
 			continue
@@ -311,7 +305,7 @@ func (l *lane) finish() {
 func (l *lane) record(outs []store.Outcome) error {
 	ctx := context.WithoutCancel(l.d.ctx)
 	return l.d.DB.Write(ctx, l.org, func(tx *store.Tx) error {
-		if err := tx.FinishPushes(ctx, l.d.holder, outs); err != nil {
+		if err := tx.FinishPushes(ctx, outs); err != nil {
 			return err
 		}
 		for _, o := range outs {
@@ -330,8 +324,7 @@ func (l *lane) finished(outs []store.Outcome, next time.Time, err error) {
 	if err != nil {
 		l.d.Log.Error("cannot record deliveries", "org", l.org, "endpoint", l.name, "deliveries", len(outs), "err", err)
 		if l.d.ctx.Err() != nil || len(l.results)+len(outs) > 10*finishMax {
-			l.forget(outs) // their leases run out, and they are sent again
-			return
+			return // their leases run out, and they are sent again
 		}
 		l.finishing = true
 		time.AfterFunc(troubleWait, func() {
@@ -339,15 +332,8 @@ func (l *lane) finished(outs []store.Outcome, next time.Time, err error) {
 		})
 		return
 	}
-	l.forget(outs)
 	if !l.claiming {
 		l.expect(next)
-	}
-}
-
-func (l *lane) forget(outs []store.Outcome) {
-	for _, o := range outs {
-		delete(l.under, o.Letter.Subject)
 	}
 }
 

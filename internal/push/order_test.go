@@ -124,3 +124,26 @@ func (h *house) play(script []step, processes int, assets []flex.AssetID) (fault
 	}
 	return faults
 }
+
+// A schedule that is made at the moment at which its predecessor is recorded goes out at
+// once: it is claimed before its lane has heard that the predecessor's turn is over.
+func TestPush_AtItsHeels(t *testing.T) {
+	each(t, func(h *house) {
+		const schedules = 1000 / scale
+		car, came := h.chargers(1)[0], make(chan int64, schedules)
+		h.endpoint(func(_ http.ResponseWriter, r *http.Request) {
+			generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
+			came <- generation
+		})
+		defer h.work(h.newDesk())()
+		for n := range int64(schedules) {
+			h.plan(1000*time.Hour, car)
+			planned := time.Now()
+			for <-came <= n {
+			}
+			if waited := time.Since(planned); waited > time.Second {
+				h.Fatalf("schedule %d waited for %v", n+1, waited)
+			}
+		}
+	})
+}

@@ -23,8 +23,6 @@ package push
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -52,7 +50,6 @@ type Desk struct {
 	once    sync.Once
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
-	holder  int64 // this desk's name on leases
 	metrics *metrics
 	mu      sync.Mutex
 	lanes   map[laneKey]*lane
@@ -70,9 +67,6 @@ func (d *Desk) begin() {
 	d.once.Do(func() {
 		d.ctx, d.stop = context.WithCancel(context.Background())
 		d.lanes, d.metrics = map[laneKey]*lane{}, newMetrics()
-		var b [8]byte
-		rand.Read(b[:])
-		d.holder = int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 		if d.Chance == nil {
 			d.Chance = drawn
 		}

@@ -23,7 +23,8 @@ type Claim struct {
 type Letter struct {
 	Push
 	Subject    [16]byte
-	Tries      int // attempts before
+	Holder     int64 // of its lease
+	Tries      int   // attempts before
 	QueuedAt   time.Time
 	Lapses     time.Time // ExpiresAt by the true clock
 	Expired    bool      // by now
@@ -35,14 +36,15 @@ type Letter struct {
 
 // ClaimOrder says what to claim.
 type ClaimOrder struct {
-	Name   EndpointName
-	Holder int64 // not 0
+	Name EndpointName
+	// Holder names the leases, not 0 and new for each claim: an outcome moves a push only
+	// while the lease under which it was tried still stands.
+	Holder int64
 	Most   int
 	Lease  time.Duration // after which others may claim what has not been finished
-	// Lost says that the answer to an earlier claim was lost. What that may have leased is
-	// due again at once: all of the holder's but what it knows to have Under way.
-	Lost  bool
-	Under []flex.EventID // subjects
+	// Lost says that the answer to an earlier claim of the holder was lost. What that may
+	// have leased is due again at once.
+	Lost bool
 }
 
 // rateBurst is the time whose worth of an endpoint's rate may be sent at once.
@@ -92,7 +94,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	// once its turn has come.
 	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
 	if n > 0 {
-		letter := func(s scanner) (Letter, error) { return tx.scanLetter(s, o.Name) }
+		letter := func(s scanner) (Letter, error) { return tx.scanLetter(s, o) }
 		c.Letters, err = rows(ctx, tx.conn, letter, `
 			WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
 				ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
@@ -116,18 +118,12 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	return c, nil
 }
 
-// release makes due what the holder has leased of the endpoint and does not know of. Claims
-// lock their endpoint, so that the lost one is over.
+// release makes due what the holder has leased of the endpoint. Claims lock their endpoint,
+// so that the lost one is over.
 func (tx *Tx) release(ctx context.Context, o ClaimOrder, now time.Time) error {
-	query, args := `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4
+	_, err := tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4
 		WHERE org_id = $1 AND endpoint = $2 AND holder = $3 AND turn_at > $4`,
-		[]any{tx.org.Bytes(), string(o.Name), o.Holder, micros(now)}
-	if len(o.Under) > 0 {
-		var list string
-		list, args = in(args, o.Under)
-		query += ` AND subject NOT IN ` + list
-	}
-	_, err := tx.exec(ctx, query, args...)
+		tx.org.Bytes(), string(o.Name), o.Holder, micros(now))
 	return err
 }
 
@@ -167,9 +163,9 @@ type extra struct {
 // Scan reads a row.
 func (e extra) Scan(dest ...any) error { return e.s.Scan(append(dest, e.more...)...) }
 
-func (tx *Tx) scanLetter(s scanner, to EndpointName) (l Letter, err error) {
+func (tx *Tx) scanLetter(s scanner, o ClaimOrder) (l Letter, err error) {
 	var subject flex.EventID
-	l.To = to
+	l.To, l.Holder = o.Name, o.Holder
 	err = s.Scan(&subject, &l.Kind, &l.AssetID, &l.EventID, &l.Generation, instant{&l.QueuedAt}, instant{&l.ExpiresAt}, &l.Tries)
 	l.Subject = subject
 	l.Expired = !l.ExpiresAt.After(tx.now)
@@ -260,17 +256,23 @@ type Attempt struct {
 	Answer string // the beginning of what was answered
 }
 
-// FinishPushes records how attempts under the holder's leases ended. A lease that was lost
-// moves its push no more, but the attempt is kept.
-func (tx *Tx) FinishPushes(ctx context.Context, holder int64, outs []Outcome) error {
+// FinishPushes records how attempts ended. A lease that was lost moves its push no more, but
+// the attempt is kept.
+func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	if len(outs) > outboxChunk {
-		if err := tx.FinishPushes(ctx, holder, outs[:outboxChunk]); err != nil {
+		if err := tx.FinishPushes(ctx, outs[:outboxChunk]); err != nil {
 			return err
 		}
-		return tx.FinishPushes(ctx, holder, outs[outboxChunk:])
+		return tx.FinishPushes(ctx, outs[outboxChunk:])
 	}
-	if err := tx.settle(ctx, holder, outs); err != nil {
-		return fmt.Errorf("settle the outbox: %w", err)
+	claims := map[int64][]Outcome{}
+	for _, o := range outs {
+		claims[o.Letter.Holder] = append(claims[o.Letter.Holder], o)
+	}
+	for holder, outs := range claims {
+		if err := tx.settle(ctx, holder, outs); err != nil {
+			return fmt.Errorf("settle the outbox: %w", err)
+		}
 	}
 	if err := tx.logAttempts(ctx, outs); err != nil {
 		return fmt.Errorf("log the attempts: %w", err)
@@ -279,7 +281,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, holder int64, outs []Outcome) er
 	return nil
 }
 
-// settle moves the outbox rows: a push that a newer one replaced during the attempt has its
+// settle moves the outbox rows that the holder leased: a push that a newer one replaced during the attempt has its
 // turn at once, whatever became of the older.
 func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
