@@ -10,6 +10,7 @@ package tariff
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -148,9 +149,6 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Zone returns the zone whose clocks the hours are read on.
-func (w Windows) Zone() *time.Location { return w.zone }
-
 // Spans returns the off-peak time within a span, in order, none touching the next.
 // It takes each stretch of time between two changes of the clocks by itself, because
 // within one the wall clock is a fixed shift away from UTC.
@@ -250,13 +248,18 @@ func Zone(name string) (*time.Location, error) {
 	if z, ok := zones.Load(name); ok {
 		return z.(*time.Location), nil
 	}
-	// Go reads "" as UTC and "Local" as this machine's zone, and a machine's zone folder
-	// holds copies and other files under small letters.
-	if name != "" && name != "Local" && name[0] >= 'A' && name[0] <= 'Z' {
+	if properName(name) {
 		if z, err := time.LoadLocation(name); err == nil {
 			zones.Store(name, z)
 			return z, nil
 		}
 	}
 	return nil, flex.Fail(flex.Malformed, `timezone %s is not the name of a time zone: use an IANA name such as "Europe/London"`, quote(name))
+}
+
+// properName reports whether a name is written as a zone's one name is. Go reads "" as UTC and
+// "Local" as this machine's zone; a machine's zone folder holds copies and other files under
+// small letters, and as a path finds London also by Europe//London and Europe/./London.
+func properName(name string) bool {
+	return name != "" && name != "Local" && name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, ".") && path.Clean(name) == name
 }

@@ -162,7 +162,8 @@ func TestZone(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "Local", "Mars/Phobos", "europe/london", "BST", "+01:00", "../etc/passwd",
-		"Europe", "posix/Europe/London", "right/Europe/London", "posixrules", "Europe/London ", "Europe\\London"} {
+		"Europe", "posix/Europe/London", "right/Europe/London", "posixrules", "Europe/London ", "Europe\\London",
+		"Europe//London", "Europe/./London", "Europe/London/", "Europe/./././London"} {
 		if z, err := Zone(name); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("%q: %v, %v, want a refusal", name, z, err)
 		}
