@@ -16,16 +16,17 @@ type dialect struct {
 	types          *strings.Replacer // type words of the migrations
 	groupCommit    bool              // one writer, whose waiting jobs share a commit
 	forUpdate      string            // locks the rows that a SELECT finds
-	skipLocked     string            // the same, passing over rows that another holds
-	idHex          string            // writes an id of the engine\'s type as 32 hexadecimal digits
+	forNoKeyUpdate string            // the same, but lets others refer to them
+	skipLocked     string            // locks them too, passing over rows that another holds
+	idHex          string            // writes an id of the engine's type as 32 hexadecimal digits
 	maxParams      int               // parameters in one statement
-	retryable      func(error) bool
-	unique         func(error) bool
-	down           func(error) bool // the engine cannot be reached or is not ready
-	weekly         bool             // readings lie in a table for each week
+	weekly         bool              // readings lie in a table for each week
+	retryable      func(error) bool  // the transaction lost to another and may be run again
+	unique         func(error) bool  // a value that must be unique is there already
+	down           func(error) bool  // the engine cannot be reached or is not ready
 	putReadings    func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
-	addRows        func(ctx context.Context, c conn, table string, columns []string, args []any) error // new rows, their values in one run
-	forNoKeyUpdate string                                                                              // the same, but lets others refer to them
+	// addRows adds new rows to a table, their values in one run.
+	addRows func(ctx context.Context, c conn, table string, columns []string, args []any) error
 }
 
 // unavailable marks errors that say the engine is gone, so that the door answers 503.

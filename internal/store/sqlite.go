@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -159,6 +160,7 @@ func (s *sqliteConns) close() {
 	for range readersMax {
 		(<-s.readers).close()
 	}
+	close(s.readers)
 }
 
 func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) error {
@@ -167,6 +169,9 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 	case l = <-db.sqlite.readers:
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if l == nil {
+		return errClosed
 	}
 	defer func() { db.sqlite.readers <- l }()
 	if _, err := l.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
@@ -410,7 +415,7 @@ func (db *DB) runJob(ctx context.Context, j *job) error {
 	j.err = func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("panic in a transaction: %v", p)
+				err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 			}
 		}()
 		if err := j.ctx.Err(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -98,6 +99,39 @@ func TestWrite_Cancelled(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestClose shows that what comes after the end is refused, and does not wait for ever.
+func TestClose(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db, err := store.Open(t.Context(), url, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Ping(t.Context()); err == nil {
+			t.Error("a closed store answers")
+		}
+		if _, err := db.AddOrg(t.Context(), "late"); err == nil {
+			t.Error("a closed store keeps")
+		}
+		if err := db.Close(); err != nil {
+			t.Errorf("closed twice: %v", err)
+		}
+	})
+}
+
+func TestWrite_Panics(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
+	err := db.WriteAll(t.Context(), func(*store.All) error { panic("odd") })
+	if err == nil || !strings.Contains(err.Error(), "odd") || !strings.Contains(err.Error(), "TestWrite_Panics") {
+		t.Errorf("the failure does not say where: %v", err)
+	}
+	if _, err := db.AddOrg(t.Context(), "acme"); err != nil {
+		t.Errorf("the writer goes on: %v", err)
+	}
 }
 
 func TestSandboxClock(t *testing.T) {
