@@ -180,11 +180,13 @@ func TestAsset_Others(t *testing.T) {
 		s.serve()
 		d.login()
 		path := func(asset int) string { return "/console/assets/" + s.assets[asset].String() }
-		d.wants(d.page(path(shortfall)), "kWh short.</strong>", "Every permitted period is needed.", "Peak time is not permitted.",
+		d.wants(d.page(path(shortfall)), "<strong>It will be ", "kWh short.</strong>", "Every permitted period is needed.", "Peak time is not permitted.",
 			"The client has not taken this schedule yet.", "The client has not taken schedule 1 after 1 attempt: it answered 503.")
 		d.wants(d.page(path(atOnce)), "It is charging now, and charges from 21:40 to 22:30", "Charging now was asked for.", "Charging now was asked for, until Wed 14 Jan, 22:30.")
 		d.wants(d.page(path(free)), "Its site is not under control, so the charger does as it likes.", "not controlled", "There is no schedule in this time.")
 		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")
+		s.event(shortfall, control.Event{Kind: control.PlugOut})
+		d.wants(d.page(path(shortfall)), "<strong>Its schedule was ", "kWh short.</strong>")
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(plain)), "Nothing is plugged in: the last car left Wed 14 Jan, 21:40.", "The car was unplugged.")
 		// What was metered of what was allowed tells the schedule's part from the car's.

@@ -228,8 +228,9 @@ func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 		return nil, err
 	}
 	sum := newForecast(v.at)
-	if f := v.byOrg[p.Org]; f != nil {
-		sum = newForecast(f.now)
+	if len(v.orgs) > 0 { // one clock is common to those that are shown together
+		shown := cmp.Or(p.Org, v.orgs[0].ID)
+		sum = newForecast(v.byOrg[shown].now)
 	}
 	for _, o := range v.orgs {
 		if p.Org.IsZero() || o.ID == p.Org {

@@ -71,6 +71,23 @@ func TestFleet(t *testing.T) {
 	})
 }
 
+// The clock of a lone organisation is the fleet's, also where its sandbox has turned it.
+func TestFleet_TurnedClock(t *testing.T) {
+	d := testScene(t).desk
+	d.login()
+	if err := (turner{d}).Advance(t.Context(), d.Org, at("2026-01-15T01:10:00Z")); err != nil {
+		t.Fatal(err)
+	}
+	d.wants(d.page("/console/fleet"), "Thu 15 Jan, 01:10:00")
+	var f fleetAnswer
+	if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
+		t.Fatal(err)
+	}
+	if now := "2026-01-15T01:10:00Z"; f.Now != now || f.HalfHours[0].Start != now || f.HalfHours[1].Start != "2026-01-15T01:30:00Z" {
+		t.Errorf("at %s by the organisation's clock the fleet is as of %s, and its half-hours begin at %s and %s", now, f.Now, f.HalfHours[0].Start, f.HalfHours[1].Start)
+	}
+}
+
 func TestFleet_Empty(t *testing.T) {
 	d := newTestDesk(t, "2026-01-13T12:00:00Z")
 	d.Exec(`DELETE FROM org`)
