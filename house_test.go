@@ -48,7 +48,7 @@ var mustBe = []string{"flex", "store"}
 var keys = map[string][]string{
 	"database/sql": {"store", "store/storetest"},
 	"net/http":     {"api", "console", "portal", "bridge", "client", "egress", "house", "street", "cmd/flexd", "test/crash", "test/probe", "test/load"},
-	"os/exec":      {"test/postgres", "test/withpg", "test/crash", "test/load", "test/probe"},
+	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe"},
 	"testing":      {"store/storetest", "street"},
 }
 

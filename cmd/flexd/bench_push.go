@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +20,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/house"
 	"flexd/internal/push"
-	"flexd/internal/seal"
 	records "flexd/internal/store"
 )
 
@@ -65,27 +61,11 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 	if b.Rate < 1 || b.Seconds < 1 || b.Rate*b.Seconds > 1_000_000 {
 		return flex.Fail(flex.Invalid, "--rate times --seconds is 1 to 1000000 cars, not %d", b.Rate*b.Seconds)
 	}
-	database := b.Database
-	if database == "" {
-		dir, err := os.MkdirTemp("", "flexd-bench-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		database = "sqlite:" + filepath.Join(dir, "flexd.db")
-	}
-	keys, err := seal.NewRing([seal.KeySize]byte{1}) // of a store that ends with this process
+	h, done, err := openBench(ctx, b.Database, c)
 	if err != nil {
 		return err
 	}
-	h, err := house.Open(ctx, house.Settings{
-		Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
-		Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
-	if err != nil {
-		return err
-	}
-	defer h.Close()
+	defer done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

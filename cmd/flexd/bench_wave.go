@@ -5,23 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 	"flexd/internal/push"
-	"flexd/internal/seal"
 	records "flexd/internal/store"
-	"flexd/internal/worker"
 )
 
 // benchWaveCommand times a wave: new prices, every plugged-in car planned anew, and what
@@ -29,7 +24,7 @@ import (
 type benchWaveCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
 	Cars     int    `help:"Plugged-in cars." default:"100000"`
-	Houses   int    `help:"Share the work as so many processes on one PostgreSQL would: each with connections, rounds and post room of its own." default:"1"`
+	Houses   int    `help:"Share the work of a second wave among so many processes on one PostgreSQL: this one, and others that it starts." default:"1"`
 	JSON     bool   `name:"json" help:"Print JSON in place of a table."`
 }
 
@@ -44,45 +39,30 @@ const (
 
 // waveBench is a benchmark under way.
 type waveBench struct {
-	houses []*house.House // on one store
-	org    flex.OrgID
+	ownHand
+	others []*process // on the same store
 	cars   []flex.AssetID
+	sink   waveSink
 }
 
 // Run prints the table.
 func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
-	database := b.Database
 	if b.Cars < 1 || b.Cars > 1_000_000 || b.Houses < 1 || b.Houses > 16 {
 		return flex.Fail(flex.Invalid, "--cars is 1 to 1000000 and --houses 1 to 16, not %d and %d", b.Cars, b.Houses)
 	}
-	if b.Houses > 1 && !strings.HasPrefix(database, "postgres") {
+	if b.Houses > 1 && !strings.HasPrefix(b.Database, "postgres") {
 		return flex.Fail(flex.Invalid, "several houses share a store on PostgreSQL: give --database postgres://…")
 	}
-	if database == "" {
-		dir, err := os.MkdirTemp("", "flexd-bench-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		database = "sqlite:" + filepath.Join(dir, "flexd.db")
-	}
-	keys, err := seal.NewRing([seal.KeySize]byte{1}) // of a store that ends with this process
+	h, done, err := openBench(ctx, b.Database, c)
 	if err != nil {
 		return err
 	}
-	var w waveBench
-	for range b.Houses {
-		h, err := house.Open(ctx, house.Settings{
-			Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true, RateLimit: push.RateMax,
-			Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		})
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		w.houses = append(w.houses, h)
+	defer done()
+	w := &waveBench{ownHand: ownHand{House: h}}
+	if err := w.prepare(ctx, b.Cars); err != nil {
+		return err
 	}
-	rows, err := w.measure(ctx, b.Cars)
+	rows, err := w.measure(ctx, b, c)
 	if err != nil {
 		return err
 	}
@@ -92,46 +72,109 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	return printBench(c.out, rows)
 }
 
-func (w *waveBench) measure(ctx context.Context, n int) ([]benchRow, error) {
-	if err := w.prepare(ctx, n); err != nil {
-		return nil, err
-	}
-	engine := w.houses[0].DB.Engine()
-	took, changed, mib, err := w.wave(ctx)
+// measure has a wave planned and delivered by this process alone, and if there are to be
+// more, another by all of them.
+func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console) ([]benchRow, error) {
+	stop, err := w.listen(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer stop()
+	falling := func(i int) float64 { return 100 - float64(i) }
+	rising := func(i int) float64 { return 50 + float64(i) }
+	alone, err := w.wave(ctx, falling)
+	if err != nil || b.Houses == 1 {
+		return w.rows(alone, nil), err
+	}
+	hired, dismiss := context.WithCancel(ctx)
+	defer func() {
+		dismiss()
+		for _, p := range w.others {
+			p.cmd.Wait()
+		}
+	}()
+	for len(w.others) < b.Houses-1 {
+		p, err := startHand(hired, b.Database, w.org, c)
+		if err != nil {
+			return nil, err
+		}
+		w.others = append(w.others, p)
+	}
+	if err := w.rest(ctx); err != nil {
+		return nil, err
+	}
+	shared, err := w.wave(ctx, rising)
+	for _, p := range w.others {
+		err = errors.Join(err, p.end())
+	}
+	return w.rows(shared, &alone), err
+}
+
+// waved is a wave that was planned and delivered.
+type waved struct {
+	planned, delivered time.Duration
+	by                 []waveShare // each process's
+}
+
+func (v *waved) sum() (s waveShare) {
+	for _, p := range v.by {
+		s.Changed, s.Tried, s.MiB = s.Changed+p.Changed, s.Tried+p.Tried, max(s.MiB, p.MiB)
+	}
+	return s
+}
+
+// list writes something of each process's share.
+func (v *waved) list(of func(waveShare) int) string {
+	var parts []string
+	for _, p := range v.by {
+		parts = append(parts, fmt.Sprint(of(p)))
+	}
+	return strings.Join(parts, " + ")
+}
+
+// rows is the table, beside what one process alone took if there were more.
+func (w *waveBench) rows(v waved, alone *waved) []benchRow {
+	n, sum := len(w.cars), v.sum()
 	target := benchWaveSQLite
-	if engine == "postgres" {
+	if w.DB.Engine() == "postgres" {
 		target = benchWavePostgres
 	}
 	target = target * time.Duration(n) / benchWaveCars
 	rows := []benchRow{{
-		What:   fmt.Sprintf("wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored", n, engine, len(w.houses), changed),
+		What:   fmt.Sprintf("wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored", n, w.DB.Engine(), len(v.by), sum.Changed),
 		Target: fmt.Sprintf("<= %v", target),
-		Here:   took.Round(time.Millisecond).String(),
-		Met:    took <= target,
+		Here:   v.planned.Round(time.Millisecond).String(),
+		Met:    v.planned <= target,
 	}, {
-		What:   "its memory at the most",
+		What:   "memory of a process at the most",
 		Target: fmt.Sprintf("<= %d MiB", benchWaveMiB),
-		Here:   fmt.Sprintf("%d MiB", mib),
-		Met:    mib <= benchWaveMiB,
-	}}
-	s, took, err := w.deliver(ctx)
-	if err != nil {
-		return nil, err
-	}
-	per := float64(len(s.got)) / took.Seconds()
-	return append(rows, benchRow{
-		What:   fmt.Sprintf("%d pushes delivered by %d", len(s.got), len(w.houses)),
+		Here:   fmt.Sprintf("%d MiB", sum.MiB),
+		Met:    sum.MiB <= benchWaveMiB,
+	}, {
+		What:   fmt.Sprintf("%d pushes delivered by %d", n, len(v.by)),
 		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
-		Here:   fmt.Sprintf("%.0f a second", per), Met: per >= benchDeliverTarget,
-	}, benchRow{What: "of them twice", Target: "0", Here: fmt.Sprint(s.twice), Met: s.twice == 0}), nil
+		Here:   fmt.Sprintf("%.0f a second", float64(n)/v.delivered.Seconds()), Met: float64(n) >= benchDeliverTarget*v.delivered.Seconds(),
+	}, {
+		What: "of them twice", Target: "0", Here: fmt.Sprint(w.sink.twice), Met: w.sink.twice == 0,
+	}, {
+		What: "an older schedule after a newer", Target: "0", Here: fmt.Sprint(w.sink.older), Met: w.sink.older == 0,
+	}}
+	if alone == nil {
+		return rows
+	}
+	times := func(one, all time.Duration) string {
+		return fmt.Sprintf("%v, %.2f times as long", one.Round(time.Millisecond), one.Seconds()/all.Seconds())
+	}
+	return append(rows,
+		benchRow{"schedules changed, by each process", "each once", v.list(func(s waveShare) int { return s.Changed }), sum.Changed == n},
+		benchRow{"pushes, by each process", "each once", v.list(func(s waveShare) int { return s.Tried }), sum.Tried == n},
+		benchRow{"such a wave by one process alone", "to compare", times(alone.planned, v.planned), true},
+		benchRow{"such a delivery by one process alone", "to compare", times(alone.delivered, v.delivered), true})
 }
 
 // prepare plugs n cars in, each with a need of its own, and plans them on level prices.
 func (w *waveBench) prepare(ctx context.Context, n int) error {
-	h := w.houses[0]
+	h := w.House
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -170,7 +213,7 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 		wait.Go(func() {
 			for i := hand; i < len(w.cars) && errs[hand] == nil; i += hands {
 				in := flex.Intent{Need: flex.WattHours(5000 + 100*(i*7919%200)), ReadyByLocal: &ready, ReadyBy: time.Now().Add(benchNight), Mode: flex.Minimise}
-				errs[hand] = w.houses[i%len(w.houses)].Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugIn, Intent: &in})
+				errs[hand] = w.Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugIn, Intent: &in})
 			}
 		})
 	}
@@ -184,36 +227,64 @@ func (w *waveBench) publish(ctx context.Context, price func(i int) float64) erro
 	for i := range 2 * int(benchNight/flex.HalfHour) {
 		ps = append(ps, flex.PricedPeriod{Period: flex.PeriodAt(time.Now()).Add(i), Price: flex.FromGBPPerMWh(price(i)), Known: true})
 	}
-	return w.houses[0].Publish(ctx, "bench", time.Time{}, ps)
+	return w.Publish(ctx, "bench", time.Time{}, ps)
 }
 
-// wave makes prices known that fall through the night, and returns how long all houses
-// together take to plan the fleet anew, how many schedules change, and the memory of this
-// process at the most.
-func (w *waveBench) wave(ctx context.Context) (took time.Duration, changed, mib int, err error) {
-	if err := w.publish(ctx, func(i int) float64 { return 100 - float64(i) }); err != nil {
-		return 0, 0, 0, err
+// rest lets the organisation's time pass that must lie between two waves of an asset.
+func (w *waveBench) rest(ctx context.Context) error {
+	return w.DB.Write(ctx, w.org, func(tx *records.Tx) error { return tx.SetClock(ctx, control.MarketRest+time.Minute) })
+}
+
+// wave makes prices known and has all processes plan the fleet anew and then deliver what
+// changed.
+func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v waved, err error) {
+	if err := w.publish(ctx, price); err != nil {
+		return v, err
 	}
-	watching, stop := context.WithCancel(ctx)
-	peak := make(chan int, 1)
-	go func() { peak <- peakMemory(watching) }()
-	var wait sync.WaitGroup
-	errs, did := make([]error, len(w.houses)), make([]int, len(w.houses))
+	v.by = make([]waveShare, 1+len(w.others))
+	if v.planned, err = w.all(v.by, func(h waveHand) (waveShare, error) { return h.plan(ctx) }); err != nil {
+		return v, err
+	}
+	all := w.sink.expect(len(w.cars))
+	set := push.Settings{URL: w.sink.url, Rate: push.RateMax, Concurrency: 256}
+	if _, _, err := w.Push.SetEndpoint(ctx, w.org, records.ScheduleEndpoint, set); err != nil {
+		return v, err
+	}
 	start := time.Now()
-	for i, h := range w.houses {
+	settled := make(chan error, 1)
+	go func() {
+		_, err := w.all(v.by, func(h waveHand) (waveShare, error) { return h.deliver(ctx) })
+		settled <- err
+	}()
+	select {
+	case <-all:
+	case <-time.After(5 * time.Minute):
+		err = errors.New("not every push came within five minutes")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	v.delivered = time.Since(start)
+	return v, errors.Join(err, <-settled)
+}
+
+// all has every process do something at once, and adds up what each did.
+func (w *waveBench) all(by []waveShare, do func(waveHand) (waveShare, error)) (took time.Duration, err error) {
+	hands := []waveHand{w.ownHand}
+	for _, p := range w.others {
+		hands = append(hands, p)
+	}
+	var wait sync.WaitGroup
+	errs := make([]error, len(hands))
+	start := time.Now()
+	for i, h := range hands {
 		wait.Go(func() {
-			var r worker.Report
-			r, errs[i] = h.Control.Round(ctx)
-			did[i] = r.Did
+			var s waveShare
+			s, errs[i] = do(h)
+			by[i] = waveShare{by[i].Changed + s.Changed, by[i].Tried + s.Tried, max(by[i].MiB, s.MiB), ""}
 		})
 	}
 	wait.Wait()
-	took = time.Since(start)
-	stop()
-	for _, n := range did {
-		changed += n
-	}
-	return took, changed, <-peak, errors.Join(errs...)
+	return time.Since(start), errors.Join(errs...)
 }
 
 // peakMemory returns the most memory that the process held until the context ended, in MiB.
@@ -227,61 +298,57 @@ func peakMemory(ctx context.Context) (mib int) {
 	return mib
 }
 
-// waveSink counts the pushes of a wave.
+// waveSink takes the pushes of waves, and counts those that came twice and those that came
+// after a newer one of their asset.
 type waveSink struct {
-	mu    sync.Mutex
-	want  int
-	got   map[string]struct{} // webhook ids
-	twice int
-	all   chan struct{}
+	url string
+
+	mu           sync.Mutex
+	left         int // pushes still expected
+	all          chan struct{}
+	got          map[string]struct{} // webhook ids
+	newest       map[string]int64    // generations, by asset
+	twice, older int
+}
+
+// expect begins to count n new pushes, and returns what is closed when all have come.
+func (s *waveSink) expect(n int) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.all = n, make(chan struct{})
+	return s.all
 }
 
 // ServeHTTP takes a push.
 func (s *waveSink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
-	id := r.Header.Get("webhook-id")
+	id, asset := r.Header.Get("webhook-id"), r.Header.Get("Flexd-Asset-Id")
+	generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if generation < s.newest[asset] {
+		s.older++
+	}
+	s.newest[asset] = max(s.newest[asset], generation)
 	if _, again := s.got[id]; again {
 		s.twice++
 		return
 	}
 	s.got[id] = struct{}{}
-	if len(s.got) == s.want {
+	if s.left--; s.left == 0 {
 		close(s.all)
 	}
 }
 
-// deliver sends the newest schedule of every car to an endpoint, all houses at once.
-func (w *waveBench) deliver(ctx context.Context) (*waveSink, time.Duration, error) {
-	s := &waveSink{want: len(w.cars), got: make(map[string]struct{}, len(w.cars)), all: make(chan struct{})}
+// listen opens the endpoint.
+func (w *waveBench) listen(ctx context.Context) (stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	s := &w.sink
+	s.url, s.got, s.newest = "http://"+l.Addr().String()+"/{external_id}", map[string]struct{}{}, map[string]int64{}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(l)
-	defer server.Close()
-	set := push.Settings{URL: "http://" + l.Addr().String() + "/{external_id}", Rate: push.RateMax, Concurrency: 256}
-	if _, _, err := w.houses[0].Push.SetEndpoint(ctx, w.org, records.ScheduleEndpoint, set); err != nil {
-		return nil, 0, err
-	}
-	start := time.Now()
-	var wait sync.WaitGroup
-	errs := make([]error, len(w.houses))
-	for i, h := range w.houses {
-		wait.Go(func() { errs[i] = h.Push.Settle(ctx, w.org) })
-	}
-	select {
-	case <-s.all:
-	case <-time.After(5 * time.Minute):
-		err = errors.New("not every push came within five minutes")
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	took := time.Since(start)
-	wait.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s, took, errors.Join(append(errs, err)...)
+	return func() { server.Close() }, nil
 }

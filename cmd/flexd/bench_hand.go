@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flexd/internal/flex"
+	"flexd/internal/house"
+)
+
+// Several processes share a wave as several `flexd serve` on one store do. The benchmark is
+// one of them and starts the others, each this program again: it tells them line by line on
+// their standard input when to begin, and they end with that input, also if the benchmark
+// is killed.
+
+// waveShare is what one process did of a wave, or of its delivery.
+type waveShare struct {
+	Changed int    `json:"changed"` // schedules
+	Tried   int    `json:"tried"`   // attempts to push
+	MiB     int    `json:"mib"`     // held at the most, while it planned
+	Error   string `json:"error,omitempty"`
+}
+
+// waveHand is a process that takes a share.
+type waveHand interface {
+	plan(ctx context.Context) (waveShare, error)
+	deliver(ctx context.Context) (waveShare, error)
+}
+
+// ownHand is this process.
+type ownHand struct {
+	*house.House
+	org flex.OrgID
+}
+
+func (o ownHand) plan(ctx context.Context) (s waveShare, err error) {
+	watching, stop := context.WithCancel(ctx)
+	peak := make(chan int, 1)
+	go func() { peak <- peakMemory(watching) }()
+	r, err := o.Control.Round(ctx)
+	stop()
+	return waveShare{Changed: r.Did, MiB: <-peak}, err
+}
+
+func (o ownHand) deliver(ctx context.Context) (s waveShare, err error) {
+	before, err := o.tried()
+	if err == nil {
+		err = o.Push.Settle(ctx, o.org)
+	}
+	if err == nil {
+		s.Tried, err = o.tried()
+	}
+	s.Tried -= before
+	return s, err
+}
+
+// tried is how many attempts to push this process has made.
+func (o ownHand) tried() (n int, err error) {
+	r := prometheus.NewRegistry()
+	r.MustRegister(o.Push.Collectors()...)
+	families, err := r.Gather()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "flexd_push_attempts_total" {
+				n += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return n, err
+}
+
+// benchHandCommand is a further process of a wave. The benchmark starts it.
+type benchHandCommand struct {
+	Database string `required:"" aliases:"db" placeholder:"URL"`
+	Org      string `required:""`
+}
+
+// What a further process is told to do.
+const (
+	orderPlan    = "plan"
+	orderDeliver = "deliver"
+)
+
+// Run answers each order with its share, after a first that says that it is ready, until
+// its input ends.
+func (b *benchHandCommand) Run(ctx context.Context, c console) error {
+	org, err := flex.ParseID[struct{}](b.Org)
+	if err != nil {
+		return err
+	}
+	h, done, err := openBench(ctx, b.Database, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	answers := json.NewEncoder(c.out)
+	if err := answers.Encode(waveShare{}); err != nil {
+		return err
+	}
+	hand := ownHand{h, flex.OrgID(org)}
+	orders := bufio.NewScanner(c.in)
+	for orders.Scan() {
+		var s waveShare
+		switch orders.Text() {
+		case orderPlan:
+			s, err = hand.plan(ctx)
+		case orderDeliver:
+			s, err = hand.deliver(ctx)
+		default:
+			err = fmt.Errorf("%q is no order", orders.Text())
+		}
+		if err != nil {
+			s.Error = err.Error()
+		}
+		if err := answers.Encode(s); err != nil {
+			return err
+		}
+	}
+	return orders.Err()
+}
+
+// process is a hand in a process of its own.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *json.Decoder
+}
+
+// startHand starts a further process of this program and returns when it is ready. It is
+// killed when the context ends.
+func startHand(ctx context.Context, database string, org flex.OrgID, c console) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: exec.CommandContext(ctx, self, "bench", "hand", "--database", database, "--org", org.String())}
+	p.cmd.Stderr = c.err
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.out = json.NewDecoder(out)
+	if _, err := p.answer(); err != nil {
+		p.end()
+		return nil, fmt.Errorf("a further process did not come up: %w", err)
+	}
+	return p, nil
+}
+
+func (p *process) answer() (s waveShare, err error) {
+	if err = p.out.Decode(&s); err == nil && s.Error != "" {
+		err = fmt.Errorf("process %d: %s", p.cmd.Process.Pid, s.Error)
+	}
+	return s, err
+}
+
+func (p *process) order(what string) (waveShare, error) {
+	if _, err := fmt.Fprintln(p.in, what); err != nil {
+		return waveShare{}, err
+	}
+	return p.answer()
+}
+
+func (p *process) plan(context.Context) (waveShare, error)    { return p.order(orderPlan) }
+func (p *process) deliver(context.Context) (waveShare, error) { return p.order(orderDeliver) }
+
+// end has the process end and waits for it.
+func (p *process) end() error {
+	p.in.Close()
+	return p.cmd.Wait()
+}

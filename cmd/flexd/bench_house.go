@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"flexd/internal/flex"
+	"flexd/internal/house"
+	"flexd/internal/push"
+	"flexd/internal/seal"
+)
+
+// openBench opens a house to be measured, on the store at the URL, or on a temporary one if
+// that is empty. What is returned closes the house and removes what was temporary.
+func openBench(ctx context.Context, database string, c console) (h *house.House, done func(), err error) {
+	remove := func() {}
+	if database == "" {
+		dir, err := os.MkdirTemp("", "flexd-bench-")
+		if err != nil {
+			return nil, nil, err
+		}
+		remove = func() { os.RemoveAll(dir) }
+		database = "sqlite:" + filepath.Join(dir, "flexd.db")
+	}
+	keys, err := seal.NewRing([seal.KeySize]byte{1}) // of a store that ends with the benchmark
+	if err == nil {
+		h, err = house.Open(ctx, house.Settings{
+			Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true, RateLimit: push.RateMax,
+			Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		})
+	}
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return h, func() { h.Close(); remove() }, nil
+}
