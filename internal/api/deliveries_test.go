@@ -49,7 +49,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // await returns the webhook-ids once there are n of them.
 func (b *inbox) await(t *testing.T, n int) []string {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		b.mu.Lock()
 		got, fails := append([]string(nil), b.got...), b.fails
 		b.mu.Unlock()
