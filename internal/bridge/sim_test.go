@@ -263,7 +263,7 @@ func (s *sim) call(action, payload string) (json.RawMessage, error) {
 		return f[2], nil
 	case <-gone:
 		return nil, fmt.Errorf("%s: the connection ended", action)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		return nil, fmt.Errorf("%s was not answered", action)
 	}
 }
@@ -353,7 +353,7 @@ func (s *sim) given() simProfile {
 	select {
 	case p := <-s.set:
 		return p
-	case <-time.After(15 * time.Second):
+	case <-time.After(patience):
 		s.t.Fatal("no SetChargingProfile came")
 	}
 	panic("not reached")
