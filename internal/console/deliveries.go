@@ -283,5 +283,6 @@ func (s *Server) endpointAct(r *request) (view, error) {
 	return view{status: http.StatusNotFound}, flex.Fail(flex.NotFound, "an endpoint can be sent a test and given a new secret; %q is neither", r.PathValue("act"))
 }
 
-// testWait is how long the answer to a test message is waited for.
-const testWait = 5 * time.Second
+// testWait is how long the answer to a test message is waited for: longer than an attempt
+// may take, so that the page says what became of it.
+const testWait = 20 * time.Second

@@ -64,7 +64,7 @@ func TestFleet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.wait(time.Minute) // past the age of the picture
+		d.wait(time.Hour) // past the age of the picture, however long it took to make
 		d.wants(d.page("/console/fleet"), `<option value="">All organisations</option>`)
 		d.wants(d.page("/console/fleet?org="+other.ID.String()), "No assets are registered yet.")
 		_ = s
@@ -125,6 +125,6 @@ func TestBrowser_Fleet(t *testing.T) {
 		t.Errorf("plugged in: %q", got)
 	}
 	s.plugIn(idle, 10, "07:00", false, "00:30-05:30")
-	d.wait(time.Minute)
+	d.wait(time.Hour)                                                                // as above
 	b.await(`document.querySelector("[data-live=plugged_in]").textContent === "14"`) // by itself
 }
