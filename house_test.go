@@ -38,7 +38,7 @@ var floors = map[string]int{
 	"house": 8,
 	// the simulated street, the program, and what is tested from outside
 	"street": 9, "cmd/flexd": 10,
-	"store/storetest": 10, "test/postgres": 10, "test/seed": 10, "test/withpg": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
+	"store/storetest": 10, "test/port": 9, "test/postgres": 10, "test/seed": 10, "test/withpg": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
 }
 
 // mustBe names the rooms that the plan has from the first day; others may come.

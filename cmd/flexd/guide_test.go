@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"flexd/internal/guide"
 	"flexd/internal/ocpp"
+	"flexd/test/port"
 )
 
 // asProgram has the test's own binary be the program, for the pages' examples.
@@ -90,15 +90,14 @@ type shown struct {
 func read(t *testing.T, p guide.Page) []string {
 	t.Helper()
 	r := &reading{t: t, dir: t.TempDir(), terminals: map[string]string{}}
-	own := freePort(t)
-	_, port, _ := net.SplitHostPort(own)
-	r.ports = strings.NewReplacer("127.0.0.1:8080", freePort(t), "127.0.0.1:9000", own, `("127.0.0.1", 9000)`, `("127.0.0.1", `+port+`)`)
+	flexd, own := freePort(t), freePort(t)
+	r.ports = strings.NewReplacer("127.0.0.1:8080", port.Address(flexd), "127.0.0.1:9000", port.Address(own), `("127.0.0.1", 9000)`, fmt.Sprintf(`("127.0.0.1", %d)`, own))
 	r.prepare()
 	r.script.WriteString(prologue)
 	for i, b := range p.Blocks() {
 		r.take(fmt.Sprintf("example%d", i), b)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, "bash", "-c", r.ports.Replace(r.script.String()))
 	run.Dir, run.WaitDelay = r.dir, 10*time.Second
@@ -129,7 +128,7 @@ const prologue = `set -eum # a group of processes for each terminal, to be ended
 pids=()
 trap 'for p in ${pids[@]}; do kill -- -$p 2>/dev/null || true; done; wait' EXIT
 await() { # terminal, pid, pattern
-	for i in $(seq 900); do
+	for i in $(seq 3600); do
 		grep -qE "$3" "$1" && return
 		kill -0 "$2" 2>/dev/null || { grep -qE "$3" "$1" && return; echo "$1" >stopped; exit 1; }
 		sleep 0.05
@@ -258,12 +257,11 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// freePort is an address of this machine that nothing listens on.
-func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(t *testing.T) int {
+	t.Helper()
+	p, err := port.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return p
 }

@@ -22,6 +22,7 @@ import (
 	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/wire"
+	"flexd/test/port"
 )
 
 // binary builds the program once for all tests.
@@ -51,7 +52,7 @@ type service struct {
 	*testing.T
 	path, database string
 	keys           string // the key file
-	listen         string // the same after every start
+	listen         string
 	cmd            *exec.Cmd
 	password       string
 }
@@ -62,7 +63,11 @@ func newService(t *testing.T, database string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{T: t, path: path, database: database, keys: filepath.Join(t.TempDir(), "keys"), listen: "127.0.0.1:0"}
+	p, err := port.Free() // the same after every start, and nobody's meanwhile
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{T: t, path: path, database: database, keys: filepath.Join(t.TempDir(), "keys"), listen: port.Address(p)}
 	if out, err := exec.Command(path, "key", "new", s.keys).CombinedOutput(); err != nil {
 		t.Fatalf("flexd key new: %v\n%s", err, out)
 	}
@@ -106,8 +111,7 @@ func (s *service) start() time.Duration {
 		if err != nil {
 			s.Fatalf("the service did not come up: %v", err)
 		}
-		if address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on http://"); ok {
-			s.listen = address
+		if strings.HasPrefix(line, "listening on http://") {
 			break
 		}
 	}
@@ -132,7 +136,7 @@ func (s *service) kill(sig os.Signal) {
 func (s *service) client(retries int) *client.Client {
 	c := client.New("http://"+s.listen, "acme", s.password)
 	c.Retries = retries
-	c.HTTP.Timeout = 10 * time.Second
+	c.HTTP.Timeout = time.Minute
 	return c
 }
 
@@ -264,7 +268,7 @@ func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 
 // arrivalMax is how long a push may take after a crash: on PostgreSQL the lease of a process
 // that is gone has to run out.
-const arrivalMax = 100 * time.Second
+const arrivalMax = 3 * time.Minute
 
 // unpushed waits until the endpoint has the car's newest schedule.
 func (s *service) unpushed(c *car, e *endpoint) string {

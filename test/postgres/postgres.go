@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"flexd/test/port"
 )
 
 // Binaries returns the folder of initdb and postgres, or "" where PostgreSQL is not
@@ -41,14 +42,18 @@ func runnable(path string) bool {
 
 // Server is a running server.
 type Server struct {
-	URL  string
-	bin  string
-	dir  string
-	port int
-	as   *syscall.SysProcAttr
-	args []string
-	cmd  *exec.Cmd
+	URL   string
+	bin   string
+	dir   string
+	port  int
+	as    *syscall.SysProcAttr
+	args  []string
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when cmd has
 }
+
+// startTime is how long a server may take to its first answer, on however busy a machine.
+const startTime = 2 * time.Minute
 
 // Start makes a cluster and starts its server with the settings, each "name=value".
 func Start(ctx context.Context, settings ...string) (*Server, error) {
@@ -78,11 +83,11 @@ func (s *Server) begin(ctx context.Context, settings []string) (err error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	if s.port, err = freePort(); err != nil {
+	if s.port, err = port.Free(); err != nil {
 		return err
 	}
-	s.URL = fmt.Sprintf("postgres://flexd@127.0.0.1:%d/postgres?sslmode=disable", s.port)
-	s.args = []string{"-D", data, "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"}
+	s.URL = fmt.Sprintf("postgres://flexd@%s/postgres?sslmode=disable", port.Address(s.port))
+	s.args = []string{"-D", data, "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=600"}
 	for _, set := range settings {
 		s.args = append(s.args, "-c", set)
 	}
@@ -102,6 +107,12 @@ func (s *Server) run(ctx context.Context) error {
 		s.cmd = nil
 		return err
 	}
+	cmd, ended := s.cmd, make(chan struct{})
+	s.ended = ended
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
 	return s.wait(ctx)
 }
 
@@ -109,13 +120,14 @@ func (s *Server) run(ctx context.Context) error {
 // the same folder.
 func (s *Server) Restart(ctx context.Context) error {
 	s.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown
-	s.cmd.Wait()
+	<-s.ended
 	return s.run(ctx)
 }
 
 // wait returns when the server takes connections.
 func (s *Server) wait(ctx context.Context) error {
-	for range 400 {
+	why := fmt.Sprintf("no answer within %v", startTime)
+	for end := time.Now().Add(startTime); s.running() && time.Now().Before(end); {
 		ready := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port))
 		if ready.Run() == nil {
 			return nil
@@ -123,18 +135,29 @@ func (s *Server) wait(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-s.ended:
+			why = "it ended"
 		case <-time.After(25 * time.Millisecond):
 		}
 	}
 	log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-	return fmt.Errorf("no answer within 10 s\n%s", log)
+	return fmt.Errorf("%s\n%s", why, log)
+}
+
+func (s *Server) running() bool {
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return true
+	}
 }
 
 // Stop ends the server and removes its folder.
 func (s *Server) Stop() {
 	if s.cmd != nil {
 		s.cmd.Process.Signal(syscall.SIGINT) // fast shutdown
-		s.cmd.Wait()
+		<-s.ended
 	}
 	os.RemoveAll(s.dir)
 }
@@ -158,13 +181,4 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 		return &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 	}
 	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
