@@ -86,7 +86,7 @@ var families = map[string]family{
 	"battery-modes": {decodeModes, []string{"import_p_per_kwh", "export_p_per_kwh", "load_wh", "pv_wh", "soc_max_wh", "soc_init_wh",
 		"charge_step_wh", "discharge_step_wh", "eff_charge", "eff_discharge", "previous_mode"}},
 
-	"fleet": {decodeFleet, []string{"slots"}},
+	"fleet": {decodeFleet, []string{"slots", "unserved_p_per_kwh"}},
 }
 
 // Families are the names of the families, in order.
@@ -196,7 +196,11 @@ func Append(to []byte, line any) ([]byte, error) {
 }
 
 func unmarshal(line []byte, v any) error {
-	err := json.Unmarshal(line, v)
+	var watch json.Options
+	if bytes.Contains(line, []byte("null")) { // watching for it takes longer than decoding
+		watch = json.WithUnmarshalers(nulls)
+	}
+	err := json.Unmarshal(line, v, watch)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), kinds[e.JSONKind])
 	}
@@ -205,6 +209,18 @@ func unmarshal(line []byte, v any) error {
 	}
 	return nil
 }
+
+// nulls has a member that is null count as one that is not there, and refuses null in a list:
+// the number that is missing there is not 0.
+var nulls = json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
+	if d.PeekKind() != 'n' {
+		return errors.ErrUnsupported
+	}
+	if in, _ := d.StackIndex(d.StackDepth()); in == '[' {
+		return &json.SemanticError{JSONKind: 'n'}
+	}
+	return d.SkipValue()
+})
 
 // kinds are the kinds of JSON values, as they are spoken of. What ends is of another length.
 var kinds = map[jsontext.Kind]string{

@@ -160,12 +160,14 @@ func TestDecode_Refuses(t *testing.T) {
 		{`ev-plain`, `ev-fancy`, "none of battery-convex, "},
 		{`"max_kw":7,"energy_kwh":3`, `"x":1`, "max_kw, energy_kwh: missing"},
 		{`"max_kw":7`, `"max_kw":null`, "max_kw: missing"},
+		{`[1,2]`, `[1,null]`, "/price_p_per_kwh/1 cannot be null"},
 		{`[1,2]`, `[1,NaN]`, "invalid character 'N'"},
 		{`[1,2]`, `7`, "/price_p_per_kwh cannot be this number"},
 		{`"ev-plain"`, `"ev-tiers"`, "off_peak"},
 		{good, `[]`, "the line cannot be"},
 		{good, `{"id":5}`, "/id cannot be this number"},
 		{good, `{"id":"a"`, "EOF"},
+		{good, `{"family":"fleet","slots":1,"price_p_per_kwh":[9],"evs":[]}`, "unserved_p_per_kwh: missing"},
 		{good, ``, "empty"},
 		{good, " \r", "empty"},
 	} {
@@ -188,10 +190,11 @@ func TestDecode_StoredBeyondCapacity(t *testing.T) {
 	}
 }
 
-// A half-hour is a slot, and a grid without a limit has none.
+// A half-hour is a slot, and a grid without a limit has none; null is no limit either.
 func TestDecode_Defaults(t *testing.T) {
 	for _, line := range []string{
 		`{"family":"battery-convex","import_p_per_kwh":[30,10],"export_p_per_kwh":[1,1],"load_kwh":[1,0],"pv_kwh":[0,0],"soc_max_kwh":5,"soc_init_kwh":1,"charge_kw":2,"discharge_kw":2,"eff_charge":1,"eff_discharge":1,"terminal_p_per_kwh":20}`,
+		`{"family":"battery-convex","slot_hours":null,"import_p_per_kwh":[30],"export_p_per_kwh":[1],"load_kwh":[9],"pv_kwh":[0],"soc_max_kwh":5,"soc_init_kwh":1,"charge_kw":2,"discharge_kw":2,"eff_charge":1,"eff_discharge":1,"grid_import_kw":null,"grid_export_kw":null}`,
 		`{"family":"pause","price_p_per_kwh":[9,1],"charger_kw":7,"blocks_min":[[0,60]],"ready_by_min":60,"pause_minutes":30,"make_up":"none"}`,
 		`{"family":"fleet","slots":1,"price_p_per_kwh":[9],"evs":[{"max_kw":7,"first_fraction":1,"energy_kwh":3}],"unserved_p_per_kwh":100}`,
 	} {
