@@ -60,7 +60,12 @@ func (s *Server) chargeNowDeleted(r *request) (answer, error) {
 
 // tariffUpdate answers POST /entities/asset/{asset_id}/event/tariff-update.
 func (s *Server) tariffUpdate(r *request) (answer, error) {
-	in := body[wire.TariffUpdateEventRequest](r)
+	b, err := r.read("application/json")
+	if err != nil {
+		return answer{}, err
+	}
+	in, err := wire.DecodeTariffUpdate(b)
+	in = keep(r, in, err)
 	return s.take(r, control.Event{Kind: control.TariffUpdate, Tariff: tariffNoun(&in.Tariff)})
 }
 

@@ -36,6 +36,10 @@ func TestEvents(t *testing.T) {
 			says       string
 		}{
 			{"/tariff-update", `{` + tariff + `}`, 200, "null"},
+			{"/tariff-update", `{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London","tariff":null}`, 200, "null"},
+			{"/tariff-update", `{"off_peak_times":"Mo 00:00-05:00","timezone":"Europe/London"}`, 400, "HH:MM-HH:MM"},
+			{"/tariff-update", `{"off_peak_times":"00:00-05:00"}`, 422, `"loc":["body","tariff"],"msg":"field required"`},
+			{"/tariff-update", `{"off_peak_times":"00:00-05:00","timezone":"Europe/London","tariff":{}}`, 422, `"loc":["body","tariff","timezone"]`},
 			{"/intent", `{` + intent + `}`, 200, "null"},
 			{"/plug-in", ``, 200, "null"},
 			{"/plug-in", `{}`, 200, "null"},

@@ -142,7 +142,7 @@ func (r *request) read(mediaType string) ([]byte, error) {
 	if err := r.isMedia(mediaType); err != nil {
 		return nil, err
 	}
-	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken here: send it plain", e)
 	}
 	b, err := wire.ReadBody(r.Body, r.route.Limit)
@@ -157,7 +157,7 @@ func (r *request) stream() (io.Reader, error) {
 		return nil, err
 	}
 	in := io.Reader(r.Body)
-	switch e := r.Header.Get("Content-Encoding"); e {
+	switch e := r.Header.Get("Content-Encoding"); strings.ToLower(e) {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(in)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"strings"
+	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
@@ -164,12 +165,9 @@ func (s *Server) whatIf(r *request) (answer, error) {
 			q.ReadyByLocal = new(flex.WallTime(*v.ReadyByLocalTime))
 		}
 	}
-	for _, p := range in.Prices {
-		supposed := flex.PricedPeriod{Period: flex.PeriodAt(p.StartTimestamp.Time)}
-		if supposed.Known = p.PriceGBPPerMWh != nil; supposed.Known {
-			supposed.Price = flex.FromGBPPerMWh(*p.PriceGBPPerMWh)
-		}
-		q.Prices = append(q.Prices, supposed)
+	var err error
+	if q.Prices, err = supposed(in.Prices); err != nil {
+		return answer{}, err
 	}
 	answers, err := s.Control.WhatIf(r.Context(), r.who.Org, in.AssetIDs, q)
 	if err != nil {
@@ -180,6 +178,27 @@ func (s *Server) whatIf(r *request) (answer, error) {
 		out.Results[i] = comparison(a)
 	}
 	return ok(out), nil
+}
+
+// supposed are the prices of a what-if, each of another half-hour.
+func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
+	out := make([]flex.PricedPeriod, len(in))
+	seen := make(map[flex.Period]bool, len(in))
+	for i, p := range in {
+		period, start := flex.PeriodAt(p.StartTimestamp.Time), p.StartTimestamp.Format(time.RFC3339)
+		switch {
+		case !period.Start().Equal(p.StartTimestamp.Time):
+			return nil, flex.Fail(flex.Malformed, "prices[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it", i, start)
+		case seen[period]:
+			return nil, flex.Fail(flex.Malformed, "prices[%d] starts at %s, as one before it: say each half-hour once", i, start)
+		}
+		seen[period] = true
+		out[i].Period = period
+		if out[i].Known = p.PriceGBPPerMWh != nil; out[i].Known {
+			out[i].Price = flex.FromGBPPerMWh(*p.PriceGBPPerMWh)
+		}
+	}
+	return out, nil
 }
 
 func comparison(a control.Comparison) wire.WhatIfResult {

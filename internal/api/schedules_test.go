@@ -50,6 +50,15 @@ func TestSchedules(t *testing.T) {
 		}
 		h.want("POST", "/what-if", `{"asset_ids":["`+asset+`"],"tariff":{"off_peak_times":"x","timezone":"UTC"}}`, 400, "")
 		h.want("POST", "/what-if", `{"asset_ids":[]}`, 422, "")
+		const half, another = `{"start_timestamp":"2026-01-15T22:00:00Z","price_gbp_per_mwh":-5}`, `{"start_timestamp":"2026-01-15T23:30:00+01:00","price_gbp_per_mwh":null}`
+		for _, c := range []struct {
+			prices string
+			status int
+		}{
+			{half + "," + another, 200}, {half + "," + half, 400}, {strings.Replace(half, "22:00", "22:10", 1), 400},
+		} {
+			h.want("POST", "/what-if", `{"asset_ids":["`+asset+`"],"prices":[`+c.prices+`]}`, c.status, "")
+		}
 		h.want("POST", at+"/event/plug-out", ``, 200, "null")
 		h.want("GET", at+"/schedule", "", 404, "")
 		_, other := h.newOrg("Other", "other")

@@ -78,6 +78,26 @@ type TariffUpdateEventRequest struct {
 	Tariff Tariff `json:"tariff" wire:"required"`
 }
 
+// DecodeTariffUpdate reads the body of event/tariff-update. The interface document has
+// off_peak_times in the body itself, the published description within tariff: a body that
+// has no tariff, but is one, is taken too.
+func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
+	in, err := Decode[TariffUpdateEventRequest](body)
+	if err == nil {
+		return in, nil
+	}
+	flat, flatErr := Decode[struct {
+		OffPeakTimes string          `json:"off_peak_times" wire:"required"`
+		Timezone     string          `json:"timezone" wire:"required"`
+		TariffType   flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
+		Tariff       *Tariff         `json:"tariff,omitzero"`
+	}](body)
+	if flatErr != nil {
+		return in, err
+	}
+	return TariffUpdateEventRequest{Tariff{flat.OffPeakTimes, flat.Timezone, flat.TariffType}}, nil
+}
+
 // PlugInScheduleEventRequest is the body of event/plug-in-schedule.
 type PlugInScheduleEventRequest struct {
 	ChargingSchedule []ChargingScheduleBlock `json:"charging_schedule" wire:"required"`

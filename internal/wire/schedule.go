@@ -84,7 +84,6 @@ type SessionResponse struct {
 	PluggedOutAt   Time           `json:"plugged_out_at,omitzero"` // absent while plugged in
 	ReadyBy        Time           `json:"ready_by,omitzero"`
 	ChargingRateKW *float64       `json:"charging_rate_kw,omitzero"`
-	EnergyKWh      *float64       `json:"energy_kwh,omitzero"` // as metered, once it is
 }
 
 // SessionResponsePage answers GET /entities/asset/{asset_id}/sessions, newest first.
