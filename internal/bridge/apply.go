@@ -134,14 +134,11 @@ func (c *charger) confirm(ctx context.Context, l *link, n *connector, p *wanted,
 	}
 }
 
-// rank is how far a status is; flexd hears only of the next.
-var rank = map[client.CallbackStatus]int{flex.Received: 1, flex.Accepted: 2, flex.Rejected: 3, flex.Failed: 3, flex.Executed: 3}
-
-// say keeps a callback for flexd, unless it was told as much before.
+// say keeps a callback for flexd, unless it was told as much before: it would pass it over.
 func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if rank[s] <= rank[p.told] || n.asset.ID.IsZero() {
+	if s.Stage() <= p.told.Stage() || n.asset.ID.IsZero() {
 		return
 	}
 	p.told = s

@@ -11,10 +11,7 @@ import (
 // MPAN is the number of a metering point: thirteen digits, of which the first two name
 // the distributor and the last checks the others. A right check digit is necessary, never
 // sufficient: some slips of the pen pass it. It prints as its last four digits.
-type MPAN struct {
-	core string
-	top  string // the bill's top line: profile class, time switch class, loss factor class
-}
+type MPAN struct{ core string }
 
 // The lengths of the two forms of the number, and the longest text that is looked at.
 const (
@@ -35,14 +32,13 @@ func ParseMPAN(text string) (MPAN, error) {
 	if len(s) == fullLen+1 && s[0] == 'S' { // the large S that bills print before the number
 		s = s[1:]
 	}
-	top := ""
 	if len(s) == fullLen && allDigits(s[:5]) && allAlphanumeric(s[5:8]) {
-		top, s = s[:8], s[8:]
+		s = s[8:] // without the bill's top line: profile class, time switch class, loss factor class
 	}
 	if reasons := mpanReasons(s); len(reasons) > 0 {
 		return MPAN{}, &flex.Error{Kind: flex.Malformed, Details: reasons}
 	}
-	return MPAN{core: s, top: top}, nil
+	return MPAN{s}, nil
 }
 
 // strip removes blanks and dashes of every kind and turns letters large.
@@ -104,26 +100,6 @@ func allAlphanumeric(s string) bool {
 
 // Core returns the thirteen digits.
 func (m MPAN) Core() string { return m.core }
-
-// ProfileClass returns the two digits of the bill's top line that say how consumption was
-// once estimated, or nothing if only the core was given. It is a hint: it drifts to 00 as
-// sites move to half-hourly settlement.
-func (m MPAN) ProfileClass() string {
-	if m.top == "" {
-		return ""
-	}
-	return m.top[:2]
-}
-
-// Distributor returns who runs the wires at the metering point. It is false for a number
-// that was given out after the table was written, which is no error.
-func (m MPAN) Distributor() (Distributor, bool) {
-	if len(m.core) != coreLen {
-		return Distributor{}, false
-	}
-	d, ok := distributors[m.core[:2]]
-	return d, ok
-}
 
 // String shows the last four digits alone.
 func (m MPAN) String() string { return Mask(m.core) }

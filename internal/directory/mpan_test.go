@@ -41,8 +41,7 @@ func TestMPANVectors(t *testing.T) {
 			Check int `json:"check_digit"`
 		} `json:"valid_cores"`
 		Full []struct {
-			Full, Core, Distributor string
-			ProfileClass            string `json:"profile_class"`
+			Full, Core string
 		} `json:"valid_full_21"`
 		Ten       []struct{ Core string } `json:"mod11_equals_10"`
 		Each      map[string]string       `json:"synthetic_one_per_distributor"`
@@ -56,12 +55,8 @@ func TestMPANVectors(t *testing.T) {
 	for _, e := range v.Ten {
 		cores = append(cores, e.Core)
 	}
-	for id, core := range v.Each {
+	for _, core := range v.Each {
 		cores = append(cores, core)
-		m, err := ParseMPAN(core)
-		if d, ok := m.Distributor(); err != nil || !ok || d.MPID == "" || m.Core()[:2] != id {
-			t.Errorf("%s: %v %v", core, d, err)
-		}
 	}
 	if len(cores) < 20 {
 		t.Fatal("too few vectors")
@@ -73,8 +68,8 @@ func TestMPANVectors(t *testing.T) {
 	}
 	for _, e := range v.Full {
 		m, err := ParseMPAN(e.Full)
-		if err != nil || m.Core() != e.Core || m.ProfileClass() != e.ProfileClass {
-			t.Errorf("%s: %s %s %v", e.Full, m.Core(), m.ProfileClass(), err)
+		if err != nil || m.Core() != e.Core {
+			t.Errorf("%s: %s %v", e.Full, m.Core(), err)
 		}
 	}
 	for _, e := range v.Normalise {
@@ -132,32 +127,6 @@ func TestMPANReasons(t *testing.T) {
 				t.Errorf("%q: %q, want %q", c.text, got, c.want)
 			}
 		}
-	}
-}
-
-func TestDistributors(t *testing.T) {
-	v := vector[struct {
-		DNO, IDNO map[string]struct {
-			MPID     string
-			GSPGroup string `json:"gsp_group"`
-		}
-	}](t, "distributors.json")
-	if len(v.DNO) != 14 || len(distributors) != len(v.DNO)+len(v.IDNO) {
-		t.Errorf("%d distributors", len(distributors))
-	}
-	for id, d := range v.DNO {
-		if got := distributors[id]; got.MPID != d.MPID || got.GSPGroup != d.GSPGroup || d.GSPGroup == "" {
-			t.Errorf("%s: %v, want %v", id, got, d)
-		}
-	}
-	for id, d := range v.IDNO {
-		if got := distributors[id]; got.MPID != d.MPID || got.GSPGroup != "" {
-			t.Errorf("%s: %v, want %v without a region", id, got, d)
-		}
-	}
-	m, err := ParseMPAN(withCheck("990000000001"))
-	if _, known := m.Distributor(); err != nil || known {
-		t.Errorf("a new distributor's number: %v, known %v", err, known)
 	}
 }
 

@@ -132,12 +132,6 @@ func (p Postcode) Outward() string {
 	return out
 }
 
-// Inward returns the part after the blank.
-func (p Postcode) Inward() string {
-	_, in, _ := strings.Cut(string(p), " ")
-	return in
-}
-
 // Area returns the letters that the postcode starts with.
 func (p Postcode) Area() string {
 	return p.Outward()[:strings.IndexAny(p.Outward()+"0", "0123456789")]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"flexd/internal/egress"
@@ -93,9 +94,7 @@ func (r Remote) call(ctx context.Context, question string, body map[string]strin
 		return err
 	}
 	header := map[string]string{"Content-Type": "application/json", "Accept": "application/json"}
-	for k, v := range r.Header {
-		header[k] = v
-	}
+	maps.Copy(header, r.Header)
 	answer, err := r.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(r.URL, "/") + "/" + question,
 		Header: header, Body: b, AnswerMax: MaxAnswer, Time: LookupTimeout})
 	switch {

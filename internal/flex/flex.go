@@ -26,8 +26,7 @@ type (
 	Price int64
 )
 
-// Watts and watt-hours from the interface's kilowatts and kilowatt-hours, rounded to
-// the nearest whole unit.
+// FromKW converts kilowatts to the nearest whole watt.
 func FromKW(kw float64) Watts { return Watts(math.Round(kw * 1000)) }
 
 // FromKWh converts kilowatt-hours to the nearest whole watt-hour.
@@ -132,13 +131,13 @@ func (s Secret) GoString() string { return "[redacted]" }
 // MarshalText hides the secret, in JSON and in logs alike.
 func (s Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// WallTime is a time of day on a clock on the wall, in minutes and seconds after
-// midnight, without a zone.
+// WallTime is a time of day on a clock on the wall, as the time after midnight, without a
+// zone.
 type WallTime time.Duration
 
-// ParseWallTime reads HH:MM or HH:MM:SS.
+// ParseWallTime reads HH:MM or HH:MM:SS, which may have a fraction.
 func ParseWallTime(s string) (WallTime, error) {
-	for _, layout := range []string{"15:04:05", "15:04", "15:04:05.999999"} {
+	for _, layout := range []string{"15:04:05", "15:04"} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return WallTime(t.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))), nil
 		}

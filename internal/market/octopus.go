@@ -181,18 +181,3 @@ func londonInstant(s string, last time.Time) (time.Time, bool) {
 	}
 	return meant[len(meant)-1], true
 }
-
-// RegionOf asks which region a postcode is in, for Octopus.GSPGroup.
-func (o Octopus) RegionOf(ctx context.Context, postcode string) (string, error) {
-	q := url.Values{"postcode": {strings.ReplaceAll(postcode, " ", "")}}
-	groups, err := pages[struct {
-		GroupID string `json:"group_id"`
-	}](ctx, o.Web, o.URL, o.URL+"/industry/grid-supply-points/?"+q.Encode())
-	if err != nil {
-		return "", fmt.Errorf("ask for the region of a postcode: %w", err)
-	}
-	if len(groups) != 1 {
-		return "", fmt.Errorf("the postcode lies in %d regions", len(groups))
-	}
-	return groups[0].GroupID, nil
-}

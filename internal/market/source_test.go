@@ -228,21 +228,6 @@ func TestOctopusNewestProduct(t *testing.T) {
 	}
 }
 
-func TestOctopusRegionOf(t *testing.T) {
-	s := serve(t)
-	s.know(OctopusURL, recorded[struct {
-		Points exchange `json:"grid_supply_points"`
-	}](t, "octopus_industry_and_meter.json").Points)
-	s.answers["/industry/grid-supply-points/?postcode=ZZ991AA"] = `{"count":0,"results":[]}`
-	o := Octopus{Web: local(), URL: s.URL}
-	if region, err := o.RegionOf(t.Context(), "SW1A 1AA"); err != nil || region != "_C" {
-		t.Errorf("%s, %v", region, err)
-	}
-	if _, err := o.RegionOf(t.Context(), "ZZ99 1AA"); err == nil {
-		t.Error("a postcode in no region")
-	}
-}
-
 func TestNordPool(t *testing.T) {
 	s := serve(t)
 	s.know(NordPoolURL, recorded[exchange](t, "nordpool_n2ex.json"))

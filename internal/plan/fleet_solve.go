@@ -77,7 +77,6 @@ type fleetSolve struct {
 	pricer *fleetPricer
 
 	sampled int
-	filled  bool    // the draft holds a plan
 	bound   float64 // the best so far, and its prices
 	market  []float64
 	mu      [][]float64

@@ -40,12 +40,11 @@ type Filled struct {
 // Scratch is the working memory of the numeric planners, for one goroutine at a time.
 // Its zero value is ready.
 type Scratch struct {
-	keys    []uint64
-	regular []int32
-	sums    []float64
-	sw      switching
-	store   stored
-	modes   moded
+	keys  []uint64
+	sums  []float64
+	sw    switching
+	store stored
+	modes moded
 }
 
 // sortable turns a price into an integer of the same order, with the slot's number in

@@ -58,7 +58,7 @@ type switching struct {
 	start            float64
 	price, full, low []float64
 	eFull, eLow      []int64
-	total, need      int64
+	need             int64
 	order, rank      []int32   // slots by price, and their places
 	v                []float64 // cost of having the slot on
 	h                []float64 // cost to go, by slot and run

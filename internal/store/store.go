@@ -131,9 +131,6 @@ type Tx struct {
 	touched bool // the register's version was changed
 }
 
-// Org returns the organisation that the transaction is bound to.
-func (tx *Tx) Org() flex.OrgID { return tx.org }
-
 // Now returns the instant of this transaction by the organisation's clock.
 func (tx *Tx) Now() time.Time { return tx.now }
 
