@@ -85,3 +85,20 @@ func TestReadings_ByWeek(t *testing.T) {
 		t.Errorf("after all that is old was forgotten, readings lie in %s", got)
 	}
 }
+
+// A table of a week that somebody else is just making has its row type before it can be seen.
+// The readings are kept all the same.
+func TestReadings_WeekMadeElsewhere(t *testing.T) {
+	url := storetest.Postgres(t)
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
+	seed := storetest.NewSeed(t, db, url)
+	asset := seed.Asset(seed.Site(), flex.Charger, 0)
+	seed.Exec(`CREATE TYPE reading_w2930 AS ENUM ()`)
+	err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
+		return tx.PutReadings(context.Background(), []flex.Reading{{AssetID: asset, Span: flex.PeriodAt(now).Span(), Label: flex.ChargerEnergy, Value: 1}})
+	})
+	if n := seed.Count(`SELECT count(*) FROM reading`); err != nil || n != 1 {
+		t.Errorf("%d readings kept, %v", n, err)
+	}
+}
