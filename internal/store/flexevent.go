@@ -121,18 +121,20 @@ func (tx *Tx) FlexEvent(ctx context.Context, id flex.FlexEventID) (FlexEvent, er
 // FlexEventsOf returns the assets' events that begin in the span, to be settled.
 func (tx *Tx) FlexEventsOf(ctx context.Context, assets []flex.AssetID, span flex.Span) ([]FlexEvent, error) {
 	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To)}, assets)
-	return tx.toSettle(ctx, `e.from_at >= $2 AND e.from_at < $3 AND e.asset_id IN `+list, "", args[1:]...)
+	return tx.toSettle(ctx, `e.org_id = $1 AND e.from_at >= $2 AND e.from_at < $3 AND e.asset_id IN `+list, "", args[1:]...)
 }
 
 // HoldFlexEvents returns those of the events that are due still, as another process may have
-// looked at them meanwhile, and that no other process holds, and keeps others off them.
+// looked at them meanwhile, and that no other process holds, and keeps others off them. It
+// finds them by their ids: IS TRUE keeps the organisation's index out, which would have it go
+// through all that are not final.
 func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]FlexEvent, error) {
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF e SKIP LOCKED"
 	}
-	return tx.toSettle(ctx, eventDue+` AND e.id IN `+list, lock, args[1:]...)
+	return tx.toSettle(ctx, `e.id IN `+list+` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+eventRead+`)`, lock, args[1:]...)
 }
 
 func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]FlexEvent, error) {
@@ -146,7 +148,7 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 			COALESCE(m.cop11 AND a.installed_on <> '', FALSE)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model)
-		WHERE e.org_id = $1 AND `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)
+		WHERE `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)
 }
 
 // OrgsToSettle returns the organisations that have flex events to be found or settled.
@@ -158,15 +160,14 @@ func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
 			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected) ORDER BY id`)
 }
 
-// eventDue is that an event's time to be looked at has come by $2, or that what its missing
-// half-hour is known by is there, of its asset or at its site's boundary: the energy, the
-// register at both ends, or powers that cover it.
-var eventDue = `e.look_at IS NOT NULL AND (e.look_at <= $2 OR ` + isRead("e.asset_id", 1, "e.waits_at") + `
+// eventRead is that what an event's missing half-hour is known by is there, of its asset or at
+// its site's boundary: the energy, the register at both ends, or powers that cover it.
+var eventRead = isRead("e.asset_id", 1, "e.waits_at") + `
 	OR ` + isRead("e.asset_id", 12, "e.waits_at") + ` AND ` + isRead("e.asset_id", 12, "e.waits_at + 1800000000") + `
 	OR ` + covers("e.asset_id", 11) + `
 	OR EXISTS (SELECT 1 FROM asset a WHERE a.site_id = e.site_id AND (` + isRead("a.id", 2, "e.waits_at") + `
 		OR ` + isRead("a.id", 13, "e.waits_at") + ` AND ` + isRead("a.id", 13, "e.waits_at + 1800000000") + `
-		OR ` + covers("a.id", 10) + `)))`
+		OR ` + covers("a.id", 10) + `))`
 
 // covers is that an asset's readings of a power begin in the half-hour that the event waits
 // for and are as long together.
@@ -176,10 +177,15 @@ func covers(asset string, label int) string {
 }
 
 // DueFlexEvents returns up to limit events whose time to be looked at has come, or whose
-// missing reading is there.
+// missing reading is there. Of all that are not final, it looks at those that wait for a
+// reading alone.
 func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID, error) {
 	id := func(s scanner) (id flex.FlexEventID, err error) { return id, s.Scan(&id) }
-	return rows(ctx, tx.conn, id, `SELECT e.id FROM flex_event e WHERE e.org_id = $1 AND `+eventDue+` ORDER BY e.look_at, e.id LIMIT $3`,
+	return rows(ctx, tx.conn, id, `SELECT id FROM (
+			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $2
+			UNION ALL
+			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.waits_at IS NOT NULL AND (e.look_at > $2) IS TRUE AND (`+eventRead+`)
+		) AS due ORDER BY look_at, id LIMIT $3`,
 		tx.org.Bytes(), micros(tx.now), limit)
 }
 

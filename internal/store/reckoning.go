@@ -71,12 +71,13 @@ func (tx *Tx) Reckonings(ctx context.Context, ids []flex.SessionID) ([]Reckoning
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
-	return tx.reckonings(ctx, reckoningDue+` AND r.session_id IN `+list+` ORDER BY r.session_id`+lock, args...)
+	// Found by their ids: IS TRUE keeps the organisation's index out.
+	return tx.reckonings(ctx, `r.session_id IN `+list+` AND (r.org_id = $1) IS TRUE AND `+reckoningDue+` ORDER BY r.session_id`+lock, args...)
 }
 
 // Reckoning returns how far a session that ended has come.
 func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, error) {
-	rs, err := tx.reckonings(ctx, `r.session_id = $2`, tx.org.Bytes(), id.Bytes())
+	rs, err := tx.reckonings(ctx, `r.org_id = $1 AND r.session_id = $2`, tx.org.Bytes(), id.Bytes())
 	if err == nil && len(rs) == 0 {
 		err = flex.Fail(flex.NotFound, "session not found or not authorized")
 	}
@@ -92,7 +93,7 @@ func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reck
 			t.consent_at IS NOT NULL OR o.consent_exempt, a.type, a.model
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
-		WHERE r.org_id = $1 AND `+where, args...)
+		WHERE `+where, args...)
 }
 
 // Reckoned notes how far a session has come: what it waits for, when to look again whatever
