@@ -123,8 +123,8 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	}
 	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.BatteryRound)
 	h.add("push", time.Second, store.WakePush, h.Push.Round)
-	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round)
-	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.EventRound)
+	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round).Rest = settleRest
+	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.EventRound).Rest = settleRest
 	h.add("mail", time.Minute, store.WakeMail, h.Reward.MailRound)
 	h.add("retention", time.Hour, "", h.Reading.Round)
 	h.add("deliveries", time.Hour, "", h.Push.Forget)
@@ -136,13 +136,18 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	return h, nil
 }
 
+// settleRest is how long the rounds that settle rest between two runs, however many readings
+// come: a fleet that streams them would have them run without a pause.
+const settleRest = time.Second
+
 // add makes a round part of the house, in the order in which Advance runs them.
-func (h *House) add(name string, every time.Duration, wake store.Topic, round worker.Round) {
+func (h *House) add(name string, every time.Duration, wake store.Topic, round worker.Round) *worker.Worker {
 	w := &worker.Worker{Name: name, Every: every, Round: round, Log: h.log}
 	if wake != "" {
 		w.Wake = h.DB.Waker(wake)
 	}
 	h.workers = append(h.workers, w)
+	return w
 }
 
 // Rounds returns the background jobs, with how their latest run went.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -65,12 +66,26 @@ func (in *intake) take(ctx context.Context) error {
 	if err := in.countRefused(ctx); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(rs, func(r flex.Reading) bool { return settles[r.Label] }) {
+		in.tx.Wake(store.WakeSettle) // which of them was waited for, the rounds find out
+	}
 	now := in.tx.Now()
 	if err := in.tx.MarkDue(ctx, telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...); err != nil {
 		return err
 	}
 	return in.tx.MarkRead(ctx, telling(rs, now.Add(-freshCharge), flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)...)
 }
+
+// settles holds the labels that sessions and flex events are settled on.
+var settles = func() map[flex.Label]bool {
+	in := map[flex.Label]bool{}
+	for _, m := range []settle.Metering{settle.Asset, settle.Boundary} {
+		for _, l := range settle.Labels(m) {
+			in[l] = true
+		}
+	}
+	return in
+}()
 
 // How old a reading may be and still matter to a plan.
 const (

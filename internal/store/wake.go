@@ -10,7 +10,7 @@ type Topic string
 const (
 	WakePush    Topic = "push"    // the outbox has something to send
 	WakeControl Topic = "control" // prices or fleet settings changed
-	WakeSettle  Topic = "settle"  // a session ended
+	WakeSettle  Topic = "settle"  // a session ended, or readings came
 	WakeCloud   Topic = "cloud"   // a manufacturer's cloud is to be asked
 	WakeMail    Topic = "mail"    // a letter is to be sent
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed

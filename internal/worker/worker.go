@@ -28,11 +28,13 @@ type Worker struct {
 	Name  string
 	Every time.Duration   // the period
 	Wake  <-chan struct{} // nil if nothing wakes it
+	Rest  time.Duration   // the least time from the end of a run to one that a wake-up brings
 	Round Round
 	Log   *slog.Logger // nil means the default logger
 
 	mu   sync.Mutex
 	last Last
+	rest time.Time // until then no wake-up is followed
 }
 
 // Last is how the latest run went.
@@ -63,7 +65,22 @@ func (w *Worker) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-tick.C:
 		case <-w.Wake:
+			w.await(ctx)
 		}
+	}
+}
+
+// await waits until the worker has rested. What woke it meanwhile the next run will see too.
+func (w *Worker) await(ctx context.Context) {
+	rested := time.NewTimer(time.Until(w.rest))
+	defer rested.Stop()
+	select {
+	case <-ctx.Done():
+	case <-rested.C:
+	}
+	select {
+	case <-w.Wake:
+	default:
 	}
 }
 
@@ -74,6 +91,7 @@ func (w *Worker) once(ctx context.Context) bool {
 	w.mu.Lock()
 	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1}
 	w.mu.Unlock()
+	w.rest = time.Now().Add(w.Rest)
 	if err != nil && ctx.Err() == nil {
 		log := w.Log
 		if log == nil {

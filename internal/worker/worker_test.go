@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -52,5 +53,38 @@ func TestRun(t *testing.T) {
 		want(6, "with work left")
 		cancel()
 		synctest.Wait()
+	})
+}
+
+// However often it is woken, a worker rests between runs; one that has rested runs at once,
+// and what woke it while it rested is one run.
+func TestRun_Rests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rest, takes = time.Second, 3 * time.Second
+		wake := make(chan struct{}, 1)
+		var starts []time.Duration
+		began := time.Now()
+		w := &worker.Worker{Name: "test", Every: time.Hour, Wake: wake, Rest: rest, Round: func(context.Context) (worker.Report, error) {
+			starts = append(starts, time.Since(began))
+			time.Sleep(takes)
+			return worker.Report{}, nil
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		go w.Run(ctx)
+		for until := began.Add(10 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+		time.Sleep(time.Minute)
+		wake <- struct{}{}
+		synctest.Wait()
+		cancel()
+		time.Sleep(takes)
+		// The storm ends while the third run is under way; it has the fourth follow.
+		if want := []time.Duration{0, 4 * time.Second, 8 * time.Second, 12 * time.Second, 70 * time.Second}; !slices.Equal(starts, want) {
+			t.Errorf("runs at %v, want %v", starts, want)
+		}
 	})
 }
