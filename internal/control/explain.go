@@ -56,6 +56,8 @@ func inForce(ctx context.Context, tx *store.Tx, asset flex.AssetID) (s InForce, 
 		return s, flex.Fail(flex.NotFound, "asset %v is a %s, which has no charging schedule", asset, c.Asset.Type)
 	case !c.Open():
 		return s, flex.Fail(flex.NotFound, "asset %v has no schedule: nothing is plugged in", asset)
+	case c.Standing.Generation == 0 && c.Controlled:
+		return s, flex.Fail(flex.NotFound, "asset %v has no schedule yet: what was plugged in before its site was enrolled is planned at its next event", asset)
 	case c.Standing.Generation == 0:
 		return s, flex.Fail(flex.NotFound, "asset %v has no schedule: its site is not enrolled in %s", asset, flex.FullAssetSchedule)
 	}

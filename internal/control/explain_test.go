@@ -77,9 +77,12 @@ func TestExplanation_None(t *testing.T) {
 		h.explanation()
 		h.event(control.Event{Kind: control.PlugOut})
 		says("plugged out", "nothing is plugged in")
-		h.asset = h.Asset(h.Site(), flex.Charger, 7400)
+		site := h.Site()
+		h.asset = h.Asset(site, flex.Charger, 7400)
 		h.event(control.Event{Kind: control.PlugIn})
 		says("not enrolled", "not enrolled")
+		h.Exec(`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, 'full_asset_schedule_control', 0)`, h.Org.Bytes(), site.Bytes())
+		says("enrolled since", "planned at its next event")
 		h.asset = h.Asset(h.site, flex.Battery, 5000)
 		says("battery", "is a battery")
 		h.asset = flex.AssetID{1}
