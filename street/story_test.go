@@ -97,6 +97,7 @@ func playWith(t *testing.T, lines []street.Line, more func(*player)) {
 		t.Fatal(err)
 	}
 	p.house = h
+	h.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
 	server, receiver := &http.Server{Handler: h.Handler()}, &http.Server{Handler: http.HandlerFunc(p.receive)}
 	go server.Serve(door)
 	go receiver.Serve(post)
