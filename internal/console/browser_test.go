@@ -73,6 +73,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// patience is how long a page may take to what must come, on however busy a machine.
+const patience = time.Minute
+
 // browse opens a tab. Without a browser the test is skipped, or failed when
 // FLEXD_TEST_STRICT is set.
 func browse(d *desk) *browser {
@@ -89,7 +92,7 @@ func browse(d *desk) *browser {
 	if err != nil {
 		d.Fatalf("start the browser: %v", err)
 	}
-	ctx, end := context.WithTimeout(shared, 2*time.Minute)
+	ctx, end := context.WithTimeout(shared, 5*time.Minute)
 	d.Cleanup(end)
 	ctx, close := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext()) // with cookies of its own
 	d.Cleanup(close)
@@ -176,8 +179,19 @@ func (b *browser) must(err error) {
 // await waits until an expression is true on the page.
 func (b *browser) await(expression string) {
 	b.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(20*time.Second)))
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
 	b.must(err)
+}
+
+// fit waits until the page has taken on a screen's width and colours: its plots are drawn
+// anew some frames later. What does not come is left to be found.
+func (b *browser) fit(width int64, scheme string) {
+	b.Helper()
+	fits := fmt.Sprintf(`document.documentElement.clientWidth <= %d && document.documentElement.scrollWidth <= document.documentElement.clientWidth && matchMedia("(prefers-color-scheme: %s)").matches`,
+		width, scheme)
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](fits, chromedp.WithPollingTimeout(patience))); err != nil {
+		b.Logf("a screen %d wide, %s: %v", width, scheme, err)
+	}
 }
 
 // visit opens a page and waits until its plots are drawn.
@@ -218,6 +232,7 @@ func (b *browser) screen(name, path string) {
 		if i == 0 || *shots != "" {
 			b.visit(path)
 		}
+		b.fit(v.width, v.scheme)
 		b.sound(name + v.name)
 		b.contrast(name + v.name)
 		if *shots != "" {
