@@ -7,7 +7,7 @@ import "flexd/internal/flex"
 type TokenForm struct {
 	Username  string `json:"username" wire:"required"`
 	Password  string `json:"password" wire:"required"`
-	GrantType string `json:"grant_type" wire:"enum=GrantType,default=password"`
+	GrantType string `json:"grant_type" wire:"only=password,default=password"`
 }
 
 // Token answers it.

@@ -15,16 +15,22 @@ import (
 )
 
 // ReadBody reads a request's body whole, or fails with flex.TooLarge if it is longer than
-// limit bytes.
+// limit bytes, or with BrokenOff.
 func ReadBody(r io.Reader, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("reading the request's body: %w", err)
+		return nil, BrokenOff(err)
 	case int64(len(b)) > limit:
 		return nil, flex.Fail(flex.TooLarge, "the body is longer than %d bytes", limit)
 	}
 	return b, nil
+}
+
+// BrokenOff is the failure of a body that could not be read to its end, which is its
+// sender's or the network's and none of ours.
+func BrokenOff(err error) error {
+	return fmt.Errorf("%w: %w", flex.Fail(flex.Malformed, "the body broke off, or is not framed as its header says: send it again"), err)
 }
 
 // Decode reads a JSON body as a T, one of this package's request structs. The error is a
@@ -133,6 +139,9 @@ func (d *decoder) value(s *shape, v reflect.Value, r *rule) error {
 	raw, err := d.json.ReadValue()
 	if err != nil {
 		return err
+	}
+	if s.kind == integer {
+		raw = whole(raw)
 	}
 	if f := s.set(v, d.unquote(raw), r); f != nil {
 		d.fault(f)

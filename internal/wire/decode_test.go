@@ -87,6 +87,7 @@ var faultCases = []faultCase{
 	{"a status of no kind", `{"timestamp":"2026-01-15T10:10:02Z","status":"DONE"}`, as[EventResponse]},
 	{"blocks without times", `{"charging_schedule":[{"start_timestamp":"tonight","end_timestamp":""}]}`, as[PlugInScheduleEventRequest]},
 	{"seconds that are no integer", `{"expires_in":3600.5}`, as[SiteAuthTokenRequest]},
+	{"more seconds than an integer holds", `{"expires_in":99999999999999999999}`, as[SiteAuthTokenRequest]},
 	{"no readings", `{"reading":[]}`, inReadings},
 	{"readings in the wrong case", `{"Readings":[]}`, inReadings},
 	{"readings that are no list", `{"readings":{}}`, inReadings},
@@ -95,6 +96,9 @@ var faultCases = []faultCase{
 	{"limit and offset below their bounds", `limit=0&offset=-1`, inQuery[PageQuery]},
 	{"limit above its bound", `limit=5001`, inQuery[PageQuery]},
 	{"limit that is no integer", `limit=ten&offset=1.0`, inQuery[PageQuery]},
+	{"limit and offset beyond all integers", `limit=99999999999999999999&offset=-99999999999999999999`, inQuery[PageQuery]},
+	{"an offset beyond all integers", `offset=99999999999999999999`, inQuery[PageQuery]},
+	{"a required parameter in the wrong case", `PostCode=E1`, inQuery[MeterSearchQuery]},
 	{"limit twice", `limit=1&limit=2`, inQuery[PageQuery]},
 	{"limit empty", `limit=`, inQuery[PageQuery]},
 	{"a required parameter is missing", `building_identifier=10`, inQuery[MeterSearchQuery]},
@@ -102,6 +106,8 @@ var faultCases = []faultCase{
 	{"a parameter of no enumeration", `status=lost`, inQuery[DeliveryListQuery]},
 	{"a parameter with bad UTF-8 and NUL", `mpan=%ff&postcode=%00`, inQuery[SiteListQuery]},
 	{"no credentials", ``, inForm[TokenForm]},
+	{"empty credentials", `username=&password=`, inForm[TokenForm]},
+	{"credentials in the wrong case", `Username=a&password=b`, inForm[TokenForm]},
 	{"another grant", `username=a&password=b&grant_type=client_credentials`, inForm[TokenForm]},
 	{"a name twice in a form", `username=a&password=b&username=c`, inForm[TokenForm]},
 	{"consent without a zone in a form", `external_user_id=u&allowed_origin=https://a.example&gave_boundary_meter_consent_at=2026-01-15`, inForm[ComponentTokenForm]},
@@ -192,6 +198,12 @@ func TestDecode_TakesWhatItMay(t *testing.T) {
 	if err != nil || tank.Type != flex.HotWaterTank {
 		t.Errorf("got %v, %v", tank.Type, err)
 	}
+	for written, want := range map[string]int{"3600": 3600, "3600.0": 3600, "36e2": 3600, "3.6E+3": 3600, "0.0": 0, "-0.0": 0, "4294967295.000": 4294967295} {
+		token, err := Decode[SiteAuthTokenRequest]([]byte(`{"expires_in":` + written + `}`))
+		if err != nil || token.ExpiresIn == nil || *token.ExpiresIn != want {
+			t.Errorf("%s: %+v, %v", written, token.ExpiresIn, err)
+		}
+	}
 	i, err := Decode[Intent]([]byte(`{"energy_required_kwh":30,"ready_by":"2026-07-01T07:00:00+01:00"}`))
 	if err != nil || i.ChargingMode != flex.Maximise || i.MayChargePeak || i.ReadyByLocalTime != nil || i.ReadyBy.Offset.Hours() != 1 || i.ReadyBy.Hour() != 6 {
 		t.Errorf("got %+v, %v", i, err)
@@ -216,6 +228,14 @@ func TestParams_Defaults(t *testing.T) {
 	f, err := Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "client_id": {"x"}})
 	if err != nil || f.GrantType != "password" {
 		t.Errorf("got %v, %v", f.GrantType, err)
+	}
+	f, err = Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "grant_type": {""}, "scope": {""}})
+	if err != nil || f.GrantType != "password" {
+		t.Errorf("an empty field is not one that was left out: %v, %v", f.GrantType, err)
+	}
+	c, err := Form[ComponentTokenForm](url.Values{"external_user_id": {"u"}, "allowed_origin": {"https://a.example"}, "user_email": {""}, "gave_boundary_meter_consent_at": {""}})
+	if err != nil || !c.GaveBoundaryMeterConsentAt.IsZero() {
+		t.Errorf("got %+v, %v", c, err)
 	}
 	b, err := Query[BalanceURLQuery](url.Values{"redirect_uri": {"https://a.example"}})
 	if err != nil || b.EnforceTwoFactorAuth != nil {

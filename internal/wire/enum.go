@@ -35,7 +35,6 @@ var enums = map[string][]string{
 	"DeliveryKind":       {"schedule", "dispatch", "test"},
 	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired", "retracted"},
 	"EndpointName":       {"schedule", "dispatch"},
-	"GrantType":          {"password"},
 }
 
 // ReadingLabels are the labels of a reading, in the interface's order.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"net/url"
 	"reflect"
 
@@ -11,8 +12,13 @@ import (
 // exact names, each given once, unknown ones ignored.
 func Query[T any](values url.Values) (T, error) { return params[T]("query", values) }
 
-// Form reads an application/x-www-form-urlencoded body as a T, as Query does.
-func Form[T any](values url.Values) (T, error) { return params[T]("body", values) }
+// Form reads an application/x-www-form-urlencoded body as a T, as Query does. A field that
+// is empty was not filled in, and counts as not given.
+func Form[T any](values url.Values) (T, error) {
+	filled := maps.Clone(values)
+	maps.DeleteFunc(filled, func(_ string, v []string) bool { return len(v) == 1 && v[0] == "" })
+	return params[T]("body", filled)
+}
 
 // Path reads path parameters as a T; get returns the parameter of a name, decoded.
 func Path[T any](get func(name string) string) (T, error) {

@@ -88,6 +88,10 @@ func bound(b *float64, usual float64) float64 {
 
 func drawText(t *rapid.T, r *rule) string {
 	switch {
+	case r.only != "":
+		return r.only
+	case r.only != "":
+		return r.only
 	case r.values != nil:
 		return rapid.SampledFrom(r.values).Draw(t, "value")
 	case r.like == uuid:

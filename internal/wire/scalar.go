@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -18,6 +19,8 @@ func setText(v reflect.Value, b []byte, r *rule) *fault {
 		value, f := permitted(b, r.values)
 		v.SetString(value)
 		return f
+	case r.only != "" && string(b) != r.only:
+		return wrong("value_error.str.regex", `string does not match regex "^%s$": write %[1]s`, r.only)
 	case len(b) > r.text:
 		return wrong("value_error.any_str.max_length", "ensure this value has at most %d bytes", r.text)
 	case len(b) == 0 && r.nonempty:
@@ -78,11 +81,26 @@ func setNumber(v reflect.Value, b []byte, r *rule) *fault {
 
 func setInteger(v reflect.Value, b []byte, r *rule) *fault {
 	n, err := strconv.ParseInt(string(b), 10, 64)
-	if err != nil {
+	beyond := errors.Is(err, strconv.ErrRange) // n is then the last integer on its side
+	if err != nil && !beyond {
 		return typeFaults[integer]
 	}
 	v.SetInt(n)
-	return within(float64(n), r)
+	if f := within(float64(n), r); f != nil || !beyond {
+		return f
+	}
+	return typeFaults[integer]
+}
+
+// whole writes a JSON number that is an integer in another form, as 3600.0 or 36e2, in
+// digits alone. It leaves any other as it is.
+func whole(raw []byte) []byte {
+	const exact = 1 << 53 // up to which a float64 is the integer that was written
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if !bytes.ContainsAny(raw, ".eE") || err != nil || n != math.Trunc(n) || math.Abs(n) > exact {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(n), 10)
 }
 
 func within(n float64, r *rule) *fault {

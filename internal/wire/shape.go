@@ -51,6 +51,7 @@ type field struct {
 //	items=N      at most N items of a list, in place of MaxItems
 //	nonempty     at least one character, or one item
 //	unique       no item of the list twice
+//	only=TEXT    that text alone, which the interface gives as a pattern
 //	enum=NAME    one of the values of that enumeration; blanks may be written as underscores
 //	zoned        the instant must carry an offset
 //	like=KIND    text that must read as a uuid, an instant or a date, but is kept as written
@@ -59,7 +60,7 @@ type rule struct {
 	required, nonempty, unique, zoned bool
 	min, max                          *float64
 	text, items                       int
-	enum                              string
+	enum, only                        string
 	values                            []string
 	like                              kind
 	standIn                           string
@@ -149,6 +150,8 @@ func parseRule(tag string) rule {
 			r.text = int(*mustFloat(value))
 		case "items":
 			r.items = int(*mustFloat(value))
+		case "only":
+			r.only = value
 		case "enum":
 			r.enum, r.values = value, enums[value]
 			if r.values == nil {
