@@ -144,6 +144,9 @@ func TestRefusals(t *testing.T) {
 		if r := h.want("PUT", "/entities/asset", "", 405, `{"detail":"Method Not Allowed"}`); r.Header.Get("Allow") != "GET, HEAD, POST" {
 			t.Errorf("Allow: %s", r.Header.Get("Allow"))
 		}
+		h.want("BREW", "/entities/asset", "", 405, `{"detail":"Method Not Allowed"}`)
+		h.want("BREW", "/nowhere", "", 404, `{"detail":"Not Found"}`)
+		h.want("BREW", "/entities/asset/", "", 307, "")
 		if r := h.want("GET", "/auth/users/me?a=b", "", 307, ""); r.Header.Get("Location") != "/auth/users/me/?a=b" {
 			t.Errorf("Location: %s", r.Header.Get("Location"))
 		}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/url"
-
 	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -12,7 +10,8 @@ import (
 // componentToken answers POST /auth/component-token: a token for one end user's browser.
 func (s *Server) componentToken(r *request) (answer, error) {
 	f := form[wire.ComponentTokenForm](r)
-	if f.AllowedOrigin != "" && !isOrigin(f.AllowedOrigin) {
+	origin, isOne := asOrigin(f.AllowedOrigin)
+	if f.AllowedOrigin != "" && !isOne {
 		r.faults = append(r.faults, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
 			Loc: []string{"body", "allowed_origin"}, Type: "value_error.url", Msg: "not an origin: write scheme, host and port alone, like https://app.example.com",
 		}}})
@@ -25,7 +24,7 @@ func (s *Server) componentToken(r *request) (answer, error) {
 		return answer{}, err
 	}
 	t, err := s.Access.Issue(r.Context(), access.Principal{
-		Org: r.who.Org, Username: r.who.Username, Roles: []flex.Role{flex.EntityRead, flex.EntityWrite}, Site: site.ID, Origin: f.AllowedOrigin,
+		Org: r.who.Org, Username: r.who.Username, Roles: []flex.Role{flex.EntityRead, flex.EntityWrite}, Site: site.ID, Origin: origin,
 	}, access.ComponentTokenLife)
 	if err != nil {
 		return answer{}, err
@@ -33,12 +32,6 @@ func (s *Server) componentToken(r *request) (answer, error) {
 	a := ok(wire.ComponentToken{ID: flex.UserID(site.ID), AccessToken: t.Token.Reveal(), TokenType: "bearer"})
 	a.set("Cache-Control", "no-store")
 	return a, nil
-}
-
-// isOrigin reports whether the text is a web origin as browsers send it.
-func isOrigin(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
 }
 
 // ownSite holds a component token's request to its own site: the one that the path names,

@@ -71,10 +71,11 @@ func TestComponentToken(t *testing.T) {
 		h.want("POST", "/auth/component-token", form(), 422, "", asForm)
 		h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00"), 422, "", asForm)
 		h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00Z", "user_email", "x"), 422, "", asForm)
-		for _, origin := range []string{"app.example.com", "https://app.example.com/", "https://", "*", "null", "ftp://x", "https://a.example/b", "https://u@a.example"} {
+		for _, origin := range []string{"app.example.com", "https://app.example.com/", "https://", "*", "null", "ftp://x", "https://a.example/b", "https://u@a.example", "https://*.example.com", "https://münchen.example", "https://a.example:", "https://a b.example", "https://a.example?x"} {
 			h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00Z", "allowed_origin", origin), 422, "", asForm)
 		}
 		h.want("POST", "/auth/component-token", form("external_user_id", "user-1", "user_email", "new@example.com"), 200, "", asForm)
+		h.want("POST", "/auth/component-token", form("external_user_id", "user-1", "user_email", "", "gave_boundary_meter_consent_at", ""), 200, "", asForm)
 	})
 }
 
@@ -101,8 +102,35 @@ func TestComponentToken_Origin(t *testing.T) {
 			t.Errorf("%v", r.Header)
 		}
 		ask(at, "https://evil.example.com", "GET", 403)
+		ask(at, "https://app.example.com/", "GET", 403)
+		ask(at, "https://\xff", "GET", 403)
+		ask(at, "\xff", "GET", 403)
+		ask(at, "null", "GET", 403)
+		ask(at, "", "GET", 403)
 		ask("/rewards/"+site+"/transactions", "https://app.example.com", "GET", 403)
 		ask("/nowhere", "https://app.example.com", "GET", 404)
 		h.want("OPTIONS", at, "", 405, "", "Authorization:")
 	})
+}
+
+// TestComponentToken_OriginAsBrowsersSendIt shows that an origin may be written with large
+// letters and with the port that its scheme stands for.
+func TestComponentToken_OriginAsBrowsersSendIt(t *testing.T) {
+	h := onSQLite(t)
+	for written, sent := range map[string]string{
+		"HTTPS://Shop.Example.com":      "https://shop.example.com",
+		"https://shop.example.com:443":  "https://shop.example.com",
+		"http://shop.example.com:80":    "http://shop.example.com",
+		"http://shop.example.com:443":   "http://shop.example.com:443",
+		"https://shop.example.com:8443": "https://shop.example.com:8443",
+		"http://localhost:3000":         "http://localhost:3000",
+		"http://[::1]:3000":             "http://[::1]:3000",
+	} {
+		r := h.want("POST", "/auth/component-token", url.Values{
+			"external_user_id": {"user-1"}, "allowed_origin": {written}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"},
+		}.Encode(), 200, "", asForm)
+		own := "Authorization: Bearer " + text(t, r.body, "access_token")
+		h.want("GET", "/auth/users/me/", "", 200, "", own, "Origin: "+sent)
+		h.want("GET", "/auth/users/me/", "", 403, "", own, "Origin: "+sent+"0")
+	}
 }

@@ -189,7 +189,8 @@ func (s *Server) notFound(r *request) (answer, error) {
 	return answer{}, flex.Fail(flex.NotFound, "Not Found")
 }
 
-// methodNotAllowed answers paths that are some, with a method that is none of theirs.
+// methodNotAllowed answers paths that are some, with a method that is none of theirs. Methods
+// that nobody knows come here whatever the path.
 func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		return s.preflight(r)
@@ -198,8 +199,12 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if at == "" {
 		at = r.URL.Path
 	}
+	allowed := s.methods(at)
+	if len(allowed) == 0 {
+		return s.notFound(r)
+	}
 	a := answer{status: http.StatusMethodNotAllowed, body: wire.ErrorWithDetail{Detail: "Method Not Allowed", Problem: s.problem(wrongMethod, r)}}
-	a.set("Allow", strings.Join(s.methods(at), ", "))
+	a.set("Allow", strings.Join(allowed, ", "))
 	return a, nil
 }
 

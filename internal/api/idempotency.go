@@ -86,13 +86,16 @@ func (s *Server) runFirst(r *request, key string) (a answer, err error) {
 }
 
 // hash reads the body, and returns what tells the request from others: method, path, query
-// and body. The body can be read again.
+// and body. The body can be read again. Where none is read, what was sent of one tells
+// nothing.
 func (r *request) hash() (sum [32]byte, err error) {
-	b, err := wire.ReadBody(r.Body, r.route.Limit)
-	if err != nil {
-		return sum, err
+	var b []byte
+	if r.route.Limit > 0 {
+		if b, err = wire.ReadBody(r.Body, r.route.Limit); err != nil {
+			return sum, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
 	}
-	r.Body = io.NopCloser(bytes.NewReader(b))
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", r.Method, r.URL.RequestURI())
 	h.Write(b)

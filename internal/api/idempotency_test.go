@@ -37,7 +37,16 @@ func TestIdempotencyKey(t *testing.T) {
 		h.want("POST", "/entities/site/onboard", body, 200, "", "Idempotency-Key: "+strings.Repeat("k", 255))
 		h.want("POST", "/entities/site/onboard", body, 422, "", "Idempotency-Key: "+strings.Repeat("k", 256))
 		h.want("POST", "/entities/site/onboard", body, 422, "", "Idempotency-Key: ké")
+		h.want("DELETE", "/caps", "", 422, "", "Idempotency-Key: ké")
 		h.want("GET", "/entities/asset", "", 200, "", key)
+
+		// Operations without a body take no notice of one, with a key or without.
+		for _, field := range []string{"", "Idempotency-Key: with-a-body"} {
+			h.want("DELETE", "/entities/asset/"+asset, "{}", 404, "", field)
+		}
+		site := text(t, first.body, "site", "site_id")
+		left := h.want("POST", "/entities/site/"+site+"/offboard-site-and-assets", "{}", 200, "", "Idempotency-Key: leave")
+		h.want("POST", "/entities/site/"+site+"/offboard-site-and-assets", "", 200, left.body, "Idempotency-Key: leave")
 
 		other, token := h.newOrg("Other", "other")
 		_ = other

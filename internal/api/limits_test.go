@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"flexd/internal/api"
@@ -47,6 +48,33 @@ func TestBody_Limit(t *testing.T) {
 	h.want("PATCH", at, `{}`, 200, "", "Content-Type: application/merge-patch+json")
 	h.want("PATCH", at, ``, 422, "")
 	h.want("PATCH", at, `{}`, 200, "", "Content-Type:")
+}
+
+// TestBody_BreaksOff shows that a body that does not come to its end is no failure of ours.
+func TestBody_BreaksOff(t *testing.T) {
+	h := onSQLite(t)
+	const body = `{"mpan":"1234567890126"`
+	for _, c := range []struct {
+		path, field string
+		status      int
+	}{
+		{"/validation/mpan", "", 400},
+		{"/validation/mpan", "Idempotency-Key", 400},
+		{"/entities/site", "", 400},
+		{"/data/readings", "", 400},
+		{"/entities/asset/b2c3d4e5-f6a7-8901-bcde-f23456789012/event/intent", "", 422}, // has no 400
+	} {
+		r := httptest.NewRequest("POST", c.path, io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		r.Header.Set("Authorization", "Bearer "+h.token)
+		if c.field != "" {
+			r.Header.Set(c.field, "k")
+		}
+		w := httptest.NewRecorder()
+		h.server.Handler().ServeHTTP(w, r)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), "the body broke off") {
+			t.Errorf("%s %s: %d %s", c.path, c.field, w.Code, w.Body)
+		}
+	}
 }
 
 func TestEveryAnswer(t *testing.T) {

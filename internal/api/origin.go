@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -28,6 +29,22 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 	return nil
 }
 
+// asOrigin reads a web origin, scheme, host and port alone, and returns it as browsers send
+// it: in small letters, and without the port that the scheme stands for.
+func asOrigin(text string) (origin string, ok bool) {
+	const hostChars = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
+	usual := map[string]string{"http": ":80", "https": ":443"}
+	u, err := url.Parse(text)
+	if err != nil || usual[u.Scheme] == "" || u.Hostname() == "" || !strings.EqualFold(text, u.Scheme+"://"+u.Host) {
+		return "", false
+	}
+	host := strings.ToLower(u.Host)
+	if strings.Trim(host, hostChars) != "" || strings.HasSuffix(host, ":") {
+		return "", false
+	}
+	return u.Scheme + "://" + strings.TrimSuffix(host, usual[u.Scheme]), true
+}
+
 // preflightTime is how long a browser may remember the answer, in seconds.
 const preflightTime = "600"
 
@@ -42,10 +59,12 @@ func (s *Server) preflight(r *request) (answer, error) {
 			allowed = append(allowed, rt.Method)
 		}
 	}
-	origin := r.Header.Get("Origin")
-	known, err := s.Access.KnownOrigin(r.Context(), origin)
-	if err != nil {
-		return answer{}, err
+	origin, known := asOrigin(r.Header.Get("Origin"))
+	if known && len(allowed) > 0 {
+		var err error
+		if known, err = s.Access.KnownOrigin(r.Context(), origin); err != nil {
+			return answer{}, err
+		}
 	}
 	if len(allowed) == 0 || !known {
 		return answer{}, flex.Fail(flex.Forbidden, "pages of this origin may not call this")

@@ -201,8 +201,11 @@ func (l *limited) Read(p []byte) (int, error) {
 		return int(l.left), flex.Fail(flex.TooLarge, "the body is longer than %d bytes", l.limit)
 	}
 	l.left -= int64(n)
-	if l.zipped && err != nil && err != io.EOF {
-		err = flex.Fail(flex.Malformed, "the gzipped body is broken: %v", err)
+	switch {
+	case err == nil || err == io.EOF:
+		return n, err
+	case l.zipped:
+		return n, flex.Fail(flex.Malformed, "the gzipped body is broken: %v", err)
 	}
-	return n, err
+	return n, wire.BrokenOff(err)
 }
