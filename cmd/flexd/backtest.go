@@ -61,11 +61,11 @@ func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
 		Working: settle.Working,
 	}
 	var err error
-	if test.From, err = flex.ParseDay(b.From); err != nil {
-		return nil, flex.Fail(flex.Invalid, "--from: %q is not a day of the form 2026-04-14", b.From)
+	if test.From, err = readDay("--from", b.From); err != nil {
+		return nil, err
 	}
-	if test.To, err = flex.ParseDay(b.To); err != nil {
-		return nil, flex.Fail(flex.Invalid, "--to: %q is not a day of the form 2026-04-14", b.To)
+	if test.To, err = readDay("--to", b.To); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(b.Readings)
 	if err != nil {

@@ -123,6 +123,9 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	caps, err := h.Control.Caps(ctx, org.ID)
+	if flex.KindOf(err) == flex.NotFound {
+		return flex.Fail(flex.NotFound, "no caps are set: flexd caps set sets them")
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"flexd/client"
@@ -22,7 +24,7 @@ import (
 
 // demo is `flexd demo`.
 type demo struct {
-	Listen string  `help:"Address to answer on." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Listen string  `help:"Address to answer on; ${default} if not given, and any free port if that is taken." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Speed  float64 `help:"Minutes of the street's time that pass in a second." default:"10"`
 	Once   bool    `help:"End when the last car has gone; otherwise flexd goes on answering until stopped."`
 }
@@ -54,11 +56,12 @@ func (d *demo) Run(ctx context.Context, c console) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	l, err := net.Listen("tcp", d.Listen)
+	l, err := listenAt("--listen", d.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) { // the usual port is taken
+		l, err = listenAt("--listen", "127.0.0.1:0")
+	}
 	if err != nil {
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { // the usual port is taken
-			return err
-		}
+		return err
 	}
 	var key [seal.KeySize]byte // of a store that ends with this process
 	rand.Read(key[:])

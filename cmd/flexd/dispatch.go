@@ -20,8 +20,8 @@ type dispatch struct {
 type dispatchSend struct {
 	store
 	Name   string        `arg:"" help:"Name of the organisation."`
-	Assets []string      `arg:"" help:"Ids of its batteries."`
-	KW     float64       `name:"kw" help:"Power of each: positive charges, negative discharges." required:""`
+	Assets []string      `arg:"" name:"asset" help:"Ids of its batteries."`
+	KW     float64       `name:"kw" help:"Power of each in kW: positive charges, negative discharges." required:"" placeholder:"KW"`
 	From   time.Time     `help:"When it begins, as in 2026-01-15T17:00:00Z." required:""`
 	For    time.Duration `help:"How long it lasts." default:"30m"`
 	Market string        `help:"The event's market_id." default:"dno"`
@@ -95,7 +95,7 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 		return c.json(lines)
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "event\tbattery\tfrom\tto\tkW\tdelivery\treported\thanded back")
+	fmt.Fprintln(w, "EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK")
 	for _, l := range lines {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n", l.Event, l.Asset, l.From.Format(time.RFC3339), l.To.Format(time.RFC3339), l.KW, l.State, l.Callback, l.HandBack)
 	}

@@ -18,7 +18,7 @@ type pricesFetch struct {
 // Run fetches the prices of the days, a publication for each trading day that says
 // something new.
 func (p *pricesFetch) Run(ctx context.Context, c console) error {
-	h, err := p.open(ctx)
+	h, err := p.openAnew(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,9 +55,9 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 		if f.text == "" {
 			continue
 		}
-		day, err := flex.ParseDay(f.text)
+		day, err := readDay(f.flag, f.text)
 		if err != nil {
-			return flex.Span{}, flex.Fail(flex.Invalid, "%s: %q is not a day of the form 2026-04-14", f.flag, f.text)
+			return flex.Span{}, err
 		}
 		*f.day = day
 	}
@@ -66,4 +66,13 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 		return flex.Span{}, flex.Fail(flex.Invalid, "--to %s is before --from %s", to, from)
 	}
 	return span, nil
+}
+
+// readDay reads the day of a flag.
+func readDay(flag, text string) (flex.Day, error) {
+	day, err := flex.ParseDay(text)
+	if err != nil {
+		return day, flex.Fail(flex.Invalid, "%s: %q is not a day of the form 2026-04-14", flag, text)
+	}
+	return day, nil
 }

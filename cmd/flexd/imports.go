@@ -17,7 +17,7 @@ type prices struct {
 type pricesImport struct {
 	store
 	File      string    `arg:"" help:"CSV with the columns start (RFC 3339, a half-hour) and price_gbp_per_mwh (empty is missing); - reads standard input."`
-	Source    string    `help:"What the publication is called." default:"file" placeholder:"NAME"`
+	Source    string    `help:"What the publication is called; ${default} if not given." default:"file" placeholder:"NAME"`
 	PublishAt time.Time `help:"From when the prices count as known, RFC 3339; at once if not given." placeholder:"TIME"`
 }
 
@@ -84,7 +84,7 @@ func (s store) load(ctx context.Context, c console, file, what string, into func
 		defer f.Close()
 		r = f
 	}
-	h, err := s.open(ctx)
+	h, err := s.openAnew(ctx)
 	if err != nil {
 		return err
 	}

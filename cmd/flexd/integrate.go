@@ -22,8 +22,8 @@ import (
 // remote is the flags of the tools that talk to a flexd as an integrator does.
 type remote struct {
 	URL      string `name:"url" help:"Base URL of the flexd." default:"http://127.0.0.1:8080" env:"FLEXD_URL"`
-	Username string `help:"Username of the organisation." required:"" env:"FLEXD_USERNAME"`
-	Password string `help:"Password of the organisation." required:"" env:"FLEXD_PASSWORD"`
+	Username string `help:"Username of the organisation." required:"" env:"FLEXD_USERNAME" placeholder:"U"`
+	Password string `help:"Password of the organisation." required:"" env:"FLEXD_PASSWORD" placeholder:"P"`
 }
 
 // open returns a client that has found the flexd and was let in.
@@ -230,8 +230,8 @@ func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.
 
 // certify is `flexd certify`.
 type certify struct {
-	Endpoint string `help:"URL of the endpoint; {asset_id}, {external_id} and {site_id} are filled in." required:""`
-	Secret   string `help:"Secret that the endpoint verifies with, whsec_ and base64." required:""`
+	Endpoint string `help:"URL of the endpoint; {asset_id}, {external_id} and {site_id} are filled in." required:"" placeholder:"URL"`
+	Secret   string `help:"Secret that the endpoint verifies with, whsec_ and base64." required:"" placeholder:"S"`
 	Bare     bool   `help:"Send the charging profile alone, as the endpoint was registered to get it."`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }

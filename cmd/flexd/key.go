@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"flexd/internal/flex"
 	"flexd/internal/house"
@@ -95,11 +94,10 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 func (s store) keys() (*seal.Ring, error) {
 	file := s.KeyFile
 	if file == "" {
-		path, embedded := strings.CutPrefix(s.Database, "sqlite:")
+		path, embedded := s.path()
 		if !embedded {
 			return nil, nil
 		}
-		path = strings.TrimPrefix(path, "//")
 		file = path + ".key"
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			if _, err := os.Stat(path); err == nil {

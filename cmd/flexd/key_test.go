@@ -22,7 +22,7 @@ func TestKeys(t *testing.T) {
 	c := console{out: &out, err: io.Discard}
 	open := func(s store) *house.House {
 		t.Helper()
-		h, err := s.open(t.Context())
+		h, err := s.openAnew(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

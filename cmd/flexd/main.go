@@ -11,7 +11,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"regexp"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -31,6 +32,8 @@ const (
 type commands struct {
 	Log      string `help:"Write logs as text or json." enum:"text,json" default:"text" env:"FLEXD_LOG"`
 	LogLevel string `help:"Write logs from this level on: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FLEXD_LOG_LEVEL"`
+
+	Version kong.VersionFlag `help:"Print which flexd this is, and end."`
 
 	Demo     demo     `cmd:"" help:"Show an evening on a simulated street; the place to start."`
 	Serve    serve    `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
@@ -82,9 +85,6 @@ func (c console) json(v any) error {
 	return e.Encode(v)
 }
 
-// commandWords are the words of a command, without its arguments in angle brackets.
-var commandWords = regexp.MustCompile(`(?:^|\s)[a-z]+`)
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -104,6 +104,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		kong.Name("flexd"),
 		kong.Description("Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo"),
 		kong.UsageOnError(),
+		kong.Vars{"version": version()},
 		kong.Writers(c.out, c.err),
 		kong.Exit(func(n int) { code = n; panic(exited) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -117,7 +118,8 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	if err != nil {
 		about := "flexd"
 		if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Command() != "" {
-			about += " " + strings.Join(commandWords.FindAllString(wrong.Context.Command(), -1), " ")
+			command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
+			about += " " + command
 		}
 		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, about)
 		return exitUsage
@@ -131,6 +133,15 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		return exitFailed
 	}
 	return exitDone
+}
+
+// version says which flexd this is: of which state of the code, and how it was built.
+func version() string {
+	code := "of unknown origin"
+	if built, ok := debug.ReadBuildInfo(); ok && built.Main.Version != "" {
+		code = built.Main.Version
+	}
+	return fmt.Sprintf("flexd %s, %s %s/%s", code, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (c commands) handler(w io.Writer) slog.Handler {

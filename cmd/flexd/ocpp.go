@@ -13,13 +13,13 @@ import (
 
 // ocppCommand is `flexd ocpp`.
 type ocppCommand struct {
-	Listen string `help:"Address that chargers connect to." default:":8887" env:"FLEXD_OCPP_LISTEN" placeholder:"HOST:PORT"`
+	Listen string `help:"Address that chargers connect to; ${default} if not given." default:":8887" env:"FLEXD_OCPP_LISTEN" placeholder:"HOST:PORT"`
 
-	Flexd    string `help:"Address of the flexd that plans." default:"http://127.0.0.1:8080" env:"FLEXD_OCPP_FLEXD" placeholder:"URL"`
+	Flexd    string `help:"Address of the flexd that plans; ${default} if not given." default:"http://127.0.0.1:8080" env:"FLEXD_OCPP_FLEXD" placeholder:"URL"`
 	Username string `help:"The organisation's username at flexd." required:"" env:"FLEXD_OCPP_USERNAME" placeholder:"U"`
 	Password string `help:"The organisation's password at flexd; better in the environment." required:"" env:"FLEXD_OCPP_PASSWORD" placeholder:"P"`
 
-	EndpointListen string `help:"Address that flexd pushes schedules to." default:"127.0.0.1:8888" env:"FLEXD_OCPP_ENDPOINT_LISTEN" placeholder:"HOST:PORT"`
+	EndpointListen string `help:"Address that flexd pushes schedules to; ${default} if not given." default:"127.0.0.1:8888" env:"FLEXD_OCPP_ENDPOINT_LISTEN" placeholder:"HOST:PORT"`
 	EndpointURL    string `help:"That address as flexd reaches it. http:// and the listening address if not given." env:"FLEXD_OCPP_ENDPOINT_URL" placeholder:"URL"`
 
 	ChargerPassword string            `help:"Password of every charger, sent by HTTP basic authentication with the charger's id as the username." env:"FLEXD_OCPP_CHARGER_PASSWORD" placeholder:"P"`
@@ -28,12 +28,12 @@ type ocppCommand struct {
 
 // Run joins chargers to flexd until it is told to stop.
 func (o *ocppCommand) Run(ctx context.Context, c console) error {
-	chargers, err := net.Listen("tcp", o.Listen)
+	chargers, err := listenAt("--listen", o.Listen)
 	if err != nil {
 		return err
 	}
 	defer chargers.Close()
-	pushes, err := net.Listen("tcp", o.EndpointListen)
+	pushes, err := listenAt("--endpoint-listen", o.EndpointListen)
 	if err != nil {
 		return err
 	}

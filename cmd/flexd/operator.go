@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"text/tabwriter"
+	"time"
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/internal/house"
 	records "flexd/internal/store"
 )
 
@@ -13,6 +16,7 @@ import (
 type operator struct {
 	Add      operatorAdd      `cmd:"" help:"Let a person into the console, and print their password, once."`
 	Password operatorPassword `cmd:"" help:"Give an operator a new password, and end their sessions."`
+	List     operatorList     `cmd:"" help:"Who may use the console."`
 	Remove   operatorRemove   `cmd:"" help:"Let an operator in no more, from now on."`
 }
 
@@ -24,7 +28,7 @@ type operatorAdd struct {
 
 // Run adds the operator.
 func (o *operatorAdd) Run(ctx context.Context, c console) error {
-	return o.act(ctx, o.Name, "add operator", func(d *access.Desk) error {
+	return act(ctx, o.openAnew, o.Name, "add operator", func(d *access.Desk) error {
 		password, err := d.AddOperator(ctx, o.Name, flex.Secret(o.Password))
 		if err != nil {
 			return err
@@ -37,7 +41,7 @@ type operatorPassword operatorAdd
 
 // Run replaces the password.
 func (o *operatorPassword) Run(ctx context.Context, c console) error {
-	return o.act(ctx, o.Name, "set operator password", func(d *access.Desk) error {
+	return act(ctx, o.open, o.Name, "set operator password", func(d *access.Desk) error {
 		password, err := d.SetOperatorPassword(ctx, o.Name, flex.Secret(o.Password))
 		if err != nil {
 			return err
@@ -53,12 +57,53 @@ type operatorRemove struct {
 
 // Run removes the operator.
 func (o *operatorRemove) Run(ctx context.Context) error {
-	return o.act(ctx, o.Name, "remove operator", func(d *access.Desk) error { return d.RemoveOperator(ctx, o.Name) })
+	return act(ctx, o.open, o.Name, "remove operator", func(d *access.Desk) error { return d.RemoveOperator(ctx, o.Name) })
+}
+
+type operatorList struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+type operatorRow struct {
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Run lists the operators who may log in.
+func (o *operatorList) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	rows := []operatorRow{}
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		operators, err := all.Operators(ctx)
+		for _, x := range operators {
+			if x.RemovedAt.IsZero() {
+				rows = append(rows, operatorRow{x.Name, x.CreatedAt})
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return c.json(rows)
+	}
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tADDED")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\n", r.Name, r.CreatedAt.Format(time.RFC3339))
+	}
+	return t.Flush()
 }
 
 // act does something to the operators, in the audit log.
-func (s store) act(ctx context.Context, name, act string, do func(*access.Desk) error) error {
-	h, err := s.open(ctx)
+func act(ctx context.Context, open func(context.Context) (*house.House, error), name, act string, do func(*access.Desk) error) error {
+	h, err := open(ctx)
 	if err != nil {
 		return err
 	}

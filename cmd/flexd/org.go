@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"text/tabwriter"
+	"time"
 
 	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // org is `flexd org`.
 type org struct {
-	Add orgAdd `cmd:"" help:"Make an organisation and print its credentials, once."`
-	Set orgSet `cmd:"" help:"Change an organisation's settings, and print them with their defaults."`
+	Add  orgAdd  `cmd:"" help:"Make an organisation and print its credentials, once."`
+	List orgList `cmd:"" help:"The organisations."`
+	Set  orgSet  `cmd:"" help:"Change an organisation's settings, and print them with their defaults."`
 }
 
 type orgAdd struct {
@@ -23,12 +27,17 @@ type orgAdd struct {
 
 // Run makes the organisation.
 func (o *orgAdd) Run(ctx context.Context, c console) error {
-	h, err := o.open(ctx)
+	h, err := o.openAnew(ctx)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	made, password, err := h.Access.AddOrg(ctx, o.Name, o.Username, flex.Secret(o.Password))
+	var made flex.Org
+	var password flex.Secret
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "add organisation", Subject: o.Name}, func() (err error) {
+		made, password, err = h.Access.AddOrg(ctx, o.Name, o.Username, flex.Secret(o.Password))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -37,4 +46,53 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	}
 	fmt.Fprintf(c.out, "organisation  %s (%s)\nusername      %s\npassword      %s\n\nThe password is shown this once.\n", made.Name, made.ID, o.Username, password.Reveal())
 	return nil
+}
+
+type orgList struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+type orgRow struct {
+	ID        flex.OrgID `json:"id"`
+	Name      string     `json:"name"`
+	CreatedAt time.Time  `json:"created_at"`
+}
+
+// Run lists the organisations.
+func (o *orgList) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	rows := []orgRow{}
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		orgs, err := all.Orgs(ctx)
+		for _, x := range orgs {
+			rows = append(rows, orgRow{x.ID, x.Name, x.CreatedAt})
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return c.json(rows)
+	}
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tID\tMADE")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, r.ID, r.CreatedAt.Format(time.RFC3339))
+	}
+	return t.Flush()
+}
+
+// orgNamed returns the organisation of that name.
+func orgNamed(ctx context.Context, all *records.All, name string) (flex.Org, error) {
+	org, err := all.OrgNamed(ctx, name)
+	if flex.KindOf(err) == flex.NotFound {
+		err = flex.Fail(flex.NotFound, "%v; flexd org list prints them", err)
+	}
+	return org, err
 }

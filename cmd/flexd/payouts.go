@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -42,7 +43,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*house.House, flex.Org, error) {
 	var org flex.Org
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		if o.Org != "" {
-			org, err = all.OrgNamed(ctx, o.Org)
+			org, err = orgNamed(ctx, all, o.Org)
 			return err
 		}
 		orgs, err := all.Orgs(ctx)
@@ -50,7 +51,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*house.House, flex.Org, error) {
 			return err
 		}
 		if len(orgs) != 1 {
-			return fmt.Errorf("there are %d organisations: name one with --org", len(orgs))
+			return flex.Fail(flex.Invalid, "there are %d organisations: name one with --org; flexd org list prints them", len(orgs))
 		}
 		org = orgs[0]
 		return nil
@@ -90,6 +91,9 @@ type payoutRow struct {
 
 // Run lists the withdrawals.
 func (p *payoutsList) Run(ctx context.Context, c console) error {
+	if status := ledger.PaymentStatus(p.Status); status != "" && !slices.Contains(ledger.Statuses, status) {
+		return flex.Fail(flex.Invalid, "--status: %q is none of %v", status, ledger.Statuses)
+	}
 	h, org, err := p.openOrg(ctx)
 	if err != nil {
 		return err

@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
 
 	"flexd/internal/flex"
+	"flexd/internal/house"
 	records "flexd/internal/store"
 )
 
@@ -26,11 +30,9 @@ func (e *export) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	var held map[string][]map[string]any
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "export site", Detail: e.Site}, func() error {
-		return h.DB.ReadAll(ctx, func(all *records.All) (err error) {
-			held, err = all.Export(ctx, site)
-			return err
-		})
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "export site", Detail: e.Site}, func() (err error) {
+		held, err = heldOn(ctx, h, site)
+		return err
 	})
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 type erase struct {
 	store
 	Site string `arg:"" help:"Id of the site."`
-	Yes  bool   `help:"Do it; without this the command says what it would do." required:""`
+	Yes  bool   `help:"Do it; without this the command says what it would do."`
 }
 
 // Run offboards a site if need be and removes what is held on it, but for the money.
@@ -56,6 +58,9 @@ func (e *erase) Run(ctx context.Context, c console) error {
 		return err
 	}
 	defer h.Close()
+	if !e.Yes {
+		return e.foretell(ctx, c, h, site)
+	}
 	var rows int64
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "erase site", Detail: e.Site}, func() error {
 		var org flex.OrgID
@@ -83,6 +88,40 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	}
 	fmt.Fprintf(c.out, "erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n", rows, site)
 	return nil
+}
+
+// heldOn reads everything that is held on a site, or fails with NotFound if that is nothing.
+func heldOn(ctx context.Context, h *house.House, site flex.SiteID) (held map[string][]map[string]any, err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		held, err = all.Export(ctx, site)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, rows := range held {
+		if len(rows) > 0 {
+			return held, nil
+		}
+	}
+	return nil, flex.Fail(flex.NotFound, "nothing is held on a site %s: the console finds a site by its MPAN, postcode or e-mail", site)
+}
+
+// foretell says what would be erased.
+func (e *erase) foretell(ctx context.Context, c console, h *house.House, site flex.SiteID) error {
+	held, err := heldOn(ctx, h, site)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "HELD ON SITE %s\tROWS\n", site)
+	for _, table := range slices.Sorted(maps.Keys(held)) {
+		fmt.Fprintf(t, "%s\t%d\n", table, len(held[table]))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return flex.Fail(flex.Invalid, "nothing was erased: with --yes the site is offboarded, and all of this but its money erased for good")
 }
 
 func siteID(text string) (flex.SiteID, error) {

@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
 
 	"flexd/internal/egress"
 	"flexd/internal/flex"
@@ -16,7 +21,7 @@ import (
 // serve is `flexd serve`.
 type serve struct {
 	store
-	Listen                string `help:"Address to answer on." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
+	Listen                string `help:"Address to answer on; ${default} if not given." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
 	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
@@ -32,7 +37,7 @@ type serve struct {
 
 	TrustedProxies []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
 	MetricsFrom    []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
-	RateLimit      int            `help:"Requests a second that an organisation may make; ten seconds' worth may come at once." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
+	RateLimit      int            `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
@@ -59,14 +64,35 @@ func (m mailRelay) mailer() (*egress.Mailer, error) {
 
 // store is the flags of every command that works on a store.
 type store struct {
-	Database    string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
+	Database    string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; ${default} if not given." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
 	Environment string `help:"production or sandbox. Only the sandbox has a clock that can be turned." enum:"production,sandbox" default:"production" env:"FLEXD_ENVIRONMENT"`
 	KeyFile     string `help:"File of the keys that seal secrets in the database. On SQLite it is the database's name with .key behind it if not given, and is made with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 
+// settings are those of a store that is there. What is said of one that was made by asking,
+// such as that its pushes are halted, would be said of the wrong one.
 func (s store) settings() (house.Settings, error) {
+	if path, embedded := s.path(); embedded {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return house.Settings{}, flex.Fail(flex.NotFound, "there is no database at %s: name one with --database, or make it with flexd org add", path)
+		}
+	}
+	return s.anew()
+}
+
+// anew are the settings of a store that is made if it is not there.
+func (s store) anew() (house.Settings, error) {
+	if err := records.CheckURL(s.Database); err != nil {
+		return house.Settings{}, err
+	}
 	keys, err := s.keys()
 	return house.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment)}, err
+}
+
+// path returns where an embedded database is.
+func (s store) path() (path string, embedded bool) {
+	path, embedded = strings.CutPrefix(s.Database, "sqlite:")
+	return strings.TrimPrefix(path, "//"), embedded
 }
 
 // open opens the house that the flags name, for a command that does one thing and ends.
@@ -78,9 +104,18 @@ func (s store) open(ctx context.Context) (*house.House, error) {
 	return house.Open(ctx, settings)
 }
 
+// openAnew is open, and makes a store that is not there.
+func (s store) openAnew(ctx context.Context) (*house.House, error) {
+	settings, err := s.anew()
+	if err != nil {
+		return nil, err
+	}
+	return house.Open(ctx, settings)
+}
+
 // Run serves until it is told to stop.
 func (s *serve) Run(ctx context.Context, c console) error {
-	settings, err := s.settings()
+	settings, err := s.anew()
 	if err != nil {
 		return err
 	}
@@ -97,21 +132,43 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	if settings.Mail, err = s.Mail.mailer(); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", s.Listen)
+	if u, err := url.Parse(s.BaseURL); s.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return flex.Fail(flex.Invalid, "--base-url: %q is not a URL such as https://flexd.example.com", s.BaseURL)
+	}
+	l, err := listenAt("--listen", s.Listen)
 	if err != nil {
 		return err
 	}
+	defer l.Close()
 	if settings.BaseURL == "" {
 		settings.BaseURL = "http://" + l.Addr().String()
 	}
+	if path, embedded := s.path(); embedded {
+		release, err := serveAlone(path)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	h, err := house.Open(ctx, settings)
 	if err != nil {
-		l.Close()
 		return err
 	}
 	defer h.Close()
 	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
 	return h.Serve(ctx, l)
+}
+
+// listenAt listens at the address of a flag.
+func listenAt(flag, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another program listens at %s: stop it, or name another address with %s (%w)", address, flag, err)
+	}
+	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
+		return nil, flex.Fail(flex.Invalid, "%s: %q is not an address such as 127.0.0.1:8080: %s", flag, address, wrong.Err)
+	}
+	return l, err
 }
 
 // openFor opens the house and finds an organisation in it by name.
@@ -130,7 +187,7 @@ func openSettings(ctx context.Context, s house.Settings, name string) (*house.Ho
 	}
 	var org flex.Org
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
-		org, err = all.OrgNamed(ctx, name)
+		org, err = orgNamed(ctx, all, name)
 		return err
 	})
 	if err != nil {

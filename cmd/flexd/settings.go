@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,7 +59,9 @@ func decimal(field func(*flex.OrgSettings) *float64, most float64) (func(*flex.O
 func truth(field func(*flex.OrgSettings) *bool) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
 	return func(s *flex.OrgSettings) string { return strconv.FormatBool(*field(s)) },
 		func(s *flex.OrgSettings, text string) (err error) {
-			*field(s), err = strconv.ParseBool(text)
+			if *field(s), err = strconv.ParseBool(text); err != nil {
+				err = errors.New("true or false")
+			}
 			return err
 		}
 }
@@ -109,10 +112,13 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 	known := settings()
 	return o.change(ctx, func(s *flex.OrgSettings) error {
 		for _, pair := range o.Values {
-			name, value, _ := strings.Cut(pair, "=")
+			name, value, given := strings.Cut(pair, "=")
 			i := slices.IndexFunc(known, func(k setting) bool { return k.name == name })
-			if i < 0 {
-				return fmt.Errorf("there is no setting %q; flexd org set %s prints them all", name, o.Name)
+			switch {
+			case i < 0:
+				return flex.Fail(flex.Invalid, "there is no setting %q; flexd org set %q prints them all", name, o.Name)
+			case !given:
+				return flex.Fail(flex.Invalid, "%s: give its value as %s=VALUE; %s= sets the default again", name, name, name)
 			}
 			if value == "" {
 				blank := flex.OrgSettings{}
@@ -122,7 +128,7 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 				}
 			}
 			if err := known[i].set(s, value); err != nil {
-				return fmt.Errorf("%s: %q is not %w", name, value, err)
+				return flex.Fail(flex.Invalid, "%s: %q is not %v", name, value, err)
 			}
 		}
 		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)

@@ -69,15 +69,18 @@ type settleAgain struct {
 func (s *settleAgain) Run(ctx context.Context, c console) error {
 	again := reward.Again{KnownAt: s.KnownAt}
 	var err error
-	if again.From, err = flex.ParseDay(s.From); err != nil {
-		return fmt.Errorf("--from: %w", err)
+	if again.From, err = readDay("--from", s.From); err != nil {
+		return err
 	}
-	if again.To, err = flex.ParseDay(s.To); err != nil {
-		return fmt.Errorf("--to: %w", err)
+	if again.To, err = readDay("--to", s.To); err != nil {
+		return err
+	}
+	if again.To.Start().Before(again.From.Start()) {
+		return flex.Fail(flex.Invalid, "--to %s is before --from %s", again.To, again.From)
 	}
 	if s.Site != "" {
 		if err := again.Site.UnmarshalText([]byte(s.Site)); err != nil {
-			return fmt.Errorf("--site: %w", err)
+			return flex.Fail(flex.Invalid, "--site: %v", err)
 		}
 	}
 	h, org, err := s.openOrg(ctx)

@@ -18,7 +18,7 @@ import (
 // is known now, and has the command line tell what differs.
 func TestSettle(t *testing.T) {
 	at := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
-	h, err := at.open(t.Context())
+	h, err := at.openAnew(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

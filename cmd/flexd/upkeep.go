@@ -77,7 +77,7 @@ type endpoint struct {
 type endpointSet struct {
 	store
 	Name     string   `arg:"" help:"Name of the organisation."`
-	URL      string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:""`
+	URL      string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:"" placeholder:"URL"`
 	Secret   string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
 	Header   []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
 	Bare     bool     `help:"Send the charging profile alone, without connectorId around it."`
@@ -112,7 +112,12 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 	if e.Dispatch {
 		name = records.DispatchEndpoint
 	}
-	set, made, err := h.Push.SetEndpoint(ctx, org.ID, name, s)
+	var set records.Endpoint
+	var made bool
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "set endpoint", Subject: e.URL}, func() (err error) {
+		set, made, err = h.Push.SetEndpoint(ctx, org.ID, name, s)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package flex
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind says what went wrong, for the caller to act on. One table in package api turns
@@ -45,7 +46,11 @@ type Error struct {
 func (e *Error) Error() string {
 	switch {
 	case len(e.Faults) > 0:
-		return fmt.Sprintf("%d invalid fields, the first %v: %s", len(e.Faults), e.Faults[0].Loc, e.Faults[0].Msg)
+		first := strings.TrimPrefix(strings.Join(e.Faults[0].Loc, "."), "body.") + ": " + e.Faults[0].Msg
+		if more := len(e.Faults) - 1; more > 0 {
+			return fmt.Sprintf("%s (and %d more that are wrong)", first, more)
+		}
+		return first
 	case len(e.Details) > 0:
 		return fmt.Sprint(e.Details)
 	}

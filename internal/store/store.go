@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,6 +56,19 @@ type Options struct {
 	Keys        *seal.Ring       // by which secrets are sealed; without, what needs them fails
 }
 
+// CheckURL says what is wrong with the url of a store, by its scheme alone: the rest may hold
+// a password. It returns an Invalid failure.
+func CheckURL(url string) error {
+	scheme, _, marked := strings.Cut(url, ":")
+	switch {
+	case marked && slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme):
+		return nil
+	case marked:
+		scheme += ":…"
+	}
+	return flex.Fail(flex.Invalid, "a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme)
+}
+
 // Open opens the store at url, brings its schema up to date and returns it. The url is
 // "sqlite:PATH" or "postgres://…".
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
@@ -76,7 +90,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	case "postgres", "postgresql":
 		err = db.openPostgres(url)
 	default:
-		return nil, fmt.Errorf("a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme+":…") // the rest may hold a password
+		err = CheckURL(url)
 	}
 	if err != nil {
 		return nil, err

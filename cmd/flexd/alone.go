@@ -1,0 +1,31 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"flexd/internal/flex"
+)
+
+// serveAlone claims a SQLite database for the one process that may serve it: a second would
+// take up pushes that the first has under way. The claim is on a file beside the database
+// and ends with release, or with the process however that ends.
+func serveAlone(path string) (release func() error, err error) {
+	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("claim the database: %w", err)
+	}
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		f.Close()
+		return nil, flex.Fail(flex.Conflict, "another flexd serves %s: SQLite is for one process; stop that one, or use PostgreSQL", path)
+	case err != nil:
+		f.Close()
+		return nil, fmt.Errorf("claim the database: %w", err)
+	}
+	return f.Close, nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
+)
+
+// commandLineOf returns what runs a line of words on the database, and answers with its exit
+// code and all that it printed.
+func commandLineOf(t *testing.T, database string) func(line string) (int, string) {
+	t.Setenv("FLEXD_DATABASE", database)
+	return func(line string) (int, string) {
+		t.Helper()
+		var out bytes.Buffer
+		code := run(t.Context(), strings.Fields(line), console{in: strings.NewReader(""), out: &out, err: &out})
+		return code, out.String()
+	}
+}
+
+// A command on a store that is not there says so and makes none: an operator who halts
+// pushes from the wrong folder must not be told that none leave.
+func TestRun_NoStore(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flexd.db")
+	run := commandLineOf(t, "sqlite:"+file)
+	id := flex.SiteID{1}.String()
+	for _, line := range []string{
+		"halt why", "resume", "verify", "doctor", "backup " + file + ".copy", "org list", "org set Acme", "operator list", "operator remove ann",
+		"operator password ann", "endpoint list Acme", "endpoint set Acme --url https://example.com/", "dispatch list Acme", "caps show",
+		"caps set --kw 1", "payouts list", "settle runs", "replay Acme " + id, "export " + id, "erase --yes " + id, "key reseal",
+	} {
+		if code, said := run(line); code != exitFailed || !strings.Contains(said, "there is no database at "+file) {
+			t.Errorf("flexd %s: %d %s", line, code, said)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Fatalf("flexd %s made a store", line)
+		}
+	}
+	if code, said := run("org add Acme --username me"); code != exitDone {
+		t.Errorf("org add: %d %s", code, said)
+	}
+	if code, said := run("halt why"); code != exitDone || !strings.Contains(said, "No push leaves") {
+		t.Errorf("halt: %d %s", code, said)
+	}
+}
+
+// Wrong use ends with 2, a failure with 1, and each says what was wrong and what is right.
+func TestRun_Wrong(t *testing.T) {
+	database := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	run := commandLineOf(t, database)
+	for _, line := range []string{"org add Acme --username me", "operator add ann"} {
+		if code, said := run(line); code != exitDone {
+			t.Fatalf("flexd %s: %d %s", line, code, said)
+		}
+	}
+	for line, want := range map[string]struct {
+		code int
+		said string
+	}{
+		"org add":                                        {exitUsage, "(try flexd org add --help)"},
+		"org set Acme user_share":                        {exitUsage, "user_share= sets the default again"},
+		"org set Acme user_share=7":                      {exitUsage, "not a number from 0 to 1"},
+		"org set Acme two_factor=x":                      {exitUsage, "not true or false"},
+		"org set Acme no_such=1":                         {exitUsage, `flexd org set "Acme" prints them all`},
+		"org set Nobody":                                 {exitFailed, "flexd org list prints them"},
+		"org list":                                       {exitDone, "Acme  "},
+		"operator list":                                  {exitDone, "ann   "},
+		"endpoint set Acme --url ftp://x":                {exitUsage, "flexd: url: it must begin with https://"},
+		"settle again --from x --to x":                   {exitUsage, "--from: \"x\" is not a day of the form 2026-04-14"},
+		"settle again --from=2026-01-02 --to=2026-01-01": {exitUsage, "--to 2026-01-01 is before --from 2026-01-02"},
+		"payouts list --status paid":                     {exitUsage, "none of [pending_approval approved"},
+		"caps show":                                      {exitFailed, "flexd caps set sets them"},
+		"export " + flex.SiteID{1}.String():              {exitFailed, "nothing is held on a site"},
+		"erase " + flex.SiteID{1}.String():               {exitFailed, "nothing is held on a site"},
+		"serve --base-url x":                             {exitUsage, "--base-url: \"x\" is not a URL such as https://"},
+		"serve --listen x":                               {exitUsage, "--listen: \"x\" is not an address such as 127.0.0.1:8080"},
+		"verify --database x":                            {exitUsage, "a database is sqlite:PATH or postgres://"},
+		"verify --database x:secret":                     {exitUsage, `not "x:…"`},
+		"ocpp --username=a --password=b --listen=x":      {exitUsage, "--listen: \"x\" is not an address"},
+	} {
+		if code, said := run(line); code != want.code || !strings.Contains(said, want.said) {
+			t.Errorf("flexd %s: %d %s, want %d %s", line, code, said, want.code, want.said)
+		}
+	}
+}
+
+// A second process is not let serve a SQLite database: it would take up what the first has
+// under way. Once that has ended, it is.
+func TestServeAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flexd.db")
+	release, err := serveAlone(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := commandLineOf(t, "sqlite:"+file)
+	if code, said := run("serve --listen 127.0.0.1:0"); code != exitFailed || !strings.Contains(said, "another flexd serves "+file) {
+		t.Errorf("a second flexd: %d %s", code, said)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := serveAlone(file); err != nil {
+		t.Errorf("once the first has ended: %v", err)
+	} else if err := again(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without --yes erase says what is held and leaves it; what acts on secrets is in the audit log.
+func TestErase_Foretells(t *testing.T) {
+	database := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	run := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	seed := storetest.NewSeed(t, h.DB, database)
+	site := seed.Site()
+	seed.Asset(site, flex.Charger, 0)
+	for range 2 {
+		if code, said := run("erase " + site.String()); code != exitUsage || !strings.Contains(said, "\nasset ") || !strings.Contains(said, "nothing was erased: with --yes") {
+			t.Errorf("without --yes: %d %s", code, said)
+		}
+	}
+	if code, said := run("erase --yes " + site.String()); code != exitDone {
+		t.Errorf("with --yes: %d %s", code, said)
+	}
+	if code, said := run("erase " + site.String()); code != exitFailed {
+		t.Errorf("once more: %d %s", code, said)
+	}
+}
