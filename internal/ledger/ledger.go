@@ -70,16 +70,6 @@ var Kinds = []Kind{
 	VPPSignupBonus, ReferredCredit, ReferrerCredit, RecurringReferrerCredit, FRReferredCredit, FRReferrerCredit, FRSignupBonus,
 }
 
-// Promotion reports whether the kind is a gift: a bonus, a referral or goodwill.
-func (k Kind) Promotion() bool {
-	switch k {
-	case GoodwillCredit, SignupBonus, VPPSignupBonus, ReferredCredit, ReferrerCredit, RecurringReferrerCredit,
-		FRReferredCredit, FRReferrerCredit, FRSignupBonus:
-		return true
-	}
-	return false
-}
-
 // Cause says what a transaction came of. At least one is set on every transaction.
 type Cause struct {
 	FlexEvent flex.FlexEventID
@@ -114,6 +104,12 @@ func (t *Transaction) Credit() (p flex.Pence) {
 		}
 	}
 	return p
+}
+
+// Same reports whether two transactions of one key move the same money for the same
+// reason; when they were recorded, and under which id, does not matter.
+func (t *Transaction) Same(o *Transaction) bool {
+	return t.Key == o.Key && t.Kind == o.Kind && t.SiteID == o.SiteID && len(Revised(t.Postings, o.Postings)) == 0
 }
 
 // Check returns what is wrong with the transaction, or nil.

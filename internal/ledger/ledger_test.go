@@ -1,17 +1,13 @@
 package ledger_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
-	_ "flexd/test/seed"
 )
 
 var site = flex.SiteID{1}
@@ -157,155 +153,23 @@ func TestWithdrawalTerms(t *testing.T) {
 	}
 }
 
-// world is a random history of one organisation: what was earned, corrected and withdrawn.
-type world struct {
-	book      ledger.Book
-	earned    []ledger.Transaction
-	withdrawn map[flex.TransactionID]*payment
-	n         byte
-}
-
-type payment struct {
-	site   flex.SiteID
-	amount flex.Pence
-	status ledger.PaymentStatus
-	moves  int
-}
-
-func (w *world) post(t *rapid.T, tr ledger.Transaction) {
-	posted, err := w.book.Post(tr)
-	if err != nil || !posted {
-		t.Fatalf("post %s: %t %v", tr.Key, posted, err)
+// One key says one thing, in whatever order its postings stand.
+func TestSame(t *testing.T) {
+	a := ledger.Transaction{Key: "k", Kind: ledger.FlexEvent, SiteID: site, Postings: ledger.Earned(88, 44, 44)}
+	b := a
+	b.ID, b.At, b.Postings = flex.TransactionID{9}, time.Unix(1, 0), slices.Clone(a.Postings)
+	slices.Reverse(b.Postings)
+	if !a.Same(&b) {
+		t.Error("the same is another")
 	}
-}
-
-func (w *world) step(t *rapid.T) {
-	w.n++
-	id := flex.TransactionID{w.n}
-	tr := ledger.Transaction{ID: id, Key: fmt.Sprintf("t:%d", w.n), SiteID: flex.SiteID{byte(rapid.IntRange(1, 3).Draw(t, "site"))}}
-	switch rapid.IntRange(0, 3).Draw(t, "what") {
-	case 0:
-		gross := flex.Pence(rapid.IntRange(-500, 5000).Draw(t, "gross"))
-		user := max(0, gross) / 2
-		tr.Kind, tr.Cause, tr.Postings = ledger.FlexEvent, ledger.Cause{FlexEvent: flex.FlexEventID{w.n}}, ledger.Earned(gross, user, gross-user-flex.Pence(rapid.IntRange(-1, 1).Draw(t, "odd")))
-		w.earned = append(w.earned, tr)
-		w.post(t, tr)
-	case 1:
-		if len(w.earned) == 0 {
-			return
+	for name, change := range map[string]func(*ledger.Transaction){
+		"key": func(t *ledger.Transaction) { t.Key = "l" }, "kind": func(t *ledger.Transaction) { t.Kind = ledger.Correction },
+		"site": func(t *ledger.Transaction) { t.SiteID = flex.SiteID{2} }, "amount": func(t *ledger.Transaction) { t.Postings = ledger.Earned(88, 45, 43) },
+	} {
+		c := b
+		if change(&c); a.Same(&c) {
+			t.Errorf("another %s is the same", name)
 		}
-		old := w.earned[rapid.IntRange(0, len(w.earned)-1).Draw(t, "corrected")]
-		gross := flex.Pence(rapid.IntRange(-500, 5000).Draw(t, "gross"))
-		tr.SiteID, tr.Kind, tr.Cause = old.SiteID, ledger.Correction, ledger.Cause{Corrects: old.ID}
-		tr.Postings = ledger.Revised(old.Postings, ledger.Earned(gross, gross/3, gross-gross/3))
-		w.post(t, tr)
-	case 2:
-		balance := w.balance(tr.SiteID)
-		if balance <= 0 {
-			return
-		}
-		amount := flex.Pence(rapid.Int64Range(1, int64(balance)).Draw(t, "amount"))
-		if err := (ledger.WithdrawalTerms{}).Admit(amount, balance, time.Unix(1, 0), time.Unix(2, 0)); err != nil {
-			t.Fatal(err)
-		}
-		tr.Kind, tr.Cause = ledger.Withdrawal, ledger.Cause{By: "user"}
-		tr.Postings, _ = ledger.Move("", ledger.PendingApproval, amount)
-		w.withdrawn[id] = &payment{tr.SiteID, amount, ledger.PendingApproval, 0}
-		w.post(t, tr)
-	case 3:
-		for n := byte(1); n < w.n; n++ {
-			of := flex.TransactionID{n}
-			p := w.withdrawn[of]
-			if p == nil || !rapid.Bool().Draw(t, "this one") {
-				continue
-			}
-			to := rapid.SampledFrom(ledger.Statuses).Draw(t, "to")
-			postings, err := ledger.Move(p.status, to, p.amount)
-			if err != nil || !p.status.Holds() && to.Holds() && w.balance(p.site) < p.amount {
-				continue
-			}
-			p.moves++
-			w.post(t, ledger.Transaction{
-				Key: fmt.Sprintf("t:%d:%d", of[0], p.moves), SiteID: p.site, Kind: ledger.Withdrawal, Cause: ledger.Cause{Follows: of}, Postings: postings,
-			})
-			p.status = to
-			return
-		}
-	}
-}
-
-func (w *world) balance(s flex.SiteID) flex.Pence {
-	return -w.book.Balances()[ledger.Heading{Account: ledger.RewardsPayable, SiteID: s}]
-}
-
-// The books always sum to zero; a user's balance is what was earned less what withdrawals
-// hold; money in flight is that of the payments under way; and replaying the history, with
-// every transaction posted twice, gives the same bytes.
-func TestBook_Laws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := world{withdrawn: map[flex.TransactionID]*payment{}}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			w.step(t)
-			var sum flex.Pence
-			for _, p := range w.book.Balances() {
-				sum += p
-			}
-			if sum != 0 {
-				t.Fatalf("the books sum to %d", sum)
-			}
-		}
-		for n := byte(1); n <= 3; n++ {
-			s := flex.SiteID{n}
-			var earned, held, inFlight flex.Pence
-			for _, tr := range w.book.Transactions() {
-				if tr.SiteID == s && tr.Kind != ledger.Withdrawal {
-					earned += tr.Credit()
-				}
-			}
-			for _, p := range w.withdrawn {
-				if p.site == s && p.status.Holds() {
-					held += p.amount
-				}
-				if p.site == s && p.status.Open() {
-					inFlight += p.amount
-				}
-			}
-			if got := w.balance(s); got != earned-held {
-				t.Fatalf("balance %d, earned %d and withdrawn %d", got, earned, held)
-			}
-			if got := -w.book.Balances()[ledger.Heading{Account: ledger.PayoutsInFlight, SiteID: s}]; got != inFlight {
-				t.Fatalf("in flight %d, payments under way %d", got, inFlight)
-			}
-		}
-		var again ledger.Book
-		for _, tr := range w.book.Transactions() {
-			for i := range 2 {
-				posted, err := again.Post(tr)
-				if err != nil || posted != (i == 0) {
-					t.Fatalf("post %s for the %d. time: %t %v", tr.Key, i+1, posted, err)
-				}
-				tr.ID, tr.Postings = flex.TransactionID{99}, slices.Clone(tr.Postings)
-				slices.Reverse(tr.Postings)
-			}
-		}
-		if !bytes.Equal(again.AppendText(nil), w.book.AppendText(nil)) {
-			t.Fatal("the replayed book differs")
-		}
-	})
-}
-
-func TestBook_KeySaysOneThing(t *testing.T) {
-	var b ledger.Book
-	tr := ledger.Transaction{Key: "k", Kind: ledger.FlexEvent, SiteID: site, Cause: ledger.Cause{By: "test"}, Postings: ledger.Credited(10)}
-	if posted, err := b.Post(tr); !posted || err != nil {
-		t.Fatal(posted, err)
-	}
-	tr.Postings = ledger.Credited(11)
-	if _, err := b.Post(tr); flex.KindOf(err) != flex.Conflict {
-		t.Errorf("another amount under the same key: %v", err)
-	}
-	if n := len(b.Transactions()); n != 1 {
-		t.Errorf("%d transactions, want 1", n)
 	}
 }
 

@@ -75,8 +75,3 @@ func (s PaymentStatus) Holds() bool {
 	}
 	return false
 }
-
-// Open reports whether the payment can still be paid without being asked for again.
-func (s PaymentStatus) Open() bool {
-	return s == PendingApproval || s == Approved || s == Processing
-}
