@@ -159,7 +159,7 @@ func chargesAt(steps []flex.Step, at time.Time) bool {
 // sameAhead reports whether two schedules limit alike from the instant on, for ever: after
 // the end of its steps a schedule leaves charging free.
 func sameAhead(a, b []flex.Step, from time.Time) bool {
-	a, b = ahead(a, from), ahead(b, from)
+	a, b = ahead(make([]flex.Step, 0, stepsUsual), a, from), ahead(make([]flex.Step, 0, stepsUsual), b, from)
 	if len(a) != len(b) {
 		return false
 	}
@@ -171,9 +171,12 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	return true
 }
 
-// ahead returns the steps from the instant on, with equal neighbours joined and without a
-// last one that leaves charging free as its end does.
-func ahead(steps []flex.Step, from time.Time) (out []flex.Step) {
+// stepsUsual is the number of steps of a schedule that room on the stack is kept for.
+const stepsUsual = 16
+
+// ahead appends to none the steps from the instant on, with equal neighbours joined and
+// without a last one that leaves charging free as its end does.
+func ahead(out, steps []flex.Step, from time.Time) []flex.Step {
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: from, To: s.To})
 		switch n := len(out); {

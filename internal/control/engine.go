@@ -69,6 +69,7 @@ const foreseenChunk = 2000
 // Foresee says how many schedules would change if the prices became known now, in the place
 // of those that are known for the same half-hours. It stores and sends nothing.
 func (d *Desk) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
+	var s plan.Scratch
 	for after, more := (flex.AssetID{}), true; more; {
 		var found []store.Planned
 		var ps []flex.PricedPeriod
@@ -87,8 +88,8 @@ func (d *Desk) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.Pric
 		ps = supposing(ps, supposed, now)
 		for i := range found {
 			found[i].MarketAt = time.Time{} // it would be weighed in the end
-			v := d.weigh(ctx, &found[i], now, ps)
-			if f.Looked++; v.next == nil {
+			v := d.weigh(ctx, &found[i], market{now, ps}, &s)
+			if f.Looked++; v.next.Planned == nil {
 				continue
 			}
 			if f.Changed++; v.next.Next.Value < store.Urgent {

@@ -277,8 +277,8 @@ func (d *Desk) refresh(ctx context.Context, org flex.Org, asset flex.AssetID, t 
 
 // verdict is what is to become of an asset's schedule.
 type verdict struct {
-	next  *store.Replacement // nil if the one that stands may stand
-	again time.Time          // when to look again; zero for not before the next cause
+	next  store.Replacement // of nothing if the one that stands may stand
+	again time.Time         // when to look again; zero for not before the next cause
 }
 
 // market is what assets are weighed by: the instant, and the prices known then.
@@ -302,12 +302,13 @@ func (d *Desk) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) er
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
 // One that an event has changed since is left as the event left it.
 func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, end func(*store.Tx) error) error {
-	var next []store.Replacement
+	var s plan.Scratch
+	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
 	for i := range found {
-		v := d.weigh(ctx, &found[i], m.now, m.prices)
-		if v.next != nil {
-			next = append(next, *v.next)
+		v := d.weigh(ctx, &found[i], m, &s)
+		if v.next.Planned != nil {
+			next = append(next, v.next)
 		} else if !v.again.IsZero() || end == nil {
 			later[v.again] = append(later[v.again], found[i].Session)
 		}
@@ -345,18 +346,18 @@ func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []
 
 // weigh plans one asset anew and says whether the new schedule takes the place of the one
 // that stands.
-func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []flex.PricedPeriod) (v verdict) {
-	from := now.Truncate(time.Second)
+func (d *Desk) weigh(ctx context.Context, p *store.Planned, m market, s *plan.Scratch) (v verdict) {
+	from := m.now.Truncate(time.Second)
 	if !p.Standing.From.ReadyBy.After(from) {
 		return v // past its end, the asset is free
 	}
 	e := inputsAt(p, from)
-	problem := problemOf(e, from, ps)
-	answer := plan.Charge(problem)
+	problem := problemOf(e, from, m.prices)
+	answer := s.Charge(&problem)
 	if sameAhead(p.Standing.Steps, answer.Steps, from) {
 		return v
 	}
-	if rest := p.MarketAt.Add(MarketRest); now.Before(rest) {
+	if rest := p.MarketAt.Add(MarketRest); m.now.Before(rest) {
 		return verdict{again: rest}
 	}
 	value, ok, again := worth(&problem, p.Standing.Steps, &answer)
@@ -367,9 +368,9 @@ func (d *Desk) weigh(ctx context.Context, p *store.Planned, now time.Time, ps []
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Standing.AssetID, "law", err)
 		return verdict{}
 	}
-	r := &store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: value}}
-	r.Next.Steps = answer.Steps
-	return verdict{next: r}
+	v.next = store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: value}}
+	v.next.Next.Steps = answer.Steps
+	return v
 }
 
 // inputsAt is what an asset's schedule was made from, as it is at an instant.

@@ -266,10 +266,11 @@ func (f *fleet) spare(from time.Time) {
 	urgent := false
 	for i := range f.members {
 		m := &f.members[i]
-		old := weighSteps(m.ChargeProblem, m.Standing.Steps)
+		assumed := medianPrice(m.Prices)
+		old := weighSteps(m.ChargeProblem, assumed, m.Standing.Steps)
 		next := old
 		if m.next != nil {
-			next = weighSteps(m.ChargeProblem, m.next.Steps)
+			next = weighSteps(m.ChargeProblem, assumed, m.next.Steps)
 			value, _, _ := worth(m.ChargeProblem, m.Standing.Steps, m.next)
 			urgent = urgent || value == store.Urgent
 			n++

@@ -12,7 +12,8 @@ import (
 // worth weighs a new plan against the steps that stand. It returns what the push is worth,
 // whether the plan is to take their place, and if not, when to look again.
 func worth(p *plan.ChargeProblem, standing []flex.Step, answer *plan.ChargePlan) (value flex.MicroPounds, ok bool, again time.Time) {
-	old, next := weighSteps(p, standing), weighSteps(p, answer.Steps)
+	assumed := medianPrice(p.Prices)
+	old, next := weighSteps(p, assumed, standing), weighSteps(p, assumed, answer.Steps)
 	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
 	if next.energy-old.energy > slack || old.peak-next.peak > slack {
 		return store.Urgent, true, time.Time{}
@@ -46,12 +47,11 @@ type weight struct {
 }
 
 // weighSteps adds up what the steps do in the problem's time at its prices.
-func weighSteps(p *plan.ChargeProblem, steps []flex.Step) (w weight) {
-	assumed := medianPrice(p.Prices)
+func weighSteps(p *plan.ChargeProblem, assumed flex.Price, steps []flex.Step) (w weight) {
 	var cost float64
-	for _, s := range within(steps, flex.Span{From: p.From, To: p.ReadyBy}) {
+	for _, s := range steps {
 		power := int64(min(s.Limit, p.Power))
-		if power == 0 {
+		if s.Span = s.Meet(flex.Span{From: p.From, To: p.ReadyBy}); power == 0 || s.Empty() {
 			continue
 		}
 		permitted := s.Len()
@@ -86,7 +86,7 @@ func priced(ps []flex.PricedPeriod, assumed flex.Price, s flex.Span) (sum float6
 
 // medianPrice is what the planner takes a missing price for.
 func medianPrice(ps []flex.PricedPeriod) flex.Price {
-	known := make([]flex.Price, 0, len(ps))
+	known := make([]flex.Price, 0, 96) // on the stack, unless there are more
 	for _, p := range ps {
 		if p.Known {
 			known = append(known, p.Price)

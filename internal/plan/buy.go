@@ -32,7 +32,7 @@ type bought struct {
 // always pays, so that an optimum has no such pair: it is a prefix of the order. The
 // bound is the dual of that argument, for the price that decided.
 func buy(c []cut, t tier, need joules) (b bought) {
-	order := make([]int, 0, len(c))
+	order := make([]int, 0, cutsUsual)
 	for i := range c {
 		if c[i].tier == t {
 			order = append(order, i)
@@ -94,7 +94,7 @@ type block struct {
 // charging stretches, which costs no start; only what they cannot hold starts anew, in
 // the fewest blocks that can hold it.
 func buyPart(c []cut, group []int, need joules) (taken joules) {
-	blocks := blocksOf(c, group)
+	blocks := blocksOf(make([]block, 0, stepsUsual), c, group)
 	fillWhole := func(i int) {
 		taken += fillBlock(c, blocks[i], need-taken)
 		blocks = slices.Delete(blocks, i, i+1)
@@ -124,8 +124,8 @@ func buyPart(c []cut, group []int, need joules) (taken joules) {
 	return taken
 }
 
-// blocksOf groups cuts, given in order of time, into blocks.
-func blocksOf(c []cut, group []int) (blocks []block) {
+// blocksOf appends cuts, given in order of time, to no blocks, grouped.
+func blocksOf(blocks []block, c []cut, group []int) []block {
 	on := func(i int) bool { return i >= 0 && i < len(c) && c[i].taken() > 0 }
 	for _, i := range group {
 		if n := len(blocks); n > 0 && blocks[n-1].last == i-1 {

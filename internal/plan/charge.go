@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -111,19 +112,28 @@ func (r Reason) String() string {
 // Charge plans one car. In this order: charge-now at full power to its end; the need by
 // ready-by inside off-peak time; peak time if it is permitted, for what is missing then
 // and no more; the least market cost; the fewest starts; the earliest.
-func Charge(p ChargeProblem) ChargePlan { return charge(&p, false) }
+func Charge(p ChargeProblem) ChargePlan { return charge(&p, false, nil) }
+
+// Charge plans one car as the function Charge does, for thousands in turn: the plan's Periods
+// are the scratch's, good until it plans the next car. The rest of the plan is its own.
+func (w *Scratch) Charge(p *ChargeProblem) ChargePlan {
+	out := charge(p, false, w.periods)
+	w.periods = out.Periods[:0]
+	return out
+}
 
 // Counterfactual is what the car would do without the market: full power from the start,
 // in permitted time, until the need is met. Settlement compares with it. It costs what
 // it costs: its bound and threshold are not set.
 func Counterfactual(p ChargeProblem) ChargePlan {
 	p.Mode = flex.Minimise
-	return charge(&p, true)
+	return charge(&p, true, nil)
 }
 
-// charge plans p. A blind plan pays the prices without having looked at them.
-func charge(p *ChargeProblem, blind bool) (out ChargePlan) {
-	c := cutUp(p, blind)
+// charge plans p and lays its periods in room, if that is large enough. A blind plan pays
+// the prices without having looked at them.
+func charge(p *ChargeProblem, blind bool, room []ChargePeriod) (out ChargePlan) {
+	c := cutUp(make([]cut, 0, cutsUsual), p, blind)
 	open(c, tierNow, ChargeNow)
 	open(c, tierOpen, OpenOffPeak)
 	bound := 0.0
@@ -132,7 +142,7 @@ func charge(p *ChargeProblem, blind bool) (out ChargePlan) {
 	} else {
 		bound = chargeTiers(p, c, &out)
 	}
-	report(p, c, &out)
+	report(p, c, &out, room)
 	if blind {
 		out.Threshold, out.HasThreshold = 0, false
 		return out
@@ -208,9 +218,10 @@ func explain(p *ChargeProblem, c []cut, t tier, need joules, decided bool) {
 }
 
 // report writes the decided periods down as a plan.
-func report(p *ChargeProblem, c []cut, out *ChargePlan) {
+func report(p *ChargeProblem, c []cut, out *ChargePlan, room []ChargePeriod) {
 	var sum joules
-	out.Periods = make([]ChargePeriod, 0, len(c))
+	out.Periods = slices.Grow(room[:0], len(c))
+	steps := make([]flex.Step, 0, stepsUsual)
 	for i := range c {
 		k := &c[i]
 		before := sum
@@ -220,10 +231,11 @@ func report(p *ChargeProblem, c []cut, out *ChargePlan) {
 			Energy: flex.WattHours(sum/3600 - before/3600),
 			Price:  k.price, Known: k.known, OffPeak: k.offPeak, Reason: k.reason,
 		})
-		out.Steps = addStep(out.Steps, k.from, k.onFrom, 0)
-		out.Steps = addStep(out.Steps, k.onFrom, k.onTo, k.limit(p))
-		out.Steps = addStep(out.Steps, k.onTo, k.to, 0)
+		steps = addStep(steps, k.from, k.onFrom, 0)
+		steps = addStep(steps, k.onFrom, k.onTo, k.limit(p))
+		steps = addStep(steps, k.onTo, k.to, 0)
 	}
+	out.Steps = append(out.Steps, steps...)
 	out.Energy = flex.WattHours(sum / 3600)
 	out.Shortfall = flex.WattHours(max(0, stillNeeded(p, c)+3599) / 3600)
 	out.Cost = flex.MicroPounds(math.Round(costOf(c)))

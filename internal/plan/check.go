@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,25 +18,17 @@ func Check(p ChargeProblem, plan ChargePlan) error {
 	if err := checkShape(&p, &plan); err != nil {
 		return err
 	}
-	atoms := atomsOf(&p, &plan)
-	laws := chargeLaws
+	atoms := atomsOf(make([]atom, 0, atomsUsual), &p, &plan)
 	if p.Unbroken && p.Mode == flex.Minimise {
-		laws = unbrokenLaws
+		return cmp.Or(checkLimits(&p, atoms), checkUnbroken(&p, atoms), checkFigures(&p, &plan, atoms), checkPeriods(&plan, atoms))
 	}
-	for _, law := range laws {
-		if err := law(&p, &plan, atoms); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(checkLimits(&p, atoms), checkNeed(&p, atoms), checkPeak(&p, atoms), checkMode(&p, atoms),
+		checkFigures(&p, &plan, atoms), checkPeriods(&plan, atoms))
 }
 
-type chargeLaw func(*ChargeProblem, *ChargePlan, []atom) error
-
-var (
-	chargeLaws   = []chargeLaw{checkLimits, checkNeed, checkPeak, checkMode, checkFigures, checkPeriods}
-	unbrokenLaws = []chargeLaw{checkLimits, checkUnbroken, checkFigures, checkPeriods}
-)
+// atomsUsual is how many atoms a night has at most, mostly: room for so many lies on the
+// stack, more is allocated.
+const atomsUsual = 64
 
 // oneMinute is how long a plan may go on after its need is met: charging ends on whole
 // minutes.
@@ -47,22 +40,15 @@ type atom struct {
 	seconds, draw, most   float64 // how long, the power drawn, the power that may be drawn
 	price                 float64 // pounds per MWh
 	now, off, late, given bool    // charge-now, off-peak, past ready-by, may be given up
+	boughtOff, boughtPeak bool    // whether energy here is a matter of price, and in which time
 	limit                 flex.Watts
 }
 
 func (a *atom) energy() float64 { return a.draw * a.seconds }
 func (a *atom) spare() float64  { return (a.most - a.draw) * a.seconds }
 
-// bought says whether the atom's energy is a matter of price, and in peak time or not.
-func (a *atom) bought(p *ChargeProblem, peak bool) bool {
-	if a.now || a.late || a.most == 0 {
-		return false
-	}
-	if peak {
-		return !a.off && p.MayChargePeak
-	}
-	return a.off && (p.Mode == flex.Minimise || a.given)
-}
+// bought says whether the atom's energy is a matter of price in peak time, or in the other.
+func (a *atom) bought(peak bool) bool { return peak && a.boughtPeak || !peak && a.boughtOff }
 
 // checkShape holds laws S2, S10 and S11: the steps begin now, follow each other without
 // a gap on whole seconds, and end.
@@ -97,50 +83,58 @@ func checkShape(p *ChargeProblem, plan *ChargePlan) error {
 	return nil
 }
 
-// atomsOf cuts the time of problem and plan wherever either changes.
-func atomsOf(p *ChargeProblem, plan *ChargePlan) (atoms []atom) {
+// atomsOf appends the time of problem and plan to no atoms, cut wherever either changes.
+func atomsOf(atoms []atom, p *ChargeProblem, plan *ChargePlan) []atom {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
 	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
-	cuts := make([]int64, 0, 8+2*len(p.OffPeak)+2*len(p.Limits)+len(plan.Steps)+2*len(plan.Periods)+int((last-first)/1800))
-	cuts = append(cuts, first, p.ReadyBy.Unix(), p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix())
+	cuts := append(make([]int64, 0, 2*atomsUsual), first)
+	for t := first / 1800 * 1800; t < last; t += 1800 {
+		if t > first {
+			cuts = append(cuts, t)
+		}
+	}
+	cuts = append(cuts, last)
+	cut := func(at time.Time) { // most are there already
+		t := at.Unix()
+		if i, found := slices.BinarySearch(cuts, t); !found && first < t && t < last {
+			cuts = slices.Insert(cuts, i, t)
+		}
+	}
+	cut(p.ReadyBy)
+	cut(p.ChargeNow.From)
+	cut(p.ChargeNow.To)
 	for _, s := range p.OffPeak {
-		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+		cut(s.From)
+		cut(s.To)
 	}
 	for _, s := range p.Limits {
-		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+		cut(s.From)
+		cut(s.To)
 	}
 	for _, s := range plan.Steps { // they follow each other: checkShape
-		cuts = append(cuts, s.To.Unix())
+		cut(s.To)
 	}
 	for _, s := range plan.Periods {
-		cuts = append(cuts, s.From.Unix(), s.To.Unix())
+		cut(s.From)
+		cut(s.To)
 	}
-	for t := first / 1800 * 1800; t < last; t += 1800 {
-		cuts = append(cuts, t)
-	}
-	slices.Sort(cuts)
-	cuts = slices.Compact(cuts)
-	atoms = make([]atom, 0, len(cuts))
 	missing := checkMedian(p.Prices)
+	steps := plan.Steps
 	for i := 1; i < len(cuts); i++ {
-		if a, b := cuts[i-1], cuts[i]; first <= a && b <= last {
-			atoms = append(atoms, lookAt(p, plan, a, b, missing))
+		if cuts[i-1] >= steps[0].To.Unix() {
+			steps = steps[1:]
 		}
+		atoms = append(atoms, lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing))
 	}
 	return atoms
 }
 
-// lookAt gathers what problem and plan say of one atom.
-func lookAt(p *ChargeProblem, plan *ChargePlan, from, to int64, missing flex.Price) atom {
+// lookAt gathers what the problem says of one atom.
+func lookAt(p *ChargeProblem, limit flex.Watts, from, to int64, missing flex.Price) atom {
 	t := time.Unix(from, 0)
-	a := atom{from: from, to: to, seconds: float64(to - from), most: float64(p.Power), off: p.AllOffPeak}
-	for _, s := range plan.Steps {
-		if s.Contains(t) {
-			a.limit = s.Limit
-		}
-	}
+	a := atom{from: from, to: to, seconds: float64(to - from), most: float64(p.Power), off: p.AllOffPeak, limit: limit}
 	for _, l := range p.Limits {
 		if l.Contains(t) {
 			a.most = min(a.most, max(0, float64(l.Limit)))
@@ -157,6 +151,13 @@ func lookAt(p *ChargeProblem, plan *ChargePlan, from, to int64, missing flex.Pri
 	a.draw = min(float64(a.limit), float64(p.Power))
 	a.now, a.late = p.ChargeNow.Contains(t), !t.Before(p.ReadyBy)
 	a.given = p.PauseAbove > 0 && known && price > p.PauseAbove
+	switch {
+	case a.now || a.late || a.most == 0:
+	case a.off:
+		a.boughtOff = p.Mode == flex.Minimise || a.given
+	default:
+		a.boughtPeak = p.MayChargePeak
+	}
 	return a
 }
 
@@ -178,7 +179,7 @@ func checkPrice(prices []flex.PricedPeriod, period flex.Period) (price flex.Pric
 
 // checkMedian is the price that the law puts in the place of a missing one.
 func checkMedian(prices []flex.PricedPeriod) flex.Price {
-	known := make([]flex.Price, 0, len(prices))
+	known := make([]flex.Price, 0, 2*atomsUsual)
 	for _, q := range prices {
 		if q.Known {
 			known = append(known, q.Price)
@@ -193,8 +194,9 @@ func checkMedian(prices []flex.PricedPeriod) flex.Price {
 
 // checkLimits holds law S1, and S6: no limit below nothing or above what may flow, and
 // charge-now at all of it.
-func checkLimits(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
-	for _, a := range atoms {
+func checkLimits(p *ChargeProblem, atoms []atom) error {
+	for i := range atoms {
+		a := &atoms[i]
 		free := a.limit == flex.NoLimit && a.most == float64(p.Power)
 		switch {
 		case a.limit < 0 || float64(a.limit) > a.most && !free:
@@ -209,9 +211,10 @@ func checkLimits(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
 }
 
 // checkNeed holds laws S3 and S4: the need is met, or everything permitted is used.
-func checkNeed(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
+func checkNeed(p *ChargeProblem, atoms []atom) error {
 	got, could := 0.0, 0.0
-	for _, a := range atoms {
+	for i := range atoms {
+		a := &atoms[i]
 		if a.late {
 			continue
 		}
@@ -228,7 +231,7 @@ func checkNeed(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 
 // checkUnbroken holds what becomes of laws S3 to S5 when charging may not be interrupted:
 // one run, as long as the need or as any permitted time.
-func checkUnbroken(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
+func checkUnbroken(p *ChargeProblem, atoms []atom) error {
 	need, got, longest, run, runs := float64(p.Need)*3600, 0.0, 0.0, 0.0, 0
 	on := false
 	for _, a := range atoms {
@@ -267,9 +270,10 @@ func checkUnbroken(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 
 // checkPeak holds law S5: peak time only if permitted, when off-peak time is full, and
 // no more than is missing then.
-func checkPeak(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
+func checkPeak(p *ChargeProblem, atoms []atom) error {
 	peak, spare, missing := 0.0, 0.0, float64(p.Need)*3600
-	for _, a := range atoms {
+	for i := range atoms {
+		a := &atoms[i]
 		switch {
 		case a.late:
 		case a.off || a.now:
@@ -292,13 +296,14 @@ func checkPeak(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 
 // checkMode holds law S7: what is open is open, what is bought is not too much, and no
 // bought energy could be had cheaper.
-func checkMode(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
+func checkMode(p *ChargeProblem, atoms []atom) error {
 	need, got := float64(p.Need)*3600, 0.0
-	for _, a := range atoms {
+	for i := range atoms {
+		a := &atoms[i]
 		if p.Mode != flex.Minimise && a.off && !a.now && !a.late && !a.given && a.spare() > 0 {
 			return fmt.Errorf("S7: off-peak time at %v is not open", time.Unix(a.from, 0).UTC())
 		}
-		if a.bought(p, false) {
+		if a.boughtOff {
 			got += a.energy()
 		} else if (a.off || a.now) && !a.late {
 			need -= a.energy()
@@ -309,11 +314,12 @@ func checkMode(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 	}
 	for _, peak := range []bool{false, true} {
 		dearest, cheapest := math.Inf(-1), math.Inf(1)
-		for _, a := range atoms {
-			if a.bought(p, peak) && a.energy() > 0 {
+		for i := range atoms {
+			a := &atoms[i]
+			if a.bought(peak) && a.energy() > 0 {
 				dearest = max(dearest, a.price)
 			}
-			if a.bought(p, peak) && a.spare() > 0 {
+			if a.bought(peak) && a.spare() > 0 {
 				cheapest = min(cheapest, a.price)
 			}
 		}
@@ -329,14 +335,15 @@ func checkMode(p *ChargeProblem, _ *ChargePlan, atoms []atom) error {
 func checkFigures(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
 	energy, inTime, cost, bound := 0.0, 0.0, 0.0, 0.0
 	lambda := plan.Threshold.GBPPerMWh()
-	splitPeak, splitOff := checkSplit(p, atoms, true), checkSplit(p, atoms, false)
-	for _, a := range atoms {
+	splitPeak, splitOff := checkSplit(atoms, true), checkSplit(atoms, false)
+	for i := range atoms {
+		a := &atoms[i]
 		energy += a.energy()
 		cost += a.price * a.energy()
 		if !a.late {
 			inTime += a.energy()
 		}
-		if plan.HasThreshold && (a.bought(p, false) || a.bought(p, true)) && (a.off && splitOff || !a.off && splitPeak) {
+		if plan.HasThreshold && (a.boughtOff && splitOff || a.boughtPeak && splitPeak) {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
 		} else {
 			bound += a.price * a.energy()
@@ -361,10 +368,10 @@ func checkFigures(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
 
 // checkSplit says whether a part of what may be bought, off-peak or in peak time, was
 // bought and a part was not, so that a price decided.
-func checkSplit(p *ChargeProblem, atoms []atom, peak bool) bool {
+func checkSplit(atoms []atom, peak bool) bool {
 	some, spare := false, false
-	for _, a := range atoms {
-		if a.bought(p, peak) {
+	for i := range atoms {
+		if a := &atoms[i]; a.bought(peak) {
 			some, spare = some || a.energy() > 0, spare || a.spare() > 0
 		}
 	}
@@ -372,7 +379,7 @@ func checkSplit(p *ChargeProblem, atoms []atom, peak bool) bool {
 }
 
 // checkPeriods holds the explanation against the steps.
-func checkPeriods(p *ChargeProblem, plan *ChargePlan, atoms []atom) error {
+func checkPeriods(plan *ChargePlan, atoms []atom) error {
 	sum, next := flex.WattHours(0), 0
 	for i, q := range plan.Periods {
 		sum += q.Energy

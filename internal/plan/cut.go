@@ -57,10 +57,15 @@ func costOf(c []cut) (sum float64) {
 	return sum
 }
 
-// cutUp cuts the problem's time wherever anything changes.
-func cutUp(p *ChargeProblem, blind bool) []cut {
-	edges := edgesOf(p)
-	c := make([]cut, 0, len(edges))
+// What the plan of a night needs: room for so many lies on the stack, more is allocated.
+const (
+	cutsUsual  = 48
+	stepsUsual = 16
+)
+
+// cutUp appends the problem's time to c, cut wherever anything changes.
+func cutUp(c []cut, p *ChargeProblem, blind bool) []cut {
+	edges := edgesOf(make([]int64, 0, 2*cutsUsual), p)
 	assumed := assumedPrice(p.Prices)
 	for i := 1; i < len(edges); i++ {
 		k := cut{from: edges[i-1], to: edges[i], onFrom: edges[i-1], onTo: edges[i-1]}
@@ -99,9 +104,9 @@ func tierOf(p *ChargeProblem, k *cut) (tier, Reason) {
 	return tierOpen, 0
 }
 
-// edgesOf lists the instants at which the problem changes, in order, from its start to
-// its end.
-func edgesOf(p *ChargeProblem) []int64 {
+// edgesOf appends to no edges the instants at which the problem changes, in order, from its
+// start to its end.
+func edgesOf(edges []int64, p *ChargeProblem) []int64 {
 	from, ready := p.From.Unix(), p.ReadyBy.Unix()
 	to := ready
 	if !p.ChargeNow.Empty() {
@@ -110,15 +115,15 @@ func edgesOf(p *ChargeProblem) []int64 {
 	if from >= to {
 		return nil
 	}
-	edges := make([]int64, 0, 16+2*len(p.OffPeak)+2*len(p.Limits)+int((to-from)/1800))
-	add := func(at int64) {
-		if from < at && at < to {
-			edges = append(edges, at)
-		}
-	}
-	edges = append(edges, from, to)
+	edges = append(edges, from)
 	for t := from - from%1800 + 1800; t < to; t += 1800 {
 		edges = append(edges, t)
+	}
+	edges = append(edges, to)
+	add := func(at int64) {
+		if i, found := slices.BinarySearch(edges, at); !found && from < at && at < to {
+			edges = slices.Insert(edges, i, at)
+		}
 	}
 	add(ready)
 	addSpan := func(s flex.Span) {
@@ -134,19 +139,17 @@ func edgesOf(p *ChargeProblem) []int64 {
 	for _, l := range p.Limits {
 		addSpan(l.Span)
 	}
-	slices.Sort(edges)
-	return slices.Compact(edges)
+	return edges
 }
 
 // within reports whether one of the sorted spans holds the instant.
 func within(spans []flex.Span, unix int64) bool {
-	i, _ := slices.BinarySearchFunc(spans, unix, func(s flex.Span, t int64) int {
-		if s.To.Unix() <= t {
-			return -1
+	for i := range spans { // few
+		if unix < spans[i].To.Unix() {
+			return spans[i].From.Unix() <= unix
 		}
-		return 1
-	})
-	return i < len(spans) && spans[i].From.Unix() <= unix
+	}
+	return false
 }
 
 // limitAt returns the cap in force at the instant, if there is one.
@@ -166,7 +169,7 @@ func limitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
 // assumedPrice is the price that stands for a missing one: the lower median of the known
 // prices, zero if none is known.
 func assumedPrice(prices []flex.PricedPeriod) flex.Price {
-	known := make([]flex.Price, 0, len(prices))
+	known := make([]flex.Price, 0, 2*cutsUsual)
 	for _, q := range prices {
 		if q.Known {
 			known = append(known, q.Price)
@@ -181,9 +184,15 @@ func assumedPrice(prices []flex.PricedPeriod) flex.Price {
 
 // priceAt returns the price of the period that holds the instant, or the assumed one.
 func priceAt(prices []flex.PricedPeriod, unix int64, assumed flex.Price) (flex.Price, bool) {
-	i, found := slices.BinarySearchFunc(prices, flex.PeriodAt(at(unix)), func(q flex.PricedPeriod, p flex.Period) int {
-		return q.Period.Sub(p)
-	})
+	if len(prices) == 0 {
+		return assumed, false
+	}
+	period := flex.PeriodAt(at(unix))
+	i := period.Sub(prices[0].Period) // if they follow each other without a gap
+	found := i >= 0 && i < len(prices) && prices[i].Period == period
+	if !found {
+		i, found = slices.BinarySearchFunc(prices, period, func(q flex.PricedPeriod, p flex.Period) int { return q.Period.Sub(p) })
+	}
 	if found && prices[i].Known {
 		return prices[i].Price, true
 	}

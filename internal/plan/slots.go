@@ -40,11 +40,12 @@ type Filled struct {
 // Scratch is the working memory of the numeric planners, for one goroutine at a time.
 // Its zero value is ready.
 type Scratch struct {
-	keys  []uint64
-	sums  []float64
-	sw    switching
-	store stored
-	modes moded
+	keys    []uint64
+	sums    []float64
+	sw      switching
+	store   stored
+	modes   moded
+	periods []ChargePeriod
 }
 
 // sortable turns a price into an integer of the same order, with the slot's number in
