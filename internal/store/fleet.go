@@ -186,9 +186,7 @@ func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.As
 // PlannedAfter returns the organisation's plugged-in assets that have a schedule, in the
 // order of their ids after one, so many at most.
 func (tx *Tx) PlannedAfter(ctx context.Context, after flex.AssetID, limit int) ([]Planned, error) {
-	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM `+plannedTables+`
-		WHERE s.org_id = $1 AND s.asset_id > $2 AND s.plugged_out_at IS NULL ORDER BY s.asset_id LIMIT $3`,
-		tx.org.Bytes(), after.Bytes(), limit)
+	return tx.planned(ctx, min(limit, wavePartSize), `s.asset_id > $2 ORDER BY s.asset_id LIMIT $3`, tx.org.Bytes(), after.Bytes(), limit)
 }
 
 // CauseCount is how many schedules were made for a cause.

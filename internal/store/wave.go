@@ -36,19 +36,39 @@ const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation,
 
 const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id LEFT JOIN outbox o ON o.subject = s.asset_id`
 
-func scanPlanned(s scanner) (v Planned, err error) {
+// scan reads plannedColumns. A pointer to a named type costs database/sql a detour, and
+// thousands of rows are read.
+func (v *Planned) scan(s scanner) (err error) {
 	var from time.Time
 	var steps string
 	c, e := &v.Standing, &v.Standing.From
 	err = s.Scan(&v.Session, &c.AssetID, instant{&v.MarketAt}, &c.EventID, &c.Generation, instant{&from}, &steps,
-		instant{&e.ReadyBy}, &e.Need, &e.Delivered, instant{&e.CountFrom}, &e.Power, &e.MayChargePeak, &e.Mode,
-		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, &e.Tariff.Type, &e.Origins, &v.Taken)
+		instant{&e.ReadyBy}, (*int64)(&e.Need), (*int64)(&e.Delivered), instant{&e.CountFrom}, (*int64)(&e.Power), &e.MayChargePeak, (*string)(&e.Mode),
+		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, (*string)(&e.Tariff.Type), &e.Origins, &v.Taken)
 	if err != nil {
-		return v, err
+		return err
 	}
 	c.SessionID = v.Session
-	v.Standing.Steps, err = readSteps(from, steps)
-	return v, err
+	c.Steps, err = readSteps(from, steps)
+	return err
+}
+
+// planned reads plugged-in assets that have a schedule, with room for n: those of the
+// condition, in its order.
+func (tx *Tx) planned(ctx context.Context, n int, which string, args ...any) ([]Planned, error) {
+	rs, err := tx.query(ctx, `SELECT `+plannedColumns+` FROM `+plannedTables+` WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND `+which, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rs.Close()
+	out := make([]Planned, 0, n)
+	for rs.Next() {
+		out = append(out, Planned{})
+		if err := out[len(out)-1].scan(rs); err != nil {
+			return nil, err
+		}
+	}
+	return out, rs.Err()
 }
 
 // WavePart names a part of a wave: the assets after From up to To.
@@ -81,9 +101,13 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 		return err
 	}
 	scan := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
-	cuts, err := rows(ctx, tx.conn, scan, fmt.Sprintf(`SELECT asset_id FROM (
-			SELECT asset_id, row_number() OVER (ORDER BY asset_id) AS n FROM session WHERE org_id = $1 AND plugged_out_at IS NULL
-		) AS numbered WHERE n %% %d = 0 ORDER BY asset_id`, wavePartSize), tx.org.Bytes())
+	last := fmt.Sprintf(`ORDER BY s.asset_id LIMIT 1 OFFSET %d`, wavePartSize-1)
+	cuts, err := rows(ctx, tx.conn, scan, `WITH RECURSIVE cut (asset_id) AS (
+			SELECT (SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL `+last+`)
+			UNION ALL
+			SELECT (SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND s.asset_id > cut.asset_id `+last+`)
+			FROM cut WHERE cut.asset_id IS NOT NULL
+		) SELECT asset_id FROM cut WHERE asset_id IS NOT NULL ORDER BY asset_id`, tx.org.Bytes())
 	if err != nil {
 		return fmt.Errorf("cut the wave: %w", err)
 	}
@@ -120,8 +144,7 @@ func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 
 // WavePart returns the plugged-in assets of a part that have a schedule.
 func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
-	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM `+plannedTables+`
-		WHERE s.org_id = $1 AND s.asset_id > $2 AND s.asset_id <= $3 AND s.plugged_out_at IS NULL ORDER BY s.asset_id`,
+	return tx.planned(ctx, wavePartSize, `s.asset_id > $2 AND s.asset_id <= $3 ORDER BY s.asset_id`,
 		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
 }
 
@@ -135,8 +158,7 @@ func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) error {
 // Due returns plugged-in assets with a schedule that were marked to be planned anew by now
 // for the cause.
 func (tx *Tx) Due(ctx context.Context, cause Cause, limit int) ([]Planned, error) {
-	return rows(ctx, tx.conn, scanPlanned, `SELECT `+plannedColumns+` FROM `+plannedTables+`
-		WHERE s.org_id = $1 AND s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL AND s.plugged_out_at IS NULL
+	return tx.planned(ctx, 0, `s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL
 		ORDER BY s.due_at, s.asset_id LIMIT $4`, tx.org.Bytes(), string(cause), micros(tx.now), limit)
 }
 
