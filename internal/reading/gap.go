@@ -20,11 +20,14 @@ type Gap struct {
 	First    time.Time // the first half-hour that is missing
 }
 
-// GapDaysMax is the number of days that one report covers.
-const GapDaysMax = 62
+// Days of a report.
+const (
+	GapDaysMax = 62 // that one report covers
+	gapDays    = 7  // before the last one, if no first day is asked for
+)
 
 // Gaps reports what is missing of a site's readings from one London day to another, both
-// included; the zero days stand for the last week and today. It looks at every asset that
+// included; the zero days stand for the week before the last one, and today. It looks at every asset that
 // charges, for its own consumption, which settlement needs; at other assets, and the site's
 // boundary, for what they have told before in these days. Readings that give a half-hour
 // only together, such as registers, count under their label.
@@ -32,7 +35,7 @@ func (d *Desk) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from,
 	var gaps []Gap
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
-		days, err := gapDays(from, to, flex.DayAt(tx.Now()))
+		days, err := daysOf(from, to, flex.DayAt(tx.Now()))
 		if err != nil {
 			return err
 		}
@@ -57,12 +60,12 @@ func (d *Desk) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from,
 	return gaps, err
 }
 
-func gapDays(from, to, today flex.Day) (days []flex.Day, err error) {
+func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 	if to == (flex.Day{}) {
 		to = today
 	}
 	if from == (flex.Day{}) {
-		from = to.Add(-7)
+		from = to.Add(-gapDays)
 	}
 	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
 		if days = append(days, at); len(days) > GapDaysMax {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -428,6 +429,11 @@ func TestGaps(t *testing.T) {
 		}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		today := yesterday.Add(1)
+		week, err := h.desk.Gaps(t.Context(), h.org, site, today.Add(-7), today)
+		if unsaid, unsaidErr := h.desk.Gaps(t.Context(), h.org, site, flex.Day{}, flex.Day{}); err != nil || unsaidErr != nil || !reflect.DeepEqual(unsaid, week) {
+			t.Errorf("without days: %v %v\nthe last week and today: %v %v", unsaid, unsaidErr, week, err)
 		}
 		if _, err := h.desk.Gaps(t.Context(), h.org, flex.SiteID{8}, yesterday, yesterday); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("an unknown site: %v", err)
