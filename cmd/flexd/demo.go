@@ -6,12 +6,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,9 +44,9 @@ type play struct {
 	client  *client.Client
 	base    string
 	evening *street.Evening
-	now     time.Time // by the organisation's clock
-	revised time.Time // when the market revises its prices
-	shown   int       // lines of what flows
+	now     atomic.Pointer[time.Time] // by the organisation's clock
+	revised time.Time                 // when the market revises its prices
+	shown   int                       // lines of what flows
 }
 
 // Run shows flexd at work.
@@ -81,6 +84,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
+	c.out = &turns{Writer: c.out}
 	p := &play{console: c, demo: *d, house: h, base: "http://" + l.Addr().String()}
 	p.client = client.New(p.base, "demo", demoPassword)
 	if err := p.prepare(ctx); err != nil {
@@ -127,7 +131,7 @@ func (p *play) prepare(ctx context.Context) error {
 	if err := p.house.Advance(ctx, org.ID, start); err != nil {
 		return err
 	}
-	p.now = start
+	p.now.Store(&start)
 	by := make(map[flex.Period]flex.Price, len(prices))
 	for _, q := range prices {
 		by[q.Period] = q.Price
@@ -279,13 +283,15 @@ func (p *play) run(ctx context.Context) error {
 	step /= parts
 	tick := time.NewTicker(frame / parts)
 	defer tick.Stop()
-	settled := func() bool { return p.evening.Over() && p.now.After(p.evening.Ended().Add(reckoned)) }
-	for shown := p.now; !settled(); {
-		if p.now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
-			shown = flex.PeriodAt(p.now).Start()
+	now := *p.now.Load()
+	settled := func() bool { return p.evening.Over() && now.After(p.evening.Ended().Add(reckoned)) }
+	for shown := now; !settled(); {
+		if now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
+			shown = flex.PeriodAt(now).Start()
 			p.status(shown)
 		}
-		if !p.revised.IsZero() && !p.now.Add(step).Before(p.revised) { // said before its pushes are
+		next := now.Add(step)
+		if !p.revised.IsZero() && !next.Before(p.revised) { // said before its pushes are
 			p.say(p.revised, "market", "revises its prices, some below zero: plans that are better now are pushed")
 			p.revised = time.Time{}
 		}
@@ -294,12 +300,11 @@ func (p *play) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		p.now = p.now.Add(step) // what is heard on the way is of this instant
-		now, err := p.client.SetClock(ctx, p.now)
-		if err != nil {
+		p.now.Store(&next) // what is heard on the way is of this instant
+		var err error
+		if now, err = p.client.SetClock(ctx, next); err != nil {
 			return err
 		}
-		p.now = now
 		if err := p.evening.Step(ctx, now); err != nil {
 			return err
 		}
@@ -313,10 +318,10 @@ const width = 80
 // say tells what happens at an instant, in lines that fit a terminal.
 func (p *play) say(at time.Time, name, text string) {
 	margin := fmt.Sprintf("  %s  %-6s ", at.In(flex.London).Format("15:04"), name)
-	line := margin
+	line, lines := margin, ""
 	for i, word := range strings.Fields(text) {
 		if i > 0 && len([]rune(line))+1+len([]rune(word)) > width {
-			fmt.Fprintln(p.out, line)
+			lines += line + "\n"
 			line = strings.Repeat(" ", len(margin)-1)
 		}
 		if i > 0 {
@@ -324,13 +329,13 @@ func (p *play) say(at time.Time, name, text string) {
 		}
 		line += word
 	}
-	fmt.Fprintln(p.out, line)
+	fmt.Fprintln(p.out, lines+line)
 }
 
 // heard tells of a push in words.
 func (p *play) heard(h street.Heard) {
 	_, profile := h.Charger.Received()
-	p.say(p.now, h.Charger.ExternalID, "◄ a new profile: "+street.InWords(profile))
+	p.say(*p.now.Load(), h.Charger.ExternalID, "◄ a new profile: "+street.InWords(profile))
 }
 
 // headEvery is how many lines of what flows come between two that name the columns.
@@ -358,6 +363,18 @@ func (p *play) status(at time.Time) {
 	}
 	p.shown++
 	fmt.Fprintln(p.out, row.String())
+}
+
+// turns is a writer for many: a push is heard while the street moves.
+type turns struct {
+	io.Writer
+	mu sync.Mutex
+}
+
+func (t *turns) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Writer.Write(b)
 }
 
 // sum is the morning's balance.
