@@ -11,7 +11,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
-	"flexd/internal/wire"
 )
 
 // keyMax is the longest idempotency key in bytes.
@@ -31,10 +30,11 @@ func (s *Server) runOnce(r *request) (answer, error) {
 			Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
 		}}}
 	}
-	hash, err := r.hash()
+	hash, drop, err := r.hash()
 	if err != nil {
 		return answer{}, err
 	}
+	defer drop()
 	kept, err := s.DB.ClaimKey(r.Context(), r.who.Org, key, hash)
 	if err != nil {
 		return answer{}, err
@@ -85,20 +85,40 @@ func (s *Server) runFirst(r *request, key string) (a answer, err error) {
 	return a, err
 }
 
-// hash reads the body, and returns what tells the request from others: method, path, query
-// and body. The body can be read again. Where none is read, what was sent of one tells
-// nothing.
-func (r *request) hash() (sum [32]byte, err error) {
-	var b []byte
-	if r.route.Limit > 0 {
-		if b, err = wire.ReadBody(r.Body, r.route.Limit); err != nil {
-			return sum, err
-		}
-		r.Body = io.NopCloser(bytes.NewReader(b))
-	}
+// hash returns what tells the request from others: method, path, query and body. It reads the
+// body, which can be read again until drop is called.
+func (r *request) hash() (sum [32]byte, drop func(), err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", r.Method, r.URL.RequestURI())
-	h.Write(b)
+	drop = func() {}
+	if r.route.Limit > 0 { // else there is no body to tell apart, and the handler reads none
+		if drop, err = r.again(h); err != nil {
+			return sum, nil, fmt.Errorf("reading the request's body: %w", err)
+		}
+	}
 	h.Sum(sum[:0])
-	return sum, nil
+	return sum, drop, nil
+}
+
+// again reads the body into h and leaves one that can be read once more: in memory, or a long
+// one in a file until drop is called.
+func (r *request) again(h io.Writer) (drop func(), err error) {
+	in := io.TeeReader(&limited{r.Body, false, r.route.Limit, r.route.Limit}, h)
+	var head bytes.Buffer
+	if _, err := io.CopyN(&head, in, spoolMax); err == io.EOF {
+		r.Body = io.NopCloser(&head)
+		return func() {}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	file, drop, err := spool(io.MultiReader(&head, in))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		drop()
+		return nil, err
+	}
+	r.Body = file
+	return drop, nil
 }

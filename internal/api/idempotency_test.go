@@ -48,6 +48,12 @@ func TestIdempotencyKey(t *testing.T) {
 		left := h.want("POST", "/entities/site/"+site+"/offboard-site-and-assets", "{}", 200, "", "Idempotency-Key: leave")
 		h.want("POST", "/entities/site/"+site+"/offboard-site-and-assets", "", 200, left.body, "Idempotency-Key: leave")
 
+		long := `{"readings":[]}` + strings.Repeat(" ", 2<<20)
+		h.want("POST", "/data/readings", long, 200, `{"responses":[]}`)
+		h.want("POST", "/data/readings", long, 200, `{"responses":[]}`, "Idempotency-Key: long")
+		h.want("POST", "/data/readings", long, 200, `{"responses":[]}`, "Idempotency-Key: long")
+		h.want("POST", "/data/readings", long+" ", 409, "", "Idempotency-Key: long")
+
 		other, token := h.newOrg("Other", "other")
 		_ = other
 		h.want("POST", "/entities/site/onboard", body, 200, "", key, "Authorization: Bearer "+token)

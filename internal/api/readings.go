@@ -15,8 +15,8 @@ import (
 // costs more syncs, a larger one keeps other writers waiting.
 const batchReadings = 5000
 
-// spoolMax is the size of a body of readings that is held in memory; a larger one waits in
-// a temporary file while it is checked and then kept batch by batch.
+// spoolMax is the size of a body that is held in memory; a larger one, which only readings
+// have, waits in a temporary file while it is checked and then kept batch by batch.
 const spoolMax = 1 << 20
 
 // readings answers POST /data/readings. The request is read to its end before anything is
@@ -33,6 +33,22 @@ func (s *Server) readings(r *request) (answer, error) {
 		return answer{}, err
 	}
 	return s.manyReadings(r, io.MultiReader(&head, in))
+}
+
+// spool writes what comes in to a temporary file, which drop closes and removes.
+func spool(in io.Reader) (file *os.File, drop func(), err error) {
+	if file, err = os.CreateTemp("", "flexd-body-"); err != nil {
+		return nil, nil, fmt.Errorf("make room for a long body: %w", err)
+	}
+	drop = func() {
+		file.Close()
+		os.Remove(file.Name())
+	}
+	if _, err := io.Copy(file, in); err != nil {
+		drop()
+		return nil, nil, err
+	}
+	return file, drop, nil
 }
 
 // fewReadings keeps the readings of a body in memory.
@@ -62,24 +78,14 @@ func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 // manyReadings keeps a long body in bounded memory: it is written to a file, checked there,
 // and answered as its batches are kept.
 func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
-	file, err := os.CreateTemp("", "flexd-readings-")
+	file, drop, err := spool(in)
 	if err != nil {
-		return answer{}, fmt.Errorf("make room for readings: %w", err)
+		return answer{}, err
 	}
-	drop := func() {
-		file.Close()
-		os.Remove(file.Name())
+	faults, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(wire.ReadingItem) error { return nil })
+	if err == nil && len(faults) > 0 {
+		err = &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
-	err = func() error {
-		if _, err := io.Copy(file, in); err != nil {
-			return err
-		}
-		faults, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(wire.ReadingItem) error { return nil })
-		if err == nil && len(faults) > 0 {
-			err = &flex.Error{Kind: flex.Invalid, Faults: faults}
-		}
-		return err
-	}()
 	if err != nil {
 		drop()
 		return answer{}, err
@@ -120,6 +126,9 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 	})
 	if err == nil {
 		err = flush()
+	}
+	if err == nil && sep != "," { // there was none
+		_, err = io.WriteString(w, sep)
 	}
 	if err == nil {
 		_, err = io.WriteString(w, "]}")
