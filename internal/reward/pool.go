@@ -173,7 +173,7 @@ func (ps *pools) meter(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	if len(sites) > 0 {
-		assets, err := tx.AssetsAt(ctx, sites)
+		assets, err := tx.AssetsEverAt(ctx, sites)
 		if err != nil {
 			return err
 		}

@@ -278,23 +278,7 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 func TestEventRound_Metering(t *testing.T) {
 	y, monday, v := pausedMonday(t, storetest.SQLite(t))
 	y.kwh(t, monday, v.Metered)
-	other := flex.AssetID{2}
-	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
-	var rs []flex.Reading
-	var at flex.Micro
-	for back := 20; back >= 0; back-- {
-		d := monday.Add(-back)
-		for n := 34; n <= 36; n++ {
-			instant := d.Period(n).End()
-			rs = append(rs, flex.Reading{AssetID: other, Span: flex.Span{From: instant, To: instant}, Label: flex.BoundaryImportRegister, Value: at})
-			if back == 0 {
-				at += 300_000
-			} else {
-				at += 1_000_000
-			}
-		}
-	}
-	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+	y.boundary(t, monday)
 	y.now = monday.Period(36).End()
 	if got := y.events(t); got != "2025-02-03 35-36 -1400 Wh est 350000" {
 		t.Errorf("by the boundary: %s", got)
@@ -380,6 +364,102 @@ func TestEventRound_Session(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An asset that is taken away before its event is final leaves what was metered, by the meter
+// that the event was settled on: nothing is taken back.
+func TestEventRound_AssetGone(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		for _, own := range []bool{false, true} { // whether the asset's own meter is qualified
+			y, monday, v := pausedMonday(t, freshLike(t, url, own))
+			y.kwh(t, monday, v.Metered)
+			if own {
+				y.boundary(t, monday)
+				y.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('leaf', 'Leaf', 'electric_vehicle', TRUE)`)
+				y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`)
+			}
+			y.now = monday.Period(36).End()
+			if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" || y.history(t) != "flex event 20p" {
+				t.Errorf("own meter %t: %s; %s", own, got, y.history(t))
+			}
+			y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, y.asset) })
+			y.now = clock("2025-04-01 00:00")
+			if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000 final 408000" || y.history(t) != "flex event 20p" {
+				t.Errorf("own meter %t, the asset gone: %s; %s", own, got, y.history(t))
+			}
+		}
+	})
+}
+
+// freshLike returns the url, or that of another store of its engine.
+func freshLike(t *testing.T, url string, other bool) string {
+	switch {
+	case !other:
+		return url
+	case strings.HasPrefix(url, "sqlite:"):
+		return storetest.SQLite(t)
+	}
+	return storetest.Postgres(t)
+}
+
+// boundary has another asset of the site tell the boundary's register for three weeks: 1 kWh
+// in the half-hours 35 and 36 of each day, and 0.3 kWh on the last.
+func (y *yard) boundary(t *testing.T, last flex.Day) flex.AssetID {
+	t.Helper()
+	other := flex.AssetID{2}
+	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
+	var rs []flex.Reading
+	var at flex.Micro
+	for back := 20; back >= 0; back-- {
+		d := last.Add(-back)
+		for n := 34; n <= 36; n++ {
+			instant := d.Period(n).End()
+			rs = append(rs, flex.Reading{AssetID: other, Span: flex.Span{From: instant, To: instant}, Label: flex.BoundaryImportRegister, Value: at})
+			if back == 0 {
+				at += 300_000
+			} else {
+				at += 1_000_000
+			}
+		}
+	}
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+	return other
+}
+
+// A corrected reading settles the events again that it tells of, also when they are final: one
+// of the site's boundary, whichever asset it came with, and a power that began before them.
+func TestEventRound_CorrectedAtTheBoundary(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday, _ := pausedMonday(t, url)
+		other := y.boundary(t, monday)
+		y.now = clock("2025-04-01 00:00")
+		if got := y.events(t); got != "2025-02-03 35-36 -1400 Wh est 350000 final 350000" || y.history(t) != "flex event 18p" { // 17.5
+			t.Errorf("at first: %s; %s", got, y.history(t))
+		}
+		end := monday.Period(36).End()
+		y.now = y.now.Add(time.Hour)
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.PutReadings(ctx, []flex.Reading{{AssetID: other, Span: flex.Span{From: end, To: end}, Label: flex.BoundaryImportRegister, Value: 60_500_000}})
+		})
+		if got := y.events(t); got != "2025-02-03 35-36 -1500 Wh est 375000 final 375000" || y.history(t) != "flex event 18p, flex period top-up 1p" { // 18.75
+			t.Errorf("corrected: %s; %s", got, y.history(t))
+		}
+		for i, want := range []int{0, 1} { // one more is no correction
+			y.now = y.now.Add(time.Hour)
+			var due []flex.FlexEventID
+			y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+				long := flex.Span{From: monday.Period(33).Start(), To: monday.Period(40).End()}
+				if err := tx.PutReadings(ctx, []flex.Reading{{AssetID: other, Span: long, Label: flex.BoundaryImportPower, Value: flex.Micro(i + 1)}}); err != nil {
+					return err
+				}
+				due, err = tx.DueFlexEvents(ctx, 10)
+				return err
+			})
+			if len(due) != want {
+				t.Errorf("after %d corrections of a power over it, %d events are due", i, len(due))
+			}
+		}
+	})
 }
 
 // The nominated method compares with the plan without the market, where there is no history.

@@ -74,8 +74,8 @@ func (tx *Tx) AssetsOf(ctx context.Context, site flex.SiteID) ([]flex.Asset, err
 	return rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
 }
 
-// AssetsAt returns the ids of the sites' assets.
-func (tx *Tx) AssetsAt(ctx context.Context, sites []flex.SiteID) (map[flex.SiteID][]flex.AssetID, error) {
+// AssetsEverAt returns the ids of the sites' assets, of those too that were taken away.
+func (tx *Tx) AssetsEverAt(ctx context.Context, sites []flex.SiteID) (map[flex.SiteID][]flex.AssetID, error) {
 	assets := map[flex.SiteID][]flex.AssetID{}
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
@@ -85,7 +85,8 @@ func (tx *Tx) AssetsAt(ctx context.Context, sites []flex.SiteID) (map[flex.SiteI
 			err = s.Scan(&site, &id)
 			assets[site] = append(assets[site], id)
 			return none, err
-		}, `SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+list+` ORDER BY id`, args...)
+		}, `SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+list+`
+			UNION ALL SELECT site_id, id FROM former_asset WHERE org_id = $1 AND site_id IN `+list+` ORDER BY id`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +112,12 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	_, err := tx.exec(ctx, `INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at)
+		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3 FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
+		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now))
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err
 }

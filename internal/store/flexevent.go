@@ -37,7 +37,7 @@ type FlexEvent struct {
 
 	// Of its site and asset, where the event was read to be settled.
 	Consented bool
-	CoP11     bool // the asset's own meter may settle it
+	CoP11     bool // the asset's own meter may settle it, or might when it was taken away
 }
 
 const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
@@ -145,9 +145,9 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 		return e, err
 	}
 	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, t.consent_at IS NOT NULL OR o.consent_exempt,
-			COALESCE(m.cop11 AND a.installed_on <> '', FALSE)
+			COALESCE(m.cop11 AND a.installed_on <> '', f.cop11, FALSE)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
-			LEFT JOIN model m ON m.key = lower(a.model)
+			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
 		WHERE `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)
 }
 

@@ -91,7 +91,8 @@ func (all *All) Unplaced(ctx context.Context) (names []string, err error) {
 func (c conn) assetsEver(ctx context.Context, site flex.SiteID) ([]flex.AssetID, error) {
 	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
 	return rows(ctx, c, id, `SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
-		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1`, site.Bytes())
+		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1
+		UNION SELECT id FROM former_asset WHERE site_id = $1`, site.Bytes())
 }
 
 // Export returns everything that is held on a site, by table, each row by column, in plain

@@ -156,8 +156,7 @@ func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
 
 func compareAssets(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) }
 
-// everOwned returns those of the assets that are the organisation's, or were, and whose
-// sessions may still be to be reckoned up.
+// everOwned returns those of the assets that are the organisation's, or were.
 func (tx *Tx) everOwned(ctx context.Context, assets []flex.AssetID) ([]flex.AssetID, error) {
 	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
 	list, args := in([]any{tx.org.Bytes()}, assets)
@@ -165,7 +164,7 @@ func (tx *Tx) everOwned(ctx context.Context, assets []flex.AssetID) ([]flex.Asse
 	if err != nil || len(owned) == len(assets) {
 		return owned, err
 	}
-	gone, err := rows(ctx, tx.conn, id, `SELECT DISTINCT asset_id FROM reckoning WHERE org_id = $1 AND asset_id IN `+list, args...)
+	gone, err := rows(ctx, tx.conn, id, `SELECT id FROM former_asset WHERE org_id = $1 AND id IN `+list, args...)
 	return append(owned, gone...), err
 }
 
@@ -230,8 +229,7 @@ func (w *condition) in(column string, values []any) {
 	w.text.WriteByte(')')
 }
 
-// where begins the condition with the organisation's own assets, and those that it had and
-// whose sessions may still be to be reckoned up.
+// where begins the condition with the organisation's own assets, and those that it had.
 func (q ReadingQuery) where(org flex.OrgID) *condition {
 	w := &condition{}
 	if !q.KnownAt.IsZero() {
@@ -247,8 +245,8 @@ func (q ReadingQuery) where(org flex.OrgID) *condition {
 	}
 	w.text.WriteString("r.asset_id IN (SELECT id FROM asset WHERE org_id = " + w.param(org.Bytes()))
 	w.in("id", ids)
-	w.text.WriteString(" UNION SELECT asset_id FROM reckoning WHERE org_id = " + w.param(org.Bytes()))
-	w.in("asset_id", ids)
+	w.text.WriteString(" UNION SELECT id FROM former_asset WHERE org_id = " + w.param(org.Bytes()))
+	w.in("id", ids)
 	w.text.WriteByte(')')
 	return w
 }
