@@ -190,9 +190,15 @@ func (d *Desk) SendCode(ctx context.Context, v Visit) error {
 	code := codeOf(random)
 	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		held, err := tx.HoldBalanceLink(ctx, v.Hash) // another code may have been sent since the link was opened
+		if err != nil {
+			return err
+		}
+		v.BalanceLink = held
+		switch {
 		case site.Email.Reveal() == "":
 			return flex.Fail(flex.Conflict, "no code can be sent: the site has no e-mail address")
 		case v.CodeUntil.Sub(tx.Now()) > CodeLife-CodePause:

@@ -257,9 +257,13 @@ func TestCode(t *testing.T) {
 		if err := y.desk.EnterCode(t.Context(), visit(), ""); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("a code that was never sent: %v", err)
 		}
+		before := visit()
 		first := send()
 		if err := y.desk.SendCode(t.Context(), visit()); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("another code at once: %v", err)
+		}
+		if err := y.desk.SendCode(t.Context(), before); flex.KindOf(err) != flex.TooMany {
+			t.Errorf("another code at once, by who had opened the page before: %v", err)
 		}
 		second := send()
 		if err := y.desk.EnterCode(t.Context(), visit(), first); first != second && flex.KindOf(err) != flex.Malformed {
