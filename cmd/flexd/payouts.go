@@ -16,6 +16,7 @@ import (
 	"flexd/internal/house"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
+	"flexd/internal/sheet"
 	records "flexd/internal/store"
 )
 
@@ -25,7 +26,7 @@ type payouts struct {
 	Approve payoutsApprove `cmd:"" help:"Let withdrawals be paid."`
 	Reject  payoutsReject  `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
 	Export  payoutsExport  `cmd:"" help:"Write the payment file of what is approved, which counts as given to the bank from then on."`
-	Import  payoutsImport  `cmd:"" help:"Read what became of payments, from a CSV with the columns withdrawal_id, status (posted|failed|returned) and note."`
+	Import  payoutsImport  `cmd:"" help:"Read what became of payments, from a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
 }
 
 // ofOrg is the flags of commands that work on one organisation's records.
@@ -220,38 +221,21 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 }
 
 // readResults reads a CSV of results, whose columns may come in any order.
-func readResults(in io.Reader) ([]reward.PaymentResult, error) {
-	r := csv.NewReader(in)
-	header, err := r.Read()
-	if err != nil {
-		return nil, fmt.Errorf("line 1: %w", err)
-	}
-	column := map[string]int{}
-	for i, name := range header {
-		column[name] = i
-	}
-	for _, name := range []string{"withdrawal_id", "status"} {
-		if _, there := column[name]; !there {
-			return nil, fmt.Errorf("line 1: there is no column %s", name)
-		}
-	}
-	var results []reward.PaymentResult
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return results, nil
-		}
+func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
+	for row, err := range sheet.Read(in, "withdrawal_id", "status") {
 		if err != nil {
 			return nil, err
 		}
-		line, _ := r.FieldPos(0)
-		result := reward.PaymentResult{Status: ledger.PaymentStatus(row[column["status"]])}
-		if err := result.ID.UnmarshalText([]byte(row[column["withdrawal_id"]])); err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+		r := reward.PaymentResult{Status: ledger.PaymentStatus(row.Get("status")), Note: row.Get("note")}
+		if err := r.ID.UnmarshalText([]byte(row.Get("withdrawal_id"))); err != nil {
+			return nil, row.Fault("%v", err)
 		}
-		if i, there := column["note"]; there {
-			result.Note = row[i]
+		if attempt := row.Get("attempt"); attempt != "" {
+			if r.Attempt, err = strconv.Atoi(attempt); err != nil || r.Attempt < 1 {
+				return nil, row.Fault("an attempt is a number from 1, as in the payment file, not %q", attempt)
+			}
 		}
-		results = append(results, result)
+		results = append(results, r)
 	}
+	return results, nil
 }

@@ -14,8 +14,14 @@ func TestReadResults(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0].ID.String() != id || got[0].Status != ledger.Failed || got[0].Note != "no, thanks" || got[1].ID != got[0].ID {
 		t.Errorf("%+v %v", got, err)
 	}
+	// As a spreadsheet saves it, with a mark at its beginning.
+	got, err = readResults(strings.NewReader("\ufeffWithdrawal_ID,attempt,status\n" + id + ", 2, posted\n" + id + ",,posted\n"))
+	if err != nil || len(got) != 2 || got[0].ID.String() != id || got[0].Status != ledger.Posted || got[0].Attempt != 2 || got[1].Attempt != 0 {
+		t.Errorf("%+v %v", got, err)
+	}
 	for text, want := range map[string]string{
-		"":                                 "line 1",
+		"withdrawal_id,status,attempt\n" + id + ",posted,0": "line 2",
+		"":                                 "the file is empty",
 		"status\nposted\n":                 "no column withdrawal_id",
 		"withdrawal_id\n" + id:             "no column status",
 		"withdrawal_id,status\nx,posted\n": "line 2",

@@ -108,9 +108,16 @@ func reference(w store.Withdrawal) string {
 
 // PaymentResult is what became of a payment: posted, failed or returned.
 type PaymentResult struct {
-	ID     flex.TransactionID
-	Status ledger.PaymentStatus
-	Note   string
+	ID      flex.TransactionID
+	Status  ledger.PaymentStatus
+	Attempt int // as in the payment file; 0 if it is not told, which means the latest
+	Note    string
+}
+
+// known reports whether the result says again what is known: of the withdrawal as it stands,
+// on its way to there, or of an attempt before it was tried again.
+func (r PaymentResult) known(w store.Withdrawal) bool {
+	return r.Status == w.Status || r.Status == ledger.Posted && w.Status == ledger.Returned || r.Attempt > 0 && r.Attempt < w.Attempt
 }
 
 // Import takes what became of payments. One that says again what is known changes nothing.
@@ -128,7 +135,10 @@ func (d *Desk) Import(ctx context.Context, org flex.OrgID, by string, results []
 			if err != nil {
 				return fmt.Errorf("result %d: %w", i+1, err)
 			}
-			if w.Status == r.Status {
+			if r.Attempt > w.Attempt {
+				return flex.Fail(flex.Conflict, "result %d, of withdrawal %s: there was no attempt %d, the latest is %d", i+1, r.ID, r.Attempt, w.Attempt)
+			}
+			if r.known(w) {
 				continue
 			}
 			if _, err := d.move(ctx, tx, r.ID, r.Status, by, r.Note); err != nil {

@@ -196,6 +196,48 @@ func TestWithdraw_Failed(t *testing.T) {
 	}
 }
 
+// A file of results that is read again, after what came later, changes nothing; nor does an old
+// one whose payment was tried again meanwhile.
+func TestImport_Again(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.earn(t, 25)
+	y.link(t, y.visit(t, reward.LinkOptions{}))
+	w, err := y.desk.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func() {
+		t.Helper()
+		if _, err := y.desk.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+			t.Fatal(err)
+		}
+		if ps, err := y.desk.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 1 {
+			t.Fatal(ps, err)
+		}
+	}
+	result := func(attempt int, status ledger.PaymentStatus) reward.PaymentResult {
+		return reward.PaymentResult{ID: w.ID, Attempt: attempt, Status: status}
+	}
+	take := func(moved int, balance flex.Pence, results ...reward.PaymentResult) {
+		t.Helper()
+		if n, err := y.desk.Import(t.Context(), y.org, "ann", results); err != nil || n != moved || y.balance(t) != balance {
+			t.Errorf("%d results moved, %v, and %s are left; want %d and %s", n, err, y.balance(t), moved, balance)
+		}
+	}
+	send()
+	take(1, 2500, result(1, ledger.Failed))
+	y.link(t, y.visit(t, reward.LinkOptions{}))
+	send()
+	take(0, 0, result(1, ledger.Failed)) // the bank has the second attempt
+	if _, err := y.desk.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(3, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
+		t.Errorf("an attempt that never was: %v", err)
+	}
+	take(1, 0, result(2, ledger.Posted), result(1, ledger.Failed))
+	take(1, 2500, result(2, ledger.Posted), result(2, ledger.Returned))
+	take(0, 2500, result(2, ledger.Posted), result(2, ledger.Returned))
+	take(0, 2500, result(0, ledger.Posted))
+}
+
 func TestMailRound_RelayDown(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	tries := 0
