@@ -399,6 +399,36 @@ func TestBankAccount_Sealed(t *testing.T) {
 	}
 }
 
+// The bank account goes with its site; what was earned stays in the books, and an event that is
+// not final yet takes nothing back.
+func TestBankAccount_GoesWithTheSite(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday, v := pausedMonday(t, url)
+		y.kwh(t, monday, v.Metered)
+		y.now = monday.Period(36).End()
+		y.events(t)
+		visit := y.visit(t, reward.LinkOptions{})
+		y.link(t, visit)
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(tx.DropAsset(ctx, y.asset), tx.DropSite(ctx, y.site))
+		})
+		for _, now := range []string{"2025-04-01 00:00", "2025-06-01 00:00"} {
+			y.now = clock(now)
+			if _, err := y.desk.EventRound(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			payee, err := tx.Payee(ctx, y.site)
+			balance, failed := tx.Balance(ctx, y.site)
+			if payee != nil || balance != 20 {
+				t.Errorf("account %v, balance %d", payee, balance)
+			}
+			return errors.Join(err, failed)
+		})
+	})
+}
+
 func TestReadBankAccount(t *testing.T) {
 	for _, tt := range []struct {
 		name, sort, number string

@@ -142,10 +142,11 @@ func (tx *Tx) siteBy(ctx context.Context, condition, value string) (*flex.Site, 
 	return &s, err
 }
 
-// DropSite deletes a site with its enrolments and consents in force; their history stays.
+// DropSite deletes a site with its enrolments and consents in force, whose history stays, and
+// the bank account and links of its user, whom nothing can be paid any more.
 // Its assets must be gone.
 func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
-	for _, table := range []string{"dispatch_method", "enrolment", "cloud_link", "cloud_token", "token"} {
+	for _, table := range []string{"dispatch_method", "enrolment", "cloud_link", "cloud_token", "token", "payee", "balance_link"} {
 		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
 			return err
 		}
