@@ -76,16 +76,22 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 		if action := plan.BatteryAction(told.Action); action != b.action {
 			b.action = action
 			price := e.Price(flex.PeriodAt(now)).GBPPerMWh()
-			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %.2f £/MWh", b.inWords(price), told.EndTimestamp.In(flex.London).Format("15:04"), price))
+			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %.2f £/MWh%s", b.inWords(), told.EndTimestamp.In(flex.London).Format("15:04"), price, b.gain(price)))
 		}
 	}
 	return nil
 }
 
-func (b *Battery) inWords(price float64) string {
+// gain says what is special about the price of what the battery does.
+func (b *Battery) gain(price float64) string {
+	if b.action == plan.ChargeMax && price < 0 {
+		return ", and is paid for it"
+	}
+	return ""
+}
+
+func (b *Battery) inWords() string {
 	switch {
-	case b.action == plan.ChargeMax && price < 0:
-		return "charges, and is paid for it,"
 	case b.action == plan.ChargeMax:
 		return "charges"
 	case b.action == plan.DischargeMax:

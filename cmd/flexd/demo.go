@@ -72,9 +72,11 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+	base := "http://" + l.Addr().String()
 	h, err := house.Open(ctx, house.Settings{
 		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
-		Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		BaseURL: base,
+		Log:     slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
 	c.out = &turns{Writer: c.out}
-	p := &play{console: c, demo: *d, house: h, base: "http://" + l.Addr().String()}
+	p := &play{console: c, demo: *d, house: h, base: base}
 	p.client = client.New(p.base, "demo", demoPassword)
 	if err := p.prepare(ctx); err != nil {
 		return err
@@ -259,8 +261,8 @@ GB half-hourly prices of November 2018; a windy hour and a half below zero is
 ours.
 %[4]s.
 
-The street's evening, %[5]g minutes a second. Below each car and the battery, the
-power in kW; - where no car is plugged in.
+The street's evening, %[5]g minutes a second. Below each car, its power in kW,
+or - where none is plugged in; below the battery, the power that it took last.
 
 `, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], street.Attribution, p.Speed)
 }

@@ -50,5 +50,5 @@ func (o *ocppCommand) Run(ctx context.Context, c console) error {
 		Password: flex.Secret(o.ChargerPassword), Passwords: o.Charger,
 	})
 	fmt.Fprintf(c.out, "listening for chargers on ws://%s/CHARGER-ID, for schedules on %s\n", chargers.Addr(), url)
-	return b.Serve(ctx, chargers, pushes)
+	return remote{URL: o.Flexd, Username: o.Username}.explain(b.Serve(ctx, chargers, pushes))
 }
