@@ -178,6 +178,9 @@ func TestEndpoint_Faults(t *testing.T) {
 		`{"url":"https://"}`:                          "it names no host",
 		`{"url":"https://a/{asset}"}`:                 "{asset} is no placeholder: there are {asset_id}, {external_id}, {site_id}",
 		`{"url":"https://{asset_id}.example"}`:        "not into the host",
+		`{"url":"HTTPS://{asset_id}.example"}`:        "not into the host",
+		`{"url":"https://a.example:65536/"}`:          "from 1 to 65535",
+		`{"url":"https://a.example:0"}`:               "from 1 to 65535",
 		`{"url":"https://u:p@a.example"}`:             "put credentials into a header field",
 		`{"url":"https://a.example/#x"}`:              "from # on",
 		`{"url":"https://169.254.169.254/"}`:          "169.254.169.254 is a link-local address",
@@ -193,6 +196,7 @@ func TestEndpoint_Faults(t *testing.T) {
 			t.Errorf("%s: %s, want %s", body, r.body, want)
 		}
 	}
+	h.want("PUT", "/endpoints/schedule", `{"url":"`+url+`?car={external_id}"}`, 200, "")
 	h.want("PUT", "/endpoints/else", `{"url":"`+url+`"}`, 422, "")
 	h.server.Push.PlainHTTP = false
 	if r := h.want("PUT", "/endpoints/schedule", `{"url":"http://example.com"}`, 422, ""); !strings.Contains(r.body, "must begin with https://; http:// is for private networks") {

@@ -1,12 +1,14 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -189,7 +191,11 @@ func (d *Desk) checkURL(text string) error {
 	if err != nil {
 		return errors.New("it is not a URL; right is one like https://example.com/chargers/{external_id}/profile")
 	}
-	before, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://"), "/")
+	_, host, _ := strings.Cut(text, "://")
+	if end := strings.IndexAny(host, "/?#"); end >= 0 {
+		host = host[:end]
+	}
+	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
 	switch {
 	case u.Scheme == "http" && !d.PlainHTTP:
 		return errors.New("it must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)")
@@ -201,8 +207,10 @@ func (d *Desk) checkURL(text string) error {
 		return errors.New("it holds a user name or password; put credentials into a header field such as Authorization")
 	case u.Fragment != "":
 		return errors.New("the part from # on would never be sent")
-	case strings.ContainsAny(before, "{}"):
+	case strings.ContainsAny(host, "{}"):
 		return errors.New("placeholders belong into the path or the query, not into the host")
+	case portErr != nil || port == 0:
+		return errors.New("its port is none: they go from 1 to 65535")
 	}
 	if err := d.Out.CheckHost(u.Hostname()); err != nil {
 		return fmt.Errorf("%w; an operator may allow it (--allow-private-endpoints)", err)
