@@ -34,7 +34,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	var found []symptom
-	for _, look := range []func(context.Context, *house.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtPushes} {
+	for _, look := range []func(context.Context, *house.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtHalt, lookAtPushes} {
 		s, err := look(ctx, h)
 		if err != nil {
 			return err
@@ -110,6 +110,19 @@ func lookAtPrices(ctx context.Context, h *house.House) ([]symptom, error) {
 		out = []symptom{{Part: "prices", Detail: "there are none", Do: "flexd prices import FILE, or serve with --price-source"}}
 	}
 	return out, nil
+}
+
+// lookAtHalt says whether somebody has halted all pushes.
+func lookAtHalt(ctx context.Context, h *house.House) (out []symptom, err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		halt, err := all.Halted(ctx)
+		if halt != nil {
+			out = []symptom{{Part: "pushes", Do: "flexd resume, once that is mended",
+				Detail: fmt.Sprintf("halted by %s since %s: %s", halt.Who, halt.At.Format(time.RFC3339), halt.Reason)}}
+		}
+		return err
+	})
+	return out, err
 }
 
 // waitingMax is how long a push may wait before the doctor worries.

@@ -47,6 +47,9 @@ func TestRun_NoStore(t *testing.T) {
 	if code, said := run("halt why"); code != exitDone || !strings.Contains(said, "No push leaves") {
 		t.Errorf("halt: %d %s", code, said)
 	}
+	if code, said := run("doctor"); code != exitFailed || !strings.Contains(said, "halted by command line since ") || !strings.Contains(said, ": why") {
+		t.Errorf("doctor while halted: %d %s", code, said)
+	}
 }
 
 // Wrong use ends with 2, a failure with 1, and each says what was wrong and what is right.
