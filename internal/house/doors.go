@@ -8,8 +8,8 @@ import (
 	"flexd/internal/reward"
 )
 
-// Handler is all doors: the console and the balance page under their roots, the interface everywhere else. A browser
-// that asks for the beginning is shown the console.
+// Handler is all doors: the console and the balance page under their roots, the interface
+// everywhere else. A browser that asks for the beginning is shown the console.
 func (h *House) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {

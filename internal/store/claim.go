@@ -281,8 +281,8 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	return nil
 }
 
-// settle moves the outbox rows that the holder leased: a push that a newer one replaced during the attempt has its
-// turn at once, whatever became of the older.
+// settle moves the outbox rows that the holder leased: a push that a newer one replaced during
+// the attempt has its turn at once, whatever became of the older.
 func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
 	var accepted, over []flex.EventID // subjects
