@@ -48,17 +48,17 @@ func (s *Server) runOnce(r *request) (answer, error) {
 		a.set("Idempotency-Replayed", "true")
 		return a, nil
 	}
-	return s.runFirst(r, key)
+	return s.runFirst(r, key, hash)
 }
 
-// runFirst runs the handler under a key that this request has claimed, and keeps the answer
+// runFirst runs the handler under a key that this request, of that hash, has claimed, and keeps the answer
 // or gives up the key.
-func (s *Server) runFirst(r *request, key string) (a answer, err error) {
+func (s *Server) runFirst(r *request, key string, hash [32]byte) (a answer, err error) {
 	ctx := context.WithoutCancel(r.Context()) // what was done is kept also if the client has gone
 	done := false
 	defer func() {
 		if !done { // also after a panic
-			if freed := s.DB.FreeKey(ctx, r.who.Org, key); freed != nil {
+			if freed := s.DB.FreeKey(ctx, r.who.Org, key, hash); freed != nil {
 				r.note = append(r.note, "free_key", freed)
 			}
 		}
@@ -78,7 +78,7 @@ func (s *Server) runFirst(r *request, key string) (a answer, err error) {
 		}
 		a.body = text(k.Answer)
 	}
-	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, k); bad != nil {
+	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, hash, k); bad != nil {
 		return a, fmt.Errorf("keep an answer: %w", bad)
 	}
 	done = true

@@ -1,11 +1,13 @@
 package api_test
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -115,16 +117,24 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		claim(false)
 		now = now.Add(1e6)
 		claim(true)
-		if err := db.KeepAnswer(t.Context(), org.ID, "k", store.Kept{Status: 200, Answer: []byte("x")}); err != nil {
+		if err := db.KeepAnswer(t.Context(), org.ID, "k", [32]byte{1}, store.Kept{Status: 200, Answer: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(store.IdempotencyLife - 1e6)
 		claim(false)
 		now = now.Add(1e6)
 		claim(true)
-		if err := db.FreeKey(t.Context(), org.ID, "k"); err != nil {
+		if err := db.FreeKey(t.Context(), org.ID, "k", [32]byte{1}); err != nil {
 			t.Fatal(err)
 		}
 		claim(true)
+		// A request that outlived its lease touches nothing of the one that has the key now.
+		late := [32]byte{2}
+		if err := errors.Join(db.KeepAnswer(t.Context(), org.ID, "k", late, store.Kept{Status: 200}), db.FreeKey(t.Context(), org.ID, "k", late)); err != nil {
+			t.Fatal(err)
+		}
+		if k, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1}); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("the key under way is %v %v after another request ended", k, err)
+		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// MarketRest is the least time between two market-driven schedules of an asset.
 	MarketRest = 5 * time.Minute
-	// WorthPence and WorthPercent are what a market-driven schedule must save, either of
+	// WorthSaving and WorthPercent are what a market-driven schedule must save, either of
 	// them, for it to be sent.
 	WorthSaving  flex.MicroPounds = 20_000 // 2 p
 	WorthPercent                  = 2      // of what the schedule that stands costs

@@ -55,19 +55,21 @@ func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, reques
 	return &k, nil
 }
 
-// KeepAnswer keeps the answer to the request that claimed the key.
-func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, k Kept) error {
+// KeepAnswer keeps the answer to the request that claimed the key. A request that took longer
+// than its lease may find that another has it by now, and changes nothing.
+func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, request [32]byte, k Kept) error {
 	return db.single(ctx, func(all *All) error {
-		_, err := all.exec(ctx, `UPDATE idempotency SET status = $3, answer = $4, expires_at = $5 WHERE org_id = $1 AND key = $2`,
-			org.Bytes(), key, k.Status, k.Answer, micros(all.now.Add(IdempotencyLife)))
+		_, err := all.exec(ctx, `UPDATE idempotency SET status = $4, answer = $5, expires_at = $6 WHERE org_id = $1 AND key = $2 AND request = $3`,
+			org.Bytes(), key, request[:], k.Status, k.Answer, micros(all.now.Add(IdempotencyLife)))
 		return err
 	})
 }
 
-// FreeKey gives up a key whose request failed in a way that may be tried again.
-func (db *DB) FreeKey(ctx context.Context, org flex.OrgID, key string) error {
+// FreeKey gives up a key whose request failed in a way that may be tried again, unless
+// another request has it by now.
+func (db *DB) FreeKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) error {
 	return db.single(ctx, func(all *All) error {
-		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND key = $2 AND status = 0`, org.Bytes(), key)
+		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`, org.Bytes(), key, request[:])
 		return err
 	})
 }
