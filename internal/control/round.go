@@ -167,7 +167,7 @@ func (d *Desk) replanParts(ctx context.Context, org flex.OrgID, parts []store.Wa
 		return err
 	})
 	for i := 0; i < len(parts) && err == nil; i++ {
-		err = d.replanAll(ctx, org, m, found[i], t, func(tx *store.Tx) error { return tx.EndWavePart(ctx, parts[i]) })
+		err = d.replanAll(ctx, org, m, found[i], t, &parts[i])
 	}
 	return err
 }
@@ -300,8 +300,9 @@ func (d *Desk) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) er
 }
 
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
-// One that an event has changed since is left as the event left it.
-func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, end func(*store.Tx) error) error {
+// One that an event has changed since is left as the event left it. If they are a part of a
+// wave, it ends with that.
+func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, part *store.WavePart) error {
 	var s plan.Scratch
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
@@ -309,14 +310,20 @@ func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []
 		v := d.weigh(ctx, &found[i], m, &s)
 		if v.next.Planned != nil {
 			next = append(next, v.next)
-		} else if !v.again.IsZero() || end == nil {
+		} else if !v.again.IsZero() || part == nil {
 			later[v.again] = append(later[v.again], found[i].Session)
 		}
 	}
 	changed := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		changed = 0
 		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
 			return err // set since: the fleet is planned together
+		}
+		if part != nil {
+			if mine, err := tx.EndWavePart(ctx, *part); err != nil || !mine {
+				return err
+			}
 		}
 		if len(next) > 0 {
 			curve, err := tx.AddCurve(ctx, m.prices)
@@ -335,10 +342,7 @@ func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []
 				return err
 			}
 		}
-		if end == nil {
-			return nil
-		}
-		return end(tx)
+		return nil
 	})
 	t.looked, t.changed = t.looked+len(found), t.changed+changed
 	return err

@@ -338,6 +338,69 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+// While a process is at a part of a wave a newer one begins. What it planned on the older
+// prices is void, and the newer wave's part of the same bounds is left for the newer prices.
+func TestHelp_NewerWave(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		write := func(fn func(tx *store.Tx) error) {
+			h.Helper()
+			if err := h.db.Write(t.Context(), h.Org, fn); err != nil {
+				h.Fatal(err)
+			}
+		}
+		begin := func(tx *store.Tx) error { return tx.BeginWave(t.Context()) }
+		write(begin)
+		var parts []store.WavePart
+		write(func(tx *store.Tx) (err error) {
+			parts, err = tx.TakeWaveParts(t.Context(), 2)
+			return err
+		})
+		h.wait(time.Second)
+		h.publish("2026-01-10T18:00:00Z", night(16)...)
+		write(begin)
+		write(func(tx *store.Tx) error {
+			if mine, err := tx.EndWavePart(t.Context(), parts[0]); err != nil || mine {
+				t.Errorf("the newer wave's part was ended by who was at the older's: %t, %v", mine, err)
+			}
+			return nil
+		})
+		if r := h.help(); r != 1 {
+			t.Errorf("%d schedules changed with the newer prices, want 1", r)
+		}
+	})
+}
+
+// A car whose schedule an event changes while a wave plans it is weighed again: the event may
+// have seen the older prices.
+func TestRound_EventBetween(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		seen := h.look()
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(7.4, flex.Minimise)})
+		due := func() int { return h.Count(`SELECT count(*) FROM session WHERE due_for = 'market' AND due_at <= $1`, h.micro.Load()) }
+		if n := due(); n != 0 {
+			t.Fatalf("%d cars are marked", n)
+		}
+		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
+			next := seen.Standing
+			n, err := tx.Replace(t.Context(), []store.Replacement{{Planned: &store.Planned{Session: seen.Session.ID, Standing: seen.Standing}, Next: next}})
+			if n != 0 {
+				t.Errorf("%d schedules took the place of one that no longer stood", n)
+			}
+			return err
+		})
+		if err != nil || due() != 1 {
+			t.Errorf("%d cars are marked, want 1; %v", due(), err)
+		}
+		if h.round(); due() != 0 || h.look().Standing.From.Need != flex.FromKWh(7.4) {
+			t.Errorf("%d cars are marked after a round, and the schedule is %+v", due(), h.look().Standing)
+		}
+	})
+}
+
 func (h *house) help() int {
 	h.Helper()
 	r, err := h.desk.Help(h.Context())

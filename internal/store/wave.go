@@ -71,8 +71,11 @@ func (tx *Tx) planned(ctx context.Context, n int, which string, args ...any) ([]
 	return out, rs.Err()
 }
 
-// WavePart names a part of a wave: the assets after From up to To.
-type WavePart struct{ From, To flex.AssetID }
+// WavePart names a part of a wave: the assets after From up to To, taken under a lease.
+type WavePart struct {
+	From, To flex.AssetID
+	LeasedTo time.Time
+}
 
 // WaveDue reports whether there is work for a wave: a publication is known by the
 // organisation's clock that it was not planned on, or parts are left.
@@ -136,10 +139,10 @@ func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
 // TakeWaveParts leases up to n parts that nobody is at.
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
-	scan := func(s scanner) (p WavePart, err error) { return p, s.Scan(&p.From, &p.To) }
+	scan := func(s scanner) (p WavePart, err error) { return p, s.Scan(&p.From, &p.To, instant{&p.LeasedTo}) }
 	return rows(ctx, tx.conn, scan, `UPDATE wave_part SET leased_to = $3 WHERE org_id = $1 AND from_asset IN (
 			SELECT from_asset FROM wave_part WHERE org_id = $1 AND leased_to <= $2 ORDER BY from_asset LIMIT $4`+tx.db.d.skipLocked+`)
-		RETURNING from_asset, to_asset`, tx.org.Bytes(), micros(now), micros(now.Add(waveLease)), n)
+		RETURNING from_asset, to_asset, leased_to`, tx.org.Bytes(), micros(now), micros(now.Add(waveLease)), n)
 }
 
 // WavePart returns the plugged-in assets of a part that have a schedule.
@@ -148,11 +151,14 @@ func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
 		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
 }
 
-// EndWavePart drops a part that is done.
-func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) error {
-	_, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1 AND from_asset = $2 AND to_asset = $3`,
-		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
-	return err
+// EndWavePart drops a part that is done with this transaction, and reports whether it was
+// still the taker's. If it was not, its lease ran out, or a newer wave has laid out parts of
+// the same bounds, which are to be planned on newer prices: then what was planned for it is
+// void. A newer wave waits for this transaction.
+func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) (mine bool, err error) {
+	n, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1 AND from_asset = $2 AND to_asset = $3 AND leased_to = $4`,
+		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes(), micros(p.LeasedTo))
+	return n > 0, err
 }
 
 // Due returns plugged-in assets with a schedule that were marked to be planned anew by now
@@ -220,7 +226,7 @@ type Replacement struct {
 
 // Replace commits each schedule in the place of the one that it was weighed against, with
 // its push, and returns how many. Where that one no longer stands, or the car has left,
-// nothing changes: an event came between, and planned the asset itself.
+// nothing changes: an event came between, and planned the asset itself; it is looked at again.
 func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	if len(rs) == 0 {
 		return 0, nil
@@ -252,7 +258,15 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		return 0, fmt.Errorf("put schedules in force: %w", err)
 	}
 	if int(n) < len(rs) {
-		_, err := tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
+		// The event may have planned its asset on older prices than these: it is weighed again.
+		_, err := tx.exec(ctx, `UPDATE session SET due_at = $4, due_for = 'market' FROM schedule c
+			WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3 AND session.id = c.session_id
+				AND session.event_id <> c.event_id AND session.plugged_out_at IS NULL AND (session.due_for IS NULL OR session.due_for = 'market')`,
+			tx.org.Bytes(), first.Bytes(), last.Bytes(), micros(tx.now))
+		if err != nil {
+			return 0, fmt.Errorf("have what an event changed weighed again: %w", err)
+		}
+		_, err = tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
 			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = schedule.session_id AND s.event_id = schedule.event_id)`,
 			tx.org.Bytes(), first.Bytes(), last.Bytes())
 		if err != nil {
