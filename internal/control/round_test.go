@@ -380,7 +380,9 @@ func TestRound_EventBetween(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		seen := h.look()
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(7.4, flex.Minimise)})
-		due := func() int { return h.Count(`SELECT count(*) FROM session WHERE due_for = 'market' AND due_at <= $1`, h.micro.Load()) }
+		due := func() int {
+			return h.Count(`SELECT count(*) FROM session WHERE due_for = 'market' AND due_at <= $1`, h.micro.Load())
+		}
 		if n := due(); n != 0 {
 			t.Fatalf("%d cars are marked", n)
 		}

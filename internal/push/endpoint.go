@@ -40,14 +40,14 @@ type Settings struct {
 }
 
 // SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
-// whether its secret was made for it. Another secret than before takes over as Rotate says. What the endpoint refused before is
-// offered to it again.
+// whether its secret was made for it. Another secret than before takes over as Rotate says. What
+// waits for another try is due at once, and what the endpoint refused before is offered to it again.
 func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, made bool, err error) {
 	if err := d.check(s); err != nil {
 		return e, false, err
 	}
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		before, err := tx.Endpoint(ctx, name)
+		before, err := tx.LockEndpoint(ctx, name)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
@@ -80,7 +80,7 @@ func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.Endpo
 // pushes bear two signatures, by the new secret and by the one before.
 func (d *Desk) Rotate(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		e, err = tx.Endpoint(ctx, name)
+		e, err = tx.LockEndpoint(ctx, name)
 		if err != nil {
 			return err
 		}

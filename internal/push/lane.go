@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,15 +29,16 @@ const (
 	troubleWait = time.Second
 )
 
-// lane delivers to one endpoint. All its fields but do, nudge and asleep belong to the
-// goroutine of run; what others do for it ends by handing run a function.
+// lane delivers to one endpoint. All its fields but do, nudge, asleep and told belong
+// to the goroutine of run; what others do for it ends by handing run a function.
 type lane struct {
 	d      *Desk
 	org    flex.OrgID
 	name   store.EndpointName
 	do     chan func()
 	nudge  chan struct{}
-	asleep atomic.Bool // resting
+	asleep atomic.Bool  // resting
+	told   atomic.Int64 // the endpoint's version, as it was when the lane was last nudged
 
 	endpoint  store.Endpoint
 	due       bool      // something may be due
@@ -47,7 +49,8 @@ type lane struct {
 	holder    int64 // of the latest claim's leases
 	lost      bool  // the answer to it: there may be leases that nobody knows of
 	finishing bool
-	shut      bool // the endpoint is not enabled
+	shut      bool // the endpoint is not enabled, or was not at the latest claim
+	gone      bool // it said so, and that is not recorded yet
 	running   int  // attempts under way
 	results   []store.Outcome
 	failures  int // in a row
@@ -90,7 +93,7 @@ func (l *lane) run() {
 		case f := <-l.do:
 			f()
 		case <-l.nudge:
-			l.due = true
+			l.nudged()
 		case <-timer.C:
 			l.due = l.due || !l.lookAt.IsZero() && !l.now().Before(l.lookAt)
 			if l.due {
@@ -99,6 +102,16 @@ func (l *lane) run() {
 		case <-stop:
 			stop = nil
 		}
+	}
+}
+
+// nudged looks for something due, as the endpoint was enabled a moment ago. One that was set
+// anew since is not left alone for what it failed at before.
+func (l *lane) nudged() {
+	l.due, l.shut = true, false
+	if l.told.Load() != l.endpoint.Version {
+		l.failures, l.rests, l.notBefore = 0, 0, time.Time{}
+		l.rest(false)
 	}
 }
 
@@ -125,8 +138,12 @@ func (l *lane) next() time.Time {
 	return at
 }
 
-// expect takes what next answered.
+// expect takes what next answered. While a claim is under way there are two such answers, and
+// which of them is the newer is not known: the earlier instant holds.
 func (l *lane) expect(next time.Time) {
+	if l.claiming && !l.lookAt.IsZero() && (next.IsZero() || l.lookAt.Before(next)) {
+		next = l.lookAt
+	}
 	l.lookAt = next
 	if !next.IsZero() && !l.now().Before(next) {
 		l.due, l.lookAt = true, time.Time{}
@@ -137,6 +154,8 @@ func (l *lane) expect(next time.Time) {
 func (l *lane) pause() time.Duration {
 	now := l.now()
 	switch {
+	case l.due && (l.shut || l.gone):
+		return time.Hour
 	case l.due && l.notBefore.After(now):
 		return l.notBefore.Sub(now)
 	case l.due && l.free() > 0 && !l.claiming:
@@ -157,7 +176,7 @@ func (l *lane) free() int {
 
 func (l *lane) mayClaim() bool {
 	now := l.now()
-	if !l.due || l.claiming || l.shut || now.Before(l.notBefore) || l.free() <= 0 || len(l.results) > finishMax {
+	if !l.due || l.claiming || l.shut || l.gone || now.Before(l.notBefore) || l.free() <= 0 || len(l.results) > finishMax {
 		return false
 	}
 	return 2*l.free() >= l.endpoint.Concurrency || l.rests > 0 || now.Sub(l.claimedAt) >= claimPause
@@ -165,7 +184,7 @@ func (l *lane) mayClaim() bool {
 
 // claim leases what is due, and starts an attempt at each.
 func (l *lane) claim() {
-	l.claiming, l.due, l.claimedAt = true, false, l.now()
+	l.claiming, l.due, l.lookAt, l.claimedAt = true, false, time.Time{}, l.now()
 	if !l.lost {
 		l.holder = rand.Int64() | 1
 	}
@@ -181,15 +200,16 @@ func (l *lane) claim() {
 }
 
 func (l *lane) claimed(c store.Claim, next time.Time, err error) {
-	l.claiming = false
+	defer func() { l.claiming = false }()
 	if l.lost = err != nil; l.lost {
 		l.trouble("claim pushes", err)
 		return
 	}
-	l.endpoint, l.shut = c.Endpoint, !c.Endpoint.Enabled
-	if l.shut {
+	if !c.Endpoint.Enabled {
+		l.shut = !l.due // a nudge since may know better
 		return
 	}
+	l.endpoint = c.Endpoint
 	l.expect(next)
 	l.due = l.due || c.More
 	if !c.Allowed.IsZero() {
@@ -218,7 +238,7 @@ func (l *lane) claimed(c store.Claim, next time.Time, err error) {
 
 // attempt tries a push once.
 func (l *lane) attempt(e *store.Endpoint, keys [][]byte, letter store.Letter, ends time.Time) (o store.Outcome, j judgement) {
-	o.Letter = letter
+	o.Letter, o.Version = letter, e.Version
 	defer func() {
 		if p := recover(); p != nil {
 			j = judgement{verdict: store.PushPending, words: "an internal error"}
@@ -267,7 +287,7 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 		}
 	}
 	switch {
-	case o.Attempt.At.IsZero(): // it did not leave
+	case o.Attempt.At.IsZero(), o.Version != l.endpoint.Version: // it did not leave, or to where it was before
 	case j.verdict != store.PushPending:
 		l.failures, l.rests = 0, 0
 		l.rest(false)
@@ -280,9 +300,7 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 			l.rest(true)
 		}
 	}
-	if j.gone {
-		l.shut = true
-	}
+	l.gone = l.gone || j.gone
 	l.d.metrics.observe(&o)
 	l.results = append(l.results, o)
 }
@@ -302,37 +320,62 @@ func (l *lane) finish() {
 	}()
 }
 
+// record records outcomes. Where the endpoint was set anew since the attempt, what came of it
+// at the former one is not held against the push: it is due again at once.
 func (l *lane) record(outs []store.Outcome) error {
 	ctx := context.WithoutCancel(l.d.ctx)
 	return l.d.DB.Write(ctx, l.org, func(tx *store.Tx) error {
+		outs := slices.Clone(outs) // this may run again
+		if slices.ContainsFunc(outs, failed) {
+			e, err := tx.LockEndpoint(ctx, l.name)
+			if err != nil && flex.KindOf(err) != flex.NotFound {
+				return err
+			}
+			l.offerAgain(outs, e)
+		}
 		if err := tx.FinishPushes(ctx, outs); err != nil {
 			return err
 		}
 		for _, o := range outs {
-			if o.Status == 410 {
-				l.d.Log.Error("an endpoint is gone and was disabled", "org", l.org, "endpoint", l.name)
+			if o.Status == statusGone {
+				l.d.Log.Error("an endpoint is gone and is disabled, unless it was set anew", "org", l.org, "endpoint", l.name)
 				reason := fmt.Sprintf("it answered 410 (gone) at %s", o.Attempt.At.Format(time.RFC3339))
-				return tx.DisableEndpoint(ctx, l.name, reason)
+				if err := tx.DisableEndpoint(ctx, l.name, o.Version, reason); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
+// offerAgain has what another version of the endpoint refused or failed at tried again at once.
+func (l *lane) offerAgain(outs []store.Outcome, e store.Endpoint) {
+	now := l.now()
+	for i := range outs {
+		if o := &outs[i]; failed(*o) && o.Version != e.Version && now.Before(o.Letter.Lapses) {
+			o.Verdict, o.Again = store.PushPending, now
+		}
+	}
+}
+
+// failed reports whether a push left, and was not taken.
+func failed(o store.Outcome) bool { return o.Verdict != store.PushAccepted && !o.Attempt.At.IsZero() }
+
 func (l *lane) finished(outs []store.Outcome, next time.Time, err error) {
 	l.finishing = false
 	if err != nil {
 		l.d.Log.Error("cannot record deliveries", "org", l.org, "endpoint", l.name, "deliveries", len(outs), "err", err)
-		if l.d.ctx.Err() != nil || len(l.results)+len(outs) > 10*finishMax {
-			return // their leases run out, and they are sent again
-		}
-		l.finishing = true
-		time.AfterFunc(troubleWait, func() {
-			l.do <- func() { l.finishing, l.results = false, append(outs, l.results...) }
-		})
-		return
+		if l.d.ctx.Err() == nil && len(l.results)+len(outs) <= 10*finishMax {
+			l.finishing = true
+			time.AfterFunc(troubleWait, func() {
+				l.do <- func() { l.finishing, l.results = false, append(outs, l.results...) }
+			})
+			return
+		} // their leases run out, and they are sent again
 	}
-	if !l.claiming {
+	l.gone = slices.ContainsFunc(l.results, func(o store.Outcome) bool { return o.Status == statusGone })
+	if err == nil {
 		l.expect(next)
 	}
 }

@@ -107,6 +107,7 @@ func (d *Desk) run(e store.Endpoint) {
 		d.lanes[key] = l
 		d.wait.Go(l.run)
 	}
+	l.told.Store(e.Version)
 	l.wake()
 }
 
@@ -116,7 +117,7 @@ func (d *Desk) leave(l *lane) bool {
 	defer d.mu.Unlock()
 	select {
 	case <-l.nudge:
-		l.due, l.shut = true, false
+		l.nudged()
 		return false
 	default:
 		delete(d.lanes, laneKey{l.org, l.name})

@@ -431,7 +431,7 @@ func TestPush_DeadProcess(t *testing.T) {
 }
 
 // What was tried under a lease that ran out is recorded late, and moves nothing: not what
-// another holds by now, nor what is due again.
+// another holds by now, nor what is due again. That the client has it is recorded.
 func TestPush_LateRecord(t *testing.T) {
 	each(t, func(h *house) {
 		h.endpoint(nil)
@@ -460,6 +460,12 @@ func TestPush_LateRecord(t *testing.T) {
 		if s := h.state(newer); s == store.Delivered {
 			h.Errorf("the newer schedule is %s after the older was accepted", s)
 		}
+		h.write(func(ctx context.Context, tx *store.Tx) error {
+			if g, err := tx.Accepted(ctx, car); g != older.Generation || err != nil {
+				h.Errorf("generation %d is recorded as accepted, %v, want %d", g, err, older.Generation)
+			}
+			return nil
+		})
 		time.Sleep(31 * time.Second)
 		accept(claim(3)) // it is due again, as its own outcome never came
 		if s := h.state(newer); s != store.Delivered {

@@ -45,15 +45,18 @@ type judgement struct {
 	gone    bool          // the endpoint wants nothing more
 }
 
+// statusGone is the answer of an endpoint that wants nothing more.
+const statusGone = 410
+
 // judge says what an answer, or the lack of one, means. A status that came decides, even if
 // the rest of the answer could not be read.
 func judge(a egress.Answer, err error, now time.Time) judgement {
 	switch s := a.Status; {
 	case s == 0 && err != nil:
-		return judgement{verdict: store.PushPending, words: err.Error()}
+		return judgement{verdict: store.PushPending, words: keepable(err.Error())}
 	case s >= 200 && s <= 299:
 		return judgement{verdict: store.PushAccepted}
-	case s == 410:
+	case s == statusGone:
 		return judgement{verdict: store.PushPending, gone: true,
 			words: "answered 410: the endpoint is disabled until it is set again"}
 	case s >= 300 && s <= 399:
@@ -98,6 +101,11 @@ func excerpt(body []byte, taken bool) string {
 	if taken {
 		keep = takenKeep
 	}
-	text := strings.ToValidUTF8(string(body[:min(len(body), keep)]), "\uFFFD")
-	return strings.ReplaceAll(text, "\x00", "\uFFFD")
+	return keepable(string(body[:min(len(body), keep)]))
+}
+
+// keepable returns a text that somebody else had a part in, as any store keeps it: an attempt
+// that could not be recorded would be made over and over.
+func keepable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -129,3 +129,11 @@ func FuzzAddress(f *testing.F) {
 		}
 	})
 }
+
+// A text that somebody else wrote is kept as any store keeps it.
+func TestJudge_ForeignWords(t *testing.T) {
+	j := judge(egress.Answer{}, errors.New("valid for a\x00b\xff, not for c"), time.Time{})
+	if want := "valid for a\uFFFDb\uFFFD, not for c"; j.words != want {
+		t.Errorf("%q, want %q", j.words, want)
+	}
+}

@@ -24,7 +24,8 @@ type Letter struct {
 	Push
 	Subject    [16]byte
 	Holder     int64 // of its lease
-	Tries      int   // attempts before
+	LeasedTo   time.Time
+	Tries      int // attempts before
 	QueuedAt   time.Time
 	Lapses     time.Time // ExpiresAt by the true clock
 	Expired    bool      // by now
@@ -74,17 +75,16 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claim{}, nil
 	}
-	if err != nil || !c.Endpoint.Enabled {
+	if err != nil {
 		return c, err
-	}
-	if halted {
-		c.Endpoint.Enabled = false
-		return c, nil
 	}
 	if o.Lost {
 		if err := tx.release(ctx, o, now); err != nil {
 			return c, fmt.Errorf("release what a lost claim may hold: %w", err)
 		}
+	}
+	if c.Endpoint.Enabled = c.Endpoint.Enabled && !halted; !c.Endpoint.Enabled {
+		return c, nil
 	}
 	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
@@ -94,7 +94,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	// once its turn has come.
 	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
 	if n > 0 {
-		letter := func(s scanner) (Letter, error) { return tx.scanLetter(s, o) }
+		letter := func(s scanner) (Letter, error) { return tx.scanLetter(s, o, now) }
 		c.Letters, err = rows(ctx, tx.conn, letter, `
 			WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
 				ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
@@ -147,11 +147,11 @@ func (db *DB) NextTurn(ctx context.Context, org flex.OrgID, name EndpointName) (
 }
 
 // BusyEndpoints returns the organisation's enabled endpoints that have something under way,
-// or due and not halted.
+// or due and not halted. What a process that died had under way is not, once its lease is over.
 func (tx *Tx) BusyEndpoints(ctx context.Context) ([]EndpointName, error) {
 	return rows(ctx, tx.conn, func(s scanner) (n EndpointName, err error) { return n, s.Scan(&n) }, `SELECT name FROM endpoint e
 		WHERE e.org_id = $1 AND e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name
-			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 AND NOT EXISTS (SELECT 1 FROM halt) OR o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
+			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 AND NOT EXISTS (SELECT 1 FROM halt) OR o.turn_at > $2 AND o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
 }
 
 // extra scans columns after those that a scan function knows.
@@ -163,9 +163,9 @@ type extra struct {
 // Scan reads a row.
 func (e extra) Scan(dest ...any) error { return e.s.Scan(append(dest, e.more...)...) }
 
-func (tx *Tx) scanLetter(s scanner, o ClaimOrder) (l Letter, err error) {
+func (tx *Tx) scanLetter(s scanner, o ClaimOrder, now time.Time) (l Letter, err error) {
 	var subject flex.EventID
-	l.To, l.Holder = o.Name, o.Holder
+	l.To, l.Holder, l.LeasedTo = o.Name, o.Holder, now.Add(o.Lease)
 	err = s.Scan(&subject, &l.Kind, &l.AssetID, &l.EventID, &l.Generation, instant{&l.QueuedAt}, instant{&l.ExpiresAt}, &l.Tries)
 	l.Subject = subject
 	l.Expired = !l.ExpiresAt.After(tx.now)
@@ -244,6 +244,7 @@ type Outcome struct {
 	Letter  Letter
 	Verdict Verdict
 	Again   time.Time // when it is pending
+	Version int64     // of the endpoint that it was tried at
 	Attempt
 }
 
@@ -281,8 +282,9 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	return nil
 }
 
-// settle moves the outbox rows that the holder leased: a push that a newer one replaced during
-// the attempt has its turn at once, whatever became of the older.
+// settle moves the outbox rows that the holder leased: a push that a newer one replaced
+// during the attempt has its turn at once, whatever became of the older. That the client has
+// taken a schedule is true also if the lease was lost.
 func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
 	var accepted, over []flex.EventID // subjects
@@ -290,6 +292,13 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 		switch o.Verdict {
 		case PushAccepted:
 			accepted = append(accepted, o.Letter.Subject)
+			if l := &o.Letter; !tx.db.Now().Before(l.LeasedTo) {
+				err := tx.later(ctx, `UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
+					tx.org.Bytes(), l.Subject[:], l.Generation)
+				if err != nil {
+					return err
+				}
+			}
 		case PushRejected, PushExpired:
 			over = append(over, o.Letter.Subject)
 		case PushDropped:

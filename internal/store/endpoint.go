@@ -36,6 +36,7 @@ type Endpoint struct {
 	Rate        int    // pushes a second at most
 	Concurrency int    // pushes under way at once at most
 	CreatedAt   time.Time
+	Version     int64 // greater each time it is set
 }
 
 // EndpointHeader is a header field that every push bears. Its value is often a credential.
@@ -45,7 +46,7 @@ type EndpointHeader struct {
 }
 
 const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.batch, e.enabled, e.reason,
-	e.rate, e.concurrency, e.created_at`
+	e.rate, e.concurrency, e.created_at, e.version`
 
 // endpointSecrets is what is sealed of an endpoint.
 type endpointSecrets struct {
@@ -57,7 +58,7 @@ type endpointSecrets struct {
 func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	var sealed []byte
 	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &sealed, instant{&e.OldUntil}, &e.Bare, &e.Batch, &e.Enabled, &e.Reason,
-		&e.Rate, &e.Concurrency, instant{&e.CreatedAt})
+		&e.Rate, &e.Concurrency, instant{&e.CreatedAt}, &e.Version)
 	if err != nil {
 		return e, err
 	}
@@ -95,6 +96,12 @@ func (tx *Tx) Endpoint(ctx context.Context, name EndpointName) (Endpoint, error)
 		`SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`, tx.org.Bytes(), string(name))
 }
 
+// LockEndpoint is Endpoint, and keeps others from changing it until the transaction ends.
+func (tx *Tx) LockEndpoint(ctx context.Context, name EndpointName) (Endpoint, error) {
+	return one(ctx, tx.conn, fmt.Sprintf("no %s endpoint is set: PUT /endpoints/%s sets one", name, name), tx.scanEndpoint,
+		`SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate, tx.org.Bytes(), string(name))
+}
+
 // Endpoints returns the organisation's endpoints.
 func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
 	return rows(ctx, tx.conn, tx.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 ORDER BY e.name`, tx.org.Bytes())
@@ -113,39 +120,42 @@ func (db *DB) DueEndpoints(ctx context.Context) (due []Endpoint, err error) {
 }
 
 // PutEndpoint makes or changes the organisation's endpoint of that name and returns it as
-// it is then. What the endpoint refused before is offered to it again, if it is an asset's
-// newest schedule and still lives.
+// it is then. What waits for another try is due at once, and what the endpoint refused before
+// is offered to it again, if it is an asset's newest schedule; both as long as they live.
 func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	sealed, err := tx.sealEndpoint(e)
 	if err != nil {
 		return e, err
 	}
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, batch, enabled, reason, rate, concurrency, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, batch, enabled, reason, rate, concurrency, created_at, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
 		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, batch = excluded.batch,
-			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0`,
+			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0,
+			version = CASE WHEN excluded.version > endpoint.version THEN excluded.version ELSE endpoint.version + 1 END`,
 		tx.org.Bytes(), string(e.Name), id[:], e.URL, sealed, micros(e.OldUntil),
 		e.Bare, e.Batch, e.Enabled, e.Reason, e.Rate, e.Concurrency, micros(tx.db.Now()))
 	if err != nil {
 		return e, err
 	}
 	if e.Enabled {
-		_, err = tx.exec(ctx, `UPDATE outbox SET turn_at = $3 WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NULL
-			AND kind = 'schedule' AND accepted < generation AND expires_at > $4`,
+		_, err = tx.exec(ctx, `UPDATE outbox SET turn_at = $3 WHERE org_id = $1 AND endpoint = $2 AND sending = 0 AND expires_at > $4
+			AND (turn_at > $3 OR turn_at IS NULL AND kind = 'schedule' AND accepted < generation)`,
 			tx.org.Bytes(), string(e.Name), micros(tx.db.Now()), micros(tx.now))
 		if err != nil {
-			return e, fmt.Errorf("offer again what was refused: %w", err)
+			return e, fmt.Errorf("offer again what was refused or failed: %w", err)
 		}
 	}
 	tx.Wake(WakePush)
 	return tx.Endpoint(ctx, e.Name)
 }
 
-// DisableEndpoint stops the endpoint for the reason. What is due waits.
-func (tx *Tx) DisableEndpoint(ctx context.Context, name EndpointName, reason string) error {
+// DisableEndpoint stops the endpoint for the reason, unless it was set anew since the version.
+// What is due waits.
+func (tx *Tx) DisableEndpoint(ctx context.Context, name EndpointName, version int64, reason string) error {
 	tx.Wake(WakeWatch)
-	_, err := tx.exec(ctx, `UPDATE endpoint SET enabled = FALSE, reason = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(name), reason)
+	_, err := tx.exec(ctx, `UPDATE endpoint SET enabled = FALSE, reason = $3 WHERE org_id = $1 AND name = $2 AND version = $4`,
+		tx.org.Bytes(), string(name), reason, version)
 	return err
 }
 
