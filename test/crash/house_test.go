@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,6 +80,39 @@ func newService(t *testing.T, database string) *service {
 	return s
 }
 
+// second is another process of the program on the same store.
+func (s *service) second() *service {
+	s.Helper()
+	p, err := port.Free()
+	if err != nil {
+		s.Fatal(err)
+	}
+	o := *s
+	o.listen, o.cmd = port.Address(p), nil
+	return &o
+}
+
+// metric is the sum of a metric of the process.
+func (s *service) metric(name string) (n float64) {
+	s.Helper()
+	resp, err := http.Get("http://" + s.listen + "/metrics")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		if of, _, _ := strings.Cut(series, "{"); of == name {
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				s.Fatal(err)
+			}
+			n += v
+		}
+	}
+	return n
+}
+
 // run runs a command of the program to its end.
 func (s *service) run(args ...string) []byte {
 	s.Helper()
@@ -140,23 +174,44 @@ func (s *service) client(retries int) *client.Client {
 	return c
 }
 
-// endpoint remembers the newest profile event that arrived for each charger.
+// endpoint remembers the newest profile event that arrived for each charger, and counts what
+// came twice and what came after a newer one.
 type endpoint struct {
 	*httptest.Server
-	mu     sync.Mutex
-	newest map[string]string
+	mu           sync.Mutex
+	newest       map[string]string
+	generation   map[string]int64
+	seen         map[string]bool
+	twice, older int
 }
 
 func newEndpoint(t *testing.T) *endpoint {
-	e := &endpoint{newest: map[string]string{}}
-	e.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.newest[r.URL.Path[1:]] = r.Header.Get("webhook-id")
-	}))
+	e := &endpoint{newest: map[string]string{}, generation: map[string]int64{}, seen: map[string]bool{}}
+	e.Server = httptest.NewServer(e)
 	t.Cleanup(e.Close)
 	return e
+}
+
+func (e *endpoint) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	car, id := r.URL.Path[1:], r.Header.Get("webhook-id")
+	generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seen[id] {
+		e.twice++
+	}
+	if generation < e.generation[car] {
+		e.older++
+	}
+	e.seen[id], e.generation[car], e.newest[car] = true, generation, id
+}
+
+// faults returns how many pushes came twice, and after a newer one.
+func (e *endpoint) faults() (twice, older int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.twice, e.older
 }
 
 // car is one charger with a worker that uses it, and what the service has acknowledged.
