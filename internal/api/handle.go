@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -21,6 +22,10 @@ import (
 // bodyTime is how long a client may take to send its body.
 const bodyTime = 2 * time.Minute
 
+// clientGone stands in the log and the metrics for a client that hung up before its answer:
+// nobody hears it, and nothing failed. The number is the one that web servers use.
+const clientGone = 499
+
 // handle wraps a route's handler in what every request goes through, in this order: an id,
 // who is asking, whether they may, their rate, the idempotency key, the handler, the answer,
 // one event in the log.
@@ -37,6 +42,9 @@ func (s *Server) handle(rt Route) http.Handler {
 		a, err := s.answer(r, h)
 		if err != nil {
 			a = s.failure(err, r)
+		}
+		if hr.Context().Err() != nil && errors.Is(err, context.Canceled) {
+			a.status = clientGone
 		}
 		status, size := write(w, r, a)
 		s.record(r, status, size, time.Since(start), err)

@@ -191,6 +191,21 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// A client that hangs up before its answer is no failure of the service.
+func TestLog_ClientGone(t *testing.T) {
+	h := onSQLite(t)
+	log := &logs{}
+	s := &api.Server{DB: h.server.DB, Access: h.server.Access, Registry: h.server.Registry, Log: slog.New(slog.NewTextHandler(log, nil))}
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	r := httptest.NewRequest("GET", "/entities/site", nil).WithContext(ctx)
+	r.Header.Set("Authorization", "Bearer "+h.token)
+	s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+	if got := log.String(); !strings.Contains(got, "level=INFO msg=request") || !strings.Contains(got, "status=499") {
+		t.Errorf("the log has %s", got)
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	h := onSQLite(t)
 	h.want("GET", "/entities/site", "", 200, "")
