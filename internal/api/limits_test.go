@@ -195,12 +195,13 @@ func TestLog(t *testing.T) {
 func TestLog_ClientGone(t *testing.T) {
 	h := onSQLite(t)
 	log := &logs{}
-	s := &api.Server{DB: h.server.DB, Access: h.server.Access, Registry: h.server.Registry, Log: slog.New(slog.NewTextHandler(log, nil))}
 	ctx, hangUp := context.WithCancel(t.Context())
-	hangUp()
-	r := httptest.NewRequest("GET", "/entities/site", nil).WithContext(ctx)
-	r.Header.Set("Authorization", "Bearer "+h.token)
-	s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+	defer hangUp()
+	s := &api.Server{DB: h.server.DB, Log: slog.New(slog.NewTextHandler(log, nil)), Ready: func(ctx context.Context) error {
+		hangUp()
+		return ctx.Err()
+	}}
+	s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/readyz", nil).WithContext(ctx))
 	if got := log.String(); !strings.Contains(got, "level=INFO msg=request") || !strings.Contains(got, "status=499") {
 		t.Errorf("the log has %s", got)
 	}
