@@ -86,7 +86,13 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 	go func() { defer close(done); h.Serve(serving, l) }()
 	b.Cleanup(func() { stop(); <-done; h.Close() })
 	base = "http://" + l.Addr().String()
-	a, err := http.PostForm(base+"/auth/token-form", url.Values{"username": {name}, "password": {password.Reveal()}})
+	return base, logIn(b, base, name, password), assets
+}
+
+// logIn returns a token of the organisation's.
+func logIn(b testing.TB, base, username string, password flex.Secret) (token string) {
+	b.Helper()
+	a, err := http.PostForm(base+"/auth/token-form", url.Values{"username": {username}, "password": {password.Reveal()}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +103,7 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 	if err := json.NewDecoder(a.Body).Decode(&answer); err != nil || answer.Token == "" {
 		b.Fatal(a.Status, err)
 	}
-	return base, answer.Token, assets
+	return answer.Token
 }
 
 // BenchmarkReadings posts batches of 1,000 half-hourly readings of 1,000 assets from four

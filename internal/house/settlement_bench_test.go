@@ -3,14 +3,12 @@ package house_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -117,18 +115,7 @@ func (e *eventFleet) open(b *testing.B, database string) {
 	server := &http.Server{Handler: e.house.Handler(), ReadHeaderTimeout: time.Minute}
 	go server.Serve(l)
 	b.Cleanup(func() { server.Close(); e.house.Close() })
-	a, err := http.PostForm(e.base+"/auth/token-form", url.Values{"username": {"acme"}, "password": {password.Reveal()}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer a.Body.Close()
-	var answer struct {
-		Token string `json:"access_token"`
-	}
-	if err := json.NewDecoder(a.Body).Decode(&answer); err != nil || answer.Token == "" {
-		b.Fatal(a.Status, err)
-	}
-	e.token = answer.Token
+	e.token = logIn(b, e.base, "acme", password)
 }
 
 // fill makes the fleet, a site for each asset, with all readings but the last.
