@@ -266,7 +266,7 @@ func (f *fleet) spare(from time.Time) {
 	urgent := false
 	for i := range f.members {
 		m := &f.members[i]
-		assumed := medianPrice(m.Prices)
+		assumed := plan.AssumedPrice(m.Prices)
 		old := weighSteps(m.ChargeProblem, assumed, m.Standing.Steps)
 		next := old
 		if m.next != nil {
@@ -318,7 +318,7 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 			cost += t.Sell.Of(beyond)
 		}
 	}
-	assumed := medianPrice(f.market)
+	assumed := plan.AssumedPrice(f.market)
 	for at, sum := range sums {
 		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
 	}

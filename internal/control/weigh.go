@@ -12,7 +12,7 @@ import (
 // worth weighs a new plan against the steps that stand. It returns what the push is worth,
 // whether the plan is to take their place, and if not, when to look again.
 func worth(p *plan.ChargeProblem, standing []flex.Step, answer *plan.ChargePlan) (value flex.MicroPounds, ok bool, again time.Time) {
-	assumed := medianPrice(p.Prices)
+	assumed := plan.AssumedPrice(p.Prices)
 	old, next := weighSteps(p, assumed, standing), weighSteps(p, assumed, answer.Steps)
 	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
 	if next.energy-old.energy > slack || old.peak-next.peak > slack {
@@ -82,19 +82,4 @@ func priced(ps []flex.PricedPeriod, assumed flex.Price, s flex.Span) (sum float6
 		sum += float64(price) * s.Meet(at.Span()).Len().Seconds()
 	}
 	return sum
-}
-
-// medianPrice is what the planner takes a missing price for.
-func medianPrice(ps []flex.PricedPeriod) flex.Price {
-	known := make([]flex.Price, 0, 96) // on the stack, unless there are more
-	for _, p := range ps {
-		if p.Known {
-			known = append(known, p.Price)
-		}
-	}
-	if len(known) == 0 {
-		return 0
-	}
-	slices.Sort(known)
-	return known[(len(known)-1)/2]
 }

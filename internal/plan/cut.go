@@ -66,7 +66,7 @@ const (
 // cutUp appends the problem's time to c, cut wherever anything changes.
 func cutUp(c []cut, p *ChargeProblem, blind bool) []cut {
 	edges := edgesOf(make([]int64, 0, 2*cutsUsual), p)
-	assumed := assumedPrice(p.Prices)
+	assumed := AssumedPrice(p.Prices)
 	for i := 1; i < len(edges); i++ {
 		k := cut{from: edges[i-1], to: edges[i], onFrom: edges[i-1], onTo: edges[i-1]}
 		k.power = int64(p.Power)
@@ -166,9 +166,9 @@ func limitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
 	return 0, false
 }
 
-// assumedPrice is the price that stands for a missing one: the lower median of the known
+// AssumedPrice is the price that stands for a missing one: the lower median of the known
 // prices, zero if none is known.
-func assumedPrice(prices []flex.PricedPeriod) flex.Price {
+func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
 	known := make([]flex.Price, 0, 2*cutsUsual)
 	for _, q := range prices {
 		if q.Known {

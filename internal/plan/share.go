@@ -125,7 +125,7 @@ func (r *Room) fleet(cars []SharedCar, prices []flex.PricedPeriod, traded []flex
 			p.Slots = max(p.Slots, int(e.Last)+1)
 		}
 	}
-	assumed := assumedPrice(prices)
+	assumed := AssumedPrice(prices)
 	p.Price = make([]float64, p.Slots)
 	for t := range p.Price {
 		price, _ := priceAt(prices, first.Add(t).Start().Unix(), assumed)
