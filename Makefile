@@ -19,7 +19,7 @@ test:
 # The long campaigns: 100 kills and restarts, 1,000 power cuts, a simulated year, the
 # street night in full, a million random problems.
 long:
-	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./street ./internal/plan ./internal/push
+	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/plan ./internal/delivery
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/flexd ./cmd/flexd

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"flexd/internal/plan"
-	"flexd/street"
+	"flexd/sim"
 )
 
 // benchMixed plans fleets of cars and batteries, without and with a traded position. The
@@ -48,7 +48,7 @@ func benchMixed() (rows []benchRow, _ error) {
 // benchChoice replays half-hourly updates of the prices of 2018 for fleets that follow the
 // rule for pushes, every change, and none.
 func benchChoice() (benchRow, error) {
-	known, err := street.Prices2018()
+	known, err := sim.Prices2018()
 	if err != nil {
 		return benchRow{}, err
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 )
 
 // Several processes share a wave as several `flexd serve` on one store do. The benchmark is
@@ -36,7 +36,7 @@ type waveHand interface {
 
 // ownHand is this process.
 type ownHand struct {
-	*house.House
+	*app.House
 	org flex.OrgID
 }
 

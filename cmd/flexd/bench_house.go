@@ -6,15 +6,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"flexd/internal/app"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/house"
-	"flexd/internal/push"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 )
 
 // openBench opens a house to be measured, on the store at the URL, or on a temporary one if
 // that is empty. What is returned closes the house and removes what was temporary.
-func openBench(ctx context.Context, database string, c console) (h *house.House, done func(), err error) {
+func openBench(ctx context.Context, database string, c console) (h *app.House, done func(), err error) {
 	remove := func() {}
 	if database == "" {
 		dir, err := os.MkdirTemp("", "flexd-bench-")
@@ -24,10 +24,10 @@ func openBench(ctx context.Context, database string, c console) (h *house.House,
 		remove = func() { os.RemoveAll(dir) }
 		database = "sqlite:" + filepath.Join(dir, "flexd.db")
 	}
-	keys, err := seal.NewRing([seal.KeySize]byte{1}) // of a store that ends with the benchmark
+	keys, err := keyring.NewRing([keyring.KeySize]byte{1}) // of a store that ends with the benchmark
 	if err == nil {
-		h, err = house.Open(ctx, house.Settings{
-			Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true, RateLimit: push.RateMax,
+		h, err = app.Open(ctx, app.Settings{
+			Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true, RateLimit: delivery.RateMax,
 			Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 	}

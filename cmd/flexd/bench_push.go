@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/app"
+	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
-	"flexd/internal/house"
-	"flexd/internal/push"
 	records "flexd/internal/store"
 )
 
@@ -42,7 +42,7 @@ const benchUser, benchPassword = "bench", "bench-bench-bench"
 
 // pushBench is a benchmark under way.
 type pushBench struct {
-	house  *house.House
+	house  *app.House
 	base   string
 	token  string
 	http   *http.Client
@@ -100,7 +100,7 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error
 	if err != nil {
 		return nil, err
 	}
-	set := push.Settings{URL: received, Rate: push.RateMax, Concurrency: 256}
+	set := delivery.Settings{URL: received, Rate: delivery.RateMax, Concurrency: 256}
 	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time
 
 // drain holds the pushes back while every car is planned anew, and returns how many a
 // second then arrive.
-func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set push.Settings) (float64, error) {
+func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Settings) (float64, error) {
 	off, on := false, true
 	set.Enabled = &off
 	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/push"
 	records "flexd/internal/store"
 )
 
@@ -246,7 +246,7 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 		return v, err
 	}
 	all := w.sink.expect(len(w.cars))
-	set := push.Settings{URL: w.sink.url, Rate: push.RateMax, Concurrency: 256}
+	set := delivery.Settings{URL: w.sink.url, Rate: delivery.RateMax, Concurrency: 256}
 	if _, _, err := w.Push.SetEndpoint(ctx, w.org, records.ScheduleEndpoint, set); err != nil {
 		return v, err
 	}

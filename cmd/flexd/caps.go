@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"flexd/internal/api"
+	"flexd/internal/app"
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
-	"flexd/internal/house"
-	"flexd/internal/sheet"
 )
 
 // caps is `flexd caps`.
@@ -46,7 +46,7 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 			return err
 		}
 	}
-	return o.actOn(ctx, "set caps", o.Group, func(h *house.House, org flex.Org) error {
+	return o.actOn(ctx, "set caps", o.Group, func(h *app.House, org flex.Org) error {
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			if o.Position != "" {
 				caps.Position = position
@@ -91,7 +91,7 @@ func readPosition(file string) (ts []flex.Traded, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	for row, err := range sheet.Read(f, "start", "kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh") {
+	for row, err := range csvfile.Read(f, "start", "kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh") {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -168,7 +168,7 @@ type capsClear struct {
 
 // Run takes caps away.
 func (o *capsClear) Run(ctx context.Context) error {
-	return o.actOn(ctx, "clear caps", o.Group, func(h *house.House, org flex.Org) error {
+	return o.actOn(ctx, "clear caps", o.Group, func(h *app.House, org flex.Org) error {
 		if o.Group == "" {
 			return h.Control.ClearCaps(ctx, org.ID)
 		}

@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
-	"flexd/internal/seal"
-	"flexd/street"
+	"flexd/internal/keyring"
+	"flexd/sim"
 )
 
 // demo is `flexd demo`.
@@ -40,10 +40,10 @@ const demoPassword = "demo-demo-demo"
 type play struct {
 	console
 	demo
-	house   *house.House
+	house   *app.House
 	client  *client.Client
 	base    string
-	evening *street.Evening
+	evening *sim.Evening
 	now     atomic.Pointer[time.Time] // by the organisation's clock
 	revised time.Time                 // when the market revises its prices
 	shown   int                       // lines of what flows
@@ -66,14 +66,14 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	var key [seal.KeySize]byte // of a store that ends with this process
+	var key [keyring.KeySize]byte // of a store that ends with this process
 	rand.Read(key[:])
-	keys, err := seal.NewRing(key)
+	keys, err := keyring.NewRing(key)
 	if err != nil {
 		return err
 	}
 	base := "http://" + l.Addr().String()
-	h, err := house.Open(ctx, house.Settings{
+	h, err := app.Open(ctx, app.Settings{
 		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
 		BaseURL: base,
 		Log:     slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -138,7 +138,7 @@ func (p *play) prepare(ctx context.Context) error {
 	for _, q := range prices {
 		by[q.Period] = q.Price
 	}
-	p.evening = &street.Evening{
+	p.evening = &sim.Evening{
 		Client: p.client, Visits: demoVisits(start), Batteries: demoBatteries(), Say: p.say,
 		Price: func(q flex.Period) flex.Price { return by[q] },
 	}
@@ -158,7 +158,7 @@ var sampleDay = flex.Day{Year: 2026, Month: time.November, Dom: 20}
 // sampled are the prices around the sample day as if they were of the days from first on.
 func sampled(first flex.Day, around flex.Day) (prices []flex.PricedPeriod, err error) {
 	const days = 4
-	like, err := street.PricesAround(around, around.Add(days-1))
+	like, err := sim.PricesAround(around, around.Add(days-1))
 	for p := first.Period(1); err == nil && p.Start().Before(first.Add(days).Start()); p = p.Add(1) {
 		q := like[min(len(prices), len(like)-1)]
 		q.Period = p
@@ -192,7 +192,7 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 	p.revised = start.Add(revisedAt)
 	for at, prices := range map[time.Time][]flex.PricedPeriod{{}: forecast, p.revised: actual} {
 		var csv bytes.Buffer
-		if err := street.PricesCSV(&csv, prices); err != nil {
+		if err := sim.PricesCSV(&csv, prices); err != nil {
 			return nil, err
 		}
 		if _, err := p.house.ImportPrices(ctx, priceSource, at, &csv); err != nil {
@@ -204,11 +204,11 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 
 // endpoint opens the client's endpoint on the loopback and registers it.
 func (p *play) endpoint(ctx context.Context) error {
-	var chargers []*street.Charger
+	var chargers []*sim.Charger
 	for _, v := range p.evening.Visits {
 		chargers = append(chargers, v.Charger)
 	}
-	e := street.NewEndpoint("", chargers...)
+	e := sim.NewEndpoint("", chargers...)
 	e.Heard = p.heard
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -264,7 +264,7 @@ ours.
 The street's evening, %[5]g minutes a second. Below each car, its power in kW,
 or - where none is plugged in; below the battery, the power that it took last.
 
-`, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], street.Attribution, p.Speed)
+`, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], sim.Attribution, p.Speed)
 }
 
 const (
@@ -335,9 +335,9 @@ func (p *play) say(at time.Time, name, text string) {
 }
 
 // heard tells of a push in words.
-func (p *play) heard(h street.Heard) {
+func (p *play) heard(h sim.Heard) {
 	_, profile := h.Charger.Received()
-	p.say(*p.now.Load(), h.Charger.ExternalID, "◄ a new profile: "+street.InWords(profile))
+	p.say(*p.now.Load(), h.Charger.ExternalID, "◄ a new profile: "+sim.InWords(profile))
 }
 
 // headEvery is how many lines of what flows come between two that name the columns.

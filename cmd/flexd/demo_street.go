@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/street"
+	"flexd/sim"
 )
 
 // demoMPANs are metering points of the demo's directory, one for each home; the last is free
@@ -33,14 +33,14 @@ Home Battery 10,battery,true,5,10
 `
 
 // demoVisits are the cars of the evening that begins at the instant, each a case of its own.
-func demoVisits(start time.Time) []*street.Visit {
+func demoVisits(start time.Time) []*sim.Visit {
 	local := start.In(flex.London) // people go by the clock on the wall, also in the night in which it changes
 	at := func(hours float64) time.Time {
 		return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute()+int(hours*60), 0, 0, flex.London).UTC()
 	}
 	span := func(from, to float64) flex.Span { return flex.Span{From: at(from), To: at(to)} }
 	const night = "00:00-05:30, 23:30-24:00"
-	return []*street.Visit{
+	return []*sim.Visit{
 		{
 			Name: "leaf", Power: 7400, Arrive: at(0.5), Leave: at(13.5), NeedKWh: 12, ReadyBy: "07:00:00",
 			OffPeak: night, Mode: flex.Minimise, Case: "Cheapest hours", Why: "they are enough",
@@ -73,8 +73,8 @@ func demoVisits(start time.Time) []*street.Visit {
 }
 
 // demoBatteries are the home batteries of the evening.
-func demoBatteries() []*street.Battery {
-	return []*street.Battery{{
+func demoBatteries() []*sim.Battery {
+	return []*sim.Battery{{
 		Name: "box", Power: 3000, Capacity: 8000, Load: 400, Stored: 4800,
 		Why: "it follows the market, and is paid where a price is below zero",
 	}}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flexd/street"
+	"flexd/sim"
 )
 
 // TestDemo plays the evening as fast as it goes: every case is named when it begins and in
@@ -34,7 +34,7 @@ func TestDemo(t *testing.T) {
 		t.Error("the need that cannot be met is not said to be short")
 	}
 	for line := range strings.Lines(out.String()) {
-		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width && !strings.Contains(line, street.Attribution) {
+		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width && !strings.Contains(line, sim.Attribution) {
 			t.Errorf("wider than a terminal: %s", line)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 	records "flexd/internal/store"
 )
 
@@ -34,7 +34,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	var found []symptom
-	for _, look := range []func(context.Context, *house.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtHalt, lookAtPushes} {
+	for _, look := range []func(context.Context, *app.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtHalt, lookAtPushes} {
 		s, err := look(ctx, h)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (c console) symptoms(found []symptom) error {
 	return w.Flush()
 }
 
-func lookAtStore(ctx context.Context, h *house.House) ([]symptom, error) {
+func lookAtStore(ctx context.Context, h *app.House) ([]symptom, error) {
 	findings, err := h.DB.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func lookAtStore(ctx context.Context, h *house.House) ([]symptom, error) {
 	return []symptom{laws, durable}, nil
 }
 
-func lookAtPrices(ctx context.Context, h *house.House) ([]symptom, error) {
+func lookAtPrices(ctx context.Context, h *app.House) ([]symptom, error) {
 	sources, err := h.Market.Freshness(ctx)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func lookAtPrices(ctx context.Context, h *house.House) ([]symptom, error) {
 }
 
 // lookAtHalt says whether somebody has halted all pushes.
-func lookAtHalt(ctx context.Context, h *house.House) (out []symptom, err error) {
+func lookAtHalt(ctx context.Context, h *app.House) (out []symptom, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		halt, err := all.Halted(ctx)
 		if halt != nil {
@@ -128,7 +128,7 @@ func lookAtHalt(ctx context.Context, h *house.House) (out []symptom, err error) 
 // waitingMax is how long a push may wait before the doctor worries.
 const waitingMax = 10 * time.Minute
 
-func lookAtPushes(ctx context.Context, h *house.House) (out []symptom, err error) {
+func lookAtPushes(ctx context.Context, h *app.House) (out []symptom, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		orgs, err := all.Orgs(ctx)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 	"flexd/internal/wire"
-	"flexd/street"
+	"flexd/sim"
 )
 
 // remote is the flags of the tools that talk to a flexd as an integrator does.
@@ -103,7 +103,7 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 	}
 	words := d.Kind
 	if p, err := ocpp.Parse(d.Payload); err == nil {
-		words = street.InWords(p)
+		words = sim.InWords(p)
 	}
 	fmt.Fprintf(c.out, "%s  asset %s  generation %d: %s\n%s\n", d.CreatedAt.In(flex.London).Format("15:04:05"), d.AssetID, d.Generation, words, d.Payload)
 	if l.ForwardTo == "" {

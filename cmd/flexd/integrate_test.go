@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flexd/street"
+	"flexd/sim"
 )
 
 const certifySecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -16,7 +16,7 @@ const certifySecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 // A receiver that does all that is asked passes; one that takes anything, and one that is
 // down, do not.
 func TestCertify(t *testing.T) {
-	endpoint := street.NewEndpoint(certifySecret, &street.Charger{ExternalID: "flexd-certify", Power: 7400})
+	endpoint := sim.NewEndpoint(certifySecret, &sim.Charger{ExternalID: "flexd-certify", Power: 7400})
 	good := httptest.NewServer(endpoint)
 	defer good.Close()
 	for _, g := range (&certify{Endpoint: good.URL + "/{external_id}", Secret: certifySecret}).try(t.Context(), time.Now()) {

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 	records "flexd/internal/store"
 )
 
@@ -48,12 +48,12 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	line, err := seal.NewLine(rand.Reader)
+	line, err := keyring.NewLine(rand.Reader)
 	if err != nil {
 		return err
 	}
 	text := line + string(old)
-	ring, err := seal.ReadRing([]byte(text))
+	ring, err := keyring.ReadRing([]byte(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.File, err)
 	}
@@ -91,7 +91,7 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 
 // keys reads the key file: the one that was named or, on SQLite, the one beside the
 // database, which is made with a new database. Without any it returns nil.
-func (s store) keys() (*seal.Ring, error) {
+func (s store) keys() (*keyring.Ring, error) {
 	file := s.KeyFile
 	if file == "" {
 		path, embedded := s.path()
@@ -112,7 +112,7 @@ func (s store) keys() (*seal.Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the key file: %w", err)
 	}
-	ring, err := seal.ReadRing(text)
+	ring, err := keyring.ReadRing(text)
 	if err != nil {
 		return nil, fmt.Errorf("the key file %s: %w", file, err)
 	}
@@ -122,7 +122,7 @@ func (s store) keys() (*seal.Ring, error) {
 // makeKeyFile writes a file with one new key, whole or not at all, readable by its owner
 // alone. A file that exists stays as it is.
 func makeKeyFile(file string) error {
-	line, err := seal.NewLine(rand.Reader)
+	line, err := keyring.NewLine(rand.Reader)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func writeBeside(file, text string) (temp string, err error) {
 }
 
 // lookAtSecrets says how many secrets are sealed under which key.
-func lookAtSecrets(ctx context.Context, h *house.House) ([]symptom, error) {
+func lookAtSecrets(ctx context.Context, h *app.House) ([]symptom, error) {
 	var s records.Sealing
 	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		s, err = all.Sealing(ctx)
@@ -163,7 +163,7 @@ func lookAtSecrets(ctx context.Context, h *house.House) ([]symptom, error) {
 	}
 	x := symptom{Part: "secrets", Well: true, Detail: fmt.Sprintf("%d sealed, all under the newest key %v", total, s.Newest)}
 	switch old := s.Old(); {
-	case s.Newest == seal.ID{}:
+	case s.Newest == keyring.ID{}:
 		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d sealed, and no key was given", total), Do: "name the key file with --key-file"}
 	case old > 0:
 		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d of %d are sealed under older keys than %v", old, total, s.Newest), Do: "flexd key reseal, once every flexd has been restarted with the new key"}

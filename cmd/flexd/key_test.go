@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"flexd/internal/house"
+	"flexd/internal/app"
 )
 
 // TestKeys walks through the life of a key file: made with a new database, missed when it is
@@ -20,7 +20,7 @@ func TestKeys(t *testing.T) {
 	file := filepath.Join(dir, "flexd.db.key")
 	var out bytes.Buffer
 	c := console{out: &out, err: io.Discard}
-	open := func(s store) *house.House {
+	open := func(s store) *app.House {
 		t.Helper()
 		h, err := s.openAnew(t.Context())
 		if err != nil {

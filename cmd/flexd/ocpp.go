@@ -7,8 +7,8 @@ import (
 	"net"
 
 	"flexd/client"
-	"flexd/internal/bridge"
 	"flexd/internal/flex"
+	"flexd/internal/ocppserver"
 )
 
 // ocppCommand is `flexd ocpp`.
@@ -45,7 +45,7 @@ func (o *ocppCommand) Run(ctx context.Context, c console) error {
 	if at, ok := chargers.Addr().(*net.TCPAddr); ok && !at.IP.IsLoopback() && o.ChargerPassword == "" && len(o.Charger) == 0 {
 		slog.Warn("chargers are asked for no password: whoever reaches " + chargers.Addr().String() + " can pass for one")
 	}
-	b := bridge.New(bridge.Settings{
+	b := ocppserver.New(ocppserver.Settings{
 		Client: client.New(o.Flexd, o.Username, o.Password), EndpointURL: url,
 		Password: flex.Secret(o.ChargerPassword), Passwords: o.Charger,
 	})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"flexd/internal/access"
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 	records "flexd/internal/store"
 )
 
@@ -102,7 +102,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 }
 
 // act does something to the operators, in the audit log.
-func act(ctx context.Context, open func(context.Context) (*house.House, error), name, act string, do func(*access.Desk) error) error {
+func act(ctx context.Context, open func(context.Context) (*app.House, error), name, act string, do func(*access.Desk) error) error {
 	h, err := open(ctx)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
+	"flexd/internal/app"
 	"flexd/internal/egress"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 	records "flexd/internal/store"
 )
 
@@ -71,22 +71,22 @@ type store struct {
 
 // settings are those of a store that is there. What is said of one that was made by asking,
 // such as that its pushes are halted, would be said of the wrong one.
-func (s store) settings() (house.Settings, error) {
+func (s store) settings() (app.Settings, error) {
 	if path, embedded := s.path(); embedded {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return house.Settings{}, flex.Fail(flex.NotFound, "there is no database at %s: name one with --database, or make it with flexd org add", path)
+			return app.Settings{}, flex.Fail(flex.NotFound, "there is no database at %s: name one with --database, or make it with flexd org add", path)
 		}
 	}
 	return s.anew()
 }
 
 // anew are the settings of a store that is made if it is not there.
-func (s store) anew() (house.Settings, error) {
+func (s store) anew() (app.Settings, error) {
 	if err := records.CheckURL(s.Database); err != nil {
-		return house.Settings{}, err
+		return app.Settings{}, err
 	}
 	keys, err := s.keys()
-	return house.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment)}, err
+	return app.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment)}, err
 }
 
 // path returns where an embedded database is.
@@ -96,21 +96,21 @@ func (s store) path() (path string, embedded bool) {
 }
 
 // open opens the house that the flags name, for a command that does one thing and ends.
-func (s store) open(ctx context.Context) (*house.House, error) {
+func (s store) open(ctx context.Context) (*app.House, error) {
 	settings, err := s.settings()
 	if err != nil {
 		return nil, err
 	}
-	return house.Open(ctx, settings)
+	return app.Open(ctx, settings)
 }
 
 // openAnew is open, and makes a store that is not there.
-func (s store) openAnew(ctx context.Context) (*house.House, error) {
+func (s store) openAnew(ctx context.Context) (*app.House, error) {
 	settings, err := s.anew()
 	if err != nil {
 		return nil, err
 	}
-	return house.Open(ctx, settings)
+	return app.Open(ctx, settings)
 }
 
 // Run serves until it is told to stop.
@@ -124,7 +124,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
-	settings.Meters = house.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
+	settings.Meters = app.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	settings.TrustedProxies, settings.MetricsFrom, settings.RateLimit = s.TrustedProxies, s.MetricsFrom, s.RateLimit
 	if settings.Clouds, err = readClouds(s.Clouds); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		}
 		defer release()
 	}
-	h, err := house.Open(ctx, settings)
+	h, err := app.Open(ctx, settings)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func listenAt(flag, address string) (net.Listener, error) {
 }
 
 // openFor opens the house and finds an organisation in it by name.
-func openFor(ctx context.Context, s store, name string) (*house.House, flex.Org, error) {
+func openFor(ctx context.Context, s store, name string) (*app.House, flex.Org, error) {
 	settings, err := s.settings()
 	if err != nil {
 		return nil, flex.Org{}, err
@@ -180,8 +180,8 @@ func openFor(ctx context.Context, s store, name string) (*house.House, flex.Org,
 	return openSettings(ctx, settings, name)
 }
 
-func openSettings(ctx context.Context, s house.Settings, name string) (*house.House, flex.Org, error) {
-	h, err := house.Open(ctx, s)
+func openSettings(ctx context.Context, s app.Settings, name string) (*app.House, flex.Org, error) {
+	h, err := app.Open(ctx, s)
 	if err != nil {
 		return nil, flex.Org{}, err
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
 	"flexd/internal/settle"
@@ -163,7 +163,7 @@ func (o *orgSet) change(ctx context.Context, do func(*flex.OrgSettings) error) e
 		defer h.Close()
 		return do(&org.Settings)
 	}
-	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *house.House, org flex.Org) error {
+	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.House, org flex.Org) error {
 		if err := do(&org.Settings); err != nil {
 			return err
 		}

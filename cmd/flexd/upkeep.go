@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/push"
 	records "flexd/internal/store"
 )
 
@@ -100,7 +100,7 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 	defer h.Close()
-	s := push.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Batch: e.Batch, Rate: e.Rate}
+	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Batch: e.Batch, Rate: e.Rate}
 	for _, line := range e.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {

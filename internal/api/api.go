@@ -14,10 +14,10 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -30,7 +30,7 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
-	Push     *push.Desk
+	Push     *delivery.Desk
 	Reading  *reading.Desk
 	Reward   *reward.Desk
 

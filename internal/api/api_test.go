@@ -14,10 +14,10 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/api"
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -41,7 +41,7 @@ func open(t *testing.T, db *store.DB) *house {
 	t.Helper()
 	s := &api.Server{
 		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Control: &control.Desk{DB: db},
-		Push: &push.Desk{DB: db}, Reading: &reading.Desk{DB: db}, Reward: &reward.Desk{DB: db}, Market: &market.Desk{DB: db},
+		Push: &delivery.Desk{DB: db}, Reading: &reading.Desk{DB: db}, Reward: &reward.Desk{DB: db}, Market: &market.Desk{DB: db},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
 	}

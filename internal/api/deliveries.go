@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/push"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -31,7 +31,7 @@ func (s *Server) setEndpoint(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	set := push.Settings{
+	set := delivery.Settings{
 		URL: in.URL, Secret: flex.Secret(in.Secret), Bare: in.Bare, Batch: in.Batch, Enabled: in.Enabled,
 		Rate: in.Rate, Concurrency: in.Concurrency,
 	}
@@ -158,7 +158,7 @@ func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 	return out
 }
 
-func deliveryDetail(d push.Detail) wire.DeliveryDetail {
+func deliveryDetail(d delivery.Detail) wire.DeliveryDetail {
 	out := wire.DeliveryDetail{
 		DeliveryResponse: deliveryResponse(d.Delivery), URL: d.URL, Payload: d.Body,
 		Attempts: []wire.DeliveryAttempt{}, Callbacks: []wire.DeliveryCallback{},
@@ -182,7 +182,7 @@ func (s *Server) callback(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	return answer{}, s.Push.Callback(r.Context(), r.who.Org, push.Callback{
+	return answer{}, s.Push.Callback(r.Context(), r.who.Org, delivery.Callback{
 		Asset: at.AssetID, External: q.AssetIDIsExternal, Event: at.EventID, Status: in.Status, ReportedAt: in.Timestamp.Time,
 	})
 }

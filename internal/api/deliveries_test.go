@@ -11,8 +11,8 @@ import (
 
 	"flexd/client"
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/egress"
-	"flexd/internal/push"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 	"flexd/internal/worker"
@@ -70,7 +70,7 @@ func posting(t *testing.T, db *store.DB) (*house, *inbox, string) {
 	h := open(t, db)
 	out := egress.New(egress.Options{Allow: egress.Private})
 	h.server.Control = &control.Desk{DB: db}
-	h.server.Push = &push.Desk{DB: db, Out: out, PlainHTTP: true, BaseURL: h.url}
+	h.server.Push = &delivery.Desk{DB: db, Out: out, PlainHTTP: true, BaseURL: h.url}
 	w := &worker.Worker{Name: "push", Every: time.Second, Wake: db.Waker(store.WakePush), Round: h.server.Push.Round}
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(t.Context()) }()

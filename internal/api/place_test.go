@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	whole "flexd/internal/app"
 	"flexd/internal/flex"
-	whole "flexd/internal/house"
 	"flexd/internal/registry"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"

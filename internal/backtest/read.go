@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
 	"flexd/internal/forecast"
-	"flexd/internal/sheet"
 )
 
 // MaxHalfHour is the most that a home may draw or its roof give in a half-hour.
@@ -19,7 +19,7 @@ const MaxHalfHour flex.WattHours = 50_000
 // lay a home of one year beside the prices of another.
 func ReadHome(r io.Reader, days int) (load, roof forecast.Series, err error) {
 	load, roof = forecast.Series{}, forecast.Series{}
-	for row, err := range sheet.Read(r, "start", "load_kwh") {
+	for row, err := range csvfile.Read(r, "start", "load_kwh") {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/push"
 	"flexd/internal/store"
 )
 
@@ -113,7 +113,7 @@ func (s *scene) report(asset int, statuses ...flex.CallbackStatus) {
 	})
 	for _, status := range statuses {
 		if err == nil {
-			err = s.push.Callback(s.Context(), s.Org, push.Callback{Asset: s.assets[asset].String(), Event: event.String(), Status: status, ReportedAt: at(sceneNow)})
+			err = s.push.Callback(s.Context(), s.Org, delivery.Callback{Asset: s.assets[asset].String(), Event: event.String(), Status: status, ReportedAt: at(sceneNow)})
 		}
 	}
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -36,7 +36,7 @@ type Server struct {
 	Access   *access.Desk
 	Registry *registry.Desk
 	Control  *control.Desk
-	Push     *push.Desk
+	Push     *delivery.Desk
 	Reading  *reading.Desk
 	Market   *market.Desk
 	Reward   *reward.Desk

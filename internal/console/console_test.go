@@ -14,10 +14,10 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/console"
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/push"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -37,7 +37,7 @@ type desk struct {
 	db      *store.DB
 	access  *access.Desk
 	control *control.Desk
-	push    *push.Desk
+	push    *delivery.Desk
 	market  *market.Desk
 	reward  *reward.Desk
 	server  *console.Server
@@ -70,7 +70,7 @@ func openStore(t testing.TB, url, now string) *desk {
 	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(d.micro.Load()) }})
 	d.access = &access.Desk{DB: d.db}
 	out := egress.New(egress.Options{Allow: egress.Private})
-	d.control, d.push = &control.Desk{DB: d.db}, &push.Desk{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
+	d.control, d.push = &control.Desk{DB: d.db}, &delivery.Desk{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
 	t.Cleanup(out.Close)
 	t.Cleanup(d.push.Close)
 	d.market, d.reward = &market.Desk{DB: d.db}, &reward.Desk{DB: d.db, BaseURL: "https://flexd.example"}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/push"
 	"flexd/internal/store"
 )
 
@@ -185,7 +185,7 @@ func quantile[N cmp.Ordered](sorted []N, percent int) (v N) {
 
 // deliveryPage is one push with all that became of it.
 type deliveryPage struct {
-	push.Detail
+	delivery.Detail
 	Org       flex.Org
 	AssetName string
 	Text      string // the body, laid out to be read

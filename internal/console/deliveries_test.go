@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"flexd/internal/control"
-	"flexd/internal/push"
+	"flexd/internal/delivery"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -50,7 +50,7 @@ func (s *scene) serve() *client {
 	c := &client{dislikes: "CP-2058"}
 	server := httptest.NewServer(c)
 	s.Cleanup(server.Close)
-	if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, store.ScheduleEndpoint, push.Settings{URL: server.URL + "/chargers/{external_id}"}); err != nil {
+	if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, store.ScheduleEndpoint, delivery.Settings{URL: server.URL + "/chargers/{external_id}"}); err != nil {
 		s.Fatal(err)
 	}
 	s.send()

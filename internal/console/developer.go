@@ -8,9 +8,9 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
-	"flexd/internal/push"
 	"flexd/internal/store"
 )
 
@@ -293,7 +293,7 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 		return view{}, err
 	}
 	var e store.Endpoint
-	settings := push.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != ""}
+	settings := delivery.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != ""}
 	before, err := s.Push.Endpoint(r.Context(), org, store.ScheduleEndpoint)
 	if err == nil { // what the form does not ask for stays
 		settings.Headers, settings.Secret, settings.Rate, settings.Concurrency = before.Headers, before.Secret, before.Rate, before.Concurrency

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/push"
 	"flexd/internal/store"
 )
 
@@ -29,7 +29,7 @@ type safetyLine struct {
 }
 
 func (s *Server) safety(r *request) (view, error) {
-	p := safetyPage{ReasonMax: push.ReasonMax}
+	p := safetyPage{ReasonMax: delivery.ReasonMax}
 	var orgs []flex.Org
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 		if p.Halted, err = all.Halted(r.Context()); err != nil {

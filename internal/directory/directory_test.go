@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 )
 
 // list keeps meters in memory as the store does.
@@ -45,8 +45,8 @@ var (
 )
 
 // ring is a ring of one key.
-func ring(first byte) *seal.Ring {
-	r, err := seal.NewRing([seal.KeySize]byte{first})
+func ring(first byte) *keyring.Ring {
+	r, err := keyring.NewRing([keyring.KeySize]byte{first})
 	if err != nil {
 		panic(err)
 	}

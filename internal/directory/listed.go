@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
-	"flexd/internal/sheet"
 )
 
 // Kept is what a list in the store has to answer: the points of a postcode in its normal
@@ -38,7 +38,7 @@ var meterColumns = []string{"mpan", "direction", "address", "postcode", "energis
 // its line; what was handed over before must then be thrown away.
 func ReadMeters(r io.Reader, each func(flex.Meter) error) error {
 	seen := map[string]struct{}{}
-	for row, err := range sheet.Read(r, meterColumns...) {
+	for row, err := range csvfile.Read(r, meterColumns...) {
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func ReadMeters(r io.Reader, each func(flex.Meter) error) error {
 	return nil
 }
 
-func readMeter(row sheet.Row) (flex.Meter, error) {
+func readMeter(row csvfile.Row) (flex.Meter, error) {
 	mpan, err := ParseMPAN(row.Get("mpan"))
 	if e, ok := errors.AsType[*flex.Error](err); ok {
 		return flex.Meter{}, row.Fault("mpan: %s", strings.Join(e.Details, "; "))

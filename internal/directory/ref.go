@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 )
 
 // RefLife is how long a reference from a search can be used.
@@ -19,17 +19,17 @@ const RefLife = 24 * time.Hour
 // reference says nothing, is different each time it is made, and opens for the one
 // organisation that it was made for until its time is over.
 type Refs struct {
-	keys   *seal.Ring
+	keys   *keyring.Ring
 	random io.Reader
 }
 
 // NewRefs returns the sealer of references under the newest of the keys. Nonces are read
 // from random, which need not be secret but must not repeat.
-func NewRefs(keys *seal.Ring, random io.Reader) *Refs { return &Refs{keys, random} }
+func NewRefs(keys *keyring.Ring, random io.Reader) *Refs { return &Refs{keys, random} }
 
 // aboutRef is what a reference is bound to: whose it is.
-func aboutRef(org flex.OrgID) seal.About {
-	return seal.About{Purpose: "meter reference", Org: org.Bytes()}
+func aboutRef(org flex.OrgID) keyring.About {
+	return keyring.About{Purpose: "meter reference", Org: org.Bytes()}
 }
 
 // Seal returns a reference to the metering point.

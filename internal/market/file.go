@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
-	"flexd/internal/sheet"
 )
 
 // MaxPrice bounds what is believed of a price, either way: no half-hour in Great Britain
@@ -26,7 +26,7 @@ const MaxRows = 700_000
 func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 	var prices []flex.PricedPeriod
 	lines := map[flex.Period]int{}
-	for row, err := range sheet.Read(r, "start", "price_gbp_per_mwh") {
+	for row, err := range csvfile.Read(r, "start", "price_gbp_per_mwh") {
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 	return prices, nil
 }
 
-func readPrice(row sheet.Row) (p flex.PricedPeriod, err error) {
+func readPrice(row csvfile.Row) (p flex.PricedPeriod, err error) {
 	start, err := time.Parse(time.RFC3339, row.Get("start"))
 	if err != nil {
 		return p, row.Fault("start: %q is not an instant of the form 2026-04-14T22:00:00Z", row.Get("start"))

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
-	"flexd/internal/sheet"
 )
 
 var creatable = []flex.AssetType{flex.Charger, flex.Battery, flex.HeatPump, flex.ElectricVehicle, flex.HotWaterTank}
@@ -17,7 +17,7 @@ var creatable = []flex.AssetType{flex.Charger, flex.Battery, flex.HeatPump, flex
 // rule of eligibility. What is wrong is a flex.Invalid that names
 // the line.
 func ReadModels(r io.Reader) (models []flex.Model, err error) {
-	for row, err := range sheet.Read(r, "name", "type", "cop11_qualified") {
+	for row, err := range csvfile.Read(r, "name", "type", "cop11_qualified") {
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func ReadModels(r io.Reader) (models []flex.Model, err error) {
 	return models, nil
 }
 
-func readModel(row sheet.Row) (flex.Model, error) {
+func readModel(row csvfile.Row) (flex.Model, error) {
 	m := flex.Model{Name: row.Get("name"), Type: flex.AssetType(row.Get("type"))}
 	if m.Name == "" {
 		return m, row.Fault("name: it is empty")

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"flexd/internal/flex"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 )
 
 // Purposes of what is sealed. They are part of what a value is bound to.
@@ -25,7 +25,7 @@ func (c conn) seal(purpose string, org flex.OrgID, row, plain []byte) ([]byte, e
 	if c.db.keys == nil {
 		return nil, errNoKey
 	}
-	return c.db.keys.Seal(c.db.Random(), seal.About{Purpose: purpose, Org: org.Bytes(), Row: row}, plain)
+	return c.db.keys.Seal(c.db.Random(), keyring.About{Purpose: purpose, Org: org.Bytes(), Row: row}, plain)
 }
 
 // unseal reads what seal wrote for the same row.
@@ -33,7 +33,7 @@ func (c conn) unseal(purpose string, org flex.OrgID, row, sealed []byte) ([]byte
 	if c.db.keys == nil {
 		return nil, errNoKey
 	}
-	return c.db.keys.Open(seal.About{Purpose: purpose, Org: org.Bytes(), Row: row}, sealed)
+	return c.db.keys.Open(keyring.About{Purpose: purpose, Org: org.Bytes(), Row: row}, sealed)
 }
 
 // sealedRow is a sealed value where it lies.
@@ -101,7 +101,7 @@ func (db *DB) haveKeys(ctx context.Context) error {
 	})
 }
 
-func scanKey(s scanner) (id seal.ID, err error) {
+func scanKey(s scanner) (id keyring.ID, err error) {
 	var b []byte
 	if err := s.Scan(&b); err != nil {
 		return id, err
@@ -114,8 +114,8 @@ func scanKey(s scanner) (id seal.ID, err error) {
 
 // Sealing is how many of the store's secrets are sealed under which key.
 type Sealing struct {
-	Newest seal.ID // the key that seals now; zero if the store was opened without
-	Under  map[seal.ID]int
+	Newest keyring.ID // the key that seals now; zero if the store was opened without
+	Under  map[keyring.ID]int
 }
 
 // Old returns how many secrets are under other keys than the newest.
@@ -130,7 +130,7 @@ func (s Sealing) Old() (n int) {
 
 // Sealing counts the sealed values by key.
 func (all *All) Sealing(ctx context.Context) (Sealing, error) {
-	s := Sealing{Under: map[seal.ID]int{}}
+	s := Sealing{Under: map[keyring.ID]int{}}
 	if all.db.keys != nil {
 		s.Newest = all.db.keys.IDs()[0]
 	}
@@ -138,8 +138,8 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 		_, err := rows(ctx, all.conn, func(row scanner) (n int, err error) {
 			var id []byte
 			err = row.Scan(&id, &n)
-			if err == nil && len(id) == len(seal.ID{}) {
-				s.Under[seal.ID(id)] += n
+			if err == nil && len(id) == len(keyring.ID{}) {
+				s.Under[keyring.ID(id)] += n
 			}
 			return n, err
 		}, `SELECT substr(sealed, 2, 4), count(*) FROM `+t.name+` GROUP BY substr(sealed, 2, 4)`)
@@ -193,7 +193,7 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 	})
 }
 
-func (all *All) reseal(ctx context.Context, t sealedTable, newest seal.ID) (int, error) {
+func (all *All) reseal(ctx context.Context, t sealedTable, newest keyring.ID) (int, error) {
 	found, err := rows(ctx, all.conn, t.scan, `SELECT sealed, `+t.columns+` FROM `+t.name+` WHERE substr(sealed, 2, 4) <> $1 LIMIT $2`+all.db.d.forUpdate,
 		newest[:], resealBatch)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -17,13 +17,13 @@ import (
 // secrets are what the tests below keep; no file of the store may hold them.
 var secrets = []string{"whsec_c2VjcmV0", "whsec_b2xkc2VjcmV0", "Bearer of-an-endpoint", "123456\n01234567\nAnn", "verifier-of-a-link", "token-of-a-cloud"}
 
-func keys(t *testing.T, firsts ...byte) *seal.Ring {
+func keys(t *testing.T, firsts ...byte) *keyring.Ring {
 	t.Helper()
-	var all [][seal.KeySize]byte
+	var all [][keyring.KeySize]byte
 	for _, b := range firsts {
-		all = append(all, [seal.KeySize]byte{b})
+		all = append(all, [keyring.KeySize]byte{b})
 	}
-	r, err := seal.NewRing(all...)
+	r, err := keyring.NewRing(all...)
 	if err != nil {
 		t.Fatal(err)
 	}

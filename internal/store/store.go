@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 )
 
 // DB is an open store.
@@ -31,7 +31,7 @@ type DB struct {
 	// Environment says which of the service's two environments the store serves.
 	Environment flex.Environment
 
-	keys   *seal.Ring // nil: nothing can be sealed or opened
+	keys   *keyring.Ring // nil: nothing can be sealed or opened
 	now    func() time.Time
 	random io.Reader
 	mu     sync.Mutex // guards random and lastID
@@ -53,7 +53,7 @@ type Options struct {
 	Environment flex.Environment // Production if empty
 	Now         func() time.Time // nil means time.Now
 	Random      io.Reader        // nil means crypto/rand; a seeded one makes ids repeat
-	Keys        *seal.Ring       // by which secrets are sealed; without, what needs them fails
+	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
 }
 
 // CheckURL says what is wrong with the url of a store, by its scheme alone: the rest may hold

@@ -19,8 +19,8 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/api"
+	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/house"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -33,7 +33,7 @@ const nowhere = "b2c3d4e5-f6a7-8901-bcde-f23456789012"
 // street is a house with an owner, whose things are probed, and another organisation.
 type street struct {
 	*testing.T
-	house        *house.House
+	house        *app.House
 	url          string
 	owner, other flex.Org
 	names        map[flex.OrgID]string // each organisation's credential
@@ -42,7 +42,7 @@ type street struct {
 
 func open(t *testing.T, url string) *street {
 	t.Helper()
-	h, err := house.Open(t.Context(), house.Settings{
+	h, err := app.Open(t.Context(), app.Settings{
 		Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), AllowPrivateEndpoints: true,
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
-	"flexd/internal/seal"
+	"flexd/internal/keyring"
 	"flexd/internal/store"
 )
 
@@ -86,9 +86,9 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 }
 
 // Keys are what tests seal with.
-func Keys(t testing.TB) *seal.Ring {
+func Keys(t testing.TB) *keyring.Ring {
 	t.Helper()
-	r, err := seal.NewRing([seal.KeySize]byte{1})
+	r, err := keyring.NewRing([keyring.KeySize]byte{1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,284 @@
+// Package flexd_test holds the plan of the packages and fails where the code departs from it.
+package flexd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers is the plan: a package may import only packages of lower layers. Packages of one
+// layer do not know each other. A name stands for its folder under the module, internal/
+// left out.
+var layers = map[string]int{
+	// domain types and small tools
+	"flex": 0, "wire": 1, "egress": 1, "worker": 1, "csvfile": 1, "keyring": 1, "guide": 1,
+	// pure packages: arguments in, values out
+	"tariff": 2, "plan": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2,
+	"problem": 3, "backtest": 3, // the engine's problem files
+	// the database, and what is looked up
+	"store": 4, "directory": 5,
+	// services
+	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "delivery": 6,
+	// the public client, which knows the contract alone
+	"client": 6,
+	// transports
+	"api": 7, "console": 7, "portal": 7, "ocppserver": 7,
+	// wiring: store opened, services made, background jobs running, transports served
+	"app": 8,
+	// the simulation, the program, and what is tested from outside
+	"sim": 9, "cmd/flexd": 10,
+	"store/storetest": 10, "test/port": 9, "test/postgres": 10, "test/seed": 10, "test/withpg": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
+}
+
+// required names the packages that the plan has from the first day; others may come.
+var required = []string{"flex", "store"}
+
+// restricted says which packages alone may import a dangerous one.
+var restricted = map[string][]string{
+	"database/sql": {"store", "store/storetest"},
+	"net/http":     {"api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
+	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe"},
+	"testing":      {"store/storetest", "sim"},
+}
+
+// restrictedPrefixes are the packages that count as a restricted one by their path's beginning.
+var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
+
+// purePackages read no clock, draw no random numbers and look at no environment.
+var purePackages = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "settle", "ledger", "forecast", "backtest"}
+
+var pureBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
+
+// environmentReaders may read the environment.
+var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/postgres", "test/seed", "test/withpg", "test/crash", "test/load", "test/probe"}
+
+var environmentBans = []string{"os.Getenv", "os.LookupEnv", "os.Environ"}
+
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "base", "misc", "types", "models", "service", "services", "manager", "impl", "core", "lib"}
+
+const funcLines, fileLines = 70, 600
+
+type goPackage struct {
+	ImportPath, Dir, Name, Doc string
+	Imports, GoFiles           []string
+	TestImports, XTestImports  []string
+}
+
+func packages(t *testing.T, dir string) (found []goPackage) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,TestImports,XTestImports", "./...")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var r goPackage
+		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.GoFiles) > 0 {
+			found = append(found, r)
+		}
+	}
+}
+
+// short returns the name of a package of this module, or "".
+func short(importPath string) string {
+	name, ours := strings.CutPrefix(importPath, "flexd/")
+	if !ours {
+		return ""
+	}
+	return strings.TrimPrefix(name, "internal/")
+}
+
+// TestArchitecture compares the code with the plan.
+func TestArchitecture(t *testing.T) {
+	present := map[string]bool{}
+	for _, r := range packages(t, ".") {
+		present[short(r.ImportPath)] = true
+		for _, fault := range r.faults() {
+			t.Error(fault)
+		}
+	}
+	for _, name := range required {
+		if !present[name] {
+			t.Errorf("the plan names %s, which is not there", name)
+		}
+	}
+}
+
+// faults lists where a package departs from the plan.
+func (r goPackage) faults() (found []string) {
+	name := short(r.ImportPath)
+	fault := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	layer, ok := layers[name]
+	if !ok {
+		fault("%s is in no layer: add it to the plan in architecture_test.go", name)
+	}
+	if slices.Contains(vagueNames, r.Name) {
+		fault("%s: a package named %q says nothing of what is in it", name, r.Name)
+	}
+	if r.Doc == "" {
+		fault("%s has no package comment", name)
+	}
+	for _, imp := range r.Imports {
+		if s := short(imp); s != "" && layers[s] >= layer {
+			fault("%s (layer %d) imports %s (layer %d)", name, layer, s, layers[s])
+		}
+		counted := imp
+		for prefix, k := range restrictedPrefixes {
+			if strings.HasPrefix(imp, prefix) {
+				counted = k
+			}
+		}
+		if allowed, ok := restricted[counted]; ok && !slices.Contains(allowed, name) {
+			fault("%s imports %s, which only %v may", name, imp, allowed)
+		}
+	}
+	if tests := slices.Concat(r.TestImports, r.XTestImports); slices.Contains(tests, "pgregory.net/rapid") && !slices.Contains(tests, "flexd/test/seed") {
+		fault("%s draws another sequence on each run: its tests import rapid without flexd/test/seed", name)
+	}
+	for _, f := range r.GoFiles {
+		found = append(found, fileFaults(name, filepath.Join(r.Dir, f))...)
+	}
+	return found
+}
+
+func fileFaults(name, path string) (found []string) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	fault := func(n ast.Node, format string, args ...any) {
+		p := fset.Position(n.Pos())
+		found = append(found, fmt.Sprintf("%s/%s:%d: ", name, filepath.Base(p.Filename), p.Line)+fmt.Sprintf(format, args...))
+	}
+	if n := fset.File(f.Pos()).LineCount(); n > fileLines && !ast.IsGenerated(f) {
+		fault(f, "%d lines, more than %d", n, fileLines)
+	}
+	pure := slices.Contains(purePackages, name)
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if l := fset.Position(n.End()).Line - fset.Position(n.Pos()).Line - 1; l > funcLines {
+				fault(n, "%s has %d lines, more than %d", n.Name.Name, l, funcLines)
+			}
+			if n.Name.IsExported() && n.Doc == nil && n.Recv == nil {
+				fault(n, "%s has no comment", n.Name.Name)
+			}
+		case *ast.GenDecl:
+			checkSpecs(n, fault)
+		case *ast.Field:
+			if n.Tag != nil && name == "flex" {
+				fault(n, "a tag on a domain type: wire and store have their own structs")
+			}
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if !ok {
+				break
+			}
+			s := x.Name + "." + n.Sel.Name
+			if pure && banned(s, pureBans) {
+				fault(n, "%s in the pure package %s", s, name)
+			}
+			if !slices.Contains(environmentReaders, name) && banned(s, environmentBans) {
+				fault(n, "%s, which only cmd may ask", s)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// checkSpecs wants a comment on every exported type, and on the group of every exported
+// constant or variable.
+func checkSpecs(n *ast.GenDecl, fault func(ast.Node, string, ...any)) {
+	for _, spec := range n.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if spec.Name.IsExported() && n.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+				fault(spec, "%s has no comment", spec.Name.Name)
+			}
+		case *ast.ValueSpec:
+			if spec.Names[0].IsExported() && n.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+				fault(spec, "%s has no comment", spec.Names[0].Name)
+			}
+		}
+	}
+}
+
+func banned(s string, bans []string) bool {
+	for _, ban := range bans {
+		if s == ban || strings.HasSuffix(ban, ".") && strings.HasPrefix(s, ban) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestArchitecture_PlantedFaults proves that each rule bites: a small module with one fault of
+// each kind, and every fault is named.
+func TestArchitecture_PlantedFaults(t *testing.T) {
+	for fault, plant := range map[string]struct{ path, text string }{
+		"is in no layer":             {"internal/attic", "// Package attic is not planned.\npackage attic\n"},
+		"says nothing of what":       {"internal/util", "// Package util is vague.\npackage util\n"},
+		"no package comment":         {"internal/plan", "package plan\n"},
+		"(layer 4) imports":          {"internal/store", "// Package store looks up.\npackage store\nimport _ \"flexd/internal/api\"\n"},
+		"(layer 6) imports delivery": {"internal/control", "// Package control looks sideways.\npackage control\nimport _ \"flexd/internal/delivery\"\n"},
+		"imports database/sql":       {"internal/control", "// Package control queries.\npackage control\nimport _ \"database/sql\"\n"},
+		"imports net/http":           {"internal/delivery", "// Package delivery sends.\npackage delivery\nimport _ \"net/http\"\n"},
+		"imports testing":            {"internal/plan", "// Package plan tests in production.\npackage plan\nimport _ \"testing\"\n"},
+		"time.Now in the pure":       {"internal/plan", "// Package plan reads a clock.\npackage plan\nimport \"time\"\nvar at = time.Now()\n"},
+		"only cmd may ask":           {"internal/control", "// Package control asks the environment.\npackage control\nimport \"os\"\nvar home = os.Getenv(\"HOME\")\n"},
+		"a tag on a domain":          {"internal/flex", "// Package flex is tagged.\npackage flex\n// A is tagged.\ntype A struct{ B int `json:\"b\"` }\n"},
+		"Loud has no comment":        {"internal/plan", "// Package plan is silent.\npackage plan\nfunc Loud() {}\n"},
+		"more than 70":               {"internal/plan", "// Package plan is long.\npackage plan\nfunc long() {" + strings.Repeat("\n_ = 1", 75) + "\n}\n"},
+		"another sequence":           {"internal/wire", "package wire\nimport _ \"pgregory.net/rapid\"\n"},
+		"more than 600":              {"internal/plan", "// Package plan is longer.\npackage plan\n" + strings.Repeat("\n", 700)},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(path, text string) {
+				full := filepath.Join(dir, path)
+				if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("go.mod", "module flexd\n\ngo 1.26\n")
+			write("internal/api/api.go", "// Package api is a transport.\npackage api\n")
+			write("internal/delivery/other.go", "// Package delivery is a service.\npackage delivery\n")
+			write("internal/wire/wire.go", "// Package wire is read and written.\npackage wire\n")
+			file := "/planted.go"
+			if strings.Contains(plant.text, "rapid") {
+				file = "/planted_test.go"
+			}
+			write(plant.path+file, plant.text)
+			var all []string
+			for _, r := range packages(t, dir) {
+				all = append(all, r.faults()...)
+			}
+			if !slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, fault) }) {
+				t.Errorf("a planted fault was not found: %q in %q", fault, all)
+			}
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+
+	"flexd/internal/console"
+	"flexd/internal/reward"
+)
+
+// Handler is all doors: the console and the balance page under their roots, the interface
+// everywhere else. A browser that asks for the beginning is shown the console.
+func (h *House) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case path == console.Root, strings.HasPrefix(path, console.Root+"/"):
+			h.Console.Handler().ServeHTTP(w, r)
+		case strings.HasPrefix(path, reward.Root):
+			h.Portal.Handler().ServeHTTP(w, r)
+		case path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
+		default:
+			h.API.Handler().ServeHTTP(w, r)
+		}
+	})
+}
+
+func (h *House) newConsole(s Settings) *console.Server {
+	return &console.Server{
+		DB: h.DB, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Market: h.Market, Reward: h.Reward,
+		Clock: h, Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
+	}
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/market"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+)
+
+// importBatch is the number of rows written in one statement's worth.
+const importBatch = 1000
+
+// errReread stops an import whose transaction would have to be run again: its file has
+// been read already.
+var errReread = errors.New("the store was busy; nothing was imported: import the file again")
+
+// ImportMeters keeps a file of metering points, each in place of the one before of its
+// MPAN, all or nothing. It returns their number and tells progress as it goes, if that is
+// not nil.
+func (h *House) ImportMeters(ctx context.Context, r io.Reader, progress func(n int)) (n int, err error) {
+	err = h.DB.WriteAll(ctx, func(all *store.All) error {
+		if n > 0 {
+			return errReread
+		}
+		batch := make([]flex.Meter, 0, importBatch)
+		flush := func() error {
+			n += len(batch)
+			err := all.PutMeters(ctx, batch)
+			batch = batch[:0]
+			if progress != nil {
+				progress(n)
+			}
+			return err
+		}
+		err := directory.ReadMeters(r, func(m flex.Meter) error {
+			if batch = append(batch, m); len(batch) == importBatch {
+				return flush()
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return flush()
+	})
+	return n, err
+}
+
+// ImportModels keeps a file of asset models, each in place of the one before of its name,
+// all or nothing. It returns their number.
+func (h *House) ImportModels(ctx context.Context, r io.Reader) (int, error) {
+	models, err := registry.ReadModels(r)
+	if err != nil {
+		return 0, err
+	}
+	return len(models), h.DB.WriteAll(ctx, func(all *store.All) error { return all.PutModels(ctx, models) })
+}
+
+// ImportPrices keeps a file of prices as one publication of the source, known from the
+// instant publishAt, or at once if that is zero. It returns the number of half-hours.
+func (h *House) ImportPrices(ctx context.Context, source string, publishAt time.Time, r io.Reader) (int, error) {
+	prices, err := market.ReadPrices(r)
+	if err != nil {
+		return 0, err
+	}
+	return len(prices), h.Publish(ctx, source, publishAt, prices)
+}
+
+// Publish keeps prices as one publication.
+func (h *House) Publish(ctx context.Context, source string, publishAt time.Time, prices []flex.PricedPeriod) error {
+	if len(prices) == 0 {
+		return flex.Fail(flex.Malformed, "there is no price to publish")
+	}
+	return h.DB.WriteAll(ctx, func(all *store.All) error {
+		p := store.Publication{
+			Source: source, PublishedAt: publishAt,
+			Span: flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()},
+		}
+		if p.PublishedAt.IsZero() {
+			p.PublishedAt = all.Now()
+		}
+		_, err := all.AddPublication(ctx, p, prices)
+		return err
+	})
+}

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/directory"
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/market"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+)
+
+// MeterDirectory says where metering points are looked up. Its zero value stands for the
+// imported ones.
+type MeterDirectory struct {
+	URL      string // of a company's own service; see directory.Remote
+	Header   map[string]string
+	ECOESURL string // of the industry's registry, for who has a licence
+	ECOESKey flex.Secret
+}
+
+// Names of the sources of prices, as settings and the command line write them.
+const sourceNames = "elexon-mid, elexon-mid-stream, elexon-system-price, octopus:REGION or octopus:REGION:PRODUCT with a region from A to P, nordpool-n2ex"
+
+// SourceNamed returns the source of prices of that name.
+func SourceNamed(name string, web *market.Web) (market.Source, error) {
+	head, rest, _ := strings.Cut(name, ":")
+	switch head {
+	case "elexon-mid":
+		return market.ElexonIndex{Web: web, URL: market.ElexonURL}, nil
+	case "elexon-mid-stream":
+		return market.ElexonIndex{Web: web, URL: market.ElexonURL, Stream: true}, nil
+	case "elexon-system-price":
+		return market.ElexonSystemPrice{Web: web, URL: market.ElexonURL}, nil
+	case "octopus":
+		region, product, _ := strings.Cut(rest, ":")
+		return market.Octopus{Web: web, URL: market.OctopusURL, Product: product, GSPGroup: "_" + strings.TrimPrefix(region, "_")}, nil
+	case "nordpool-n2ex":
+		return market.NordPool{Web: web, URL: market.NordPoolURL}, nil
+	}
+	return nil, flex.Fail(flex.Invalid, "there is no source of prices %q; there are %s", name, sourceNames)
+}
+
+// openMarket makes the desk of prices and the directory of metering points.
+func (h *House) openMarket(ctx context.Context, s Settings) error {
+	web := &market.Web{Client: egress.New(egress.Options{})}
+	h.Market = &market.Desk{DB: h.DB, Log: s.Log}
+	for _, name := range s.PriceSources {
+		source, err := SourceNamed(name, web)
+		if err != nil {
+			return err
+		}
+		h.Market.Sources = append(h.Market.Sources, source)
+	}
+	if s.Carbon {
+		h.Market.Carbon = &market.Carbon{Web: web, URL: market.CarbonURL}
+	}
+	source := meterSource(s, h.DB)
+	if h.DB.Environment == flex.Sandbox {
+		source = directory.Sandbox{Source: source}
+		if err := h.stockSandbox(ctx); err != nil {
+			return fmt.Errorf("keep the sandbox's meters and models: %w", err)
+		}
+	}
+	if _, kept := source.(directory.Listed); !kept {
+		h.Registry.Meters = source
+	}
+	h.Directory = directory.New(source, directory.NewRefs(s.Keys, h.DB.Random()), h.DB.Now)
+	return nil
+}
+
+// stockSandbox keeps the sandbox's meters, and those of its models that the operator has not
+// imported otherwise.
+func (h *House) stockSandbox(ctx context.Context) error {
+	return h.DB.WriteAll(ctx, func(all *store.All) error {
+		if err := all.PutMeters(ctx, directory.SandboxMeters()); err != nil {
+			return err
+		}
+		known, err := all.Models(ctx)
+		if err != nil {
+			return err
+		}
+		fresh := slices.DeleteFunc(registry.SandboxModels(), func(m flex.Model) bool {
+			return slices.ContainsFunc(known, func(k flex.Model) bool { return strings.EqualFold(k.Name, m.Name) })
+		})
+		return all.PutModels(ctx, fresh)
+	})
+}
+
+// meterSource is where metering points are looked up. A service that the operator named
+// may be on the operator's own network.
+func meterSource(s Settings, db *store.DB) directory.Source {
+	client := egress.New(egress.Options{Allow: egress.Private})
+	var distant directory.Source
+	switch {
+	case s.Meters.ECOESURL != "":
+		distant = directory.ECOES{Client: client, URL: s.Meters.ECOESURL, Key: s.Meters.ECOESKey}
+	case s.Meters.URL != "":
+		distant = directory.Remote{Client: client, URL: s.Meters.URL, Header: s.Meters.Header}
+	default:
+		return directory.Listed{Kept: db}
+	}
+	return directory.NewDistant(distant, db.Now, s.Log)
+}
+
+// FetchPrices asks the source of that name for the prices of a span and publishes them.
+func (h *House) FetchPrices(ctx context.Context, source string, span flex.Span, progress func(done, total time.Duration)) (market.Report, error) {
+	s, err := SourceNamed(source, &market.Web{Client: egress.New(egress.Options{})})
+	if err != nil {
+		return market.Report{}, err
+	}
+	return h.Market.Fetch(ctx, s, span, progress)
+}

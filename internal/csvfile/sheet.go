@@ -1,0 +1,104 @@
+// Package csvfile reads the CSV files that operators import: a header line names the
+// columns, which may come in any order and of which unknown ones are ignored, and what is
+// wrong with a row is said with its line.
+package csvfile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"flexd/internal/flex"
+)
+
+// MaxLine is the longest row, in bytes.
+const MaxLine = 4096
+
+// Row is one row of a sheet. It is good until the next one is read.
+type Row struct {
+	Line   int
+	column map[string]int
+	fields []string
+}
+
+// Get returns the field of a column without the blanks around it, empty if the sheet has
+// no such column.
+func (r Row) Get(column string) string {
+	if i, ok := r.column[column]; ok && i < len(r.fields) {
+		return strings.TrimSpace(r.fields[i])
+	}
+	return ""
+}
+
+// Fault returns a flex.Invalid that names the row's line.
+func (r Row) Fault(format string, args ...any) error {
+	return flex.Fail(flex.Invalid, "line %d: %s", r.Line, fmt.Sprintf(format, args...))
+}
+
+// Read returns the rows of a sheet that must have the given columns. It ends with the
+// first error, which is a flex.Invalid if the sheet is at fault.
+func Read(r io.Reader, required ...string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		c := csv.NewReader(skipMark(r))
+		c.ReuseRecord = true
+		row, err := header(c, required)
+		for err == nil {
+			row.fields, err = c.Read()
+			if err != nil {
+				break
+			}
+			row.Line, _ = c.FieldPos(0)
+			size := 0
+			for _, f := range row.fields {
+				size += len(f)
+			}
+			if size > MaxLine {
+				err = row.Fault("the row is longer than %d characters", MaxLine)
+			} else if !yield(row, nil) {
+				return
+			}
+		}
+		if e, ok := errors.AsType[*csv.ParseError](err); ok {
+			err = flex.Fail(flex.Invalid, "line %d: %v", e.Line, e.Err)
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(Row{}, err)
+		}
+	}
+}
+
+// header reads the line that names the columns.
+func header(c *csv.Reader, required []string) (Row, error) {
+	names, err := c.Read()
+	if errors.Is(err, io.EOF) {
+		return Row{}, flex.Fail(flex.Invalid, "the file is empty; its first line should name the columns %s", strings.Join(required, ","))
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	row := Row{column: map[string]int{}}
+	for i, name := range names {
+		row.column[strings.ToLower(strings.TrimSpace(name))] = i
+	}
+	for _, name := range required {
+		if _, ok := row.column[name]; !ok {
+			return Row{}, flex.Fail(flex.Invalid, "line 1: there is no column %s; the columns needed are %s", name, strings.Join(required, ","))
+		}
+	}
+	return row, nil
+}
+
+// skipMark drops the byte order mark that spreadsheets write.
+func skipMark(r io.Reader) io.Reader {
+	head := make([]byte, 3)
+	n, err := io.ReadFull(r, head)
+	head = bytes.TrimPrefix(head[:n], []byte("\uFEFF"))
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return bytes.NewReader(head)
+	}
+	return io.MultiReader(bytes.NewReader(head), r) // r says again what else is wrong with it
+}

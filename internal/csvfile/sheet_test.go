@@ -1,0 +1,67 @@
+package csvfile
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"flexd/internal/flex"
+)
+
+// read returns a sheet as its rows' fields a and b, and the fault that ended it.
+func read(r io.Reader) (string, error) {
+	var out strings.Builder
+	for row, err := range Read(r, "a", "b") {
+		if err != nil {
+			return out.String(), err
+		}
+		out.WriteString(row.Get("a") + "/" + row.Get("b") + "/" + row.Get("c") + ";")
+	}
+	return out.String(), nil
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct{ text, want, fault string }{
+		{"a,b\n1,2\n", "1/2/;", ""},
+		{"b,x,A ,c\n 2 ,9,1,3", "1/2/3;", ""},
+		{"\uFEFFa,b\r\n1,\"2, \"\"2\"\"\"\r\n", "1/2, \"2\"/;", ""},
+		{"a,b", "", ""},
+		{"", "", "empty"},
+		{"\uFEFF", "", "empty"},
+		{"a,c\n1,2", "", "no column b"},
+		{"a,b\n1,2\n3\n", "1/2/;", "line 3"},
+		{"a,b\n1,2\n\n\"3,4\n", "1/2/;", "line 4"},
+		{"a,b\n1," + strings.Repeat("x", MaxLine-1), "1/" + strings.Repeat("x", MaxLine-1) + "/;", ""},
+		{"a,b\n1," + strings.Repeat("x", MaxLine), "", "line 2: the row is longer"},
+	} {
+		got, err := read(strings.NewReader(c.text))
+		if got != c.want || (err == nil) != (c.fault == "") {
+			t.Errorf("%.40q: %.40q, %v", c.text, got, err)
+		} else if err != nil && (flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), c.fault)) {
+			t.Errorf("%.40q: %v, want %q", c.text, err, c.fault)
+		}
+	}
+}
+
+func TestReadPassesOnOtherFailures(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	for _, head := range []string{"", "a,b\n1,2\n"} {
+		if _, err := read(io.MultiReader(strings.NewReader(head), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+			t.Errorf("after %q: %v", head, err)
+		}
+	}
+}
+
+func TestFault(t *testing.T) {
+	for row := range Read(strings.NewReader("a,b\n\n1,\"x\ny\"\n2,z\n"), "a") {
+		if row.Get("a") == "2" {
+			if err := row.Fault("%s is wrong", "a"); err.Error() != "line 5: a is wrong" {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Error("the second row was not read")
+}

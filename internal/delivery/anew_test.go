@@ -1,0 +1,167 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"flexd/internal/delivery"
+	"flexd/internal/store"
+)
+
+// set sets the schedule endpoint.
+func (h *house) set(s delivery.Settings) {
+	h.Helper()
+	if _, _, err := h.desk.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, s); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// An answer of the endpoint as it was before says nothing of the endpoint as it is now: it
+// stays enabled, and what left for the former one is sent to it as soon as that has ended.
+func TestSetEndpoint_UnderWay(t *testing.T) {
+	for _, code := range []int{404, 410, 500} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			each(t, func(h *house) {
+				defer h.work(h.desk)()
+				e := h.endpoint(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/new" {
+						time.Sleep(5 * time.Second)
+						w.WriteHeader(code)
+					}
+				})
+				id := h.plan(time.Hour, h.chargers(1)...)[0]
+				time.Sleep(time.Second)
+				h.set(delivery.Settings{URL: "http://client.example/new"})
+				time.Sleep(5 * time.Second)
+				got := e.all()
+				if len(got) != 2 || got[1].path != "/new" || got[1].after.Round(time.Millisecond) != 5*time.Second || h.state(id) != store.Delivered {
+					h.Errorf("%d attempts, %s", len(got), h.state(id))
+				}
+				if set, err := h.desk.Endpoint(context.Background(), h.Org, store.ScheduleEndpoint); err != nil || !set.Enabled {
+					h.Errorf("the endpoint is not enabled: %s, %v", set.Reason, err)
+				}
+			})
+		})
+	}
+}
+
+// An endpoint that was set anew is not left alone for what it failed at before, and what
+// waited for another try is sent at once.
+func TestSetEndpoint_Resting(t *testing.T) {
+	each(t, func(h *house) {
+		defer h.work(h.desk)()
+		e := h.endpoint(status(500))
+		h.plan(10*time.Hour, h.chargers(20)...)
+		time.Sleep(time.Hour)
+		if n := h.metric("flexd_push_endpoints_resting"); n != 1 {
+			h.Fatalf("%v endpoints rest", n)
+		}
+		before := len(e.all())
+		e.say(nil)
+		h.set(delivery.Settings{URL: "http://client.example/new"})
+		time.Sleep(time.Second)
+		if n := len(e.all()) - before; n != 20 {
+			h.Errorf("%d of 20 were sent at once", n)
+		}
+	})
+}
+
+// While one attempt hangs, pushes are stopped and then may go on: they go on at once, not
+// when it ends.
+func TestPush_StoppedWhileUnderWay(t *testing.T) {
+	ctx, off := context.Background(), false
+	const url = "http://client.example/p"
+	for name, stop := range map[string]func(h *house) error{
+		"halted":   func(h *house) error { return h.desk.Halt(ctx, "ada", "a fault") },
+		"disabled": func(h *house) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
+		"deleted":  func(h *house) error { return h.desk.DeleteEndpoint(ctx, h.Org, store.ScheduleEndpoint) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(h *house) {
+				defer h.work(h.desk)()
+				cars := h.chargers(2)
+				hangs := cars[0].String()
+				e := h.endpoint(func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("Flexd-Asset-Id") == hangs {
+						time.Sleep(12 * time.Second)
+					} else if time.Since(h.start) < time.Second {
+						w.WriteHeader(500)
+					}
+				})
+				other := h.plan(time.Hour, cars...)[1] // is due again after 5 s
+				time.Sleep(2 * time.Second)
+				if err := stop(h); err != nil {
+					h.Fatal(err)
+				}
+				time.Sleep(4 * time.Second)
+				if n := len(e.all()); n != 2 {
+					h.Errorf("%d attempts while pushes were stopped", n-2)
+				}
+				if name != "halted" {
+					h.set(delivery.Settings{URL: url, Secret: e.secret})
+				} else if err := h.desk.Resume(ctx); err != nil {
+					h.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if got := e.all(); len(got) != 3 || got[2].after.Round(time.Millisecond) != 6*time.Second || h.state(other) != store.Delivered {
+					h.Errorf("%d attempts one second after they could go on, %s", len(got), h.state(other))
+				}
+			})
+		})
+	}
+}
+
+// A claim whose answer was lost is taken back also while nothing may be sent.
+func TestPush_LostClaimHalted(t *testing.T) {
+	each(t, func(h *house) {
+		h.endpoint(nil)
+		h.plan(time.Hour, h.chargers(1)...)
+		ctx := context.Background()
+		claim := func(lost bool) int {
+			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second, Lost: lost})
+			if err != nil {
+				h.Fatal(err)
+			}
+			return len(c.Letters)
+		}
+		if n := claim(false); n != 1 {
+			h.Fatalf("claimed %d", n)
+		}
+		if err := h.desk.Halt(ctx, "ada", "a fault"); err != nil {
+			h.Fatal(err)
+		}
+		if n := claim(true); n != 0 {
+			h.Errorf("claimed %d while pushes are halted", n)
+		}
+		if err := h.desk.Resume(ctx); err != nil {
+			h.Fatal(err)
+		}
+		if n := claim(false); n != 1 {
+			h.Errorf("claimed %d after pushes were resumed", n)
+		}
+	})
+}
+
+// What a process had under way that died is nothing to wait for while pushes are halted.
+func TestSettle_DeadProcessHalted(t *testing.T) {
+	each(t, func(h *house) {
+		h.endpoint(nil)
+		h.plan(time.Hour, h.chargers(1)...)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second}); err != nil {
+			h.Fatal(err)
+		}
+		if err := h.desk.Halt(ctx, "ada", "a fault"); err != nil {
+			h.Fatal(err)
+		}
+		time.Sleep(31 * time.Second)
+		defer h.desk.Close()
+		if err := h.desk.Settle(ctx, h.Org); err != nil {
+			h.Error(err)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Deliveries returns the organisation's deliveries, the newest first.
+func (d *Desk) Deliveries(ctx context.Context, org flex.OrgID, q store.DeliveryQuery) (ds []store.Delivery, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		ds, err = tx.Deliveries(ctx, q)
+		return err
+	})
+	return ds, err
+}
+
+// Detail is all that is known of a delivery.
+type Detail struct {
+	store.Delivery
+	URL       string // as it is, or would be, called now; empty without an endpoint
+	Body      []byte // as it was, or would be, sent; nil if its record is gone
+	Attempts  []store.Attempt
+	Callbacks []store.Callback
+}
+
+// Delivery returns one delivery with its body, its attempts and what was reported of it.
+func (d *Desk) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID) (v Detail, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		v.Delivery, v.Attempts, err = tx.Delivery(ctx, id)
+		if err != nil {
+			return err
+		}
+		if v.Callbacks, err = tx.Callbacks(ctx, id); err != nil {
+			return err
+		}
+		e, err := tx.Endpoint(ctx, v.Endpoint)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
+			return err
+		}
+		l, err := tx.Letter(ctx, v.Delivery)
+		if err != nil {
+			return err
+		}
+		if e.URL != "" {
+			v.URL = address(e.URL, &l)
+		}
+		v.Body, _ = render(&e, &l, d.BaseURL) // a record that is gone has no body
+		return nil
+	})
+	return v, err
+}
+
+// Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a
+// newer schedule has taken its place or its time is over.
+func (d *Desk) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		v, _, err := tx.Delivery(ctx, id)
+		if err != nil {
+			return err
+		}
+		return tx.Replay(ctx, v)
+	})
+}
+
+// testLife is how long a test message is tried.
+const testLife = time.Minute
+
+// Test has a test message sent to the endpoint and returns its id.
+func (d *Desk) Test(ctx context.Context, org flex.OrgID, name store.EndpointName) (id flex.EventID, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		e, err := tx.Endpoint(ctx, name)
+		if err != nil {
+			return err
+		}
+		if !e.Enabled {
+			return flex.Fail(flex.Conflict, "the %s endpoint is disabled: %s; PUT /endpoints/%s enables it", name, e.Reason, name)
+		}
+		id = tx.NewEventID()
+		return tx.Enqueue(ctx, store.Push{EventID: id, Kind: store.TestPush, To: name, Generation: 1, Value: store.Urgent, ExpiresAt: tx.Now().Add(testLife)})
+	})
+	return id, err
+}
+
+// awaitLook is how often Await looks.
+const awaitLook = 10 * time.Millisecond
+
+// Await returns the delivery as soon as it was tried, or as it is when the time is over.
+func (d *Desk) Await(ctx context.Context, org flex.OrgID, id flex.EventID, most time.Duration) (v Detail, err error) {
+	for end := time.Now().Add(most); ; {
+		v, err = d.Delivery(ctx, org, id)
+		if err != nil || v.Tries > 0 || !time.Now().Before(end) {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, ctx.Err()
+		case <-time.After(awaitLook):
+		}
+	}
+}
+
+// Forget is a round: it forgets deliveries past their keeping.
+func (d *Desk) Forget(ctx context.Context) (r worker.Report, err error) {
+	var orgs []flex.Org
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	for _, org := range orgs {
+		for more := int64(1); err == nil && more > 0; {
+			err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+				more, err = tx.DropDeliveries(ctx)
+				return err
+			})
+			r.Did += int(more)
+		}
+	}
+	return r, err
+}

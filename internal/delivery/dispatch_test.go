@@ -1,0 +1,204 @@
+package delivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/delivery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// dispatchEndpoint sets the endpoint for dispatch events.
+func (h *house) dispatchEndpoint(batch bool) *endpoint {
+	h.Helper()
+	set, _, err := h.desk.SetEndpoint(context.Background(), h.Org, store.DispatchEndpoint, delivery.Settings{URL: "http://grid.example/events", Batch: batch})
+	if err != nil {
+		h.Fatal(err)
+	}
+	e := &endpoint{h: h, secret: set.Secret}
+	h.net.listen(h.T, "grid.example:80", e)
+	return e
+}
+
+func object(t *testing.T, text string) (m map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return m
+}
+
+func TestDispatch_Vector(t *testing.T) {
+	each(t, func(h *house) {
+		defer h.work(h.desk)()
+		b, err := os.ReadFile("testdata/dispatch-event-asset-level.json")
+		if err != nil {
+			h.Fatal(err)
+		}
+		want := object(h.T, string(b))["event"].(map[string]any)
+		e := h.dispatchEndpoint(false)
+		a := h.chargers(1)[0]
+		from := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
+		ds, err := h.desk.Dispatch(context.Background(), h.Org, store.Dispatch{
+			Market: "dno", Span: flex.Span{From: from, To: from.Add(30 * time.Minute)}, Assets: []store.DispatchedAsset{{ID: a, Power: -2000}},
+		})
+		if err != nil {
+			h.Fatal(err)
+		}
+		h.settle()
+		if len(e.all()) != 1 {
+			h.Fatalf("%d came", len(e.all()))
+		}
+		id := ds[0].ID.String()
+		want["asset_id"], want["event_id"] = a.String(), id
+		want["issued_timestamp"], want["event_timestamp"] = "2000-01-01T00:00:00Z", "2000-01-01T00:00:00Z"
+		want["update_status_callback"] = "https://flexd.example/entities/asset/" + a.String() + "/callback/" + id
+		if got := object(h.T, e.all()[0].body); !reflect.DeepEqual(got, want) || e.all()[0].id != id || e.all()[0].header.Get("Flexd-Kind") != "dispatch" {
+			h.Errorf("got %v\nwant %v", got, want)
+		}
+		if s := h.state(ds[0].ID); s != store.Delivered {
+			h.Errorf("state %s", s)
+		}
+		if err := h.desk.Callback(context.Background(), h.Org, delivery.Callback{Asset: a.String(), Event: id, Status: flex.Executed}); err != nil {
+			h.Error(err)
+		}
+	})
+}
+
+func TestDispatch_Batch(t *testing.T) {
+	each(t, func(h *house) {
+		defer h.work(h.desk)()
+		ctx := context.Background()
+		e := h.dispatchEndpoint(true)
+		as := h.chargers(3)
+		from := time.Now().Add(4 * time.Hour).UTC()
+		order := store.Dispatch{Market: "dfs", Span: flex.Span{From: from, To: from.Add(time.Hour)}}
+		for i, a := range as {
+			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: flex.Watts(-2500 - i)})
+		}
+		ds, err := h.desk.Dispatch(ctx, h.Org, order)
+		if err != nil || len(ds) != 1 {
+			h.Fatalf("%d dispatches, %v", len(ds), err)
+		}
+		h.settle()
+		got := object(h.T, e.all()[0].body)
+		if len(got) != 5 || got["event_id"] != ds[0].ID.String() || got["start_time"] != "2000-01-01T04:00:00Z" || got["end_time"] != "2000-01-01T05:00:00Z" ||
+			len(got["assets"].([]any)) != 3 || got["assets"].([]any)[1].(map[string]any)["power_kw"] != -2.501 {
+			h.Errorf("got %v", got)
+		}
+		for _, a := range as {
+			if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); err != nil {
+				h.Error(err)
+			}
+		}
+		other := h.chargers(1)[0]
+		if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: other.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); flex.KindOf(err) != flex.NotFound {
+			h.Errorf("an asset that has no part in it: %v", err)
+		}
+	})
+}
+
+// Two events of one asset both arrive, and one whose time is over is not sent any more.
+func TestDispatch_Events(t *testing.T) {
+	one(t, func(h *house) {
+		defer h.work(h.desk)()
+		ctx := context.Background()
+		e := h.dispatchEndpoint(false)
+		e.say(status(503))
+		a := h.chargers(1)[0]
+		var ids []flex.EventID
+		for i := range 2 {
+			from := time.Now().Add(time.Duration(i) * 20 * time.Minute)
+			ds, err := h.desk.Dispatch(ctx, h.Org, store.Dispatch{Market: "cm", Span: flex.Span{From: from, To: from.Add(10 * time.Minute)},
+				Assets: []store.DispatchedAsset{{ID: a, Power: 1000}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, ds[0].ID)
+		}
+		time.Sleep(15 * time.Minute)
+		e.say(nil)
+		time.Sleep(10 * time.Minute)
+		if h.state(ids[0]) != store.Lapsed || h.state(ids[1]) != store.Delivered {
+			t.Errorf("%s and %s", h.state(ids[0]), h.state(ids[1]))
+		}
+	})
+}
+
+func TestDispatch_Refused(t *testing.T) {
+	one(t, func(h *house) {
+		ctx := context.Background()
+		a := h.chargers(1)[0]
+		foreign := h.tenant("other").chargers(1)[0]
+		now := time.Now()
+		hour := flex.Span{From: now, To: now.Add(time.Hour)}
+		many := make([]store.DispatchedAsset, delivery.DispatchMax+1)
+		for name, c := range map[string]struct {
+			order store.Dispatch
+			words string
+		}{
+			"no asset":   {store.Dispatch{Span: hour}, "1 to 10000 assets, not 0"},
+			"too many":   {store.Dispatch{Span: hour, Assets: many}, "not 10001"},
+			"twice":      {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a}, {ID: a}}}, "each asset once"},
+			"no time":    {store.Dispatch{Span: flex.Span{From: now, To: now}, Assets: []store.DispatchedAsset{{ID: a}}}, "ends after it begins"},
+			"over":       {store.Dispatch{Span: flex.Span{From: now.Add(-time.Hour), To: now}, Assets: []store.DispatchedAsset{{ID: a}}}, "over already"},
+			"of another": {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: foreign}}}, "not found or not authorized"},
+		} {
+			if _, err := h.desk.Dispatch(ctx, h.Org, c.order); err == nil || !strings.Contains(err.Error(), c.words) || flex.KindOf(err) == flex.Internal {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// After the end the battery's own readings say whether it went back to what it did before.
+func TestDispatch_HandBack(t *testing.T) {
+	each(t, func(h *house) {
+		ctx := context.Background()
+		as := h.chargers(4)
+		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		order := store.Dispatch{Market: "dfs", Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}}
+		for _, a := range as {
+			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
+		}
+		h.dispatchEndpoint(true)
+		ds, err := h.desk.Dispatch(ctx, h.Org, order)
+		if err != nil {
+			h.Fatal(err)
+		}
+		look := func(want ...delivery.HandBack) {
+			h.Helper()
+			out, err := h.desk.Dispatches(ctx, h.Org, 10)
+			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != store.Pending {
+				h.Fatalf("%+v, %v", out, err)
+			}
+			for i, a := range out[0].Assets {
+				if a.HandBack != want[i] || a.Callback != map[bool]flex.CallbackStatus{true: flex.Executed}[i == 1] {
+					h.Errorf("asset %d: %s and %q, want %s", i, a.HandBack, a.Callback, want[i])
+				}
+			}
+		}
+		if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: as[1].String(), Event: ds[0].ID.String(), Status: flex.Executed}); err != nil {
+			h.Fatal(err)
+		}
+		look(delivery.HandBackAhead, delivery.HandBackAhead, delivery.HandBackAhead, delivery.HandBackAhead)
+		reading := func(asset flex.AssetID, after time.Duration, kw float64) flex.Reading {
+			at := order.To.Add(after)
+			return flex.Reading{AssetID: asset, Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(kw * 1e6)}
+		}
+		time.Sleep(order.To.Add(time.Minute).Sub(time.Now()))
+		h.write(func(ctx context.Context, tx *store.Tx) error {
+			return tx.PutReadings(ctx, []flex.Reading{
+				reading(as[0], -time.Minute, -2), reading(as[0], 10*time.Second, -2), reading(as[0], time.Minute, 0.3),
+				reading(as[1], 10*time.Second, -1.9), reading(as[2], 2*time.Hour, 0),
+			})
+		})
+		look(delivery.HandBackDone, delivery.HandBackMissing, delivery.HandBackUnknown, delivery.HandBackUnknown)
+	})
+}

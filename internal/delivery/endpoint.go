@@ -1,0 +1,241 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// The limits of an endpoint, and what holds where nothing is said.
+const (
+	RateDefault, RateMax               = 1000, 100_000 // pushes a second
+	ConcurrencyDefault, ConcurrencyMax = 64, 512       // attempts under way at once
+	HeadersMax                         = 20
+	HeaderValueMax                     = 4 << 10 // bytes
+	RotationTime                       = 24 * time.Hour
+)
+
+// Settings are what an organisation says of an endpoint. A zero field means what stands, or
+// else the default.
+type Settings struct {
+	URL         string
+	Headers     []store.EndpointHeader // nil keeps those that stand
+	Secret      flex.Secret            // made if there is none
+	Bare        bool                   // a schedule is sent as the profile alone
+	Batch       bool                   // a dispatch is sent as one message for all its assets
+	Enabled     *bool                  // true unless it says otherwise
+	Rate        int
+	Concurrency int
+}
+
+// SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
+// whether its secret was made for it. Another secret than before takes over as Rotate says. What
+// waits for another try is due at once, and what the endpoint refused before is offered to it again.
+func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, made bool, err error) {
+	if err := d.check(s); err != nil {
+		return e, false, err
+	}
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		before, err := tx.LockEndpoint(ctx, name)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
+			return err
+		}
+		e = before
+		e.Name, e.URL, e.Bare, e.Batch = name, s.URL, s.Bare, s.Batch
+		if s.Headers != nil {
+			e.Headers = s.Headers
+		}
+		e.Enabled, e.Reason = true, ""
+		if s.Enabled != nil && !*s.Enabled {
+			e.Enabled, e.Reason = false, "the organisation has switched it off"
+		}
+		e.Rate = firstOf(s.Rate, before.Rate, RateDefault)
+		e.Concurrency = firstOf(s.Concurrency, before.Concurrency, ConcurrencyDefault)
+		if s.Secret != "" && s.Secret != before.Secret {
+			takeOver(&e, s.Secret, d.DB.Now())
+		}
+		if made = e.Secret == ""; made {
+			if e.Secret, err = makeSecret(tx); err != nil {
+				return err
+			}
+		}
+		e, err = tx.PutEndpoint(ctx, e)
+		return err
+	})
+	return e, made, err
+}
+
+// Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed
+// pushes bear two signatures, by the new secret and by the one before.
+func (d *Desk) Rotate(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		e, err = tx.LockEndpoint(ctx, name)
+		if err != nil {
+			return err
+		}
+		secret, err := makeSecret(tx)
+		if err != nil {
+			return err
+		}
+		takeOver(&e, secret, d.DB.Now())
+		e, err = tx.PutEndpoint(ctx, e)
+		return err
+	})
+	return e, err
+}
+
+func takeOver(e *store.Endpoint, secret flex.Secret, now time.Time) {
+	if e.Secret != "" {
+		e.OldSecret, e.OldUntil = e.Secret, now.Add(RotationTime)
+	}
+	e.Secret = secret
+}
+
+func makeSecret(tx *store.Tx) (flex.Secret, error) {
+	key, err := tx.RandomBytes(secretMade)
+	return newSecret(key), err
+}
+
+func firstOf(ns ...int) int {
+	for _, n := range ns {
+		if n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// Endpoint returns the organisation's endpoint of that name.
+func (d *Desk) Endpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		e, err = tx.Endpoint(ctx, name)
+		return err
+	})
+	return e, err
+}
+
+// Endpoints returns the organisation's endpoints.
+func (d *Desk) Endpoints(ctx context.Context, org flex.OrgID) (es []store.Endpoint, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		es, err = tx.Endpoints(ctx)
+		return err
+	})
+	return es, err
+}
+
+// DeleteEndpoint forgets the organisation's endpoint. What is due waits for another.
+func (d *Desk) DeleteEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.DeleteEndpoint(ctx, name) })
+}
+
+// check lists every fault of the settings at once.
+func (d *Desk) check(s Settings) error {
+	var faults []flex.Fault
+	fault := func(msg string, loc ...string) {
+		faults = append(faults, flex.Fault{Loc: append([]string{"body"}, loc...), Msg: msg, Type: "value_error"})
+	}
+	if err := d.checkURL(s.URL); err != nil {
+		fault(err.Error(), "url")
+	}
+	if len(s.Headers) > HeadersMax {
+		fault(fmt.Sprintf("%d header fields are more than %d", len(s.Headers), HeadersMax), "headers")
+	}
+	for i, h := range s.Headers {
+		if err := checkHeader(h); err != nil {
+			fault(err.Error(), "headers", fmt.Sprint(i))
+		}
+	}
+	if s.Secret != "" {
+		if _, err := keyOf(s.Secret); err != nil {
+			fault(err.Error(), "secret")
+		}
+	}
+	if s.Rate < 0 || s.Rate > RateMax {
+		fault(fmt.Sprintf("a rate is 1 to %d pushes a second", RateMax), "rate")
+	}
+	if s.Concurrency < 0 || s.Concurrency > ConcurrencyMax {
+		fault(fmt.Sprintf("1 to %d attempts may be under way at once", ConcurrencyMax), "concurrency")
+	}
+	if len(faults) > 0 {
+		return &flex.Error{Kind: flex.Invalid, Faults: faults}
+	}
+	return nil
+}
+
+var (
+	placeholder  = regexp.MustCompile(`\{[^{}]*\}|[{}]`)
+	placeholders = []string{"{asset_id}", "{external_id}", "{site_id}"}
+)
+
+func (d *Desk) checkURL(text string) error {
+	if len(text) > egress.URLMax/2 { // placeholders grow
+		return fmt.Errorf("the URL has %d bytes, more than %d", len(text), egress.URLMax/2)
+	}
+	for _, p := range placeholder.FindAllString(text, -1) {
+		if !slices.Contains(placeholders, p) {
+			return fmt.Errorf("%s is no placeholder: there are %s", p, strings.Join(placeholders, ", "))
+		}
+	}
+	u, err := url.Parse(placeholder.ReplaceAllString(text, "x"))
+	if err != nil {
+		return errors.New("it is not a URL; right is one like https://example.com/chargers/{external_id}/profile")
+	}
+	_, host, _ := strings.Cut(text, "://")
+	if end := strings.IndexAny(host, "/?#"); end >= 0 {
+		host = host[:end]
+	}
+	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
+	switch {
+	case u.Scheme == "http" && !d.PlainHTTP:
+		return errors.New("it must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("it must begin with https://")
+	case u.Hostname() == "":
+		return errors.New("it names no host; right is one like https://example.com/chargers/{external_id}/profile")
+	case u.User != nil:
+		return errors.New("it holds a user name or password; put credentials into a header field such as Authorization")
+	case u.Fragment != "":
+		return errors.New("the part from # on would never be sent")
+	case strings.ContainsAny(host, "{}"):
+		return errors.New("placeholders belong into the path or the query, not into the host")
+	case portErr != nil || port == 0:
+		return errors.New("its port is none: they go from 1 to 65535")
+	}
+	if err := d.Out.CheckHost(u.Hostname()); err != nil {
+		return fmt.Errorf("%w; an operator may allow it (--allow-private-endpoints)", err)
+	}
+	return nil
+}
+
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+
+// ownHeaders are the fields that the connection or the scheme sets.
+var ownHeaders = []string{"host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te", "trailer",
+	"upgrade", "expect", "keep-alive", "accept-encoding", "x-idempotency-key", "idempotency-key"}
+
+func checkHeader(h store.EndpointHeader) error {
+	name := strings.ToLower(h.Name)
+	value := h.Value.Reveal()
+	switch {
+	case !headerName.MatchString(h.Name):
+		return fmt.Errorf("%.100q is not the name of a header field", h.Name)
+	case slices.Contains(ownHeaders, name), strings.HasPrefix(name, "webhook-"), strings.HasPrefix(name, "flexd-"), strings.HasPrefix(name, "proxy-"):
+		return fmt.Errorf("%s is set by flexd itself", h.Name)
+	case len(value) > HeaderValueMax:
+		return fmt.Errorf("the value of %s has %d bytes, more than %d", h.Name, len(value), HeaderValueMax)
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r > 0x7e }):
+		return fmt.Errorf("the value of %s holds a character that a header field cannot", h.Name)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package delivery_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/delivery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+func TestHalt(t *testing.T) {
+	each(t, func(h *house) {
+		e := h.endpoint(nil)
+		other := h.newDesk() // as of another process
+		defer h.work(h.desk)()
+		defer h.work(other)()
+		ctx := context.Background()
+		cars := h.chargers(3)
+		h.plan(time.Hour, cars...)
+		time.Sleep(time.Second)
+		if err := other.Halt(ctx, "ada", "a firmware fault"); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.desk.Halt(ctx, "bea", "the same"); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("halted twice: %v", err)
+		}
+		old := h.plan(time.Hour, cars...)
+		held := h.plan(time.Hour, cars[:2]...)
+		short := h.plan(time.Minute, cars[2])
+		time.Sleep(10 * time.Minute)
+		if n := len(e.all()); n != 3 {
+			t.Errorf("%d pushes arrived, 3 of them before the halt", n)
+		}
+		if err := h.desk.Settle(ctx, h.Org); err != nil { // does not wait for what is held
+			t.Error(err)
+		}
+		if err := h.desk.Resume(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Resume(ctx); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("resumed twice: %v", err)
+		}
+		time.Sleep(time.Second)
+		if n := len(e.all()); n != 5 {
+			t.Errorf("%d pushes arrived, the newest of two cars and nothing else after the halt", n)
+		}
+		for id, want := range map[flex.EventID]store.DeliveryState{held[0]: store.Delivered, old[1]: store.Superseded, short[0]: store.Lapsed} {
+			if got := h.state(id); got != want {
+				t.Errorf("a push is %s, want %s", got, want)
+			}
+		}
+	})
+}
+
+func TestHalt_Reason(t *testing.T) {
+	one(t, func(h *house) {
+		ctx := context.Background()
+		for length, ok := range map[int]bool{0: false, 1: true, delivery.ReasonMax: true, delivery.ReasonMax + 1: false} {
+			err := h.desk.Halt(ctx, "ada", strings.Repeat("x", length))
+			if (err == nil) != ok {
+				t.Errorf("a reason of %d bytes: %v", length, err)
+			}
+			if ok {
+				if err := h.desk.Resume(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// After a dispatch a battery returns to what it did before. Whether it has is seen in its
+// inverter's readings that begin in handBackTime after the end: the last of them must not
+// lie within handBackShare of the dispatched power, nor within handBackNoise.
+const (
+	handBackTime  = time.Hour
+	handBackShare = 0.1
+	handBackNoise = 100 // W
+)
+
+// HandBack says whether an asset has returned to what it did before a dispatch.
+type HandBack string
+
+// What is known of a hand-back.
+const (
+	HandBackAhead   HandBack = "ahead"   // the dispatch is not over
+	HandBackUnknown HandBack = "unknown" // there is no reading since
+	HandBackDone    HandBack = "done"
+	HandBackMissing HandBack = "missing" // it still does what it was dispatched to
+)
+
+// Dispatched is a dispatch and what has become of it.
+type Dispatched struct {
+	store.Dispatch
+	State  store.DeliveryState
+	Assets []DispatchedAsset
+}
+
+// DispatchedAsset is an asset's part in a dispatch and what has become of it.
+type DispatchedAsset struct {
+	store.DispatchedAsset
+	Callback flex.CallbackStatus // the furthest that was reported, "" if none
+	HandBack HandBack
+}
+
+// Dispatches returns the organisation's dispatches, the newest first.
+func (d *Desk) Dispatches(ctx context.Context, org flex.OrgID, limit int) (out []Dispatched, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		ds, err := tx.Dispatches(ctx, limit)
+		if err != nil {
+			return err
+		}
+		out = make([]Dispatched, len(ds))
+		for i := range ds {
+			if out[i], err = dispatchedOf(ctx, tx, ds[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Dispatched, err error) {
+	out.Dispatch = d
+	delivery, _, err := tx.Delivery(ctx, d.ID)
+	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
+		return out, err
+	}
+	out.State = delivery.State
+	reports, err := tx.Callbacks(ctx, d.ID)
+	if err != nil {
+		return out, err
+	}
+	furthest := map[flex.AssetID]flex.CallbackStatus{}
+	for _, r := range reports {
+		if r.Status.Stage() > furthest[r.AssetID].Stage() {
+			furthest[r.AssetID] = r.Status
+		}
+	}
+	last, err := powersAfter(ctx, tx, d)
+	if err != nil {
+		return out, err
+	}
+	for _, a := range d.Assets {
+		part := DispatchedAsset{DispatchedAsset: a, Callback: furthest[a.ID], HandBack: HandBackAhead}
+		if !tx.Now().Before(d.To) {
+			power, known := last[a.ID]
+			part.HandBack = handBack(a.Power, power, known)
+		}
+		out.Assets = append(out.Assets, part)
+	}
+	return out, nil
+}
+
+func handBack(dispatched, now flex.Watts, known bool) HandBack {
+	off := max(now-dispatched, dispatched-now)
+	switch {
+	case !known:
+		return HandBackUnknown
+	case off > handBackNoise && float64(off) > handBackShare*float64(max(dispatched, -dispatched)):
+		return HandBackDone
+	}
+	return HandBackMissing
+}
+
+// powersAfter returns the last known power of each battery in the time after the dispatch.
+func powersAfter(ctx context.Context, tx *store.Tx, d store.Dispatch) (map[flex.AssetID]flex.Watts, error) {
+	after := flex.Span{From: d.To, To: d.To.Add(handBackTime)}
+	q := store.ReadingQuery{Labels: []flex.Label{flex.BatteryInverterPower}, Days: []flex.Day{flex.DayAt(after.From)}}
+	if last := flex.DayAt(after.To); last != q.Days[0] {
+		q.Days = append(q.Days, last)
+	}
+	for _, a := range d.Assets {
+		q.Assets = append(q.Assets, a.ID)
+	}
+	readings, err := tx.Readings(ctx, q)
+	power, at := map[flex.AssetID]flex.Watts{}, map[flex.AssetID]time.Time{}
+	for _, r := range readings {
+		if after.Contains(r.From) && !r.From.Before(at[r.AssetID]) {
+			power[r.AssetID], at[r.AssetID] = flex.Watts(r.Value/1000), r.From // from millionths of a kilowatt
+		}
+	}
+	return power, err
+}

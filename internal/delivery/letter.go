@@ -1,0 +1,162 @@
+package delivery
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ocpp"
+	"flexd/internal/store"
+)
+
+// errGone says that what a push was to announce is not there any more.
+var errGone = errors.New("the record that it announces was deleted")
+
+// connector is the connector that a wrapped profile is for. An asset is one connector.
+const connector = 1
+
+// testTime is how long the profile of a test message lasts.
+const testTime = time.Minute
+
+// instant is how bodies write an instant.
+const instant = time.RFC3339
+
+// render writes the body of a letter. It depends on nothing but its arguments, so that a
+// retry has the same bytes.
+func render(e *store.Endpoint, l *store.Letter, base string) ([]byte, error) {
+	switch {
+	case l.Kind == store.SchedulePush && l.Schedule != nil:
+		return profile(e, l.AssetID, l.Schedule.Steps)
+	case l.Kind == store.DispatchPush && l.Dispatch != nil:
+		return dispatched(l.Dispatch, base)
+	case l.Kind == store.TestPush && l.To == store.DispatchEndpoint:
+		d := store.Dispatch{ID: l.EventID, Market: "test", IssuedAt: l.QueuedAt, Batch: e.Batch, Assets: []store.DispatchedAsset{{}}}
+		d.From = l.QueuedAt.Truncate(flex.HalfHour).Add(flex.HalfHour)
+		d.To = d.From.Add(flex.HalfHour)
+		return dispatched(&d, base)
+	case l.Kind == store.TestPush:
+		from := l.QueuedAt.Truncate(time.Second)
+		return profile(e, flex.AssetID{}, []flex.Step{{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit}})
+	}
+	return nil, errGone
+}
+
+func profile(e *store.Endpoint, asset flex.AssetID, steps []flex.Step) ([]byte, error) {
+	p, err := ocpp.New(asset, steps)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Bare:
+		return p.Bare(), nil
+	}
+	return p.Wrapped(connector), nil
+}
+
+// dispatchEvent is the interface's DispatchEvent.
+type dispatchEvent struct {
+	AssetID   flex.AssetID `json:"asset_id"`
+	EventID   flex.EventID `json:"event_id"`
+	Issued    string       `json:"issued_timestamp"`
+	Timestamp string       `json:"event_timestamp"`
+	Market    string       `json:"market_id"`
+	Level     float64      `json:"level_kw"`
+	From      string       `json:"from_time"`
+	To        string       `json:"to_time"`
+	Callback  string       `json:"update_status_callback"`
+}
+
+// dispatchBatch is the batched form: one message for all assets of an event.
+type dispatchBatch struct {
+	EventID flex.EventID     `json:"event_id"`
+	Issued  string           `json:"issued_timestamp"`
+	Start   string           `json:"start_time"`
+	End     string           `json:"end_time"`
+	Assets  []dispatchMember `json:"assets"`
+}
+
+type dispatchMember struct {
+	AssetID flex.AssetID `json:"asset_id"`
+	Power   float64      `json:"power_kw"`
+}
+
+func dispatched(d *store.Dispatch, base string) ([]byte, error) {
+	issued, from, to := d.IssuedAt.Truncate(time.Second).Format(instant), d.From.Format(instant), d.To.Format(instant)
+	if d.Batch {
+		b := dispatchBatch{EventID: d.ID, Issued: issued, Start: from, End: to}
+		for _, a := range d.Assets {
+			b.Assets = append(b.Assets, dispatchMember{a.ID, a.Power.KW()})
+		}
+		return json.Marshal(b)
+	}
+	if len(d.Assets) == 0 {
+		return nil, errGone
+	}
+	a := d.Assets[0]
+	return json.Marshal(dispatchEvent{
+		AssetID: a.ID, EventID: d.ID, Issued: issued, Timestamp: issued, Market: d.Market, Level: a.Power.KW(), From: from, To: to,
+		Callback: strings.TrimSuffix(base, "/") + "/entities/asset/" + a.ID.String() + "/callback/" + d.ID.String(),
+	})
+}
+
+// address fills the placeholders of the endpoint's URL. A value is escaped, so that it stays
+// within its part of the path or of the query.
+func address(template string, l *store.Letter) string {
+	path, query, _ := strings.Cut(template, "?")
+	fill := func(s string, escape func(string) string) string {
+		return strings.NewReplacer("{asset_id}", escape(l.AssetID.String()), "{external_id}", escape(l.ExternalID),
+			"{site_id}", escape(l.SiteID.String())).Replace(s)
+	}
+	out := fill(path, escapePath)
+	if query != "" {
+		out += "?" + fill(query, url.QueryEscape)
+	}
+	return out
+}
+
+// escapePath escapes a segment of a path; "." and ".." would climb out of it.
+func escapePath(s string) string {
+	if s == "." || s == ".." {
+		return strings.ReplaceAll(s, ".", "%2E")
+	}
+	return url.PathEscape(s)
+}
+
+// header returns the header fields of an attempt at the instant. The endpoint's own fields
+// cannot be among those of the scheme.
+func header(e *store.Endpoint, keys [][]byte, l *store.Letter, body []byte, at time.Time) map[string]string {
+	h := make(map[string]string, len(e.Headers)+8)
+	for _, f := range e.Headers {
+		h[f.Name] = f.Value.Reveal()
+	}
+	id := l.EventID.String()
+	h["Content-Type"] = "application/json"
+	h["Webhook-Id"] = id
+	h["Webhook-Timestamp"] = strconv.FormatInt(at.Unix(), 10)
+	h["Webhook-Signature"] = signature(keys, id, at, body)
+	h["Flexd-Kind"] = string(l.Kind)
+	if l.Kind == store.SchedulePush {
+		h["Flexd-Asset-Id"] = l.AssetID.String()
+		h["Flexd-Generation"] = strconv.FormatInt(l.Generation, 10)
+	}
+	return h
+}
+
+// keysOf returns the keys that sign for the endpoint at the instant.
+func keysOf(e *store.Endpoint, at time.Time) (keys [][]byte, err error) {
+	secrets := []flex.Secret{e.Secret}
+	if at.Before(e.OldUntil) {
+		secrets = append(secrets, e.OldSecret)
+	}
+	for _, s := range secrets {
+		key, err := keyOf(s)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}

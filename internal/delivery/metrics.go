@@ -1,0 +1,62 @@
+package delivery
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flexd/internal/store"
+)
+
+// metrics are what an operator watches of the post room, by endpoint name and never by
+// organisation, so that their number is bounded.
+type metrics struct {
+	attempts *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	arrived  *prometheus.HistogramVec
+	underway prometheus.Gauge
+	resting  prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	label := []string{"endpoint"}
+	return &metrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "flexd_push_attempts_total", Help: "Attempts to push that ended, by what came of them.",
+		}, []string{"endpoint", "verdict"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "flexd_push_attempt_seconds", Help: "Time of an attempt to push, from its leaving to its answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15},
+		}, label),
+		arrived: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "flexd_push_seconds", Help: "Time from a push's being queued to its being taken.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300, 3600},
+		}, label),
+		underway: prometheus.NewGauge(prometheus.GaugeOpts{Name: "flexd_pushes_under_way", Help: "Attempts to push that are under way."}),
+		resting:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "flexd_push_endpoints_resting", Help: "Endpoints left alone for a while because they failed over and over."}),
+	}
+}
+
+// Collectors returns the post room's metrics.
+func (d *Desk) Collectors() []prometheus.Collector {
+	d.begin()
+	m := d.metrics
+	return []prometheus.Collector{m.attempts, m.took, m.arrived, m.underway, m.resting}
+}
+
+func (m *metrics) observe(o *store.Outcome) {
+	name := string(o.Letter.To)
+	m.attempts.WithLabelValues(name, string(o.Verdict)).Inc()
+	if o.Attempt.At.IsZero() {
+		return
+	}
+	m.took.WithLabelValues(name).Observe(o.Took.Seconds())
+	if o.Verdict == store.PushAccepted {
+		m.arrived.WithLabelValues(name).Observe(max(0, o.Attempt.At.Sub(o.Letter.QueuedAt)+o.Took).Seconds())
+	}
+}
+
+// rest counts a lane that begins or ends to rest.
+func (l *lane) rest(on bool) {
+	if l.asleep.Swap(on) != on {
+		l.d.metrics.resting.Add(map[bool]float64{true: 1, false: -1}[on])
+	}
+}

@@ -1,0 +1,111 @@
+package delivery
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/store"
+)
+
+// The retries: the first after backoffMin, each delay twice the one before up to backoffMax,
+// and all of them jitter longer or shorter by chance.
+const (
+	backoffMin = 5 * time.Second
+	backoffMax = 5 * time.Minute
+	jitter     = 0.2
+)
+
+// backoff returns the delay after the n-th failure, from 1; chance is in [0, 1).
+func backoff(n int, chance float64) time.Duration {
+	d := backoffMin
+	for ; n > 1 && d < backoffMax; n-- {
+		d *= 2
+	}
+	d = min(d, backoffMax)
+	return time.Duration(float64(d) * (1 - jitter + 2*jitter*chance))
+}
+
+// drawn returns a number in [0, 1) that looks like chance, the same for the same arguments.
+func drawn(id [16]byte, n int) float64 {
+	h := fnv.New64a()
+	h.Write([]byte{byte(n), byte(n >> 8)})
+	h.Write(id[:])
+	return float64(h.Sum64()>>11) / (1 << 53)
+}
+
+// judgement is what an exchange means for its push.
+type judgement struct {
+	verdict store.Verdict
+	after   time.Duration // when it is pending: the delay that the endpoint asked for, 0 for none
+	words   string        // what went wrong
+	gone    bool          // the endpoint wants nothing more
+}
+
+// statusGone is the answer of an endpoint that wants nothing more.
+const statusGone = 410
+
+// judge says what an answer, or the lack of one, means. A status that came decides, even if
+// the rest of the answer could not be read.
+func judge(a egress.Answer, err error, now time.Time) judgement {
+	switch s := a.Status; {
+	case s == 0 && err != nil:
+		return judgement{verdict: store.PushPending, words: keepable(err.Error())}
+	case s >= 200 && s <= 299:
+		return judgement{verdict: store.PushAccepted}
+	case s == statusGone:
+		return judgement{verdict: store.PushPending, gone: true,
+			words: "answered 410: the endpoint is disabled until it is set again"}
+	case s >= 300 && s <= 399:
+		j := judgement{verdict: store.PushPending, words: fmt.Sprintf("answered %d: redirects are not followed", s)}
+		if to := a.Header("Location"); to != "" {
+			j.words += fmt.Sprintf("; if %.200q is right, set it as the endpoint's URL", to)
+		}
+		return j
+	case s == 408, s == 425, s == 429, s >= 500:
+		return judgement{verdict: store.PushPending, words: fmt.Sprintf("answered %d", s), after: retryAfter(a.Header("Retry-After"), now)}
+	case s >= 400:
+		return judgement{verdict: store.PushRejected, words: fmt.Sprintf("answered %d, which refuses it for good", s)}
+	default:
+		return judgement{verdict: store.PushPending, words: fmt.Sprintf("answered %d, which is no answer to a POST", s)}
+	}
+}
+
+// retryAfter reads a Retry-After field: seconds, or an instant.
+func retryAfter(text string, now time.Time) time.Duration {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 1e6 {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+// delay returns when to try again after the n-th failure: as backoff says, or as the
+// endpoint asked, if that is at most twice as long.
+func delay(n int, chance float64, asked time.Duration) time.Duration {
+	d := backoff(n, chance)
+	return min(max(d, asked), 2*d)
+}
+
+// The most that is kept of an answer's body: of one that took the push, and of another.
+const takenKeep, otherKeep = 200, 1000
+
+// excerpt returns the beginning of an answer as text that any store keeps.
+func excerpt(body []byte, taken bool) string {
+	keep := otherKeep
+	if taken {
+		keep = takenKeep
+	}
+	return keepable(string(body[:min(len(body), keep)]))
+}
+
+// keepable returns a text that somebody else had a part in, as any store keeps it: an attempt
+// that could not be recorded would be made over and over.
+func keepable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}

@@ -1,0 +1,209 @@
+// Package ocppserver speaks OCPP 1.6J with chargers on one side and flexd's public interface on
+// the other, for those who run chargers and no platform. It is a client like any other: it
+// knows flexd by the client package alone and keeps no records of its own.
+//
+//	charger ── status, transactions, meter ──► bridge ── events, readings ──► flexd
+//	charger ◄── SetChargingProfile ─────────── bridge ◄── signed push ─────── flexd
+//	charger ─── GetCompositeSchedule ────────► bridge ── callback ──────────► flexd
+//
+// What a charger says is answered at once and remembered as what is; a goroutine for each
+// charger compares it with what flexd and the charger were last told, and tells them what
+// they miss. After a lost connection, a reboot on either side and in normal life that is the
+// same path. All that is kept in memory can be lost: chargers say again how their connectors
+// are, and flexd shows the schedule that stands.
+package ocppserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+)
+
+const (
+	// ChargersMax is how many chargers may be connected at once.
+	ChargersMax = 10_000
+	// heldMax is how many pushes are kept for chargers that have not connected yet.
+	heldMax = ChargersMax
+	// registerPause is how long flexd is left alone after it could not be told the endpoint.
+	registerPause = 5 * time.Second
+	// closeTime is what requests under way are given at the end.
+	closeTime = 3 * time.Second
+)
+
+// Timing is how patient a bridge is. Zero fields are as DefaultTiming.
+type Timing struct {
+	Call    time.Duration // for a charger's answer
+	Greet   time.Duration // from a connection to the first question, unless the charger boots
+	PlugOut time.Duration // a connector must be free for so long before flexd is told
+	Ping    time.Duration // between pings
+	Retry   time.Duration // before flexd or a charger that failed is tried again
+	Report  time.Duration // readings are collected for so long
+}
+
+// DefaultTiming is for real chargers.
+var DefaultTiming = Timing{
+	Call: 30 * time.Second, Greet: 5 * time.Second, PlugOut: 30 * time.Second,
+	Ping: time.Minute, Retry: 10 * time.Second, Report: time.Minute,
+}
+
+func (t Timing) filled() Timing {
+	d := DefaultTiming
+	for _, f := range []struct {
+		from time.Duration
+		to   *time.Duration
+	}{{t.Call, &d.Call}, {t.Greet, &d.Greet}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}} {
+		if f.from > 0 {
+			*f.to = f.from
+		}
+	}
+	return d
+}
+
+// Settings are what a bridge is told from outside.
+type Settings struct {
+	Client *client.Client
+	// EndpointURL is where flexd reaches the bridge's endpoint.
+	EndpointURL string
+	// Password is what every charger logs in with, by HTTP basic authentication with its id as
+	// the username; empty asks for none.
+	Password flex.Secret
+	// Passwords are chargers' own. If there are any, no other charger may connect unless
+	// Password is set.
+	Passwords map[string]string
+	Timing    Timing
+	Log       *slog.Logger     // nil means the default logger
+	Now       func() time.Time // nil means time.Now
+}
+
+// Bridge joins chargers to a flexd. Make it with New.
+type Bridge struct {
+	Settings
+	secret string // of the endpoint, made anew at each start
+	lastTx atomic.Int64
+
+	ctx  context.Context // until Serve ends
+	work sync.WaitGroup
+
+	mu       sync.Mutex
+	chargers map[string]*charger
+	names    map[string]socket  // by the asset's external id
+	held     map[string]*wanted // pushes for assets that no charger has claimed yet
+}
+
+// socket is one connector of a charger.
+type socket struct {
+	*charger
+	number int
+}
+
+// New returns a bridge that does nothing yet.
+func New(s Settings) *Bridge {
+	s.Timing = s.Timing.filled()
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return &Bridge{
+		Settings: s, secret: "whsec_" + base64.StdEncoding.EncodeToString(key),
+		chargers: map[string]*charger{}, names: map[string]socket{}, held: map[string]*wanted{},
+	}
+}
+
+// Serve tells flexd where the endpoint is, answers chargers on one listener and flexd's
+// pushes on the other, until the context ends. A bridge serves once.
+func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	b.ctx = running
+	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
+	ended := make(chan error, len(servers)+1)
+	for i, l := range []net.Listener{chargers, pushes} {
+		go func() { ended <- servers[i].Serve(l) }()
+	}
+	b.work.Go(func() {
+		if err := b.register(running); err != nil {
+			ended <- err
+		}
+	})
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+	}
+	b.mu.Lock() // no charger begins after this
+	stop()
+	b.mu.Unlock()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	for _, s := range servers {
+		if s.Shutdown(closing) != nil {
+			s.Close()
+		}
+	}
+	b.work.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (b *Bridge) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(b.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// register tells flexd where to push, until it has heard. What flexd refuses it would refuse
+// again: that is the end.
+func (b *Bridge) register(ctx context.Context) error {
+	url := strings.TrimRight(b.EndpointURL, "/") + endpointPath + "{external_id}"
+	for {
+		e, err := b.Client.SetEndpoint(ctx, client.EndpointRequest{URL: url, Secret: b.secret})
+		status := client.StatusOf(err)
+		switch {
+		case err == nil:
+			b.Log.Info("flexd pushes to this bridge", "url", e.URL)
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
+			return fmt.Errorf("flexd does not take %s as its endpoint: %w", url, err)
+		}
+		b.Log.Error("cannot tell flexd the endpoint", "url", url, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(registerPause):
+		}
+	}
+}
+
+// nextTransaction makes a number that no transaction of this bridge had, nor of one before
+// it, as long as it makes fewer than one a second: OCPP has room for 31 bits.
+func (b *Bridge) nextTransaction() int {
+	for {
+		last := b.lastTx.Load()
+		next := max(last+1, b.Now().Unix())
+		if b.lastTx.CompareAndSwap(last, next) {
+			return int(next)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package ocppserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// The kinds of message of OCPP-J.
+const (
+	kindCall       = 2
+	kindCallResult = 3
+	kindCallError  = 4
+)
+
+// frameMax is the largest message that is read from a charger.
+const frameMax = 64 << 10
+
+// writeTime bounds the writing of one message.
+const writeTime = 10 * time.Second
+
+// callError is a CALLERROR: what a charger answers, or is answered, instead of a result.
+type callError struct{ Code, Description string }
+
+func (e *callError) Error() string { return fmt.Sprintf("CALLERROR %s: %s", e.Code, e.Description) }
+
+// The codes of a CALLERROR that are used here.
+const (
+	codeNotImplemented = "NotImplemented"
+	codeNotSupported   = "NotSupported"
+	codeFormation      = "FormationViolation"
+)
+
+// errLinkLost says that the connection ended before the answer came.
+var errLinkLost = errors.New("the connection to the charger was lost")
+
+// link is one connection to a charger: calls of both sides and their answers. One call of
+// ours is under way at a time, as OCPP-J asks.
+type link struct {
+	conn     *websocket.Conn
+	take     func(action string, payload json.RawMessage) (any, error) // must not block
+	after    func()                                                    // when a call was answered
+	callTime time.Duration
+
+	turn chan struct{} // held by the call under way
+	gone chan struct{} // closed when the connection has ended
+
+	mu      sync.Mutex
+	last    int
+	id      string // of the call under way
+	waiting chan reply
+}
+
+type reply struct {
+	result json.RawMessage
+	err    error
+}
+
+func newLink(conn *websocket.Conn, callTime time.Duration) *link {
+	conn.SetReadLimit(frameMax)
+	return &link{conn: conn, callTime: callTime, turn: make(chan struct{}, 1), gone: make(chan struct{})}
+}
+
+// call asks the charger and reads its result into out. An answer that comes later than
+// callTime is thrown away.
+func (l *link) call(ctx context.Context, action string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, l.callTime)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-l.gone:
+		return errLinkLost
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", action, ctx.Err())
+	}
+	id, answer := l.expect()
+	if err := l.write(ctx, []any{kindCall, id, action, in}); err != nil {
+		return fmt.Errorf("%s: %w", action, errors.Join(errLinkLost, err))
+	}
+	select {
+	case r := <-answer:
+		if r.err != nil {
+			return fmt.Errorf("%s: %w", action, r.err)
+		}
+		if err := json.Unmarshal(r.result, out); err != nil {
+			return fmt.Errorf("%s: read the result: %w", action, err)
+		}
+		return nil
+	case <-l.gone:
+		return errLinkLost
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", action, ctx.Err())
+	}
+}
+
+// expect makes the id of a new call, and where its answer will arrive.
+func (l *link) expect() (string, chan reply) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	l.id, l.waiting = strconv.Itoa(l.last), make(chan reply, 1)
+	return l.id, l.waiting
+}
+
+func (l *link) write(ctx context.Context, frame []any) error {
+	b, err := json.Marshal(frame)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	return l.conn.Write(ctx, websocket.MessageText, b)
+}
+
+// run reads until the connection ends, answering each call in turn.
+func (l *link) run(ctx context.Context) error {
+	defer close(l.gone)
+	for {
+		_, b, err := l.conn.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if err := l.read(ctx, b); err != nil {
+			return err
+		}
+	}
+}
+
+// read deals with one message. What cannot be read is passed over, unless it is a call
+// whose id can still be told.
+func (l *link) read(ctx context.Context, b []byte) error {
+	var frame []json.RawMessage
+	var kind int
+	var id string
+	if json.Unmarshal(b, &frame) != nil || len(frame) < 3 ||
+		json.Unmarshal(frame[0], &kind) != nil || json.Unmarshal(frame[1], &id) != nil {
+		return nil
+	}
+	switch kind {
+	case kindCall:
+		var action string
+		if json.Unmarshal(frame[2], &action) != nil || len(frame) < 4 {
+			return l.write(ctx, []any{kindCallError, id, codeFormation, "a CALL is [2, id, action, payload]", struct{}{}})
+		}
+		return l.answer(ctx, id, action, frame[3])
+	case kindCallResult:
+		l.deliver(id, reply{result: frame[2]})
+	case kindCallError:
+		e := &callError{}
+		_ = json.Unmarshal(frame[2], &e.Code) // an unreadable code is an unknown one
+		if len(frame) > 3 {
+			_ = json.Unmarshal(frame[3], &e.Description)
+		}
+		l.deliver(id, reply{err: e})
+	}
+	return nil
+}
+
+func (l *link) answer(ctx context.Context, id, action string, payload json.RawMessage) error {
+	result, err := l.take(action, payload)
+	frame := []any{kindCallResult, id, result}
+	if err != nil {
+		e := &callError{Code: codeFormation, Description: err.Error()}
+		errors.As(err, &e)
+		frame = []any{kindCallError, id, e.Code, e.Description, struct{}{}}
+	}
+	if err := l.write(ctx, frame); err != nil {
+		return err
+	}
+	l.after()
+	return nil
+}
+
+// deliver hands an answer to the call that waits for it, if there still is one.
+func (l *link) deliver(id string, r reply) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting != nil && id == l.id {
+		l.waiting <- r
+		l.waiting = nil
+	}
+}
+
+// watch pings the charger until the link ends: a connection that went silent without a
+// word is found out and closed.
+func (l *link) watch(ctx context.Context, every time.Duration) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-l.gone:
+			return
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		ping, cancel := context.WithTimeout(ctx, l.callTime)
+		err := l.conn.Ping(ping)
+		cancel()
+		if err != nil {
+			l.conn.CloseNow()
+			return
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package ocppserver
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// stamp is an instant in a message. Chargers write it in many ways; one that cannot be read
+// is zero, and one without a zone is in UTC.
+type stamp struct{ time.Time }
+
+func (s *stamp) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05Z07:00"} {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 2000 && t.Year() < 2100 {
+			s.Time = t.UTC()
+			return nil
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes whole seconds with a Z, which every charger reads.
+func (s stamp) MarshalJSON() ([]byte, error) {
+	return json.Marshal(s.UTC().Format("2006-01-02T15:04:05Z"))
+}
+
+// What a charger says.
+type (
+	bootNotification struct {
+		Vendor   string `json:"chargePointVendor"`
+		Model    string `json:"chargePointModel"`
+		Firmware string `json:"firmwareVersion"`
+	}
+	statusNotification struct {
+		Connector int    `json:"connectorId"`
+		Error     string `json:"errorCode"`
+		Status    string `json:"status"`
+		At        stamp  `json:"timestamp"`
+	}
+	startTransaction struct {
+		Connector int     `json:"connectorId"`
+		Tag       string  `json:"idTag"`
+		Meter     float64 `json:"meterStart"`
+		At        stamp   `json:"timestamp"`
+	}
+	stopTransaction struct {
+		Transaction int          `json:"transactionId"`
+		Meter       float64      `json:"meterStop"`
+		At          stamp        `json:"timestamp"`
+		Reason      string       `json:"reason"`
+		Data        []meterValue `json:"transactionData"`
+	}
+	meterValues struct {
+		Connector int          `json:"connectorId"`
+		Values    []meterValue `json:"meterValue"`
+	}
+	meterValue struct {
+		At      stamp     `json:"timestamp"`
+		Sampled []sampled `json:"sampledValue"`
+	}
+	sampled struct {
+		Value     string `json:"value"`
+		Format    string `json:"format"`
+		Measurand string `json:"measurand"`
+		Phase     string `json:"phase"`
+		Location  string `json:"location"`
+		Unit      string `json:"unit"`
+	}
+)
+
+// What a charger is answered.
+type (
+	bootAnswer struct {
+		Status   string `json:"status"`
+		Now      stamp  `json:"currentTime"`
+		Interval int    `json:"interval"` // s between heartbeats
+	}
+	heartbeatAnswer struct {
+		Now stamp `json:"currentTime"`
+	}
+	tagInfo struct {
+		Status string `json:"status"`
+	}
+	authorizeAnswer struct {
+		Tag tagInfo `json:"idTagInfo"`
+	}
+	startAnswer struct {
+		Transaction int     `json:"transactionId"`
+		Tag         tagInfo `json:"idTagInfo"`
+	}
+	statusAnswer struct {
+		Status string `json:"status"`
+	}
+	empty struct{}
+)
+
+// What a charger is asked.
+type (
+	getConfiguration struct {
+		Keys []string `json:"key"`
+	}
+	configuration struct {
+		Known []struct {
+			Key   string `json:"key"`
+			Value string `json:"value"`
+		} `json:"configurationKey"`
+	}
+	changeConfiguration struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
+	triggerMessage struct {
+		Message string `json:"requestedMessage"`
+	}
+	setChargingProfile struct {
+		Connector int             `json:"connectorId"`
+		Profile   chargingProfile `json:"csChargingProfiles"`
+	}
+	clearChargingProfile struct {
+		ID int `json:"id"`
+	}
+	getCompositeSchedule struct {
+		Connector int    `json:"connectorId"`
+		Duration  int    `json:"duration"`
+		Unit      string `json:"chargingRateUnit"`
+	}
+	compositeSchedule struct {
+		Status   string    `json:"status"`
+		Start    stamp     `json:"scheduleStart"`
+		Schedule *schedule `json:"chargingSchedule"`
+	}
+	chargingProfile struct {
+		ID          int      `json:"chargingProfileId"`
+		Transaction int      `json:"transactionId,omitempty"`
+		StackLevel  int      `json:"stackLevel"`
+		Purpose     string   `json:"chargingProfilePurpose"`
+		Kind        string   `json:"chargingProfileKind"`
+		Schedule    schedule `json:"chargingSchedule"`
+	}
+	schedule struct {
+		Duration int      `json:"duration,omitempty"`
+		Start    stamp    `json:"startSchedule,omitzero"`
+		Unit     string   `json:"chargingRateUnit"`
+		Periods  []period `json:"chargingSchedulePeriod"`
+	}
+	period struct {
+		Start  int     `json:"startPeriod"`
+		Limit  float64 `json:"limit"`
+		Phases int     `json:"numberPhases,omitempty"`
+	}
+)
+
+// The words of OCPP 1.6 that decide something here.
+const (
+	accepted = "Accepted"
+	rejected = "Rejected"
+
+	statusAvailable     = "Available"
+	statusPreparing     = "Preparing"
+	statusCharging      = "Charging"
+	statusSuspendedEV   = "SuspendedEV"
+	statusSuspendedEVSE = "SuspendedEVSE"
+	statusFinishing     = "Finishing"
+	statusReserved      = "Reserved"
+
+	reasonDisconnected = "EVDisconnected"
+
+	purposeTx        = "TxProfile"
+	purposeTxDefault = "TxDefaultProfile"
+)

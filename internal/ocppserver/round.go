@@ -1,0 +1,338 @@
+package ocppserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/ocpp"
+)
+
+const (
+	// lookEvery is how often flexd is asked for an asset that it does not have.
+	lookEvery = time.Minute
+	// roundMax is the longest that a charger is left alone.
+	roundMax = time.Minute
+	// triesMax is how often a profile is sent to a charger that does not answer.
+	triesMax = 3
+	// reportsMax and lettersMax bound what is kept for flexd while it cannot be reached; the
+	// oldest goes first.
+	reportsMax, lettersMax = 4096, 64
+	// compositeMax is how far ahead a charger is asked what it will do.
+	compositeMax = 24 * time.Hour
+)
+
+// report is a reading for flexd.
+type report struct {
+	*connector
+	flex.Span
+	label flex.Label
+	kwh   float64
+}
+
+// letter is a callback for flexd.
+type letter struct {
+	asset  client.AssetID
+	event  client.EventID
+	status client.CallbackStatus
+	at     time.Time
+}
+
+// errAgain asks for another round soon: something failed for a passing reason.
+var errAgain = errors.New("try again")
+
+// round compares what is with what flexd and the charger were told, and tells them what
+// they miss. It returns how long nothing will be due by itself.
+func (c *charger) round(ctx context.Context) time.Duration {
+	again := c.greet(ctx)
+	c.mu.Lock()
+	numbers := slices.Sorted(maps.Keys(c.connectors))
+	c.mu.Unlock()
+	for _, number := range numbers {
+		c.mu.Lock()
+		n := c.connectors[number]
+		c.mu.Unlock()
+		for _, step := range []func(context.Context, *connector) error{c.find, c.tell, c.refresh, c.apply} {
+			if err := step(ctx, n); err != nil {
+				again = errors.Join(again, err)
+				break
+			}
+		}
+	}
+	again = errors.Join(again, c.writeBack(ctx), c.post(ctx))
+	if again != nil {
+		return c.b.Timing.Retry
+	}
+	return c.pause()
+}
+
+// pause is how long nothing will be due by itself.
+func (c *charger) pause() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, next := c.b.Now(), c.b.Now().Add(roundMax)
+	soonest := func(at time.Time) {
+		if at.After(now) && at.Before(next) {
+			next = at
+		}
+	}
+	soonest(c.greetAt)
+	if len(c.reports) > 0 {
+		soonest(c.reportAt)
+	}
+	for _, n := range c.connectors {
+		soonest(n.since.Add(c.b.Timing.PlugOut))
+		soonest(n.doubtful.Add(doubt))
+		if n.want != nil {
+			soonest(n.want.sent.Again)
+		}
+	}
+	return next.Sub(now) + time.Millisecond
+}
+
+// greet asks a charger that connected or booted what it can do, has it read its meter at
+// the quarter hours, and asks how its connectors are.
+func (c *charger) greet(ctx context.Context) error {
+	c.mu.Lock()
+	l, due := c.link, c.link != nil && !c.greeted && !c.b.Now().Before(c.greetAt)
+	c.mu.Unlock()
+	if !due {
+		return nil
+	}
+	var conf configuration
+	err := l.call(ctx, "GetConfiguration", getConfiguration{[]string{keyStackLevel, keyPeriods, keyUnits}}, &conf)
+	if refused := (*callError)(nil); err != nil && !errors.As(err, &refused) {
+		c.b.Log.Warn("a charger does not say what it can do", "charger", c.id, "err", err)
+		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
+			return errAgain
+		}
+	}
+	a := abilityOf(conf)
+	c.b.Log.Info("charger greeted", "charger", c.id, "stack_level", a.StackLevel, "periods", a.Periods, "ampere_only", a.AmpereOnly)
+	var s statusAnswer
+	for key, value := range map[string]string{"ClockAlignedDataInterval": "900", "MeterValuesAlignedData": "Energy.Active.Import.Register"} {
+		if err := l.call(ctx, "ChangeConfiguration", changeConfiguration{key, value}, &s); err != nil || s.Status == rejected {
+			c.b.Log.Warn("a charger does not take a setting", "charger", c.id, "key", key, "err", err, "status", s.Status)
+		}
+	}
+	if err := l.call(ctx, "TriggerMessage", triggerMessage{"StatusNotification"}, &s); err != nil {
+		c.b.Log.Debug("a charger is not told to say its state", "charger", c.id, "err", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != l {
+		return errAgain
+	}
+	c.greeted, c.ability = true, a
+	for _, n := range c.connectors { // what it held may be lost
+		if n.want != nil {
+			n.want.sent, n.want.over, n.want.tries = fitted{}, false, 0
+		}
+	}
+	return nil
+}
+
+// find asks flexd for the asset that the connector is: its external id is the charger's id
+// and the connector's number, as in CP1-2, or for the first connector the charger's id alone.
+func (c *charger) find(ctx context.Context, n *connector) error {
+	if !n.asset.ID.IsZero() || c.b.Now().Before(n.lookAt) {
+		return nil
+	}
+	names := []string{c.id + "-" + strconv.Itoa(n.number)}
+	if n.number == 1 {
+		names = append(names, c.id)
+	}
+	for _, name := range names {
+		a, err := c.b.Client.AssetByExternalID(ctx, name)
+		if client.StatusOf(err) == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			c.b.Log.Error("cannot ask flexd for an asset", "external_id", name, "err", err)
+			return errAgain
+		}
+		c.mu.Lock()
+		n.asset = a
+		c.mu.Unlock()
+		c.b.Log.Info("charger is an asset", "charger", c.id, "connector", n.number, "asset", a.ID)
+		if p := c.b.claim(name, socket{c, n.number}); p != nil {
+			c.want(n.number, p)
+		}
+		return nil
+	}
+	if n.lookAt.IsZero() {
+		c.b.Log.Warn("flexd has no asset for a connector; register it", "external_id", names[len(names)-1], "connector", n.number)
+	}
+	n.lookAt = c.b.Now().Add(lookEvery)
+	return nil
+}
+
+// due returns what flexd must be told of the plug now: a car at once, a free connector when
+// it has been free for a while, so that a plug that flickers is one session.
+func (n *connector) due(now time.Time, plugOut time.Duration) plugState {
+	if n.plugged && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {
+		n.plug(false, now.Add(-plugOut))
+	}
+	switch {
+	case n.since.IsZero():
+		return toldNothing
+	case n.plugged && n.told != toldIn:
+		return toldIn
+	case !n.plugged && n.told != toldOut && !now.Before(n.since.Add(plugOut)):
+		return toldOut
+	}
+	return toldNothing
+}
+
+// tell tells flexd that a car came or went. Telling it again does no harm.
+func (c *charger) tell(ctx context.Context, n *connector) (err error) {
+	c.mu.Lock()
+	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
+	c.mu.Unlock()
+	if asset.ID.IsZero() || due == toldNothing {
+		return nil
+	}
+	if due == toldIn {
+		err = c.b.Client.PlugIn(ctx, asset.ID, client.PlugInEventRequest{})
+	} else {
+		err = c.b.Client.PlugOut(ctx, asset.ID)
+	}
+	if err != nil {
+		c.b.Log.Error("cannot tell flexd of a plug", "charger", c.id, "connector", n.number, "err", err)
+		if client.StatusOf(err) == http.StatusNotFound { // the asset is gone; there may be another
+			c.mu.Lock()
+			n.asset, n.lookAt, n.told = client.AssetResponse{}, c.b.Now().Add(lookEvery), toldNothing
+			c.mu.Unlock()
+			c.b.disclaim(asset.ExternalID)
+			return nil
+		}
+		return errAgain
+	}
+	c.mu.Lock()
+	old := n.want
+	if n.told = due; due == toldOut {
+		n.want, n.fetch = nil, false
+	}
+	l := c.link
+	c.mu.Unlock()
+	if due == toldOut && old != nil && l != nil && old.sent.steps != nil {
+		var s statusAnswer // the next car is not bound by this one's schedule
+		if err := l.call(ctx, "ClearChargingProfile", clearChargingProfile{old.sent.ID}, &s); err != nil {
+			c.b.Log.Warn("a charger's profile was not cleared", "charger", c.id, "err", err)
+		}
+	}
+	return nil
+}
+
+// refresh asks flexd for the schedule that stands, once for each connector with a car: it
+// may have been pushed before this bridge was started.
+func (c *charger) refresh(ctx context.Context, n *connector) error {
+	if n.asset.ID.IsZero() || n.told != toldIn || !n.fetch {
+		return nil
+	}
+	var s client.ScheduleResponse
+	err := c.b.Client.Do(ctx, http.MethodGet, "/entities/asset/"+n.asset.ID.String()+"/schedule", nil, nil, &s)
+	switch {
+	case client.StatusOf(err) == http.StatusNotFound: // there is none
+		n.fetch = false
+		return nil
+	case err != nil:
+		c.b.Log.Error("cannot ask flexd for a schedule", "charger", c.id, "err", err)
+		return errAgain
+	}
+	n.fetch = false
+	c.mu.Lock()
+	known := n.want != nil
+	c.mu.Unlock()
+	if p, err := standing(s); err == nil && !known && !s.EventID.IsZero() {
+		c.want(n.number, &wanted{event: s.EventID, profile: p})
+	}
+	return nil
+}
+
+// standing reads a schedule as flexd shows it.
+func standing(s client.ScheduleResponse) (ocpp.Profile, error) {
+	steps := make([]flex.Step, len(s.Periods))
+	for i, p := range s.Periods {
+		steps[i] = flex.Step{Span: flex.Span{From: p.StartTimestamp.Time, To: p.EndTimestamp.Time}, Limit: flex.Watts(p.LimitW)}
+	}
+	return ocpp.New(s.AssetID, steps)
+}
+
+// writeBack sends the callbacks that wait, in their order.
+func (c *charger) writeBack(ctx context.Context) error {
+	for len(c.letters) > 0 {
+		l := c.letters[0]
+		err := c.b.Client.Callback(ctx, l.asset, l.event, client.EventResponse{Timestamp: client.At(l.at), Status: l.status})
+		if err != nil {
+			c.b.Log.Error("a callback did not reach flexd", "charger", c.id, "event", l.event, "status", l.status, "err", err)
+			if s := client.StatusOf(err); s == 0 || s >= 500 {
+				return errAgain
+			}
+		}
+		c.letters = c.letters[1:]
+	}
+	return nil
+}
+
+// report keeps a reading for flexd. The caller holds mu.
+func (c *charger) report(r report) {
+	if len(c.reports) == 0 {
+		c.reportAt = c.b.Now().Add(c.b.Timing.Report)
+	}
+	if c.reports = append(c.reports, r); len(c.reports) > reportsMax {
+		c.reports = c.reports[1:]
+	}
+}
+
+// post sends the readings that wait, when they have waited long enough. Those of a connector
+// that is no asset are dropped, those of one that flexd could not be asked about wait on.
+func (c *charger) post(ctx context.Context) error {
+	c.mu.Lock()
+	var readings []client.ReadingDataPoint
+	batch := c.reports
+	if len(batch) == 0 || c.b.Now().Before(c.reportAt) {
+		c.mu.Unlock()
+		return nil
+	}
+	c.reports = nil
+	for _, r := range batch {
+		switch {
+		case !r.asset.ID.IsZero():
+			readings = append(readings, client.ReadingDataPoint{
+				AssetID: r.asset.ID, StartTimestamp: client.At(r.From), EndTimestamp: client.At(r.To), Label: r.label, Value: r.kwh,
+			})
+		case r.lookAt.IsZero():
+			c.reports, c.reportAt = append(c.reports, r), c.b.Now().Add(c.b.Timing.Retry)
+		}
+	}
+	c.mu.Unlock()
+	if len(readings) == 0 {
+		return nil
+	}
+	verdicts, err := c.b.Client.PostReadings(ctx, readings)
+	if err != nil {
+		c.b.Log.Error("readings did not reach flexd", "charger", c.id, "readings", len(readings), "err", err)
+		if s := client.StatusOf(err); s == 0 || s >= 500 || s == http.StatusTooManyRequests {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.reports = append(batch, c.reports...)
+			c.reports = c.reports[max(0, len(c.reports)-reportsMax):]
+			c.reportAt = c.b.Now().Add(c.b.Timing.Retry)
+			return errAgain
+		}
+		return nil
+	}
+	for i, v := range verdicts.Responses {
+		if !v.Accepted {
+			c.b.Log.Warn("flexd refused a reading", "charger", c.id, "reading", readings[i], "why", v.Error)
+		}
+	}
+	return nil
+}

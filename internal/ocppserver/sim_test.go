@@ -1,0 +1,360 @@
+package ocppserver_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// sim is a simulated OCPP 1.6J charger with one connector, written against the standard and
+// not against the bridge. It keeps profiles as a charger would and can say what it would
+// let a car draw.
+type sim struct {
+	t        *testing.T
+	url, id  string
+	password string
+	now      func() time.Time
+
+	// Its nature.
+	stackLevel int
+	maxPeriods int
+	units      string
+	refuseTx   bool // answers Rejected to a TxProfile
+	refuseAll  bool
+	ignore     bool // accepts and does not follow
+	mute       bool // has no GetCompositeSchedule
+	quiet      bool // answers no SetChargingProfile at all
+
+	speak    sync.Mutex // what it says of its connector is true when it arrives
+	mu       sync.Mutex
+	conn     *websocket.Conn
+	gone     chan struct{} // closed when conn has ended
+	last     int
+	waiting  map[string]chan []json.RawMessage
+	status   string
+	tx       int
+	profiles []simProfile
+	cleared  int
+
+	set chan simProfile // every SetChargingProfile that came, with its answer
+}
+
+type simProfile struct {
+	Connector int `json:"connectorId"`
+	Profile   struct {
+		ID       int    `json:"chargingProfileId"`
+		Tx       int    `json:"transactionId"`
+		Stack    int    `json:"stackLevel"`
+		Purpose  string `json:"chargingProfilePurpose"`
+		Schedule struct {
+			Duration int       `json:"duration"`
+			Start    time.Time `json:"startSchedule"`
+			Unit     string    `json:"chargingRateUnit"`
+			Periods  []struct {
+				Start  int     `json:"startPeriod"`
+				Limit  float64 `json:"limit"`
+				Phases int     `json:"numberPhases"`
+			} `json:"chargingSchedulePeriod"`
+		} `json:"chargingSchedule"`
+	} `json:"csChargingProfiles"`
+	answer string
+}
+
+// limit returns what the profile allows at the instant.
+func (p simProfile) limit(at time.Time) (float64, bool) {
+	s := p.Profile.Schedule
+	second := int(at.Sub(s.Start) / time.Second)
+	if at.Before(s.Start) || s.Duration > 0 && second >= s.Duration {
+		return 0, false
+	}
+	limit := 0.0
+	for _, q := range s.Periods {
+		if q.Start <= second {
+			limit = q.Limit
+		}
+	}
+	return limit, true
+}
+
+func newSim(t *testing.T, url, id string, now func() time.Time) *sim {
+	return &sim{
+		t: t, url: url, id: id, now: now, stackLevel: 8, maxPeriods: 24, units: "Current,Power", status: "Available",
+		waiting: map[string]chan []json.RawMessage{}, set: make(chan simProfile, 100),
+	}
+}
+
+// dial connects and reads until the connection ends.
+func (s *sim) dial() error {
+	h := http.Header{}
+	if s.password != "" {
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.id+":"+s.password)))
+	}
+	conn, _, err := websocket.Dial(s.t.Context(), s.url+"/"+s.id, &websocket.DialOptions{Subprotocols: []string{"ocpp1.6"}, HTTPHeader: h}) //nolint:bodyclose // the library's to close
+	if err != nil {
+		return err
+	}
+	s.t.Cleanup(func() { conn.CloseNow() })
+	s.mu.Lock()
+	gone := make(chan struct{})
+	s.conn, s.gone = conn, gone
+	s.mu.Unlock()
+	ctx := context.WithoutCancel(s.t.Context())
+	go func() {
+		defer close(gone)
+		for {
+			_, b, err := conn.Read(ctx)
+			if err != nil {
+				return
+			}
+			s.read(ctx, conn, b)
+		}
+	}()
+	return nil
+}
+
+func (s *sim) connect() {
+	s.t.Helper()
+	if err := s.dial(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sim) hangUp() { s.conn.CloseNow() }
+
+func (s *sim) read(ctx context.Context, conn *websocket.Conn, b []byte) {
+	var frame []json.RawMessage
+	var kind int
+	var id, action string
+	if json.Unmarshal(b, &frame) != nil || json.Unmarshal(frame[0], &kind) != nil || json.Unmarshal(frame[1], &id) != nil {
+		s.t.Errorf("%s was sent %s", s.id, b)
+		return
+	}
+	if kind != 2 {
+		s.mu.Lock()
+		w := s.waiting[id]
+		delete(s.waiting, id)
+		var started struct {
+			Tx int `json:"transactionId"`
+		}
+		if json.Unmarshal(frame[2], &started) == nil && started.Tx != 0 {
+			s.tx, s.status = started.Tx, "Charging"
+		}
+		s.mu.Unlock()
+		if w != nil {
+			w <- frame
+		}
+		return
+	}
+	_ = json.Unmarshal(frame[2], &action)
+	if answer := s.obey(action, frame[3]); answer != "" {
+		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[3,%q,%s]`, id, answer))
+	} else if action != "SetChargingProfile" {
+		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[4,%q,"NotImplemented","",{}]`, id))
+	}
+}
+
+// obey answers a call; an empty answer is none.
+func (s *sim) obey(action string, payload json.RawMessage) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch action {
+	case "GetConfiguration":
+		return fmt.Sprintf(`{"configurationKey":[{"key":"ChargeProfileMaxStackLevel","readonly":true,"value":"%d"},`+
+			`{"key":"ChargingScheduleMaxPeriods","readonly":true,"value":"%d"},`+
+			`{"key":"ChargingScheduleAllowedChargingRateUnit","readonly":true,"value":%q}]}`, s.stackLevel, s.maxPeriods, s.units)
+	case "ChangeConfiguration":
+		return `{"status":"Accepted"}`
+	case "TriggerMessage":
+		go s.say("")
+		return `{"status":"Accepted"}`
+	case "ClearChargingProfile":
+		s.profiles = nil
+		s.cleared++
+		return `{"status":"Accepted"}`
+	case "SetChargingProfile":
+		return s.setProfile(payload)
+	case "GetCompositeSchedule":
+		return s.composite()
+	}
+	return ""
+}
+
+func (s *sim) setProfile(payload json.RawMessage) string {
+	var p simProfile
+	if err := json.Unmarshal(payload, &p); err != nil {
+		s.t.Errorf("SetChargingProfile %s: %v", payload, err)
+	}
+	q := p.Profile
+	p.answer = "Accepted"
+	if s.refuseAll || q.Stack > s.stackLevel || len(q.Schedule.Periods) > s.maxPeriods ||
+		q.Purpose == "TxProfile" && (s.refuseTx || s.tx == 0 || q.Tx != s.tx) {
+		p.answer = "Rejected"
+	}
+	if s.quiet {
+		p.answer = ""
+	}
+	if p.answer == "Accepted" {
+		s.profiles = []simProfile{p} // all have one id: each takes the place of the last
+	}
+	s.set <- p
+	if s.quiet {
+		return ""
+	}
+	return fmt.Sprintf(`{"status":%q}`, p.answer)
+}
+
+// composite says what it will do for the time of its profile.
+func (s *sim) composite() string {
+	if s.mute {
+		return ""
+	}
+	if len(s.profiles) == 0 || s.ignore {
+		return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":86400,"chargingRateUnit":"W",`+
+			`"chargingSchedulePeriod":[{"startPeriod":0,"limit":7400.0}]}}`, s.now().UTC().Format(time.RFC3339))
+	}
+	q := s.profiles[0].Profile.Schedule
+	periods, _ := json.Marshal(q.Periods)
+	var lower []map[string]any
+	_ = json.Unmarshal(periods, &lower)
+	for i, p := range q.Periods {
+		lower[i] = map[string]any{"startPeriod": p.Start, "limit": min(p.Limit, 7360)}
+	}
+	periods, _ = json.Marshal(lower)
+	return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":%d,"chargingRateUnit":%q,"chargingSchedulePeriod":%s}}`,
+		q.Start.UTC().Format(time.RFC3339), q.Duration, q.Unit, periods)
+}
+
+// allows returns the power that the charger would let a car draw at the instant, in W.
+func (s *sim) allows(at time.Time) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.profiles {
+		if limit, ok := p.limit(at); ok {
+			return min(limit, 7400)
+		}
+	}
+	return 7400
+}
+
+// call asks the bridge and returns the result's payload.
+func (s *sim) call(action, payload string) (json.RawMessage, error) {
+	s.mu.Lock()
+	s.last++
+	id := fmt.Sprint(s.id, "-", s.last)
+	w := make(chan []json.RawMessage, 1)
+	s.waiting[id] = w
+	conn, gone := s.conn, s.gone
+	s.mu.Unlock()
+	if err := conn.Write(s.t.Context(), websocket.MessageText, fmt.Appendf(nil, `[2,%q,%q,%s]`, id, action, payload)); err != nil {
+		return nil, err
+	}
+	select {
+	case f := <-w:
+		if string(f[0]) == "4" {
+			return nil, fmt.Errorf("CALLERROR %s", f[2])
+		}
+		return f[2], nil
+	case <-gone:
+		return nil, fmt.Errorf("%s: the connection ended", action)
+	case <-time.After(patience):
+		return nil, fmt.Errorf("%s was not answered", action)
+	}
+}
+
+func (s *sim) must(action, payload string) json.RawMessage {
+	s.t.Helper()
+	b, err := s.call(action, payload)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+// boot connects and says so.
+func (s *sim) boot() {
+	s.t.Helper()
+	s.connect()
+	s.mu.Lock()
+	s.profiles = nil
+	s.mu.Unlock()
+	s.must("BootNotification", `{"chargePointVendor":"Sim","chargePointModel":"One"}`)
+}
+
+// say reports the connector's status; empty reports it again.
+func (s *sim) say(status string) {
+	s.speak.Lock()
+	defer s.speak.Unlock()
+	s.mu.Lock()
+	if status == "" {
+		status = s.status
+	}
+	s.status = status
+	s.mu.Unlock()
+	_, _ = s.call("StatusNotification", s.statusBody(status, s.now()))
+}
+
+func (s *sim) statusBody(status string, at time.Time) string {
+	return fmt.Sprintf(`{"connectorId":1,"errorCode":"NoError","status":%q,"timestamp":%q}`, status, at.UTC().Format(time.RFC3339Nano))
+}
+
+// start begins a transaction and returns its number.
+func (s *sim) start(meter int) int {
+	s.t.Helper()
+	return s.startAt(meter, s.now())
+}
+
+func (s *sim) startAt(meter int, at time.Time) int {
+	s.t.Helper()
+	s.speak.Lock()
+	defer s.speak.Unlock()
+	var a struct {
+		Tx  int `json:"transactionId"`
+		Tag struct {
+			Status string `json:"status"`
+		} `json:"idTagInfo"`
+	}
+	b := s.must("StartTransaction", fmt.Sprintf(`{"connectorId":1,"idTag":"tag","meterStart":%d,"timestamp":%q}`, meter, at.UTC().Format(time.RFC3339Nano)))
+	if err := json.Unmarshal(b, &a); err != nil || a.Tag.Status != "Accepted" || a.Tx == 0 {
+		s.t.Fatalf("StartTransaction was answered %s", b)
+	}
+	return a.Tx
+}
+
+func (s *sim) stop(tx, meter int, reason string) {
+	s.t.Helper()
+	s.speak.Lock()
+	defer s.speak.Unlock()
+	s.must("StopTransaction", fmt.Sprintf(`{"transactionId":%d,"meterStop":%d,"timestamp":%q,"reason":%q}`, tx, meter, s.now().UTC().Format(time.RFC3339Nano), reason))
+	s.mu.Lock()
+	s.tx, s.profiles, s.status = 0, nil, "Finishing"
+	if reason == "EVDisconnected" {
+		s.status = "Available"
+	}
+	s.mu.Unlock()
+}
+
+// meter reports the energy register.
+func (s *sim) meter(wh int, at time.Time) {
+	s.t.Helper()
+	s.must("MeterValues", fmt.Sprintf(`{"connectorId":1,"meterValue":[{"timestamp":%q,"sampledValue":[{"value":"%d.0","measurand":"Energy.Active.Import.Register","unit":"Wh"},`+
+		`{"value":"230","measurand":"Voltage","unit":"V"}]}]}`, at.UTC().Format(time.RFC3339), wh))
+}
+
+// given waits for the next SetChargingProfile.
+func (s *sim) given() simProfile {
+	s.t.Helper()
+	select {
+	case p := <-s.set:
+		return p
+	case <-time.After(patience):
+		s.t.Fatal("no SetChargingProfile came")
+	}
+	panic("not reached")
+}

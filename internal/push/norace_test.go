@@ -1,5 +1,0 @@
-//go:build !race
-
-package push_test
-
-const scale = 1

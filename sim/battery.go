@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/plan"
+)
+
+// Battery is a simulated home battery beside a steady load. It does what its schedule says,
+// asked for as any client asks, and pays the market's price for what the home draws.
+type Battery struct {
+	Name     string
+	Power    flex.Watts
+	Capacity flex.WattHours
+	Load     flex.Watts
+	Stored   float64 // Wh
+	Why      string  // what there is to see, for the reader
+
+	Site  client.SiteID
+	Asset client.AssetID
+
+	Drawn         float64 // Wh that the home has drawn, the battery apart
+	Cost, Without float64 // millionths of a pound at market prices, with the battery and without
+
+	action plan.BatteryAction
+	flow   flex.Watts // into the battery
+	at     time.Time
+	read   flex.Period // up to its start the state of charge was reported
+}
+
+// onboard registers the home and the battery, and says that it pays the market's prices.
+func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street string, now time.Time) error {
+	kw, kwh := b.Power.KW(), b.Capacity.KWh()
+	r, err := c.Onboard(ctx, client.OnboardRequest{
+		Site: client.SiteRequest{MPAN: mpan, Postcode: "SW1A 1AA", StreetAddress: street, Email: b.Name + "@example.com",
+			GaveBoundaryMeterConsentAt: client.At(now.Add(-24 * time.Hour))},
+		Assets: []client.OnboardingAssetRequest{{ExternalID: b.Name, Type: flex.Battery,
+			Properties: &client.AssetProperties{PowerKW: &kw, CapacityKWh: &kwh}}},
+		Proposition: flex.FullAssetSchedule,
+	})
+	if err != nil {
+		return fmt.Errorf("onboard %s: %w", b.Name, err)
+	}
+	b.Site, b.Asset = r.Site.SiteID, r.Assets[0].AssetID
+	return c.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{
+		Tariff: client.Tariff{Timezone: "Europe/London", TariffType: flex.DynamicTariff}})
+}
+
+// step lets the battery run to the instant, reports its state of charge once in each
+// half-hour, and asks what it is to do from now on.
+func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
+	if b.at.IsZero() {
+		b.at = now
+		e.Say(now, b.Name, fmt.Sprintf("is a battery of %g kWh, %.0f %% full: %s", b.Capacity.KWh(), b.Full(), b.Why))
+	}
+	b.runTo(now, e.Price)
+	if p := flex.PeriodAt(now); p != b.read {
+		b.read = p
+		at := client.At(now)
+		if err := e.post(ctx, []client.ReadingDataPoint{{AssetID: b.Asset, StartTimestamp: at, EndTimestamp: at, Value: b.Full(), Label: flex.BatteryStateOfCharge}}); err != nil {
+			return err
+		}
+	}
+	s, err := e.Client.BatterySchedule(ctx, b.Asset)
+	if err != nil {
+		return err
+	}
+	for _, told := range s.ScheduleSteps {
+		if now.Before(told.StartTimestamp.Time) || !now.Before(told.EndTimestamp.Time) {
+			continue
+		}
+		if action := plan.BatteryAction(told.Action); action != b.action {
+			b.action = action
+			price := e.Price(flex.PeriodAt(now)).GBPPerMWh()
+			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %.2f £/MWh%s", b.inWords(), told.EndTimestamp.In(flex.London).Format("15:04"), price, b.gain(price)))
+		}
+	}
+	return nil
+}
+
+// gain says what is special about the price of what the battery does.
+func (b *Battery) gain(price float64) string {
+	if b.action == plan.ChargeMax && price < 0 {
+		return ", and is paid for it"
+	}
+	return ""
+}
+
+func (b *Battery) inWords() string {
+	switch {
+	case b.action == plan.ChargeMax:
+		return "charges"
+	case b.action == plan.DischargeMax:
+		return "covers the home and sells the rest"
+	case b.action == plan.AvoidImport:
+		return "covers the home"
+	}
+	return "waits"
+}
+
+// runTo lets time pass as the battery was told last.
+func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
+	least, most := plan.HomeBattery{Power: b.Power, Capacity: b.Capacity}.Usable()
+	for b.at.Before(to) {
+		p := flex.PeriodAt(b.at)
+		next := p.End()
+		if to.Before(next) {
+			next = to
+		}
+		hours := next.Sub(b.at).Hours()
+		b.flow = 0
+		switch b.action {
+		case plan.ChargeMax:
+			b.flow = b.Power
+		case plan.DischargeMax:
+			b.flow = -b.Power
+		case plan.AvoidImport:
+			b.flow = -min(b.Power, b.Load)
+		}
+		moved := float64(b.flow) * hours // on the grid's side
+		if moved > 0 {
+			moved = min(moved, (float64(most)-b.Stored)/plan.HomeEff)
+			b.Stored += moved * plan.HomeEff
+		} else {
+			moved = -min(-moved, max(0, b.Stored-float64(least))*plan.HomeEff)
+			b.Stored += moved / plan.HomeEff
+		}
+		b.flow = flex.Watts(moved / hours)
+		used, worth := float64(b.Load)*hours, float64(price(p))/1e6
+		b.Drawn += used
+		b.Cost += (used + moved) * worth
+		b.Without += used * worth
+		b.at = next
+	}
+}
+
+// Full returns the state of charge in percent.
+func (b *Battery) Full() float64 { return 100 * b.Stored / float64(b.Capacity) }
+
+// Flow returns the power that went into the battery last; what it gives is below zero.
+func (b *Battery) Flow() flex.Watts { return b.flow }

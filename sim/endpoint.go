@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"flexd/client"
+)
+
+// Endpoint is a client's endpoint for charging profiles: it verifies each push, hands the
+// profile to the charger named by the last part of the path, and answers. A push that it
+// has seen before is answered and passed over.
+type Endpoint struct {
+	Secret  string
+	Now     func() time.Time // nil means time.Now
+	Heard   func(Heard)      // told of each new push; may be nil
+	charger map[string]*Charger
+	mu      sync.Mutex
+	seen    map[string]bool
+}
+
+// Heard is a push that arrived.
+type Heard struct {
+	Charger *Charger
+	EventID string
+	Body    []byte
+	At      time.Time
+}
+
+// bodyMax is the largest push that is read.
+const bodyMax = 1 << 20
+
+// NewEndpoint returns an endpoint for the chargers.
+func NewEndpoint(secret string, chargers ...*Charger) *Endpoint {
+	e := &Endpoint{Secret: secret, charger: map[string]*Charger{}, seen: map[string]bool{}}
+	for _, c := range chargers {
+		e.charger[c.ExternalID] = c
+	}
+	return e
+}
+
+// ServeHTTP takes a push.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	if e.Now != nil {
+		now = e.Now()
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	if err != nil {
+		http.Error(w, "the body is too large or broke off", http.StatusBadRequest)
+		return
+	}
+	id, err := client.VerifyWebhook(e.Secret, r.Header, body, now)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusUnauthorized)
+		return
+	}
+	e.mu.Lock()
+	c := e.charger[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+	e.mu.Unlock()
+	if c == nil {
+		http.Error(w, "no such charger", http.StatusNotFound)
+		return
+	}
+	if e.again(id) {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if err := c.Receive(body); err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	if e.Heard != nil {
+		e.Heard(Heard{c, id, body, now})
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// again reports whether the push was seen before, and remembers it.
+func (e *Endpoint) again(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seen[id] {
+		return true
+	}
+	e.seen[id] = true
+	return false
+}
+
+// Add lets the endpoint take profiles for one more charger.
+func (e *Endpoint) Add(c *Charger) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.charger[c.ExternalID] = c
+}

@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/ocpp"
+)
+
+// Visit is one car's stay at its charger: when it comes and goes and what its user asks for.
+type Visit struct {
+	Name          string
+	Power         flex.Watts // of charger and car
+	Arrive, Leave time.Time
+	NeedKWh       float64
+	ReadyBy       string // wall time, HH:MM:SS
+	OffPeak       string
+	Mode          flex.ChargingMode
+	MayChargePeak bool
+	ChargeNow     time.Duration // asked for a while after arriving; zero is never
+	Own           flex.Span     // the car's own schedule, in a home of limited_pause; empty for the other proposition
+	Trips         flex.Span     // in which the charger gives nothing, whatever it is told
+	Case          string        // what it is an example of, in two words
+	Why           string        // what there is to see, for the reader
+
+	Site  client.SiteID
+	Asset client.AssetID
+	*Charger
+
+	came, went, asked, tripped bool
+	stayed                     Car // what it had drawn when it left
+}
+
+// Evening plays visits and home batteries against a flexd: it tells the events when they are
+// due, lets chargers and batteries run, and reports their readings.
+type Evening struct {
+	Client    *client.Client
+	Visits    []*Visit
+	Batteries []*Battery
+	Price     func(flex.Period) flex.Price
+	Say       func(at time.Time, name, text string) // told what happens
+}
+
+// chargeNowAfter is how long after arriving a user asks to charge at once.
+const chargeNowAfter = 40 * time.Minute
+
+// Onboard registers the site of every visit and of every battery with the MPANs given, one
+// each: the first in order at the first house of the street.
+func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) error {
+	for i, b := range e.Batteries {
+		n := len(e.Visits) + i
+		if err := b.onboard(ctx, e.Client, mpans[n], fmt.Sprintf("%d High Street", n+1), now); err != nil {
+			return err
+		}
+	}
+	for i, v := range e.Visits {
+		kw, proposition := v.Power.KW(), flex.FullAssetSchedule
+		if !v.Own.Empty() {
+			proposition = flex.LimitedPause
+		}
+		r, err := e.Client.Onboard(ctx, client.OnboardRequest{
+			Site: client.SiteRequest{
+				MPAN: mpans[i], Postcode: "SW1A 1AA", StreetAddress: fmt.Sprintf("%d High Street", i+1),
+				Email:                      v.Name + "@example.com",
+				GaveBoundaryMeterConsentAt: client.At(v.Arrive.Add(-24 * time.Hour)),
+			},
+			Assets: []client.OnboardingAssetRequest{{
+				ExternalID: v.Name, Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &kw},
+			}},
+			Proposition: proposition,
+		})
+		if err != nil {
+			return fmt.Errorf("onboard %s: %w", v.Name, err)
+		}
+		v.Site, v.Asset = r.Site.SiteID, r.Assets[0].AssetID
+		v.Charger = &Charger{ExternalID: v.Name, Power: v.Power, Outage: v.Trips}
+	}
+	return nil
+}
+
+// Step plays everything up to the instant.
+func (e *Evening) Step(ctx context.Context, now time.Time) error {
+	for _, v := range e.Visits {
+		if v.came {
+			v.RunTo(now, e.Price)
+		}
+		if err := e.act(ctx, v, now); err != nil {
+			return fmt.Errorf("%s: %w", v.Name, err)
+		}
+	}
+	for _, b := range e.Batteries {
+		if err := b.step(ctx, e, now); err != nil {
+			return fmt.Errorf("%s: %w", b.Name, err)
+		}
+	}
+	return e.report(ctx, now)
+}
+
+func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
+	switch {
+	case !v.came && !now.Before(v.Arrive):
+		v.came = true
+		return e.arrive(ctx, v, now)
+	case v.ChargeNow > 0 && !v.asked && !now.Before(v.Arrive.Add(chargeNowAfter)):
+		v.asked = true
+		end := now.Add(v.ChargeNow)
+		e.Say(now, v.Name, fmt.Sprintf("asks to charge at once, until %s", end.In(flex.London).Format("15:04")))
+		return e.Client.ChargeNow(ctx, v.Asset, client.ChargeNowEventRequest{EndAt: client.At(end)})
+	case !v.tripped && v.Trips.Contains(now):
+		v.tripped = true
+		e.Say(now, v.Name, "its charger trips: no power until "+v.Trips.To.In(flex.London).Format("15:04"))
+		return nil
+	case v.came && !v.went && !now.Before(v.Leave):
+		v.went = true
+		v.stayed = *v.Car()
+		v.Plug(nil, now)
+		e.Say(now, v.Name, fmt.Sprintf("drives off with %.1f kWh more than it came with", v.stayed.Got/1000))
+		return e.Client.PlugOut(ctx, v.Asset)
+	}
+	return nil
+}
+
+func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
+	v.Plug(&Car{Name: v.Name, Rate: v.Power, Room: 80_000}, now)
+	if !v.Own.Empty() {
+		return e.pause(ctx, v, now)
+	}
+	e.Say(now, v.Name, fmt.Sprintf("plugs in, wants %g kWh by %s. %s: %s", v.NeedKWh, v.ReadyBy[:5], v.Case, v.Why))
+	wall, err := flex.ParseWallTime(v.ReadyBy)
+	if err != nil {
+		return err
+	}
+	local := client.WallTime(wall)
+	return e.Client.PlugIn(ctx, v.Asset, client.PlugInEventRequest{
+		Intent: &client.Intent{
+			EnergyRequiredKWh: v.NeedKWh, ReadyBy: client.At(now), ReadyByLocalTime: &local,
+			MayChargePeak: v.MayChargePeak, ChargingMode: v.Mode,
+		},
+		Vehicle: &client.Vehicle{ChargingRateKW: v.Power.KW()},
+		Tariff:  &client.Tariff{OffPeakTimes: v.OffPeak, Timezone: "Europe/London", TariffType: flex.DualRate},
+	})
+}
+
+// pause asks for a pause in the schedule that the car keeps, and has the charger follow what
+// comes back.
+func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
+	clock := func(t time.Time) string { return t.In(flex.London).Format("15:04") }
+	e.Say(now, v.Name, fmt.Sprintf("plugs in, charges by itself %s-%s. %s: %s", clock(v.Own.From), clock(v.Own.To), v.Case, v.Why))
+	got, err := e.Client.PlugInSchedule(ctx, v.Asset, client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{
+		{StartTimestamp: v.Own.From.Format(time.RFC3339), EndTimestamp: v.Own.To.Format(time.RFC3339)}}})
+	if err != nil {
+		return err
+	}
+	var steps []flex.Step
+	end := now.Truncate(time.Second)
+	for _, block := range got.ModifiedChargingSchedule {
+		from, err := time.Parse(time.RFC3339, block.StartTimestamp)
+		if err != nil {
+			return err
+		}
+		to, err := time.Parse(time.RFC3339, block.EndTimestamp)
+		if err != nil {
+			return err
+		}
+		if len(steps) > 0 {
+			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(end), clock(from)))
+		}
+		steps = append(steps, flex.Step{Span: flex.Span{From: end, To: from}}, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.NoLimit})
+		end = to
+	}
+	steps = append(steps, flex.Step{Span: flex.Span{From: end, To: v.Leave}})
+	profile, err := ocpp.New(v.Asset, steps)
+	if err != nil {
+		return err
+	}
+	return v.Receive(profile.Wrapped(1))
+}
+
+// report sends the half-hours that have ended as readings.
+func (e *Evening) report(ctx context.Context, now time.Time) error {
+	var readings []client.ReadingDataPoint
+	for _, v := range e.Visits {
+		for _, m := range v.Meter(now) {
+			readings = append(readings, client.ReadingDataPoint{
+				AssetID: v.Asset, StartTimestamp: client.At(m.Period.Start()), EndTimestamp: client.At(m.Period.End()),
+				Value: m.Energy / 1000, Label: flex.ChargerEnergy,
+			})
+		}
+	}
+	if len(readings) == 0 {
+		return nil
+	}
+	return e.post(ctx, readings)
+}
+
+func (e *Evening) post(ctx context.Context, readings []client.ReadingDataPoint) error {
+	verdicts, err := e.Client.PostReadings(ctx, readings)
+	if err != nil {
+		return fmt.Errorf("post readings: %w", err)
+	}
+	for _, r := range verdicts.Responses {
+		if !r.Accepted {
+			return fmt.Errorf("a reading of %s was not accepted: %s", r.AssetID, r.Error)
+		}
+	}
+	return nil
+}
+
+// Over reports whether every car has gone.
+func (e *Evening) Over() bool {
+	for _, v := range e.Visits {
+		if !v.went {
+			return false
+		}
+	}
+	return true
+}
+
+// Ended returns when the last car leaves.
+func (e *Evening) Ended() (at time.Time) {
+	for _, v := range e.Visits {
+		if v.Leave.After(at) {
+			at = v.Leave
+		}
+	}
+	return at
+}
+
+// Took returns what the car drew during its stay and what that cost at market prices.
+func (v *Visit) Took() Car { return v.stayed }
+
+// AtOnce returns what the same energy would have cost at market prices, charged at full
+// power from arrival.
+func (v *Visit) AtOnce(price func(flex.Period) flex.Price) float64 {
+	c := Charger{Power: v.Power}
+	c.Plug(&Car{Rate: v.Power, Room: v.stayed.Got}, v.Arrive)
+	c.RunTo(v.Leave, price)
+	return c.car.Cost
+}
+
+// InWords tells when a profile lets a car charge, in London time.
+func InWords(p ocpp.Profile) string {
+	text := ""
+	for _, s := range p.Steps {
+		if s.Limit == 0 || s.Len() < time.Minute {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += s.From.In(flex.London).Format("15:04") + "-" + s.To.In(flex.London).Format("15:04")
+		if s.Limit != flex.NoLimit {
+			text += fmt.Sprintf(" at %.1f kW", s.Limit.KW())
+		}
+	}
+	if text == "" {
+		return "no charging until " + p.Span().To.In(flex.London).Format("15:04")
+	}
+	return "charge " + text
+}

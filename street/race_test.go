@@ -1,5 +1,0 @@
-//go:build race
-
-package street_test
-
-func init() { nightCars, yearDays = 15, 4 }
