@@ -27,10 +27,12 @@ const (
 // Block is one time of charging in a client's own schedule, as the client wrote it.
 type Block struct{ Start, End string }
 
-// PlugInSchedule puts one pause of half an hour into the client's schedule: whole inside one
-// block, not begun yet, where the market's known prices are highest. The schedule comes back
-// as it was if no pause is worth it, or if there was one within PauseRest. Blocks may come in
-// any order, and keep it; they may touch, but not overlap.
+// PlugInSchedule puts one pause into the client's schedule: one settlement period, which lies
+// within one block and has not begun yet, where the market's known prices are highest. A pause
+// never takes all of a charge: without more than half an hour of charging ahead there is none,
+// nor where the rest would not hold the energy that the asset's intent asks for. The schedule
+// also comes back as it was if no pause is worth it, or if there was one within PauseRest.
+// Blocks may come in any order, and keep it; they may touch, but not overlap.
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
 // consent to limited_pause is Forbidden; blocks that are none are Malformed.
@@ -43,49 +45,86 @@ func (d *Desk) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.As
 		if err := tx.LockAsset(ctx, asset); err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
-		a, consented, last, err := tx.Pausable(ctx, asset)
+		p, err := tx.Pausable(ctx, asset)
 		switch {
 		case err != nil:
 			return err
-		case a.Type != flex.Charger:
+		case p.Asset.Type != flex.Charger:
 			return flex.Fail(flex.NotFound, "charger not found or not authorized")
-		case !consented:
+		case !p.Consented:
 			return flex.Fail(flex.Forbidden, "the site has not consented to %s: enrol it in %s first", flex.LimitedPauseMethod, flex.LimitedPause)
 		}
+
 		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", blocks); err != nil {
 			return err
 		}
 		var made plan.PausePlan
-		if last.IsZero() || tx.Now().Sub(last) >= PauseRest {
-			if made, err = d.pause(ctx, tx, a, spans); err != nil {
+		if p.Last.IsZero() || tx.Now().Sub(p.Last) >= PauseRest {
+			if made, err = d.pause(ctx, tx, p, spans); err != nil {
 				return err
 			}
 		}
 		out = split(blocks, spans, made.Pause)
-		return tx.SetPause(ctx, a, made.Pause, made.Saved)
+		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved)
 	})
 }
 
 // pause places the pause.
-func (d *Desk) pause(ctx context.Context, tx *store.Tx, a flex.Asset, spans []flex.Span) (plan.PausePlan, error) {
+func (d *Desk) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (plan.PausePlan, error) {
+	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
+	sorted := slices.Clone(spans)
+	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
+	power := DefaultPower
+	if a.Asset.Power != nil && *a.Asset.Power > 0 {
+		power = *a.Asset.Power
+	}
+
+	if !canPause(sorted, now, power, a.Need) {
+		return plan.PausePlan{}, nil
+	}
 	ps, err := prices(ctx, tx, tx.Now())
 	if err != nil {
 		return plan.PausePlan{}, err
 	}
-	sorted := slices.Clone(spans)
-	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
-	power := DefaultPower
-	if a.Power != nil && *a.Power > 0 {
-		power = *a.Power
-	}
-	p := plan.PauseProblem{Blocks: sorted, Prices: ps, Power: power, Worth: PauseWorth,
-		NotBefore: tx.Now().Add(time.Second - 1).Truncate(time.Second)}
+	p := plan.PauseProblem{Blocks: wholePeriods(sorted), Prices: ps, Power: power, Worth: PauseWorth, NotBefore: nextPeriod(now)}
 	made := plan.Pause(p)
 	if err := plan.CheckPause(p, made); err != nil {
-		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", a.ID, "law", err)
+		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", a.Asset.ID, "law", err)
 		return plan.PausePlan{}, nil
 	}
 	return made, nil
+}
+
+// canPause reports whether a charge can spare a settlement period of what is ahead of it:
+// some charging must be left, and the energy that is known to be needed.
+func canPause(blocks []flex.Span, now time.Time, power flex.Watts, need flex.WattHours) bool {
+	ahead := -flex.HalfHour
+	for _, b := range blocks {
+		ahead += b.Meet(flex.Span{From: now, To: b.To}).Len()
+	}
+	left := flex.WattHours(int64(power) * int64(ahead/time.Second) / 3600)
+	return ahead > 0 && left >= need
+}
+
+// wholePeriods cuts the blocks down to the settlement periods that lie whole within each, so
+// that a pause among them is one of these and is settled as such.
+func wholePeriods(blocks []flex.Span) (whole []flex.Span) {
+	for _, b := range blocks {
+		b.From, b.To = nextPeriod(b.From), flex.PeriodAt(b.To).Start()
+		if b.From.Before(b.To) {
+			whole = append(whole, b)
+		}
+	}
+	return whole
+}
+
+// nextPeriod returns when the first settlement period begins that begins no earlier.
+func nextPeriod(t time.Time) time.Time {
+	p := flex.PeriodAt(t)
+	if p.Start().Before(t) {
+		p = p.Add(1)
+	}
+	return p.Start()
 }
 
 // readBlocks reads the blocks in whole seconds, inward, and refuses those that are empty or

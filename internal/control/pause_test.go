@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -131,18 +132,24 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 	}{
 		{"no blocks", "21:50", dearAt(6, 90), nil, []control.Block{}},
 		{"shorter than a pause", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:29")}, []control.Block{block("7T22:00", "7T22:29")}},
-		{"just a pause long", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:30")}, []control.Block{}},
+		{"just a pause long", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:30")}, []control.Block{block("7T22:00", "7T22:30")}},
+		{"two blocks, just a pause long together", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:15"), block("7T23:00", "7T23:15")},
+			[]control.Block{block("7T22:00", "7T22:15"), block("7T23:00", "7T23:15")}},
+		{"a minute more than a pause", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:31")}, []control.Block{block("7T22:30", "7T22:31")}},
+		{"no whole settlement period", "21:50", dearAt(1, 90), []control.Block{block("7T22:10", "7T22:50")}, []control.Block{block("7T22:10", "7T22:50")}},
+		{"one whole settlement period", "21:50", dearAt(0, 90), []control.Block{block("7T22:10", "7T23:10")}, []control.Block{block("7T22:10", "7T22:30"), block("7T23:00", "7T23:10")}},
+		{"only half an hour is left", "23:00", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:30")}, []control.Block{block("7T22:00", "7T23:30")}},
 		{"dearest at the start", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "8T02:00")}, []control.Block{block("7T22:30", "8T02:00")}},
 		{"dearest has begun", "22:01", dearAt(0, 90), []control.Block{block("7T22:00", "7T23:30")},
-			// a pause of 22:01 to 22:31 still has most of it
-			[]control.Block{block("7T22:00", "7T22:01"), block("7T22:31", "7T23:30")}},
+			// the next settlement period, though 22:01 to 22:31 would save more
+			[]control.Block{block("7T22:00", "7T22:30"), block("7T23:00", "7T23:30")}},
 		{"all past", "23:59", dearAt(0, 90), []control.Block{block("7T22:00", "7T23:30")}, []control.Block{block("7T22:00", "7T23:30")}},
 		{"dearest is between blocks", "21:50", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:00"), block("7T23:30", "8T00:30")},
 			[]control.Block{block("7T22:30", "7T23:00"), block("7T23:30", "8T00:30")}},
 		{"unsorted", "21:50", dearAt(5, 90), []control.Block{block("8T00:00", "8T01:30"), block("7T22:00", "7T23:00")},
 			[]control.Block{block("8T00:00", "8T00:30"), block("8T01:00", "8T01:30"), block("7T22:00", "7T23:00")}},
 		{"touching blocks", "21:50", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:15"), block("7T23:15", "8T01:00")},
-			[]control.Block{block("7T22:00", "7T22:45"), block("7T23:15", "8T01:00")}},
+			[]control.Block{block("7T22:30", "7T23:15"), block("7T23:15", "8T01:00")}},
 		{"missing price is no place", "21:50", []float64{50, nan, nan, 40}, []control.Block{block("7T22:15", "7T23:45")}, []control.Block{block("7T22:15", "7T23:45")}},
 		{"not worth 2 p", "21:50", slices.Repeat([]float64{5.4}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:00", "8T00:00")}},
 		{"worth 2 p", "21:50", slices.Repeat([]float64{5.5}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:30", "8T00:00")}},
@@ -156,6 +163,57 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A pause leaves the energy that is known to be needed.
+func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
+	block := control.Block{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T00:00:00Z"} // 14.8 kWh, 11.1 with a pause
+	for _, c := range []struct {
+		name   string
+		kwh    float64
+		paused bool
+	}{{"just enough", 11.1, true}, {"a watt-hour too little", 11.101, false}, {"more than the schedule holds", 40, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			one(t, "2025-06-27T21:50:00Z", func(h *house) {
+				h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
+				h.event(control.Event{Kind: control.PlugIn, Intent: need(c.kwh, flex.Minimise)})
+				got := h.ask(block)
+				if paused := got[0] != block; paused != c.paused {
+					t.Errorf("a need of %v kWh: %v", c.kwh, got)
+				}
+			})
+		})
+	}
+}
+
+// A pause of any schedule is one settlement period, whole within one of its blocks.
+func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 9))
+	one(t, "2025-06-27T21:50:00Z", func(h *house) {
+		made := 0
+		for range 200 {
+			prices := make([]float64, 18)
+			for i := range prices {
+				prices[i] = 20 + 80*random.Float64()
+			}
+			h.publish("2025-06-27T22:00:00Z", prices...)
+			from := at("2025-06-27T22:00:00Z").Add(time.Duration(random.IntN(7200)) * time.Second)
+			to := from.Add(time.Duration(1+random.IntN(14400)) * time.Second)
+			h.ask(control.Block{Start: from.Format(time.RFC3339), End: to.Format(time.RFC3339)})
+			for _, p := range h.pauses() {
+				made++
+				if p.Len() != flex.HalfHour || p.From.Minute()%30 != 0 || p.From.Second() != 0 {
+					t.Fatalf("the pause from %v to %v is no settlement period", p.From, p.To)
+				}
+				if p.From.Before(from) || p.To.After(to) || to.Sub(from) <= flex.HalfHour {
+					t.Fatalf("the pause from %v to %v is not within %v to %v, or all of it", p.From, p.To, from, to)
+				}
+			}
+		}
+		if made < 100 {
+			t.Errorf("only %d pauses were made", made)
+		}
+	})
 }
 
 func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {

@@ -18,24 +18,31 @@ type Pause struct {
 	MadeAt time.Time
 }
 
-// Pausable returns the asset, whether its site has consented to limited pauses and is not
-// withdrawn from them, and when the last pause put into its schedules began that has begun.
-func (tx *Tx) Pausable(ctx context.Context, id flex.AssetID) (a flex.Asset, consented bool, last time.Time, err error) {
+// Pausable is an asset into whose schedule a pause may be put.
+type Pausable struct {
+	Asset     flex.Asset     // its id, site, type and power
+	Consented bool           // its site has consented to limited pauses and is not withdrawn from them
+	Last      time.Time      // when the last pause began that has begun; zero if there was none
+	Need      flex.WattHours // that its latest intent asks for; 0 if none was ever sent
+}
+
+// Pausable returns what a pause of the asset depends on.
+func (tx *Tx) Pausable(ctx context.Context, id flex.AssetID) (p Pausable, err error) {
 	var power sql.NullInt64
-	a.ID = id
+	p.Asset.ID = id
 	err = tx.row(ctx, `SELECT a.site_id, a.type, a.power_w,
 			EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'limited_pause')
 			AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id AND e.proposition = 'limited_pause' AND e.state = 'withdrawn'),
-			(SELECT max(p.from_at) FROM pause p WHERE p.asset_id = a.id AND p.from_at <= $3)
-		FROM asset a WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now)).
-		Scan(&a.SiteID, &a.Type, &power, &consented, instant{&last})
+			(SELECT max(p.from_at) FROM pause p WHERE p.asset_id = a.id AND p.from_at <= $3), COALESCE(i.need_wh, 0)
+		FROM asset a LEFT JOIN inputs i ON i.asset_id = a.id WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now)).
+		Scan(&p.Asset.SiteID, &p.Asset.Type, &power, &p.Consented, instant{&p.Last}, &p.Need)
 	if errors.Is(err, sql.ErrNoRows) {
-		return a, false, last, flex.Fail(flex.NotFound, "charger not found or not authorized")
+		return p, flex.Fail(flex.NotFound, "charger not found or not authorized")
 	}
 	if power.Valid {
-		a.Power = new(flex.Watts(power.Int64))
+		p.Asset.Power = new(flex.Watts(power.Int64))
 	}
-	return a, consented, last, err
+	return p, err
 }
 
 // SetPause records the pause that was put into an asset's schedule, in the place of any that
