@@ -56,7 +56,7 @@ func (s *Server) updateSite(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	c := registry.SiteChange{MPAN: b.MPAN, Postcode: b.Postcode, Address: b.Address, Email: b.Email}
+	c := registry.SiteChange{MPAN: b.MPAN, Postcode: b.Postcode, Address: b.Address, Email: b.Email, Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW)}
 	if t := b.Tariff; t != nil {
 		c.Tariff = &flex.SiteTariff{
 			Type: t.TariffType, CheapStart: (*flex.WallTime)(t.TariffCheapStartTime), CheapEnd: (*flex.WallTime)(t.TariffCheapEndTime),
@@ -79,7 +79,19 @@ func (s *Server) deleteSite(r *request) (answer, error) {
 func toldSite(b wire.SiteRequest) registry.ToldSite {
 	return registry.ToldSite{
 		MPAN: b.MPAN, Postcode: b.Postcode, Address: b.StreetAddress, Email: b.Email, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
+		Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
 	}
+}
+
+// supplyChange turns capacities in kilowatts into what was told of a supply.
+func supplyChange(importKW, exportKW *float64) (s flex.SupplyChange) {
+	if importKW != nil {
+		s.Import = new(flex.FromKW(*importKW))
+	}
+	if exportKW != nil {
+		s.Export = new(flex.FromKW(*exportKW))
+	}
+	return s
 }
 
 // siteResponse shows a site.
@@ -87,6 +99,7 @@ func siteResponse(r store.SiteRecord) wire.SiteResponse {
 	v := wire.SiteResponse{
 		ID: r.ID, MPAN: r.MPAN.Reveal(), Postcode: r.Postcode.Reveal(), Address: r.Address.Reveal(),
 		AssetIDs: r.Assets, Markets: []string{}, DispatchMethods: r.Methods, GaveBoundaryMeterConsentAt: wire.At(r.ConsentAt),
+		ImportCapacityKW: r.Supply.Import.KW(), ExportCapacityKW: r.Supply.Export.KW(),
 	}
 	if v.AssetIDs == nil {
 		v.AssetIDs = []flex.AssetID{}

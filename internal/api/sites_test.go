@@ -32,7 +32,7 @@ func TestSites(t *testing.T) {
 		h := open(t, db)
 		h.stock()
 		site := h.newSite(halfHourly, "sw1a2aa", " 10  Downing Street ")
-		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00"}`, site)
+		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00","import_capacity_kw":23,"export_capacity_kw":23}`, site)
 		h.want("GET", "/entities/site/"+site, "", 200, shown)
 		h.want("POST", "/entities/site", `{"mpan":"1000000000012","postcode":"SW1A 2AA","street_address":"10, downing st."}`, 409,
 			fmt.Sprintf(`{"detail":"a site with this address exists already: %s"}`, site))
@@ -80,7 +80,7 @@ func TestSite_Change(t *testing.T) {
 		site, other := h.newSite(halfHourly, "SW1A 2AA", "10 Downing Street"), h.newSite(notSettled, "SW1A 2AB", "")
 		at := "/entities/site/" + site
 		r := h.want("PATCH", at, `{"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30","tariff_cheap_end_time":"05:30:00"},"address":"11 Downing Street","postcode":"SW1A 2AC","mpan":"1500000000033","email":"resident@example.com"}`, 200, "")
-		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00"}`, site)
+		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00","import_capacity_kw":23,"export_capacity_kw":23}`, site)
 		if r.body != want {
 			t.Errorf("%s\nwant %s", r.body, want)
 		}
@@ -256,4 +256,52 @@ func TestOnboardSiteAndAsset_Vectors(t *testing.T) {
 		h.want("POST", "/entities/site/onboard-site-and-asset", string(r.Body), 200, "")
 		h.want("POST", "/entities/site/onboard-site-and-asset", string(r.Body), v.Second, "")
 	}
+}
+
+// TestSite_Supply holds a site's capacity at its limits: told at registering, changed by
+// PATCH and by onboarding, and shown.
+func TestSite_Supply(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		create := func(mpan, capacity string, status int) string {
+			t.Helper()
+			return h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AA",%s%s}`, mpan, consent, capacity), status, "").body
+		}
+		for _, wrong := range []string{`"import_capacity_kw":0.999`, `"import_capacity_kw":10000.001`, `"export_capacity_kw":-0.001`, `"export_capacity_kw":10000.001`, `"import_capacity_kw":"23"`} {
+			create(halfHourly, ","+wrong, 422)
+		}
+		least := create(halfHourly, `,"import_capacity_kw":1,"export_capacity_kw":0`, 200)
+		if text(t, least, "import_capacity_kw") != "1" || text(t, least, "export_capacity_kw") != "0" {
+			t.Error(least)
+		}
+		most := create(notSettled, `,"import_capacity_kw":10000,"export_capacity_kw":10000`, 200)
+		if text(t, most, "import_capacity_kw") != "10000" || text(t, most, "export_capacity_kw") != "10000" {
+			t.Error(most)
+		}
+		at := "/entities/site/" + text(t, least, "id")
+		shows := func(importKW, exportKW string) {
+			t.Helper()
+			for _, path := range []string{at, "/entities/site?mpan=" + halfHourly} {
+				want := fmt.Sprintf(`"import_capacity_kw":%s,"export_capacity_kw":%s}`, importKW, exportKW)
+				if r := h.want("GET", path, "", 200, ""); !strings.Contains(r.body, want) {
+					t.Errorf("%s: %s has no %s", path, r.body, want)
+				}
+			}
+		}
+		shows("1", "0")
+		h.want("PATCH", at, `{"export_capacity_kw":3.68}`, 200, "")
+		shows("1", "3.68")
+		h.want("PATCH", at, `{"import_capacity_kw":0}`, 422, "")
+		h.want("PATCH", at, `{"import_capacity_kw":null}`, 200, "")
+		shows("1", "3.68")
+		r := h.want("POST", "/entities/site/initialise", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA","import_capacity_kw":69,%s},"assets":[{"external_id":"supplied","type":"charger"}]}`, halfHourly, consent), 200, "")
+		if updated := text(t, r.body, "site", "fields_updated"); updated != "[import_capacity_kw]" {
+			t.Error(r.body)
+		}
+		shows("69", "3.68")
+		if findings, err := db.Verify(t.Context()); err != nil || len(findings) > 0 {
+			t.Errorf("%v, %v", findings, err)
+		}
+	})
 }

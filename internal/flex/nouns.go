@@ -120,6 +120,7 @@ type Site struct {
 	Address        Personal
 	Email          Personal
 	ConsentAt      time.Time // of the boundary meter; zero if never given
+	Supply         Supply    // what the connection can carry; the default if it was never told
 	Tariff         SiteTariff
 	ExternalUserID string
 	CreatedAt      time.Time

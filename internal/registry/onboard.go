@@ -136,6 +136,7 @@ func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, 
 		s.ConsentAt = n.ConsentAt
 		m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
 	}
+	m.supply(&s.Supply, n.Supply)
 	if len(m.Updated) == 0 {
 		return s, m, nil
 	}
@@ -148,6 +149,18 @@ func (m *Merged) text(field string, kept *flex.Personal, told string) {
 		*kept = flex.Personal(told)
 		m.Updated = append(m.Updated, field)
 	}
+}
+
+// supply lets a capacity that was told replace the one kept.
+func (m *Merged) supply(kept *flex.Supply, told flex.SupplyChange) {
+	after := told.Apply(*kept)
+	if after.Import != kept.Import {
+		m.Updated = append(m.Updated, "import_capacity_kw")
+	}
+	if after.Export != kept.Export {
+		m.Updated = append(m.Updated, "export_capacity_kw")
+	}
+	*kept = after
 }
 
 // findSite returns the site with the MPAN, else the one at the address, else nil.

@@ -53,7 +53,7 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 func (n normal) site() flex.Site {
 	return flex.Site{
 		MPAN: flex.Personal(n.MPAN), Postcode: flex.Personal(n.Postcode), Address: flex.Personal(n.Address),
-		Email: flex.Personal(n.Email), ConsentAt: n.ConsentAt,
+		Email: flex.Personal(n.Email), ConsentAt: n.ConsentAt, Supply: n.Supply.Apply(flex.DefaultSupply),
 	}
 }
 
@@ -86,6 +86,7 @@ func (d *Desk) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (s
 type SiteChange struct {
 	MPAN, Postcode, Address, Email *string
 	Tariff                         *flex.SiteTariff
+	Supply                         flex.SupplyChange
 }
 
 // ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault.
@@ -123,7 +124,7 @@ func (d *Desk) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c
 
 // apply changes the site, and returns what is told of it now in normal form.
 func (c SiteChange) apply(s *flex.Site) (normal, error) {
-	told := ToldSite{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal()}
+	told := ToldSite{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), Supply: c.Supply}
 	for to, text := range map[*string]*string{&told.MPAN: c.MPAN, &told.Postcode: c.Postcode, &told.Address: c.Address} {
 		if text != nil {
 			*to = *text
@@ -148,6 +149,7 @@ func (c SiteChange) apply(s *flex.Site) (normal, error) {
 	if c.Tariff != nil {
 		s.Tariff = *c.Tariff
 	}
+	s.Supply = c.Supply.Apply(s.Supply)
 	return n, nil
 }
 

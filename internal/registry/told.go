@@ -18,6 +18,7 @@ type ToldSite struct {
 	Address   string // number or name of the house, street, town
 	Email     string
 	ConsentAt time.Time // to the use of the boundary meter's readings
+	Supply    flex.SupplyChange
 }
 
 // ToldAsset is what a client tells of an asset. What is empty or nil was not told.
@@ -58,6 +59,7 @@ func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
 		}
 		n.Postcode = string(p)
 	}
+	faults = append(faults, supplyFaults(t.Supply, loc)...)
 	n.Address = strings.Join(strings.Fields(t.Address), " ")
 	if len(n.Address) > directory.MaxAddress {
 		faults = append(faults, faultAt("value_error.any_str.max_length", fmt.Sprintf("ensure this value has at most %d characters", directory.MaxAddress), loc, "street_address"))
@@ -65,6 +67,20 @@ func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
 	}
 	n.key = addressKey(n.Address, n.Postcode)
 	return n, faults
+}
+
+// supplyFaults says what is wrong with what was told of a site's supply.
+func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
+	check := func(field string, told *flex.Watts, least flex.Watts) {
+		if told == nil || *told >= least && *told <= flex.SupplyMax {
+			return
+		}
+		why := fmt.Sprintf("ensure this value is from %g to %g kW: 23 is a fuse of 100 A on one phase, 69 on three", least.KW(), flex.SupplyMax.KW())
+		faults = append(faults, faultAt("value_error.number.range", why, loc, field))
+	}
+	check("import_capacity_kw", c.Import, flex.SupplyImportMin)
+	check("export_capacity_kw", c.Export, 0)
+	return faults
 }
 
 // normalMPAN returns the thirteen digits of an MPAN, or nothing and why. A wrong check digit

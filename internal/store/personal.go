@@ -28,6 +28,7 @@ var personal = map[string]held{
 	"posting":         {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"withdrawal":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"withdrawal_move": {bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
+	"supply":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"flex_event":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"reckoning":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"flexd/internal/flex"
 )
@@ -18,12 +17,12 @@ import (
 // SiteMissing is what is said of a site that is absent or another organisation's.
 const SiteMissing = "site not found or not authorized"
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at`
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w`
 
 func scanSite(s scanner) (v flex.Site, err error) {
 	var mpan, user *string
 	var postcode, address, email, tariff, start, end string
-	err = s.Scan(&v.ID, &mpan, &postcode, &address, &email, instant{&v.ConsentAt}, &tariff, &start, &end, &user, instant{&v.CreatedAt})
+	err = s.Scan(&v.ID, &mpan, &postcode, &address, &email, instant{&v.ConsentAt}, &tariff, &start, &end, &user, instant{&v.CreatedAt}, &v.Supply.Import, &v.Supply.Export)
 	if err != nil {
 		return v, err
 	}
@@ -69,16 +68,25 @@ func (tx *Tx) LockOrg(ctx context.Context) error {
 }
 
 // AddSite keeps a new site, whose id and instant it sets. The address key is what two ways
-// of writing one address have in common; it may be empty.
+// of writing one address have in common; it may be empty. A site without a supply gets the
+// default.
 func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) error {
 	s.ID, s.CreatedAt = flex.SiteID(tx.newID()), tx.now
+	if s.Supply == (flex.Supply{}) {
+		s.Supply = flex.DefaultSupply
+	}
 	_, err := tx.exec(ctx, `
-		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
+			import_w, export_w)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		s.ID.Bytes(), tx.org.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
-		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd), nullable(s.ExternalUserID), micros(s.CreatedAt))
+		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd), nullable(s.ExternalUserID), micros(s.CreatedAt),
+		int64(s.Supply.Import), int64(s.Supply.Export))
 	if err == nil && !s.ConsentAt.IsZero() {
 		err = tx.addConsent(ctx, s.ID, boundaryMeter, s.ConsentAt)
+	}
+	if err == nil && s.Supply != flex.DefaultSupply {
+		err = tx.addSupply(ctx, s.ID, s.Supply)
 	}
 	if err != nil {
 		return err
@@ -88,17 +96,22 @@ func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) erro
 
 // UpdateSite replaces what may change of a site: all but its id and the end user it is for.
 func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) error {
-	var before time.Time
-	if err := tx.row(ctx, `SELECT consent_at FROM site WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), s.ID.Bytes()).Scan(instant{&before}); err != nil {
+	before, err := tx.Site(ctx, s.ID)
+	if err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `
-		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11
+	_, err = tx.exec(ctx, `
+		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
+			import_w = $12, export_w = $13
 		WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), s.ID.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
-		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd))
-	if err == nil && !s.ConsentAt.Equal(before) {
+		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd),
+		int64(s.Supply.Import), int64(s.Supply.Export))
+	if err == nil && !s.ConsentAt.Equal(before.ConsentAt) {
 		err = tx.addConsent(ctx, s.ID, boundaryMeter, s.ConsentAt)
+	}
+	if err == nil && s.Supply != before.Supply {
+		err = tx.addSupply(ctx, s.ID, s.Supply)
 	}
 	if err != nil {
 		return err
@@ -172,6 +185,7 @@ type SiteRecord struct {
 // that a page of a hundred costs.
 func (c conn) recordQuery(table, rest string) string {
 	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at,
+		` + supplyColumn + `,
 		CASE WHEN s.tariff_type <> '' THEN s.tariff_type || ',' || s.cheap_start || ',' || s.cheap_end END,
 		(CAST(m.import AS INTEGER) + 2 * CAST(m.energised AS INTEGER) + 4 * CAST(m.half_hourly AS INTEGER) + 8 * CAST(m.domestic AS INTEGER)) || ',' || m.postcode,
 		(SELECT string_agg(` + fmt.Sprintf(c.db.d.idHex, "a.id") + `, ',') FROM asset a WHERE a.site_id = s.id),
@@ -180,10 +194,13 @@ func (c conn) recordQuery(table, rest string) string {
 }
 
 func scanRecord(s scanner) (r SiteRecord, err error) {
-	var mpan, tariff, meter, assets, methods sql.NullString
+	var mpan, supply, tariff, meter, assets, methods sql.NullString
 	var postcode, address string
-	err = s.Scan(&r.ID, &mpan, &postcode, &address, instant{&r.ConsentAt}, &tariff, &meter, &assets, &methods)
+	err = s.Scan(&r.ID, &mpan, &postcode, &address, instant{&r.ConsentAt}, &supply, &tariff, &meter, &assets, &methods)
 	if err != nil {
+		return r, err
+	}
+	if r.Supply, err = readSupply(supply); err != nil {
 		return r, err
 	}
 	r.MPAN, r.Postcode, r.Address = flex.Personal(mpan.String), flex.Personal(postcode), flex.Personal(address)

@@ -4,20 +4,24 @@ import "flexd/internal/flex"
 
 // SiteRequest is the body of POST /entities/site, and the site of an onboarding.
 type SiteRequest struct {
-	MPAN                       string `json:"mpan" wire:"required,nonempty"`
-	Postcode                   string `json:"postcode" wire:"required,nonempty"`
-	StreetAddress              string `json:"street_address,omitzero"`
-	Email                      string `json:"email,omitzero"`
-	GaveBoundaryMeterConsentAt Time   `json:"gave_boundary_meter_consent_at,omitzero" wire:"zoned"`
+	MPAN                       string   `json:"mpan" wire:"required,nonempty"`
+	Postcode                   string   `json:"postcode" wire:"required,nonempty"`
+	StreetAddress              string   `json:"street_address,omitzero"`
+	Email                      string   `json:"email,omitzero"`
+	GaveBoundaryMeterConsentAt Time     `json:"gave_boundary_meter_consent_at,omitzero" wire:"zoned"`
+	ImportCapacityKW           *float64 `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
+	ExportCapacityKW           *float64 `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
 }
 
 // SiteUpdateRequest is the body of PATCH /entities/site/{site_id}; what is nil stays.
 type SiteUpdateRequest struct {
-	Tariff   *TariffRequest `json:"tariff,omitzero"`
-	Address  *string        `json:"address,omitzero"`
-	Postcode *string        `json:"postcode,omitzero" wire:"nonempty"`
-	MPAN     *string        `json:"mpan,omitzero" wire:"nonempty"`
-	Email    *string        `json:"email,omitzero"`
+	Tariff           *TariffRequest `json:"tariff,omitzero"`
+	Address          *string        `json:"address,omitzero"`
+	Postcode         *string        `json:"postcode,omitzero" wire:"nonempty"`
+	MPAN             *string        `json:"mpan,omitzero" wire:"nonempty"`
+	Email            *string        `json:"email,omitzero"`
+	ImportCapacityKW *float64       `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
+	ExportCapacityKW *float64       `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
 }
 
 // TariffRequest is the tariff of a site, which is apart from the assets' own.
@@ -45,6 +49,8 @@ type SiteResponse struct {
 	DispatchMethods            []flex.DispatchMethod `json:"dispatch_methods" wire:"enum=DispatchMethod"`
 	Tariff                     *TariffResponse       `json:"tariff,omitzero"`
 	GaveBoundaryMeterConsentAt Time                  `json:"gave_boundary_meter_consent_at,omitzero"`
+	ImportCapacityKW           float64               `json:"import_capacity_kw"`
+	ExportCapacityKW           float64               `json:"export_capacity_kw"`
 }
 
 // SiteListQuery holds the parameters of GET /entities/site; an empty filter takes all.

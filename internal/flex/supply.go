@@ -1,0 +1,29 @@
+package flex
+
+// Supply is what a site's connection to the grid can carry, each way.
+type Supply struct{ Import, Export Watts }
+
+// DefaultSupply is taken for a site whose capacity was never given: 100 A single phase at
+// 230 V, the largest usual supply of a British home.
+var DefaultSupply = Supply{Import: 23_000, Export: 23_000}
+
+// The limits of a supply's capacity. A site that may not export has an export capacity of 0;
+// one that cannot import is none.
+const (
+	SupplyImportMin Watts = 1_000
+	SupplyMax       Watts = 10_000_000 // a connection at high voltage
+)
+
+// SupplyChange is what was told of a supply; what is nil was not told.
+type SupplyChange struct{ Import, Export *Watts }
+
+// Apply returns the supply with what was told of it.
+func (c SupplyChange) Apply(s Supply) Supply {
+	if c.Import != nil {
+		s.Import = *c.Import
+	}
+	if c.Export != nil {
+		s.Export = *c.Export
+	}
+	return s
+}
