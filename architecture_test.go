@@ -25,7 +25,7 @@ var layers = map[string]int{
 	// domain types and small tools
 	"flex": 0, "wire": 1, "egress": 1, "worker": 1, "csvfile": 1, "keyring": 1, "guide": 1,
 	// pure packages: arguments in, values out
-	"tariff": 2, "plan": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2,
+	"tariff": 2, "plan": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2, "pricing": 2,
 	"problem": 3, "backtest": 3, // the engine's problem files
 	// the database, and what is looked up
 	"store": 4, "directory": 5,
@@ -57,7 +57,7 @@ var restricted = map[string][]string{
 var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
 
 // purePackages read no clock, draw no random numbers and look at no environment.
-var purePackages = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "settle", "ledger", "forecast", "backtest"}
+var purePackages = []string{"flex", "wire", "tariff", "plan", "problem", "ocpp", "settle", "ledger", "forecast", "pricing", "backtest"}
 
 var pureBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
 

@@ -23,6 +23,7 @@ type backtestCommand struct {
 	Shift    int     `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
 	Power    float64 `help:"The battery's power in kW." default:"5"`
 	Capacity float64 `help:"The battery's capacity in kWh." default:"10"`
+	Source   string  `help:"Whose imported prices, such as elexon-system-price; those that are planned on if not given." placeholder:"NAME"`
 	Tariff   string  `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
 	Peak     float64 `help:"Pence per kWh in the dear hours." default:"28"`
 	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`
@@ -90,7 +91,7 @@ func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) erro
 	defer h.Close()
 	known := map[flex.Period]float64{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
-		ps, err := all.Prices(ctx, flex.Span{From: test.From.Add(-1).Start(), To: test.To.Add(4).Start()})
+		ps, err := all.Prices(ctx, flex.Span{From: test.From.Add(-1).Start(), To: test.To.Add(4).Start()}, b.Source)
 		for _, p := range ps {
 			if p.Known {
 				known[p.Period] = p.Price.GBPPerMWh() / 10

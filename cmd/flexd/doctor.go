@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -34,7 +35,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	var found []symptom
-	for _, look := range []func(context.Context, *app.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtHalt, lookAtPushes} {
+	for _, look := range []func(context.Context, *app.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtHalt, lookAtPushes} {
 		s, err := look(ctx, h)
 		if err != nil {
 			return err
@@ -108,6 +109,31 @@ func lookAtPrices(ctx context.Context, h *app.House) ([]symptom, error) {
 	}
 	if len(out) == 0 {
 		out = []symptom{{Part: "prices", Detail: "there are none", Do: "flexd prices import FILE, or serve with --price-source"}}
+	}
+	return out, nil
+}
+
+// lookAtRoles says where it is left open which source's prices count.
+func lookAtRoles(ctx context.Context, h *app.House) (out []symptom, err error) {
+	var orgs []flex.Org
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range orgs {
+		_, doubts, err := h.Market.Roles(ctx, o.ID)
+		if err != nil {
+			return nil, err
+		}
+		x := symptom{Part: "price roles of " + o.Name, Well: len(doubts) == 0, Detail: "planning and settlement have their sources"}
+		if !x.Well {
+			x.Detail = strings.Join(doubts, "; ")
+			x.Do = fmt.Sprintf("flexd prices roles %q planning=SOURCE settlement=SOURCE", o.Name)
+		}
+		out = append(out, x)
 	}
 	return out, nil
 }

@@ -20,6 +20,8 @@ type pricesPage struct {
 	Day      flex.Day
 	Source   string
 	Sources  []market.Freshness
+	Roles    []market.RoleState
+	Doubts   []string // where it is left open which source counts
 	Lines    []priceLine
 	Versions []version
 	Outturn  *outturn // nil where no half-hour has both
@@ -155,6 +157,9 @@ func (s *Server) fillPrices(r *request, p *pricesPage) error {
 	if p.Org.IsZero() {
 		p.Org = p.Orgs[0].ID
 	}
+	if p.Roles, p.Doubts, err = s.Market.Roles(ctx, p.Org); err != nil {
+		return err
+	}
 	c, err := s.Market.Day(ctx, p.Org, p.Day, p.Source)
 	if err != nil {
 		return err
@@ -189,12 +194,8 @@ func poundsOf(p flex.PricedPeriod) *float64 {
 }
 
 func (p *pricesPage) addLines(c market.DayCurve) {
-	sources := map[flex.PublicationID]string{}
-	for _, b := range c.Publications {
-		sources[b.ID] = b.Source
-	}
 	for _, q := range c.Quotes {
-		l := priceLine{Start: q.Period.Start(), Price: poundsOf(q.PricedPeriod), Source: sources[q.From], Derived: q.Derived, Exact: q.Price}
+		l := priceLine{Start: q.Period.Start(), Price: poundsOf(q.PricedPeriod), Source: q.Source, Derived: q.Derived, Exact: q.Price}
 		if g, ok := c.Carbon[q.Period]; ok {
 			l.Carbon = &g.Grams
 		}

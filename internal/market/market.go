@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/pricing"
 	"flexd/internal/store"
 )
 
@@ -105,15 +106,21 @@ type DayCurve struct {
 	Publications []store.PublicationRecord
 }
 
-// Day returns a day's curve as the organisation knows it now, today's if the day is zero,
-// from one source or, if that is empty, from all.
+// Day returns a day's curve as the organisation knows it now, today's if the day is zero: the
+// prices of one source or, if that is empty, those that the organisation plans on, beside the
+// publications of all.
 func (d *Desk) Day(ctx context.Context, org flex.OrgID, day flex.Day, source string) (c DayCurve, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
 		}
 		c.Day = day
-		if c.Quotes, err = tx.Quotes(ctx, day.Span(), source); err != nil {
+		if source == "" {
+			c.Quotes, err = tx.Quotes(ctx, pricing.Planning, day.Span())
+		} else {
+			c.Quotes, err = tx.QuotesFrom(ctx, source, day.Span())
+		}
+		if err != nil {
 			return err
 		}
 		if c.Carbon, err = tx.Carbon(ctx, day.Span()); err != nil {

@@ -174,7 +174,7 @@ func eventOf(found settle.Event) store.FlexEvent {
 // addEvent keeps an event with a first estimate of its revenue: as if exactly what was meant
 // had been moved, at the prices known now.
 func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
-	prices, err := tx.Prices(ctx, e.Span)
+	prices, err := tx.SettlementPrices(ctx, e.Span, tx.Now())
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.
 		b.asOf = tx.Now()
 	}
 	for _, span := range spans {
-		prices, err := tx.PricesAt(ctx, span, b.asOf)
+		prices, err := tx.SettlementPrices(ctx, span, b.asOf)
 		if err != nil {
 			return nil, err
 		}

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/pricing"
 )
 
 // Publication is one version of a stretch of prices.
@@ -24,6 +27,10 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 	if err != nil {
 		return p.ID, err
 	}
+	_, err = all.exec(ctx, `INSERT INTO price_source (name, added_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, p.Source, micros(all.now))
+	if err != nil {
+		return p.ID, err
+	}
 	args := make([]any, 0, 4*len(prices))
 	for _, q := range prices {
 		var price any
@@ -39,39 +46,89 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 	return p.ID, nil
 }
 
-// Quote is the price of a settlement period with the publication that it is from, which is
-// zero if none covers the period.
+// Quote is the price of a settlement period with the publication and the source that it is
+// from, which are zero if none covers the period.
 type Quote struct {
 	flex.PricedPeriod
-	From flex.PublicationID
+	From   flex.PublicationID
+	Source string
 }
 
-// Prices returns the market's prices for the periods of the span as they are known at this
+// Prices returns the planning prices of the periods of the span as they are known at this
 // transaction's instant: of each period, the price of the latest publication that is out
-// and covers it. Periods that no publication covers come back as not known.
+// and covers it, of the sources that the organisation plans on. Periods that none covers
+// come back as not known.
 func (tx *Tx) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(tx.aside().quotes(ctx, span, `b.published_at <= $3`, tx.now.UnixMicro()))
+	return withoutOrigin(tx.Quotes(ctx, pricing.Planning, span))
 }
 
-// PricesAt is Prices as they were known at an earlier instant: of what was out then, what
-// had come in by then.
-func (tx *Tx) PricesAt(ctx context.Context, span flex.Span, at time.Time) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(tx.quotes(ctx, span, `b.published_at <= $3 AND b.fetched_at <= $3`, at.UnixMicro()))
+// Quotes is Prices of a role, with where each is from.
+func (tx *Tx) Quotes(ctx context.Context, role pricing.Role, span flex.Span) ([]Quote, error) {
+	return tx.aside().roleQuotes(ctx, tx.org, role, span, `b.published_at <= $3`, tx.now.UnixMicro())
 }
 
-// Prices returns the market's prices for the periods of the span as they are known now.
-func (all *All) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(all.quotes(ctx, span, `b.published_at <= $3`, all.now.UnixMicro()))
+// SettlementPrices returns what delivered energy is worth in the periods of the span, as it was
+// known at an instant: of what was out then, what had come in by then.
+func (tx *Tx) SettlementPrices(ctx context.Context, span flex.Span, at time.Time) ([]flex.PricedPeriod, error) {
+	return withoutOrigin(tx.SettlementQuotes(ctx, span, at))
 }
 
-// Quotes is Prices with where each is from, of one source or, if that is empty, of all.
-func (tx *Tx) Quotes(ctx context.Context, span flex.Span, source string) ([]Quote, error) {
-	return tx.quotes(ctx, span, `b.published_at <= $3 AND ($4 = '' OR b.source = $4)`, tx.now.UnixMicro(), source)
+// SettlementQuotes is SettlementPrices with where each is from.
+func (tx *Tx) SettlementQuotes(ctx context.Context, span flex.Span, at time.Time) ([]Quote, error) {
+	return tx.roleQuotes(ctx, tx.org, pricing.Settlement, span, `b.published_at <= $3 AND b.fetched_at <= $3`, at.UnixMicro())
+}
+
+// QuotesFrom returns what is known now of one source, whatever its role.
+func (tx *Tx) QuotesFrom(ctx context.Context, source string, span flex.Span) ([]Quote, error) {
+	return tx.quotes(ctx, span, []string{source}, `b.published_at <= $3`, tx.now.UnixMicro())
+}
+
+// Prices returns the prices of the periods of the span as they are known now: of one source or,
+// if that is empty, those that an organisation without a choice of its own would plan on.
+func (all *All) Prices(ctx context.Context, span flex.Span, source string) ([]flex.PricedPeriod, error) {
+	if source != "" {
+		return withoutOrigin(all.quotes(ctx, span, []string{source}, `b.published_at <= $3`, all.now.UnixMicro()))
+	}
+	return withoutOrigin(all.roleQuotes(ctx, flex.OrgID{}, pricing.Planning, span, `b.published_at <= $3`, all.now.UnixMicro()))
 }
 
 // PricesFrom returns what a source said last about the periods of the span, out or not.
 func (all *All) PricesFrom(ctx context.Context, source string, span flex.Span) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(all.quotes(ctx, span, `b.source = $3`, source))
+	return withoutOrigin(all.quotes(ctx, span, []string{source}, `TRUE`))
+}
+
+// roleQuotes is quotes of the sources that count for a role of the organisation's.
+func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role, span flex.Span, condition string, args ...any) ([]Quote, error) {
+	if span.Empty() {
+		return nil, nil
+	}
+	selection, err := c.selection(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("read which prices count: %w", err)
+	}
+	// A choice holds from a half-hour on, so the cuts are made between half-hours.
+	whole := flex.Span{From: flex.PeriodAt(span.From).Start(), To: flex.PeriodAt(span.To.Add(-1)).End()}
+	stretches := selection.Stretches(role, whole)
+	if len(stretches) == 1 {
+		return c.quotes(ctx, whole, stretches[0].Sources, condition, args...)
+	}
+
+	var out []Quote
+	for at := whole.From; at.Before(whole.To); at = at.Add(flex.HalfHour) {
+		out = append(out, Quote{PricedPeriod: flex.PricedPeriod{Period: flex.PeriodAt(at)}})
+	}
+	for _, s := range stretches {
+		found, err := c.quotes(ctx, s.Span, s.Sources, condition, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range found {
+			if s.Contains(q.Period.Start()) {
+				out[q.Period.Sub(out[0].Period)] = q
+			}
+		}
+	}
+	return out, nil
 }
 
 func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
@@ -85,9 +142,10 @@ func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
 	return ps, nil
 }
 
-// quotes reads the latest publication of each period among those that the condition, whose
-// parameters start at $3, lets through.
-func (c conn) quotes(ctx context.Context, span flex.Span, condition string, args ...any) ([]Quote, error) {
+// quotes reads the latest publication of each period among those of the sources that the
+// condition, whose parameters start at $3, lets through. Made-up prices count where no others
+// are. No sources at all have no prices.
+func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, condition string, args ...any) ([]Quote, error) {
 	if span.Empty() {
 		return nil, nil
 	}
@@ -96,10 +154,20 @@ func (c conn) quotes(ctx context.Context, span flex.Span, condition string, args
 	for i := range out {
 		out[i].Period = first.Add(i)
 	}
+	if len(sources) == 0 {
+		return out, nil
+	}
+	args = append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)
+	marks := make([]string, len(sources))
+	for i, source := range sources {
+		args = append(args, source)
+		marks[i] = fmt.Sprintf("$%d", len(args))
+	}
+
 	rs, err := c.query(ctx, `
-		SELECT p.start_at, p.price, p.derived, p.publication_id FROM price p JOIN publication b ON b.id = p.publication_id
-		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+`
-		ORDER BY p.start_at, b.published_at, b.id`, append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)...)
+		SELECT p.start_at, p.price, p.derived, p.publication_id, b.source FROM price p JOIN publication b ON b.id = p.publication_id
+		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+` AND b.source IN (`+strings.Join(marks, ", ")+`)
+		ORDER BY p.start_at, b.published_at, b.id`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -108,14 +176,18 @@ func (c conn) quotes(ctx context.Context, span flex.Span, condition string, args
 		var start int64
 		var price *int64
 		var q Quote
-		if err := rs.Scan(&start, &price, &q.Derived, &q.From); err != nil {
+		if err := rs.Scan(&start, &price, &q.Derived, &q.From, &q.Source); err != nil {
 			return nil, err
 		}
 		q.Period = flex.PeriodAt(time.UnixMicro(start))
 		if q.Known = price != nil; q.Known {
 			q.Price = flex.Price(*price)
 		}
-		out[q.Period.Sub(first)] = q // later publications come later and overwrite
+		at := &out[q.Period.Sub(first)]
+		madeUp := q.Source == pricing.SandboxSource && at.Source != "" && at.Source != q.Source
+		if !madeUp {
+			*at = q // later publications come later and overwrite
+		}
 	}
 	return out, rs.Err()
 }
@@ -157,5 +229,10 @@ func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 // PricesOf returns what one publication says of the periods of the span; those that it does
 // not name come back as not known.
 func (all *All) PricesOf(ctx context.Context, id flex.PublicationID, span flex.Span) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(all.quotes(ctx, span, `b.id = $3`, id.Bytes()))
+	var source string
+	err := all.row(ctx, `SELECT source FROM publication WHERE id = $1`, id.Bytes()).Scan(&source)
+	if err != nil {
+		return nil, err
+	}
+	return withoutOrigin(all.quotes(ctx, span, []string{source}, `b.id = $3`, id.Bytes()))
 }
