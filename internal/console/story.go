@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,13 +44,7 @@ func (p *past) story() (lines []storyLine) {
 
 // eventText says what an event told.
 func eventText(t store.Told) string {
-	var told struct {
-		Intent      *flex.Intent `json:"intent"`
-		Tariff      *flex.Tariff `json:"tariff"`
-		VehicleRate flex.Watts   `json:"vehicle_w"`
-		EndAt       time.Time    `json:"end_at"`
-	}
-	json.Unmarshal(t.What, &told) // what cannot be read is left out
+	told := t.What
 	var b strings.Builder
 	switch control.Kind(t.Kind) {
 	case control.PlugIn:

@@ -106,13 +106,8 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 }
 
 // told is what of an event is kept.
-func told(ev Event) any {
-	return struct {
-		Intent      *flex.Intent `json:"intent,omitempty"`
-		Tariff      *flex.Tariff `json:"tariff,omitempty"`
-		VehicleRate flex.Watts   `json:"vehicle_w,omitempty"`
-		EndAt       time.Time    `json:"end_at,omitzero"`
-	}{ev.Intent, ev.Tariff, ev.VehicleRate, ev.EndAt}
+func told(ev Event) store.AssetEvent {
+	return store.AssetEvent{Intent: ev.Intent, Tariff: ev.Tariff, VehicleRate: ev.VehicleRate, EndAt: ev.EndAt}
 }
 
 // hand is an event being dealt with.

@@ -54,8 +54,11 @@ func (d *Desk) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.As
 		case !p.Consented:
 			return flex.Fail(flex.Forbidden, "the site has not consented to %s: enrol it in %s first", flex.LimitedPauseMethod, flex.LimitedPause)
 		}
-
-		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", blocks); err != nil {
+		kept := make([]store.Block, len(blocks))
+		for i, b := range blocks {
+			kept[i] = store.Block(b)
+		}
+		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: kept}); err != nil {
 			return err
 		}
 		var made plan.PausePlan

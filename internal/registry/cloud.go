@@ -46,12 +46,6 @@ type CloudToken struct {
 	ExpiresAt       time.Time // zero if not known
 }
 
-// secrets are what is kept of a token under seal.
-type secrets struct{ Access, Refresh string }
-
-// journey is what is kept of a link under seal.
-type journey struct{ Verifier, Code string }
-
 // StartLink begins to link a provider's cloud to a site. It returns where to send the
 // user's browser; the provider sends it back to redirect. A provider that is not configured
 // is Malformed.
@@ -69,10 +63,7 @@ func (d *Desk) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, 
 	}
 	state, verifier := randomText(), randomText()
 	challenge := sha256.Sum256([]byte(verifier))
-	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect}
-	if l.Journey, err = json.Marshal(journey{Verifier: verifier}); err != nil {
-		return "", err
-	}
+	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect, Verifier: flex.Secret(verifier)}
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		l.ExpiresAt = all.Now().Add(linkLife)
 		return all.AddCloudLink(ctx, l)
@@ -122,14 +113,7 @@ func (d *Desk) FinishLink(ctx context.Context, state, code, refusal string) (pro
 		if code == "" || refusal != "" {
 			return all.DropCloudLink(ctx, hash)
 		}
-		var j journey
-		if err := json.Unmarshal(l.Journey, &j); err != nil {
-			return err
-		}
-		j.Code = code
-		if l.Journey, err = json.Marshal(j); err != nil {
-			return err
-		}
+		l.Code = flex.Secret(code)
 		return all.SetCloudCode(ctx, l)
 	})
 	if err == nil && (code == "" || refusal != "") {
@@ -146,11 +130,9 @@ func (d *Desk) PutToken(ctx context.Context, org flex.OrgID, site flex.SiteID, t
 	return d.keepToken(ctx, store.CloudToken{Org: org, Site: site}, t)
 }
 
-func (d *Desk) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) (err error) {
+func (d *Desk) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) error {
 	row.Type, row.ExpiresAt = t.Type, t.ExpiresAt
-	if row.Tokens, err = json.Marshal(secrets{t.Access.Reveal(), t.Refresh.Reveal()}); err != nil {
-		return err
-	}
+	row.Access, row.Refresh = t.Access, t.Refresh
 	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCloudToken(ctx, row) })
 }
 
@@ -164,11 +146,7 @@ func (d *Desk) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudTo
 	})
 	tokens := map[string]CloudToken{}
 	for _, k := range kept {
-		var s secrets
-		if err := json.Unmarshal(k.Tokens, &s); err != nil {
-			return nil, err
-		}
-		tokens[k.Provider] = CloudToken{flex.Secret(s.Access), flex.Secret(s.Refresh), k.Type, k.ExpiresAt}
+		tokens[k.Provider] = CloudToken{k.Access, k.Refresh, k.Type, k.ExpiresAt}
 	}
 	return tokens, err
 }
@@ -204,16 +182,12 @@ func (d *Desk) CloudRound(ctx context.Context) (r worker.Report, err error) {
 // exchange turns a link's code into a token. A cloud that fails is asked again as long as
 // the link lives; one that refuses is not.
 func (d *Desk) exchange(ctx context.Context, l store.CloudLink) error {
-	var j journey
-	if err := json.Unmarshal(l.Journey, &j); err != nil {
-		return err
-	}
 	p, err := d.provider(l.Provider)
 	if err != nil {
 		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
 	}
 	t, refused, err := d.ask(ctx, p, url.Values{
-		"grant_type": {"authorization_code"}, "code": {j.Code}, "redirect_uri": {l.Redirect}, "code_verifier": {j.Verifier},
+		"grant_type": {"authorization_code"}, "code": {l.Code.Reveal()}, "redirect_uri": {l.Redirect}, "code_verifier": {l.Verifier.Reveal()},
 	})
 	if err != nil && !refused {
 		return nil // its lease is the time until the next attempt
@@ -250,18 +224,14 @@ func (d *Desk) refresh(ctx context.Context, row store.CloudToken) error {
 	if err != nil {
 		return wait(time.Time{})
 	}
-	var s secrets
-	if err := json.Unmarshal(row.Tokens, &s); err != nil {
-		return err
-	}
-	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.Refresh}})
+	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {row.Refresh.Reveal()}})
 	switch {
 	case refused:
 		return wait(time.Time{}) // the user has taken access away, and must give it again
 	case err != nil:
 		return wait(d.DB.Now().Add(cloudRetry))
 	}
-	t.Refresh = cmp.Or(t.Refresh, flex.Secret(s.Refresh))
+	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
 	return d.keepToken(ctx, d.turn(row, t), t)
 }
 

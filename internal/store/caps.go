@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -30,8 +29,8 @@ type CapsInForce struct {
 
 // Shadow is what room under each cap was worth, half-hour by half-hour.
 type Shadow struct {
-	From   time.Time               `json:"from,omitzero"`
-	Prices map[string][]flex.Price `json:"prices,omitempty"` // by group; "" is the fleet
+	From   time.Time
+	Prices map[string][]flex.Price // by group; "" is the fleet
 }
 
 // At is the price of room under a group's cap, or the fleet's if the name is empty.
@@ -69,8 +68,8 @@ func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, er
 		return c, false, err
 	}
 	if shadow != "" {
-		if err := json.Unmarshal([]byte(shadow), &c.Shadow); err != nil {
-			return c, false, fmt.Errorf("stored prices of caps: %w", err)
+		if c.Shadow, err = decodeShadow(shadow); err != nil {
+			return c, false, err
 		}
 	}
 	c.Groups, err = rows(ctx, tx.conn, func(s scanner) (g flex.CapGroup, err error) {
@@ -102,14 +101,13 @@ func writeTraded(ts []flex.Traded) (string, error) {
 	for i, t := range ts {
 		list[i] = [4]int64{t.Period.Start().Unix(), int64(t.Energy), int64(t.Buy), int64(t.Sell)}
 	}
-	b, err := json.Marshal(list)
-	return string(b), err
+	return encode(list)
 }
 
 func readTraded(text string) (ts []flex.Traded, err error) {
 	var list [][4]int64
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("stored position: %w", err)
+	if err := decode("position", text, &list); err != nil {
+		return nil, err
 	}
 	for _, v := range list {
 		ts = append(ts, flex.Traded{Period: flex.PeriodAt(time.Unix(v[0], 0)), Energy: flex.WattHours(v[1]), Buy: flex.Price(v[2]), Sell: flex.Price(v[3])})
@@ -253,12 +251,12 @@ func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 // CapsPlanned says that the fleet was planned together, with what room was worth, and when
 // it is to be again.
 func (tx *Tx) CapsPlanned(ctx context.Context, shadow Shadow, next time.Time) error {
-	text, err := json.Marshal(shadow)
+	text, err := encodeShadow(shadow)
 	if err != nil {
 		return err
 	}
 	_, err = tx.exec(ctx, `UPDATE caps SET version = version + 1, planned_at = $2, due_at = $3, leased_to = 0, shadow = $4 WHERE org_id = $1`,
-		tx.org.Bytes(), micros(tx.now), micros(next), string(text))
+		tx.org.Bytes(), micros(tx.now), micros(next), text)
 	return err
 }
 
@@ -326,16 +324,6 @@ type BindingCap struct {
 	Starts bool       // it was the starts per minute, not the power
 }
 
-// storedCap is a BindingCap as it is kept.
-type storedCap struct {
-	From   int64  `json:"from"`
-	To     int64  `json:"to"`
-	Group  string `json:"group,omitempty"`
-	Power  int64  `json:"w,omitempty"`
-	Price  int64  `json:"price,omitempty"`
-	Starts bool   `json:"starts,omitempty"`
-}
-
 // PutBindings keeps what caps did to schedules that were just committed.
 func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	if len(bs) == 0 {
@@ -343,15 +331,15 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	}
 	args := make([]any, 0, 5*len(bs))
 	for _, b := range bs {
-		list := make([]storedCap, len(b.Caps))
+		list := make([]capRecord, len(b.Caps))
 		for i, c := range b.Caps {
-			list[i] = storedCap{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts}
+			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts}
 		}
-		text, err := json.Marshal(list)
+		text, err := encode(list)
 		if err != nil {
 			return err
 		}
-		args = append(args, b.EventID.Bytes(), b.AssetID.Bytes(), micros(b.Limits[0].From), writeSteps(b.Limits), string(text))
+		args = append(args, b.EventID.Bytes(), b.AssetID.Bytes(), micros(b.Limits[0].From), writeSteps(b.Limits), text)
 	}
 	if err := tx.bulk(ctx, `INSERT INTO binding (event_id, asset_id, from_at, limits, caps)`, ``, 5, args); err != nil {
 		return fmt.Errorf("keep what caps did: %w", err)
@@ -379,9 +367,9 @@ func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err erro
 	if b.Limits, err = readSteps(from, limits); err != nil {
 		return b, err
 	}
-	var list []storedCap
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return b, fmt.Errorf("stored caps of a schedule: %w", err)
+	var list []capRecord
+	if err := decode("caps of a schedule", text, &list); err != nil {
+		return b, err
 	}
 	for _, c := range list {
 		b.Caps = append(b.Caps, BindingCap{

@@ -13,8 +13,9 @@ type CloudLink struct {
 	Org       flex.OrgID
 	Site      flex.SiteID
 	Provider  string
-	Redirect  string // where the cloud sends the browser
-	Journey   []byte // what the way needs to go on; it lies sealed
+	Redirect  string      // where the cloud sends the browser
+	Verifier  flex.Secret // by which the code is exchanged; it lies sealed
+	Code      flex.Secret // that the browser came back with; it lies sealed too
 	ExpiresAt time.Time
 }
 
@@ -24,7 +25,8 @@ type CloudToken struct {
 	Site      flex.SiteID
 	Provider  string // empty if the client brought the token
 	Type      string
-	Tokens    []byte    // they lie sealed
+	Access    flex.Secret // both lie sealed
+	Refresh   flex.Secret
 	ExpiresAt time.Time // zero if not known
 	TurnAt    time.Time // when to refresh it; zero for never
 }
@@ -35,15 +37,32 @@ func (c conn) scanLink(s scanner) (l CloudLink, err error) {
 	var state, sealed []byte
 	err = s.Scan(&state, &l.Org, &l.Site, &l.Provider, &l.Redirect, &sealed, instant{&l.ExpiresAt})
 	copy(l.State[:], state)
-	if err == nil {
-		l.Journey, err = c.unseal(sealedLink, l.Org, l.State[:], sealed)
+	if err != nil {
+		return l, err
 	}
+
+	plain, err := c.unseal(sealedLink, l.Org, l.State[:], sealed)
+	if err != nil {
+		return l, err
+	}
+	var r linkRecord
+	err = decode("secrets of a link", string(plain), &r)
+	l.Verifier, l.Code = flex.Secret(r.Verifier), flex.Secret(r.Code)
 	return l, err
+}
+
+// sealLink returns what is secret of a link, sealed.
+func (all *All) sealLink(l CloudLink) ([]byte, error) {
+	plain, err := encode(linkRecord{Verifier: l.Verifier.Reveal(), Code: l.Code.Reveal()})
+	if err != nil {
+		return nil, err
+	}
+	return all.seal(sealedLink, l.Org, l.State[:], []byte(plain))
 }
 
 // AddCloudLink keeps a way that a user is about to go.
 func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
-	sealed, err := all.seal(sealedLink, l.Org, l.State[:], l.Journey)
+	sealed, err := all.sealLink(l)
 	if err != nil {
 		return err
 	}
@@ -61,7 +80,7 @@ func (all *All) CloudLink(ctx context.Context, state [32]byte) (CloudLink, error
 
 // SetCloudCode keeps what came back of a link, to be exchanged at once.
 func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
-	sealed, err := all.seal(sealedLink, l.Org, l.State[:], l.Journey)
+	sealed, err := all.sealLink(l)
 	if err != nil {
 		return err
 	}
@@ -92,7 +111,11 @@ func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Durat
 // PutCloudToken keeps access to a cloud, in place of what was kept for the same site and
 // provider. A site that is gone keeps none.
 func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
-	sealed, err := all.seal(sealedToken, t.Org, t.row(), t.Tokens)
+	plain, err := encode(tokenRecord{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal()})
+	if err != nil {
+		return err
+	}
+	sealed, err := all.seal(sealedToken, t.Org, t.row(), []byte(plain))
 	if err != nil {
 		return err
 	}
@@ -110,9 +133,17 @@ const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expire
 func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
 	var sealed []byte
 	err = s.Scan(&t.Org, &t.Site, &t.Provider, &t.Type, &sealed, instant{&t.ExpiresAt}, instant{&t.TurnAt})
-	if err == nil {
-		t.Tokens, err = c.unseal(sealedToken, t.Org, t.row(), sealed)
+	if err != nil {
+		return t, err
 	}
+
+	plain, err := c.unseal(sealedToken, t.Org, t.row(), sealed)
+	if err != nil {
+		return t, err
+	}
+	var r tokenRecord
+	err = decode("access to a cloud", string(plain), &r)
+	t.Access, t.Refresh = flex.Secret(r.Access), flex.Secret(r.Refresh)
 	return t, err
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -48,13 +47,6 @@ type EndpointHeader struct {
 const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.batch, e.enabled, e.reason,
 	e.rate, e.concurrency, e.created_at, e.version`
 
-// endpointSecrets is what is sealed of an endpoint.
-type endpointSecrets struct {
-	Secret    string      `json:"secret"`
-	OldSecret string      `json:"old_secret,omitempty"`
-	Headers   [][2]string `json:"headers,omitempty"`
-}
-
 func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	var sealed []byte
 	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &sealed, instant{&e.OldUntil}, &e.Bare, &e.Batch, &e.Enabled, &e.Reason,
@@ -66,9 +58,9 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	if err != nil {
 		return e, err
 	}
-	var kept endpointSecrets
-	if err := json.Unmarshal(plain, &kept); err != nil {
-		return e, fmt.Errorf("stored secrets of an endpoint: %w", err)
+	var kept endpointRecord
+	if err := decode("secrets of an endpoint", string(plain), &kept); err != nil {
+		return e, err
 	}
 	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
 	for _, p := range kept.Headers {
@@ -79,15 +71,15 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 
 // sealEndpoint returns what is secret of an endpoint, sealed.
 func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
-	kept := endpointSecrets{Secret: e.Secret.Reveal(), OldSecret: e.OldSecret.Reveal()}
+	kept := endpointRecord{Secret: e.Secret.Reveal(), OldSecret: e.OldSecret.Reveal()}
 	for _, h := range e.Headers {
 		kept.Headers = append(kept.Headers, [2]string{h.Name, h.Value.Reveal()})
 	}
-	plain, err := json.Marshal(kept)
+	plain, err := encode(kept)
 	if err != nil {
 		return nil, err
 	}
-	return tx.seal(sealedEndpoint, tx.org, []byte(e.Name), plain)
+	return tx.seal(sealedEndpoint, tx.org, []byte(e.Name), []byte(plain))
 }
 
 // Endpoint returns the organisation's endpoint of that name, or a NotFound failure.

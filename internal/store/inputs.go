@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"time"
 
 	"flexd/internal/flex"
@@ -87,14 +86,25 @@ func (tx *Tx) PutChargeNow(ctx context.Context, asset flex.AssetID, now flex.Spa
 		asset.Bytes(), tx.org.Bytes(), micros(now.From), micros(now.To))
 }
 
-// AddEvent keeps an event of the asset as it came in: its kind, and what it told, which is
-// written as JSON.
-func (tx *Tx) AddEvent(ctx context.Context, asset flex.AssetID, kind string, told any) error {
-	b, err := json.Marshal(told)
+// AssetEvent is what an event of an asset said; what it said nothing of is zero.
+type AssetEvent struct {
+	Intent      *flex.Intent
+	Tariff      *flex.Tariff
+	VehicleRate flex.Watts
+	EndAt       time.Time
+	Blocks      []Block // of a client's own schedule, which says nothing else
+}
+
+// Block is a time of a client's own schedule, as the client wrote it.
+type Block struct{ Start, End string }
+
+// AddEvent keeps an event of the asset as it came in: its kind, and what it said.
+func (tx *Tx) AddEvent(ctx context.Context, asset flex.AssetID, kind string, e AssetEvent) error {
+	text, err := encodeEvent(e)
 	if err != nil {
 		return err
 	}
 	id := tx.newID()
 	return tx.later(ctx, `INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id[:], tx.org.Bytes(), asset.Bytes(), kind, string(b), micros(tx.now))
+		id[:], tx.org.Bytes(), asset.Bytes(), kind, text, micros(tx.now))
 }

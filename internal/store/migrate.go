@@ -19,19 +19,7 @@ var migrations embed.FS
 // migrate brings the schema up to date. Several processes may start at once: on
 // PostgreSQL one holds a lock row, on SQLite the loser of the race tries again.
 func (db *DB) migrate(ctx context.Context) error {
-	dir, err := fs.Sub(migrations, "migration")
-	if err != nil {
-		return err
-	}
-	kind, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithVerbose(false)}
-	if db.d.name == "postgres" {
-		l, err := lock.NewPostgresTableLocker()
-		if err != nil {
-			return err
-		}
-		kind, opts = goose.DialectPostgres, append(opts, goose.WithLocker(l))
-	}
-	p, err := goose.NewProvider(kind, db.sql, typedFS{dir, db.d}, opts...)
+	p, err := db.migrator()
 	if err != nil {
 		return err
 	}
@@ -43,6 +31,23 @@ func (db *DB) migrate(ctx context.Context) error {
 			return fmt.Errorf("migrate: %w", err)
 		}
 	}
+}
+
+// migrator returns what brings the schema from one version to another.
+func (db *DB) migrator() (*goose.Provider, error) {
+	dir, err := fs.Sub(migrations, "migration")
+	if err != nil {
+		return nil, err
+	}
+	kind, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithVerbose(false)}
+	if db.d.name == "postgres" {
+		l, err := lock.NewPostgresTableLocker()
+		if err != nil {
+			return nil, err
+		}
+		kind, opts = goose.DialectPostgres, append(opts, goose.WithLocker(l))
+	}
+	return goose.NewProvider(kind, db.sql, typedFS{dir, db.d}, opts...)
 }
 
 // typedFS serves the migrations with the engine's own type words.

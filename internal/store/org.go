@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -18,7 +17,13 @@ func scanOrg(s scanner) (o flex.Org, err error) {
 		return o, err
 	}
 	o.ClockOffset = time.Duration(offset) * time.Microsecond
-	return o, json.Unmarshal([]byte(settings), &o.Settings)
+
+	var r settingsRecord
+	if err := decode("settings of an organisation", settings, &r); err != nil {
+		return o, err
+	}
+	o.Settings = r.settings()
+	return o, nil
 }
 
 // AddOrg makes an organisation.
@@ -63,10 +68,10 @@ func (tx *Tx) SetClock(ctx context.Context, offset time.Duration) error {
 
 // SetSettings replaces the organisation's settings.
 func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
-	b, err := json.Marshal(s)
+	text, err := encode(recordSettings(s))
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, `UPDATE org SET settings = $2 WHERE id = $1`, tx.org.Bytes(), string(b))
+	_, err = tx.exec(ctx, `UPDATE org SET settings = $2 WHERE id = $1`, tx.org.Bytes(), text)
 	return err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"flexd/internal/flex"
@@ -13,15 +12,17 @@ import (
 type Told struct {
 	Kind string
 	At   time.Time
-	What json.RawMessage // as the desk that took it wrote it
+	What AssetEvent
 }
 
 // Told returns the asset's events of a span, the newest of them, the first first.
 func (tx *Tx) Told(ctx context.Context, asset flex.AssetID, span flex.Span, limit int) ([]Told, error) {
 	return rows(ctx, tx.conn, func(s scanner) (t Told, err error) {
 		var what string
-		err = s.Scan(&t.Kind, instant{&t.At}, &what)
-		t.What = json.RawMessage(what)
+		if err = s.Scan(&t.Kind, instant{&t.At}, &what); err != nil {
+			return t, err
+		}
+		t.What, err = decodeEvent(what)
 		return t, err
 	}, `SELECT kind, at, told FROM (SELECT id, kind, at, told FROM asset_event
 			WHERE org_id = $1 AND asset_id = $2 AND at >= $3 AND at < $4 ORDER BY id DESC LIMIT $5) AS newest ORDER BY id`,

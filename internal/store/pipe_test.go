@@ -25,7 +25,7 @@ func TestWrite_Later(t *testing.T) {
 		const many = 40 // more than are held back at a time
 		err := write(func(ctx context.Context, tx *store.Tx) error {
 			for range many {
-				if err := tx.AddEvent(ctx, asset, "plug_in", "told"); err != nil {
+				if err := tx.AddEvent(ctx, asset, "plug_in", store.AssetEvent{}); err != nil {
 					return err
 				}
 			}
@@ -41,7 +41,7 @@ func TestWrite_Later(t *testing.T) {
 
 		stop := errors.New("stop")
 		err = write(func(ctx context.Context, tx *store.Tx) error {
-			return errors.Join(tx.AddEvent(ctx, asset, "plug_out", "told"), stop)
+			return errors.Join(tx.AddEvent(ctx, asset, "plug_out", store.AssetEvent{}), stop)
 		})
 		if !errors.Is(err, stop) || events() != many {
 			t.Errorf("%d events after a write that failed, want %d; %v", events(), many, err)
@@ -56,7 +56,7 @@ func TestWrite_Later(t *testing.T) {
 				return err
 			}
 			second := c
-			return errors.Join(tx.AddEvent(ctx, asset, "plug_in", "told"), tx.OpenSession(ctx, &c, 0), tx.OpenSession(ctx, &second, 0))
+			return errors.Join(tx.AddEvent(ctx, asset, "plug_in", store.AssetEvent{}), tx.OpenSession(ctx, &c, 0), tx.OpenSession(ctx, &second, 0))
 		})
 		if err == nil || events() != many || seed.Count(`SELECT count(*) FROM session`) != 0 {
 			t.Errorf("two open sessions of one asset: %v", err)

@@ -51,11 +51,11 @@ func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 		t.Fatal(err)
 	}
 	err = db.WriteAll(ctx, func(all *store.All) error {
-		l := store.CloudLink{State: [32]byte{1}, Org: org, Site: site.ID, Provider: "volvo", Journey: []byte(secrets[4]), ExpiresAt: all.Now().Add(time.Hour)}
+		l := store.CloudLink{State: [32]byte{1}, Org: org, Site: site.ID, Provider: "volvo", Verifier: flex.Secret(secrets[4]), ExpiresAt: all.Now().Add(time.Hour)}
 		if err := all.AddCloudLink(ctx, l); err != nil {
 			return err
 		}
-		return all.PutCloudToken(ctx, store.CloudToken{Org: org, Site: site.ID, Provider: "volvo", Tokens: []byte(secrets[5])})
+		return all.PutCloudToken(ctx, store.CloudToken{Org: org, Site: site.ID, Provider: "volvo", Access: flex.Secret(secrets[5])})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func wantSecrets(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 			return err
 		}
 		tokens, err := all.CloudTokens(ctx, site.ID)
-		got = append(got, string(l.Journey), string(tokens[0].Tokens))
+		got = append(got, l.Verifier.Reveal(), tokens[0].Access.Reveal())
 		return err
 	})
 	if err != nil || !slices.Equal(got, secrets) {

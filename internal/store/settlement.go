@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -58,14 +57,14 @@ func (tx *Tx) FinishRun(ctx context.Context, r Run) error {
 func (tx *Tx) AddSettlements(ctx context.Context, run flex.RunID, settlements []Settlement) error {
 	args := make([]any, 0, 6*len(settlements))
 	for _, s := range settlements {
-		var result []byte
+		result := ""
 		if s.Result != nil {
 			var err error
-			if result, err = json.Marshal(s.Result); err != nil {
+			if result, err = encode(recordResult(s.Result)); err != nil {
 				return err
 			}
 		}
-		args = append(args, run.Bytes(), s.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], string(result))
+		args = append(args, run.Bytes(), s.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], result)
 	}
 	return tx.bulk(ctx, `INSERT INTO settlement (run_id, flex_event_id, org_id, version, hash, result)`, ``, 6, args)
 }
@@ -97,8 +96,13 @@ func scanSettlement(s scanner) (v Settlement, err error) {
 		return v, err
 	}
 	copy(v.Hash[:], hash)
-	v.Result = &settle.Result{}
-	return v, json.Unmarshal([]byte(result), v.Result)
+
+	var r resultRecord
+	if err := decode("result", result, &r); err != nil {
+		return v, err
+	}
+	v.Result, err = r.result()
+	return v, err
 }
 
 // settlementSelect finds a result with the run that first came to it.

@@ -239,3 +239,9 @@ func (s *Seed) Events(day flex.Day, first, last int) {
 		s.t.Fatal(err)
 	}
 }
+
+// At is a seed in a store that has its records already.
+func At(t testing.TB, db *store.DB, url string) *Seed {
+	t.Helper()
+	return &Seed{t: t, db: db, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
+}

@@ -1,0 +1,327 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+)
+
+// The records of this file are what columns hold as JSON, and what sealed columns hold inside
+// their seal. Every field has a tag, so that no Go name is part of what is stored, and every
+// type is one of Go's own, so that no method of a domain type is either. A key that was ever
+// written stays readable. TestGolden opens a database of an earlier release.
+
+// encode writes a record.
+func encode(record any) (string, error) {
+	b, err := json.Marshal(record)
+	return string(b), err
+}
+
+// decode reads a record; what names it in the error.
+func decode(what, text string, record any) error {
+	if err := json.Unmarshal([]byte(text), record); err != nil {
+		return fmt.Errorf("stored %s: %w", what, err)
+	}
+	return nil
+}
+
+// settingsRecord is org.settings.
+type settingsRecord struct {
+	MinWithdrawal     int64            `json:"MinWithdrawal"`
+	MinWaitDays       int              `json:"MinWaitDays"`
+	CreditPencePerKWh float64          `json:"CreditPencePerKWh"`
+	UserShare         float64          `json:"UserShare"`
+	DefaultNeed       int64            `json:"DefaultNeed"`
+	FleetCap          int64            `json:"FleetCap"`
+	StartsPerMinute   int              `json:"StartsPerMinute"`
+	TwoFactor         bool             `json:"TwoFactor"`
+	Settlement        settlementRecord `json:"Settlement"`
+	Rates             ratesRecord      `json:"Rates"`
+}
+
+type settlementRecord struct {
+	Baseline   string  `json:"Baseline"`
+	InDay      bool    `json:"InDay"`
+	InDayCap   int64   `json:"InDayCap"`
+	PaidEarly  float64 `json:"PaidEarly"`
+	LossFactor float64 `json:"LossFactor"`
+	Rounding   string  `json:"Rounding"`
+	ClawBack   bool    `json:"ClawBack"`
+}
+
+type ratesRecord struct {
+	Peak    float64 `json:"Peak"`
+	OffPeak float64 `json:"OffPeak"`
+	Export  float64 `json:"Export"`
+}
+
+func recordSettings(s flex.OrgSettings) settingsRecord {
+	return settingsRecord{
+		MinWithdrawal: int64(s.MinWithdrawal), MinWaitDays: s.MinWaitDays, CreditPencePerKWh: s.CreditPencePerKWh, UserShare: s.UserShare,
+		DefaultNeed: int64(s.DefaultNeed), FleetCap: int64(s.FleetCap), StartsPerMinute: s.StartsPerMinute, TwoFactor: s.TwoFactor,
+		Settlement: settlementRecord{
+			Baseline: s.Settlement.Baseline, InDay: s.Settlement.InDay, InDayCap: int64(s.Settlement.InDayCap),
+			PaidEarly: s.Settlement.PaidEarly, LossFactor: s.Settlement.LossFactor, Rounding: s.Settlement.Rounding, ClawBack: s.Settlement.ClawBack,
+		},
+		Rates: ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export},
+	}
+}
+
+func (r *settingsRecord) settings() flex.OrgSettings {
+	return flex.OrgSettings{
+		MinWithdrawal: flex.Pence(r.MinWithdrawal), MinWaitDays: r.MinWaitDays, CreditPencePerKWh: r.CreditPencePerKWh, UserShare: r.UserShare,
+		DefaultNeed: flex.WattHours(r.DefaultNeed), FleetCap: flex.Watts(r.FleetCap), StartsPerMinute: r.StartsPerMinute, TwoFactor: r.TwoFactor,
+		Settlement: flex.SettlementSettings{
+			Baseline: r.Settlement.Baseline, InDay: r.Settlement.InDay, InDayCap: flex.WattHours(r.Settlement.InDayCap),
+			PaidEarly: r.Settlement.PaidEarly, LossFactor: r.Settlement.LossFactor, Rounding: r.Settlement.Rounding, ClawBack: r.Settlement.ClawBack,
+		},
+		Rates: flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
+	}
+}
+
+// resultRecord is settlement.result.
+type resultRecord struct {
+	Event      string           `json:"Event"`
+	Day        dayRecord        `json:"Day"`
+	Metering   string           `json:"Metering"`
+	Method     string           `json:"Method"`
+	Quality    string           `json:"Quality"`
+	Used       []dayRecord      `json:"Used"`
+	Excluded   []excludedRecord `json:"Excluded"`
+	Adjusted   bool             `json:"Adjusted"`
+	Adjustment int64            `json:"Adjustment"`
+	Periods    []settledRecord  `json:"Periods"`
+	Missing    int              `json:"Missing"`
+	Final      bool             `json:"Final"`
+	Flex       int64            `json:"Flex"`
+	Gross      int64            `json:"Gross"`
+	Credit     int64            `json:"Credit"`
+	Kept       int64            `json:"Kept"`
+}
+
+type dayRecord struct {
+	Year  int `json:"Year"`
+	Month int `json:"Month"`
+	Dom   int `json:"Dom"`
+}
+
+type excludedRecord struct {
+	Day    dayRecord `json:"Day"`
+	Reason string    `json:"Reason"`
+}
+
+type settledRecord struct {
+	Period   int   `json:"Period"`
+	Baseline int64 `json:"Baseline"`
+	Metered  int64 `json:"Metered"`
+	Flex     int64 `json:"Flex"`
+	Price    int64 `json:"Price"`
+	Revenue  int64 `json:"Revenue"`
+	Read     bool  `json:"Read"`
+	Known    bool  `json:"Known"`
+}
+
+func recordDay(d flex.Day) dayRecord { return dayRecord{d.Year, int(d.Month), d.Dom} }
+
+func (d dayRecord) day() flex.Day {
+	return flex.Day{Year: d.Year, Month: time.Month(d.Month), Dom: d.Dom}
+}
+
+// each changes every element of a list; what is nil stays nil.
+func each[From, To any](from []From, change func(From) To) []To {
+	if from == nil {
+		return nil
+	}
+	to := make([]To, len(from))
+	for i, v := range from {
+		to[i] = change(v)
+	}
+	return to
+}
+
+func recordResult(r *settle.Result) resultRecord {
+	return resultRecord{
+		Event: r.Event.String(), Day: recordDay(r.Day), Metering: string(r.Metering), Method: string(r.Method), Quality: string(r.Quality),
+		Used:     each(r.Used, recordDay),
+		Excluded: each(r.Excluded, func(x settle.Excluded) excludedRecord { return excludedRecord{recordDay(x.Day), string(x.Reason)} }),
+		Adjusted: r.Adjusted, Adjustment: int64(r.Adjustment),
+		Periods: each(r.Periods, func(s settle.Settled) settledRecord {
+			return settledRecord{
+				Period: s.Period, Baseline: int64(s.Baseline), Metered: int64(s.Metered), Flex: int64(s.Flex),
+				Price: int64(s.Price), Revenue: int64(s.Revenue), Read: s.Read, Known: s.Known,
+			}
+		}),
+		Missing: r.Missing, Final: r.Final, Flex: int64(r.Flex), Gross: int64(r.Gross), Credit: int64(r.Credit), Kept: int64(r.Kept),
+	}
+}
+
+func (r *resultRecord) result() (*settle.Result, error) {
+	var event flex.FlexEventID
+	if err := event.UnmarshalText([]byte(r.Event)); err != nil {
+		return nil, fmt.Errorf("stored result: %w", err)
+	}
+
+	return &settle.Result{
+		Event: event, Day: r.Day.day(), Metering: settle.Metering(r.Metering), Method: settle.Method(r.Method), Quality: settle.Quality(r.Quality),
+		Used: each(r.Used, dayRecord.day),
+		Excluded: each(r.Excluded, func(x excludedRecord) settle.Excluded {
+			return settle.Excluded{Day: x.Day.day(), Reason: settle.Reason(x.Reason)}
+		}),
+		Adjusted: r.Adjusted, Adjustment: flex.WattHours(r.Adjustment),
+		Periods: each(r.Periods, func(s settledRecord) settle.Settled {
+			return settle.Settled{
+				Period: s.Period, Baseline: flex.WattHours(s.Baseline), Metered: flex.WattHours(s.Metered), Flex: flex.WattHours(s.Flex),
+				Price: flex.Price(s.Price), Revenue: settle.PicoPounds(s.Revenue), Read: s.Read, Known: s.Known,
+			}
+		}),
+		Missing: r.Missing, Final: r.Final, Flex: flex.WattHours(r.Flex), Gross: flex.MicroPounds(r.Gross), Credit: flex.Pence(r.Credit), Kept: flex.Pence(r.Kept),
+	}, nil
+}
+
+// eventRecord is asset_event.told, unless the event is a client's own schedule: that is a list
+// of blockRecord.
+type eventRecord struct {
+	Intent      *intentRecord `json:"intent,omitempty"`
+	Tariff      *tariffRecord `json:"tariff,omitempty"`
+	VehicleRate int64         `json:"vehicle_w,omitempty"`
+	EndAt       time.Time     `json:"end_at,omitzero"`
+}
+
+type intentRecord struct {
+	Need          int64     `json:"Need"`
+	ReadyBy       time.Time `json:"ReadyBy"`
+	ReadyByOffset int64     `json:"ReadyByOffset"`
+	ReadyByLocal  *int64    `json:"ReadyByLocal"`
+	Estimated     *bool     `json:"Estimated"`
+	MayChargePeak bool      `json:"MayChargePeak"`
+	Mode          string    `json:"Mode"`
+	ReceivedAt    time.Time `json:"ReceivedAt"`
+}
+
+type tariffRecord struct {
+	OffPeak string `json:"OffPeak"`
+	Zone    string `json:"Zone"`
+	Type    string `json:"Type"`
+}
+
+type blockRecord struct {
+	Start string `json:"Start"`
+	End   string `json:"End"`
+}
+
+func encodeEvent(e AssetEvent) (string, error) {
+	if e.Blocks != nil {
+		return encode(each(e.Blocks, func(b Block) blockRecord { return blockRecord(b) }))
+	}
+
+	r := eventRecord{VehicleRate: int64(e.VehicleRate), EndAt: e.EndAt}
+	if in := e.Intent; in != nil {
+		r.Intent = &intentRecord{
+			Need: int64(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: int64(in.ReadyByOffset), Estimated: in.Estimated,
+			MayChargePeak: in.MayChargePeak, Mode: string(in.Mode), ReceivedAt: in.ReceivedAt,
+		}
+		if in.ReadyByLocal != nil {
+			r.Intent.ReadyByLocal = new(int64(*in.ReadyByLocal))
+		}
+	}
+
+	if t := e.Tariff; t != nil {
+		r.Tariff = &tariffRecord{OffPeak: t.OffPeak, Zone: t.Zone, Type: string(t.Type)}
+	}
+	return encode(r)
+}
+
+func decodeEvent(text string) (e AssetEvent, err error) {
+	if strings.HasPrefix(text, "[") {
+		var blocks []blockRecord
+		err := decode("event of an asset", text, &blocks)
+		return AssetEvent{Blocks: each(blocks, func(b blockRecord) Block { return Block(b) })}, err
+	}
+
+	var r eventRecord
+	if err := decode("event of an asset", text, &r); err != nil {
+		return e, err
+	}
+
+	e = AssetEvent{VehicleRate: flex.Watts(r.VehicleRate), EndAt: r.EndAt}
+	if in := r.Intent; in != nil {
+		e.Intent = &flex.Intent{
+			Need: flex.WattHours(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: time.Duration(in.ReadyByOffset), Estimated: in.Estimated,
+			MayChargePeak: in.MayChargePeak, Mode: flex.ChargingMode(in.Mode), ReceivedAt: in.ReceivedAt,
+		}
+		if in.ReadyByLocal != nil {
+			e.Intent.ReadyByLocal = new(flex.WallTime(*in.ReadyByLocal))
+		}
+	}
+
+	if t := r.Tariff; t != nil {
+		e.Tariff = &flex.Tariff{OffPeak: t.OffPeak, Zone: t.Zone, Type: flex.TariffType(t.Type)}
+	}
+	return e, nil
+}
+
+// shadowRecord is caps.shadow.
+type shadowRecord struct {
+	From   time.Time          `json:"from,omitzero"`
+	Prices map[string][]int64 `json:"prices,omitempty"`
+}
+
+func encodeShadow(s Shadow) (string, error) {
+	r := shadowRecord{From: s.From}
+	if s.Prices != nil {
+		r.Prices = make(map[string][]int64, len(s.Prices))
+	}
+	for group, prices := range s.Prices {
+		r.Prices[group] = each(prices, func(p flex.Price) int64 { return int64(p) })
+	}
+	return encode(r)
+}
+
+func decodeShadow(text string) (Shadow, error) {
+	var r shadowRecord
+	if err := decode("prices of caps", text, &r); err != nil {
+		return Shadow{}, err
+	}
+
+	s := Shadow{From: r.From}
+	if r.Prices != nil {
+		s.Prices = make(map[string][]flex.Price, len(r.Prices))
+	}
+	for group, prices := range r.Prices {
+		s.Prices[group] = each(prices, func(p int64) flex.Price { return flex.Price(p) })
+	}
+	return s, nil
+}
+
+// capRecord is an element of binding.caps.
+type capRecord struct {
+	From   int64  `json:"from"`
+	To     int64  `json:"to"`
+	Group  string `json:"group,omitempty"`
+	Power  int64  `json:"w,omitempty"`
+	Price  int64  `json:"price,omitempty"`
+	Starts bool   `json:"starts,omitempty"`
+}
+
+// endpointRecord is what endpoint.sealed holds.
+type endpointRecord struct {
+	Secret    string      `json:"secret"`
+	OldSecret string      `json:"old_secret,omitempty"`
+	Headers   [][2]string `json:"headers,omitempty"`
+}
+
+// linkRecord is what cloud_link.sealed holds.
+type linkRecord struct {
+	Verifier string `json:"Verifier"`
+	Code     string `json:"Code"`
+}
+
+// tokenRecord is what cloud_token.sealed holds.
+type tokenRecord struct {
+	Access  string `json:"Access"`
+	Refresh string `json:"Refresh"`
+}
