@@ -167,6 +167,14 @@ func (d *Desk) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, h
 		next.ChangedAt = tx.Now()
 	}
 	next.Modes = next.Modes[:now.Sub(next.From)] + string(ahead)
+	next.Without = powers
+	if r.market {
+		fixed := fixedRates(b, org.Settings, periods)
+		if _, next.Without, err = planModes(&store.BatteryPlan{}, home, periods, fixed, load, roof, next.Stored); err != nil {
+			d.log().ErrorContext(ctx, "a plan without market prices breaks a law: what is dispatched is no flex event", "asset", b.Asset.ID, "law", err)
+			next.Without = powers
+		}
+	}
 	if err := d.handOver(ctx, tx, b, &next, periods, modes, powers); err != nil {
 		return err
 	}
@@ -277,7 +285,7 @@ func (d *Desk) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 		next.ToldTo = periods[i].End()
 		if m := modes[i]; (m == plan.ModeCharge || m == plan.ModeDischarge) && powers[i] != 0 {
 			_, err := tx.AddDispatch(ctx, store.Dispatch{Market: dispatchMarket, Span: periods[i].Span(), Batch: e.Batch,
-				Assets: []store.DispatchedAsset{{ID: b.Asset.ID, Power: powers[i]}}})
+				Assets: []store.DispatchedAsset{{ID: b.Asset.ID, Power: powers[i], Without: next.Without[i : i+1]}}})
 			if err != nil {
 				return fmt.Errorf("hand over: %w", err)
 			}
@@ -291,6 +299,7 @@ func (d *Desk) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 type ratings struct {
 	buy, sell []float64
 	spare     float64
+	market    bool // they are the market's prices
 }
 
 // rates prices the periods: by the market under a dynamic tariff, as far as its prices are
@@ -310,9 +319,16 @@ func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettin
 		all := marketRates(ps)
 		if len(all) > day {
 			r.buy = all[day:min(len(all), day+len(periods))]
-			return ratings{r.buy, r.buy, plan.Spare(all)}, nil
+			return ratings{r.buy, r.buy, plan.Spare(all), true}, nil
 		}
 	}
+	return fixedRates(b, s, periods), nil
+}
+
+// fixedRates prices the periods by the rates of the cheap and the dear hours, whatever the
+// market does. What a battery would do at these is what it would do without the market.
+func fixedRates(b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r ratings) {
+	t, _ := tariffOf(&store.Charging{SiteTariff: b.SiteTariff, Inputs: store.Inputs{Tariff: b.Tariff}})
 	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
 	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
 	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
@@ -327,7 +343,7 @@ func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettin
 		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
 	}
 	r.spare = plan.Spare(r.buy) // the periods reach to the end of tomorrow
-	return r, nil
+	return r
 }
 
 // marketRates turns market prices into pence per kWh. A price that is missing between two

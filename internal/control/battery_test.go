@@ -488,6 +488,9 @@ func TestBatteryIsHandedOver(t *testing.T) {
 		if len(told) == 0 {
 			t.Fatal("nothing was handed over")
 		}
+		if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE without_market <> CAST(power_w AS TEXT)`); n != 0 {
+			t.Errorf("%d of %d dispatches are other than the tariff alone would have had them", n, len(told))
+		}
 		seen := map[string]bool{}
 		for _, d := range told {
 			if seen[d] || !strings.HasSuffix(d, " wholesale") || strings.Contains(d, " -") {
@@ -498,6 +501,41 @@ func TestBatteryIsHandedOver(t *testing.T) {
 		steps, err := h.desk.DispatchPlan(h.Context(), h.Org, id)
 		if err != nil || steps != nil {
 			t.Errorf("%v, %v", steps, err)
+		}
+	})
+}
+
+// What a battery under a dynamic tariff would do without the market's prices is kept beside
+// what it is asked for: serving the home by itself.
+func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
+	each(t, "2026-01-14T15:10:00Z", func(h *house) {
+		id := h.battery()
+		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
+		prices := slices.Repeat([]float64{50}, 110)
+		for i := 82; i < 86; i++ { // 17:00 to 19:00 of the 14th
+			prices[i] = 900
+		}
+		h.publish("2026-01-13T00:00:00Z", prices...)
+		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T15:05:00Z", "2026-01-14T15:05:00Z", 90)
+		h.listen()
+		for range 10 {
+			h.batteryRound()
+			h.wait(30 * time.Minute)
+		}
+
+		asked := h.Strings(`SELECT p.power_w || ' ' || p.without_market FROM dispatch_asset p ORDER BY p.event_id`)
+		full := 0
+		for _, line := range asked {
+			power, without, _ := strings.Cut(line, " ")
+			if power == without {
+				t.Errorf("asked for %s W as it would have done by itself: %v", power, asked)
+			}
+			if strings.HasPrefix(power, "-29") { // of 3 kW
+				full++
+			}
+		}
+		if full < 2 {
+			t.Errorf("asked for %v, not for full power in the dear hours", asked)
 		}
 	})
 }

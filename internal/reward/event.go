@@ -57,8 +57,18 @@ func (d *Desk) detect(ctx context.Context, org flex.OrgID, report *worker.Report
 				return fmt.Errorf("find the flex event of a pause of asset %s: %w", p.AssetID, err)
 			}
 		}
-		did = len(over) + len(pauses)
-		report.More = report.More || len(over) == sessionsMax || len(pauses) == sessionsMax
+		dispatches, err := tx.DueDispatches(ctx, sessionsMax)
+		if err != nil {
+			return err
+		}
+		for _, p := range dispatches {
+			if err := detectDispatch(ctx, tx, p); err != nil {
+				return fmt.Errorf("find the flex events of dispatch %s of asset %s: %w", p.ID, p.AssetID, err)
+			}
+		}
+
+		did = len(over) + len(pauses) + len(dispatches)
+		report.More = report.More || max(len(over), len(pauses), len(dispatches)) == sessionsMax
 		return nil
 	})
 	report.Did += did
@@ -162,6 +172,27 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 		}
 	}
 	return nil
+}
+
+// detectDispatch makes the events of an asset's part in a dispatch that its client took over.
+func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) error {
+	if !p.TakenAt.IsZero() && !p.SiteID.IsZero() {
+		o := settle.Order{Span: p.Span, Power: p.Power, Without: p.Without, TakenAt: p.TakenAt, Rated: p.Rated, Least: settle.LeastFlexed}
+		if o.Rated <= 0 {
+			o.Rated = DefaultPower
+		}
+		for _, found := range o.Detect() {
+			e := eventOf(found)
+			e.SiteID, e.AssetID = p.SiteID, p.AssetID
+			for n := found.First; n <= found.Last; n++ {
+				e.Nominated = append(e.Nominated, o.Nominated(found.Day.Period(n)))
+			}
+			if err := addEvent(ctx, tx, &e); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
 // DefaultPower is the power of a charger that never told its own.

@@ -69,12 +69,7 @@ func Detect(s Steering) []Event {
 		if max(meant, -meant) < max(s.Least, 1) {
 			continue
 		}
-		day, n := p.SettlementPeriod()
-		if i := len(events) - 1; i >= 0 && events[i].Day == day && events[i].Last == n-1 && events[i].Down() == (meant < 0) {
-			events[i].Last, events[i].Meant = n, append(events[i].Meant, meant)
-			continue
-		}
-		events = append(events, Event{Day: day, First: n, Last: n, Meant: []flex.WattHours{meant}})
+		events = joinEvent(events, p, meant)
 	}
 	return events
 }

@@ -29,6 +29,9 @@ type BatteryPlan struct {
 	Stored    flex.WattHours // at the start of StoredAt
 	GuessFrom flex.Period
 	Guess     string // the guessed load and roof, as control writes it
+	// Without is the power in each half-hour from StoredAt on, as planned without market
+	// prices.
+	Without []flex.Watts
 }
 
 // Battery is all that planning a home battery depends on, prices and readings apart.
@@ -93,12 +96,17 @@ func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err erro
 
 func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, err error) {
 	var from, stored, guess time.Time
-	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess
+	var without string
+	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, without_market
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), id.Bytes()).
-		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.ToldTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess)
+		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.ToldTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess, &without)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
 	}
+	if err != nil {
+		return p, err
+	}
+	p.Without, err = readWatts(without)
 	p.From, p.StoredAt, p.GuessFrom = flex.PeriodAt(from), flex.PeriodAt(stored), flex.PeriodAt(guess)
 	return p, err
 }
@@ -106,15 +114,17 @@ func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, 
 // PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
 // here.
 func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan) error {
-	_, err := tx.exec(ctx, `INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+	_, err := tx.exec(ctx, `INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
+			without_market)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at,
+			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at, without_market = excluded.without_market,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
 		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.ToldTo),
-		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()))
+		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()),
+		writeWatts(p.Without))
 	return err
 }
 

@@ -2,7 +2,11 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -29,6 +33,9 @@ type Dispatch struct {
 type DispatchedAsset struct {
 	ID    flex.AssetID
 	Power flex.Watts // positive draws from the grid
+	// Without is the power that the asset would have had without the market, in each
+	// half-hour that the dispatch touches; if nil, AddDispatch takes it from its plan.
+	Without []flex.Watts
 }
 
 // AddDispatch keeps a dispatch and has it sent. Its id and its instant are set here.
@@ -39,13 +46,19 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	if err != nil {
 		return d, err
 	}
-	args := make([]any, 0, 4*len(d.Assets))
-	for _, a := range d.Assets {
-		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power))
-	}
-	if err := tx.bulk(ctx, `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w)`, ``, 4, args); err != nil {
+	if err := tx.withoutMarket(ctx, &d); err != nil {
 		return d, err
 	}
+	const columns = 6
+	args := make([]any, 0, columns*len(d.Assets))
+	for _, a := range d.Assets {
+		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), micros(d.To.Add(DetectAfter)))
+	}
+	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at)`
+	if err := tx.bulk(ctx, into, ``, columns, args); err != nil {
+		return d, err
+	}
+
 	p := Push{EventID: d.ID, Kind: DispatchPush, Generation: 1, Value: Urgent, ExpiresAt: d.To}
 	if !d.Batch {
 		p.AssetID = d.Assets[0].ID
@@ -99,4 +112,121 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 
 func scanDispatch(s scanner) (d Dispatch, err error) {
 	return d, s.Scan(&d.ID, &d.Market, instant{&d.IssuedAt}, instant{&d.From}, instant{&d.To}, &d.Batch)
+}
+
+// DetectAfter is how long after its end a dispatch is looked at: what was delivered at the
+// last moment has been noted by then.
+const DetectAfter = time.Minute
+
+// withoutMarket fills in what the assets would have done without the market, where that was
+// not said, from their plans as they stand. An asset without a plan would have been idle.
+func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
+	at := map[flex.AssetID]*DispatchedAsset{}
+	var ids []flex.AssetID
+	for i := range d.Assets {
+		if a := &d.Assets[i]; a.Without == nil {
+			ids, at[a.ID] = append(ids, a.ID), a
+		}
+	}
+	first, last := flex.PeriodAt(d.From), flex.PeriodAt(d.To.Add(-1))
+	read := func(s scanner) (none struct{}, err error) {
+		var id flex.AssetID
+		var stored time.Time
+		var text string
+		if err := s.Scan(&id, instant{&stored}, &text); err != nil {
+			return none, err
+		}
+		planned, err := readWatts(text)
+		at[id].Without = make([]flex.Watts, last.Sub(first)+1)
+		for i := range at[id].Without {
+			if n := first.Add(i).Sub(flex.PeriodAt(stored)); n >= 0 && n < len(planned) {
+				at[id].Without[i] = planned[n]
+			}
+		}
+		return none, err
+	}
+
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(ctx, tx.conn, read, `SELECT asset_id, stored_at, without_market FROM battery_plan WHERE org_id = $1 AND asset_id IN `+list, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeWatts(ws []flex.Watts) string {
+	words := make([]string, len(ws))
+	for i, w := range ws {
+		words[i] = strconv.FormatInt(int64(w), 10)
+	}
+	return strings.Join(words, " ")
+}
+
+func readWatts(text string) (ws []flex.Watts, err error) {
+	for word := range strings.FieldsSeq(text) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("stored powers: %w", err)
+		}
+		ws = append(ws, flex.Watts(n))
+	}
+	return ws, nil
+}
+
+// EndedDispatch is an asset's part in a dispatch whose time is over.
+type EndedDispatch struct {
+	ID       flex.EventID
+	AssetID  flex.AssetID
+	SiteID   flex.SiteID // zero if the asset was taken away and nothing is known of it
+	IssuedAt time.Time
+	flex.Span
+	Power   flex.Watts
+	Without []flex.Watts
+	Rated   flex.Watts // the asset's own power, or its model's; 0 if neither is known
+	TakenAt time.Time  // when the client accepted it; zero if it did not, or reported it as refused or failed
+}
+
+// DueDispatches returns up to limit parts of dispatches that are over and whose flex events
+// have not been looked for.
+func (tx *Tx) DueDispatches(ctx context.Context, limit int) ([]EndedDispatch, error) {
+	scan := func(s scanner) (d EndedDispatch, err error) {
+		var site, former flex.SiteID
+		var without string
+		var after sql.NullInt64
+		err = s.Scan(&d.ID, &d.AssetID, &site, &former, instant{&d.IssuedAt}, instant{&d.From}, instant{&d.To}, &d.Power, &without, &d.Rated, &after)
+		if err != nil {
+			return d, err
+		}
+		if d.SiteID = site; site.IsZero() {
+			d.SiteID = former
+		}
+		if after.Valid {
+			d.TakenAt = d.IssuedAt.Add(time.Duration(max(after.Int64, 0)) * time.Microsecond)
+		}
+		d.Without, err = readWatts(without)
+		return d, err
+	}
+	lock := ""
+	if tx.db.d.skipLocked != "" {
+		lock = " FOR UPDATE OF p SKIP LOCKED"
+	}
+	return rows(ctx, tx.conn, scan, `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
+			COALESCE(a.power_w, m.power_w, 0),
+			(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
+				AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
+					AND c.status IN ('REJECTED', 'FAILED')))
+		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
+			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = p.asset_id
+		WHERE p.org_id = $1 AND p.detect_at <= $2 ORDER BY p.detect_at, p.event_id, p.asset_id LIMIT $3`+lock,
+		tx.org.Bytes(), micros(tx.now), limit)
+}
+
+// DispatchDetected notes that the flex events of an asset's part in a dispatch have been
+// looked for.
+func (tx *Tx) DispatchDetected(ctx context.Context, id flex.EventID, asset flex.AssetID) error {
+	_, err := tx.exec(ctx, `UPDATE dispatch_asset SET detect_at = NULL WHERE org_id = $1 AND event_id = $2 AND asset_id = $3`,
+		tx.org.Bytes(), id.Bytes(), asset.Bytes())
+	return err
 }

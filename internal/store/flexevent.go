@@ -157,7 +157,8 @@ func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(ctx, all.conn, id, `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = o.id AND e.look_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.detect_at IS NOT NULL)
-			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected) ORDER BY id`)
+			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected)
+			OR EXISTS (SELECT 1 FROM dispatch_asset d WHERE d.org_id = o.id AND d.detect_at IS NOT NULL) ORDER BY id`)
 }
 
 // eventRead is that what an event's missing half-hour is known by is there, of its asset or at
