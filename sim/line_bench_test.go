@@ -43,7 +43,7 @@ func (l *line) chargers(n int) (assets []client.AssetID) {
 	for i := range (n + 99) / 100 {
 		fmt.Fprintf(&meters, "%s,import,%d Long Road,SW1A 1AA,true,true,true\n", mpan(i+1), i+1)
 	}
-	_, err := l.house.ImportMeters(l.Context(), strings.NewReader(meters.String()), nil)
+	_, err := l.app.ImportMeters(l.Context(), strings.NewReader(meters.String()), nil)
 	l.must(err)
 	for i := 0; len(assets) < n; i++ {
 		in := onboarding(mpan(i+1), flex.FullAssetSchedule)

@@ -30,11 +30,11 @@ const (
 	mpanNotSettled = "1499000014008"
 )
 
-// line is a whole flexd over real sockets: its house, an organisation's client, and the
+// line is a whole flexd over real sockets: its app, an organisation's client, and the
 // organisation's endpoint with one charger.
 type line struct {
 	testing.TB
-	house    *app.House
+	app      *app.App
 	client   *client.Client
 	base     string
 	org      flex.Org
@@ -64,7 +64,7 @@ func (l *line) until(at time.Time) {
 	l.ahead.Add(at.Sub(l.Now()).Microseconds())
 }
 
-// start opens a house on the store at the instant and serves it until the test ends.
+// start opens flexd on the store at the instant and serves it until the test ends.
 func start(t testing.TB, url string, at time.Time) *line {
 	t.Helper()
 	l := &line{TB: t, heard: make(chan sim.Heard, 100), charger: &sim.Charger{ExternalID: "leaf", Power: 7400}}
@@ -92,14 +92,14 @@ func start(t testing.TB, url string, at time.Time) *line {
 		h.Push.Close()
 		storetest.Close(t, h.DB)
 	})
-	l.house, l.base = h, "http://"+socket.Addr().String()
+	l.app, l.base = h, "http://"+socket.Addr().String()
 	l.seed()
 	return l
 }
 
 func (l *line) seed() {
 	ctx := l.Context()
-	org, password, err := l.house.Access.AddOrg(ctx, "Acme", "acme", "")
+	org, password, err := l.app.Access.AddOrg(ctx, "Acme", "acme", "")
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (l *line) seed() {
 		mpanHalfHourly + ",import,1 High Street,SW1A 1AA,1,true,true,true,EELC,Supplier,_C\n" +
 		mpanOther + ",import,2 High Street,SW1A 1AA,2,true,true,true,EELC,Supplier,_C\n" +
 		mpanNotSettled + ",import,3 High Street,SW1A 1AA,3,true,false,true,EELC,Supplier,_C\n"
-	if _, err := l.house.ImportMeters(ctx, strings.NewReader(meters), nil); err != nil {
+	if _, err := l.app.ImportMeters(ctx, strings.NewReader(meters), nil); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -184,11 +184,11 @@ func (l *line) pushed() sim.Heard {
 // settle has all that is due done, and every push that is due tried.
 func (l *line) settle() {
 	l.Helper()
-	l.must(l.house.Settle(l.Context()))
-	l.must(l.house.Push.Settle(l.Context(), l.org.ID))
+	l.must(l.app.RunUntilIdle(l.Context()))
+	l.must(l.app.Push.Drain(l.Context(), l.org.ID))
 }
 
-// credited waits until the site has a transaction: the serving house's own round may be at
+// credited waits until the site has a transaction: the serving process's own job may be at
 // the stay while ours finds nothing left to do.
 func (l *line) credited(site client.SiteID) client.TransactionDataResponse {
 	l.Helper()
@@ -230,7 +230,7 @@ var evening = time.Date(2026, 4, 14, 22, 0, 0, 0, time.UTC)
 // flat publishes one price for two days from the evening, except for those named.
 func (l *line) prices(except map[time.Time]float64) {
 	l.Helper()
-	err := l.house.DB.WriteAll(l.Context(), func(all *store.All) error {
+	err := l.app.DB.WriteAll(l.Context(), func(all *store.All) error {
 		span := flex.Span{From: evening.Add(-24 * time.Hour), To: evening.Add(48 * time.Hour)}
 		var prices []flex.PricedPeriod
 		for p := flex.PeriodAt(span.From); p.Start().Before(span.To); p = p.Add(1) {

@@ -127,7 +127,7 @@ func sleepers(t testing.TB, n int, day flex.Day) (cars []*sleeper) {
 	return cars
 }
 
-// sleep lives through the night with the real house and notes every push.
+// sleep lives through the night with the real flexd and notes every push.
 func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 	noon := day.Start().Add(13 * time.Hour)
 	lines := []sim.Line{{At: noon, Verb: "site", Args: []string{"street", ""}, Text: "site street"}}
@@ -151,12 +151,12 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 		for i := range forecast { // what the market thought at first: yesterday's shape
 			forecast[i].Price = prices[(i+1)%len(prices)].Price
 		}
-		p.must(p.house.Publish(p.Context(), "night", time.Time{}, forecast))
+		p.must(p.app.Publish(p.Context(), "night", time.Time{}, forecast))
 		revised := false
 		for _, s := range cars {
 			if !revised && s.arrive.After(day.Start().Add(20*time.Hour)) {
 				revised = true
-				p.must(p.house.Publish(p.Context(), "night", time.Time{}, prices))
+				p.must(p.app.Publish(p.Context(), "night", time.Time{}, prices))
 			}
 			p.until(s.arrive)
 			p.chargers[s.name].Plug(&sim.Car{Name: s.name, Rate: s.power, Room: float64(s.need) + 20_000}, p.now)
@@ -168,7 +168,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 			}))
 			p.settle()
 		}
-		p.must(p.house.Publish(p.Context(), "night", time.Time{}, forecast)) // and once more, late
+		p.must(p.app.Publish(p.Context(), "night", time.Time{}, forecast)) // and once more, late
 		p.until(day.Start().Add(36 * time.Hour))
 	})
 }

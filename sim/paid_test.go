@@ -23,7 +23,7 @@ import (
 func TestLine_FromPlugInToPaid(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		l.must(l.house.DB.Write(ctx, l.org.ID, func(tx *store.Tx) error {
+		l.must(l.app.DB.Write(ctx, l.org.ID, func(tx *store.Tx) error {
 			return tx.SetSettings(ctx, flex.OrgSettings{CreditPencePerKWh: 40})
 		}))
 		site, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
@@ -137,16 +137,16 @@ func (l *line) withdraw(site client.SiteID) {
 			l.Fatalf("%s: %s\n%s", form.path, a.Status, body)
 		}
 	}
-	desk := l.house.Reward
-	asked, err := desk.Payouts(ctx, l.org.ID, ledger.PendingApproval)
+	service := l.app.Reward
+	asked, err := service.Payouts(ctx, l.org.ID, ledger.PendingApproval)
 	l.must(err)
-	_, err = desk.Decide(ctx, l.org.ID, asked[0].ID, ledger.Approved, "operator", "")
+	_, err = service.Decide(ctx, l.org.ID, asked[0].ID, ledger.Approved, "operator", "")
 	l.must(err)
-	file, err := desk.Export(ctx, l.org.ID, "operator", false)
+	file, err := service.Export(ctx, l.org.ID, "operator", false)
 	l.must(err)
 	if len(file) != 1 || file[0].Amount != 1200 || file[0].Number.Reveal() != "12345678" {
 		l.Fatalf("payment file %+v", file)
 	}
-	_, err = desk.Import(ctx, l.org.ID, "operator", []reward.PaymentResult{{ID: file[0].ID, Status: ledger.Posted}})
+	_, err = service.Import(ctx, l.org.ID, "operator", []reward.PaymentResult{{ID: file[0].ID, Status: ledger.Posted}})
 	l.must(err)
 }

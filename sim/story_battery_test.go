@@ -63,7 +63,7 @@ func (p *player) actBattery() bool {
 		_, err := p.client.SetSolarForecast(ctx, p.sites[a[0]], said)
 		p.must(err)
 	case "rates":
-		p.must(p.house.DB.Write(ctx, p.org, func(tx *store.Tx) error {
+		p.must(p.app.DB.Write(ctx, p.org, func(tx *store.Tx) error {
 			o, err := tx.OrgRecord(ctx)
 			o.Settings.Rates = flex.BatteryRates{Peak: p.number(a[0]), OffPeak: p.number(a[1]), Export: p.number(a[2])}
 			return errors.Join(err, tx.SetSettings(ctx, o.Settings))
@@ -78,11 +78,11 @@ func (p *player) actBattery() bool {
 	case "reports":
 		p.must(p.client.Callback(ctx, p.assets[a[0]], p.batteries.last[a[0]], client.EventResponse{Timestamp: client.At(p.now), Status: flex.CallbackStatus(a[1])}))
 	case "dispatches":
-		e, _, err := p.house.Push.SetEndpoint(ctx, p.org, store.DispatchEndpoint, delivery.Settings{URL: "http://post/" + dispatches})
+		e, _, err := p.app.Push.SetEndpoint(ctx, p.org, store.DispatchEndpoint, delivery.Settings{URL: "http://post/" + dispatches})
 		p.must(err)
 		p.batteries.secret = e.Secret.Reveal()
 	case "environment":
-		p.house.DB.Environment = flex.Environment(a[0])
+		p.app.DB.Environment = flex.Environment(a[0])
 	default:
 		return false
 	}
@@ -270,7 +270,7 @@ func (p *player) expectDispatch(name string, charge bool, when flex.Span) {
 }
 
 func (p *player) expectHandBack(name, want string) {
-	ds, err := p.house.Push.Dispatches(p.Context(), p.org, 100)
+	ds, err := p.app.Push.Dispatches(p.Context(), p.org, 100)
 	p.must(err)
 	for _, d := range ds {
 		if d.ID == p.batteries.last[name] {

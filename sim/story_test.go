@@ -54,10 +54,10 @@ func (p *pipes) dial(ctx context.Context, _ string) (net.Conn, error) {
 	}
 }
 
-// player plays one story on a house in a bubble.
+// player plays one story on a flexd in a bubble.
 type player struct {
 	*testing.T
-	house    *app.House
+	app      *app.App
 	client   *client.Client
 	org      flex.OrgID
 	endpoint *sim.Endpoint
@@ -77,7 +77,7 @@ type player struct {
 	batteries batteries
 }
 
-// stepLength is how often a story looks after a line: the rounds run, chargers draw,
+// stepLength is how often a story looks after a line: the background jobs run, chargers draw,
 // half-hours that have ended are reported.
 const stepLength = 5 * time.Minute
 
@@ -96,7 +96,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.house = h
+	p.app = h
 	h.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
 	server, receiver := &http.Server{Handler: h.Handler()}, &http.Server{Handler: http.HandlerFunc(p.receive)}
 	go server.Serve(door)
@@ -150,8 +150,8 @@ func (p *player) wrong(format string, args ...any) {
 }
 
 func (p *player) settle() {
-	p.must(p.house.Settle(p.Context()))
-	p.must(p.house.Push.Settle(p.Context(), p.org))
+	p.must(p.app.RunUntilIdle(p.Context()))
+	p.must(p.app.Push.Drain(p.Context(), p.org))
 }
 
 // until lets time pass to the instant, step by step.
@@ -162,7 +162,7 @@ func (p *player) until(at time.Time) {
 		case p.step > 0:
 			step = p.step
 		case len(p.chargers) == 0:
-			step = flex.HalfHour // nothing moves but the rounds, and theirs are due by half-hours
+			step = flex.HalfHour // nothing moves but the background jobs, and theirs are due by half-hours
 		case p.now.Sub(last) >= time.Hour:
 			step = 3 * stepLength // what the line set off has settled
 		}
@@ -315,7 +315,7 @@ func (p *player) onboard(name string, pause bool) {
 	}
 	n := len(p.sites) + 1
 	meter := fmt.Sprintf("mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n", mpan(n), n)
-	_, err := p.house.ImportMeters(p.Context(), strings.NewReader(meter), nil)
+	_, err := p.app.ImportMeters(p.Context(), strings.NewReader(meter), nil)
 	p.must(err)
 	in := onboarding(mpan(n), proposition)
 	in.Site.StreetAddress = fmt.Sprintf("%d High Street", n)
@@ -359,7 +359,7 @@ func (p *player) publish(flat, except string) {
 			}
 		}
 	}
-	p.must(p.house.Publish(p.Context(), "story", time.Time{}, prices))
+	p.must(p.app.Publish(p.Context(), "story", time.Time{}, prices))
 }
 
 func (p *player) wish(words string) client.PlugInEventRequest {

@@ -39,7 +39,7 @@ func (p *player) live(first flex.Day, days int) {
 		prices, err := sim.PricesAround(d, d.Add(1))
 		p.must(err)
 		p.until(d.Start().Add(14 * time.Hour))
-		p.must(p.house.Publish(p.Context(), "year", time.Time{}, prices))
+		p.must(p.app.Publish(p.Context(), "year", time.Time{}, prices))
 		p.until(d.Start().Add(18 * time.Hour))
 		p.chargers["leaf"].Plug(&sim.Car{Rate: 7400, Room: 60_000}, p.now)
 		p.must(p.client.PlugIn(p.Context(), p.assets["leaf"], p.wish("need 15kWh by 07:00 tariff 00:30-05:30 Europe/London")))

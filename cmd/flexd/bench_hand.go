@@ -36,7 +36,7 @@ type waveHand interface {
 
 // ownHand is this process.
 type ownHand struct {
-	*app.House
+	*app.App
 	org flex.OrgID
 }
 
@@ -44,7 +44,7 @@ func (o ownHand) plan(ctx context.Context) (s waveShare, err error) {
 	watching, stop := context.WithCancel(ctx)
 	peak := make(chan int, 1)
 	go func() { peak <- peakMemory(watching) }()
-	r, err := o.Control.Round(ctx)
+	r, err := o.Control.PlanDue(ctx)
 	stop()
 	return waveShare{Changed: r.Did, MiB: <-peak}, err
 }
@@ -52,7 +52,7 @@ func (o ownHand) plan(ctx context.Context) (s waveShare, err error) {
 func (o ownHand) deliver(ctx context.Context) (s waveShare, err error) {
 	before, err := o.tried()
 	if err == nil {
-		err = o.Push.Settle(ctx, o.org)
+		err = o.Push.Drain(ctx, o.org)
 	}
 	if err == nil {
 		s.Tried, err = o.tried()

@@ -42,7 +42,7 @@ const benchUser, benchPassword = "bench", "bench-bench-bench"
 
 // pushBench is a benchmark under way.
 type pushBench struct {
-	house  *app.House
+	app    *app.App
 	base   string
 	token  string
 	http   *http.Client
@@ -74,7 +74,7 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
-	run := &pushBench{house: h, base: "http://" + l.Addr().String(), http: &http.Client{
+	run := &pushBench{app: h, base: "http://" + l.Addr().String(), http: &http.Client{
 		Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256},
 	}}
 	rows, err := run.measure(ctx, b.Rate, b.Rate*b.Seconds)
@@ -101,7 +101,7 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error
 		return nil, err
 	}
 	set := delivery.Settings{URL: received, Rate: delivery.RateMax, Concurrency: 256}
-	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return nil, err
 	}
 	if err := r.plugIn(ctx, rate); err != nil {
@@ -110,7 +110,7 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error
 	slices.Sort(r.took)
 	at := func(share float64) time.Duration { return r.took[int(share*float64(len(r.took)-1))] }
 	rows := []benchRow{{
-		What:   fmt.Sprintf("plug-in sent to push arrived, %d cars at %d a second on %s", n, rate, r.house.DB.Engine()),
+		What:   fmt.Sprintf("plug-in sent to push arrived, %d cars at %d a second on %s", n, rate, r.app.DB.Engine()),
 		Target: fmt.Sprintf("p99 <= %v", benchPlugTarget),
 		Here:   fmt.Sprintf("p50 %v, p99 %v, worst %v", at(0.5).Round(10*time.Microsecond), at(0.99).Round(10*time.Microsecond), at(1).Round(10*time.Microsecond)),
 		Met:    at(0.99) <= benchPlugTarget,
@@ -154,7 +154,7 @@ func (r *pushBench) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 
 // prepare makes an organisation with n chargers.
 func (r *pushBench) prepare(ctx context.Context, n int) (flex.OrgID, error) {
-	org, _, err := r.house.Access.AddOrg(ctx, "Bench", benchUser, benchPassword)
+	org, _, err := r.app.Access.AddOrg(ctx, "Bench", benchUser, benchPassword)
 	if err != nil {
 		return flex.OrgID{}, err
 	}
@@ -259,7 +259,7 @@ func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time
 func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Settings) (float64, error) {
 	off, on := false, true
 	set.Enabled = &off
-	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return 0, err
 	}
 	r.expect(len(r.assets))
@@ -279,7 +279,7 @@ func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Sett
 	wait.Wait()
 	set.Enabled = &on
 	start := time.Now()
-	if _, _, err := r.house.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return 0, err
 	}
 	err := r.await(ctx)

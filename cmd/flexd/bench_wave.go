@@ -58,7 +58,7 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer done()
-	w := &waveBench{ownHand: ownHand{House: h}}
+	w := &waveBench{ownHand: ownHand{App: h}}
 	if err := w.prepare(ctx, b.Cars); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (w *waveBench) rows(v waved, alone *waved) []benchRow {
 
 // prepare plugs n cars in, each with a need of its own, and plans them on level prices.
 func (w *waveBench) prepare(ctx context.Context, n int) error {
-	h := w.House
+	h := w.App
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (w *waveBench) prepare(ctx context.Context, n int) error {
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(serving, l) }()
-	made := &pushBench{house: h, base: "http://" + l.Addr().String(), http: &http.Client{Timeout: 30 * time.Second}}
+	made := &pushBench{app: h, base: "http://" + l.Addr().String(), http: &http.Client{Timeout: 30 * time.Second}}
 	if w.org, err = made.prepare(ctx, n); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 			return err
 		}
 	}
-	return o.actOn(ctx, "set caps", o.Group, func(h *app.House, org flex.Org) error {
+	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			if o.Position != "" {
 				caps.Position = position
@@ -168,7 +168,7 @@ type capsClear struct {
 
 // Run takes caps away.
 func (o *capsClear) Run(ctx context.Context) error {
-	return o.actOn(ctx, "clear caps", o.Group, func(h *app.House, org flex.Org) error {
+	return o.actOn(ctx, "clear caps", o.Group, func(h *app.App, org flex.Org) error {
 		if o.Group == "" {
 			return h.Control.ClearCaps(ctx, org.ID)
 		}

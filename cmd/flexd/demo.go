@@ -40,7 +40,7 @@ const demoPassword = "demo-demo-demo"
 type play struct {
 	console
 	demo
-	house   *app.House
+	app     *app.App
 	client  *client.Client
 	base    string
 	evening *sim.Evening
@@ -87,7 +87,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
 	c.out = &turns{Writer: c.out}
-	p := &play{console: c, demo: *d, house: h, base: base}
+	p := &play{console: c, demo: *d, app: h, base: base}
 	p.client = client.New(p.base, "demo", demoPassword)
 	if err := p.prepare(ctx); err != nil {
 		return err
@@ -108,11 +108,11 @@ func (d *demo) Run(ctx context.Context, c console) error {
 // prepare makes the organisation, turns its clock to the coming evening, and imports what
 // the street needs.
 func (p *play) prepare(ctx context.Context) error {
-	org, _, err := p.house.Access.AddOrg(ctx, "Demo", "demo", demoPassword)
+	org, _, err := p.app.Access.AddOrg(ctx, "Demo", "demo", demoPassword)
 	if err != nil {
 		return err
 	}
-	if _, err := p.house.Access.AddOperator(ctx, "demo", demoPassword); err != nil {
+	if _, err := p.app.Access.AddOperator(ctx, "demo", demoPassword); err != nil {
 		return err
 	}
 	today := flex.DayAt(time.Now())
@@ -124,13 +124,13 @@ func (p *play) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.house.ImportMeters(ctx, strings.NewReader(demoMeters), nil); err != nil {
+	if _, err := p.app.ImportMeters(ctx, strings.NewReader(demoMeters), nil); err != nil {
 		return err
 	}
-	if _, err := p.house.ImportModels(ctx, strings.NewReader(demoModels)); err != nil {
+	if _, err := p.app.ImportModels(ctx, strings.NewReader(demoModels)); err != nil {
 		return err
 	}
-	if err := p.house.Advance(ctx, org.ID, start); err != nil {
+	if err := p.app.Advance(ctx, org.ID, start); err != nil {
 		return err
 	}
 	p.now.Store(&start)
@@ -195,7 +195,7 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 		if err := sim.PricesCSV(&csv, prices); err != nil {
 			return nil, err
 		}
-		if _, err := p.house.ImportPrices(ctx, priceSource, at, &csv); err != nil {
+		if _, err := p.app.ImportPrices(ctx, priceSource, at, &csv); err != nil {
 			return nil, err
 		}
 	}
@@ -277,7 +277,7 @@ const (
 const reckoned = time.Hour
 
 // run plays the evening. The organisation's clock is turned frame by frame, through the
-// interface like a client would, so that every round that is due has run before the cars
+// interface like a client would, so that every job that is due has run before the cars
 // move.
 func (p *play) run(ctx context.Context) error {
 	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())

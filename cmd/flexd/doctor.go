@@ -35,7 +35,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 	defer h.Close()
 	var found []symptom
-	for _, look := range []func(context.Context, *app.House) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtHalt, lookAtPushes} {
+	for _, look := range []func(context.Context, *app.App) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtHalt, lookAtPushes} {
 		s, err := look(ctx, h)
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func (c console) symptoms(found []symptom) error {
 	return w.Flush()
 }
 
-func lookAtStore(ctx context.Context, h *app.House) ([]symptom, error) {
+func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 	findings, err := h.DB.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func lookAtStore(ctx context.Context, h *app.House) ([]symptom, error) {
 	return []symptom{laws, durable}, nil
 }
 
-func lookAtPrices(ctx context.Context, h *app.House) ([]symptom, error) {
+func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	sources, err := h.Market.Freshness(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func lookAtPrices(ctx context.Context, h *app.House) ([]symptom, error) {
 }
 
 // lookAtRoles says where it is left open which source's prices count.
-func lookAtRoles(ctx context.Context, h *app.House) (out []symptom, err error) {
+func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 	var orgs []flex.Org
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		orgs, err = all.Orgs(ctx)
@@ -139,7 +139,7 @@ func lookAtRoles(ctx context.Context, h *app.House) (out []symptom, err error) {
 }
 
 // lookAtHalt says whether somebody has halted all pushes.
-func lookAtHalt(ctx context.Context, h *app.House) (out []symptom, err error) {
+func lookAtHalt(ctx context.Context, h *app.App) (out []symptom, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		halt, err := all.Halted(ctx)
 		if halt != nil {
@@ -154,7 +154,7 @@ func lookAtHalt(ctx context.Context, h *app.House) (out []symptom, err error) {
 // waitingMax is how long a push may wait before the doctor worries.
 const waitingMax = 10 * time.Minute
 
-func lookAtPushes(ctx context.Context, h *app.House) (out []symptom, err error) {
+func lookAtPushes(ctx context.Context, h *app.App) (out []symptom, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		orgs, err := all.Orgs(ctx)
 		if err != nil {

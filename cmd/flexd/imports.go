@@ -67,7 +67,7 @@ func (m *modelsImport) Run(ctx context.Context, c console) error {
 	})
 }
 
-// importer is the part of the house that files go into.
+// importer is the part of flexd that files go into.
 type importer interface {
 	ImportPrices(ctx context.Context, source string, publishAt time.Time, r io.Reader) (int, error)
 	ImportMeters(ctx context.Context, r io.Reader, progress func(int)) (int, error)

@@ -148,7 +148,7 @@ func writeBeside(file, text string) (temp string, err error) {
 }
 
 // lookAtSecrets says how many secrets are sealed under which key.
-func lookAtSecrets(ctx context.Context, h *app.House) ([]symptom, error) {
+func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 	var s records.Sealing
 	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		s, err = all.Sealing(ctx)

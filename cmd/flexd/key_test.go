@@ -20,7 +20,7 @@ func TestKeys(t *testing.T) {
 	file := filepath.Join(dir, "flexd.db.key")
 	var out bytes.Buffer
 	c := console{out: &out, err: io.Discard}
-	open := func(s store) *app.House {
+	open := func(s store) *app.App {
 		t.Helper()
 		h, err := s.openAnew(t.Context())
 		if err != nil {

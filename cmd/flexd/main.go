@@ -1,5 +1,5 @@
 // Command flexd is the energy-flexibility service and its tools: one program. This package
-// reads the command line and the environment, and joins the rooms; what they do is theirs.
+// reads the command line and the environment, and wires the packages together; what they do is theirs.
 package main
 
 import (

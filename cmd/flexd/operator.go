@@ -28,7 +28,7 @@ type operatorAdd struct {
 
 // Run adds the operator.
 func (o *operatorAdd) Run(ctx context.Context, c console) error {
-	return act(ctx, o.openAnew, o.Name, "add operator", func(d *access.Desk) error {
+	return act(ctx, o.openAnew, o.Name, "add operator", func(d *access.Service) error {
 		password, err := d.AddOperator(ctx, o.Name, flex.Secret(o.Password))
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ type operatorPassword operatorAdd
 
 // Run replaces the password.
 func (o *operatorPassword) Run(ctx context.Context, c console) error {
-	return act(ctx, o.open, o.Name, "set operator password", func(d *access.Desk) error {
+	return act(ctx, o.open, o.Name, "set operator password", func(d *access.Service) error {
 		password, err := d.SetOperatorPassword(ctx, o.Name, flex.Secret(o.Password))
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ type operatorRemove struct {
 
 // Run removes the operator.
 func (o *operatorRemove) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "remove operator", func(d *access.Desk) error { return d.RemoveOperator(ctx, o.Name) })
+	return act(ctx, o.open, o.Name, "remove operator", func(d *access.Service) error { return d.RemoveOperator(ctx, o.Name) })
 }
 
 type operatorList struct {
@@ -102,7 +102,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 }
 
 // act does something to the operators, in the audit log.
-func act(ctx context.Context, open func(context.Context) (*app.House, error), name, act string, do func(*access.Desk) error) error {
+func act(ctx context.Context, open func(context.Context) (*app.App, error), name, act string, do func(*access.Service) error) error {
 	h, err := open(ctx)
 	if err != nil {
 		return err

@@ -35,8 +35,8 @@ type ofOrg struct {
 	Org string `help:"The organisation's name; may be left out if there is one alone." env:"FLEXD_ORG" placeholder:"NAME"`
 }
 
-// openOrg opens the house and finds the organisation.
-func (o ofOrg) openOrg(ctx context.Context) (*app.House, flex.Org, error) {
+// openOrg opens flexd and finds the organisation.
+func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 	h, err := o.open(ctx)
 	if err != nil {
 		return nil, flex.Org{}, err
@@ -65,7 +65,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.House, flex.Org, error) {
 }
 
 // act does something to the organisation's money, in the audit log.
-func (o ofOrg) actOn(ctx context.Context, act, subject string, do func(*app.House, flex.Org) error) error {
+func (o ofOrg) actOn(ctx context.Context, act, subject string, do func(*app.App, flex.Org) error) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (p *payoutsReject) Run(ctx context.Context, c console) error {
 func (p *payoutsApprove) decide(ctx context.Context, c console, to ledger.PaymentStatus) error {
 	var all error
 	for _, id := range p.IDs {
-		err := p.actOn(ctx, string(to)+" withdrawal", id.String(), func(h *app.House, org flex.Org) error {
+		err := p.actOn(ctx, string(to)+" withdrawal", id.String(), func(h *app.App, org flex.Org) error {
 			w, err := h.Reward.Decide(ctx, org.ID, id, to, commandLine, p.Note)
 			if err == nil {
 				fmt.Fprintf(c.out, "%s  %s  %s\n", w.ID, w.Amount, w.Status)
@@ -169,7 +169,7 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 		defer f.Close()
 		out = f
 	}
-	return p.actOn(ctx, "export payments", p.File, func(h *app.House, org flex.Org) error {
+	return p.actOn(ctx, "export payments", p.File, func(h *app.App, org flex.Org) error {
 		payments, err := h.Reward.Export(ctx, org.ID, commandLine, p.Again)
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	return p.actOn(ctx, "import payment results", p.File, func(h *app.House, org flex.Org) error {
+	return p.actOn(ctx, "import payment results", p.File, func(h *app.App, org flex.Org) error {
 		moved, err := h.Reward.Import(ctx, org.ID, commandLine, results)
 		if err == nil {
 			fmt.Fprintf(c.err, "%d results, %d of them new\n", len(results), moved)

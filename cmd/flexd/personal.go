@@ -91,7 +91,7 @@ func (e *erase) Run(ctx context.Context, c console) error {
 }
 
 // heldOn reads everything that is held on a site, or fails with NotFound if that is nothing.
-func heldOn(ctx context.Context, h *app.House, site flex.SiteID) (held map[string][]map[string]any, err error) {
+func heldOn(ctx context.Context, h *app.App, site flex.SiteID) (held map[string][]map[string]any, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		held, err = all.Export(ctx, site)
 		return err
@@ -108,7 +108,7 @@ func heldOn(ctx context.Context, h *app.House, site flex.SiteID) (held map[strin
 }
 
 // foretell says what would be erased.
-func (e *erase) foretell(ctx context.Context, c console, h *app.House, site flex.SiteID) error {
+func (e *erase) foretell(ctx context.Context, c console, h *app.App, site flex.SiteID) error {
 	held, err := heldOn(ctx, h, site)
 	if err != nil {
 		return err

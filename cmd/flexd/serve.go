@@ -95,8 +95,8 @@ func (s store) path() (path string, embedded bool) {
 	return strings.TrimPrefix(path, "//"), embedded
 }
 
-// open opens the house that the flags name, for a command that does one thing and ends.
-func (s store) open(ctx context.Context) (*app.House, error) {
+// open opens flexd that the flags name, for a command that does one thing and ends.
+func (s store) open(ctx context.Context) (*app.App, error) {
 	settings, err := s.settings()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s store) open(ctx context.Context) (*app.House, error) {
 }
 
 // openAnew is open, and makes a store that is not there.
-func (s store) openAnew(ctx context.Context) (*app.House, error) {
+func (s store) openAnew(ctx context.Context) (*app.App, error) {
 	settings, err := s.anew()
 	if err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func listenAt(flag, address string) (net.Listener, error) {
 	return l, err
 }
 
-// openFor opens the house and finds an organisation in it by name.
-func openFor(ctx context.Context, s store, name string) (*app.House, flex.Org, error) {
+// openFor opens flexd and finds an organisation in it by name.
+func openFor(ctx context.Context, s store, name string) (*app.App, flex.Org, error) {
 	settings, err := s.settings()
 	if err != nil {
 		return nil, flex.Org{}, err
@@ -180,7 +180,7 @@ func openFor(ctx context.Context, s store, name string) (*app.House, flex.Org, e
 	return openSettings(ctx, settings, name)
 }
 
-func openSettings(ctx context.Context, s app.Settings, name string) (*app.House, flex.Org, error) {
+func openSettings(ctx context.Context, s app.Settings, name string) (*app.App, flex.Org, error) {
 	h, err := app.Open(ctx, s)
 	if err != nil {
 		return nil, flex.Org{}, err

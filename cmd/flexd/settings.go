@@ -163,7 +163,7 @@ func (o *orgSet) change(ctx context.Context, do func(*flex.OrgSettings) error) e
 		defer h.Close()
 		return do(&org.Settings)
 	}
-	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.House, org flex.Org) error {
+	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.App, org flex.Org) error {
 		if err := do(&org.Settings); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-// Package access is the desk that says who is asking: organisations' credentials, the
+// Package access is the service that says who is asking: organisations' credentials, the
 // tokens that they are exchanged for, the roles these carry, and the brake on guessing.
 //
 // Tokens are 256 random bits and kept as their SHA-256; only the one who was given a token
@@ -31,9 +31,9 @@ const tokenMark = "flexd_"
 // tokenLength is the length of a token's text: the mark and 32 bytes in base64url.
 const tokenLength = len(tokenMark) + 43
 
-// Desk gives out tokens and reads them. Its zero value with a DB is ready; what it keeps in
+// Service gives out tokens and reads them. Its zero value with a DB is ready; what it keeps in
 // memory may be lost at any moment.
-type Desk struct {
+type Service struct {
 	DB *store.DB
 
 	tokens   tokenCache
@@ -66,7 +66,7 @@ type Issued struct {
 
 // Identify returns whom a token speaks for. An unknown token and an expired one are the
 // same failure, Unauthorized.
-func (d *Desk) Identify(ctx context.Context, token flex.Secret) (Principal, error) {
+func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, error) {
 	if len(token) != tokenLength || string(token[:len(tokenMark)]) != tokenMark {
 		return Principal{}, errToken
 	}
@@ -112,7 +112,7 @@ func issue(ctx context.Context, all *store.All, p Principal, life time.Duration)
 
 // Issue gives a token to a principal who has already been let in, for tools and tests that
 // hold the store itself. The username must be one of the organisation's credentials.
-func (d *Desk) Issue(ctx context.Context, p Principal, life time.Duration) (t Issued, err error) {
+func (d *Service) Issue(ctx context.Context, p Principal, life time.Duration) (t Issued, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		t, err = issue(ctx, all, p, life)
 		return err
@@ -121,7 +121,7 @@ func (d *Desk) Issue(ctx context.Context, p Principal, life time.Duration) (t Is
 }
 
 // KnownOrigin reports whether a living component token was made for the web origin.
-func (d *Desk) KnownOrigin(ctx context.Context, origin string) (known bool, err error) {
+func (d *Service) KnownOrigin(ctx context.Context, origin string) (known bool, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		known, err = all.KnownOrigin(ctx, origin)
 		return err
@@ -129,8 +129,8 @@ func (d *Desk) KnownOrigin(ctx context.Context, origin string) (known bool, err 
 	return known, err
 }
 
-// Round deletes what has expired: tokens and idempotency keys.
-func (d *Desk) Round(ctx context.Context) (r worker.Report, err error) {
+// PurgeExpired deletes what has expired: tokens and idempotency keys.
+func (d *Service) PurgeExpired(ctx context.Context) (r worker.Report, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		n, err := all.DropExpired(ctx)
 		r.Did = int(n)

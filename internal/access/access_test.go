@@ -14,19 +14,19 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// desk is an access desk whose clock the test turns.
-type desk struct {
+// service is an access service whose clock the test turns.
+type service struct {
 	*testing.T
-	*access.Desk
+	*access.Service
 	now time.Time
 	org flex.Org
 	mu  sync.Mutex
 }
 
-func each(t *testing.T, test func(d *desk)) {
+func each(t *testing.T, test func(d *service)) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		d := &desk{T: t, now: time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)}
-		d.Desk = &access.Desk{DB: storetest.Open(t, url, store.Options{Now: func() time.Time {
+		d := &service{T: t, now: time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)}
+		d.Service = &access.Service{DB: storetest.Open(t, url, store.Options{Now: func() time.Time {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return d.now
@@ -35,13 +35,13 @@ func each(t *testing.T, test func(d *desk)) {
 	})
 }
 
-func (d *desk) wait(by time.Duration) {
+func (d *service) wait(by time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.now = d.now.Add(by)
 }
 
-func (d *desk) add(username string, password flex.Secret) flex.Secret {
+func (d *service) add(username string, password flex.Secret) flex.Secret {
 	d.Helper()
 	o, p, err := d.AddOrg(d.Context(), "Org of "+username, username, password)
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *desk) add(username string, password flex.Secret) flex.Secret {
 	return p
 }
 
-func (d *desk) login(name string, secret flex.Secret, from string, want flex.Kind) access.Issued {
+func (d *service) login(name string, secret flex.Secret, from string, want flex.Kind) access.Issued {
 	d.Helper()
 	t, err := d.Login(d.Context(), name, secret, from)
 	if (err == nil) != (want == 0) || err != nil && flex.KindOf(err) != want {
@@ -60,7 +60,7 @@ func (d *desk) login(name string, secret flex.Secret, from string, want flex.Kin
 	return t
 }
 
-func (d *desk) identify(token flex.Secret, known bool) access.Principal {
+func (d *service) identify(token flex.Secret, known bool) access.Principal {
 	d.Helper()
 	p, err := d.Identify(d.Context(), token)
 	if (err == nil) != known || err != nil && flex.KindOf(err) != flex.Unauthorized {
@@ -70,7 +70,7 @@ func (d *desk) identify(token flex.Secret, known bool) access.Principal {
 }
 
 func TestLogin(t *testing.T) {
-	each(t, func(d *desk) {
+	each(t, func(d *service) {
 		made, chosen := d.add("made", ""), d.add("chosen", "correct horse")
 		if len(made) != 43 || chosen != "correct horse" {
 			t.Errorf("the made secret has %d characters", len(made))
@@ -92,7 +92,7 @@ func TestLogin(t *testing.T) {
 }
 
 func TestToken_Life(t *testing.T) {
-	each(t, func(d *desk) {
+	each(t, func(d *service) {
 		secret := d.add("u", "")
 		issued := d.login("u", secret, "a", 0)
 		if !strings.HasPrefix(issued.Token.Reveal(), "flexd_") || fmt.Sprint(issued) != "{[redacted] 2026-01-15 13:00:00 +0000 UTC}" {
@@ -110,7 +110,7 @@ func TestToken_Life(t *testing.T) {
 		d.identify(issued.Token, true)
 		d.wait(time.Microsecond)
 		d.identify(issued.Token, false)
-		if r, err := d.Round(t.Context()); err != nil || r.Did != 1 {
+		if r, err := d.PurgeExpired(t.Context()); err != nil || r.Did != 1 {
 			t.Errorf("round: %+v %v", r, err)
 		}
 		d.identify(issued.Token, false)
@@ -120,10 +120,10 @@ func TestToken_Life(t *testing.T) {
 // TestRevoke shows that a revoked credential's tokens end at once here, and within the
 // cache's time in another process.
 func TestRevoke(t *testing.T) {
-	each(t, func(d *desk) {
+	each(t, func(d *service) {
 		secret := d.add("u", "")
 		token := d.login("u", secret, "a", 0).Token
-		other := &access.Desk{DB: d.DB}
+		other := &access.Service{DB: d.DB}
 		if _, err := other.Identify(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestRevoke(t *testing.T) {
 // TestBrake shows that guessing is slowed down for the name and the address it comes from,
 // and for nobody else, and that no wait is longer than a second.
 func TestBrake(t *testing.T) {
-	each(t, func(d *desk) {
+	each(t, func(d *service) {
 		secret := d.add("victim", "")
 		for range 10 {
 			d.login("victim", "guess", "bad", flex.Unauthorized)
@@ -175,7 +175,7 @@ func TestBrake(t *testing.T) {
 }
 
 func TestAddOrg_Refusals(t *testing.T) {
-	each(t, func(d *desk) {
+	each(t, func(d *service) {
 		d.add("u", "")
 		for _, c := range []struct {
 			name, username string

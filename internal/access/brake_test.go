@@ -83,7 +83,7 @@ func FuzzIdentify(f *testing.F) {
 	for _, seed := range []string{"", "flexd_", tokenMark + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "\x00", "flexd_é"} {
 		f.Add(seed)
 	}
-	d := &Desk{DB: storetest.Open(f, storetest.SQLite(f), store.Options{})}
+	d := &Service{DB: storetest.Open(f, storetest.SQLite(f), store.Options{})}
 	f.Fuzz(func(t *testing.T, text string) {
 		if _, err := d.Identify(t.Context(), flex.Secret(text)); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("%q: %v", text, err)
@@ -94,7 +94,7 @@ func FuzzIdentify(f *testing.F) {
 // TestLogin_Busy shows that only so many logins wait for their turn, that one that is turned
 // away is not counted as a guess, and that a secret that needs no turn still lets in.
 func TestLogin_Busy(t *testing.T) {
-	d := &Desk{DB: storetest.Open(t, storetest.SQLite(t), store.Options{})}
+	d := &Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{})}
 	_, made, err := d.AddOrg(t.Context(), "Made", "made", "")
 	if err != nil {
 		t.Fatal(err)

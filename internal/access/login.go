@@ -13,7 +13,7 @@ var errLogin = flex.Fail(flex.Unauthorized, "Incorrect username or password")
 // Login exchanges a name and a secret for a token of an hour. An unknown name and a wrong
 // secret are the same failure after the same work. After too many failures the failure is a
 // *Wait; from says where the attempt came from.
-func (d *Desk) Login(ctx context.Context, name string, secret flex.Secret, from string) (Issued, error) {
+func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, from string) (Issued, error) {
 	now := d.DB.Now()
 	undo, err := d.brake.attempt(name, from, now)
 	if err != nil {
@@ -67,7 +67,7 @@ const (
 // AddOrg makes an organisation with one credential that has every role. Without a password
 // one is made; it is returned here and never again. A name or a username that is taken is a
 // Conflict.
-func (d *Desk) AddOrg(ctx context.Context, name, username string, password flex.Secret) (o flex.Org, _ flex.Secret, err error) {
+func (d *Service) AddOrg(ctx context.Context, name, username string, password flex.Secret) (o flex.Org, _ flex.Secret, err error) {
 	if name == "" || len(name) > MaxUsername {
 		return o, "", flex.Fail(flex.Malformed, "an organisation's name has 1 to %d bytes", MaxUsername)
 	}
@@ -85,7 +85,7 @@ func (d *Desk) AddOrg(ctx context.Context, name, username string, password flex.
 }
 
 // AddCredential gives an organisation a further credential, with the roles alone.
-func (d *Desk) AddCredential(ctx context.Context, org flex.OrgID, username string, password flex.Secret, roles []flex.Role) (flex.Secret, error) {
+func (d *Service) AddCredential(ctx context.Context, org flex.OrgID, username string, password flex.Secret, roles []flex.Role) (flex.Secret, error) {
 	kept, password, err := keep(username, password)
 	if err != nil {
 		return "", err
@@ -97,7 +97,7 @@ func (d *Desk) AddCredential(ctx context.Context, org flex.OrgID, username strin
 
 // Revoke ends a credential and the tokens given to it: at once in this process, in others
 // within seconds.
-func (d *Desk) Revoke(ctx context.Context, username string) error {
+func (d *Service) Revoke(ctx context.Context, username string) error {
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		ended, err := all.RevokeCredential(ctx, username)
 		if err == nil && !ended {

@@ -20,7 +20,7 @@ const OperatorSessionLife = 12 * time.Hour
 // are advised.
 const MinOperatorSecret = 12
 
-// Operator is a person who runs the house and has shown who they are.
+// Operator is a person who runs flexd and has shown who they are.
 type Operator struct {
 	ID   flex.OperatorID
 	Name string
@@ -28,7 +28,7 @@ type Operator struct {
 
 // AddOperator gives a person their way into the console. Without a password one is made; it
 // is returned here and never again. A name that is taken is a Conflict.
-func (d *Desk) AddOperator(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
+func (d *Service) AddOperator(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
 	kept, password, err := keepOperator(name, password)
 	if err != nil {
 		return "", err
@@ -40,7 +40,7 @@ func (d *Desk) AddOperator(ctx context.Context, name string, password flex.Secre
 
 // SetOperatorPassword replaces an operator's password, as AddOperator sets it, and ends
 // their sessions.
-func (d *Desk) SetOperatorPassword(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
+func (d *Service) SetOperatorPassword(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
 	kept, password, err := keepOperator(name, password)
 	if err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func (d *Desk) SetOperatorPassword(ctx context.Context, name string, password fl
 }
 
 // RemoveOperator lets a person in no more, from this instant on.
-func (d *Desk) RemoveOperator(ctx context.Context, name string) error {
+func (d *Service) RemoveOperator(ctx context.Context, name string) error {
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
@@ -76,7 +76,7 @@ func keepOperator(name string, password flex.Secret) ([]byte, flex.Secret, error
 // LoginOperator opens a session for an operator; the token is what their browser keeps. An
 // unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
-func (d *Desk) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (Issued, error) {
+func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (Issued, error) {
 	// Operators and organisations are other namespaces: neither slows the other's logins.
 	undo, err := d.brake.attempt("operator\x00"+name, from, d.DB.Now())
 	if err != nil {
@@ -122,7 +122,7 @@ var errSession = flex.Fail(flex.Unauthorized, "log in first")
 
 // IdentifyOperator returns the operator that a session's token speaks for. It asks the store
 // each time, so that a session that was ended anywhere is over everywhere.
-func (d *Desk) IdentifyOperator(ctx context.Context, token flex.Secret) (Operator, error) {
+func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Operator, error) {
 	if token == "" || len(token) > MaxSecret {
 		return Operator{}, errSession
 	}
@@ -141,7 +141,7 @@ func (d *Desk) IdentifyOperator(ctx context.Context, token flex.Secret) (Operato
 }
 
 // LogoutOperator ends the session of the token.
-func (d *Desk) LogoutOperator(ctx context.Context, token flex.Secret) error {
+func (d *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.EndOperatorSession(ctx, sha256.Sum256([]byte(token)))
 	})
@@ -149,7 +149,7 @@ func (d *Desk) LogoutOperator(ctx context.Context, token flex.Secret) error {
 
 // Act does something in a person's name. It is written in the audit log before it is done,
 // and how it ended afterwards, so that nothing is done unseen.
-func (d *Desk) Act(ctx context.Context, a store.Act, do func() error) error {
+func (d *Service) Act(ctx context.Context, a store.Act, do func() error) error {
 	err := d.DB.WriteAll(ctx, func(all *store.All) error { return all.BeginAct(ctx, &a) })
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)

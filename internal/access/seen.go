@@ -49,7 +49,7 @@ type seenRing struct {
 }
 
 // Saw remembers a request, its body redacted. Of very many it remembers some.
-func (d *Desk) Saw(org flex.OrgID, s Seen, body []byte) {
+func (d *Service) Saw(org flex.OrgID, s Seen, body []byte) {
 	l := &d.seen
 	l.mu.Lock()
 	if l.by == nil || len(l.by) > seenOrgs {
@@ -81,7 +81,7 @@ func (d *Desk) Saw(org flex.OrgID, s Seen, body []byte) {
 }
 
 // SeenOf returns the organisation's latest requests to this process, newest first.
-func (d *Desk) SeenOf(org flex.OrgID) []Seen {
+func (d *Service) SeenOf(org flex.OrgID) []Seen {
 	d.seen.mu.Lock()
 	defer d.seen.mu.Unlock()
 	r := d.seen.by[org]

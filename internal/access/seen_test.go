@@ -27,7 +27,7 @@ func TestRedact(t *testing.T) {
 }
 
 func TestSeen(t *testing.T) {
-	d := &access.Desk{}
+	d := &access.Service{}
 	org, at := flex.OrgID{1}, time.Unix(1_000_000, 0)
 	for i := range access.SeenMax + 30 {
 		d.Saw(org, access.Seen{At: at.Add(time.Duration(i) * time.Second), ID: fmt.Sprint(i)}, nil)

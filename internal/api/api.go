@@ -1,5 +1,5 @@
-// Package api is the front door: HTTP and JSON in, HTTP and JSON out. A handler reads its
-// request with wire, calls one desk and answers; routes.go is the whole surface on a page,
+// Package api is the HTTP transport: HTTP and JSON in, HTTP and JSON out. A handler reads its
+// request with wire, calls one service and answers; routes.go is the whole surface on a page,
 // status.go the one table that turns kinds of failure into status codes.
 package api
 
@@ -27,17 +27,17 @@ import (
 // Server answers the interface. Set its fields before Handler is called.
 type Server struct {
 	DB       *store.DB
-	Access   *access.Desk
-	Registry *registry.Desk
-	Control  *control.Desk
-	Push     *delivery.Desk
-	Reading  *reading.Desk
-	Reward   *reward.Desk
+	Access   *access.Service
+	Registry *registry.Service
+	Control  *control.Service
+	Push     *delivery.Service
+	Reading  *reading.Service
+	Reward   *reward.Service
 
 	Clock Clock
 
 	Directory *directory.Directory
-	Market    *market.Desk
+	Market    *market.Service
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger

@@ -28,8 +28,8 @@ import (
 // quiet logs nothing.
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// house is a server over real sockets on a store of its own, with one organisation.
-type house struct {
+// fixture is a server over real sockets on a store of its own, with one organisation.
+type fixture struct {
 	*testing.T
 	server *api.Server
 	url    string
@@ -37,23 +37,23 @@ type house struct {
 	token  string
 }
 
-func open(t *testing.T, db *store.DB) *house {
+func open(t *testing.T, db *store.DB) *fixture {
 	t.Helper()
 	s := &api.Server{
-		DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Control: &control.Desk{DB: db},
-		Push: &delivery.Desk{DB: db}, Reading: &reading.Desk{DB: db}, Reward: &reward.Desk{DB: db}, Market: &market.Desk{DB: db},
+		DB: db, Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Control: &control.Service{DB: db},
+		Push: &delivery.Service{DB: db}, Reading: &reading.Service{DB: db}, Reward: &reward.Service{DB: db}, Market: &market.Service{DB: db},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
 	}
 	l := httptest.NewServer(s.Handler())
 	t.Cleanup(l.Close)
-	h := &house{T: t, server: s, url: l.URL}
+	h := &fixture{T: t, server: s, url: l.URL}
 	h.org, h.token = h.newOrg("Acme", "acme")
 	return h
 }
 
 // newOrg makes an organisation and logs it in.
-func (h *house) newOrg(name, username string) (flex.Org, string) {
+func (h *fixture) newOrg(name, username string) (flex.Org, string) {
 	h.Helper()
 	o, password, err := h.server.Access.AddOrg(h.Context(), name, username, "")
 	if err != nil {
@@ -73,8 +73,8 @@ type reply struct {
 }
 
 // ask sends a request; header lines are "Name: value". Without an Authorization line the
-// house's token is sent; "Authorization:" sends none.
-func (h *house) ask(method, path, body string, header ...string) reply {
+// fixture's token is sent; "Authorization:" sends none.
+func (h *fixture) ask(method, path, body string, header ...string) reply {
 	h.Helper()
 	req, err := http.NewRequestWithContext(h.Context(), method, h.url+path, strings.NewReader(body))
 	if err != nil {
@@ -109,7 +109,7 @@ var beside = regexp.MustCompile(`,"code":"([a-z_]+)","docs":"http[^"]+/docs/erro
 
 // want asks and compares the status and the whole body, of an error without what every error
 // has beside its detail.
-func (h *house) want(method, path, body string, status int, answer string, header ...string) reply {
+func (h *fixture) want(method, path, body string, status int, answer string, header ...string) reply {
 	h.Helper()
 	r := h.ask(method, path, body, header...)
 	said := r.body

@@ -33,7 +33,7 @@ func TestBatteries(t *testing.T) {
 		now := time.Date(2026, 7, 1, 10, 10, 0, 0, time.UTC)
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
 		h := open(t, db)
-		h.server.Control = &control.Desk{DB: db}
+		h.server.Control = &control.Service{DB: db}
 		seed := storetest.NewSeed(t, db, url)
 		site, free := seed.Site(flex.FullScheduleMethod), seed.Site()
 		battery, charger, other := seed.Asset(site, flex.Battery, 3000), seed.Asset(site, flex.Charger, 7400), seed.Asset(free, flex.Battery, 3000)
@@ -46,7 +46,7 @@ func TestBatteries(t *testing.T) {
 		today := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/todays-dispatch-schedule" }
 
 		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[],"schedule_last_updated":"2026-07-01T10:10:00+00:00"}`)
-		if r, err := h.server.Control.BatteryRound(t.Context()); err != nil || r.Did != 1 {
+		if r, err := h.server.Control.PlanBatteries(t.Context()); err != nil || r.Did != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[{"start_timestamp":"2026-07-01T10:00:00+00:00","end_timestamp":"2026-07-02T23:00:00+00:00",`+

@@ -28,7 +28,7 @@ type fleet struct {
 	*testing.B
 	addr, token      string
 	username, secret string
-	access           *access.Desk
+	access           *access.Service
 	sites            []flex.Site
 	assets           []flex.Asset
 }
@@ -36,7 +36,7 @@ type fleet struct {
 func newFleet(b *testing.B, sites int) *fleet {
 	b.Helper()
 	db := storetest.Open(b, storetest.SQLite(b), store.Options{Environment: flex.Production})
-	s := &api.Server{DB: db, Access: &access.Desk{DB: db}, Registry: &registry.Desk{DB: db}, Log: quiet, RequestsPerSecond: 1e6}
+	s := &api.Server{DB: db, Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Log: quiet, RequestsPerSecond: 1e6}
 	o, secret, err := s.Access.AddOrg(b.Context(), "Acme", "acme", "")
 	if err != nil {
 		b.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/wire"
 )
 
-// Clock turns an organisation's sandbox clock. Turning it runs every round that is due on
-// the way, which is beyond any one desk.
+// Clock turns an organisation's sandbox clock. Turning it runs every job that is due on
+// the way, which is beyond any one service.
 type Clock interface {
 	// Clock returns the organisation's time and whether it has taken the clock into its
 	// own hands.

@@ -12,7 +12,7 @@ import (
 const asForm = "Content-Type: application/x-www-form-urlencoded"
 
 // component asks for a component token and returns it with the end user's id.
-func (h *house) component(user string) (id, header string) {
+func (h *fixture) component(user string) (id, header string) {
 	h.Helper()
 	r := h.want("POST", "/auth/component-token", url.Values{
 		"external_user_id": {user}, "allowed_origin": {"https://app.example.com"}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"},

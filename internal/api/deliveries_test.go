@@ -65,13 +65,13 @@ func (b *inbox) await(t *testing.T, n int) []string {
 	}
 }
 
-// posting is a house with its post room at work, and an inbox.
-func posting(t *testing.T, db *store.DB) (*house, *inbox, string) {
+// posting is a fixture with its delivery service at work, and an inbox.
+func posting(t *testing.T, db *store.DB) (*fixture, *inbox, string) {
 	h := open(t, db)
 	out := egress.New(egress.Options{Allow: egress.Private})
-	h.server.Control = &control.Desk{DB: db}
-	h.server.Push = &delivery.Desk{DB: db, Out: out, PlainHTTP: true, BaseURL: h.url}
-	w := &worker.Worker{Name: "push", Every: time.Second, Wake: db.Waker(store.WakePush), Round: h.server.Push.Round}
+	h.server.Control = &control.Service{DB: db}
+	h.server.Push = &delivery.Service{DB: db, Out: out, PlainHTTP: true, BaseURL: h.url}
+	w := &worker.Worker{Name: "push", Every: time.Second, Wake: db.Waker(store.WakePush), Job: h.server.Push.DispatchDue}
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(t.Context()) }()
 	t.Cleanup(func() { <-done; h.server.Push.Close(); out.Close() })
@@ -82,7 +82,7 @@ func posting(t *testing.T, db *store.DB) (*house, *inbox, string) {
 }
 
 // charger onboards a charger under full control and returns its id.
-func (h *house) charger() string {
+func (h *fixture) charger() string {
 	h.Helper()
 	h.stock()
 	r := h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "charger-001", `,"properties":{"power_kw":7.4}`), 200, "")
@@ -126,7 +126,7 @@ func TestDeliveries(t *testing.T) {
 		h.want("POST", "/entities/asset/"+asset+"/callback/"+asset, `{"timestamp":"2026-01-15T10:10:02Z","status":"RECEIVED"}`, 404, `{"detail":"event not found or not authorized"}`)
 		h.want("POST", "/entities/asset/not-a-uuid/callback/x?asset_id_is_external=true", `{"timestamp":"2026-01-15T10:10:02Z","status":"RECEIVED"}`, 422, "")
 
-		if err := h.server.Push.Settle(t.Context(), h.org.ID); err != nil {
+		if err := h.server.Push.Drain(t.Context(), h.org.ID); err != nil {
 			t.Fatal(err)
 		}
 		r = h.want("GET", "/deliveries/"+id, "", 200, "")

@@ -111,7 +111,7 @@ func TestCollection(t *testing.T) {
 	}
 	sent := 0
 	for _, folder := range c.Item {
-		if folder.Name == "sandbox" { // turning a clock runs the rounds, and there are none here
+		if folder.Name == "sandbox" { // turning a clock runs the background jobs, and there are none here
 			sent += len(folder.Item)
 			continue
 		}

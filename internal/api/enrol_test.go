@@ -13,7 +13,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// The MPANs of the house's meters; their check digits are right.
+// The MPANs of flexd's meters; their check digits are right.
 const (
 	halfHourly  = "1234567890126"
 	notSettled  = "1000000000012"
@@ -21,8 +21,8 @@ const (
 	notListed   = "1500000000033"
 )
 
-// stock gives the house's store meters and models for every case.
-func (h *house) stock() {
+// stock gives flexd's store meters and models for every case.
+func (h *fixture) stock() {
 	h.Helper()
 	err := h.server.DB.WriteAll(h.Context(), func(all *store.All) error {
 		m := flex.Meter{Import: true, Address: "10 DOWNING STREET, LONDON", Postcode: "SW1A 2AA", Energised: true, Domestic: true}

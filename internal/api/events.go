@@ -8,7 +8,7 @@ import (
 	"flexd/internal/wire"
 )
 
-// take hands an event to the control desk, once path and body are read.
+// take hands an event to the control service, once path and body are read.
 func (s *Server) take(r *request, ev control.Event) (answer, error) {
 	at := path[wire.AssetPath](r)
 	if err := r.bad(); err != nil {

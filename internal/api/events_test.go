@@ -11,13 +11,13 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// withCharger opens a house with a charger at a site that consented to the methods.
-func withCharger(t *testing.T, test func(h *house, asset string)) {
+// withCharger opens a fixture with a charger at a site that consented to the methods.
+func withCharger(t *testing.T, test func(h *fixture, asset string)) {
 	t.Helper()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
 		h := open(t, db)
-		h.server.Control = &control.Desk{DB: db}
+		h.server.Control = &control.Service{DB: db}
 		seed := storetest.NewSeed(t, db, url)
 		seed.Org = h.org.ID
 		test(h, seed.Asset(seed.Site(flex.FullScheduleMethod, flex.LimitedPauseMethod), flex.Charger, 7400).String())
@@ -29,7 +29,7 @@ func TestEvents(t *testing.T) {
 		tariff = `"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}`
 		intent = `"intent":{"energy_required_kwh":30,"ready_by":"2026-04-15T07:00:00Z"}`
 	)
-	withCharger(t, func(h *house, asset string) {
+	withCharger(t, func(h *fixture, asset string) {
 		for _, c := range []struct {
 			path, body string
 			status     int

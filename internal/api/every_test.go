@@ -145,7 +145,7 @@ func TestEveryOperation_Absent(t *testing.T) {
 	}
 }
 
-// TestEveryOperation_Broken makes the same requests of a flexd whose desks are not there,
+// TestEveryOperation_Broken makes the same requests of a flexd whose services are not there,
 // and of one whose meter directory fails.
 func TestEveryOperation_Broken(t *testing.T) {
 	h := settleIn(t)
@@ -161,7 +161,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 	unsure := func(kind flex.Kind) string {
 		d := failingMeters{flex.Fail(kind, "the meter directory failed")}
 		return serve(&api.Server{
-			DB: sound.DB, Access: sound.Access, Log: quiet, Registry: &registry.Desk{DB: sound.DB, Meters: d},
+			DB: sound.DB, Access: sound.Access, Log: quiet, Registry: &registry.Service{DB: sound.DB, Meters: d},
 			Directory: directory.New(d, directory.NewRefs(storetest.Keys(t), rand.Reader), sound.DB.Now),
 		})
 	}

@@ -25,8 +25,8 @@ import (
 	"flexd/internal/wire"
 )
 
-// onSQLite opens a house for what does not depend on the engine.
-func onSQLite(t *testing.T) *house {
+// onSQLite opens a fixture for what does not depend on the engine.
+func onSQLite(t *testing.T) *fixture {
 	return open(t, storetest.Open(t, storetest.SQLite(t), store.Options{Environment: flex.Sandbox}))
 }
 
@@ -174,7 +174,7 @@ func TestLog(t *testing.T) {
 	h.want("POST", "/entities/site", `{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street","email":"resident@example.com"}`, 200, "")
 	h.want("GET", "/entities/site?mpan=1234567890126", "", 200, "")
 	h.want("GET", "/readyz", "", 503, `{"detail":"not ready"}`)
-	h.want("POST", "/entities/asset/b2c3d4e5-f6a7-8901-bcde-f23456789012/event/plug-out", "", 500, `{"detail":"internal error"}`) // there is no control desk: a panic
+	h.want("POST", "/entities/asset/b2c3d4e5-f6a7-8901-bcde-f23456789012/event/plug-out", "", 500, `{"detail":"internal error"}`) // there is no control service: a panic
 	got := log.String()
 	if strings.Count(got, "msg=request") != 4 {
 		t.Errorf("%d events:\n%s", strings.Count(got, "msg=request"), got)

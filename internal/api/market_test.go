@@ -15,8 +15,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// openMarket is open with the sandbox's meters and a desk of prices.
-func openMarket(t *testing.T, db *store.DB) *house {
+// openMarket is open with the sandbox's meters and a service of prices.
+func openMarket(t *testing.T, db *store.DB) *fixture {
 	t.Helper()
 	err := db.WriteAll(t.Context(), func(all *store.All) error { return all.PutMeters(t.Context(), directory.SandboxMeters()) })
 	if err != nil {
@@ -24,7 +24,7 @@ func openMarket(t *testing.T, db *store.DB) *house {
 	}
 	h := open(t, db)
 	h.server.Directory = directory.New(directory.Sandbox{Source: directory.Listed{Kept: db}}, directory.NewRefs(storetest.Keys(t), db.Random()), db.Now)
-	h.server.Market = &market.Desk{DB: db}
+	h.server.Market = &market.Service{DB: db}
 	return h
 }
 

@@ -87,7 +87,7 @@ func (s *Server) mayReadMetrics(remote string) bool {
 	return err == nil && slices.ContainsFunc(readers, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
 }
 
-// Collect adds a collector of another room to /metrics.
+// Collect adds a collector of another package to /metrics.
 func (s *Server) Collect(c prometheus.Collector) error {
 	s.once.Do(s.build)
 	return s.metrics.registry.Register(c)

@@ -75,7 +75,7 @@ func TestOAuth(t *testing.T) {
 		round := func(did int, grants string) {
 			t.Helper()
 			c.grants = nil
-			r, err := h.server.Registry.CloudRound(t.Context())
+			r, err := h.server.Registry.RefreshClouds(t.Context())
 			if err != nil || r.Did != did || strings.Join(c.grants, " ") != grants {
 				t.Errorf("round: %+v %v %v, want %d %s", r, err, c.grants, did, grants)
 			}
@@ -147,7 +147,7 @@ func TestOAuth(t *testing.T) {
 }
 
 // login gives a further token to an organisation's credential.
-func (h *house) login(username string) string {
+func (h *fixture) login(username string) string {
 	h.Helper()
 	var c store.Credential
 	err := h.server.DB.ReadAll(h.Context(), func(all *store.All) (err error) {

@@ -67,8 +67,8 @@ func (s sample) fill(there map[string]string) sample {
 
 // homestead is a whole flexd, and an organisation that has one of everything in it.
 type homestead struct {
-	*house
-	whole    *whole.House
+	*fixture
+	whole    *whole.App
 	password string
 	receiver string
 	made     int
@@ -89,7 +89,7 @@ func settleIn(t *testing.T) *homestead {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		worker.RunAll(rounds, w.Rounds())
+		worker.RunAll(rounds, w.Jobs())
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -101,7 +101,7 @@ func settleIn(t *testing.T) *homestead {
 	})
 	l := httptest.NewServer(w.API.Handler())
 	t.Cleanup(l.Close)
-	h := &homestead{house: &house{T: t, server: w.API, url: l.URL}, whole: w, receiver: receiver.URL}
+	h := &homestead{fixture: &fixture{T: t, server: w.API, url: l.URL}, whole: w, receiver: receiver.URL}
 	o, password, err := w.Access.AddOrg(t.Context(), "Acme", "acme", "")
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func (h *homestead) place() map[string]string {
 	there["SITE"], there["ASSET"], there["BATTERY"] = text(h.T, r.body, "site", "site_id"), text(h.T, r.body, "assets", 0, "asset_id"), text(h.T, r.body, "assets", 1, "asset_id")
 	h.want("POST", "/entities/site/"+there["SITE"]+"/enrol", `{"proposition":"limited_pause"}`, 200, "")
 	h.want("POST", "/entities/asset/"+there["ASSET"]+"/event/plug-in", `{"intent":{"energy_required_kwh":10,"ready_by":"2026-01-15T07:00:00Z"}}`, 200, "")
-	if err := h.whole.Settle(context.WithoutCancel(h.Context())); err != nil {
+	if err := h.whole.RunUntilIdle(context.WithoutCancel(h.Context())); err != nil {
 		h.Fatal(err)
 	}
 	r = h.want("GET", "/deliveries", "", 200, "")

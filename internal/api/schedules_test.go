@@ -20,7 +20,7 @@ func read[T any](t *testing.T, r reply) (v T) {
 }
 
 func TestSchedules(t *testing.T) {
-	withCharger(t, func(h *house, asset string) {
+	withCharger(t, func(h *fixture, asset string) {
 		t := h.T
 		at := "/entities/asset/" + asset
 		h.want("GET", at+"/schedule", "", 404, `{"detail":"asset `+asset+` has no schedule: nothing is plugged in"}`)

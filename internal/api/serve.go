@@ -23,7 +23,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return ServeHandler(ctx, l, s.Handler(), s.Log)
 }
 
-// ServeHandler is Serve for a handler that joins this one with other doors.
+// ServeHandler is Serve for a handler that joins this one with other transports.
 func ServeHandler(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	if log == nil {
 		log = slog.Default()

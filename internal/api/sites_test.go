@@ -14,14 +14,14 @@ import (
 )
 
 // newSite makes a site and returns its id.
-func (h *house) newSite(mpan, postcode, address string) string {
+func (h *fixture) newSite(mpan, postcode, address string) string {
 	h.Helper()
 	r := h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":%q,"street_address":%q,%s}`, mpan, postcode, address, consent), 200, "")
 	return text(h.T, r.body, "id")
 }
 
 // newAsset makes a charger at a site and returns its id.
-func (h *house) newAsset(site, external string) string {
+func (h *fixture) newAsset(site, external string) string {
 	h.Helper()
 	r := h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":%q,"type":"charger","site_id":%q}`, external, site), 200, "")
 	return text(h.T, r.body, "id")

@@ -12,13 +12,13 @@ import (
 // AdvanceMax is how far a sandbox clock may be turned in one call.
 const AdvanceMax = 366 * 24 * time.Hour
 
-// settleMax bounds how often the rounds are run at one instant: each run may give another
-// round work, but not for ever.
+// settleMax bounds how often the background jobs are run at one instant: each run may give another
+// job work, but not for ever.
 const settleMax = 100
 
 // Clock returns an organisation's time, and whether it has taken its sandbox clock into
 // its own hands.
-func (h *House) Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error) {
+func (h *App) Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error) {
 	err = h.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		now, held = tx.Now(), o.ClockHeld
@@ -29,9 +29,9 @@ func (h *House) Clock(ctx context.Context, org flex.OrgID) (now time.Time, held 
 
 // Advance turns a sandbox organisation's clock forward to the instant and returns when all
 // that is due on the way has been done: at every half-hour, where prices are published,
-// plans made, pushes sent and sessions settled, the clock stops until the rounds have
+// plans made, pushes sent and sessions settled, the clock stops until the background jobs have
 // nothing left to do. The clock goes on from there by itself.
-func (h *House) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
+func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if h.DB.Environment != flex.Sandbox {
 		return flex.Fail(flex.Malformed, "the clock can be turned in the sandbox alone")
 	}
@@ -57,7 +57,7 @@ func (h *House) Advance(ctx context.Context, org flex.OrgID, to time.Time) error
 	return nil
 }
 
-func (h *House) turn(ctx context.Context, org flex.OrgID, to time.Time) error {
+func (h *App) turn(ctx context.Context, org flex.OrgID, to time.Time) error {
 	err := h.DB.Write(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		if err != nil {
@@ -70,20 +70,20 @@ func (h *House) turn(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if err != nil {
 		return fmt.Errorf("turn the clock: %w", err)
 	}
-	if err := h.Settle(ctx); err != nil {
+	if err := h.RunUntilIdle(ctx); err != nil {
 		return err
 	}
-	return h.Push.Settle(ctx, org)
+	return h.Push.Drain(ctx, org)
 }
 
-// Settle runs all rounds, in their order, until none has anything left to do.
-func (h *House) Settle(ctx context.Context) error {
+// RunUntilIdle runs all background jobs, in their order, until none has anything left to do.
+func (h *App) RunUntilIdle(ctx context.Context) error {
 	for range settleMax {
 		did := 0
 		for _, w := range h.workers {
-			r, err := w.Round(ctx)
+			r, err := w.Job(ctx)
 			if err != nil {
-				return fmt.Errorf("round %s: %w", w.Name, err)
+				return fmt.Errorf("job %s: %w", w.Name, err)
 			}
 			did += r.Did
 		}

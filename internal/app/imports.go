@@ -23,7 +23,7 @@ var errReread = errors.New("the store was busy; nothing was imported: import the
 // ImportMeters keeps a file of metering points, each in place of the one before of its
 // MPAN, all or nothing. It returns their number and tells progress as it goes, if that is
 // not nil.
-func (h *House) ImportMeters(ctx context.Context, r io.Reader, progress func(n int)) (n int, err error) {
+func (h *App) ImportMeters(ctx context.Context, r io.Reader, progress func(n int)) (n int, err error) {
 	err = h.DB.WriteAll(ctx, func(all *store.All) error {
 		if n > 0 {
 			return errReread
@@ -54,7 +54,7 @@ func (h *House) ImportMeters(ctx context.Context, r io.Reader, progress func(n i
 
 // ImportModels keeps a file of asset models, each in place of the one before of its name,
 // all or nothing. It returns their number.
-func (h *House) ImportModels(ctx context.Context, r io.Reader) (int, error) {
+func (h *App) ImportModels(ctx context.Context, r io.Reader) (int, error) {
 	models, err := registry.ReadModels(r)
 	if err != nil {
 		return 0, err
@@ -64,7 +64,7 @@ func (h *House) ImportModels(ctx context.Context, r io.Reader) (int, error) {
 
 // ImportPrices keeps a file of prices as one publication of the source, known from the
 // instant publishAt, or at once if that is zero. It returns the number of half-hours.
-func (h *House) ImportPrices(ctx context.Context, source string, publishAt time.Time, r io.Reader) (int, error) {
+func (h *App) ImportPrices(ctx context.Context, source string, publishAt time.Time, r io.Reader) (int, error) {
 	prices, err := market.ReadPrices(r)
 	if err != nil {
 		return 0, err
@@ -73,7 +73,7 @@ func (h *House) ImportPrices(ctx context.Context, source string, publishAt time.
 }
 
 // Publish keeps prices as one publication.
-func (h *House) Publish(ctx context.Context, source string, publishAt time.Time, prices []flex.PricedPeriod) error {
+func (h *App) Publish(ctx context.Context, source string, publishAt time.Time, prices []flex.PricedPeriod) error {
 	if len(prices) == 0 {
 		return flex.Fail(flex.Malformed, "there is no price to publish")
 	}

@@ -46,10 +46,10 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	return nil, flex.Fail(flex.Invalid, "there is no source of prices %q; there are %s", name, sourceNames)
 }
 
-// openMarket makes the desk of prices and the directory of metering points.
-func (h *House) openMarket(ctx context.Context, s Settings) error {
+// openMarket makes the service of prices and the directory of metering points.
+func (h *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
-	h.Market = &market.Desk{DB: h.DB, Log: s.Log}
+	h.Market = &market.Service{DB: h.DB, Log: s.Log}
 	for _, name := range s.PriceSources {
 		source, err := SourceNamed(name, web)
 		if err != nil {
@@ -76,7 +76,7 @@ func (h *House) openMarket(ctx context.Context, s Settings) error {
 
 // stockSandbox keeps the sandbox's meters, and those of its models that the operator has not
 // imported otherwise.
-func (h *House) stockSandbox(ctx context.Context) error {
+func (h *App) stockSandbox(ctx context.Context) error {
 	return h.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.PutMeters(ctx, directory.SandboxMeters()); err != nil {
 			return err
@@ -109,7 +109,7 @@ func meterSource(s Settings, db *store.DB) directory.Source {
 }
 
 // FetchPrices asks the source of that name for the prices of a span and publishes them.
-func (h *House) FetchPrices(ctx context.Context, source string, span flex.Span, progress func(done, total time.Duration)) (market.Report, error) {
+func (h *App) FetchPrices(ctx context.Context, source string, span flex.Span, progress func(done, total time.Duration)) (market.Report, error) {
 	s, err := SourceNamed(source, &market.Web{Client: egress.New(egress.Options{})})
 	if err != nil {
 		return market.Report{}, err

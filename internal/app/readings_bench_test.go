@@ -47,7 +47,7 @@ func spentSoFar() spent {
 // fleets counts the organisations made.
 var fleets atomic.Int64
 
-// fleet opens a house with assets and a token, and serves it.
+// fleet opens a flexd with assets and a token, and serves it.
 func fleet(b testing.TB, database string) (base, token string, assets []flex.AssetID) {
 	b.Helper()
 	ctx := b.Context()

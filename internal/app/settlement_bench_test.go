@@ -76,14 +76,14 @@ func benchProvisional(b *testing.B, database string) {
 	}
 }
 
-// eventFleet is a fleet whose events are over, in a house at work.
+// eventFleet is a fleet whose events are over, in a flexd at work.
 type eventFleet struct {
 	*storetest.Seed
-	house       *app.House
+	app         *app.App
 	base, token string
 	day         flex.Day
 	assets      []flex.AssetID
-	ahead       time.Duration // of the house's clock
+	ahead       time.Duration // of flexd's clock
 
 	mu    sync.Mutex
 	acked map[string]time.Time // by asset: when its last reading was acknowledged
@@ -92,18 +92,18 @@ type eventFleet struct {
 func (e *eventFleet) open(b *testing.B, database string) {
 	e.ahead = time.Until(e.day.Period(eventLast).End())
 	var err error
-	e.house, err = app.Open(b.Context(), app.Settings{
+	e.app, err = app.Open(b.Context(), app.Settings{
 		Database: database, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: func() time.Time { return time.Now().Add(e.ahead) },
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	org, password, err := e.house.Access.AddOrg(b.Context(), "acme", "acme", "")
+	org, password, err := e.app.Access.AddOrg(b.Context(), "acme", "acme", "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	e.Seed = storetest.NewSeed(b, e.house.DB, database).As(org.ID)
-	err = e.house.DB.Write(b.Context(), org.ID, func(tx *store.Tx) error { return tx.SetSettings(b.Context(), flex.OrgSettings{UserShare: 0.5}) })
+	e.Seed = storetest.NewSeed(b, e.app.DB, database).As(org.ID)
+	err = e.app.DB.Write(b.Context(), org.ID, func(tx *store.Tx) error { return tx.SetSettings(b.Context(), flex.OrgSettings{UserShare: 0.5}) })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,9 +112,9 @@ func (e *eventFleet) open(b *testing.B, database string) {
 		b.Fatal(err)
 	}
 	e.base = "http://" + l.Addr().String()
-	server := &http.Server{Handler: e.house.Handler(), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: e.app.Handler(), ReadHeaderTimeout: time.Minute}
 	go server.Serve(l)
-	b.Cleanup(func() { server.Close(); e.house.Close() })
+	b.Cleanup(func() { server.Close(); e.app.Close() })
 	e.token = logIn(b, e.base, "acme", password)
 }
 
@@ -145,10 +145,10 @@ func (e *eventFleet) fill(b *testing.B) {
 	for n := eventFirst; n <= eventLast; n++ {
 		prices = append(prices, flex.PricedPeriod{Period: e.day.Period(n), Price: flex.FromGBPPerMWh(100), Known: true})
 	}
-	if err := e.house.Publish(b.Context(), "bench", time.Time{}, prices); err != nil {
+	if err := e.app.Publish(b.Context(), "bench", time.Time{}, prices); err != nil {
 		b.Fatal(err)
 	}
-	if e.house.DB.Engine() == "postgres" {
+	if e.app.DB.Engine() == "postgres" {
 		e.Exec(`ANALYZE site, asset, reading, flex_event`) // as the server does by itself in time; of empty tables it does not
 	}
 }
@@ -157,11 +157,11 @@ func numbered(kind byte, i int) [16]byte {
 	return [16]byte{0: 1, 6: 0x70, 7: kind, 8: 0x80, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}
 }
 
-// serve has the house's rounds run until the benchmark ends.
+// serve has flexd's background jobs run until the benchmark ends.
 func (e *eventFleet) serve(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	served, nobody := make(chan error, 1), make(unused)
-	go func() { served <- e.house.Serve(ctx, nobody) }()
+	go func() { served <- e.app.Serve(ctx, nobody) }()
 	b.Cleanup(func() { stop(); <-served })
 }
 

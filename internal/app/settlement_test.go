@@ -23,7 +23,7 @@ const provisionalMost = time.Minute
 
 // The provisional result of a flex event is there seconds after its last reading came over
 // the interface, and within a minute if another process took the reading, so that nothing
-// woke the rounds of this one.
+// woke the background jobs of this one.
 func TestSettlement_SoonAfterTheLastReading(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -34,21 +34,21 @@ func TestSettlement_SoonAfterTheLastReading(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				synctest.Test(t, func(t *testing.T) {
 					e := endedEvent(t, url)
-					door := e.client(t, e.house)
+					client := e.client(t, e.app)
 					if tt.lost {
 						other := e.open(t)
 						defer other.Close()
-						door = e.client(t, other)
+						client = e.client(t, other)
 					}
-					time.Sleep(21*time.Second + 300*time.Millisecond) // the rounds run every 5 and 10
-					e.report(t, door, 35)
+					time.Sleep(21*time.Second + 300*time.Millisecond) // the background jobs run every 5 and 10
+					e.report(t, client, 35)
 					time.Sleep(30 * time.Second)
-					if n := e.credits(t, door); n != 0 {
+					if n := e.credits(t, client); n != 0 {
 						t.Fatalf("%d transactions with a reading missing", n)
 					}
-					e.report(t, door, 36)
+					e.report(t, client, 36)
 					at := time.Now()
-					for e.credits(t, door) == 0 {
+					for e.credits(t, client) == 0 {
 						if time.Sleep(time.Second); time.Since(at) > tt.within {
 							t.Fatalf("no provisional result %v after the last reading", time.Since(at))
 						}
@@ -59,11 +59,11 @@ func TestSettlement_SoonAfterTheLastReading(t *testing.T) {
 	}
 }
 
-// eventNight is a house at work on a Monday evening on which a charger's pause is over, one
+// eventNight is a flexd at work on a Monday evening on which a charger's pause is over, one
 // hour from 17:00, and nothing was read of it yet.
 type eventNight struct {
 	url   string
-	house *app.House
+	app   *app.App
 	user  string
 	pass  string
 	site  flex.SiteID
@@ -71,22 +71,22 @@ type eventNight struct {
 	day   flex.Day
 }
 
-// endedEvent opens the house in a bubble and has it run until the test ends.
+// endedEvent opens flexd in a bubble and has it run until the test ends.
 func endedEvent(t *testing.T, url string) *eventNight {
 	t.Helper()
 	e := &eventNight{url: url, day: flex.Day{Year: 2025, Month: time.February, Dom: 3}}
 	time.Sleep(time.Until(e.day.Period(35).Start().Add(-time.Hour)))
-	e.house = e.open(t)
-	org, password, err := e.house.Access.AddOrg(t.Context(), "Street", "street", "")
+	e.app = e.open(t)
+	org, password, err := e.app.Access.AddOrg(t.Context(), "Street", "street", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.user, e.pass = "street", password.Reveal()
-	seed := storetest.NewSeed(t, e.house.DB, url).As(org.ID)
+	seed := storetest.NewSeed(t, e.app.DB, url).As(org.ID)
 	e.site = seed.Site()
 	e.asset = seed.Asset(e.site, flex.Charger, 7400)
 	seed.Exec(`UPDATE site SET consent_at = 1`)
-	err = e.house.DB.Write(t.Context(), org.ID, func(tx *store.Tx) error {
+	err = e.app.DB.Write(t.Context(), org.ID, func(tx *store.Tx) error {
 		var before []flex.Reading
 		for back := 1; back <= 20; back++ {
 			for n := 35; n <= 36; n++ {
@@ -112,26 +112,26 @@ func endedEvent(t *testing.T, url string) *eventNight {
 	for n := 1; n <= e.day.Periods(); n++ {
 		prices = append(prices, flex.PricedPeriod{Period: e.day.Period(n), Price: flex.FromGBPPerMWh(250), Known: true})
 	}
-	if err := e.house.Publish(t.Context(), "test", time.Time{}, prices); err != nil {
+	if err := e.app.Publish(t.Context(), "test", time.Time{}, prices); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Until(e.day.Period(36).End()))
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	nobody := make(unused)
-	go func() { served <- e.house.Serve(ctx, nobody) }()
+	go func() { served <- e.app.Serve(ctx, nobody) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		e.house.Push.Close()
-		storetest.Close(t, e.house.DB)
+		e.app.Push.Close()
+		storetest.Close(t, e.app.DB)
 	})
 	return e
 }
 
-func (e *eventNight) open(t *testing.T) *app.House {
+func (e *eventNight) open(t *testing.T) *app.App {
 	t.Helper()
 	h, err := app.Open(t.Context(), app.Settings{Database: e.url, Keys: storetest.Keys(t), Environment: flex.Sandbox,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -141,8 +141,8 @@ func (e *eventNight) open(t *testing.T) *app.House {
 	return h
 }
 
-// client calls a house's doors without a socket.
-func (e *eventNight) client(t *testing.T, h *app.House) *client.Client {
+// client calls the transports without a socket.
+func (e *eventNight) client(t *testing.T, h *app.App) *client.Client {
 	c := client.New("http://house", e.user, e.pass)
 	c.HTTP.Transport = through{h.Handler()}
 	return c

@@ -48,7 +48,7 @@ type seriesAnswer struct {
 	}
 }
 
-func (d *desk) series(path string) (s seriesAnswer) {
+func (d *service) series(path string) (s seriesAnswer) {
 	d.Helper()
 	if err := json.Unmarshal([]byte(d.page(path)), &s); err != nil {
 		d.Fatal(err)
@@ -58,7 +58,7 @@ func (d *desk) series(path string) (s seriesAnswer) {
 
 func TestAsset(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		s.serve()
 		s.meter(plain, "2026-01-14T18:00:00Z", 3.2, 0.4)
 		s.report(plain, flex.Received, flex.Failed)
@@ -130,7 +130,7 @@ func (s *scene) battery() flex.AssetID {
 		return tx.PutTariff(s.Context(), id, flex.Tariff{OffPeak: "00:30-05:30", Zone: "Europe/London", Type: flex.DualRate})
 	})
 	if err == nil {
-		_, err = s.control.BatteryRound(s.Context())
+		_, err = s.control.PlanBatteries(s.Context())
 	}
 	if err != nil {
 		s.Fatal(err)
@@ -140,7 +140,7 @@ func (s *scene) battery() flex.AssetID {
 
 func TestAsset_Battery(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		path := "/console/assets/" + s.battery().String()
 		page := d.page(path)
 		d.wants(page, "Why the battery does this", "Cheap enough to store for hours that cost up to 28 p.", "Sold for 15 p, and can be filled again for 9 p.", ">CHARGE<", "9 p", "of 9.5 kWh", "against self-use throughout")
@@ -176,7 +176,7 @@ func TestAsset_Battery(t *testing.T) {
 
 func TestAsset_Others(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		s.serve()
 		d.login()
 		path := func(asset int) string { return "/console/assets/" + s.assets[asset].String() }
@@ -220,7 +220,7 @@ func TestAsset_Others(t *testing.T) {
 
 func TestAsset_WhatIf(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
 		path := "/console/assets/" + s.assets[plain].String()
 		var v struct {
@@ -253,7 +253,7 @@ func TestAsset_WhatIf(t *testing.T) {
 
 func TestAssets(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
 		d.wants(d.page("/console/assets"), ">CP-2041</a>", "22 kW", "ready by <time")
 		if n := strings.Count(d.page("/console/assets?plugged=on"), `<th scope="row">`); n != 13 {
@@ -292,7 +292,7 @@ const (
 )
 
 func TestAsset_AMonth(t *testing.T) {
-	each(t, "2025-12-15T12:00:00Z", func(d *desk) {
+	each(t, "2025-12-15T12:00:00Z", func(d *service) {
 		s := newScene(d)
 		s.aMonth(idle)
 		d.goTo("2026-01-14T21:40:00Z")
@@ -328,7 +328,7 @@ func TestAsset_AMonth(t *testing.T) {
 
 func TestBrowser_Asset(t *testing.T) {
 	s := testScene(t)
-	d := s.desk
+	d := s.service
 	s.serve()
 	s.meter(atOnce, "2026-01-14T20:00:00Z", 1.6, 3.7, 3.68)
 	d.login()

@@ -38,7 +38,7 @@ const chromium = "/usr/bin/chromium"
 // browser is a tab of a real browser that is logged in to a console. It fails its test when
 // a page reports an error, or asks a host other than the console's.
 type browser struct {
-	*desk
+	*service
 	ctx  context.Context
 	base string
 
@@ -78,7 +78,7 @@ const patience = time.Minute
 
 // browse opens a tab. Without a browser the test is skipped, or failed when
 // FLEXD_TEST_STRICT is set.
-func browse(d *desk) *browser {
+func browse(d *service) *browser {
 	d.Helper()
 	if _, err := os.Stat(chromium); err != nil {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
@@ -96,7 +96,7 @@ func browse(d *desk) *browser {
 	d.Cleanup(end)
 	ctx, close := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext()) // with cookies of its own
 	d.Cleanup(close)
-	b := &browser{desk: d, ctx: ctx, base: strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}
+	b := &browser{service: d, ctx: ctx, base: strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}
 	if err := chromedp.Do(ctx); err != nil {
 		d.Fatalf("open a tab: %v", err)
 	}

@@ -3,7 +3,7 @@
 // plots and keep numbers fresh. Everything a page needs is embedded, and the browser is told
 // to ask no other host.
 //
-// It reads across organisations, each at its own clock, and acts through the desks, every
+// It reads across organisations, each at its own clock, and acts through the services, every
 // act in the audit log. What a plot shows can be had as JSON, what a table shows as CSV or
 // JSON, under the same login.
 package console
@@ -33,13 +33,13 @@ const Root = "/console"
 // Server answers the console's pages. Set its fields before Handler is called.
 type Server struct {
 	DB       *store.DB
-	Access   *access.Desk
-	Registry *registry.Desk
-	Control  *control.Desk
-	Push     *delivery.Desk
-	Reading  *reading.Desk
-	Market   *market.Desk
-	Reward   *reward.Desk
+	Access   *access.Service
+	Registry *registry.Service
+	Control  *control.Service
+	Push     *delivery.Service
+	Reading  *reading.Service
+	Market   *market.Service
+	Reward   *reward.Service
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
@@ -49,8 +49,8 @@ type Server struct {
 
 	// Clock turns sandbox clocks; nil where none may be turned.
 	Clock Clock
-	// Rounds returns the background jobs, nil if there are none.
-	Rounds func() []*worker.Worker
+	// Jobs returns the background jobs, nil if there are none.
+	Jobs func() []*worker.Worker
 	// Done ends the streams when the server is to stop; nil for never.
 	Done <-chan struct{}
 

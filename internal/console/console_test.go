@@ -30,16 +30,16 @@ const (
 	password = "correct horse battery"
 )
 
-// desk is a console with somebody in front of it.
-type desk struct {
+// service is a console with somebody in front of it.
+type service struct {
 	testing.TB
 	*storetest.Seed
 	db      *store.DB
-	access  *access.Desk
-	control *control.Desk
-	push    *delivery.Desk
-	market  *market.Desk
-	reward  *reward.Desk
+	access  *access.Service
+	control *control.Service
+	push    *delivery.Service
+	market  *market.Service
+	reward  *reward.Service
 	server  *console.Server
 	micro   atomic.Int64 // the time
 	handler http.Handler
@@ -47,14 +47,14 @@ type desk struct {
 }
 
 // each runs the test on a console over each engine, with an operator who is not logged in.
-func each(t *testing.T, now string, test func(d *desk)) {
+func each(t *testing.T, now string, test func(d *service)) {
 	t.Helper()
-	storetest.EachURL(t, func(t *testing.T, url string) { test(newDesk(t, url, now)) })
+	storetest.EachURL(t, func(t *testing.T, url string) { test(newService(t, url, now)) })
 }
 
-func newDesk(t *testing.T, url, now string) *desk { t.Helper(); return openDesk(t, url, now) }
+func newService(t *testing.T, url, now string) *service { t.Helper(); return openDesk(t, url, now) }
 
-func openDesk(t testing.TB, url, now string) *desk {
+func openDesk(t testing.TB, url, now string) *service {
 	d := openStore(t, url, now)
 	d.Seed = storetest.NewSeed(t, d.db, url)
 	if _, err := d.access.AddOperator(t.Context(), operator, password); err != nil {
@@ -64,18 +64,18 @@ func openDesk(t testing.TB, url, now string) *desk {
 }
 
 // openStore is a console on a store as it is.
-func openStore(t testing.TB, url, now string) *desk {
-	d := &desk{TB: t}
+func openStore(t testing.TB, url, now string) *service {
+	d := &service{TB: t}
 	d.goTo(now)
 	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(d.micro.Load()) }})
-	d.access = &access.Desk{DB: d.db}
+	d.access = &access.Service{DB: d.db}
 	out := egress.New(egress.Options{Allow: egress.Private})
-	d.control, d.push = &control.Desk{DB: d.db}, &delivery.Desk{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
+	d.control, d.push = &control.Service{DB: d.db}, &delivery.Service{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
 	t.Cleanup(out.Close)
 	t.Cleanup(d.push.Close)
-	d.market, d.reward = &market.Desk{DB: d.db}, &reward.Desk{DB: d.db, BaseURL: "https://flexd.example"}
+	d.market, d.reward = &market.Service{DB: d.db}, &reward.Service{DB: d.db, BaseURL: "https://flexd.example"}
 	d.server = &console.Server{
-		DB: d.db, Access: d.access, Registry: &registry.Desk{DB: d.db}, Control: d.control, Push: d.push, Reading: &reading.Desk{DB: d.db},
+		DB: d.db, Access: d.access, Registry: &registry.Service{DB: d.db}, Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
 		Market: d.market, Reward: d.reward, Environment: flex.Sandbox,
 	}
 	d.handler = d.server.Handler()
@@ -83,9 +83,9 @@ func openStore(t testing.TB, url, now string) *desk {
 }
 
 // newTestDesk is a console on a fresh SQLite store.
-func newTestDesk(t *testing.T, now string) *desk {
+func newTestDesk(t *testing.T, now string) *service {
 	t.Helper()
-	return newDesk(t, storetest.SQLite(t), now)
+	return newService(t, storetest.SQLite(t), now)
 }
 
 func at(s string) time.Time {
@@ -96,8 +96,8 @@ func at(s string) time.Time {
 	return t
 }
 
-func (d *desk) goTo(s string)         { d.micro.Store(at(s).UnixMicro()) }
-func (d *desk) wait(by time.Duration) { d.micro.Add(by.Microseconds()) }
+func (d *service) goTo(s string)         { d.micro.Store(at(s).UnixMicro()) }
+func (d *service) wait(by time.Duration) { d.micro.Add(by.Microseconds()) }
 
 // answer is what came back.
 type answer struct {
@@ -106,7 +106,7 @@ type answer struct {
 	body   string
 }
 
-func (d *desk) do(method, path string, form url.Values, change ...func(*http.Request)) answer {
+func (d *service) do(method, path string, form url.Values, change ...func(*http.Request)) answer {
 	d.Helper()
 	var body io.Reader
 	if form != nil {
@@ -128,10 +128,10 @@ func (d *desk) do(method, path string, form url.Values, change ...func(*http.Req
 	return answer{res.StatusCode, res.Header, w.Body.String()}
 }
 
-func (d *desk) get(path string) answer { d.Helper(); return d.do("GET", path, nil) }
+func (d *service) get(path string) answer { d.Helper(); return d.do("GET", path, nil) }
 
 // page is get for a page that must be there.
-func (d *desk) page(path string) string {
+func (d *service) page(path string) string {
 	d.Helper()
 	a := d.get(path)
 	if a.status != http.StatusOK {
@@ -141,7 +141,7 @@ func (d *desk) page(path string) string {
 }
 
 // wants fails the test unless the text holds each part.
-func (d *desk) wants(text string, parts ...string) {
+func (d *service) wants(text string, parts ...string) {
 	d.Helper()
 	flat := strings.Join(strings.Fields(text), " ")
 	for _, p := range parts {
@@ -154,7 +154,7 @@ func (d *desk) wants(text string, parts ...string) {
 	}
 }
 
-func (d *desk) login() {
+func (d *service) login() {
 	d.Helper()
 	if d.cookie != nil && d.get("/console/search").status == http.StatusOK {
 		return
@@ -172,7 +172,7 @@ func (d *desk) login() {
 }
 
 func TestLogin(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		a := d.get("/console/audit?who=ada")
 		if want := "/console/login?next=%2Fconsole%2Faudit%3Fwho%3Dada"; a.status != 303 || a.header.Get("Location") != want {
 			d.Errorf("not logged in: %d %s", a.status, a.header.Get("Location"))
@@ -212,7 +212,7 @@ func TestLogin(t *testing.T) {
 }
 
 func TestLogin_Expires(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
 		d.wait(access.OperatorSessionLife - time.Second)
 		d.page("/console/audit")
@@ -277,7 +277,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestOperator(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		ctx := context.Background()
 		if _, err := d.access.AddOperator(ctx, operator, password); flex.KindOf(err) != flex.Conflict {
 			d.Errorf("a name twice: %v", err)
@@ -308,7 +308,7 @@ func TestOperator(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
 		site, other := d.Site(), d.Site()
 		asset := d.Asset(site, flex.Charger, 7400)
@@ -341,7 +341,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestAudit(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(d *desk) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
 		for i := range 60 {
 			act := store.Act{Who: operator, Act: "test", Subject: "=1+1", Detail: strings.Repeat("i", i)}

@@ -44,7 +44,7 @@ func (c *client) dislike(name string) {
 	c.dislikes = name
 }
 
-// serve sets the organisation's endpoint and sends what is due, like the house's round.
+// serve sets the organisation's endpoint and sends what is due, like flexd's job.
 func (s *scene) serve() *client {
 	s.Helper()
 	c := &client{dislikes: "CP-2058"}
@@ -59,13 +59,13 @@ func (s *scene) serve() *client {
 
 func (s *scene) send() {
 	s.Helper()
-	if err := s.push.Settle(s.Context(), s.Org); err != nil {
+	if err := s.push.Drain(s.Context(), s.Org); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // post submits a form and follows where it leads.
-func (d *desk) post(path string, form url.Values) string {
+func (d *service) post(path string, form url.Values) string {
 	d.Helper()
 	if form == nil {
 		form = url.Values{}
@@ -79,7 +79,7 @@ func (d *desk) post(path string, form url.Values) string {
 }
 
 // link returns the first address on a page that begins with a prefix.
-func (d *desk) link(page, prefix string) string {
+func (d *service) link(page, prefix string) string {
 	d.Helper()
 	_, rest, found := strings.Cut(page, `href="`+prefix)
 	if !found {
@@ -91,7 +91,7 @@ func (d *desk) link(page, prefix string) string {
 
 func TestDeliveries(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
 		d.wants(d.page("/console/deliveries"), "No endpoint is set.")
 		client := s.serve()
@@ -129,12 +129,12 @@ func TestDeliveries(t *testing.T) {
 
 func TestDeliveries_Endpoint(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		client := s.serve()
 		d.login()
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
-		w := &worker.Worker{Name: "push", Every: time.Minute, Wake: d.db.Waker(store.WakePush), Round: d.push.Round}
+		w := &worker.Worker{Name: "push", Every: time.Minute, Wake: d.db.Waker(store.WakePush), Job: d.push.DispatchDue}
 		done.Go(func() { w.Run(ctx) })
 		defer done.Wait()
 		defer cancel()
@@ -158,7 +158,7 @@ func TestDeliveries_Endpoint(t *testing.T) {
 
 func TestSafety(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		client := s.serve()
 		d.login()
 		client.dislike("")
@@ -209,7 +209,7 @@ func TestSafety(t *testing.T) {
 
 func TestBrowser_Deliveries(t *testing.T) {
 	s := testScene(t)
-	d := s.desk
+	d := s.service
 	s.serve()
 	d.login()
 	b := browse(d)

@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store"
 )
 
-// turner is a sandbox clock that is turned without the rounds.
-type turner struct{ d *desk }
+// turner is a sandbox clock that is turned without the background jobs.
+type turner struct{ d *service }
 
 func (c turner) Clock(context.Context, flex.OrgID) (time.Time, bool, error) {
 	return c.d.db.Now(), true, nil
@@ -30,7 +30,7 @@ func (c turner) Advance(ctx context.Context, org flex.OrgID, to time.Time) error
 
 func TestDeveloper(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.server.Clock = turner{d}
 		d.login()
 		base := "/console/developer/" + d.Org.String()
@@ -77,7 +77,7 @@ func TestDeveloper(t *testing.T) {
 }
 
 func TestBrowser_Developer(t *testing.T) {
-	d := testScene(t).desk
+	d := testScene(t).service
 	d.server.Clock = turner{d}
 	d.login()
 	d.access.Saw(d.Org, access.Seen{At: d.db.Now(), ID: "5f1d2c9a", User: "moorland", Method: "POST", Path: "/entities/asset/{asset_id}/event/plug-in", Status: 200, Took: 3e6},

@@ -23,7 +23,7 @@ type enginePage struct {
 	Causes          []causeLine
 	Looked, Changed int64
 	Saved           int64
-	Rounds          []roundLine
+	Jobs            []jobLine
 	Export          Export
 }
 
@@ -38,7 +38,7 @@ type causeLine struct {
 	Count int
 }
 
-type roundLine struct {
+type jobLine struct {
 	Name  string
 	Every time.Duration
 	worker.Last
@@ -76,9 +76,9 @@ func (s *Server) engine(r *request) (view, error) {
 	p.figures()
 	p.Looked, p.Changed = s.Control.Weighed()
 	p.Saved = p.Looked - p.Changed
-	if s.Rounds != nil {
-		for _, w := range s.Rounds() {
-			p.Rounds = append(p.Rounds, roundLine{w.Name, w.Every, w.Last()})
+	if s.Jobs != nil {
+		for _, w := range s.Jobs() {
+			p.Jobs = append(p.Jobs, jobLine{w.Name, w.Every, w.Last()})
 		}
 	}
 	t := &table{Name: "engine", Columns: []string{"asset_id", "took_us", "energy_kwh", "shortfall_kwh", "cost_gbp", "gap_gbp"}}

@@ -341,10 +341,10 @@ func (s *Server) pushExceptions(ctx context.Context, all *store.All, v *fleetVie
 
 // roundExceptions are the background jobs whose latest run failed.
 func (s *Server) roundExceptions() (found []exception) {
-	if s.Rounds == nil {
+	if s.Jobs == nil {
 		return nil
 	}
-	for _, w := range s.Rounds() {
+	for _, w := range s.Jobs() {
 		if last := w.Last(); last.Err != nil {
 			found = append(found, exception{Level: "bad", Title: fmt.Sprintf("The round %q failed", w.Name),
 				Text: "It is tried again by itself; the log has the reason."})

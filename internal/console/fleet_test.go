@@ -27,7 +27,7 @@ type fleetAnswer struct {
 
 func TestFleet(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
 		page := d.page("/console/fleet")
 		// Twelve have a schedule that nobody took; the car that charges now was planned anew
@@ -73,7 +73,7 @@ func TestFleet(t *testing.T) {
 
 // The clock of a lone organisation is the fleet's, also where its sandbox has turned it.
 func TestFleet_TurnedClock(t *testing.T) {
-	d := testScene(t).desk
+	d := testScene(t).service
 	d.login()
 	if err := (turner{d}).Advance(t.Context(), d.Org, at("2026-01-15T01:10:00Z")); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestFleet_Empty(t *testing.T) {
 
 func TestFleet_ClocksDiffer(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		other, err := d.db.AddOrg(t.Context(), "Tomorrow Ltd")
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestFleet_ClocksDiffer(t *testing.T) {
 
 func TestBrowser_Fleet(t *testing.T) {
 	s := testScene(t)
-	d := s.desk
+	d := s.service
 	d.login()
 	b := browse(d)
 	b.screen("fleet", "/console/fleet")

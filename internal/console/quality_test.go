@@ -21,14 +21,14 @@ func (s *scene) patchy() {
 		{AssetID: s.assets[plain], Span: flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span(), Label: flex.ChargerEnergy, Value: -3},
 		{AssetID: s.assets[plain], Span: flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span(), Label: "charger_power", Value: 3},
 	}
-	if _, err := (&reading.Desk{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+	if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
 		s.Fatal(err)
 	}
 }
 
 func TestReadings(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		s.patchy()
 		d.login()
 		page := d.page("/console/readings")
@@ -66,12 +66,12 @@ func TestReadings(t *testing.T) {
 }
 
 func TestEngine(t *testing.T) {
-	each(t, "2026-01-13T12:00:00Z", func(d *desk) {
+	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()
 		d.wants(d.page("/console/engine"), "Nothing is plugged in to be planned.", "None were made.", "No rounds run in this process.")
 		newScene(d)
 		d.login()
-		d.server.Rounds = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }
+		d.server.Jobs = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }
 		page := d.page("/console/engine")
 		d.wants(page, "12 assets that are plugged in", "<dt>Short of their need</dt><dd>1</dd>", "a car was plugged in", "charging now was asked for", "30 s")
 		if n := strings.Count(d.page("/console/engine.csv"), "\n"); n != 13 {
@@ -82,10 +82,10 @@ func TestEngine(t *testing.T) {
 
 func TestBrowser_Quality(t *testing.T) {
 	s := testScene(t)
-	d := s.desk
+	d := s.service
 	s.patchy()
 	d.login()
-	d.server.Rounds = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }
+	d.server.Jobs = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }
 	b := browse(d)
 	b.screen("readings", "/console/readings")
 	b.screen("engine", "/console/engine")

@@ -13,7 +13,7 @@ import (
 	"flexd/internal/store"
 )
 
-// safetyPage is what stops or limits the whole house.
+// safetyPage is what stops or limits all of flexd.
 type safetyPage struct {
 	Halted    *store.Halt
 	Held      int

@@ -18,7 +18,7 @@ import (
 
 // scene is a winter's evening in a small fleet, with one of each thing that an operator meets.
 type scene struct {
-	*desk
+	*service
 	sites  []flex.SiteID
 	assets []flex.AssetID
 }
@@ -48,13 +48,13 @@ func winterPrice(slot int) float64 {
 }
 
 // publish makes two days' prices known as the exchange does.
-func (d *desk) publish(source string, day flex.Day, at time.Time, missing ...int) {
+func (d *service) publish(source string, day flex.Day, at time.Time, missing ...int) {
 	d.Helper()
 	d.publishOff(0, source, day, at, missing...)
 }
 
 // publishOff publishes prices that are off by so many pounds.
-func (d *desk) publishOff(by float64, source string, day flex.Day, at time.Time, missing ...int) {
+func (d *service) publishOff(by float64, source string, day flex.Day, at time.Time, missing ...int) {
 	d.Helper()
 	first := flex.PeriodAt(day.Start())
 	var ps []flex.PricedPeriod
@@ -73,11 +73,11 @@ func (d *desk) publishOff(by float64, source string, day flex.Day, at time.Time,
 	}
 }
 
-// settle has the control desk do what is due.
+// settle has the control service do what is due.
 func (s *scene) settle() {
 	s.Helper()
 	for range 3 {
-		if _, err := s.control.Round(s.Context()); err != nil {
+		if _, err := s.control.PlanDue(s.Context()); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -107,7 +107,7 @@ func eachScene(t *testing.T, test func(s *scene)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(testScene(t)) })
 	t.Run("postgres", func(t *testing.T) {
-		s := newScene(newDesk(t, storetest.Postgres(t), sceneBegins))
+		s := newScene(newService(t, storetest.Postgres(t), sceneBegins))
 		s.login()
 		test(s)
 	})
@@ -149,13 +149,13 @@ func testScene(t *testing.T) *scene {
 	}
 	d := openStore(t, "sqlite:"+file, sceneNow)
 	d.Seed, d.cookie = played.scene.Seed.Again(t, d.db, "sqlite:"+file), played.cookie
-	return &scene{desk: d, sites: played.scene.sites, assets: played.scene.assets}
+	return &scene{service: d, sites: played.scene.sites, assets: played.scene.assets}
 }
 
 // newScene plays the evening up to 21:40.
-func newScene(d *desk) *scene {
+func newScene(d *service) *scene {
 	d.Helper()
-	s := &scene{desk: d}
+	s := &scene{service: d}
 	d.Exec(`UPDATE org SET name = 'Moorland Energy' WHERE id = $1`, d.Org.Bytes())
 	for i, street := range streets {
 		methods := []flex.DispatchMethod{flex.FullScheduleMethod}

@@ -48,7 +48,7 @@ func (s *scene) night() {
 	}
 	s.earn(plain)
 	for range 3 {
-		if _, err := s.reward.EventRound(s.Context()); err != nil {
+		if _, err := s.reward.SettleEvents(s.Context()); err != nil {
 			s.Fatal(err)
 		}
 		s.wait(time.Hour)
@@ -57,7 +57,7 @@ func (s *scene) night() {
 
 func TestSettlement(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
 		d.wants(d.page("/console/settlement"), "No withdrawal is like that.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.")
 		s.night()
@@ -113,7 +113,7 @@ func TestSettlement(t *testing.T) {
 
 func TestBrowser_Settlement(t *testing.T) {
 	s := testScene(t)
-	d := s.desk
+	d := s.service
 	s.night()
 	s.withdraw(plain, 40)
 	if _, err := d.reward.SettleAgain(t.Context(), d.Org, reward.Again{From: flex.Day{Year: 2026, Month: 1, Dom: 1}, To: flex.Day{Year: 2026, Month: 1, Dom: 31}}); err != nil {

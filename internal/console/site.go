@@ -153,7 +153,7 @@ func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
 	return err
 }
 
-// siteDesks asks the desks what is theirs to say.
+// siteDesks asks the services what is theirs to say.
 func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 	ctx, org, id := r.Context(), p.Org.ID, p.Site.ID
 	if p.Eligibility, err = s.Registry.Eligibility(ctx, org, id); err != nil {

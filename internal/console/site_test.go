@@ -30,22 +30,22 @@ func (s *scene) earn(asset int) {
 	}
 	s.meter(asset, "2026-01-14T17:30:00Z", kwh...)
 	s.wait(time.Hour)
-	if _, err := s.reward.Round(s.Context()); err != nil {
+	if _, err := s.reward.SettleSessions(s.Context()); err != nil {
 		s.Fatal(err)
 	}
 }
 
 func TestSite(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
-		desk := &registry.Desk{DB: d.db}
+		service := &registry.Service{DB: d.db}
 		path := "/console/sites/" + s.sites[plain].String()
 		d.wants(d.page(path), "<h1>4 Elm Row</h1>", "Its MPAN is on no list.", "never enrolled",
 			"CP-2041: the model is not in the catalogue. <span class=\"hint\">Check its spelling, or import it: flexd models import FILE.</span>",
 			"Missing readings", "<td class=\"num\">48 of 48</td>", "Nothing was earned or withdrawn in these days.")
 		s.meterPoint(plain)
-		if _, err := desk.Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
+		if _, err := service.Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
 			t.Fatal(err)
 		}
 		s.earn(plain)
@@ -70,7 +70,7 @@ func TestSite(t *testing.T) {
 
 func TestPrices(t *testing.T) {
 	eachScene(t, func(s *scene) {
-		d := s.desk
+		d := s.service
 		d.login()
 		d.wants(d.page("/console/prices?day=2026-01-14"), "No half-hour of this day has both yet")
 		d.publishOff(-6.5, "system-price", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-14T20:00:00Z"))
@@ -111,9 +111,9 @@ func TestPrices(t *testing.T) {
 
 func TestBrowser_Site(t *testing.T) {
 	s := testScene(t)
-	d := s.desk
+	d := s.service
 	s.meterPoint(plain)
-	if _, err := (&registry.Desk{DB: d.db}).Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
+	if _, err := (&registry.Service{DB: d.db}).Enrol(t.Context(), d.Org, s.sites[plain], registry.Enrolment{Proposition: flex.FullAssetSchedule}); err != nil {
 		t.Fatal(err)
 	}
 	d.publish("system-price", flex.Day{Year: 2026, Month: 1, Dom: 15}, at("2026-01-14T20:00:00Z"), 40, 41)

@@ -55,10 +55,10 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (plan.Mode, bool) {
 	return modeOf(p.Modes[i])
 }
 
-// BatteryRound works out anew the plan of every battery under control that is due: once in
+// PlanBatteries works out anew the plan of every battery under control that is due: once in
 // each half-hour, when prices or the tariff change, and when its state of charge is read far
 // from what the plan comes to. It is safe to run twice and on several machines at once.
-func (d *Desk) BatteryRound(ctx context.Context) (worker.Report, error) {
+func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
 		return tx.BatteriesRead(ctx, ChargeRest, limit)
 	}
@@ -83,7 +83,7 @@ func (d *Desk) BatteryRound(ctx context.Context) (worker.Report, error) {
 }
 
 // batteries does something with each battery that is found, until none is left.
-func (d *Desk) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
+func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	for {
 		var found []flex.AssetID
@@ -121,7 +121,7 @@ func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Bat
 
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
 // what begins soon.
-func (d *Desk) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+func (d *Service) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 	b, home, err := lockBattery(ctx, tx, id)
 	if b == nil || err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *Desk) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) e
 	return d.planLocked(ctx, tx, b, home)
 }
 
-func (d *Desk) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery) error {
+func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
 	if home.Power <= 0 || home.Capacity <= 0 {
@@ -270,7 +270,7 @@ func holdStill(modes []plan.Mode, levels []int, at int, buy []float64) {
 
 // handOver sends what the battery is to do in the half-hour that begins at least half an
 // hour from the start of this one, if it is to charge or discharge and somebody listens.
-func (d *Desk) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []plan.Mode, powers []flex.Watts) error {
+func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []plan.Mode, powers []flex.Watts) error {
 	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -374,7 +374,7 @@ func orDefault(v, otherwise float64) float64 {
 
 // guess sees to it that the plan has a guess of load and roof that reaches the last period.
 // It is made anew each day, at its first plan, and when somebody says what the roof will give.
-func (d *Desk) guess(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, last flex.Period) error {
+func (d *Service) guess(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, last flex.Period) error {
 	said, err := tx.Solar(ctx, b.Asset.SiteID)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 
 // checkCharge plans a battery anew if its state of charge was read far from what its plan
 // comes to.
-func (d *Desk) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+func (d *Service) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 	b, home, err := lockBattery(ctx, tx, id)
 	if b == nil || err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// battery gives the house's site a battery of 3 kW and 10 kWh under the night tariff.
-func (h *house) battery() flex.AssetID {
+// battery gives flexd's site a battery of 3 kW and 10 kWh under the night tariff.
+func (h *fixture) battery() flex.AssetID {
 	h.Helper()
 	id := h.Asset(h.site, flex.Battery, 3000)
 	h.Exec(`UPDATE asset SET capacity_wh = 10000, model = 'Box 10' WHERE id = $1`, id.Bytes())
@@ -31,14 +31,14 @@ func (h *house) battery() flex.AssetID {
 	return id
 }
 
-func (h *house) tariff(id flex.AssetID, t flex.Tariff) {
+func (h *fixture) tariff(id flex.AssetID, t flex.Tariff) {
 	h.Helper()
 	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutTariff(h.Context(), id, t) }); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *house) read(id flex.AssetID, label flex.Label, from, to string, value float64) {
+func (h *fixture) read(id flex.AssetID, label flex.Label, from, to string, value float64) {
 	h.Helper()
 	r := flex.Reading{AssetID: id, Span: flex.Span{From: at(from), To: at(to)}, Label: label, Value: flex.Micro(value * 1e6)}
 	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), []flex.Reading{r}) }); err != nil {
@@ -46,10 +46,10 @@ func (h *house) read(id flex.AssetID, label flex.Label, from, to string, value f
 	}
 }
 
-// batteryRound runs the round and says how many plans it worked out.
-func (h *house) batteryRound() int {
+// batteryRound runs the job and says how many plans it worked out.
+func (h *fixture) batteryRound() int {
 	h.Helper()
-	r, err := h.desk.BatteryRound(h.Context())
+	r, err := h.service.PlanBatteries(h.Context())
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -57,9 +57,9 @@ func (h *house) batteryRound() int {
 }
 
 // told writes what the battery is told from now on, as hours of London.
-func (h *house) told(id flex.AssetID) string {
+func (h *fixture) told(id flex.AssetID) string {
 	h.Helper()
-	steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+	steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func modeAt(steps []control.ModeSpan, when string) plan.Mode {
 }
 
 func TestBatteryChargesByNight(t *testing.T) {
-	each(t, "2026-01-14T18:10:00Z", func(h *house) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
 		if n := h.batteryRound(); n != 1 {
@@ -93,7 +93,7 @@ func TestBatteryChargesByNight(t *testing.T) {
 		if n := h.batteryRound(); n != 0 {
 			t.Errorf("%d plans a moment later", n)
 		}
-		steps, changed, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		steps, changed, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || !changed.Equal(at("2026-01-14T18:10:00Z")) {
 			t.Fatalf("%v, %v", changed, err)
 		}
@@ -125,10 +125,10 @@ func TestBatteryChargesByNight(t *testing.T) {
 // Why a battery does what it does is about the plan that it is told, which saves something; a
 // larger battery saves more, and the question changes nothing.
 func TestWhyBattery(t *testing.T) {
-	one(t, "2026-01-14T18:10:00Z", func(h *house) {
+	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.battery()
 		why := func(q *control.BatteryQuestion) (control.BatteryWhy, *control.BatteryWhy, error) {
-			return h.desk.WhyBattery(h.Context(), h.Org, id, q)
+			return h.service.WhyBattery(h.Context(), h.Org, id, q)
 		}
 		if _, _, err := why(nil); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("before the first plan: %v", err)
@@ -136,7 +136,7 @@ func TestWhyBattery(t *testing.T) {
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
 		h.batteryRound()
 		told := h.told(id)
-		steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestWhyBattery(t *testing.T) {
 }
 
 func TestBatteryIsPlannedAnew(t *testing.T) {
-	one(t, "2026-01-14T18:10:00Z", func(h *house) {
+	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.battery()
 		h.batteryRound()
 		before := h.told(id)
@@ -181,7 +181,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 
 		// The tariff changes: the cheap hours are in the afternoon.
 		h.wait(time.Second)
-		err := h.desk.Event(h.Context(), h.Org, id, control.Event{Kind: control.TariffUpdate,
+		err := h.service.Event(h.Context(), h.Org, id, control.Event{Kind: control.TariffUpdate,
 			Tariff: &flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate}})
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 		if n := h.batteryRound(); n != 1 {
 			t.Errorf("%d plans after the tariff changed", n)
 		}
-		steps, changed, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		steps, changed, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if after := written(steps); err != nil || after == before || !changed.Equal(at("2026-01-14T18:30:01Z")) {
 			t.Errorf("%v, %v: %s", changed, err, after)
 		}
@@ -209,7 +209,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 		prices[3], prices[4] = -50, -50
 		h.publish("2026-01-14T18:30:00Z", prices...)
 		h.batteryRound()
-		steps, _, err = h.desk.BatterySchedule(h.Context(), h.Org, id)
+		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T20:00:00Z") != plan.ModeCharge || modeAt(steps, "2026-01-14T20:30:00Z") != plan.ModeCharge {
 			t.Errorf("paid to charge at 20:00: %s, %v", written(steps), err)
 		}
@@ -231,7 +231,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 // TestBatteryReckonsOnItsCharge: without a state of charge the plan goes on from what the
 // one before comes to; a reading far off makes another plan.
 func TestBatteryReckonsOnItsCharge(t *testing.T) {
-	one(t, "2026-01-14T18:00:00Z", func(h *house) {
+	one(t, "2026-01-14T18:00:00Z", func(h *fixture) {
 		id := h.battery()
 		stored := func() (s flex.WattHours) {
 			h.Helper()
@@ -274,12 +274,12 @@ func TestBatteryFarOffPlan(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := open(t, url, "2026-01-14T23:00:00Z")
 		id := h.battery()
-		desk := &reading.Desk{DB: h.db}
+		service := &reading.Service{DB: h.db}
 		anew := func(clock string, percent float64) bool {
 			t.Helper()
 			h.goTo("2026-01-14T" + clock + "Z")
 			when := flex.Span{From: at("2026-01-14T" + clock + "Z"), To: at("2026-01-14T" + clock + "Z")}
-			verdicts, err := desk.Take(h.Context(), h.Org, []reading.Given{{AssetID: id, Label: flex.BatteryStateOfCharge, Span: when, Value: percent}})
+			verdicts, err := service.Take(h.Context(), h.Org, []reading.Given{{AssetID: id, Label: flex.BatteryStateOfCharge, Span: when, Value: percent}})
 			if err != nil || !verdicts[0].Accepted() {
 				t.Fatalf("%v, %v", verdicts, err)
 			}
@@ -293,7 +293,7 @@ func TestBatteryFarOffPlan(t *testing.T) {
 		h.batteryRound() // half full, for all that is known; it draws the load of a typical home
 		charging := func() (n int) {
 			h.Helper()
-			steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+			steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -324,7 +324,7 @@ func TestBatteryFarOffPlan(t *testing.T) {
 }
 
 func TestBatteryWithoutData(t *testing.T) {
-	each(t, "2026-01-14T18:10:00Z", func(h *house) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.Asset(h.site, flex.Battery, 0)
 		if n := h.batteryRound(); n != 1 || h.told(id) != "" {
 			t.Errorf("%d plans: %s", n, h.told(id))
@@ -342,23 +342,23 @@ func TestBatteryWithoutData(t *testing.T) {
 }
 
 func TestBatteryRefusals(t *testing.T) {
-	one(t, "2026-01-14T18:10:00Z", func(h *house) {
+	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		free := h.Asset(h.Site(), flex.Battery, 3000)
 		h.batteryRound()
 		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound, free: flex.Forbidden} {
-			if _, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id); flex.KindOf(err) != kind {
+			if _, _, err := h.service.BatterySchedule(h.Context(), h.Org, id); flex.KindOf(err) != kind {
 				t.Errorf("%v: %v", id, err)
 			}
 		}
 		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound} {
-			if _, err := h.desk.DispatchPlan(h.Context(), h.Org, id); flex.KindOf(err) != kind {
+			if _, err := h.service.DispatchPlan(h.Context(), h.Org, id); flex.KindOf(err) != kind {
 				t.Errorf("%v: %v", id, err)
 			}
 		}
-		if plan, err := h.desk.DispatchPlan(h.Context(), h.Org, free); err != nil || len(plan) != 0 {
+		if plan, err := h.service.DispatchPlan(h.Context(), h.Org, free); err != nil || len(plan) != 0 {
 			t.Errorf("%v, %v", plan, err)
 		}
-		if _, err := h.desk.DispatchPlan(h.Context(), flex.OrgID{9}, free); flex.KindOf(err) == flex.Internal {
+		if _, err := h.service.DispatchPlan(h.Context(), flex.OrgID{9}, free); flex.KindOf(err) == flex.Internal {
 			t.Errorf("another organisation's: %v", err)
 		}
 	})
@@ -371,7 +371,7 @@ func TestDispatchPlan(t *testing.T) {
 		id := h.battery()
 		plan := func() string {
 			t.Helper()
-			got, err := h.desk.DispatchPlan(h.Context(), h.Org, id)
+			got, err := h.service.DispatchPlan(h.Context(), h.Org, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -424,7 +424,7 @@ func TestDispatchPlan(t *testing.T) {
 
 // TestBatteryLearnsItsHome: what the home drew at an hour is what is kept for it.
 func TestBatteryLearnsItsHome(t *testing.T) {
-	one(t, "2026-01-14T00:05:00Z", func(h *house) {
+	one(t, "2026-01-14T00:05:00Z", func(h *fixture) {
 		id := h.battery()
 		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
 		var rs []flex.Reading
@@ -463,7 +463,7 @@ func TestBatteryLearnsItsHome(t *testing.T) {
 }
 
 func TestBatteryIsHandedOver(t *testing.T) {
-	each(t, "2026-01-14T22:40:00Z", func(h *house) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T22:35:00Z", "2026-01-14T22:35:00Z", 10)
 		count := func() []string {
@@ -498,7 +498,7 @@ func TestBatteryIsHandedOver(t *testing.T) {
 			}
 			seen[d] = true
 		}
-		steps, err := h.desk.DispatchPlan(h.Context(), h.Org, id)
+		steps, err := h.service.DispatchPlan(h.Context(), h.Org, id)
 		if err != nil || steps != nil {
 			t.Errorf("%v, %v", steps, err)
 		}
@@ -508,7 +508,7 @@ func TestBatteryIsHandedOver(t *testing.T) {
 // What a battery under a dynamic tariff would do without the market's prices is kept beside
 // what it is asked for: serving the home by itself.
 func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
-	each(t, "2026-01-14T15:10:00Z", func(h *house) {
+	each(t, "2026-01-14T15:10:00Z", func(h *fixture) {
 		id := h.battery()
 		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
 		prices := slices.Repeat([]float64{50}, 110)
@@ -542,20 +542,20 @@ func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
 
 // TestWhatWasToldStands: a half-hour that was handed over is not planned otherwise.
 func TestWhatWasToldStands(t *testing.T) {
-	one(t, "2026-01-14T23:00:00Z", func(h *house) {
+	one(t, "2026-01-14T23:00:00Z", func(h *fixture) {
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T22:55:00Z", "2026-01-14T22:55:00Z", 10)
 		h.listen()
 		h.tariff(id, flex.Tariff{OffPeak: "23:30-24:00", Zone: "Europe/London", Type: flex.DualRate})
 		h.batteryRound()
-		steps, _, err := h.desk.BatterySchedule(h.Context(), h.Org, id)
+		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != plan.ModeCharge {
 			t.Fatalf("%s, %v", written(steps), err)
 		}
 		h.wait(time.Second)
 		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
 		h.batteryRound()
-		steps, _, err = h.desk.BatterySchedule(h.Context(), h.Org, id)
+		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != plan.ModeCharge || modeAt(steps, "2026-01-15T15:30:00Z") != plan.ModeCharge {
 			t.Errorf("%s, %v", written(steps), err)
 		}
@@ -563,7 +563,7 @@ func TestWhatWasToldStands(t *testing.T) {
 }
 
 // listen sets a dispatch endpoint.
-func (h *house) listen() {
+func (h *fixture) listen() {
 	h.Helper()
 	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
 		_, err := tx.PutEndpoint(h.Context(), store.Endpoint{Name: store.DispatchEndpoint, URL: "https://client.example/dispatch", Enabled: true})

@@ -41,7 +41,7 @@ type BatteryQuestion struct {
 // WhyBattery explains the plan of a battery under control; and if it is asked, what would be
 // planned of another battery in its place. Nothing is stored. A battery whose power or
 // capacity is not known, or that was never planned, is a NotFound failure.
-func (d *Desk) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
+func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		_, p, err := batteryAhead(ctx, tx, asset)
 		if err != nil {
@@ -106,7 +106,7 @@ type homeAhead struct {
 	stored     flex.WattHours
 }
 
-func (d *Desk) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (s homeAhead, err error) {
+func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (s homeAhead, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return s, err

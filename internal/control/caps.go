@@ -11,7 +11,7 @@ import (
 )
 
 // Caps returns the organisation's caps, groups by name, a NotFound failure if it has none.
-func (d *Desk) Caps(ctx context.Context, org flex.OrgID) (c flex.Caps, err error) {
+func (d *Service) Caps(ctx context.Context, org flex.OrgID) (c flex.Caps, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		stands, ok, err := capsWithSites(ctx, tx)
 		if err == nil && !ok {
@@ -25,13 +25,13 @@ func (d *Desk) Caps(ctx context.Context, org flex.OrgID) (c flex.Caps, err error
 
 // SetCaps puts caps in the place of those that stand, and has the fleet planned under them.
 // Caps that cannot be kept are Malformed, a site of another organisation is NotFound.
-func (d *Desk) SetCaps(ctx context.Context, org flex.OrgID, c flex.Caps) error {
+func (d *Service) SetCaps(ctx context.Context, org flex.OrgID, c flex.Caps) error {
 	return d.ChangeCaps(ctx, org, func(stands *flex.Caps) error { *stands = c; return nil })
 }
 
 // ChangeCaps lets a function change the caps that stand, which are none at first. It fails as
 // SetCaps does.
-func (d *Desk) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*flex.Caps) error) error {
+func (d *Service) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*flex.Caps) error) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (d *Desk) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*flex
 }
 
 // ClearCaps takes the organisation's caps away. It is NotFound if there are none.
-func (d *Desk) ClearCaps(ctx context.Context, org flex.OrgID) error {
+func (d *Service) ClearCaps(ctx context.Context, org flex.OrgID) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.ClearCaps(ctx) })
 }
 

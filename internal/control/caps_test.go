@@ -18,8 +18,8 @@ import (
 	_ "flexd/test/seed"
 )
 
-// street gives the house n more chargers, each at a site of its own, and returns all.
-func (h *house) street(n int) (assets []flex.AssetID, sites []flex.SiteID) {
+// street gives flexd n more chargers, each at a site of its own, and returns all.
+func (h *fixture) street(n int) (assets []flex.AssetID, sites []flex.SiteID) {
 	assets, sites = []flex.AssetID{h.asset}, []flex.SiteID{h.site}
 	for range n {
 		site := h.Site(flex.FullScheduleMethod)
@@ -28,12 +28,12 @@ func (h *house) street(n int) (assets []flex.AssetID, sites []flex.SiteID) {
 	return assets, sites
 }
 
-// at makes the asset the one that the house's other helpers mean.
-func (h *house) at(asset flex.AssetID) *house { h.asset = asset; return h }
+// at makes the asset the one that flexd's other helpers mean.
+func (h *fixture) at(asset flex.AssetID) *fixture { h.asset = asset; return h }
 
-func (h *house) setCaps(c flex.Caps) {
+func (h *fixture) setCaps(c flex.Caps) {
 	h.Helper()
-	if err := h.desk.SetCaps(h.Context(), h.Org, c); err != nil {
+	if err := h.service.SetCaps(h.Context(), h.Org, c); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -42,7 +42,7 @@ func kw(v float64) flex.Cap { return flex.Cap{Power: new(flex.FromKW(v))} }
 
 // drawn is the most that assets draw together by their standing schedules at any instant
 // from now on.
-func (h *house) drawn(assets ...flex.AssetID) (most flex.Watts) {
+func (h *fixture) drawn(assets ...flex.AssetID) (most flex.Watts) {
 	h.Helper()
 	var all [][]flex.Step
 	var powers []flex.Watts
@@ -74,7 +74,7 @@ func (h *house) drawn(assets ...flex.AssetID) (most flex.Watts) {
 	return most
 }
 
-func (h *house) clean() {
+func (h *fixture) clean() {
 	h.Helper()
 	found, err := h.db.Verify(h.Context())
 	if err != nil || len(found) > 0 {
@@ -86,7 +86,7 @@ func (h *house) clean() {
 // leaves; the third needs the hours that the first has, which moves; and a fourth that finds
 // no room is told so.
 func TestCaps_TwoCarsOneCap(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, _ := h.street(3)
 		h.setCaps(flex.Caps{Fleet: kw(7.4)})
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...) // 00:00 to 02:00
@@ -127,7 +127,7 @@ func TestCaps_TwoCarsOneCap(t *testing.T) {
 			t.Errorf("nobody is told what room is worth: %s", worth)
 		}
 		less := h.at(cars[1])
-		if a, err := less.desk.WhatIf(t.Context(), h.Org, cars[1:2], control.Question{Need: new(flex.FromKWh(50))}); err != nil || a[0].Proposed.Shortfall < flex.FromKWh(50-7.4*2-8) {
+		if a, err := less.service.WhatIf(t.Context(), h.Org, cars[1:2], control.Question{Need: new(flex.FromKWh(50))}); err != nil || a[0].Proposed.Shortfall < flex.FromKWh(50-7.4*2-8) {
 			t.Errorf("what if it needed 50 kWh: %+v, %v", a, err)
 		}
 		if most := h.drawn(cars...); most != 7400 {
@@ -146,7 +146,7 @@ func TestCaps_TwoCarsOneCap(t *testing.T) {
 
 // TestCaps_ChargeNow counts charge-now and what is not under control against the cap.
 func TestCaps_ChargeNow(t *testing.T) {
-	each(t, "2026-01-10T22:00:00Z", func(h *house) {
+	each(t, "2026-01-10T22:00:00Z", func(h *fixture) {
 		cars, _ := h.street(1)
 		free := h.Asset(h.Site(), flex.Charger, 3700)
 		h.setCaps(flex.Caps{Fleet: kw(12)})
@@ -182,7 +182,7 @@ func TestCaps_ChargeNow(t *testing.T) {
 
 // TestCaps_Set changes caps under a fleet that is plugged in.
 func TestCaps_Set(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, sites := h.street(3)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.round()
@@ -204,11 +204,11 @@ func TestCaps_Set(t *testing.T) {
 				t.Errorf("%v lacks %d Wh (exact %v)", car, x.Plan.Shortfall, x.Exact)
 			}
 		}
-		c, err := h.desk.Caps(t.Context(), h.Org)
+		c, err := h.service.Caps(t.Context(), h.Org)
 		if err != nil || len(c.Groups) != 1 || len(c.Groups[0].Sites) != 2 || *c.Fleet.Power != 15_000 {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if err := h.desk.ClearCaps(t.Context(), h.Org); err != nil {
+		if err := h.service.ClearCaps(t.Context(), h.Org); err != nil {
 			t.Fatal(err)
 		}
 		h.wait(control.MarketRest)
@@ -216,7 +216,7 @@ func TestCaps_Set(t *testing.T) {
 		if most := h.drawn(cars...); most != 4*7400 {
 			t.Errorf("with the caps gone %d W", most)
 		}
-		if _, err := h.desk.Caps(t.Context(), h.Org); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Caps(t.Context(), h.Org); flex.KindOf(err) != flex.NotFound {
 			t.Error(err)
 		}
 		h.clean()
@@ -225,7 +225,7 @@ func TestCaps_Set(t *testing.T) {
 
 // TestCaps_Refused goes to every limit, and over it.
 func TestCaps_Refused(t *testing.T) {
-	one(t, "2026-01-10T18:00:00Z", func(h *house) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		site, half := h.site, flex.PeriodAt(at("2026-01-10T18:00:00Z"))
 		for _, c := range []struct {
 			says string // empty if it is taken
@@ -250,7 +250,7 @@ func TestCaps_Refused(t *testing.T) {
 			{"", flex.Caps{Position: []flex.Traded{{Period: half.Add(1)}, {Period: half, Energy: flex.TradedEnergyMax}}}},
 			{"not found", flex.Caps{Groups: []flex.CapGroup{{Name: "a", Sites: []flex.SiteID{{1}}}}}},
 		} {
-			err := h.desk.SetCaps(t.Context(), h.Org, c.caps)
+			err := h.service.SetCaps(t.Context(), h.Org, c.caps)
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%+v: %v, want %q", c.caps, err, c.says)
 			}
@@ -259,14 +259,14 @@ func TestCaps_Refused(t *testing.T) {
 }
 
 // TestCaps_Any lives through random evenings of plug-ins, departures, prices and changes of
-// caps: at the end of every round no cap is exceeded, every schedule is explained to the
+// caps: at the end of every job no cap is exceeded, every schedule is explained to the
 // second, and a need is short only where a cap is named.
 func TestCaps_Any(t *testing.T) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
 		f.Value.Set("30")
 		defer f.Value.Set(f.DefValue)
 	}
-	one(t, "2026-01-10T18:00:00Z", func(h *house) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		all, sites := h.street(5)
 		steps := 5
 		if os.Getenv("FLEXD_LONG") != "" {
@@ -322,7 +322,7 @@ func TestCaps_Any(t *testing.T) {
 // TestCaps_AtOnce plugs cars in at the same moment, while the fleet is planned: none takes the
 // room that another has just taken.
 func TestCaps_AtOnce(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, _ := h.street(11)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.setCaps(flex.Caps{Fleet: kw(20)})
@@ -330,11 +330,11 @@ func TestCaps_AtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, car := range cars {
 			wg.Go(func() {
-				errs[i] = h.desk.Event(t.Context(), h.Org, car, control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+				errs[i] = h.service.Event(t.Context(), h.Org, car, control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 			})
 		}
 		for i := range 2 {
-			wg.Go(func() { _, errs[len(cars)+i] = h.desk.Round(t.Context()) })
+			wg.Go(func() { _, errs[len(cars)+i] = h.service.PlanDue(t.Context()) })
 		}
 		wg.Wait()
 		if err := errors.Join(errs...); err != nil {
@@ -355,7 +355,7 @@ func TestCaps_AtOnce(t *testing.T) {
 // TestCaps_Position has bought 7.4 kWh ahead for each of two dear half-hours: selling them back
 // brings little, so the fleet charges there, and no more than that.
 func TestCaps_Position(t *testing.T) {
-	each(t, "2026-01-10T22:00:00Z", func(h *house) {
+	each(t, "2026-01-10T22:00:00Z", func(h *fixture) {
 		cars, _ := h.street(3)
 		h.publish("2026-01-10T22:00:00Z", night()[:18]...) // £60 all night
 		first := flex.PeriodAt(at("2026-01-11T01:00:00Z"))
@@ -390,7 +390,7 @@ func TestCaps_Position(t *testing.T) {
 
 // TestCaps_Pace lets one car start a minute, of four that would all start together.
 func TestCaps_Pace(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, _ := h.street(3)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.setCaps(flex.Caps{Fleet: flex.Cap{StartsPerMinute: 1}})

@@ -8,7 +8,7 @@
 //	        had never been out          new prices: planned anew
 //
 // Each event plans its asset anew in the transaction that keeps the event: the schedule and
-// its place in the outbox are committed together, or neither is. A round does the same for
+// its place in the outbox are committed together, or neither is. A background job does the same for
 // what changes without an event: prices first of all. Either makes a new schedule only for
 // a reason that the asset's user or the market gave; the same problem gives the same
 // schedule, and nothing is sent.
@@ -34,15 +34,15 @@ import (
 	"flexd/internal/store"
 )
 
-// Desk handles the events of assets that charge, and plans them.
-type Desk struct {
+// Service handles the events of assets that charge, and plans them.
+type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	looked, changed atomic.Int64 // by rounds, since the process began
+	looked, changed atomic.Int64 // by background jobs, since the process began
 }
 
-func (d *Desk) log() *slog.Logger {
+func (d *Service) log() *slog.Logger {
 	if d.Log != nil {
 		return d.Log
 	}
@@ -72,7 +72,7 @@ type change struct {
 
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
 // a new one. The asset must be locked.
-func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
+func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
 	stands, ok, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
@@ -106,7 +106,7 @@ func (d *Desk) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why 
 // draft plans an asset that is plugged in, in the room that there is for it. It returns the schedule that is to take the place
 // of the one that stands, with the prices it was made on and the caps it was made under, or
 // nil if that one may stand.
-func (d *Desk) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change, r *roomFor) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
+func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change, r *roomFor) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, c, from, why.intent)
 	if err != nil {

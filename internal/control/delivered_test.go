@@ -10,15 +10,15 @@ import (
 )
 
 // metered sends half-hourly readings of the charger, in kWh from the instant on.
-func (h *house) metered(from string, kwh ...float64) {
+func (h *fixture) metered(from string, kwh ...float64) {
 	h.Helper()
 	var batch []reading.Given
 	for i, v := range kwh {
 		p := flex.PeriodAt(at(from)).Add(i)
 		batch = append(batch, reading.Given{AssetID: h.asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: v})
 	}
-	desk := reading.Desk{DB: h.db}
-	verdicts, err := desk.Take(h.Context(), h.Org, batch)
+	service := reading.Service{DB: h.db}
+	verdicts, err := service.Take(h.Context(), h.Org, batch)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (h *house) metered(from string, kwh ...float64) {
 
 // What readings say takes the place of what was planned: a charger that took less charges on.
 func TestReadings_TakeThePlansPlace(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 20)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		h.chargesAt("at first", "11T00:00 11T01:00")
@@ -65,7 +65,7 @@ func TestReadings_TakeThePlansPlace(t *testing.T) {
 
 // Readings of before the plug-in do not count, and half of a half-hour counts half.
 func TestReadings_SincePlugIn(t *testing.T) {
-	each(t, "2026-01-10T23:45:00Z", func(h *house) {
+	each(t, "2026-01-10T23:45:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(11, 12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise)})
 		h.accept()

@@ -19,7 +19,7 @@ type ModeSpan struct {
 // when that last changed. Any other asset is flex.NotFound, and a battery whose site has
 // not consented to full schedule control flex.Forbidden. Without a plan yet there are no
 // steps.
-func (d *Desk) BatterySchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []ModeSpan, changed time.Time, err error) {
+func (d *Service) BatterySchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []ModeSpan, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var p *store.BatteryPlan
 		if steps, p, err = batteryAhead(ctx, tx, asset); err != nil {
@@ -55,7 +55,7 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 // BatterySteps returns the same in the words of a battery schedule, which tell what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
 // it is told to wait.
-func (d *Desk) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []plan.BatteryStep, changed time.Time, err error) {
+func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []plan.BatteryStep, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var spans []ModeSpan
 		var p *store.BatteryPlan
@@ -90,7 +90,7 @@ func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []plan.BatteryS
 // asset is flex.NotFound. It is empty outside production, for a battery without an asset
 // model, for one whose site has not consented to full schedule control or to the wholesale
 // market, and before the first plan: the interface tells these apart by nothing.
-func (d *Desk) DispatchPlan(ctx context.Context, org flex.OrgID, asset flex.AssetID) (periods []ModeSpan, err error) {
+func (d *Service) DispatchPlan(ctx context.Context, org flex.OrgID, asset flex.AssetID) (periods []ModeSpan, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		b, err := tx.Battery(ctx, asset)
 		if err != nil {

@@ -10,10 +10,10 @@ import (
 	"flexd/internal/store"
 )
 
-// Weighed says what the rounds have done since this process began: assets that were planned
+// Weighed says what the background jobs have done since this process began: assets that were planned
 // anew without an event, and schedules that took the place of one. The others were saved a
 // push: their plan was the same, or better by less than the threshold.
-func (d *Desk) Weighed() (looked, changed int64) { return d.looked.Load(), d.changed.Load() }
+func (d *Service) Weighed() (looked, changed int64) { return d.looked.Load(), d.changed.Load() }
 
 // Sampled is a plan that was made anew to see how the engine does.
 type Sampled struct {
@@ -30,7 +30,7 @@ const SampleMax = 500
 
 // Sample makes plans of plugged-in assets anew, from what they were made from, and stores
 // nothing. There are fewer than n if fewer are plugged in.
-func (d *Desk) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []Sampled, err error) {
+func (d *Service) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []Sampled, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		found, err := tx.PlannedAfter(ctx, flex.AssetID{}, min(n, SampleMax))
 		if err != nil {
@@ -68,7 +68,7 @@ const foreseenChunk = 2000
 
 // Foresee says how many schedules would change if the prices became known now, in the place
 // of those that are known for the same half-hours. It stores and sends nothing.
-func (d *Desk) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
+func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
 	var s plan.Scratch
 	for after, more := (flex.AssetID{}), true; more; {
 		var found []store.Planned

@@ -10,7 +10,7 @@ import (
 )
 
 func TestForesee(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", slices.Repeat([]float64{50}, 26)...)
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(15, flex.Minimise), Tariff: nightTariff("Europe/London")})
 		prices := func(cheap int) (ps []flex.PricedPeriod) { // of the night's half-hours one is far cheaper
@@ -28,7 +28,7 @@ func TestForesee(t *testing.T) {
 			supposed []flex.PricedPeriod
 			changed  int
 		}{"nothing": {nil, 0}, "the same": {prices(-1), 0}, "one far cheaper": {prices(12), 1}, "long past": {[]flex.PricedPeriod{{Period: flex.PeriodAt(at("2020-01-01T00:00:00Z")), Known: true}}, 0}} {
-			f, err := h.desk.Foresee(t.Context(), h.Org, c.supposed)
+			f, err := h.service.Foresee(t.Context(), h.Org, c.supposed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,20 +45,20 @@ func TestForesee(t *testing.T) {
 		if got := h.look().Session.Generation; got != before+1 {
 			t.Errorf("generation %d after the prices came, %d before", got, before)
 		}
-		if looked, changed := h.desk.Weighed(); looked < 1 || changed != 1 {
+		if looked, changed := h.service.Weighed(); looked < 1 || changed != 1 {
 			t.Errorf("weighed %d, changed %d", looked, changed)
 		}
 	})
 }
 
 func TestSample(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
-		if s, err := h.desk.Sample(t.Context(), h.Org, 10); err != nil || len(s) != 0 {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		if s, err := h.service.Sample(t.Context(), h.Org, 10); err != nil || len(s) != 0 {
 			t.Errorf("nothing is plugged in: %v, %v", s, err)
 		}
 		h.publish("2026-01-10T18:00:00Z", slices.Repeat([]float64{50}, 26)...)
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(60, flex.Minimise), Tariff: nightTariff("Europe/London")})
-		s, err := h.desk.Sample(t.Context(), h.Org, 10)
+		s, err := h.service.Sample(t.Context(), h.Org, 10)
 		if err != nil || len(s) != 1 || s[0].Shortfall <= 0 || s[0].Took <= 0 || s[0].Gap < 0 || s[0].Gap > 1000 {
 			t.Errorf("%+v: %v", s, err)
 		}

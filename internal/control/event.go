@@ -66,7 +66,7 @@ func (ev Event) check() error {
 // Event takes an event in, and plans the asset anew if it changed what its schedule depends
 // on. An asset of another organisation is NotFound; one that does not charge, a tariff that
 // cannot be read and an end that is past are Malformed. Of a battery the tariff is heard.
-func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev Event) error {
+func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev Event) error {
 	if err := ev.check(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (d *Desk) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev
 		if err != nil {
 			return err
 		}
-		tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // BatteryRound plans it anew
+		tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // PlanBatteries plans it anew
 		if !c.Asset.Type.Charges() && !tariff {
 			return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
 				asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)

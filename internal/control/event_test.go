@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-func (h *house) sessions() (found []store.Session) {
+func (h *fixture) sessions() (found []store.Session) {
 	h.Helper()
 	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
 		found, _, err = tx.Sessions(h.Context(), h.asset, 1000, 0)
@@ -24,11 +24,11 @@ func (h *house) sessions() (found []store.Session) {
 }
 
 func TestEvent_OneSessionUnderConcurrency(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		var wg sync.WaitGroup
 		for range 200 {
 			wg.Go(func() {
-				if err := h.desk.Event(t.Context(), h.Org, h.asset, control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London")}); err != nil {
+				if err := h.service.Event(t.Context(), h.Org, h.asset, control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London")}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -41,7 +41,7 @@ func TestEvent_OneSessionUnderConcurrency(t *testing.T) {
 }
 
 func TestEvent_Defaults(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn})
 		e := h.look().Standing.From
 		if e.Need != 29_600 || e.Power != 7400 || !e.ReadyBy.Equal(at("2026-01-11T07:00:00Z")) || e.Mode != flex.Maximise || e.Origins != "default asset default" {
@@ -61,7 +61,7 @@ func TestEvent_Defaults(t *testing.T) {
 }
 
 func TestEvent_SiteTariff(t *testing.T) {
-	each(t, "2026-07-10T18:00:00Z", func(h *house) {
+	each(t, "2026-07-10T18:00:00Z", func(h *fixture) {
 		h.Exec(`UPDATE site SET tariff_type = 'dual_rate', cheap_start = '00:30:00', cheap_end = '04:30:00'`)
 		h.event(control.Event{Kind: control.PlugIn})
 		s := h.look().Standing
@@ -90,7 +90,7 @@ func TestEvent_ReadyBy(t *testing.T) {
 		{"a fraction of a second", "2026-01-10T22:00:00Z", flex.Intent{ReadyBy: at("2026-01-10T07:00:00.75Z")}, "Europe/London", "2026-01-11T07:00:00Z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			one(t, c.now, func(h *house) {
+			one(t, c.now, func(h *fixture) {
 				c.intent.Need, c.intent.Mode = 10_000, flex.Minimise
 				h.event(control.Event{Kind: control.PlugIn, Intent: &c.intent, Tariff: nightTariff(c.zone)})
 				s := h.look().Standing
@@ -104,7 +104,7 @@ func TestEvent_ReadyBy(t *testing.T) {
 
 // TestEvent_WhenAnewIsSent counts the schedules that each event leads to.
 func TestEvent_WhenAnewIsSent(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		generation := int64(0)
 		step := func(what string, made int64, ev control.Event) {
 			t.Helper()
@@ -159,7 +159,7 @@ func TestEvent_Flicker(t *testing.T) {
 		{"another car", time.Second, 11_000, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			one(t, "2026-01-10T18:00:00Z", func(h *house) {
+			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				h.event(control.Event{Kind: control.PlugIn, VehicleRate: 3600, Tariff: nightTariff("Europe/London")})
 				h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T19:00:00Z")})
 				h.wait(time.Second)
@@ -179,7 +179,7 @@ func TestEvent_Flicker(t *testing.T) {
 }
 
 func TestEvent_AnotherCar(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, VehicleRate: 3600})
 		h.wait(time.Hour)
 		h.event(control.Event{Kind: control.PlugIn, VehicleRate: 7000})
@@ -192,7 +192,7 @@ func TestEvent_AnotherCar(t *testing.T) {
 
 // A car that stays after its ready-by is free; the next event plans its next night.
 func TestEvent_AfterReadyBy(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise)})
 		h.goTo("2026-01-11T20:00:00Z")
 		h.event(control.Event{Kind: control.PlugIn})
@@ -204,7 +204,7 @@ func TestEvent_AfterReadyBy(t *testing.T) {
 }
 
 func TestEvent_UncontrolledSite(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		site := h.Site(flex.LimitedPauseMethod)
 		h.asset = h.Asset(site, flex.Charger, 7400)
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(10, flex.Minimise)})
@@ -226,7 +226,7 @@ func TestEvent_UncontrolledSite(t *testing.T) {
 }
 
 func TestEvent_Refused(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		battery := h.Asset(h.site, flex.Battery, 5000)
 		for _, c := range []struct {
 			name  string
@@ -247,7 +247,7 @@ func TestEvent_Refused(t *testing.T) {
 			{"end with plug-out", h.asset, control.Event{Kind: control.PlugOut, EndAt: at("2026-01-10T19:00:00Z")}, flex.Malformed, "no end_at"},
 			{"intent with plug-out", h.asset, control.Event{Kind: control.PlugOut, Intent: need(1, flex.Minimise)}, flex.Malformed, "carries no intent"},
 		} {
-			err := h.desk.Event(t.Context(), h.Org, c.asset, c.ev)
+			err := h.service.Event(t.Context(), h.Org, c.asset, c.ev)
 			if flex.KindOf(err) != c.want || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", c.name, err)
 			}
@@ -256,7 +256,7 @@ func TestEvent_Refused(t *testing.T) {
 			t.Errorf("refused events left %+v", c)
 		}
 		h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T18:00:00Z").Add(control.ChargeNowMax)})
-		if err := h.desk.Event(t.Context(), h.Org, h.asset, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T18:00:00Z")}); err == nil {
+		if err := h.service.Event(t.Context(), h.Org, h.asset, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T18:00:00Z")}); err == nil {
 			t.Error("accepted")
 		}
 		if !h.look().ChargeNow.To.Equal(at("2026-01-17T18:00:00Z")) {
@@ -266,7 +266,7 @@ func TestEvent_Refused(t *testing.T) {
 }
 
 func TestStopScheduling(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London")})
 		idle := h.Asset(h.site, flex.Charger, 7400)
 		h.wait(time.Hour)

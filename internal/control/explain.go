@@ -39,7 +39,7 @@ type Explanation struct {
 
 // Schedule returns the schedule in force for an asset that is plugged in. There is none, a
 // NotFound failure, for one that is not, or that is not under control.
-func (d *Desk) Schedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (s InForce, err error) {
+func (d *Service) Schedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (s InForce, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		s, err = inForce(ctx, tx, asset)
 		return err
@@ -67,7 +67,7 @@ func inForce(ctx context.Context, tx *store.Tx, asset flex.AssetID) (s InForce, 
 }
 
 // Explanation explains the schedule in force. It fails as Schedule does.
-func (d *Desk) Explanation(ctx context.Context, org flex.OrgID, asset flex.AssetID) (x Explanation, err error) {
+func (d *Service) Explanation(ctx context.Context, org flex.OrgID, asset flex.AssetID) (x Explanation, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		s, err := inForce(ctx, tx, asset)
 		if err != nil {
@@ -252,7 +252,7 @@ func (x *Explanation) Prose() string {
 
 // Sessions returns a page of the asset's plug sessions, newest first, and how many there
 // are in all.
-func (d *Desk) Sessions(ctx context.Context, org flex.OrgID, asset flex.AssetID, limit, offset int) (page []store.Session, total int, err error) {
+func (d *Service) Sessions(ctx context.Context, org flex.OrgID, asset flex.AssetID, limit, offset int) (page []store.Session, total int, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (d *Desk) Sessions(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 
 // Intent returns the asset's last intent, with the wall time of its deadline filled in. One
 // that was never sent is NotFound, the same as for another organisation's asset.
-func (d *Desk) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID) (in flex.Intent, err error) {
+func (d *Service) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID) (in flex.Intent, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
@@ -284,7 +284,7 @@ func (d *Desk) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID) (
 
 // ExplanationOf explains any schedule that was ever committed, by the id of its push. One of
 // another organisation is NotFound.
-func (d *Desk) ExplanationOf(ctx context.Context, org flex.OrgID, id flex.EventID) (x Explanation, err error) {
+func (d *Service) ExplanationOf(ctx context.Context, org flex.OrgID, id flex.EventID) (x Explanation, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		s, err := tx.Schedule(ctx, id)
 		if err != nil {

@@ -17,9 +17,9 @@ import (
 	_ "flexd/test/seed"
 )
 
-func (h *house) explanation() control.Explanation {
+func (h *fixture) explanation() control.Explanation {
 	h.Helper()
-	x, err := h.desk.Explanation(h.Context(), h.Org, h.asset)
+	x, err := h.service.Explanation(h.Context(), h.Org, h.asset)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func (h *house) explanation() control.Explanation {
 }
 
 func TestExplanation(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise), VehicleRate: 3700})
 		x := h.explanation()
@@ -64,10 +64,10 @@ func TestExplanation(t *testing.T) {
 }
 
 func TestExplanation_None(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		says := func(what, want string) {
 			t.Helper()
-			_, err := h.desk.Explanation(t.Context(), h.Org, h.asset)
+			_, err := h.service.Explanation(t.Context(), h.Org, h.asset)
 			if flex.KindOf(err) != flex.NotFound || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", what, err)
 			}
@@ -90,9 +90,9 @@ func TestExplanation_None(t *testing.T) {
 	})
 }
 
-func (h *house) whatIf(q control.Question) control.Comparison {
+func (h *fixture) whatIf(q control.Question) control.Comparison {
 	h.Helper()
-	answers, err := h.desk.WhatIf(h.Context(), h.Org, []flex.AssetID{h.asset}, q)
+	answers, err := h.service.WhatIf(h.Context(), h.Org, []flex.AssetID{h.asset}, q)
 	if err != nil || answers[0].Err != nil {
 		h.Fatal(err, answers)
 	}
@@ -100,7 +100,7 @@ func (h *house) whatIf(q control.Question) control.Comparison {
 }
 
 func TestWhatIf(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		before := h.look()
@@ -134,11 +134,11 @@ func TestWhatIf(t *testing.T) {
 		if after := h.look(); !reflect.DeepEqual(after, before) {
 			t.Errorf("something was stored")
 		}
-		answers, err := h.desk.WhatIf(t.Context(), h.Org, []flex.AssetID{{1}, h.Asset(h.site, flex.Battery, 1), h.asset}, control.Question{})
+		answers, err := h.service.WhatIf(t.Context(), h.Org, []flex.AssetID{{1}, h.Asset(h.site, flex.Battery, 1), h.asset}, control.Question{})
 		if err != nil || flex.KindOf(answers[0].Err) != flex.NotFound || flex.KindOf(answers[1].Err) != flex.Malformed || answers[2].Err != nil {
 			t.Errorf("%v, %v", answers, err)
 		}
-		if _, err := h.desk.WhatIf(t.Context(), h.Org, nil, control.Question{Tariff: &flex.Tariff{Zone: "?"}}); flex.KindOf(err) != flex.Malformed {
+		if _, err := h.service.WhatIf(t.Context(), h.Org, nil, control.Question{Tariff: &flex.Tariff{Zone: "?"}}); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("bad tariff: %v", err)
 		}
 		h.event(control.Event{Kind: control.PlugOut})

@@ -20,10 +20,10 @@ const (
 	forgetMax, forgetSessions = 5000, 200
 )
 
-// Forget is a round: it lets control's records go when their time is over. The newest
+// Purge deletes control's records that are past their retention. The newest
 // schedule of each session stays with it, and so does all that a session's flex events are
 // still to be found by, or that explains a schedule in force.
-func (d *Desk) Forget(ctx context.Context) (r worker.Report, err error) {
+func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	var orgs []flex.Org
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
@@ -64,7 +64,7 @@ func forgetUntilDone(ctx context.Context, r *worker.Report, most int64, drop fun
 	return nil
 }
 
-func (d *Desk) forgetTold(ctx context.Context, before time.Time) (n int64, err error) {
+func (d *Service) forgetTold(ctx context.Context, before time.Time) (n int64, err error) {
 	return n, d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropTold(ctx, before, forgetMax)
 		return err
@@ -72,7 +72,7 @@ func (d *Desk) forgetTold(ctx context.Context, before time.Time) (n int64, err e
 }
 
 // forgetCurves looks for what it forgets on a snapshot, so that no write waits for that.
-func (d *Desk) forgetCurves(ctx context.Context, before time.Time) (int64, error) {
+func (d *Service) forgetCurves(ctx context.Context, before time.Time) (int64, error) {
 	var old []store.CurveID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		old, err = all.OldCurves(ctx, before, forgetMax)
@@ -85,7 +85,7 @@ func (d *Desk) forgetCurves(ctx context.Context, before time.Time) (int64, error
 }
 
 // forgetSettled does as forgetCurves.
-func (d *Desk) forgetSettled(ctx context.Context, before time.Time) (int64, error) {
+func (d *Service) forgetSettled(ctx context.Context, before time.Time) (int64, error) {
 	var old []flex.EventID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		old, err = all.OldSettled(ctx, before, forgetMax)

@@ -11,11 +11,11 @@ import (
 // Of a session that ended, the newest schedule stays and those before it go with their time,
 // once its flex events have been looked for; of one that goes on, all stay, with its prices.
 func TestForget(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		count := func(table string) int { return h.Count(`SELECT count(*) FROM ` + table) }
 		forget := func() int {
 			t.Helper()
-			r, err := h.desk.Forget(t.Context())
+			r, err := h.service.Purge(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("%d forgotten once more", did)
 		}
 		h.asset = open
-		if _, err := h.desk.Explanation(t.Context(), h.Org, open); err != nil {
+		if _, err := h.service.Explanation(t.Context(), h.Org, open); err != nil {
 			t.Errorf("the open session's schedule cannot be explained: %v", err)
 		}
 		h.event(control.Event{Kind: control.PlugOut})

@@ -111,16 +111,16 @@ func (m *model) plugOut(now time.Time) {
 	}
 }
 
-// machine runs the desk and the model side by side.
+// machine runs the service and the model side by side.
 type machine struct {
-	h *house
+	h *fixture
 	m model
 }
 
 func (c *machine) now() time.Time { return time.UnixMicro(c.h.micro.Load()).UTC() }
 
 func (c *machine) send(t *rapid.T, ev control.Event) {
-	if err := c.h.desk.Event(c.h.Context(), c.h.Org, c.h.asset, ev); err != nil {
+	if err := c.h.service.Event(c.h.Context(), c.h.Org, c.h.asset, ev); err != nil {
 		t.Fatalf("%s: %v", ev.Kind, err)
 	}
 }
@@ -216,7 +216,7 @@ func (c *machine) Delete(*rapid.T) {
 		}
 		return tx.DropAsset(c.h.Context(), c.h.asset)
 	})
-	if err := c.h.desk.Event(c.h.Context(), c.h.Org, c.h.asset, control.Event{Kind: control.PlugIn}); flex.KindOf(err) != flex.NotFound {
+	if err := c.h.service.Event(c.h.Context(), c.h.Org, c.h.asset, control.Event{Kind: control.PlugIn}); flex.KindOf(err) != flex.NotFound {
 		c.h.Fatalf("event of a deleted asset: %v", err)
 	}
 	c.h.asset = c.h.Asset(c.h.site, flex.Charger, 7400)

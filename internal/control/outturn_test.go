@@ -11,7 +11,7 @@ import (
 
 // TestOutturn holds a day's forecast against what came: it knows nothing of the day itself.
 func TestOutturn(t *testing.T) {
-	each(t, "2026-06-15T12:10:00Z", func(h *house) {
+	each(t, "2026-06-15T12:10:00Z", func(h *fixture) {
 		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
 		today := flex.DayAt(at("2026-06-15T12:10:00Z"))
 		var rs []flex.Reading
@@ -32,7 +32,7 @@ func TestOutturn(t *testing.T) {
 		if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
 			t.Fatal(err)
 		}
-		day, hs, err := h.desk.Outturn(h.Context(), h.Org, h.site, today.Add(-1))
+		day, hs, err := h.service.Outturn(h.Context(), h.Org, h.site, today.Add(-1))
 		if err != nil || day != today.Add(-1) || len(hs) != 48 {
 			t.Fatalf("%s, %d, %v", day, len(hs), err)
 		}
@@ -40,7 +40,7 @@ func TestOutturn(t *testing.T) {
 		if hs[19] != want {
 			t.Errorf("yesterday %+v, want %+v", hs[19], want)
 		}
-		day, hs, err = h.desk.Outturn(h.Context(), h.Org, h.site, flex.Day{})
+		day, hs, err = h.service.Outturn(h.Context(), h.Org, h.site, flex.Day{})
 		if err != nil || day != today {
 			t.Fatalf("%s, %v", day, err)
 		}
@@ -51,15 +51,15 @@ func TestOutturn(t *testing.T) {
 			t.Errorf("what is running %+v", x)
 		}
 		// Before the first reading it is a typical home without a roof.
-		if _, hs, err = h.desk.Outturn(h.Context(), h.Org, h.site, today.Add(-10)); err != nil || hs[0].Load != forecast.Unknown || hs[0].RoofFrom != control.SolarNone {
+		if _, hs, err = h.service.Outturn(h.Context(), h.Org, h.site, today.Add(-10)); err != nil || hs[0].Load != forecast.Unknown || hs[0].RoofFrom != control.SolarNone {
 			t.Errorf("%+v, %v", hs[0], err)
 		}
 		for days, fine := range map[int]bool{-control.OutturnDays: true, -control.OutturnDays - 1: false, 1: true, 2: false} {
-			if _, _, err := h.desk.Outturn(h.Context(), h.Org, h.site, today.Add(days)); fine != (err == nil) || !fine && flex.KindOf(err) != flex.Malformed {
+			if _, _, err := h.service.Outturn(h.Context(), h.Org, h.site, today.Add(days)); fine != (err == nil) || !fine && flex.KindOf(err) != flex.Malformed {
 				t.Errorf("%d days from today: %v", days, err)
 			}
 		}
-		if _, _, err := h.desk.Outturn(h.Context(), h.Org, flex.SiteID{9}, today); flex.KindOf(err) != flex.NotFound {
+		if _, _, err := h.service.Outturn(h.Context(), h.Org, flex.SiteID{9}, today); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("nobody's site: %v", err)
 		}
 	})

@@ -36,7 +36,7 @@ type Block struct{ Start, End string }
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
 // consent to limited_pause is Forbidden; blocks that are none are Malformed.
-func (d *Desk) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID, blocks []Block) (out []Block, err error) {
+func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID, blocks []Block) (out []Block, err error) {
 	spans, err := readBlocks(blocks)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (d *Desk) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.As
 }
 
 // pause places the pause.
-func (d *Desk) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (plan.PausePlan, error) {
+func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (plan.PausePlan, error) {
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })

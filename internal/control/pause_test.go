@@ -35,16 +35,16 @@ type pauseVector struct {
 	} `json:"expected_response"`
 }
 
-func (h *house) ask(blocks ...control.Block) []control.Block {
+func (h *fixture) ask(blocks ...control.Block) []control.Block {
 	h.Helper()
-	out, err := h.desk.PlugInSchedule(h.Context(), h.Org, h.asset, blocks)
+	out, err := h.service.PlugInSchedule(h.Context(), h.Org, h.asset, blocks)
 	if err != nil {
 		h.Fatal(err)
 	}
 	return out
 }
 
-func (h *house) pauses() (found []store.Pause) {
+func (h *fixture) pauses() (found []store.Pause) {
 	h.Helper()
 	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
 		found, err = tx.Pauses(h.Context(), h.site, flex.Span{From: at("2000-01-01T00:00:00Z"), To: at("2100-01-01T00:00:00Z")})
@@ -64,7 +64,7 @@ func dearAt(slot int, price float64) []float64 {
 }
 
 func TestPlugInSchedule_Vectors(t *testing.T) {
-	each(t, "2025-06-27T21:50:00Z", func(h *house) {
+	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		var v pauseVector
 		h.vector("plug-in-schedule-no-opportunity", &v)
 		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
@@ -106,7 +106,7 @@ func TestPlugInSchedule_Styles(t *testing.T) {
 		{"no seconds, a blank", "2025-06-27 22:00Z", "2025-06-28 06:00Z", "2025-06-28 01:00Z 2025-06-28 01:30Z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			one(t, "2025-06-27T21:50:00Z", func(h *house) {
+			one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
 				cut := strings.Split(c.want, " 2025") // a style may hold a blank
 				want := []control.Block{{Start: c.start, End: cut[0]}, {Start: "2025" + cut[1], End: c.end}}
@@ -155,7 +155,7 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 		{"worth 2 p", "21:50", slices.Repeat([]float64{5.5}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:30", "8T00:00")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			one(t, "2025-06-27T"+c.now+":00Z", func(h *house) {
+			one(t, "2025-06-27T"+c.now+":00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", c.prices...)
 				if got := h.ask(c.ask...); !slices.Equal(got, c.want) {
 					t.Errorf("got %v, want %v", got, c.want)
@@ -174,7 +174,7 @@ func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 		paused bool
 	}{{"just enough", 11.1, true}, {"a watt-hour too little", 11.101, false}, {"more than the schedule holds", 40, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			one(t, "2025-06-27T21:50:00Z", func(h *house) {
+			one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
 				h.event(control.Event{Kind: control.PlugIn, Intent: need(c.kwh, flex.Minimise)})
 				got := h.ask(block)
@@ -189,7 +189,7 @@ func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 // A pause of any schedule is one settlement period, whole within one of its blocks.
 func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 9))
-	one(t, "2025-06-27T21:50:00Z", func(h *house) {
+	one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		made := 0
 		for range 200 {
 			prices := make([]float64, 18)
@@ -217,7 +217,7 @@ func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
 }
 
 func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
-	each(t, "2025-06-27T21:50:00Z", func(h *house) {
+	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
 		whole := control.Block{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}
 		if got := h.ask(whole); got[0].Start != "2025-06-27T22:30:00Z" {
@@ -239,7 +239,7 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 }
 
 func TestPlugInSchedule_Refused(t *testing.T) {
-	each(t, "2025-06-27T21:50:00Z", func(h *house) {
+	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		plain := h.Site(flex.FullScheduleMethod)
 		fine := []control.Block{{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}}
 		for _, c := range []struct {
@@ -257,7 +257,7 @@ func TestPlugInSchedule_Refused(t *testing.T) {
 			{"overlap", h.asset, []control.Block{fine[0], {Start: "2025-06-28T05:59:59Z", End: "2025-06-28T07:00:00Z"}}, flex.Malformed},
 			{"too many", h.asset, make([]control.Block, control.BlocksMax+1), flex.Malformed},
 		} {
-			if _, err := h.desk.PlugInSchedule(t.Context(), h.Org, c.asset, c.blocks); flex.KindOf(err) != c.want {
+			if _, err := h.service.PlugInSchedule(t.Context(), h.Org, c.asset, c.blocks); flex.KindOf(err) != c.want {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}
@@ -266,7 +266,7 @@ func TestPlugInSchedule_Refused(t *testing.T) {
 			from := at("2025-06-28T00:00:00Z").Add(time.Duration(i) * time.Minute)
 			most = append(most, control.Block{Start: from.Format(time.RFC3339), End: from.Add(time.Minute).Format(time.RFC3339)})
 		}
-		if _, err := h.desk.PlugInSchedule(t.Context(), h.Org, h.asset, most); err != nil {
+		if _, err := h.service.PlugInSchedule(t.Context(), h.Org, h.asset, most); err != nil {
 			t.Errorf("%d blocks: %v", len(most), err)
 		}
 	})

@@ -31,7 +31,7 @@ const (
 	SlackPercent = 1
 )
 
-// Limits of one run of a round.
+// Limits of one run of a job.
 const (
 	dueMax   = 2000 // marked sessions that are looked at in one transaction
 	partsMax = 4    // parts of a wave that are leased at a time
@@ -39,10 +39,10 @@ const (
 	waveHands = 3 // take parts at once: on two cores one commits while two plan
 )
 
-// Round plans anew, without an event, what has to be: every plugged-in asset when prices
+// PlanDue plans anew, without an event, what has to be: every plugged-in asset when prices
 // become known, and those that were marked. It is safe to run twice and on several machines
 // at once.
-func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
@@ -69,9 +69,9 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	return r, nil
 }
 
-// Help is a round that takes a share in waves that another process has begun: a wake-up
+// JoinWaves takes a share in waves that another process has begun: a wake-up
 // reaches only the process that prices were told to.
-func (d *Desk) Help(ctx context.Context) (worker.Report, error) {
+func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.WavesLeft(ctx)
@@ -86,11 +86,11 @@ func (d *Desk) Help(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: t.changed}, err
 }
 
-// tally counts what a round did.
+// tally counts what a job did.
 type tally struct{ looked, changed int }
 
-// roundOf is the round of one organisation.
-func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
+// roundOf is the job of one organisation.
+func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 	var fresh, left, capped bool
 	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
 		if fresh, left, err = tx.WaveDue(ctx); err == nil {
@@ -123,7 +123,7 @@ func (d *Desk) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 
 // parts works on the parts of a wave until none is left to take. Several do so at once: while
 // one commits, the others read and plan.
-func (d *Desk) parts(ctx context.Context, org flex.OrgID, t *tally) error {
+func (d *Service) parts(ctx context.Context, org flex.OrgID, t *tally) error {
 	var wg sync.WaitGroup
 	var tallies [waveHands]tally
 	var errs [waveHands]error
@@ -148,7 +148,7 @@ func (d *Desk) parts(ctx context.Context, org flex.OrgID, t *tally) error {
 	return errors.Join(errs[:]...)
 }
 
-func (d *Desk) takeParts(ctx context.Context, org flex.OrgID) (parts []store.WavePart, err error) {
+func (d *Service) takeParts(ctx context.Context, org flex.OrgID) (parts []store.WavePart, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
 		parts, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
@@ -158,7 +158,7 @@ func (d *Desk) takeParts(ctx context.Context, org flex.OrgID) (parts []store.Wav
 
 // replanParts plans the assets of some parts of a wave anew, all on one snapshot, and commits
 // what changed part by part, so that no other write waits for long.
-func (d *Desk) replanParts(ctx context.Context, org flex.OrgID, parts []store.WavePart, t *tally) error {
+func (d *Service) replanParts(ctx context.Context, org flex.OrgID, parts []store.WavePart, t *tally) error {
 	found := make([][]store.Planned, len(parts))
 	m, err := d.look(ctx, org, func(tx *store.Tx) (err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
@@ -173,7 +173,7 @@ func (d *Desk) replanParts(ctx context.Context, org flex.OrgID, parts []store.Wa
 }
 
 // due plans the assets anew that were marked, until none is left.
-func (d *Desk) due(ctx context.Context, org flex.Org, t *tally) error {
+func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
 		m, err := d.look(ctx, org.ID, func(tx *store.Tx) (err error) {
@@ -193,7 +193,7 @@ func (d *Desk) due(ctx context.Context, org flex.Org, t *tally) error {
 
 // inputs plans the assets anew whose inputs changed without an event. It looks at them on a
 // snapshot of the store; only those whose schedule changes are then locked.
-func (d *Desk) inputs(ctx context.Context, org flex.Org, t *tally) error {
+func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	for {
 		var same []flex.SessionID
 		var changed []flex.AssetID
@@ -248,7 +248,7 @@ func refreshable(c *store.Charging, now time.Time) bool {
 }
 
 // refresh plans one asset anew whose inputs changed without an event.
-func (d *Desk) refresh(ctx context.Context, org flex.Org, asset flex.AssetID, t *tally) error {
+func (d *Service) refresh(ctx context.Context, org flex.Org, asset flex.AssetID, t *tally) error {
 	var looked, changed int
 	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		looked, changed = 0, 0
@@ -288,7 +288,7 @@ type market struct {
 }
 
 // look reads assets on a snapshot of the store, and the market that they are to be weighed by.
-func (d *Desk) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) error) (m market, err error) {
+func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) error) (m market, err error) {
 	return m, d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 		if err = read(tx); err != nil {
@@ -302,7 +302,7 @@ func (d *Desk) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) er
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
 // One that an event has changed since is left as the event left it. If they are a part of a
 // wave, it ends with that.
-func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, part *store.WavePart) error {
+func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, part *store.WavePart) error {
 	var s plan.Scratch
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
@@ -350,7 +350,7 @@ func (d *Desk) replanAll(ctx context.Context, org flex.OrgID, m market, found []
 
 // weigh plans one asset anew and says whether the new schedule takes the place of the one
 // that stands.
-func (d *Desk) weigh(ctx context.Context, p *store.Planned, m market, s *plan.Scratch) (v verdict) {
+func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *plan.Scratch) (v verdict) {
 	from := m.now.Truncate(time.Second)
 	if !p.Standing.From.ReadyBy.After(from) {
 		return v // past its end, the asset is free

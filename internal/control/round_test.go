@@ -10,9 +10,9 @@ import (
 	"flexd/internal/store"
 )
 
-func (h *house) round() (did int) {
+func (h *fixture) round() (did int) {
 	h.Helper()
-	r, err := h.desk.Round(h.Context())
+	r, err := h.service.PlanDue(h.Context())
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func night(cheap ...int) []float64 {
 }
 
 // charges returns when the standing schedule charges.
-func (h *house) charges() (spans []flex.Span) {
+func (h *fixture) charges() (spans []flex.Span) {
 	for _, s := range h.look().Standing.Steps {
 		if s.Limit > 0 {
 			spans = append(spans, s.Span)
@@ -38,7 +38,7 @@ func (h *house) charges() (spans []flex.Span) {
 	return spans
 }
 
-func (h *house) chargesAt(what string, spans ...string) {
+func (h *fixture) chargesAt(what string, spans ...string) {
 	h.Helper()
 	got := h.charges()
 	if len(got) != len(spans) {
@@ -52,7 +52,7 @@ func (h *house) chargesAt(what string, spans ...string) {
 }
 
 func TestRound_NewPrices(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)                                                                          // 00:00
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.5, flex.Minimise)}) // half an hour
 		h.chargesAt("at first", "11T00:00 11T00:30")
@@ -76,7 +76,7 @@ func TestRound_NewPrices(t *testing.T) {
 }
 
 func TestRound_KnownOnlyWhenPublished(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		first := flex.PeriodAt(at("2026-01-10T18:00:00Z"))
@@ -119,7 +119,7 @@ func TestRound_Worth(t *testing.T) {
 		{"running, 6 p", "2026-01-11T00:10:00Z", 40, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			one(t, "2026-01-10T18:00:00Z", func(h *house) {
+			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				h.publish("2026-01-10T18:00:00Z", cheap(12, 1)...)
 				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 				h.chargesAt("at first", "11T00:00 11T00:30")
@@ -139,7 +139,7 @@ func TestRound_Worth(t *testing.T) {
 }
 
 func TestRound_FiveMinutes(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		change := func(slot, want int) {
@@ -174,7 +174,7 @@ func TestRound_FiveMinutes(t *testing.T) {
 
 // What was charged as planned counts as delivered when the market moves.
 func TestRound_DeliveredCounts(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		h.chargesAt("at first", "11T00:00 11T01:00")
@@ -204,7 +204,7 @@ func TestRound_DeliveredCounts(t *testing.T) {
 // A schedule that the client never accepted, or said it could not follow, delivers nothing.
 func TestRound_UndeliveredDoesNotCount(t *testing.T) {
 	for _, failed := range []bool{false, true} {
-		each(t, "2026-01-10T18:00:00Z", func(h *house) {
+		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 			h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 			if failed {
@@ -227,7 +227,7 @@ func TestRound_UndeliveredDoesNotCount(t *testing.T) {
 }
 
 func TestRound_LeavesOthersAlone(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)}
 		h.event(plug)
@@ -255,7 +255,7 @@ func TestRound_LeavesOthersAlone(t *testing.T) {
 
 // An asset whose power is changed is planned anew without an event.
 func TestRound_AssetChanged(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
@@ -279,9 +279,9 @@ func TestRound_AssetChanged(t *testing.T) {
 	})
 }
 
-// Many sessions are several parts, and two desks at once share them.
+// Many sessions are several parts, and two services at once share them.
 func TestRound_Many(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		const many = 300
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		var assets []flex.AssetID
@@ -294,7 +294,7 @@ func TestRound_Many(t *testing.T) {
 		did := make(chan int, 2)
 		for range 2 {
 			go func() {
-				r, err := h.desk.Round(t.Context())
+				r, err := h.service.PlanDue(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -314,7 +314,7 @@ func TestRound_Many(t *testing.T) {
 
 // A process joins in a wave that another has begun, and has nothing to do where none was.
 func TestHelp(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		if r := h.help(); r != 0 {
@@ -341,7 +341,7 @@ func TestHelp(t *testing.T) {
 // While a process is at a part of a wave a newer one begins. What it planned on the older
 // prices is void, and the newer wave's part of the same bounds is left for the newer prices.
 func TestHelp_NewerWave(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		write := func(fn func(tx *store.Tx) error) {
@@ -375,7 +375,7 @@ func TestHelp_NewerWave(t *testing.T) {
 // A car whose schedule an event changes while a wave plans it is weighed again: the event may
 // have seen the older prices.
 func TestRound_EventBetween(t *testing.T) {
-	each(t, "2026-01-10T18:00:00Z", func(h *house) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		seen := h.look()
@@ -403,9 +403,9 @@ func TestRound_EventBetween(t *testing.T) {
 	})
 }
 
-func (h *house) help() int {
+func (h *fixture) help() int {
 	h.Helper()
-	r, err := h.desk.Help(h.Context())
+	r, err := h.service.JoinWaves(h.Context())
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type scenario struct {
 }
 
 // run plugs the scenario's car in, tariff and intent told before.
-func (h *house) run(name string) (v scenario) {
+func (h *fixture) run(name string) (v scenario) {
 	h.Helper()
 	h.vector(name, &v)
 	in := v.Input
@@ -57,7 +57,7 @@ func (h *house) run(name string) (v scenario) {
 func TestScenario_Profiles(t *testing.T) {
 	for _, name := range []string{"scenario-1-overnight", "scenario-2a-fill-off-peak"} {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-04-14T22:00:00Z", func(h *house) {
+			each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 				v := h.run(name)
 				profile, err := ocpp.New(h.asset, h.look().Standing.Steps)
 				if err != nil {
@@ -78,7 +78,7 @@ func TestScenario_Profiles(t *testing.T) {
 }
 
 func TestScenario_MatchIntent(t *testing.T) {
-	each(t, "2026-04-14T22:00:00Z", func(h *house) {
+	each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 		h.run("scenario-2b-match-intent")
 		s := h.look().Standing
 		var open time.Duration
@@ -100,7 +100,7 @@ func TestScenario_MatchIntent(t *testing.T) {
 }
 
 func TestScenario_PeakAllowed(t *testing.T) {
-	each(t, "2026-04-14T22:00:00Z", func(h *house) {
+	each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 		h.run("scenario-3b-intent-over-window-peak-allowed")
 		var off, peak time.Duration
 		window := flex.Span{From: at("2026-04-14T23:30:00Z"), To: at("2026-04-15T05:30:00Z")}
@@ -117,7 +117,7 @@ func TestScenario_PeakAllowed(t *testing.T) {
 }
 
 func TestScenario_ChargeNow(t *testing.T) {
-	each(t, "2026-04-14T22:00:00Z", func(h *house) {
+	each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 		v := h.run("charge-now")
 		planned := h.look().Standing
 		ev := v.Input.Events[0]

@@ -42,7 +42,7 @@ type SolarOutlook struct {
 // SetSolar keeps what a source says that the roof of a site will give, in the place of what
 // was said before and of the forecast that is made from readings. Nothing said of any
 // half-hour takes it back. What cannot be is Malformed, another organisation's site NotFound.
-func (d *Desk) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID, source string, said []flex.Solar) error {
+func (d *Service) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID, source string, said []flex.Solar) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (d *Desk) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID, s
 }
 
 // Solar returns what the roof of a site is expected to give, or flex.NotFound.
-func (d *Desk) Solar(ctx context.Context, org flex.OrgID, site flex.SiteID) (o SolarOutlook, err error) {
+func (d *Service) Solar(ctx context.Context, org flex.OrgID, site flex.SiteID) (o SolarOutlook, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err

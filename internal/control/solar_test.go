@@ -29,7 +29,7 @@ func TestSolarForecast(t *testing.T) {
 		}
 		noon := func() string {
 			h.Helper()
-			steps, _, err := h.desk.BatterySteps(h.Context(), h.Org, id)
+			steps, _, err := h.service.BatterySteps(h.Context(), h.Org, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestSolarForecast(t *testing.T) {
 		}
 		outlook := func(first, last int) string {
 			h.Helper()
-			o, err := h.desk.Solar(h.Context(), h.Org, h.site)
+			o, err := h.service.Solar(h.Context(), h.Org, h.site)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestSolarForecast(t *testing.T) {
 		set := func(source string, all []flex.Solar) {
 			h.Helper()
 			h.wait(time.Second)
-			if err := h.desk.SetSolar(h.Context(), h.Org, h.site, source, all); err != nil {
+			if err := h.service.SetSolar(h.Context(), h.Org, h.site, source, all); err != nil {
 				t.Fatal(err)
 			}
 			if n := h.batteryRound(); n != 1 {
@@ -104,9 +104,9 @@ func TestSolarForecast(t *testing.T) {
 }
 
 func TestSolarForecast_Limits(t *testing.T) {
-	one(t, "2026-06-15T06:10:00Z", func(h *house) {
+	one(t, "2026-06-15T06:10:00Z", func(h *fixture) {
 		say := func(when string, kwh float64, more ...flex.Solar) error {
-			return h.desk.SetSolar(h.Context(), h.Org, h.site, "x", append([]flex.Solar{{Period: flex.PeriodAt(at(when)), Energy: flex.FromKWh(kwh)}}, more...))
+			return h.service.SetSolar(h.Context(), h.Org, h.site, "x", append([]flex.Solar{{Period: flex.PeriodAt(at(when)), Energy: flex.FromKWh(kwh)}}, more...))
 		}
 		twice := flex.Solar{Period: flex.PeriodAt(at("2026-06-15T10:00:00Z"))}
 		for what, c := range map[string]struct {
@@ -127,10 +127,10 @@ func TestSolarForecast_Limits(t *testing.T) {
 				t.Errorf("%s: %v", what, c.err)
 			}
 		}
-		if err := h.desk.SetSolar(h.Context(), h.Org, flex.SiteID{9}, "x", nil); flex.KindOf(err) != flex.NotFound {
+		if err := h.service.SetSolar(h.Context(), h.Org, flex.SiteID{9}, "x", nil); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("nobody's site: %v", err)
 		}
-		if _, err := h.desk.Solar(h.Context(), h.Org, flex.SiteID{9}); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Solar(h.Context(), h.Org, flex.SiteID{9}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("nobody's site: %v", err)
 		}
 	})

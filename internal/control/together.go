@@ -24,7 +24,7 @@ const replaceMax = 1000
 
 // together plans an organisation's plugged-in assets under its caps, if that is due: all of
 // them at once, so that one gives way where another needs the room more.
-func (d *Desk) together(ctx context.Context, org flex.Org, t *tally) error {
+func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 	var mine bool
 	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
 		mine, err = tx.TakeCaps(ctx)
@@ -94,7 +94,7 @@ type member struct {
 }
 
 // planTogether plans the fleet as it stands in a transaction. It is nil if there are no caps.
-func (d *Desk) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error) {
+func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error) {
 	stands, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
 		return nil, err
@@ -187,7 +187,7 @@ func (f *fleet) share() error {
 
 // place gives each member its plan, those first that can wait least: within its own share and
 // what nobody has a share in.
-func (f *fleet) place(d *Desk, ctx context.Context, from time.Time) {
+func (f *fleet) place(d *Service, ctx context.Context, from time.Time) {
 	order := make([]int, len(f.members))
 	slack := make([]time.Duration, len(f.members))
 	for i := range order {
@@ -327,7 +327,7 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 
 // commit puts what changed in force, if nothing was planned under the caps since, and says
 // when the fleet is to be planned again.
-func (d *Desk) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) (done bool, err error) {
+func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) (done bool, err error) {
 	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok || stands.Version != f.Version {
 		return !ok, err
 	}

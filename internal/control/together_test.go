@@ -16,7 +16,7 @@ func TestTogether_EventBetween(t *testing.T) {
 		now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
 		seed := storetest.NewSeed(t, db, url)
-		d := &Desk{DB: db}
+		d := &Service{DB: db}
 		if err := d.SetCaps(t.Context(), seed.Org, flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(7400))}}); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ var waveSize = flag.Int("wave", 20_000, "plugged-in assets in BenchmarkWave")
 
 // plugFleet plugs n cars in by writing what events would have left: every car at its own
 // charger, with one of some tariffs, needs and powers, each planned on the prices of now.
-func (h *house) plugFleet(n int) {
+func (h *fixture) plugFleet(n int) {
 	h.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	id := func(kind byte, i int) []byte {
@@ -80,7 +80,7 @@ func BenchmarkWave(b *testing.B) {
 }
 
 // waves measures waves on two sets of prices in turn.
-func (h *house) waves(b *testing.B, prices ...[]float64) {
+func (h *fixture) waves(b *testing.B, prices ...[]float64) {
 	var changed int
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
@@ -103,7 +103,7 @@ func (h *house) waves(b *testing.B, prices ...[]float64) {
 func BenchmarkTogether(b *testing.B) {
 	h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
 	h.plugFleet(*waveSize)
-	if err := h.desk.SetCaps(b.Context(), h.Org, flex.Caps{Fleet: kw(7.4 * 0.4 * float64(*waveSize))}); err != nil {
+	if err := h.service.SetCaps(b.Context(), h.Org, flex.Caps{Fleet: kw(7.4 * 0.4 * float64(*waveSize))}); err != nil {
 		b.Fatal(err)
 	}
 	falling, rising := slices.Repeat([]float64{60}, 26), slices.Repeat([]float64{60}, 26)

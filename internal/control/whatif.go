@@ -32,7 +32,7 @@ type Comparison struct {
 
 // WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
 // plugged in is planned as if it were plugged in now.
-func (d *Desk) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID, q Question) (answers []Comparison, err error) {
+func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID, q Question) (answers []Comparison, err error) {
 	if q.Tariff != nil {
 		if _, err := tariff.Parse(q.Tariff.OffPeak, q.Tariff.Zone, q.Tariff.Type); err != nil {
 			return nil, err

@@ -12,9 +12,9 @@ import (
 )
 
 // set sets the schedule endpoint.
-func (h *house) set(s delivery.Settings) {
+func (h *fixture) set(s delivery.Settings) {
 	h.Helper()
-	if _, _, err := h.desk.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, s); err != nil {
+	if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, s); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -24,8 +24,8 @@ func (h *house) set(s delivery.Settings) {
 func TestSetEndpoint_UnderWay(t *testing.T) {
 	for _, code := range []int{404, 410, 500} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			each(t, func(h *house) {
-				defer h.work(h.desk)()
+			each(t, func(h *fixture) {
+				defer h.work(h.service)()
 				e := h.endpoint(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path != "/new" {
 						time.Sleep(5 * time.Second)
@@ -40,7 +40,7 @@ func TestSetEndpoint_UnderWay(t *testing.T) {
 				if len(got) != 2 || got[1].path != "/new" || got[1].after.Round(time.Millisecond) != 5*time.Second || h.state(id) != store.Delivered {
 					h.Errorf("%d attempts, %s", len(got), h.state(id))
 				}
-				if set, err := h.desk.Endpoint(context.Background(), h.Org, store.ScheduleEndpoint); err != nil || !set.Enabled {
+				if set, err := h.service.Endpoint(context.Background(), h.Org, store.ScheduleEndpoint); err != nil || !set.Enabled {
 					h.Errorf("the endpoint is not enabled: %s, %v", set.Reason, err)
 				}
 			})
@@ -51,8 +51,8 @@ func TestSetEndpoint_UnderWay(t *testing.T) {
 // An endpoint that was set anew is not left alone for what it failed at before, and what
 // waited for another try is sent at once.
 func TestSetEndpoint_Resting(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		e := h.endpoint(status(500))
 		h.plan(10*time.Hour, h.chargers(20)...)
 		time.Sleep(time.Hour)
@@ -74,14 +74,14 @@ func TestSetEndpoint_Resting(t *testing.T) {
 func TestPush_StoppedWhileUnderWay(t *testing.T) {
 	ctx, off := context.Background(), false
 	const url = "http://client.example/p"
-	for name, stop := range map[string]func(h *house) error{
-		"halted":   func(h *house) error { return h.desk.Halt(ctx, "ada", "a fault") },
-		"disabled": func(h *house) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
-		"deleted":  func(h *house) error { return h.desk.DeleteEndpoint(ctx, h.Org, store.ScheduleEndpoint) },
+	for name, stop := range map[string]func(h *fixture) error{
+		"halted":   func(h *fixture) error { return h.service.Halt(ctx, "ada", "a fault") },
+		"disabled": func(h *fixture) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
+		"deleted":  func(h *fixture) error { return h.service.DeleteEndpoint(ctx, h.Org, store.ScheduleEndpoint) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(h *house) {
-				defer h.work(h.desk)()
+			each(t, func(h *fixture) {
+				defer h.work(h.service)()
 				cars := h.chargers(2)
 				hangs := cars[0].String()
 				e := h.endpoint(func(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +102,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 				}
 				if name != "halted" {
 					h.set(delivery.Settings{URL: url, Secret: e.secret})
-				} else if err := h.desk.Resume(ctx); err != nil {
+				} else if err := h.service.Resume(ctx); err != nil {
 					h.Fatal(err)
 				}
 				time.Sleep(time.Second)
@@ -116,7 +116,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 
 // A claim whose answer was lost is taken back also while nothing may be sent.
 func TestPush_LostClaimHalted(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		h.endpoint(nil)
 		h.plan(time.Hour, h.chargers(1)...)
 		ctx := context.Background()
@@ -130,13 +130,13 @@ func TestPush_LostClaimHalted(t *testing.T) {
 		if n := claim(false); n != 1 {
 			h.Fatalf("claimed %d", n)
 		}
-		if err := h.desk.Halt(ctx, "ada", "a fault"); err != nil {
+		if err := h.service.Halt(ctx, "ada", "a fault"); err != nil {
 			h.Fatal(err)
 		}
 		if n := claim(true); n != 0 {
 			h.Errorf("claimed %d while pushes are halted", n)
 		}
-		if err := h.desk.Resume(ctx); err != nil {
+		if err := h.service.Resume(ctx); err != nil {
 			h.Fatal(err)
 		}
 		if n := claim(false); n != 1 {
@@ -147,7 +147,7 @@ func TestPush_LostClaimHalted(t *testing.T) {
 
 // What a process had under way that died is nothing to wait for while pushes are halted.
 func TestSettle_DeadProcessHalted(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		h.endpoint(nil)
 		h.plan(time.Hour, h.chargers(1)...)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -155,12 +155,12 @@ func TestSettle_DeadProcessHalted(t *testing.T) {
 		if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second}); err != nil {
 			h.Fatal(err)
 		}
-		if err := h.desk.Halt(ctx, "ada", "a fault"); err != nil {
+		if err := h.service.Halt(ctx, "ada", "a fault"); err != nil {
 			h.Fatal(err)
 		}
 		time.Sleep(31 * time.Second)
-		defer h.desk.Close()
-		if err := h.desk.Settle(ctx, h.Org); err != nil {
+		defer h.service.Close()
+		if err := h.service.Drain(ctx, h.Org); err != nil {
 			h.Error(err)
 		}
 	})

@@ -22,12 +22,12 @@ import (
 	"flexd/internal/worker"
 )
 
-// yard is a store with the post room at work on real sockets.
+// yard is a store with the delivery service at work on real sockets.
 type yard struct {
 	testing.TB
 	*storetest.Seed
-	db   *store.DB
-	desk *delivery.Desk
+	db      *store.DB
+	service *delivery.Service
 }
 
 func openYard(b *testing.B, url string, receive http.HandlerFunc) *yard {
@@ -36,17 +36,17 @@ func openYard(b *testing.B, url string, receive http.HandlerFunc) *yard {
 	y.db = storetest.Open(b, url, store.Options{})
 	y.Seed = storetest.NewSeed(b, y.db, url)
 	out := egress.New(egress.Options{Allow: egress.Private})
-	y.desk = &delivery.Desk{DB: y.db, Out: out, PlainHTTP: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	y.service = &delivery.Service{DB: y.db, Out: out, PlainHTTP: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	l := httptest.NewServer(receive)
 	s := delivery.Settings{URL: l.URL + "/chargers/{external_id}", Rate: delivery.RateMax, Concurrency: 256}
-	if _, _, err := y.desk.SetEndpoint(b.Context(), y.Org, store.ScheduleEndpoint, s); err != nil {
+	if _, _, err := y.service.SetEndpoint(b.Context(), y.Org, store.ScheduleEndpoint, s); err != nil {
 		b.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &worker.Worker{Name: "push", Every: time.Second, Wake: y.db.Waker(store.WakePush), Round: y.desk.Round}
+	w := &worker.Worker{Name: "push", Every: time.Second, Wake: y.db.Waker(store.WakePush), Job: y.service.DispatchDue}
 	var done sync.WaitGroup
 	done.Go(func() { w.Run(ctx) })
-	b.Cleanup(func() { cancel(); done.Wait(); y.desk.Close(); out.Close(); l.Close() })
+	b.Cleanup(func() { cancel(); done.Wait(); y.service.Close(); out.Close(); l.Close() })
 	return y
 }
 

@@ -20,7 +20,7 @@ type Callback struct {
 // Callback keeps a client's report of an event. A report only ever moves an event forward:
 // one that says no more than was reported before is taken and changes nothing. An event
 // that never was, or was not the asset's, is NotFound.
-func (d *Desk) Callback(ctx context.Context, org flex.OrgID, c Callback) error {
+func (d *Service) Callback(ctx context.Context, org flex.OrgID, c Callback) error {
 	if c.Status.Stage() == 0 {
 		return flex.Fail(flex.Invalid, "%q is no status of an event", c.Status)
 	}

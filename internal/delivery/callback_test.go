@@ -16,7 +16,7 @@ import (
 // Whatever is reported, in whatever order, the event's status never goes back, and a final
 // one stays.
 func TestCallback_OnlyForward(t *testing.T) {
-	one(t, func(h *house) {
+	one(t, func(h *fixture) {
 		ctx := context.Background()
 		a := h.chargers(1)[0]
 		rapid.Check(t, func(rt *rapid.T) {
@@ -25,14 +25,14 @@ func TestCallback_OnlyForward(t *testing.T) {
 			var want flex.CallbackStatus
 			var kept []flex.CallbackStatus
 			for _, s := range reports {
-				if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: id.String(), Status: s, ReportedAt: time.Now()}); err != nil {
+				if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: id.String(), Status: s, ReportedAt: time.Now()}); err != nil {
 					rt.Fatal(err)
 				}
 				if s.Stage() > want.Stage() {
 					want, kept = s, append(kept, s)
 				}
 				time.Sleep(time.Second)
-				d, err := h.desk.Delivery(ctx, h.Org, id)
+				d, err := h.service.Delivery(ctx, h.Org, id)
 				if err != nil || d.Callback.Stage() != want.Stage() {
 					rt.Fatalf("%s after %v, want %s, %v", d.Callback, reports, want, err)
 				}
@@ -47,13 +47,13 @@ func TestCallback_OnlyForward(t *testing.T) {
 }
 
 func TestCallback_Unknown(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		ctx := context.Background()
 		as := h.chargers(2)
 		id := h.plan(time.Hour, as...)[0]
 		other := h.tenant("other")
 		report := func(org flex.OrgID, asset, event string, external bool, status flex.CallbackStatus) flex.Kind {
-			return flex.KindOf(h.desk.Callback(ctx, org, delivery.Callback{Asset: asset, Event: event, External: external, Status: status}))
+			return flex.KindOf(h.service.Callback(ctx, org, delivery.Callback{Asset: asset, Event: event, External: external, Status: status}))
 		}
 		for name, got := range map[string]flex.Kind{
 			"of another asset":         report(h.Org, as[1].String(), id.String(), false, flex.Received),
@@ -73,10 +73,10 @@ func TestCallback_Unknown(t *testing.T) {
 		}
 		// By the vendor's own id, and still after a newer schedule has taken its place.
 		h.plan(time.Hour, as...)
-		if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: "x" + as[0].String(), External: true, Event: id.String(), Status: flex.Rejected}); err != nil {
+		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: "x" + as[0].String(), External: true, Event: id.String(), Status: flex.Rejected}); err != nil {
 			h.Error(err)
 		}
-		d, err := h.desk.Delivery(ctx, h.Org, id)
+		d, err := h.service.Delivery(ctx, h.Org, id)
 		if err != nil || d.Callback != flex.Rejected || d.State != store.Superseded {
 			h.Errorf("%+v, %v", d, err)
 		}
@@ -84,14 +84,14 @@ func TestCallback_Unknown(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		ctx := context.Background()
-		stop := h.work(h.desk)
+		stop := h.work(h.service)
 		e := h.endpoint(status(500))
 		a := h.chargers(1)[0]
 		old := h.plan(10*time.Second, a)[0]
 		time.Sleep(time.Minute)
-		if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: old.String(), Status: flex.Failed}); err != nil {
+		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: old.String(), Status: flex.Failed}); err != nil {
 			h.Fatal(err)
 		}
 		stop()
@@ -99,14 +99,14 @@ func TestForget(t *testing.T) {
 		time.Sleep(29 * 24 * time.Hour)
 		e.say(nil)
 		young := h.plan(time.Hour, a)[0]
-		next := h.newDesk()
-		if err := next.Settle(ctx, h.Org); err != nil {
+		next := h.newService()
+		if err := next.Drain(ctx, h.Org); err != nil {
 			h.Fatal(err)
 		}
 		next.Close()
 		for i, wait := range []time.Duration{0, 25 * time.Hour} {
 			time.Sleep(wait)
-			r, err := h.desk.Forget(ctx)
+			r, err := h.service.Purge(ctx)
 			n := h.Count(`SELECT (SELECT count(*) FROM delivery) * 100 + (SELECT count(*) FROM attempt) * 10 + (SELECT count(*) FROM callback)`)
 			if err != nil || r.Did != i || n != []int{211, 100}[i] {
 				h.Errorf("after %v: %d forgotten, %d left, %v", wait, r.Did, n, err)

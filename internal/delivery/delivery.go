@@ -10,7 +10,7 @@ import (
 )
 
 // Deliveries returns the organisation's deliveries, the newest first.
-func (d *Desk) Deliveries(ctx context.Context, org flex.OrgID, q store.DeliveryQuery) (ds []store.Delivery, err error) {
+func (d *Service) Deliveries(ctx context.Context, org flex.OrgID, q store.DeliveryQuery) (ds []store.Delivery, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ds, err = tx.Deliveries(ctx, q)
 		return err
@@ -28,7 +28,7 @@ type Detail struct {
 }
 
 // Delivery returns one delivery with its body, its attempts and what was reported of it.
-func (d *Desk) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID) (v Detail, err error) {
+func (d *Service) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID) (v Detail, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		v.Delivery, v.Attempts, err = tx.Delivery(ctx, id)
 		if err != nil {
@@ -56,7 +56,7 @@ func (d *Desk) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID) (v
 
 // Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a
 // newer schedule has taken its place or its time is over.
-func (d *Desk) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) error {
+func (d *Service) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		v, _, err := tx.Delivery(ctx, id)
 		if err != nil {
@@ -70,7 +70,7 @@ func (d *Desk) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) erro
 const testLife = time.Minute
 
 // Test has a test message sent to the endpoint and returns its id.
-func (d *Desk) Test(ctx context.Context, org flex.OrgID, name store.EndpointName) (id flex.EventID, err error) {
+func (d *Service) Test(ctx context.Context, org flex.OrgID, name store.EndpointName) (id flex.EventID, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err := tx.Endpoint(ctx, name)
 		if err != nil {
@@ -89,7 +89,7 @@ func (d *Desk) Test(ctx context.Context, org flex.OrgID, name store.EndpointName
 const awaitLook = 10 * time.Millisecond
 
 // Await returns the delivery as soon as it was tried, or as it is when the time is over.
-func (d *Desk) Await(ctx context.Context, org flex.OrgID, id flex.EventID, most time.Duration) (v Detail, err error) {
+func (d *Service) Await(ctx context.Context, org flex.OrgID, id flex.EventID, most time.Duration) (v Detail, err error) {
 	for end := time.Now().Add(most); ; {
 		v, err = d.Delivery(ctx, org, id)
 		if err != nil || v.Tries > 0 || !time.Now().Before(end) {
@@ -103,8 +103,8 @@ func (d *Desk) Await(ctx context.Context, org flex.OrgID, id flex.EventID, most 
 	}
 }
 
-// Forget is a round: it forgets deliveries past their keeping.
-func (d *Desk) Forget(ctx context.Context) (r worker.Report, err error) {
+// Purge deletes deliveries past their keeping.
+func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	var orgs []flex.Org
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, err = all.Orgs(ctx)

@@ -14,7 +14,7 @@ const DispatchMax = 10_000
 // Dispatch asks batteries for a power during a time. By the endpoint's choice it is one
 // message for each asset, or one for all; the dispatches are returned as they were queued.
 // They are sent at once, and not any more when their time is over.
-func (d *Desk) Dispatch(ctx context.Context, org flex.OrgID, order store.Dispatch) (ds []store.Dispatch, err error) {
+func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Dispatch) (ds []store.Dispatch, err error) {
 	switch {
 	case len(order.Assets) == 0 || len(order.Assets) > DispatchMax:
 		return nil, flex.Fail(flex.Malformed, "a dispatch has 1 to %d assets, not %d", DispatchMax, len(order.Assets))

@@ -15,9 +15,9 @@ import (
 )
 
 // dispatchEndpoint sets the endpoint for dispatch events.
-func (h *house) dispatchEndpoint(batch bool) *endpoint {
+func (h *fixture) dispatchEndpoint(batch bool) *endpoint {
 	h.Helper()
-	set, _, err := h.desk.SetEndpoint(context.Background(), h.Org, store.DispatchEndpoint, delivery.Settings{URL: "http://grid.example/events", Batch: batch})
+	set, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.DispatchEndpoint, delivery.Settings{URL: "http://grid.example/events", Batch: batch})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func object(t *testing.T, text string) (m map[string]any) {
 }
 
 func TestDispatch_Vector(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		b, err := os.ReadFile("testdata/dispatch-event-asset-level.json")
 		if err != nil {
 			h.Fatal(err)
@@ -45,7 +45,7 @@ func TestDispatch_Vector(t *testing.T) {
 		e := h.dispatchEndpoint(false)
 		a := h.chargers(1)[0]
 		from := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
-		ds, err := h.desk.Dispatch(context.Background(), h.Org, store.Dispatch{
+		ds, err := h.service.Dispatch(context.Background(), h.Org, store.Dispatch{
 			Market: "dno", Span: flex.Span{From: from, To: from.Add(30 * time.Minute)}, Assets: []store.DispatchedAsset{{ID: a, Power: -2000}},
 		})
 		if err != nil {
@@ -65,15 +65,15 @@ func TestDispatch_Vector(t *testing.T) {
 		if s := h.state(ds[0].ID); s != store.Delivered {
 			h.Errorf("state %s", s)
 		}
-		if err := h.desk.Callback(context.Background(), h.Org, delivery.Callback{Asset: a.String(), Event: id, Status: flex.Executed}); err != nil {
+		if err := h.service.Callback(context.Background(), h.Org, delivery.Callback{Asset: a.String(), Event: id, Status: flex.Executed}); err != nil {
 			h.Error(err)
 		}
 	})
 }
 
 func TestDispatch_Batch(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		ctx := context.Background()
 		e := h.dispatchEndpoint(true)
 		as := h.chargers(3)
@@ -82,7 +82,7 @@ func TestDispatch_Batch(t *testing.T) {
 		for i, a := range as {
 			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: flex.Watts(-2500 - i)})
 		}
-		ds, err := h.desk.Dispatch(ctx, h.Org, order)
+		ds, err := h.service.Dispatch(ctx, h.Org, order)
 		if err != nil || len(ds) != 1 {
 			h.Fatalf("%d dispatches, %v", len(ds), err)
 		}
@@ -93,12 +93,12 @@ func TestDispatch_Batch(t *testing.T) {
 			h.Errorf("got %v", got)
 		}
 		for _, a := range as {
-			if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); err != nil {
+			if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); err != nil {
 				h.Error(err)
 			}
 		}
 		other := h.chargers(1)[0]
-		if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: other.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); flex.KindOf(err) != flex.NotFound {
+		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: other.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("an asset that has no part in it: %v", err)
 		}
 	})
@@ -106,8 +106,8 @@ func TestDispatch_Batch(t *testing.T) {
 
 // Two events of one asset both arrive, and one whose time is over is not sent any more.
 func TestDispatch_Events(t *testing.T) {
-	one(t, func(h *house) {
-		defer h.work(h.desk)()
+	one(t, func(h *fixture) {
+		defer h.work(h.service)()
 		ctx := context.Background()
 		e := h.dispatchEndpoint(false)
 		e.say(status(503))
@@ -115,7 +115,7 @@ func TestDispatch_Events(t *testing.T) {
 		var ids []flex.EventID
 		for i := range 2 {
 			from := time.Now().Add(time.Duration(i) * 20 * time.Minute)
-			ds, err := h.desk.Dispatch(ctx, h.Org, store.Dispatch{Market: "cm", Span: flex.Span{From: from, To: from.Add(10 * time.Minute)},
+			ds, err := h.service.Dispatch(ctx, h.Org, store.Dispatch{Market: "cm", Span: flex.Span{From: from, To: from.Add(10 * time.Minute)},
 				Assets: []store.DispatchedAsset{{ID: a, Power: 1000}}})
 			if err != nil {
 				t.Fatal(err)
@@ -132,7 +132,7 @@ func TestDispatch_Events(t *testing.T) {
 }
 
 func TestDispatch_Refused(t *testing.T) {
-	one(t, func(h *house) {
+	one(t, func(h *fixture) {
 		ctx := context.Background()
 		a := h.chargers(1)[0]
 		foreign := h.tenant("other").chargers(1)[0]
@@ -150,7 +150,7 @@ func TestDispatch_Refused(t *testing.T) {
 			"over":       {store.Dispatch{Span: flex.Span{From: now.Add(-time.Hour), To: now}, Assets: []store.DispatchedAsset{{ID: a}}}, "over already"},
 			"of another": {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: foreign}}}, "not found or not authorized"},
 		} {
-			if _, err := h.desk.Dispatch(ctx, h.Org, c.order); err == nil || !strings.Contains(err.Error(), c.words) || flex.KindOf(err) == flex.Internal {
+			if _, err := h.service.Dispatch(ctx, h.Org, c.order); err == nil || !strings.Contains(err.Error(), c.words) || flex.KindOf(err) == flex.Internal {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -159,7 +159,7 @@ func TestDispatch_Refused(t *testing.T) {
 
 // After the end the battery's own readings say whether it went back to what it did before.
 func TestDispatch_HandBack(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		ctx := context.Background()
 		as := h.chargers(4)
 		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
@@ -168,13 +168,13 @@ func TestDispatch_HandBack(t *testing.T) {
 			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
 		}
 		h.dispatchEndpoint(true)
-		ds, err := h.desk.Dispatch(ctx, h.Org, order)
+		ds, err := h.service.Dispatch(ctx, h.Org, order)
 		if err != nil {
 			h.Fatal(err)
 		}
 		look := func(want ...delivery.HandBack) {
 			h.Helper()
-			out, err := h.desk.Dispatches(ctx, h.Org, 10)
+			out, err := h.service.Dispatches(ctx, h.Org, 10)
 			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != store.Pending {
 				h.Fatalf("%+v, %v", out, err)
 			}
@@ -184,7 +184,7 @@ func TestDispatch_HandBack(t *testing.T) {
 				}
 			}
 		}
-		if err := h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: as[1].String(), Event: ds[0].ID.String(), Status: flex.Executed}); err != nil {
+		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: as[1].String(), Event: ds[0].ID.String(), Status: flex.Executed}); err != nil {
 			h.Fatal(err)
 		}
 		look(delivery.HandBackAhead, delivery.HandBackAhead, delivery.HandBackAhead, delivery.HandBackAhead)

@@ -42,7 +42,7 @@ type Settings struct {
 // SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
 // whether its secret was made for it. Another secret than before takes over as Rotate says. What
 // waits for another try is due at once, and what the endpoint refused before is offered to it again.
-func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, made bool, err error) {
+func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, made bool, err error) {
 	if err := d.check(s); err != nil {
 		return e, false, err
 	}
@@ -78,7 +78,7 @@ func (d *Desk) SetEndpoint(ctx context.Context, org flex.OrgID, name store.Endpo
 
 // Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed
 // pushes bear two signatures, by the new secret and by the one before.
-func (d *Desk) Rotate(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
+func (d *Service) Rotate(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err = tx.LockEndpoint(ctx, name)
 		if err != nil {
@@ -117,7 +117,7 @@ func firstOf(ns ...int) int {
 }
 
 // Endpoint returns the organisation's endpoint of that name.
-func (d *Desk) Endpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
+func (d *Service) Endpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		e, err = tx.Endpoint(ctx, name)
 		return err
@@ -126,7 +126,7 @@ func (d *Desk) Endpoint(ctx context.Context, org flex.OrgID, name store.Endpoint
 }
 
 // Endpoints returns the organisation's endpoints.
-func (d *Desk) Endpoints(ctx context.Context, org flex.OrgID) (es []store.Endpoint, err error) {
+func (d *Service) Endpoints(ctx context.Context, org flex.OrgID) (es []store.Endpoint, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		es, err = tx.Endpoints(ctx)
 		return err
@@ -135,12 +135,12 @@ func (d *Desk) Endpoints(ctx context.Context, org flex.OrgID) (es []store.Endpoi
 }
 
 // DeleteEndpoint forgets the organisation's endpoint. What is due waits for another.
-func (d *Desk) DeleteEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) error {
+func (d *Service) DeleteEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.DeleteEndpoint(ctx, name) })
 }
 
 // check lists every fault of the settings at once.
-func (d *Desk) check(s Settings) error {
+func (d *Service) check(s Settings) error {
 	var faults []flex.Fault
 	fault := func(msg string, loc ...string) {
 		faults = append(faults, flex.Fault{Loc: append([]string{"body"}, loc...), Msg: msg, Type: "value_error"})
@@ -178,7 +178,7 @@ var (
 	placeholders = []string{"{asset_id}", "{external_id}", "{site_id}"}
 )
 
-func (d *Desk) checkURL(text string) error {
+func (d *Service) checkURL(text string) error {
 	if len(text) > egress.URLMax/2 { // placeholders grow
 		return fmt.Errorf("the URL has %d bytes, more than %d", len(text), egress.URLMax/2)
 	}

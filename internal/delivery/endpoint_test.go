@@ -16,7 +16,7 @@ import (
 
 // Each limit at its edge: the last that is taken and the first that is not.
 func TestSetEndpoint_Limits(t *testing.T) {
-	one(t, func(h *house) {
+	one(t, func(h *fixture) {
 		ctx := context.Background()
 		const url = "https://client.example/"
 		headers := func(n int) (hs []store.EndpointHeader) {
@@ -60,7 +60,7 @@ func TestSetEndpoint_Limits(t *testing.T) {
 			"no host":                 {delivery.Settings{URL: "https:///x"}, false},
 			"nothing":                 {delivery.Settings{}, false},
 		} {
-			_, _, err := h.desk.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, c.set)
+			_, _, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, c.set)
 			if (err == nil) != c.good || err != nil && flex.KindOf(err) != flex.Invalid {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -70,8 +70,8 @@ func TestSetEndpoint_Limits(t *testing.T) {
 
 // All faults of one request come at once, each with its place.
 func TestSetEndpoint_AllFaults(t *testing.T) {
-	one(t, func(h *house) {
-		_, _, err := h.desk.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{
+	one(t, func(h *fixture) {
+		_, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{
 			URL: "ftp://x", Secret: "x", Rate: -1, Concurrency: -1, Headers: []store.EndpointHeader{{Name: "ok"}, {Name: "not ok"}},
 		})
 		f, ok := errors.AsType[*flex.Error](err)
@@ -90,20 +90,20 @@ func TestSetEndpoint_AllFaults(t *testing.T) {
 
 // What is not said stays, and another secret takes over with a day's grace.
 func TestSetEndpoint_Keeps(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		ctx := context.Background()
-		first, made, err := h.desk.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
+		first, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
 			URL: "http://a.example/", Headers: []store.EndpointHeader{{Name: "K", Value: "v"}}, Rate: 7, Concurrency: 3,
 		})
 		if err != nil || !made || !first.Enabled {
 			h.Fatalf("%+v, %v", first, err)
 		}
-		second, made, err := h.desk.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://b.example/"})
+		second, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://b.example/"})
 		if err != nil || made || second.ID != first.ID || second.Secret != first.Secret || second.Rate != 7 || second.Concurrency != 3 ||
 			len(second.Headers) != 1 || second.Headers[0].Value != "v" || !second.OldUntil.IsZero() {
 			h.Errorf("%+v, %v", second, err)
 		}
-		third, made, err := h.desk.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
+		third, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
 			URL: "http://b.example/", Headers: []store.EndpointHeader{}, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Enabled: new(bool),
 		})
 		if err != nil || made || third.OldSecret != first.Secret || !third.OldUntil.Equal(time.Now().Add(delivery.RotationTime)) ||
@@ -115,7 +115,7 @@ func TestSetEndpoint_Keeps(t *testing.T) {
 				h.Errorf("the secret is printed: %s", text)
 			}
 		}
-		if _, err := h.desk.Endpoint(ctx, h.tenant("other").Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Endpoint(ctx, h.tenant("other").Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("another organisation's endpoint: %v", err)
 		}
 	})

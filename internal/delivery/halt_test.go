@@ -12,10 +12,10 @@ import (
 )
 
 func TestHalt(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		e := h.endpoint(nil)
-		other := h.newDesk() // as of another process
-		defer h.work(h.desk)()
+		other := h.newService() // as of another process
+		defer h.work(h.service)()
 		defer h.work(other)()
 		ctx := context.Background()
 		cars := h.chargers(3)
@@ -24,7 +24,7 @@ func TestHalt(t *testing.T) {
 		if err := other.Halt(ctx, "ada", "a firmware fault"); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.desk.Halt(ctx, "bea", "the same"); flex.KindOf(err) != flex.Conflict {
+		if err := h.service.Halt(ctx, "bea", "the same"); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("halted twice: %v", err)
 		}
 		old := h.plan(time.Hour, cars...)
@@ -34,10 +34,10 @@ func TestHalt(t *testing.T) {
 		if n := len(e.all()); n != 3 {
 			t.Errorf("%d pushes arrived, 3 of them before the halt", n)
 		}
-		if err := h.desk.Settle(ctx, h.Org); err != nil { // does not wait for what is held
+		if err := h.service.Drain(ctx, h.Org); err != nil { // does not wait for what is held
 			t.Error(err)
 		}
-		if err := h.desk.Resume(ctx); err != nil {
+		if err := h.service.Resume(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if err := other.Resume(ctx); flex.KindOf(err) != flex.Conflict {
@@ -56,15 +56,15 @@ func TestHalt(t *testing.T) {
 }
 
 func TestHalt_Reason(t *testing.T) {
-	one(t, func(h *house) {
+	one(t, func(h *fixture) {
 		ctx := context.Background()
 		for length, ok := range map[int]bool{0: false, 1: true, delivery.ReasonMax: true, delivery.ReasonMax + 1: false} {
-			err := h.desk.Halt(ctx, "ada", strings.Repeat("x", length))
+			err := h.service.Halt(ctx, "ada", strings.Repeat("x", length))
 			if (err == nil) != ok {
 				t.Errorf("a reason of %d bytes: %v", length, err)
 			}
 			if ok {
-				if err := h.desk.Resume(ctx); err != nil {
+				if err := h.service.Resume(ctx); err != nil {
 					t.Error(err)
 				}
 			}

@@ -43,7 +43,7 @@ type DispatchedAsset struct {
 }
 
 // Dispatches returns the organisation's dispatches, the newest first.
-func (d *Desk) Dispatches(ctx context.Context, org flex.OrgID, limit int) (out []Dispatched, err error) {
+func (d *Service) Dispatches(ctx context.Context, org flex.OrgID, limit int) (out []Dispatched, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ds, err := tx.Dispatches(ctx, limit)
 		if err != nil {

@@ -32,7 +32,7 @@ const (
 // lane delivers to one endpoint. All its fields but do, nudge, asleep and told belong
 // to the goroutine of run; what others do for it ends by handing run a function.
 type lane struct {
-	d      *Desk
+	d      *Service
 	org    flex.OrgID
 	name   store.EndpointName
 	do     chan func()
@@ -57,7 +57,7 @@ type lane struct {
 	rests     int
 }
 
-func newLane(d *Desk, e store.Endpoint) *lane {
+func newLane(d *Service, e store.Endpoint) *lane {
 	return &lane{d: d, org: e.Org, name: e.Name, endpoint: e, do: make(chan func(), 64), nudge: make(chan struct{}, 1)}
 }
 
@@ -123,7 +123,7 @@ func (l *lane) quiet() bool {
 // rested reports whether nothing is due that the lane waits to be let to.
 func (l *lane) rested() bool { return l.shut || !l.due }
 
-// over reports whether the lane has nothing to do now or later, and if so leaves the desk.
+// over reports whether the lane has nothing to do now or later, and if so leaves the service.
 func (l *lane) over() bool {
 	return (l.shut || l.lookAt.IsZero()) && l.d.leave(l)
 }

@@ -12,7 +12,7 @@ import (
 // older, and does not count for more, in whichever order the two are heard of.
 func TestLane_CrossedAnswers(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
-	d := &Desk{DB: db}
+	d := &Service{DB: db}
 	d.begin()
 	e := store.Endpoint{Name: store.ScheduleEndpoint, Enabled: true, Secret: newSecret(make([]byte, secretMade)), Concurrency: 1}
 	now := db.Now()

@@ -6,7 +6,7 @@ import (
 	"flexd/internal/store"
 )
 
-// metrics are what an operator watches of the post room, by endpoint name and never by
+// metrics are what an operator watches of the delivery service, by endpoint name and never by
 // organisation, so that their number is bounded.
 type metrics struct {
 	attempts *prometheus.CounterVec
@@ -35,8 +35,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// Collectors returns the post room's metrics.
-func (d *Desk) Collectors() []prometheus.Collector {
+// Collectors returns the delivery service's metrics.
+func (d *Service) Collectors() []prometheus.Collector {
 	d.begin()
 	m := d.metrics
 	return []prometheus.Collector{m.attempts, m.took, m.arrived, m.underway, m.resting}

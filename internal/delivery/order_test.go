@@ -17,7 +17,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// step is one thing that happens to a house.
+// step is one thing that happens to a store.
 type step struct {
 	what  string
 	asset int
@@ -55,12 +55,12 @@ func TestPush_NeverBackwards(t *testing.T) {
 }
 
 // play lives through the script and returns what went wrong.
-func (h *house) play(script []step, processes int, assets []flex.AssetID) (faults []string) {
+func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	e := h.endpoint(nil)
 	ctx := context.Background()
 	for range processes {
-		defer h.work(h.newDesk())()
+		defer h.work(h.newService())()
 	}
 	newest := map[flex.AssetID]flex.EventID{}
 	unplugged := map[string]time.Duration{} // by the id of what must not be sent any more
@@ -95,10 +95,10 @@ func (h *house) play(script []step, processes int, assets []flex.AssetID) (fault
 	e.say(nil)
 	h.plan(1000*time.Hour, assets[0]) // wakes the workers, whose period is long
 	for range 30 {
-		h.desk.Round(ctx)
+		h.service.DispatchDue(ctx)
 		time.Sleep(time.Minute)
 	}
-	defer h.desk.Close()
+	defer h.service.Close()
 	delete(newest, assets[0])
 	last, until, body := map[string]int64{}, map[string]time.Duration{}, map[string]string{}
 	for _, g := range e.all() {
@@ -128,14 +128,14 @@ func (h *house) play(script []step, processes int, assets []flex.AssetID) (fault
 // A schedule that is made at the moment at which its predecessor is recorded goes out at
 // once: it is claimed before its lane has heard that the predecessor's turn is over.
 func TestPush_AtItsHeels(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		const schedules = 1000 / scale
 		car, came := h.chargers(1)[0], make(chan int64, schedules)
 		h.endpoint(func(_ http.ResponseWriter, r *http.Request) {
 			generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
 			came <- generation
 		})
-		defer h.work(h.newDesk())()
+		defer h.work(h.newService())()
 		for n := range int64(schedules) {
 			h.plan(1000*time.Hour, car)
 			planned := time.Now()

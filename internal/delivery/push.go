@@ -1,5 +1,5 @@
-// Package delivery is the post room: it delivers to each organisation's endpoint what the other
-// desks have left in the outbox, at least once and signed, the newest schedule of an asset
+// Package delivery is the delivery service: it delivers to each organisation's endpoint what the other
+// services have left in the outbox, at least once and signed, the newest schedule of an asset
 // and never an older one after it.
 //
 //	queued ─► under way ─► accepted                   2xx
@@ -34,8 +34,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// Desk delivers pushes and keeps endpoints. Set its fields before its first use.
-type Desk struct {
+// Service delivers pushes and keeps endpoints. Set its fields before its first use.
+type Service struct {
 	DB  *store.DB
 	Out *egress.Client
 	// BaseURL is the interface's own address, which dispatch events tell their callback.
@@ -63,7 +63,7 @@ type laneKey struct {
 	name store.EndpointName
 }
 
-func (d *Desk) begin() {
+func (d *Service) begin() {
 	d.once.Do(func() {
 		d.ctx, d.stop = context.WithCancel(context.Background())
 		d.lanes, d.metrics = map[laneKey]*lane{}, newMetrics()
@@ -76,9 +76,9 @@ func (d *Desk) begin() {
 	})
 }
 
-// Round has every endpoint's lane run that has something due. It does not wait for them, so
+// DispatchDue has every endpoint's lane run that has something due. It does not wait for them, so
 // that no endpoint waits for another.
-func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+func (d *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
 	d.begin()
 	due, err := d.DB.DueEndpoints(ctx)
 	for _, e := range due {
@@ -88,13 +88,13 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 }
 
 // Recover takes up what a process that was killed had under way. Call it once, before the
-// first round.
-func (d *Desk) Recover(ctx context.Context) error {
+// first job.
+func (d *Service) Recover(ctx context.Context) error {
 	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropLeases(ctx) })
 }
 
 // run nudges the endpoint's lane, and starts it if it is not running.
-func (d *Desk) run(e store.Endpoint) {
+func (d *Service) run(e store.Endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx.Err() != nil {
@@ -112,7 +112,7 @@ func (d *Desk) run(e store.Endpoint) {
 }
 
 // leave forgets a lane that has nothing to do, unless it was nudged meanwhile.
-func (d *Desk) leave(l *lane) bool {
+func (d *Service) leave(l *lane) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
@@ -127,7 +127,7 @@ func (d *Desk) leave(l *lane) bool {
 
 // Close takes up no more pushes and returns when the attempts under way have ended and are
 // recorded, which takes little longer than egress.AttemptTime.
-func (d *Desk) Close() {
+func (d *Service) Close() {
 	d.begin()
 	d.mu.Lock()
 	d.stop()
@@ -138,11 +138,11 @@ func (d *Desk) Close() {
 // settleLook is how often Settle looks.
 const settleLook = 2 * time.Millisecond
 
-// Settle sends what is due to the organisation's endpoints, and returns when every such
+// Drain sends what is due to the organisation's endpoints, and returns when every such
 // push has been tried, but for endpoints that are resting or disabled.
-func (d *Desk) Settle(ctx context.Context, org flex.OrgID) error {
+func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
 	for {
-		if _, err := d.Round(ctx); err != nil {
+		if _, err := d.DispatchDue(ctx); err != nil {
 			return err
 		}
 		busy := false
@@ -164,7 +164,7 @@ func (d *Desk) Settle(ctx context.Context, org flex.OrgID) error {
 	}
 }
 
-func (d *Desk) resting(key laneKey) bool {
+func (d *Service) resting(key laneKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lanes[key]

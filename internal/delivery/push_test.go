@@ -21,8 +21,8 @@ import (
 )
 
 func TestPush_Arrives(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		e := h.endpoint(nil)
 		a := h.chargers(1)[0]
 		id := h.plan(9*time.Hour, a)[0]
@@ -40,7 +40,7 @@ func TestPush_Arrives(t *testing.T) {
 		if g.after != 0 {
 			h.Errorf("it left after %v", g.after)
 		}
-		d, err := h.desk.Delivery(context.Background(), h.Org, id)
+		d, err := h.service.Delivery(context.Background(), h.Org, id)
 		if err != nil || d.State != store.Delivered || string(d.Body) != g.body || len(d.Attempts) != 1 || d.Attempts[0].Status != 200 {
 			h.Errorf("delivery %+v, %v", d, err)
 		}
@@ -56,8 +56,8 @@ func TestPush_Retries(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			one(t, func(h *house) {
-				defer h.work(h.desk)()
+			one(t, func(h *fixture) {
+				defer h.work(h.service)()
 				e := h.endpoint(answer)
 				id := h.plan(20*time.Minute, h.chargers(1)...)[0]
 				time.Sleep(time.Hour)
@@ -71,7 +71,7 @@ func TestPush_Retries(t *testing.T) {
 				if got, want := strings.Join(at, " "), "0s 5s 15s 35s 1m15s 2m35s 5m15s 10m15s 15m15s"; got != want {
 					t.Errorf("attempts after %s, want %s", got, want)
 				}
-				d, err := h.desk.Delivery(context.Background(), h.Org, id)
+				d, err := h.service.Delivery(context.Background(), h.Org, id)
 				if err != nil || d.State != store.Lapsed || len(d.Attempts) != 9 || d.Tries != 9 || !strings.Contains(d.Last.Error, name) {
 					t.Errorf("delivery %+v, %v", d, err)
 				}
@@ -83,8 +83,8 @@ func TestPush_Retries(t *testing.T) {
 // An endpoint that asks for more time is given it, up to twice the planned delay.
 func TestPush_RetryAfter(t *testing.T) {
 	for asked, want := range map[string]time.Duration{"1": 5 * time.Second, "8": 8 * time.Second, "3600": 10 * time.Second} {
-		one(t, func(h *house) {
-			defer h.work(h.desk)()
+		one(t, func(h *fixture) {
+			defer h.work(h.service)()
 			e := h.endpoint(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", asked)
 				w.WriteHeader(503)
@@ -112,13 +112,13 @@ func TestPush_Silence(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			one(t, func(h *house) {
-				stop := h.work(h.desk)
+			one(t, func(h *fixture) {
+				stop := h.work(h.service)
 				h.endpoint(nil)
 				h.net.handle("client.example:80", serve)
 				id := h.plan(time.Hour, h.chargers(1)...)[0]
 				time.Sleep(30 * time.Second)
-				d, err := h.desk.Delivery(context.Background(), h.Org, id)
+				d, err := h.service.Delivery(context.Background(), h.Org, id)
 				if err != nil || d.Tries != 1 || d.Last.Took != 15*time.Second || d.State != store.Pending ||
 					!strings.Contains(d.Last.Error, "did not answer within 15s") {
 					t.Errorf("delivery %+v, %v", d, err)
@@ -132,8 +132,8 @@ func TestPush_Silence(t *testing.T) {
 
 // A 2xx takes the push, even if the rest of the answer never comes.
 func TestPush_EndlessAnswer(t *testing.T) {
-	one(t, func(h *house) {
-		defer h.work(h.desk)()
+	one(t, func(h *fixture) {
+		defer h.work(h.service)()
 		e := h.endpoint(func(w http.ResponseWriter, _ *http.Request) {
 			for _, err := w.Write(make([]byte, 4096)); err == nil; {
 				_, err = w.Write(make([]byte, 4096))
@@ -141,7 +141,7 @@ func TestPush_EndlessAnswer(t *testing.T) {
 		})
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
 		time.Sleep(time.Minute)
-		d, err := h.desk.Delivery(context.Background(), h.Org, id)
+		d, err := h.service.Delivery(context.Background(), h.Org, id)
 		if err != nil || d.State != store.Delivered || len(d.Last.Answer) > 1000 || len(e.all()) != 1 {
 			t.Errorf("delivery %+v, %v", d, err)
 		}
@@ -149,8 +149,8 @@ func TestPush_EndlessAnswer(t *testing.T) {
 }
 
 func TestPush_Refused(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		e := h.endpoint(status(404))
 		a := h.chargers(1)[0]
 		id := h.plan(24*time.Hour, a)[0]
@@ -166,7 +166,7 @@ func TestPush_Refused(t *testing.T) {
 		}
 		// Once the endpoint is set anew it is offered again what still matters.
 		e.say(nil)
-		if _, _, err := h.desk.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://client.example/new"}); err != nil {
+		if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://client.example/new"}); err != nil {
 			h.Fatal(err)
 		}
 		h.settle()
@@ -178,8 +178,8 @@ func TestPush_Refused(t *testing.T) {
 }
 
 func TestPush_Gone(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		ctx := context.Background()
 		e := h.endpoint(status(410))
 		as := h.chargers(3)
@@ -187,15 +187,15 @@ func TestPush_Gone(t *testing.T) {
 		h.settle()
 		h.plan(24*time.Hour, as[1:]...)
 		time.Sleep(time.Hour)
-		set, err := h.desk.Endpoint(ctx, h.Org, store.ScheduleEndpoint)
+		set, err := h.service.Endpoint(ctx, h.Org, store.ScheduleEndpoint)
 		if err != nil || set.Enabled || !strings.Contains(set.Reason, "410") || len(e.all()) != 1 || h.state(id) != store.Pending {
 			h.Errorf("%d attempts, %s, endpoint %+v, %v", len(e.all()), h.state(id), set, err)
 		}
-		if _, err := h.desk.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.Conflict {
+		if _, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.Conflict {
 			h.Errorf("a test of a disabled endpoint: %v", err)
 		}
 		e.say(nil)
-		if _, _, err := h.desk.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: set.URL}); err != nil {
+		if _, _, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: set.URL}); err != nil {
 			h.Fatal(err)
 		}
 		h.settle()
@@ -212,8 +212,8 @@ func TestPush_Supersedes(t *testing.T) {
 		older store.DeliveryState
 	}{"taken": {200, store.Delivered}, "failed": {500, store.Superseded}, "refused": {400, store.Refused}} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(h *house) {
-				defer h.work(h.desk)()
+			each(t, func(h *fixture) {
+				defer h.work(h.service)()
 				e := h.endpoint(func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("Flexd-Generation") == "1" {
 						time.Sleep(10 * time.Second)
@@ -241,8 +241,8 @@ func TestPush_Supersedes(t *testing.T) {
 
 // Nothing is sent for a car that was unplugged.
 func TestPush_Retracted(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		e := h.endpoint(status(500))
 		as := h.chargers(2)
 		ids := h.plan(time.Hour, as...)
@@ -257,7 +257,7 @@ func TestPush_Retracted(t *testing.T) {
 		if sent[as[0].String()] != 2 || sent[as[1].String()] != 3 || h.state(ids[0]) != store.Retracted || h.state(ids[1]) != store.Delivered {
 			h.Errorf("%v, %s and %s", sent, h.state(ids[0]), h.state(ids[1]))
 		}
-		if err := h.desk.Replay(context.Background(), h.Org, ids[0]); flex.KindOf(err) != flex.Conflict {
+		if err := h.service.Replay(context.Background(), h.Org, ids[0]); flex.KindOf(err) != flex.Conflict {
 			h.Errorf("a replay of what was retracted: %v", err)
 		}
 		// Unplugged while an attempt is under way, and plugged in again: in order.
@@ -276,10 +276,10 @@ func TestPush_Retracted(t *testing.T) {
 
 // One endpoint that hangs delays nobody else.
 func TestPush_TarPit(t *testing.T) {
-	one(t, func(h *house) {
-		stop := h.work(h.desk)
+	one(t, func(h *fixture) {
+		stop := h.work(h.service)
 		type client struct {
-			org   *house
+			org   *fixture
 			e     *endpoint
 			asset []flex.AssetID
 		}
@@ -323,8 +323,8 @@ func TestPush_DownForADay(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		assets, rate = 10_000, 50
 	}
-	one(t, func(h *house) {
-		defer h.work(h.desk)()
+	one(t, func(h *fixture) {
+		defer h.work(h.service)()
 		s := delivery.Settings{URL: "http://client.example/p", Rate: rate}
 		e := h.endpointOf(h.Org, "client", s, status(503))
 		as := h.chargers(assets)
@@ -380,9 +380,9 @@ func heap() uint64 {
 
 // Two processes on one store share the work, and nothing is sent twice.
 func TestPush_TwoProcesses(t *testing.T) {
-	each(t, func(h *house) {
-		other := h.newDesk()
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		other := h.newService()
+		defer h.work(h.service)()
 		defer h.work(other)()
 		e := h.endpoint(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) })
 		const assets = 300 / scale
@@ -408,17 +408,17 @@ func TestPush_TwoProcesses(t *testing.T) {
 
 // A process that dies with pushes in its hands leaves them to others when its leases end.
 func TestPush_DeadProcess(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		e := h.endpoint(nil)
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
 		c, err := h.db.ClaimPushes(context.Background(), h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second})
 		if err != nil || len(c.Letters) != 1 {
 			h.Fatalf("claimed %d, %v", len(c.Letters), err)
 		}
-		defer h.desk.Close()
+		defer h.service.Close()
 		for _, wait := range []time.Duration{29 * time.Second, 2 * time.Second} {
 			time.Sleep(wait)
-			if _, err := h.desk.Round(context.Background()); err != nil {
+			if _, err := h.service.DispatchDue(context.Background()); err != nil {
 				h.Fatal(err)
 			}
 			synctest.Wait()
@@ -433,7 +433,7 @@ func TestPush_DeadProcess(t *testing.T) {
 // What was tried under a lease that ran out is recorded late, and moves nothing: not what
 // another holds by now, nor what is due again. That the client has it is recorded.
 func TestPush_LateRecord(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		h.endpoint(nil)
 		car := h.chargers(1)[0]
 		ctx := context.Background()
@@ -477,7 +477,7 @@ func TestPush_LateRecord(t *testing.T) {
 // A process that lost the answer to a claim has what it leased again at once, but not what
 // it has under way, nor what others hold.
 func TestPush_LostClaim(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		h.endpoint(nil)
 		h.plan(time.Hour, h.chargers(3)...)
 		claim := func(o store.ClaimOrder) (subjects []flex.EventID) {
@@ -508,7 +508,7 @@ func TestPush_LostClaim(t *testing.T) {
 // An asset waits since its first schedule that was not taken, however often it is planned
 // anew.
 func TestPush_WaitingSince(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		asset := h.chargers(1)[0]
 		waiting := func() (since []time.Duration) {
 			err := h.db.ReadAll(context.Background(), func(all *store.All) error {
@@ -534,7 +534,7 @@ func TestPush_WaitingSince(t *testing.T) {
 		if got := waiting(); len(got) != 0 {
 			h.Errorf("waits since %v, and the client has taken it", got)
 		}
-		h.desk.Close()
+		h.service.Close()
 		time.Sleep(time.Minute)
 		h.plan(time.Hour, asset)
 		if got := waiting(); len(got) != 1 || got[0] < 2*time.Minute {
@@ -545,9 +545,9 @@ func TestPush_WaitingSince(t *testing.T) {
 
 // Closing lets attempts under way end and records them; the next process has the rest.
 func TestPush_Close(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		e := h.endpoint(func(http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Second) })
-		stop := h.work(h.desk)
+		stop := h.work(h.service)
 		ids := h.plan(time.Hour, h.chargers(200)...)
 		time.Sleep(time.Second)
 		stop()
@@ -563,7 +563,7 @@ func TestPush_Close(t *testing.T) {
 			h.Errorf("closed after %v with %d sent and %d recorded", took, sent, delivered)
 		}
 		e.say(nil)
-		next := h.newDesk()
+		next := h.newService()
 		defer h.work(next)()
 		time.Sleep(time.Second)
 		if n := len(e.all()); n != 200 {
@@ -573,12 +573,12 @@ func TestPush_Close(t *testing.T) {
 }
 
 func TestPush_Rotation(t *testing.T) {
-	one(t, func(h *house) {
-		defer h.work(h.desk)()
+	one(t, func(h *fixture) {
+		defer h.work(h.service)()
 		ctx := context.Background()
 		e := h.endpoint(nil) // it goes on verifying with the old secret
 		a := h.chargers(1)[0]
-		set, err := h.desk.Rotate(ctx, h.Org, store.ScheduleEndpoint)
+		set, err := h.service.Rotate(ctx, h.Org, store.ScheduleEndpoint)
 		if err != nil || set.Secret == e.secret {
 			t.Fatalf("rotated to the same: %v", err)
 		}
@@ -600,7 +600,7 @@ func TestPush_Rotation(t *testing.T) {
 
 // The most valuable go first.
 func TestPush_Order(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		e := h.endpointOf(h.Org, "client", delivery.Settings{Concurrency: 1}, nil)
 		as := h.chargers(20)
 		ids := h.plan(time.Hour, as...)
@@ -622,7 +622,7 @@ func TestPush_Order(t *testing.T) {
 			return nil
 		})
 		_ = ids
-		defer h.work(h.desk)()
+		defer h.work(h.service)()
 		time.Sleep(10 * time.Second)
 		got := e.all()
 		if len(got) != 20 || got[0].asset != as[5].String() {
@@ -643,14 +643,14 @@ func TestPush_Order(t *testing.T) {
 // By a sandbox organisation's own clock a schedule is over sooner; the delays between
 // attempts are those of the true clock.
 func TestPush_SandboxClock(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		e := h.endpoint(status(500))
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
 		time.Sleep(16 * time.Second) // attempts after 0, 5 and 15 s
 		h.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetClock(ctx, 2*time.Hour) })
 		time.Sleep(time.Hour)
-		d, err := h.desk.Delivery(context.Background(), h.Org, id)
+		d, err := h.service.Delivery(context.Background(), h.Org, id)
 		if n := len(e.all()); err != nil || n != 3 || d.State != store.Lapsed || len(d.Attempts) != 3 || d.Last.Status != 500 {
 			h.Errorf("%d attempts, %+v, %v", n, d, err)
 		}
@@ -658,11 +658,11 @@ func TestPush_SandboxClock(t *testing.T) {
 }
 
 func TestPush_Settle(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *fixture) {
 		ctx := context.Background()
 		e := h.endpoint(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) })
 		h.plan(time.Hour, h.chargers(100)...)
-		if err := h.desk.Settle(ctx, h.Org); err != nil {
+		if err := h.service.Drain(ctx, h.Org); err != nil {
 			h.Fatal(err)
 		}
 		if n := len(e.all()); n != 100 {
@@ -671,33 +671,33 @@ func TestPush_Settle(t *testing.T) {
 		e.say(status(500)) // what waits for its retry is not waited for
 		h.plan(time.Hour, h.chargers(100)...)
 		start := time.Now()
-		if err := h.desk.Settle(ctx, h.Org); err != nil || time.Since(start) > 10*time.Second {
+		if err := h.service.Drain(ctx, h.Org); err != nil || time.Since(start) > 10*time.Second {
 			h.Errorf("settled after %v: %v", time.Since(start), err)
 		}
-		h.desk.Close()
+		h.service.Close()
 	})
 }
 
 func TestPush_Test(t *testing.T) {
-	each(t, func(h *house) {
-		defer h.work(h.desk)()
+	each(t, func(h *fixture) {
+		defer h.work(h.service)()
 		ctx := context.Background()
-		if _, err := h.desk.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("without an endpoint: %v", err)
 		}
 		e := h.endpoint(nil)
-		id, err := h.desk.Test(ctx, h.Org, store.ScheduleEndpoint)
+		id, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint)
 		if err != nil {
 			h.Fatal(err)
 		}
-		d, err := h.desk.Await(ctx, h.Org, id, 20*time.Second)
+		d, err := h.service.Await(ctx, h.Org, id, 20*time.Second)
 		if err != nil || d.State != store.Delivered || d.Kind != store.TestPush {
 			h.Errorf("test %+v, %v", d, err)
 		}
 		if g := e.all()[0]; g.id != id.String() || g.header.Get("Flexd-Kind") != "test" || !strings.Contains(g.body, `"limit":99999.0`) {
 			h.Errorf("got %+v", g)
 		}
-		err = h.desk.Callback(ctx, h.Org, delivery.Callback{Asset: flex.AssetID{}.String(), Event: id.String(), Status: flex.Received, ReportedAt: time.Now()})
+		err = h.service.Callback(ctx, h.Org, delivery.Callback{Asset: flex.AssetID{}.String(), Event: id.String(), Status: flex.Received, ReportedAt: time.Now()})
 		if err != nil {
 			h.Error(err)
 		}

@@ -16,7 +16,7 @@ const MaxAddress = 512
 type Address struct {
 	Postcode Postcode
 	flat     string   // 1, A, 2/1, GROUND, or * for a flat without a name of its own
-	number   string   // of the house with its letter, 221B, or a range, 223-225
+	number   string   // of flexd with its letter, 221B, or a range, 223-225
 	building []string // the words before the number; without one, those before the street
 	street   []string // the words after, down to the town
 	communal bool     // a landlord's supply for stairs and lifts
@@ -188,7 +188,7 @@ func flatName(rest []string) (name string, used int) {
 	return "*", 0
 }
 
-// takeRest finds the number of the house and the words on either side of it.
+// takeRest finds the number of flexd and the words on either side of it.
 func (a *Address) takeRest(segments [][]string) {
 	for s, words := range segments {
 		for i, w := range words {

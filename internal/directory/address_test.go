@@ -119,7 +119,7 @@ func TestMatch(t *testing.T) {
 		// Houses in a village.
 		{"The Old Rectory, Church Lane, Little Wittering, YO1 7HH", village, "rectory"},
 		{"Old Rectory, Church Ln YO1 7HH", village, ""}, // "the" is part of the name; not ours to drop
-		{"The Old House, Church Lane YO1 7HH", village, ""},
+		{"The Old App, Church Lane YO1 7HH", village, ""},
 		{"12 Church St, YO1 7HH", village, "12st"},
 		{"12 Church Lane, YO1 7HH", village, "12ln"},
 		{"12, YO1 7HH", village, ""}, // in either street

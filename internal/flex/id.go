@@ -12,7 +12,7 @@ import (
 // sort after earlier ones.
 type ID[Of any] [16]byte
 
-// The ids of the house, one type each, so that one cannot stand for another.
+// The ids of flexd, one type each, so that one cannot stand for another.
 type (
 	OrgID         = ID[orgKind]
 	OperatorID    = ID[operatorKind]

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// AskEvery is how long Round leaves a source alone after asking it.
+// AskEvery is how long FetchPrices leaves a source alone after asking it.
 const AskEvery = 5 * time.Minute
 
 // Report is what a fetch brought in.
@@ -26,7 +26,7 @@ type Report struct {
 // publishes what differs from what it said before, a publication for each EFA day. It
 // calls progress, if that is not nil, after each piece. What was fetched before a failure
 // is kept.
-func (d *Desk) Fetch(ctx context.Context, s Source, span flex.Span, progress func(done, total time.Duration)) (Report, error) {
+func (d *Service) Fetch(ctx context.Context, s Source, span flex.Span, progress func(done, total time.Duration)) (Report, error) {
 	var r Report
 	for at := span.From; at.Before(span.To); {
 		piece := flex.Span{From: at, To: at.Add(s.Longest())}.Meet(span)
@@ -65,7 +65,7 @@ func (d *Desk) Fetch(ctx context.Context, s Source, span flex.Span, progress fun
 // source did not say before. It counts as known from the day's hour of publication or, if
 // that is past, from now; the prices of a day that is over are history, and count as if
 // they had come out on time.
-func (d *Desk) publish(ctx context.Context, source string, day flex.EFADay, prices []flex.PricedPeriod) (made bool, err error) {
+func (d *Service) publish(ctx context.Context, source string, day flex.EFADay, prices []flex.PricedPeriod) (made bool, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
 		span := flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
@@ -87,9 +87,9 @@ func (d *Desk) publish(ctx context.Context, source string, day flex.EFADay, pric
 	return made, err
 }
 
-// Round asks every source for today's and tomorrow's prices, and for the carbon beside
+// FetchPrices asks every source for today's and tomorrow's prices, and for the carbon beside
 // them. A source that fails is reported and tried again; what it said before stands.
-func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	now := d.DB.Now()
 	today := flex.EFADayAt(now)
 	span := flex.Span{From: today.Span().From, To: today.Add(1).Span().To}
@@ -118,7 +118,7 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	return r, ctx.Err()
 }
 
-func (d *Desk) fetchCarbon(ctx context.Context, span flex.Span) error {
+func (d *Service) fetchCarbon(ctx context.Context, span flex.Span) error {
 	cs, err := d.Carbon.Fetch(ctx, span)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (d *Desk) fetchCarbon(ctx context.Context, span flex.Span) error {
 }
 
 // due reports whether a source may be asked again, and notes that it is.
-func (d *Desk) due(source string, now time.Time) bool {
+func (d *Service) due(source string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if last, asked := d.askedAt[source]; asked && now.Sub(last) < AskEvery && !now.Before(last) {
@@ -151,7 +151,7 @@ type Freshness struct {
 
 // Freshness returns the state of every source that ever published and of every one that is
 // asked.
-func (d *Desk) Freshness(ctx context.Context) ([]Freshness, error) {
+func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	var states []store.SourceState
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		states, err = all.SourceStates(ctx)
@@ -173,7 +173,7 @@ func (d *Desk) Freshness(ctx context.Context) ([]Freshness, error) {
 }
 
 // stale says what a source's prices lack.
-func (d *Desk) stale(s store.SourceState, now time.Time) string {
+func (d *Service) stale(s store.SourceState, now time.Time) string {
 	next := flex.EFADay(flex.DayAt(now)).Add(1)
 	switch {
 	case s.Through.IsZero():

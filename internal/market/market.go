@@ -1,4 +1,4 @@
-// Package market is the desk of prices: it takes them in from files and from the markets'
+// Package market is the service of prices: it takes them in from files and from the markets'
 // own services, keeps each publication as a version, and answers what the curve is at an
 // instant. A price that is missing stays missing; one that cannot be true is kept out, and
 // the last good one stands.
@@ -19,20 +19,20 @@ import (
 // hourly auctions.
 const DefaultPublishAt = flex.WallTime(14 * time.Hour)
 
-// Desk keeps the market's prices.
-type Desk struct {
+// Service keeps the market's prices.
+type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	Sources   []Source      // asked by Round
-	Carbon    *Carbon       // asked by Round, nil if not wanted
+	Sources   []Source      // asked by FetchPrices
+	Carbon    *Carbon       // asked by FetchPrices, nil if not wanted
 	PublishAt flex.WallTime // DefaultPublishAt if zero
 
 	mu      sync.Mutex
-	askedAt map[string]time.Time // by source, when Round last asked it
+	askedAt map[string]time.Time // by source, when FetchPrices last asked it
 }
 
-func (d *Desk) log() *slog.Logger {
+func (d *Service) log() *slog.Logger {
 	if d.Log != nil {
 		return d.Log
 	}
@@ -40,7 +40,7 @@ func (d *Desk) log() *slog.Logger {
 }
 
 // outAt returns when the prices of an EFA day come out.
-func (d *Desk) outAt(day flex.EFADay) time.Time {
+func (d *Service) outAt(day flex.EFADay) time.Time {
 	at := d.PublishAt
 	if at == 0 {
 		at = DefaultPublishAt
@@ -52,7 +52,7 @@ func (d *Desk) outAt(day flex.EFADay) time.Time {
 // Curve returns the price curve as the organisation knows it now: from the current
 // half-hour to 23:00 in London, of the next day once its prices are out. A price that is
 // not known is marked so. If nothing of the next day has come in, the curve ends today.
-func (d *Desk) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod, error) {
+func (d *Service) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod, error) {
 	today := flex.EFADay(flex.DayAt(tx.Now()))
 	horizon := flex.CurveHorizon(tx.Now(), today)
 	if next := today.Add(1); !tx.Now().Before(d.outAt(next)) {
@@ -75,7 +75,7 @@ func (d *Desk) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod, er
 }
 
 // SiteCurve returns the curve of a site, or flex.NotFound.
-func (d *Desk) SiteCurve(ctx context.Context, org flex.OrgID, site flex.SiteID) (prices []flex.PricedPeriod, err error) {
+func (d *Service) SiteCurve(ctx context.Context, org flex.OrgID, site flex.SiteID) (prices []flex.PricedPeriod, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (d *Desk) SiteCurve(ctx context.Context, org flex.OrgID, site flex.SiteID) 
 }
 
 // AssetCurve returns the curve of an asset, or flex.NotFound.
-func (d *Desk) AssetCurve(ctx context.Context, org flex.OrgID, asset flex.AssetID) (prices []flex.PricedPeriod, err error) {
+func (d *Service) AssetCurve(ctx context.Context, org flex.OrgID, asset flex.AssetID) (prices []flex.PricedPeriod, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
@@ -109,7 +109,7 @@ type DayCurve struct {
 // Day returns a day's curve as the organisation knows it now, today's if the day is zero: the
 // prices of one source or, if that is empty, those that the organisation plans on, beside the
 // publications of all.
-func (d *Desk) Day(ctx context.Context, org flex.OrgID, day flex.Day, source string) (c DayCurve, err error) {
+func (d *Service) Day(ctx context.Context, org flex.OrgID, day flex.Day, source string) (c DayCurve, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())

@@ -34,13 +34,13 @@ func (c *clock) set(s string) {
 	c.at = at(s)
 }
 
-// each runs the test with a desk on each engine.
-func each(t *testing.T, now string, test func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed)) {
+// each runs the test with a service on each engine.
+func each(t *testing.T, now string, test func(t *testing.T, d *Service, c *clock, seed *storetest.Seed)) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		c := &clock{}
 		c.set(now)
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: c.now})
-		test(t, &Desk{DB: db, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, c, storetest.NewSeed(t, db, url))
+		test(t, &Service{DB: db, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, c, storetest.NewSeed(t, db, url))
 	})
 }
 
@@ -79,7 +79,7 @@ func flat(s flex.Span, price float64) map[string]float64 {
 	return m
 }
 
-// TestCurveHorizonVectors asks for the curve at each instant of the vectors, on a desk
+// TestCurveHorizonVectors asks for the curve at each instant of the vectors, on a service
 // that was given all prices long ago.
 func TestCurveHorizonVectors(t *testing.T) {
 	rows := recorded[[]struct {
@@ -91,7 +91,7 @@ func TestCurveHorizonVectors(t *testing.T) {
 	if len(rows) == 0 {
 		t.Fatal("no vectors")
 	}
-	each(t, "2024-12-31T00:00:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2024-12-31T00:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		all := span("2025-01-01T00:00:00Z", "2025-12-31T00:00:00Z")
 		var prices []flex.PricedPeriod
 		for p := flex.PeriodAt(all.From); p.Start().Before(all.To); p = p.Add(1) {
@@ -131,7 +131,7 @@ func TestCurveHorizonVectors(t *testing.T) {
 }
 
 // curve writes the curve of the organisation as it stands.
-func curve(t *testing.T, d *Desk, org flex.OrgID) string {
+func curve(t *testing.T, d *Service, org flex.OrgID) string {
 	t.Helper()
 	var f Fetched
 	err := d.DB.Read(t.Context(), org, func(tx *store.Tx) (err error) {
@@ -148,13 +148,13 @@ func curve(t *testing.T, d *Desk, org flex.OrgID) string {
 }
 
 func TestPublicationAndRevision(t *testing.T) {
-	each(t, "2025-01-15T10:05:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2025-01-15T10:05:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		today, tomorrow := span("2025-01-14T23:00:00Z", "2025-01-15T23:00:00Z"), span("2025-01-15T23:00:00Z", "2025-01-16T23:00:00Z")
 		s := &given{name: "exchange", prices: flat(today, 40)}
 		d.Sources = []Source{s}
 		round := func(did int) {
 			t.Helper()
-			if r, err := d.Round(t.Context()); err != nil || r.Did != did || r.Note != "" {
+			if r, err := d.FetchPrices(t.Context()); err != nil || r.Did != did || r.Note != "" {
 				t.Errorf("round: %+v, %v, want %d done", r, err, did)
 			}
 		}
@@ -211,7 +211,7 @@ func TestPublicationAndRevision(t *testing.T) {
 }
 
 func TestNextDayIsLate(t *testing.T) {
-	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := &given{name: "exchange", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T23:00:00Z"), 40)}
 		d.Sources = []Source{s, &given{name: "silent"}}
 		stale := func(want ...string) {
@@ -226,7 +226,7 @@ func TestNextDayIsLate(t *testing.T) {
 				}
 			}
 		}
-		if _, err := d.Round(t.Context()); err != nil {
+		if _, err := d.FetchPrices(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		stale("", "never given")
@@ -243,14 +243,14 @@ func TestNextDayIsLate(t *testing.T) {
 			t.Errorf("after 23:00 there is nothing: %s", got)
 		}
 		s.err = errors.New("the exchange is closed")
-		if r, err := d.Round(t.Context()); err != nil || r.Note != "failed: exchange" {
+		if r, err := d.FetchPrices(t.Context()); err != nil || r.Note != "failed: exchange" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }
 
 func TestFetchHistory(t *testing.T) {
-	each(t, "2025-06-01T12:00:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2025-06-01T12:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		autumn := span("2024-10-25T22:00:00Z", "2024-10-28T23:00:00Z") // three EFA days, one of 50 half-hours
 		s := &given{name: "exchange", prices: flat(autumn, 10), split: 36 * time.Hour}
 		s.prices["2024-10-27T00:00:00Z"] = 7000
@@ -284,7 +284,7 @@ func TestFetchHistory(t *testing.T) {
 }
 
 func TestCarbonBesidePrices(t *testing.T) {
-	each(t, "2018-01-20T12:10:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2018-01-20T12:10:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := serve(t)
 		path := "/intensity/2018-01-19T23:00Z/2018-01-21T23:00Z?"
 		s.answers[path] = `{"data":[
@@ -293,7 +293,7 @@ func TestCarbonBesidePrices(t *testing.T) {
 		d.Carbon = &Carbon{Web: local(), URL: s.URL}
 		expect := func(want string) {
 			t.Helper()
-			if r, err := d.Round(t.Context()); err != nil || r.Note != "" {
+			if r, err := d.FetchPrices(t.Context()); err != nil || r.Note != "" {
 				t.Errorf("%+v, %v", r, err)
 			}
 			day, err := d.Day(t.Context(), seed.Org, flex.Day{}, "")
@@ -314,14 +314,14 @@ func TestCarbonBesidePrices(t *testing.T) {
 		expect("263 true 250 2") // a forecast does not replace what was measured
 		s.answers[path] = `{"data":1}`
 		c.set("2018-01-20T12:30:00Z")
-		if r, err := d.Round(t.Context()); err != nil || r.Note != "failed: carbon" {
+		if r, err := d.FetchPrices(t.Context()); err != nil || r.Note != "failed: carbon" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }
 
 func TestDerivedPricesAreMarked(t *testing.T) {
-	each(t, "2025-01-15T14:00:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2025-01-15T14:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := serve(t)
 		s.know(NordPoolURL, recorded[exchange](t, "nordpool_n2ex.json"))
 		if _, err := d.Fetch(t.Context(), NordPool{local(), s.URL}, span("2025-01-14T23:00:00Z", "2025-01-15T23:00:00Z"), nil); err != nil {

@@ -21,7 +21,7 @@ type RoleState struct {
 
 // Roles returns which sources count for the organisation now, and what an operator should look
 // at.
-func (d *Desk) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState, doubts []string, err error) {
+func (d *Service) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState, doubts []string, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		s, err := tx.PriceSelection(ctx)
 		if err != nil {
@@ -47,7 +47,7 @@ func (d *Desk) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState, do
 // follows the rule again. A half-hour that has begun keeps its source once the organisation has
 // flex events, so that nothing settled changes: without an instant, the choice holds from the
 // next half-hour on, and for an organisation without events for all time.
-func (d *Desk) ChooseSource(ctx context.Context, org flex.OrgID, role pricing.Role, source string, from time.Time) (c pricing.Choice, err error) {
+func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing.Role, source string, from time.Time) (c pricing.Choice, err error) {
 	if !slices.Contains(pricing.Roles, role) {
 		return c, flex.Fail(flex.Invalid, "there is no role %q of prices; there are planning, contract and settlement", role)
 	}
@@ -79,7 +79,7 @@ func (d *Desk) ChooseSource(ctx context.Context, org flex.OrgID, role pricing.Ro
 }
 
 // mayChoose fails if the source is not known or not fit for the role.
-func (d *Desk) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role, source string) error {
+func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role, source string) error {
 	if source == "" {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // publishFlat has a source say one price for a span.
-func publishFlat(t *testing.T, d *Desk, source string, s flex.Span, price float64) {
+func publishFlat(t *testing.T, d *Service, source string, s flex.Span, price float64) {
 	t.Helper()
 	var prices []flex.PricedPeriod
 	for p := flex.PeriodAt(s.From); p.Start().Before(s.To); p = p.Add(1) {
@@ -29,7 +29,7 @@ func publishFlat(t *testing.T, d *Desk, source string, s flex.Span, price float6
 }
 
 // priced tells the price of each role of an organisation at an instant.
-func priced(t *testing.T, d *Desk, org flex.OrgID, at time.Time) string {
+func priced(t *testing.T, d *Service, org flex.OrgID, at time.Time) string {
 	t.Helper()
 	var out []string
 	err := d.DB.Read(t.Context(), org, func(tx *store.Tx) error {
@@ -60,7 +60,7 @@ func priced(t *testing.T, d *Desk, org flex.OrgID, at time.Time) string {
 // TestRoles settles one half-hour of two organisations at two prices, and keeps the system price
 // out of plans and the retail rate out of settlement, whatever came in last.
 func TestRoles(t *testing.T) {
-	each(t, "2026-04-14T10:10:00Z", func(t *testing.T, d *Desk, c *clock, seed *storetest.Seed) {
+	each(t, "2026-04-14T10:10:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		ctx := t.Context()
 		other, err := d.DB.AddOrg(ctx, "other")
 		if err != nil {

@@ -27,7 +27,7 @@ var evening = time.Date(2026, 4, 14, 22, 0, 0, 0, time.UTC)
 // street is a whole flexd and a bridge to it, over real sockets, with one asset CP1.
 type street struct {
 	*testing.T
-	house  *app.House
+	app    *app.App
 	org    flex.OrgID
 	client *client.Client
 	asset  client.AssetID
@@ -46,7 +46,7 @@ func (s *street) now() time.Time {
 // tick moves the clock when no push is under way, which would look slow to flexd.
 func (s *street) tick(d time.Duration) {
 	s.Helper()
-	s.must(s.house.Push.Settle(s.Context(), s.org))
+	s.must(s.app.Push.Drain(s.Context(), s.org))
 	s.ahead.Add(d.Microseconds())
 }
 
@@ -86,7 +86,7 @@ func open(t *testing.T, settings ocppserver.Settings) *street {
 		h.Push.Close()
 		storetest.Close(t, h.DB)
 	})
-	s.house = h
+	s.app = h
 	org, password, err := h.Access.AddOrg(ctx, "Acme", "acme", "")
 	s.must(err)
 	s.org = org.ID
@@ -116,7 +116,7 @@ func (s *street) must(err error) {
 func (s *street) onboard(ctx context.Context) {
 	s.Helper()
 	const mpan = "1099000010005"
-	_, err := s.house.ImportMeters(ctx, strings.NewReader("mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group\n"+
+	_, err := s.app.ImportMeters(ctx, strings.NewReader("mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group\n"+
 		mpan+",import,1 High Street,SW1A 1AA,1,true,true,true,EELC,Supplier,_C\n"), nil)
 	s.must(err)
 	power := 7.4
@@ -204,7 +204,7 @@ func (s *street) readings(label flex.Label) (kwh []float64) {
 	s.Helper()
 	day := flex.DayAt(evening)
 	var rs []flex.Reading
-	s.must(s.house.DB.Read(s.Context(), s.org, func(tx *store.Tx) (err error) {
+	s.must(s.app.DB.Read(s.Context(), s.org, func(tx *store.Tx) (err error) {
 		rs, err = tx.Readings(s.Context(), store.ReadingQuery{
 			Assets: []flex.AssetID{s.asset}, Labels: []flex.Label{label}, Days: []flex.Day{day, day.Add(1)},
 		})

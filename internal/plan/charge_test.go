@@ -195,7 +195,7 @@ func TestCharge_ClockChanges(t *testing.T) {
 	}
 }
 
-// BenchmarkCharge plans a night with prices, as the control desk does at a plug-in.
+// BenchmarkCharge plans a night with prices, as the control service does at a plug-in.
 func BenchmarkCharge(b *testing.B) {
 	p := night(20_000)
 	p.Mode, p.MayChargePeak = flex.Minimise, true

@@ -228,7 +228,7 @@ func TestWave_Change(t *testing.T) {
 			for _, s := range gone {
 				sum += s
 			}
-			a.Need = sum // as the desk counts it down
+			a.Need = sum // as the service counts it down
 			if d.Below(3) == 0 {
 				a.Need += uint32(d.Below(4)) * 50
 			}

@@ -21,7 +21,7 @@ import (
 
 // Server answers the balance page. Set its fields before Handler is called.
 type Server struct {
-	Reward *reward.Desk
+	Reward *reward.Service
 	Log    *slog.Logger // nil means the default logger
 
 	once    sync.Once

@@ -22,13 +22,13 @@ import (
 
 // home is a site whose user has earned £25, seen through the door.
 type home struct {
-	db     *store.DB
-	desk   *reward.Desk
-	org    flex.OrgID
-	site   flex.SiteID
-	now    time.Time
-	door   *httptest.Server
-	letter string
+	db      *store.DB
+	service *reward.Service
+	org     flex.OrgID
+	site    flex.SiteID
+	now     time.Time
+	door    *httptest.Server
+	letter  string
 }
 
 func open(t *testing.T) *home {
@@ -44,11 +44,11 @@ func open(t *testing.T) *home {
 	if err := storetest.Exec(t, url, `INSERT INTO site (id, org_id, email, consent_at, created_at) VALUES ($1, $2, 'ann@example.com', 1, 0)`, h.site.Bytes(), h.org.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	h.desk = &reward.Desk{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
-	s := &portal.Server{Reward: h.desk, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	h.service = &reward.Service{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
+	s := &portal.Server{Reward: h.service, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	h.door = httptest.NewServer(s.Handler())
 	t.Cleanup(h.door.Close)
-	h.desk.BaseURL = h.door.URL
+	h.service.BaseURL = h.door.URL
 	err = h.db.Write(t.Context(), h.org, func(tx *store.Tx) error {
 		tr := store.Transaction{}
 		tr.Key, tr.Kind, tr.SiteID, tr.Time = "bonus", ledger.SignupBonus, h.site, flex.Span{From: h.now}
@@ -67,7 +67,7 @@ func (h *home) link(t *testing.T, o reward.LinkOptions) string {
 	if o.RedirectURI == "" {
 		o.RedirectURI = "app://rewards?x=1&y=2"
 	}
-	link, _, err := h.desk.Link(t.Context(), h.org, h.site, o)
+	link, _, err := h.service.Link(t.Context(), h.org, h.site, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestPortal_Code(t *testing.T) {
 	want(t, status, page, 422, "Enter the code")
 	status, page = h.post(t, link+"/code")
 	want(t, status, page, 200, "A code is on its way", "The six digits")
-	if _, err := h.desk.MailRound(t.Context()); err != nil {
+	if _, err := h.service.SendMail(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	status, page = h.post(t, link+"/confirm", "code", "1")

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Desk takes readings in.
-type Desk struct{ DB *store.DB }
+// Service takes readings in.
+type Service struct{ DB *store.DB }
 
 // BatchMax is the number of readings that one call of Take keeps in one transaction. The
 // door cuts a longer request into batches.
@@ -21,7 +21,7 @@ const BatchMax = 10_000
 // Take judges a batch and keeps what may stand, all in one transaction. There is one
 // verdict for each reading, in the batch's order. Of readings for the same time, asset and
 // label the last one counts; one that differs from what is kept already is a correction.
-func (d *Desk) Take(ctx context.Context, org flex.OrgID, batch []Given) ([]Verdict, error) {
+func (d *Service) Take(ctx context.Context, org flex.OrgID, batch []Given) ([]Verdict, error) {
 	if len(batch) > BatchMax {
 		return nil, flex.Fail(flex.TooLarge, "a batch holds at most %d readings", BatchMax)
 	}
@@ -67,7 +67,7 @@ func (in *intake) take(ctx context.Context) error {
 		return err
 	}
 	if slices.ContainsFunc(rs, func(r flex.Reading) bool { return settles[r.Label] }) {
-		in.tx.Wake(store.WakeSettle) // which of them was waited for, the rounds find out
+		in.tx.Wake(store.WakeSettle) // which of them was waited for, the background jobs find out
 	}
 	now := in.tx.Now()
 	if err := in.tx.MarkDue(ctx, telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...); err != nil {

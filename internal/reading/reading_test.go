@@ -21,14 +21,14 @@ import (
 	_ "flexd/test/seed"
 )
 
-// house is a store with one organisation, whose assets are numbered from 1, and a clock
+// fixture is a store with one organisation, whose assets are numbered from 1, and a clock
 // that the test turns.
-type house struct {
-	url  string
-	db   *store.DB
-	desk *reading.Desk
-	org  flex.OrgID
-	now  time.Time
+type fixture struct {
+	url     string
+	db      *store.DB
+	service *reading.Service
+	org     flex.OrgID
+	now     time.Time
 }
 
 // fataler is a test of testing or of rapid.
@@ -39,11 +39,11 @@ type fataler interface {
 
 func asset(n int) flex.AssetID { return flex.AssetID{1, byte(n >> 8), byte(n)} }
 
-func open(t testing.TB, url string, assets int) *house {
+func open(t testing.TB, url string, assets int) *fixture {
 	t.Helper()
-	h := &house{url: url, now: now}
+	h := &fixture{url: url, now: now}
 	h.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return h.now }})
-	h.desk = &reading.Desk{DB: h.db}
+	h.service = &reading.Service{DB: h.db}
 	org, err := h.db.AddOrg(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
@@ -58,16 +58,16 @@ func open(t testing.TB, url string, assets int) *house {
 	return h
 }
 
-func (h *house) exec(t testing.TB, statement string, args ...any) {
+func (h *fixture) exec(t testing.TB, statement string, args ...any) {
 	t.Helper()
 	if err := storetest.Exec(t, h.url, statement, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) take(t fataler, batch ...reading.Given) []reading.Verdict {
+func (h *fixture) take(t fataler, batch ...reading.Given) []reading.Verdict {
 	t.Helper()
-	verdicts, err := h.desk.Take(context.Background(), h.org, batch)
+	verdicts, err := h.service.Take(context.Background(), h.org, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (h *house) take(t fataler, batch ...reading.Given) []reading.Verdict {
 
 // values returns what is known of one asset and label on the day of now, oldest first, as
 // it was known at an instant; zero means now.
-func (h *house) values(t fataler, id flex.AssetID, label flex.Label, knownAt time.Time) string {
+func (h *fixture) values(t fataler, id flex.AssetID, label flex.Label, knownAt time.Time) string {
 	t.Helper()
 	var rs []flex.Reading
 	err := h.db.Read(context.Background(), h.org, func(tx *store.Tx) (err error) {
@@ -177,7 +177,7 @@ func TestTake_OwnAssetsOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts, err := h.desk.Take(t.Context(), other.ID, []reading.Given{half(a, "10:00", 1), half(asset(99), "10:00", 1)})
+		verdicts, err := h.service.Take(t.Context(), other.ID, []reading.Given{half(a, "10:00", 1), half(asset(99), "10:00", 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestTake_Limit(t *testing.T) {
 	for i := range batch {
 		batch[i] = half(asset(1), "10:00", 1)
 	}
-	if _, err := h.desk.Take(t.Context(), h.org, batch); flex.KindOf(err) != flex.TooLarge {
+	if _, err := h.service.Take(t.Context(), h.org, batch); flex.KindOf(err) != flex.TooLarge {
 		t.Errorf("%d readings: %v", len(batch), err)
 	}
 	if v := h.take(t, batch[1:]...); !v[0].Accepted() {
@@ -411,7 +411,7 @@ func TestGaps(t *testing.T) {
 			batch = append(batch, reading.Given{AssetID: asset(1), Label: flex.BoundaryImportRegister, Span: flex.Span{From: p.End(), To: p.End()}, Value: float64(n)})
 		}
 		h.take(t, batch...)
-		gaps, err := h.desk.Gaps(t.Context(), h.org, site, yesterday, yesterday.Add(1))
+		gaps, err := h.service.Gaps(t.Context(), h.org, site, yesterday, yesterday.Add(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -431,15 +431,15 @@ func TestGaps(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		today := yesterday.Add(1)
-		week, err := h.desk.Gaps(t.Context(), h.org, site, today.Add(-7), today)
-		if unsaid, unsaidErr := h.desk.Gaps(t.Context(), h.org, site, flex.Day{}, flex.Day{}); err != nil || unsaidErr != nil || !reflect.DeepEqual(unsaid, week) {
+		week, err := h.service.Gaps(t.Context(), h.org, site, today.Add(-7), today)
+		if unsaid, unsaidErr := h.service.Gaps(t.Context(), h.org, site, flex.Day{}, flex.Day{}); err != nil || unsaidErr != nil || !reflect.DeepEqual(unsaid, week) {
 			t.Errorf("without days: %v %v\nthe last week and today: %v %v", unsaid, unsaidErr, week, err)
 		}
-		if _, err := h.desk.Gaps(t.Context(), h.org, flex.SiteID{8}, yesterday, yesterday); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Gaps(t.Context(), h.org, flex.SiteID{8}, yesterday, yesterday); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("an unknown site: %v", err)
 		}
 		for last, kind := range map[flex.Day]flex.Kind{yesterday.Add(reading.GapDaysMax): flex.Malformed, yesterday.Add(reading.GapDaysMax - 1): 0, yesterday.Add(-1): flex.Malformed} {
-			if _, err := h.desk.Gaps(t.Context(), h.org, site, yesterday, last); (err != nil) != (kind != 0) || err != nil && flex.KindOf(err) != kind {
+			if _, err := h.service.Gaps(t.Context(), h.org, site, yesterday, last); (err != nil) != (kind != 0) || err != nil && flex.KindOf(err) != kind {
 				t.Errorf("to %s: %v", last, err)
 			}
 		}
@@ -467,7 +467,7 @@ func TestRound_ForgetsOldReadings(t *testing.T) {
 		}
 		for _, tt := range steps {
 			h.now = tt.at
-			if _, err := h.desk.Round(t.Context()); err != nil {
+			if _, err := h.service.Purge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != tt.want {

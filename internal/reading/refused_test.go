@@ -12,7 +12,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-func (h *house) refused(t *testing.T) (found []store.RefusedReading) {
+func (h *fixture) refused(t *testing.T) (found []store.RefusedReading) {
 	t.Helper()
 	err := h.db.Read(t.Context(), h.org, func(tx *store.Tx) (err error) {
 		found, err = tx.RefusedSince(t.Context(), flex.Day{})
@@ -35,7 +35,7 @@ func TestRefused_IsCountedByReason(t *testing.T) {
 			{AssetID: asset(9), Span: good, Label: flex.ChargerEnergy, Value: 1},
 		}
 		for range 2 {
-			if _, err := h.desk.Take(t.Context(), h.org, batch); err != nil {
+			if _, err := h.service.Take(t.Context(), h.org, batch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -47,7 +47,7 @@ func TestRefused_IsCountedByReason(t *testing.T) {
 			t.Errorf("%+v", got[1])
 		}
 		h.now = h.now.Add(63 * 24 * time.Hour)
-		if _, err := h.desk.Round(t.Context()); err != nil {
+		if _, err := h.service.Purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.refused(t); len(got) != 0 {
@@ -63,7 +63,7 @@ func TestRefused_IsBounded(t *testing.T) {
 		for i := range 30 {
 			batch = append(batch, reading.Given{AssetID: asset(1), Span: flex.Span{From: now, To: now}, Label: flex.Label(fmt.Sprintf("made-up-%c%c", 'a'+round, 'a'+i)), Value: 1})
 		}
-		if _, err := h.desk.Take(t.Context(), h.org, batch); err != nil {
+		if _, err := h.service.Take(t.Context(), h.org, batch); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,9 +19,9 @@ const aheadFor = 7 * 24 * time.Hour
 // dropMax is the number of readings that one transaction forgets.
 const dropMax = 5000
 
-// Round forgets readings, and what was refused, whose time is over, by the true clock. A
+// Purge deletes readings, and what was refused, whose time is over, by the true clock. A
 // sandbox clock that has been turned forward does not make it forget sooner.
-func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var dropped int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		if dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax); err != nil {

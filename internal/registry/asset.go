@@ -9,7 +9,7 @@ import (
 
 // CreateAsset registers a new asset at a site. One with the same external id is a Conflict,
 // a site or a model that is not known NotFound.
-func (d *Desk) CreateAsset(ctx context.Context, org flex.OrgID, site flex.SiteID, told ToldAsset) (flex.Asset, error) {
+func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.SiteID, told ToldAsset) (flex.Asset, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (a flex.Asset, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
@@ -68,12 +68,12 @@ func modelMissing(name string) error {
 }
 
 // Asset returns an asset.
-func (d *Desk) Asset(ctx context.Context, org flex.OrgID, id flex.AssetID) (flex.Asset, error) {
+func (d *Service) Asset(ctx context.Context, org flex.OrgID, id flex.AssetID) (flex.Asset, error) {
 	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) { return tx.Asset(ctx, id) })
 }
 
 // AssetByExternalID returns the asset with the vendor's own id.
-func (d *Desk) AssetByExternalID(ctx context.Context, org flex.OrgID, external string) (flex.Asset, error) {
+func (d *Service) AssetByExternalID(ctx context.Context, org flex.OrgID, external string) (flex.Asset, error) {
 	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.AssetByExternalID(ctx, external)
 		if err != nil {
@@ -93,7 +93,7 @@ type AssetPage struct {
 }
 
 // Assets returns a page of the organisation's assets, oldest first.
-func (d *Desk) Assets(ctx context.Context, org flex.OrgID, limit, offset int) (AssetPage, error) {
+func (d *Service) Assets(ctx context.Context, org flex.OrgID, limit, offset int) (AssetPage, error) {
 	return read(ctx, d, org, func(tx *store.Tx) (p AssetPage, err error) {
 		p.Assets, p.Total, err = tx.Assets(ctx, limit, offset)
 		return p, err
@@ -109,7 +109,7 @@ type AssetChange struct {
 }
 
 // ChangeAsset changes an asset. Its type, site and external id never change.
-func (d *Desk) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID, c AssetChange) (flex.Asset, error) {
+func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID, c AssetChange) (flex.Asset, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.HoldAsset(ctx, id)
 		if err != nil {
@@ -139,7 +139,7 @@ func (d *Desk) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID,
 
 // DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
 // set free.
-func (d *Desk) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.AssetID) error {
+func (d *Service) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.AssetID) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		a, err := tx.HoldAsset(ctx, id)
 		if err != nil {

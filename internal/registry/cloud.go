@@ -36,7 +36,7 @@ const (
 	cloudLease   = time.Minute      // for one exchange
 	cloudRetry   = 5 * time.Minute  // after one that failed and may be tried again
 	refreshEarly = 10 * time.Minute // before a token ends
-	cloudBatch   = 20               // exchanges of one round
+	cloudBatch   = 20               // exchanges of one run
 )
 
 // CloudToken is access to a manufacturer's cloud.
@@ -49,7 +49,7 @@ type CloudToken struct {
 // StartLink begins to link a provider's cloud to a site. It returns where to send the
 // user's browser; the provider sends it back to redirect. A provider that is not configured
 // is Malformed.
-func (d *Desk) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, provider, redirect string) (string, error) {
+func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, provider, redirect string) (string, error) {
 	if _, err := d.Site(ctx, org, site); err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (d *Desk) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, 
 	return to.String(), nil
 }
 
-func (d *Desk) provider(name string) (Provider, error) {
+func (d *Service) provider(name string) (Provider, error) {
 	for _, p := range d.Providers {
 		if p.Name == name {
 			return p, nil
@@ -101,8 +101,8 @@ func randomText() string {
 }
 
 // FinishLink takes what the provider sent the browser back with: a code, or why there is
-// none. The code is exchanged by the next round. A state that is not open is NotFound.
-func (d *Desk) FinishLink(ctx context.Context, state, code, refusal string) (provider string, err error) {
+// none. The code is exchanged by the next job. A state that is not open is NotFound.
+func (d *Service) FinishLink(ctx context.Context, state, code, refusal string) (provider string, err error) {
 	hash := sha256.Sum256([]byte(state))
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		l, err := all.CloudLink(ctx, hash)
@@ -123,14 +123,14 @@ func (d *Desk) FinishLink(ctx context.Context, state, code, refusal string) (pro
 }
 
 // PutToken keeps access to a manufacturer's cloud that the client brings itself.
-func (d *Desk) PutToken(ctx context.Context, org flex.OrgID, site flex.SiteID, t CloudToken) error {
+func (d *Service) PutToken(ctx context.Context, org flex.OrgID, site flex.SiteID, t CloudToken) error {
 	if _, err := d.Site(ctx, org, site); err != nil {
 		return err
 	}
 	return d.keepToken(ctx, store.CloudToken{Org: org, Site: site}, t)
 }
 
-func (d *Desk) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) error {
+func (d *Service) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) error {
 	row.Type, row.ExpiresAt = t.Type, t.ExpiresAt
 	row.Access, row.Refresh = t.Access, t.Refresh
 	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCloudToken(ctx, row) })
@@ -138,7 +138,7 @@ func (d *Desk) keepToken(ctx context.Context, row store.CloudToken, t CloudToken
 
 // Tokens returns a site's access to manufacturers' clouds by provider, the client's own
 // under the empty name.
-func (d *Desk) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudToken, error) {
+func (d *Service) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudToken, error) {
 	var kept []store.CloudToken
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		kept, err = all.CloudTokens(ctx, site)
@@ -151,9 +151,9 @@ func (d *Desk) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudTo
 	return tokens, err
 }
 
-// CloudRound exchanges the codes that users brought back from manufacturers' clouds, and
+// RefreshClouds exchanges the codes that users brought back from manufacturers' clouds, and
 // refreshes the tokens that are about to end.
-func (d *Desk) CloudRound(ctx context.Context) (r worker.Report, err error) {
+func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error) {
 	var links []store.CloudLink
 	var tokens []store.CloudToken
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
@@ -181,7 +181,7 @@ func (d *Desk) CloudRound(ctx context.Context) (r worker.Report, err error) {
 
 // exchange turns a link's code into a token. A cloud that fails is asked again as long as
 // the link lives; one that refuses is not.
-func (d *Desk) exchange(ctx context.Context, l store.CloudLink) error {
+func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	p, err := d.provider(l.Provider)
 	if err != nil {
 		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
@@ -201,7 +201,7 @@ func (d *Desk) exchange(ctx context.Context, l store.CloudLink) error {
 }
 
 // turn sets when to refresh a token: a little before it ends.
-func (d *Desk) turn(row store.CloudToken, t CloudToken) store.CloudToken {
+func (d *Service) turn(row store.CloudToken, t CloudToken) store.CloudToken {
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
 		row.TurnAt = later(t.ExpiresAt.Add(-refreshEarly), d.DB.Now().Add(cloudRetry))
@@ -216,7 +216,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func (d *Desk) refresh(ctx context.Context, row store.CloudToken) error {
+func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	wait := func(at time.Time) error {
 		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DeferCloudToken(ctx, row, at) })
 	}
@@ -237,7 +237,7 @@ func (d *Desk) refresh(ctx context.Context, row store.CloudToken) error {
 
 // ask posts a grant to a provider's token endpoint. refused says that it will not help to
 // ask again.
-func (d *Desk) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
+func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
 	grant.Set("client_id", p.ClientID)
 	header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 	if p.ClientSecret != "" {

@@ -83,7 +83,7 @@ type Check struct {
 // CheckEligibility says what a site with the MPAN and an asset of the model could be
 // enrolled in, and keeps nothing. The installation date, which is not asked for here, is
 // taken to follow. A model that is not in the catalogue is NotFound.
-func (d *Desk) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, model string) (Check, error) {
+func (d *Service) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, model string) (Check, error) {
 	core, why := normalMPAN(mpan)
 	if core == "" {
 		return Check{}, invalid([]flex.Fault{faultAt("value_error.mpan", why, nil, "mpan")})
@@ -125,7 +125,7 @@ type AssetEligibility struct {
 }
 
 // Eligibility returns what a site and its assets can be enrolled in.
-func (d *Desk) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteID) (Eligibility, error) {
+func (d *Service) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteID) (Eligibility, error) {
 	if err := d.learnSite(ctx, org, id); err != nil {
 		return Eligibility{}, err
 	}

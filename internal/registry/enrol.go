@@ -31,7 +31,7 @@ type Enrolment struct {
 // Enrol enrols a site in a proposition. A site that is enrolled stays so. One that has
 // withdrawn is Unmet without the override, and so is one that is not eligible or has not
 // consented to the use of its meter.
-func (d *Desk) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e Enrolment) (Outcome, error) {
+func (d *Service) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e Enrolment) (Outcome, error) {
 	if err := d.learnSite(ctx, org, id); err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 
 // Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;
 // the site, its assets, its other propositions and its money stay.
-func (d *Desk) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p flex.Proposition) (Outcome, error) {
+func (d *Service) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p flex.Proposition) (Outcome, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return "", err
@@ -156,7 +156,7 @@ func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.Dispatch
 }
 
 // GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.
-func (d *Desk) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
+func (d *Service) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
@@ -172,7 +172,7 @@ func (d *Desk) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id flex.
 
 // TakeDispatchConsent withdraws a site's consent to dispatch methods, and with it the
 // enrolment in the propositions of the same names.
-func (d *Desk) TakeDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
+func (d *Service) TakeDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err

@@ -12,7 +12,7 @@ import (
 // learn asks the directory for a metering point and keeps what it says, so that what
 // follows finds it in the store. A number that is no MPAN, or on no list, teaches nothing.
 // A directory that fails is a failure: to guess would enrol or refuse wrongly.
-func (d *Desk) learn(ctx context.Context, mpan string) error {
+func (d *Service) learn(ctx context.Context, mpan string) error {
 	if d.Meters == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (d *Desk) learn(ctx context.Context, mpan string) error {
 }
 
 // learnSite is learn for a site that is kept.
-func (d *Desk) learnSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
+func (d *Service) learnSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
 	if d.Meters == nil {
 		return nil
 	}

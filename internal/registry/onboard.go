@@ -37,7 +37,7 @@ type Onboarded struct {
 
 // Initialise registers a site and its assets, or merges them into what is kept. It enrols in
 // nothing. All of it is done or nothing.
-func (d *Desk) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset) (Onboarded, error) {
+func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset) (Onboarded, error) {
 	n, err := d.readTold(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
@@ -51,7 +51,7 @@ func (d *Desk) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, as
 }
 
 // Onboard is Initialise followed by Enrol, as one.
-func (d *Desk) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset, e Enrolment) (Onboarded, error) {
+func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset, e Enrolment) (Onboarded, error) {
 	n, err := d.readTold(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
@@ -66,7 +66,7 @@ func (d *Desk) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, asset
 
 // readTold reads what was told of a site and its assets, and looks up the meter; all faults
 // come at once.
-func (d *Desk) readTold(ctx context.Context, site ToldSite, assets []ToldAsset) (normal, error) {
+func (d *Service) readTold(ctx context.Context, site ToldSite, assets []ToldAsset) (normal, error) {
 	n, faults := site.normalise("site")
 	seen := map[string]bool{}
 	for i, a := range assets {
@@ -224,7 +224,7 @@ func or[T any](told, kept *T) *T {
 // dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
 // with no methods the site is only registered, for its price curve.
-func (d *Desk) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, asset ToldAsset, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
+func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, asset ToldAsset, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
 	n, err := d.readTold(ctx, site, []ToldAsset{asset})
 	if err != nil {
 		return r, a, err
@@ -268,7 +268,7 @@ func (d *Desk) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, as
 // sessions, its assets and the record of the site itself. What was metered and earned stays
 // under the site's id, which then means no one. While a payment to the user is under way it
 // is Malformed. It returns what there was.
-func (d *Desk) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r store.SiteRecord, assets []flex.Asset, err error) {
+func (d *Service) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r store.SiteRecord, assets []flex.Asset, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
@@ -305,7 +305,7 @@ func (d *Desk) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r 
 // UserSite returns the site of an end user, by the client's own id for them. One is made if
 // there is none, and then the consent to the use of the boundary meter is needed. The email
 // and the consent replace those kept, if they are told.
-func (d *Desk) UserSite(ctx context.Context, org flex.OrgID, user, email string, consent time.Time) (flex.Site, error) {
+func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email string, consent time.Time) (flex.Site, error) {
 	if email != "" && !isEmail(email) {
 		return flex.Site{}, invalid([]flex.Fault{faultAt("value_error.email", emailForm, nil, "user_email")})
 	}

@@ -1,4 +1,4 @@
-// Package registry is the desk of sites and assets: it registers and finds them, says what
+// Package registry is the service of sites and assets: it registers and finds them, says what
 // they are eligible for, and enrols them in propositions and out again.
 //
 // A site is known by its MPAN, else by its address; an asset by the vendor's own id for it.
@@ -16,8 +16,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Desk keeps the register.
-type Desk struct {
+// Service keeps the register.
+type Service struct {
 	DB *store.DB
 
 	// Meters, if set, is asked for the metering points of sites, and what it says is kept.
@@ -42,7 +42,7 @@ func stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 }
 
 // write runs fn in one transaction of the organisation's and returns what it returns.
-func write[T any](ctx context.Context, d *Desk, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
+func write[T any](ctx context.Context, d *Service, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		v, err = fn(tx)
 		return err
@@ -51,7 +51,7 @@ func write[T any](ctx context.Context, d *Desk, org flex.OrgID, fn func(*store.T
 }
 
 // read is write for what changes nothing.
-func read[T any](ctx context.Context, d *Desk, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
+func read[T any](ctx context.Context, d *Service, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		v, err = fn(tx)
 		return err

@@ -11,7 +11,7 @@ import (
 
 // CreateSite registers a new site. A site at the same address is a Conflict, one with the
 // same MPAN Malformed; both failures name it.
-func (d *Desk) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite) (store.SiteRecord, error) {
+func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite) (store.SiteRecord, error) {
 	n, faults := told.normalise()
 	if err := invalid(faults); err != nil {
 		return store.SiteRecord{}, err
@@ -58,13 +58,13 @@ func (n normal) site() flex.Site {
 }
 
 // Site returns a site with what belongs to it.
-func (d *Desk) Site(ctx context.Context, org flex.OrgID, id flex.SiteID) (store.SiteRecord, error) {
+func (d *Service) Site(ctx context.Context, org flex.OrgID, id flex.SiteID) (store.SiteRecord, error) {
 	return read(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) { return tx.SiteRecord(ctx, id) })
 }
 
 // Sites returns a page of the sites that the filter chooses, oldest first. An MPAN or a
 // postcode that is none chooses no site.
-func (d *Desk) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (store.SitePage, error) {
+func (d *Service) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (store.SitePage, error) {
 	if f.MPAN != "" {
 		mpan, _ := normalMPAN(f.MPAN)
 		if mpan == "" {
@@ -90,7 +90,7 @@ type SiteChange struct {
 }
 
 // ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault.
-func (d *Desk) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c SiteChange) (store.SiteRecord, error) {
+func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c SiteChange) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
@@ -155,7 +155,7 @@ func (c SiteChange) apply(s *flex.Site) (normal, error) {
 
 // DeleteSite deletes a site that has no assets and is enrolled in nothing; else it is
 // Malformed.
-func (d *Desk) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
+func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (d *Desk) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID) e
 
 // GiveMeterConsent records when the end user consented to the use of the boundary meter's
 // readings.
-func (d *Desk) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, at time.Time) (store.SiteRecord, error) {
+func (d *Service) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, at time.Time) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {

@@ -26,8 +26,8 @@ const againAssets = 64
 // SettleAgain settles events once more, keeps what it comes to as a run of its own, and
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
 // The assets are shared out to as many workers as there are processors.
-func (d *Desk) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.Run, error) {
-	w := again{desk: d, org: org, span: flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}}
+func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.Run, error) {
+	w := again{service: d, org: org, span: flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}}
 	var assets []flex.AssetID
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		w.run = store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
@@ -75,11 +75,11 @@ func (d *Desk) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.
 
 // again is a run under way.
 type again struct {
-	desk  *Desk
-	org   flex.OrgID
-	span  flex.Span
-	run   store.Run
-	basis *basis
+	service *Service
+	org     flex.OrgID
+	span    flex.Span
+	run     store.Run
+	basis   *basis
 
 	mu     sync.Mutex
 	inputs []settle.Inputs
@@ -89,7 +89,7 @@ type again struct {
 // event's newest settlement is kept as its hash alone.
 func (w *again) settle(ctx context.Context, assets []flex.AssetID) error {
 	var settlements []store.Settlement
-	err := w.desk.DB.Read(ctx, w.org, func(tx *store.Tx) error {
+	err := w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
 		events, err := tx.FlexEventsOf(ctx, assets, w.span)
 		if err != nil {
 			return err
@@ -106,11 +106,11 @@ func (w *again) settle(ctx context.Context, assets []flex.AssetID) error {
 		w.inputs = append(w.inputs, settle.Inputs{Event: s.Event, Hash: s.Hash})
 	}
 	w.mu.Unlock()
-	return w.desk.DB.Write(ctx, w.org, func(tx *store.Tx) error { return tx.AddSettlements(ctx, w.run.ID, settlements) })
+	return w.service.DB.Write(ctx, w.org, func(tx *store.Tx) error { return tx.AddSettlements(ctx, w.run.ID, settlements) })
 }
 
 // Compare lists what two runs say differently.
-func (d *Desk) Compare(ctx context.Context, org flex.OrgID, before, after flex.RunID) (changes []settle.Change, err error) {
+func (d *Service) Compare(ctx context.Context, org flex.OrgID, before, after flex.RunID) (changes []settle.Change, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var results [2][]*settle.Result
 		for i, id := range []flex.RunID{before, after} {
@@ -132,7 +132,7 @@ func (d *Desk) Compare(ctx context.Context, org flex.OrgID, before, after flex.R
 }
 
 // Runs returns the organisation's newest settlement runs, newest first.
-func (d *Desk) Runs(ctx context.Context, org flex.OrgID, limit int) (runs []store.Run, err error) {
+func (d *Service) Runs(ctx context.Context, org flex.OrgID, limit int) (runs []store.Run, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		runs, err = tx.Runs(ctx, limit)
 		return err

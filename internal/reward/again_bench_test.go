@@ -53,11 +53,11 @@ func benchAgain(b *testing.B, url string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	desk := &reward.Desk{DB: db}
+	service := &reward.Service{DB: db}
 	again := func(b *testing.B) {
 		used := processor()
 		for b.Loop() {
-			run, err := desk.SettleAgain(b.Context(), seed.Org, reward.Again{From: first, To: flex.DayAt(now)})
+			run, err := service.SettleAgain(b.Context(), seed.Org, reward.Again{From: first, To: flex.DayAt(now)})
 			if err != nil || run.Events != events {
 				b.Fatal(run, err)
 			}

@@ -48,10 +48,10 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 		if err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) }); err != nil {
 			t.Fatal(err)
 		}
-		desk := &reward.Desk{DB: db}
+		service := &reward.Service{DB: db}
 		results := func(site flex.SiteID, from, to flex.Day) map[flex.FlexEventID]store.Settlement {
 			t.Helper()
-			run, err := desk.SettleAgain(t.Context(), seed.Org, reward.Again{Site: site, From: from, To: to})
+			run, err := service.SettleAgain(t.Context(), seed.Org, reward.Again{Site: site, From: from, To: to})
 			if err != nil {
 				t.Fatal(err)
 			}

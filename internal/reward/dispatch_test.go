@@ -91,7 +91,7 @@ func TestEventRound_Dispatch(t *testing.T) {
 				if got := y.events(t); got != c.want {
 					t.Errorf("got %q, want %q", got, c.want)
 				}
-				if info, err := y.desk.Info(t.Context(), y.org, y.site); err != nil || info.Balance != c.balance {
+				if info, err := y.service.Info(t.Context(), y.org, y.site); err != nil || info.Balance != c.balance {
 					t.Errorf("a balance of %d p, %v; want %d p", info.Balance, err, c.balance)
 				}
 			})

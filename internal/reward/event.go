@@ -13,9 +13,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// EventRound finds the flex events of sessions and pauses that are over, and settles those
+// SettleEvents finds the flex events of sessions and pauses that are over, and settles those
 // that are due.
-func (d *Desk) EventRound(ctx context.Context) (worker.Report, error) {
+func (d *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.OrgsToSettle(ctx)
@@ -35,7 +35,7 @@ func (d *Desk) EventRound(ctx context.Context) (worker.Report, error) {
 }
 
 // detect looks for the flex events of what is over.
-func (d *Desk) detect(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Report) error {
 	did := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		did = 0
@@ -221,7 +221,7 @@ func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
 }
 
 // FlexEvents returns the site's flex events, oldest first.
-func (d *Desk) FlexEvents(ctx context.Context, org flex.OrgID, site flex.SiteID) (events []store.FlexEvent, err error) {
+func (d *Service) FlexEvents(ctx context.Context, org flex.OrgID, site flex.SiteID) (events []store.FlexEvent, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err

@@ -43,7 +43,7 @@ type LinkOptions struct {
 }
 
 // Link makes a link to the site's balance page.
-func (d *Desk) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o LinkOptions) (link string, expires time.Time, err error) {
+func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o LinkOptions) (link string, expires time.Time, err error) {
 	if err := checkRedirect(o.RedirectURI); err != nil {
 		return "", time.Time{}, err
 	}
@@ -94,7 +94,7 @@ func checkRedirect(uri string) error {
 }
 
 // token makes 256 random bits in text that a URL carries as it is.
-func (d *Desk) token() (string, error) {
+func (d *Service) token() (string, error) {
 	var b [32]byte
 	if _, err := io.ReadFull(d.DB.Random(), b[:]); err != nil {
 		return "", fmt.Errorf("make a token: %w", err)
@@ -114,7 +114,7 @@ type Visit struct {
 
 // Open returns the visit of a link's token. An unknown token and one whose time is over are
 // NotFound alike.
-func (d *Desk) Open(ctx context.Context, token string) (v Visit, err error) {
+func (d *Service) Open(ctx context.Context, token string) (v Visit, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		if v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token)); err != nil {
 			return err
@@ -151,7 +151,7 @@ type Purse struct {
 const purseTransactions = 100
 
 // Purse returns what the visitor's balance page shows.
-func (d *Desk) Purse(ctx context.Context, v Visit) (p Purse, err error) {
+func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 	err = d.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
@@ -179,7 +179,7 @@ func (d *Desk) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 }
 
 // SendCode has a code sent to the site's e-mail address. The one before is void.
-func (d *Desk) SendCode(ctx context.Context, v Visit) error {
+func (d *Service) SendCode(ctx context.Context, v Visit) error {
 	if d.Mail == nil {
 		return flex.Fail(flex.Unavailable, "no code can be sent: this service has no way to send e-mail")
 	}
@@ -232,7 +232,7 @@ func codeHash(v Visit, code string) []byte {
 
 // EnterCode confirms the visitor if the code is the one that was sent last. A wrong one is
 // counted, and after CodeTries of them only a new code will do.
-func (d *Desk) EnterCode(ctx context.Context, v Visit, code string) error {
+func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	var wrong error
 	err := d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		wrong = nil
@@ -269,14 +269,14 @@ func (v Visit) confirmed() error {
 }
 
 // Withdraw asks for an amount to be paid out to the visitor's bank account.
-func (d *Desk) Withdraw(ctx context.Context, v Visit, amount flex.Pence) (w store.Withdrawal, err error) {
+func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence) (w store.Withdrawal, err error) {
 	if err := v.confirmed(); err != nil {
 		return w, err
 	}
 	return d.withdraw(ctx, v.OrgID, v.SiteID, amount, "user")
 }
 
-func (d *Desk) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID, amount flex.Pence, by string) (w store.Withdrawal, err error) {
+func (d *Service) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID, amount flex.Pence, by string) (w store.Withdrawal, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, site); err != nil {
 			return err
@@ -310,7 +310,7 @@ func (d *Desk) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID, a
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
-func (d *Desk) Payouts(ctx context.Context, org flex.OrgID, status ledger.PaymentStatus) (ws []store.Withdrawal, err error) {
+func (d *Service) Payouts(ctx context.Context, org flex.OrgID, status ledger.PaymentStatus) (ws []store.Withdrawal, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ws, err = tx.Withdrawals(ctx, status)
 		return err

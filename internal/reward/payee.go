@@ -75,7 +75,7 @@ func unpack(b []byte) (BankAccount, error) {
 }
 
 // LinkAccount keeps the visitor's bank account, in the place of any other.
-func (d *Desk) LinkAccount(ctx context.Context, v Visit, a BankAccount) error {
+func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error {
 	if err := v.confirmed(); err != nil {
 		return err
 	}

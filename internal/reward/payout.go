@@ -19,7 +19,7 @@ type Payment struct {
 }
 
 // Decide moves a withdrawal by an operator's decision: approved, rejected or cancelled.
-func (d *Desk) Decide(ctx context.Context, org flex.OrgID, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, err error) {
+func (d *Service) Decide(ctx context.Context, org flex.OrgID, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		w, err = d.move(ctx, tx, id, to, by, note)
 		return err
@@ -29,7 +29,7 @@ func (d *Desk) Decide(ctx context.Context, org flex.OrgID, id flex.TransactionID
 
 // move takes a withdrawal on, and tells its user if the money came back: the bank account
 // is then forgotten, since it may be the wrong one.
-func (d *Desk) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (store.Withdrawal, error) {
+func (d *Service) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (store.Withdrawal, error) {
 	w, err := tx.MoveWithdrawal(ctx, id, to, by, note)
 	if err != nil || to != ledger.Failed && to != ledger.Returned {
 		return w, err
@@ -61,7 +61,7 @@ func (d *Desk) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to
 // Export returns the payments of all approved withdrawals and moves them to processing: from
 // then on they count as given to the bank. With again it returns those that are processing
 // already, for a file that was lost.
-func (d *Desk) Export(ctx context.Context, org flex.OrgID, by string, again bool) (ps []Payment, err error) {
+func (d *Service) Export(ctx context.Context, org flex.OrgID, by string, again bool) (ps []Payment, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		ps = nil
 		status := ledger.Approved
@@ -122,7 +122,7 @@ func (r PaymentResult) known(w store.Withdrawal) bool {
 
 // Import takes what became of payments. One that says again what is known changes nothing.
 // It fails at the first result that cannot be; none of them then counts.
-func (d *Desk) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (moved int, err error) {
+func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (moved int, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		moved = 0
 		for i, r := range results {
@@ -159,8 +159,8 @@ const (
 	mailPause = time.Minute // doubled with every try
 )
 
-// MailRound sends letters that are due. A relay that is down is tried again for about an hour.
-func (d *Desk) MailRound(ctx context.Context) (worker.Report, error) {
+// SendMail sends letters that are due. A relay that is down is tried again for about an hour.
+func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	if d.Mail == nil {
 		return worker.Report{}, nil
 	}

@@ -152,7 +152,7 @@ func (q *quarter) withdraw() {
 	v := q.visit(q.t, reward.LinkOptions{})
 	q.link(q.t, v)
 	balance := q.balance(q.t)
-	w, err := q.desk.Withdraw(q.t.Context(), v, balance)
+	w, err := q.service.Withdraw(q.t.Context(), v, balance)
 	if err != nil {
 		if balance >= 50 {
 			q.t.Errorf("withdraw %s: %v", balance, err)
@@ -167,7 +167,7 @@ func (q *quarter) withdraw() {
 		{ledger.Approved, ledger.Processing, ledger.Posted},
 	}[q.rand.IntN(5)]
 	for _, to := range way {
-		if _, err := q.desk.Decide(q.t.Context(), q.org, w.ID, to, "operator", ""); err != nil {
+		if _, err := q.service.Decide(q.t.Context(), q.org, w.ID, to, "operator", ""); err != nil {
 			q.t.Fatal(err)
 		}
 	}
@@ -189,7 +189,7 @@ func (q *quarter) check() {
 		}
 		want += settle.RateOf(1.5).Credit(e, settle.HalfAway)
 	}
-	events, err := q.desk.FlexEvents(ctx, q.org, q.site)
+	events, err := q.service.FlexEvents(ctx, q.org, q.site)
 	if err != nil || len(events) < 10 {
 		t.Fatalf("%d flex events, %v", len(events), err)
 	}
@@ -227,7 +227,7 @@ func (q *quarter) check() {
 	if settled == 0 && nights > 60 {
 		t.Error("no event earned anything: the quarter tries nothing")
 	}
-	info, err := q.desk.Info(ctx, q.org, q.site)
+	info, err := q.service.Info(ctx, q.org, q.site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func (q *quarter) again() {
 	var runs [2]store.Run
 	var results [2][]byte
 	for i := range runs {
-		run, err := q.desk.SettleAgain(ctx, q.org, reward.Again{From: flex.DayAt(q.spans[0].From), To: flex.DayAt(q.now)})
+		run, err := q.service.SettleAgain(ctx, q.org, reward.Again{From: flex.DayAt(q.spans[0].From), To: flex.DayAt(q.now)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@
 //	session ends ─► reckoning ─► waits for readings ─► transaction ─► top-up or correction,
 //	                                                                  if readings come or change
 //
-// Whatever it posts it posts once: a round that was interrupted, or run twice, leaves the
+// Whatever it posts it posts once: a job that was interrupted, or run twice, leaves the
 // books as one run would.
 package reward
 
@@ -19,8 +19,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Desk settles, and answers for money.
-type Desk struct {
+// Service settles, and answers for money.
+type Service struct {
 	DB      *store.DB
 	BaseURL string // where the balance page answers, as users reach it
 	// Mail sends a letter to a user; nil means that no letters can be sent.
@@ -65,7 +65,7 @@ type Info struct {
 }
 
 // Info returns where the site's money stands.
-func (d *Desk) Info(ctx context.Context, org flex.OrgID, site flex.SiteID) (info Info, err error) {
+func (d *Service) Info(ctx context.Context, org flex.OrgID, site flex.SiteID) (info Info, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -102,7 +102,7 @@ type History struct {
 }
 
 // Transactions returns a page of the site's transactions.
-func (d *Desk) Transactions(ctx context.Context, org flex.OrgID, site flex.SiteID, limit, offset int) (h History, err error) {
+func (d *Service) Transactions(ctx context.Context, org flex.OrgID, site flex.SiteID, limit, offset int) (h History, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err

@@ -17,20 +17,20 @@ import (
 
 // yard is one organisation with one site and one charger, and a clock that the test turns.
 type yard struct {
-	url   string
-	db    *store.DB
-	desk  *reward.Desk
-	org   flex.OrgID
-	site  flex.SiteID
-	asset flex.AssetID
-	now   time.Time
+	url     string
+	db      *store.DB
+	service *reward.Service
+	org     flex.OrgID
+	site    flex.SiteID
+	asset   flex.AssetID
+	now     time.Time
 }
 
 func open(t *testing.T, url string) *yard {
 	t.Helper()
 	y := &yard{url: url, site: flex.SiteID{9}, asset: flex.AssetID{1}, now: clock("2026-01-14 18:00")}
 	y.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return y.now }})
-	y.desk = &reward.Desk{DB: y.db}
+	y.service = &reward.Service{DB: y.db}
 	org, err := y.db.AddOrg(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
@@ -102,11 +102,11 @@ func (y *yard) read(t *testing.T, from string, kwh ...float64) {
 	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 }
 
-// round runs the round until it has nothing left to do.
+// round runs the job until it has nothing left to do.
 func (y *yard) round(t *testing.T) {
 	t.Helper()
 	for range 10 {
-		r, err := y.desk.Round(t.Context())
+		r, err := y.service.SettleSessions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func (y *yard) round(t *testing.T) {
 func (y *yard) history(t *testing.T) string {
 	t.Helper()
 	y.round(t)
-	h, err := y.desk.Transactions(t.Context(), y.org, y.site, 100, 0)
+	h, err := y.service.Transactions(t.Context(), y.org, y.site, 100, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh, correction -10p for 8500 Wh" {
 			t.Errorf("corrected downward: %s", got)
 		}
-		h, err := y.desk.Transactions(t.Context(), y.org, y.site, 2, 2)
+		h, err := y.service.Transactions(t.Context(), y.org, y.site, 2, 2)
 		if err != nil || len(h.Transactions) != 1 || h.Total != 3 {
 			t.Fatalf("the oldest of three: %+v %v", h, err)
 		}
@@ -176,7 +176,7 @@ func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 			!first.Time.From.Equal(clock("2026-01-14 22:10")) || !first.Time.To.Equal(clock("2026-01-15 00:20")) {
 			t.Errorf("the session's transaction: %+v", first)
 		}
-		info, err := y.desk.Info(t.Context(), y.org, y.site)
+		info, err := y.service.Info(t.Context(), y.org, y.site)
 		if err != nil || info.Balance != 21 || info.Earned != 21 || info.CanWithdraw || !info.BelowMinimum || info.Terms.Minimum != 1000 {
 			t.Errorf("info %+v %v", info, err)
 		}
@@ -216,7 +216,7 @@ func TestRound_DeadlinesOfReadings(t *testing.T) {
 	}
 }
 
-// A round that found a session due and came to it after another round had looked at it lets
+// A background job that found a session due and came to it after another job had looked at it lets
 // it be; looking twice before a reading came had it wait by the clock alone. The readings
 // then wake it at once: energies, or the register once it was read at both ends.
 func TestRound_LookedAtElsewhere(t *testing.T) {
@@ -239,7 +239,7 @@ func TestRound_LookedAtElsewhere(t *testing.T) {
 			return err
 		})
 		look(1)
-		y.round(t) // the other round
+		y.round(t) // the other job
 		look(0)
 		y.read(t, "2026-01-14 22:00", 3, 3)
 		look(1)
@@ -360,7 +360,7 @@ func TestRound_AtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
-				if _, err := y.desk.Round(t.Context()); err != nil {
+				if _, err := y.service.SettleSessions(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -375,10 +375,10 @@ func TestRound_AtOnce(t *testing.T) {
 func TestTransactions_OtherSites(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	for _, site := range []flex.SiteID{{77}, {}} {
-		if _, err := y.desk.Transactions(t.Context(), y.org, site, 10, 0); flex.KindOf(err) != flex.NotFound {
+		if _, err := y.service.Transactions(t.Context(), y.org, site, 10, 0); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("got %v", err)
 		}
-		if _, err := y.desk.Info(t.Context(), y.org, site); flex.KindOf(err) != flex.NotFound {
+		if _, err := y.service.Info(t.Context(), y.org, site); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -444,7 +444,7 @@ func TestWithdrawal_Steps(t *testing.T) {
 			if (err != nil) != (step.kind != 0) || err != nil && flex.KindOf(err) != step.kind {
 				t.Errorf("to %s: %v", step.to, err)
 			}
-			info, err := y.desk.Info(t.Context(), y.org, y.site)
+			info, err := y.service.Info(t.Context(), y.org, y.site)
 			if err != nil || info.Balance != step.balance || info.Earned != 2000 {
 				t.Errorf("after %s: %+v %v, want a balance of %d", step.to, info, err, step.balance)
 			}

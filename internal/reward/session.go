@@ -16,11 +16,11 @@ import (
 // sessionsMax is the number of sessions reckoned up in one transaction.
 const sessionsMax = 25
 
-// dueMax is the number of sessions that one round takes on of an organisation.
+// dueMax is the number of sessions that one job takes on of an organisation.
 const dueMax = 500
 
-// Round reckons up what is due.
-func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
+// SettleSessions settles what is due.
+func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.OrgsToReckon(ctx)
@@ -47,7 +47,7 @@ func (d *Desk) Round(ctx context.Context) (worker.Report, error) {
 	return report, err
 }
 
-func (d *Desk) reckonAll(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
+func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
 	did := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		did = 0

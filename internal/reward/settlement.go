@@ -17,7 +17,7 @@ import (
 const eventsMax = 20
 
 // settleDue settles the events whose time has come, or whose missing reading has.
-func (d *Desk) settleDue(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+func (d *Service) settleDue(ctx context.Context, org flex.OrgID, report *worker.Report) error {
 	var due []flex.FlexEventID
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		due, err = tx.DueFlexEvents(ctx, dueMax)

@@ -52,11 +52,11 @@ func (y *yard) kwh(t *testing.T, d flex.Day, values map[string]string) {
 	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 }
 
-// events runs the rounds and tells the site's flex events.
+// events runs the background jobs and tells the site's flex events.
 func (y *yard) events(t *testing.T) string {
 	t.Helper()
 	for i := 0; ; i++ {
-		r, err := y.desk.EventRound(t.Context())
+		r, err := y.service.SettleEvents(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func (y *yard) events(t *testing.T) string {
 			t.Fatal("the round still found work after ten runs")
 		}
 	}
-	events, err := y.desk.FlexEvents(t.Context(), y.org, y.site)
+	events, err := y.service.FlexEvents(t.Context(), y.org, y.site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestEventRound_FromPauseToFinal(t *testing.T) {
 }
 
 // An event that waits for a half-hour is looked at once that is metered in full, from powers
-// in pieces, the last first, and by one round alone of those that found it due.
+// in pieces, the last first, and by one job alone of those that found it due.
 func TestEventRound_WokenByTheLastPiece(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, _ := pausedMonday(t, url)
@@ -232,17 +232,17 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 	t.Helper()
 	again := func(knownAt time.Time) store.Run {
 		t.Helper()
-		run, err := y.desk.SettleAgain(t.Context(), y.org, reward.Again{Site: y.site, From: day, To: day, KnownAt: knownAt})
+		run, err := y.service.SettleAgain(t.Context(), y.org, reward.Again{Site: y.site, From: day, To: day, KnownAt: knownAt})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return run
 	}
-	runs, err := y.desk.Runs(t.Context(), y.org, 100)
+	runs, err := y.service.Runs(t.Context(), y.org, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The fourth run of the round, newest first, was the one before the correction.
+	// The fourth run of the job, newest first, was the one before the correction.
 	then := runs[2]
 	if then.KnownAt != before {
 		t.Fatalf("the run is of %s, want %s", then.KnownAt, before)
@@ -251,10 +251,10 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 	if old.Hash != then.Hash {
 		t.Errorf("settled again as of %s from inputs %s, then from %s", before, old.Hash, then.Hash)
 	}
-	if same, err := y.desk.Compare(t.Context(), y.org, then.ID, old.ID); err != nil || len(same) != 0 {
+	if same, err := y.service.Compare(t.Context(), y.org, then.ID, old.ID); err != nil || len(same) != 0 {
 		t.Errorf("the same inputs gave different results: %v %v", same, err)
 	}
-	changes, err := y.desk.Compare(t.Context(), y.org, old.ID, now.ID)
+	changes, err := y.service.Compare(t.Context(), y.org, old.ID, now.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 	if strings.Join(got, ", ") != "period 35, period 36, final, flex, gross, credit, kept" {
 		t.Errorf("changes %v", changes)
 	}
-	if _, err := y.desk.Compare(t.Context(), y.org, old.ID, flex.RunID{1}); flex.KindOf(err) != flex.NotFound {
+	if _, err := y.service.Compare(t.Context(), y.org, old.ID, flex.RunID{1}); flex.KindOf(err) != flex.NotFound {
 		t.Errorf("a run that never was: %v", err)
 	}
 	if h := y.history(t); h != "flex event 20p, correction -1p, flex period top-up 4p" {
@@ -358,7 +358,7 @@ func TestEventRound_Session(t *testing.T) {
 			if got := y.events(t); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			events, err := y.desk.FlexEvents(t.Context(), y.org, y.site)
+			events, err := y.service.FlexEvents(t.Context(), y.org, y.site)
 			if err != nil || len(events) > 0 && fmt.Sprint(events[0].Nominated) != "[3700 3700 3700]" {
 				t.Errorf("nominated %v %v", events, err)
 			}
@@ -481,7 +481,7 @@ func TestEventRound_AtOnce(t *testing.T) {
 		errs := make(chan error, 6)
 		for range cap(errs) {
 			go func() {
-				_, err := y.desk.EventRound(context.Background())
+				_, err := y.service.SettleEvents(context.Background())
 				errs <- err
 			}()
 		}
@@ -529,14 +529,14 @@ func TestEventRound_WaitsForTheBoundary(t *testing.T) {
 	// A power that does not cover the half-hour tells nothing of it.
 	put(flex.Reading{AssetID: y.asset, Span: flex.Span{From: monday.Period(36).Start(), To: monday.Period(36).Start().Add(time.Minute)}, Label: flex.BoundaryImportPower, Value: 1e6})
 	y.events(t)
-	runs, err := y.desk.Runs(t.Context(), y.org, 100)
+	runs, err := y.service.Runs(t.Context(), y.org, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
 		y.events(t)
 	}
-	if again, err := y.desk.Runs(t.Context(), y.org, 100); err != nil || len(again) != len(runs) {
+	if again, err := y.service.Runs(t.Context(), y.org, 100); err != nil || len(again) != len(runs) {
 		t.Errorf("%d runs became %d, %v", len(runs), len(again), err)
 	}
 	put(register(monday.Period(36).End(), 300_000))

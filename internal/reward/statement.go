@@ -40,7 +40,7 @@ const StatementDaysMax = 366
 
 // Statement returns the site's statement from one day to another. The zero days stand for
 // the current month so far.
-func (d *Desk) Statement(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) (s Statement, err error) {
+func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) (s Statement, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err

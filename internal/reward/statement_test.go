@@ -73,7 +73,7 @@ func TestStatement(t *testing.T) {
 5 (36) charged 6.5 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -
 `},
 		} {
-			s, err := y.desk.Statement(t.Context(), y.org, y.site, tt.from, tt.to)
+			s, err := y.service.Statement(t.Context(), y.org, y.site, tt.from, tt.to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,11 +82,11 @@ func TestStatement(t *testing.T) {
 			}
 		}
 		for to, wrong := range map[flex.Day]bool{monday.Add(-1): true, monday.Add(reward.StatementDaysMax - 1): false, monday.Add(reward.StatementDaysMax): true} {
-			if _, err := y.desk.Statement(t.Context(), y.org, y.site, monday, to); (err != nil) != wrong || wrong && flex.KindOf(err) != flex.Malformed {
+			if _, err := y.service.Statement(t.Context(), y.org, y.site, monday, to); (err != nil) != wrong || wrong && flex.KindOf(err) != flex.Malformed {
 				t.Errorf("from %s to %s: %v", monday, to, err)
 			}
 		}
-		if _, err := y.desk.Statement(t.Context(), y.org, flex.SiteID{7}, monday, monday); flex.KindOf(err) != flex.NotFound {
+		if _, err := y.service.Statement(t.Context(), y.org, flex.SiteID{7}, monday, monday); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another site: %v", err)
 		}
 	})

@@ -31,14 +31,14 @@ func (y *yard) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
 	if o.RedirectURI == "" {
 		o.RedirectURI = "https://app.example.com/rewards"
 	}
-	link, expires, err := y.desk.Link(t.Context(), y.org, y.site, o)
+	link, expires, err := y.service.Link(t.Context(), y.org, y.site, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := y.now.Add(time.Hour); !expires.Equal(want) {
 		t.Errorf("the link lives to %s, want %s", expires, want)
 	}
-	v, err := y.desk.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
+	v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ var bank = reward.BankAccount{Name: "Ann Other", SortCode: "123456", Number: "01
 
 func (y *yard) link(t *testing.T, v reward.Visit) {
 	t.Helper()
-	if err := y.desk.LinkAccount(t.Context(), v, bank); err != nil {
+	if err := y.service.LinkAccount(t.Context(), v, bank); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (y *yard) balance(t *testing.T) flex.Pence {
 	t.Helper()
-	info, err := y.desk.Info(t.Context(), y.org, y.site)
+	info, err := y.service.Info(t.Context(), y.org, y.site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ func (y *yard) balance(t *testing.T) flex.Pence {
 func TestLink_Life(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
-		y.desk.BaseURL = "https://flexd.example.com"
-		link, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "app://rewards"})
+		y.service.BaseURL = "https://flexd.example.com"
+		link, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "app://rewards"})
 		if err != nil || !strings.HasPrefix(link, "https://flexd.example.com/balance/") {
 			t.Fatal(link, err)
 		}
@@ -79,18 +79,18 @@ func TestLink_Life(t *testing.T) {
 			kind  flex.Kind
 		}{{59 * time.Minute, 0}, {59 * time.Minute, 0}, {60 * time.Minute, flex.NotFound}, {61 * time.Minute, flex.NotFound}} {
 			y.now = start.Add(tt.after)
-			if _, err := y.desk.Open(t.Context(), token); (err != nil) != (tt.kind != 0) || err != nil && flex.KindOf(err) != tt.kind {
+			if _, err := y.service.Open(t.Context(), token); (err != nil) != (tt.kind != 0) || err != nil && flex.KindOf(err) != tt.kind {
 				t.Errorf("after %s: %v", tt.after, err)
 			}
 		}
-		if _, err := y.desk.Open(t.Context(), token[1:]+"A"); flex.KindOf(err) != flex.NotFound {
+		if _, err := y.service.Open(t.Context(), token[1:]+"A"); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another token: %v", err)
 		}
-		if _, _, err := y.desk.Link(t.Context(), y.org, flex.SiteID{7}, reward.LinkOptions{RedirectURI: "https://a.example"}); flex.KindOf(err) != flex.NotFound {
+		if _, _, err := y.service.Link(t.Context(), y.org, flex.SiteID{7}, reward.LinkOptions{RedirectURI: "https://a.example"}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another site: %v", err)
 		}
 		for _, uri := range []string{"", "/rewards", "javascript:alert(1)", "data:text/html,x", "https://", "\x7f"} {
-			if _, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: uri}); flex.KindOf(err) != flex.Invalid {
+			if _, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: uri}); flex.KindOf(err) != flex.Invalid {
 				t.Errorf("leading back to %q: %v", uri, err)
 			}
 		}
@@ -103,41 +103,41 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		y := open(t, url)
 		y.earn(t, 25)
 		v := y.visit(t, reward.LinkOptions{})
-		if _, err := y.desk.Withdraw(t.Context(), v, 2500); flex.KindOf(err) != flex.Conflict {
+		if _, err := y.service.Withdraw(t.Context(), v, 2500); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("without a bank account: %v", err)
 		}
 		y.link(t, v)
 		for _, amount := range []flex.Pence{0, -1, 999, 2501} {
-			if _, err := y.desk.Withdraw(t.Context(), v, amount); err == nil {
+			if _, err := y.service.Withdraw(t.Context(), v, amount); err == nil {
 				t.Errorf("withdrew %d of 2500", amount)
 			}
 		}
-		w, err := y.desk.Withdraw(t.Context(), v, 1000)
+		w, err := y.service.Withdraw(t.Context(), v, 1000)
 		if err != nil || y.balance(t) != 1500 {
 			t.Fatal(w, err, y.balance(t))
 		}
-		if ps, err := y.desk.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 0 {
+		if ps, err := y.service.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 0 {
 			t.Errorf("exported before approval: %v %v", ps, err)
 		}
-		if _, err := y.desk.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 			t.Fatal(err)
 		}
-		ps, err := y.desk.Export(t.Context(), y.org, "ann", false)
+		ps, err := y.service.Export(t.Context(), y.org, "ann", false)
 		if err != nil || len(ps) != 1 {
 			t.Fatal(ps, err)
 		}
 		if p := ps[0]; p.BankAccount != bank || p.Amount != 1000 || p.Status != ledger.Processing || !regexp.MustCompile(`^FLEXD [0-9A-F]{8}-1$`).MatchString(p.Reference) {
 			t.Errorf("payment %+v of %s", p, p.Reference)
 		}
-		if ps, _ := y.desk.Export(t.Context(), y.org, "ann", false); len(ps) != 0 {
+		if ps, _ := y.service.Export(t.Context(), y.org, "ann", false); len(ps) != 0 {
 			t.Error("exported twice")
 		}
-		if ps, _ := y.desk.Export(t.Context(), y.org, "ann", true); len(ps) != 1 {
+		if ps, _ := y.service.Export(t.Context(), y.org, "ann", true); len(ps) != 1 {
 			t.Error("not exported again when asked to")
 		}
 		posted := []reward.PaymentResult{{ID: w.ID, Status: ledger.Posted}}
 		for i, want := range []int{1, 0} { // the same result again changes nothing
-			if moved, err := y.desk.Import(t.Context(), y.org, "ann", posted); err != nil || moved != want {
+			if moved, err := y.service.Import(t.Context(), y.org, "ann", posted); err != nil || moved != want {
 				t.Errorf("import %d: %d %v", i, moved, err)
 			}
 		}
@@ -145,7 +145,7 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		for _, bad := range []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}, {ID: w.ID, Status: ledger.Approved}, {ID: flex.TransactionID{1}, Status: ledger.Posted}} {
-			if _, err := y.desk.Import(t.Context(), y.org, "ann", []reward.PaymentResult{bad}); err == nil {
+			if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{bad}); err == nil {
 				t.Errorf("imported %+v", bad)
 			}
 		}
@@ -157,41 +157,41 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 func TestWithdraw_Failed(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	var letters []string
-	y.desk.Mail = func(_ context.Context, to flex.Personal, subject, text string) error {
+	y.service.Mail = func(_ context.Context, to flex.Personal, subject, text string) error {
 		letters = append(letters, to.Reveal()+": "+subject+"\n"+text)
 		return nil
 	}
-	y.desk.BaseURL = "https://flexd.example.com"
+	y.service.BaseURL = "https://flexd.example.com"
 	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 	y.earn(t, 25)
 	v := y.visit(t, reward.LinkOptions{})
 	y.link(t, v)
-	w, err := y.desk.Withdraw(t.Context(), v, 2500)
+	w, err := y.service.Withdraw(t.Context(), v, 2500)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range []ledger.PaymentStatus{ledger.Approved, ledger.Processing, ledger.Failed} {
-		if _, err := y.desk.Decide(t.Context(), y.org, w.ID, to, "ann", ""); err != nil {
+		if _, err := y.service.Decide(t.Context(), y.org, w.ID, to, "ann", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if y.balance(t) != 2500 {
 		t.Errorf("balance %d", y.balance(t))
 	}
-	if r, err := y.desk.MailRound(t.Context()); err != nil || r.Did != 1 || len(letters) != 1 || !strings.Contains(letters[0], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 1 || len(letters) != 1 || !strings.Contains(letters[0], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
 		t.Fatalf("letters %q %v", letters, err)
 	}
 	token := letters[0][strings.Index(letters[0], reward.Root)+len(reward.Root):]
 	y.now = y.now.Add(47 * time.Hour)
-	again, err := y.desk.Open(t.Context(), strings.TrimSpace(token))
+	again, err := y.service.Open(t.Context(), strings.TrimSpace(token))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := y.desk.Purse(t.Context(), again)
+	p, err := y.service.Purse(t.Context(), again)
 	if err != nil || p.Account.Linked || p.Balance != 2500 || !p.NeedsCode {
 		t.Errorf("purse %+v %v", p, err)
 	}
-	if r, err := y.desk.MailRound(t.Context()); err != nil || r.Did != 0 {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 0 {
 		t.Errorf("sent again: %+v %v", r, err)
 	}
 }
@@ -202,16 +202,16 @@ func TestImport_Again(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.earn(t, 25)
 	y.link(t, y.visit(t, reward.LinkOptions{}))
-	w, err := y.desk.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2500)
+	w, err := y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2500)
 	if err != nil {
 		t.Fatal(err)
 	}
 	send := func() {
 		t.Helper()
-		if _, err := y.desk.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 			t.Fatal(err)
 		}
-		if ps, err := y.desk.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 1 {
+		if ps, err := y.service.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 1 {
 			t.Fatal(ps, err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestImport_Again(t *testing.T) {
 	}
 	take := func(moved int, balance flex.Pence, results ...reward.PaymentResult) {
 		t.Helper()
-		if n, err := y.desk.Import(t.Context(), y.org, "ann", results); err != nil || n != moved || y.balance(t) != balance {
+		if n, err := y.service.Import(t.Context(), y.org, "ann", results); err != nil || n != moved || y.balance(t) != balance {
 			t.Errorf("%d results moved, %v, and %s are left; want %d and %s", n, err, y.balance(t), moved, balance)
 		}
 	}
@@ -229,7 +229,7 @@ func TestImport_Again(t *testing.T) {
 	y.link(t, y.visit(t, reward.LinkOptions{}))
 	send()
 	take(0, 0, result(1, ledger.Failed)) // the bank has the second attempt
-	if _, err := y.desk.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(3, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
+	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(3, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("an attempt that never was: %v", err)
 	}
 	take(1, 0, result(2, ledger.Posted), result(1, ledger.Failed))
@@ -241,14 +241,14 @@ func TestImport_Again(t *testing.T) {
 func TestMailRound_RelayDown(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	tries := 0
-	y.desk.Mail = func(context.Context, flex.Personal, string, string) error { tries++; return errors.New("down") }
+	y.service.Mail = func(context.Context, flex.Personal, string, string) error { tries++; return errors.New("down") }
 	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 	v := y.visit(t, reward.LinkOptions{TwoFactor: new(true)})
-	if err := y.desk.SendCode(t.Context(), v); err != nil {
+	if err := y.service.SendCode(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	for range 200 {
-		if _, err := y.desk.MailRound(t.Context()); err != nil {
+		if _, err := y.service.SendMail(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		y.now = y.now.Add(time.Minute)
@@ -263,17 +263,17 @@ func TestCode(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		var letter string
-		y.desk.Mail = func(_ context.Context, _ flex.Personal, _, text string) error { letter = text; return nil }
+		y.service.Mail = func(_ context.Context, _ flex.Personal, _, text string) error { letter = text; return nil }
 		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 		y.set(t, flex.OrgSettings{TwoFactor: true})
 		y.earn(t, 25)
-		link, _, err := y.desk.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "https://a.example"})
+		link, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "https://a.example"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		visit := func() reward.Visit {
 			t.Helper()
-			v, err := y.desk.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
+			v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,53 +282,53 @@ func TestCode(t *testing.T) {
 		send := func() string {
 			t.Helper()
 			y.now = y.now.Add(2 * time.Minute)
-			if err := y.desk.SendCode(t.Context(), visit()); err != nil {
+			if err := y.service.SendCode(t.Context(), visit()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := y.desk.MailRound(t.Context()); err != nil {
+			if _, err := y.service.SendMail(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			return regexp.MustCompile(`\d{6}`).FindString(letter)
 		}
-		if err := y.desk.LinkAccount(t.Context(), visit(), bank); flex.KindOf(err) != flex.Forbidden {
+		if err := y.service.LinkAccount(t.Context(), visit(), bank); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("bank account without the code: %v", err)
 		}
-		if _, err := y.desk.Withdraw(t.Context(), visit(), 2500); flex.KindOf(err) != flex.Forbidden {
+		if _, err := y.service.Withdraw(t.Context(), visit(), 2500); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("withdrawal without the code: %v", err)
 		}
-		if err := y.desk.EnterCode(t.Context(), visit(), ""); flex.KindOf(err) != flex.Conflict {
+		if err := y.service.EnterCode(t.Context(), visit(), ""); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("a code that was never sent: %v", err)
 		}
 		before := visit()
 		first := send()
-		if err := y.desk.SendCode(t.Context(), visit()); flex.KindOf(err) != flex.TooMany {
+		if err := y.service.SendCode(t.Context(), visit()); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("another code at once: %v", err)
 		}
-		if err := y.desk.SendCode(t.Context(), before); flex.KindOf(err) != flex.TooMany {
+		if err := y.service.SendCode(t.Context(), before); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("another code at once, by who had opened the page before: %v", err)
 		}
 		second := send()
-		if err := y.desk.EnterCode(t.Context(), visit(), first); first != second && flex.KindOf(err) != flex.Malformed {
+		if err := y.service.EnterCode(t.Context(), visit(), first); first != second && flex.KindOf(err) != flex.Malformed {
 			t.Errorf("the code before: %v", err)
 		}
 		for range reward.CodeTries {
-			if err := y.desk.EnterCode(t.Context(), visit(), "x"); err == nil {
+			if err := y.service.EnterCode(t.Context(), visit(), "x"); err == nil {
 				t.Error("a wrong code was taken")
 			}
 		}
-		if err := y.desk.EnterCode(t.Context(), visit(), second); flex.KindOf(err) != flex.TooMany {
+		if err := y.service.EnterCode(t.Context(), visit(), second); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("the right code after too many wrong ones: %v", err)
 		}
 		third := send()
 		y.now = y.now.Add(reward.CodeLife)
-		if err := y.desk.EnterCode(t.Context(), visit(), third); flex.KindOf(err) != flex.Conflict {
+		if err := y.service.EnterCode(t.Context(), visit(), third); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("after its time: %v", err)
 		}
-		if err := y.desk.EnterCode(t.Context(), visit(), send()); err != nil {
+		if err := y.service.EnterCode(t.Context(), visit(), send()); err != nil {
 			t.Fatal(err)
 		}
 		y.link(t, visit())
-		if _, err := y.desk.Withdraw(t.Context(), visit(), 2500); err != nil {
+		if _, err := y.service.Withdraw(t.Context(), visit(), 2500); err != nil {
 			t.Error(err)
 		}
 	})
@@ -345,7 +345,7 @@ func TestWithdraw_Once(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 64 {
 			wg.Go(func() {
-				switch _, err := y.desk.Withdraw(t.Context(), v, 2500); {
+				switch _, err := y.service.Withdraw(t.Context(), v, 2500); {
 				case err == nil:
 					done.Add(1)
 				case flex.KindOf(err) != flex.Conflict:
@@ -387,14 +387,14 @@ func TestBankAccount_Sealed(t *testing.T) {
 	y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
 	y.read(t, "2026-01-15 22:00", 2000)
 	y.round(t)
-	w, err := y.desk.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2000)
+	w, err := y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := y.desk.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+	if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := y.desk.Export(t.Context(), y.org, "ann", false); err == nil || strings.Contains(err.Error(), "Ann") {
+	if _, err := y.service.Export(t.Context(), y.org, "ann", false); err == nil || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("an account that was copied to another site: %v", err)
 	}
 }
@@ -414,7 +414,7 @@ func TestBankAccount_GoesWithTheSite(t *testing.T) {
 		})
 		for _, now := range []string{"2025-04-01 00:00", "2025-06-01 00:00"} {
 			y.now = clock(now)
-			if _, err := y.desk.EventRound(t.Context()); err != nil {
+			if _, err := y.service.SettleEvents(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -12,7 +12,7 @@ type AuditID = flex.ID[auditKind]
 
 type auditKind struct{}
 
-// Act is something that a person did to the house.
+// Act is something that a person did to flexd.
 type Act struct {
 	ID      AuditID
 	At      time.Time  // by the true clock

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Operator is a person who runs the house.
+// Operator is a person who runs flexd.
 type Operator struct {
 	ID         flex.OperatorID
 	Name       string

@@ -11,7 +11,7 @@ import (
 )
 
 // PostgreSQL keeps readings in a table for each week, made when its first reading comes or
-// by a round beforehand. What a process remembers of them may be wrong: a reading without a
+// by a job beforehand. What a process remembers of them may be wrong: a reading without a
 // table of its own lies in one for all such.
 
 // week is how long the readings of one table run.

@@ -40,7 +40,7 @@ var impersonal = []string{
 	"settlement_run", "seal_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
 }
 
-// secretColumns are left out of an export: they are the house's, not the person's.
+// secretColumns are left out of an export: they are flexd's, not the person's.
 var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state"}
 
 // columns returns the columns of every table.
@@ -97,7 +97,7 @@ func (c conn) assetsEver(ctx context.Context, site flex.SiteID) ([]flex.AssetID,
 }
 
 // Export returns everything that is held on a site, by table, each row by column, in plain
-// text and numbers. Secrets of the house's are left out.
+// text and numbers. Secrets of flexd's are left out.
 func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[string]any, error) {
 	tables, err := all.columns(ctx)
 	if err != nil {

@@ -177,7 +177,7 @@ func (db *DB) openPostgres(url string) error {
 	}
 	cfg.RuntimeParams["application_name"] = "flexd"
 	cfg.RuntimeParams["timezone"] = "UTC"
-	cfg.RuntimeParams["jit"] = "off" // a round's statement, compiled for every week's table, would take seconds each time
+	cfg.RuntimeParams["jit"] = "off" // a job's statement, compiled for every week's table, would take seconds each time
 	db.sql = stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(tune))
 	db.sql.SetMaxOpenConns(connectionsMax)
 	db.sql.SetMaxIdleConns(connectionsMax)

@@ -1,7 +1,7 @@
-// Package store keeps the house's records in SQLite or PostgreSQL. It speaks one SQL to
+// Package store keeps flexd's records in SQLite or PostgreSQL. It speaks one SQL to
 // both; where they differ, the difference is a named field of dialect. A Tx is bound to
 // one organisation and carries one instant, so that another tenant's rows cannot be named
-// and a decision cannot see two times. All is the unbound access that rounds, the console
+// and a decision cannot see two times. All is the unbound access that background jobs, the console
 // and the command line are given.
 //
 // What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
@@ -148,7 +148,7 @@ type Tx struct {
 // Now returns the instant of this transaction by the organisation's clock.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-// All is a transaction over every organisation, for rounds, console and command line.
+// All is a transaction over every organisation, for background jobs, console and command line.
 type All struct {
 	conn
 	now time.Time

@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// Topic names what a round waits for. A wake-up carries no data and may be lost: the
-// round's period is the truth, a wake-up only makes it sooner.
+// Topic names what a job waits for. A wake-up carries no data and may be lost: the
+// job's period is the truth, a wake-up only makes it sooner.
 type Topic string
 
 // The topics.
@@ -16,7 +16,7 @@ const (
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
 )
 
-// Wake has the topic's rounds run once this transaction has committed.
+// Wake has the topic's background jobs run once this transaction has committed.
 func (c conn) Wake(t Topic) {
 	if c.wake != nil {
 		*c.wake = append(*c.wake, t)

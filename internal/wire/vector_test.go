@@ -114,7 +114,7 @@ func TestVectors_Labels(t *testing.T) {
 		t.Fatal("no cases")
 	}
 	for _, c := range v.Cases {
-		roundTrip[ReadingDataPoint](t, "reading", c.Reading) // its bounds are the desk's to judge
+		roundTrip[ReadingDataPoint](t, "reading", c.Reading) // its bounds are the service's to judge
 	}
 	unknown := strings.Replace(oneReading, "charger_consumption_energy_kwh", v.Unknown.Label, 1)
 	for item, err := range Readings(strings.NewReader(`{"readings":[` + unknown + `]}`)) {

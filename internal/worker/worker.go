@@ -1,4 +1,4 @@
-// Package worker runs rounds. A round takes no input: it reads what should be, does it,
+// Package worker runs background jobs. A background job takes no input: it reads what should be, does it,
 // and is safe to run twice or on several machines at once. It runs on a period, and sooner
 // when it is woken by a signal that carries no data; the period is the truth, so that a
 // crash, a lost wake-up and ordinary life share one path.
@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// Report is what a round did.
+// Report is what a job did.
 type Report struct {
-	Did  int    // things done, in the round's own unit
+	Did  int    // things done, in the job's own unit
 	More bool   // work is left: run again at once
 	Note string // one line for the operator, may be empty
 }
 
-// Round is one run of a background job.
-type Round func(context.Context) (Report, error)
+// Job is one run of a background job.
+type Job func(context.Context) (Report, error)
 
-// Worker runs one round over and over, one run at a time.
+// Worker runs one job over and over, one run at a time.
 type Worker struct {
 	Name  string
 	Every time.Duration   // the period
 	Wake  <-chan struct{} // nil if nothing wakes it
 	Rest  time.Duration   // the least time from the end of a run to one that a wake-up brings
-	Round Round
+	Job   Job
 	Log   *slog.Logger // nil means the default logger
 
 	mu   sync.Mutex
@@ -53,7 +53,7 @@ func (w *Worker) Last() Last {
 	return w.last
 }
 
-// Run runs the round until the context ends, first at once. A run under way is finished.
+// Run runs the job until the context ends, first at once. A run under way is finished.
 func (w *Worker) Run(ctx context.Context) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
@@ -84,7 +84,7 @@ func (w *Worker) await(ctx context.Context) {
 	}
 }
 
-// once runs the round and reports whether it asks to be run again at once.
+// once runs the job and reports whether it asks to be run again at once.
 func (w *Worker) once(ctx context.Context) bool {
 	start := time.Now()
 	r, err := w.safely(ctx)
@@ -97,7 +97,7 @@ func (w *Worker) once(ctx context.Context) bool {
 		if log == nil {
 			log = slog.Default()
 		}
-		log.Error("round failed", "round", w.Name, "err", err)
+		log.Error("job failed", "job", w.Name, "err", err)
 	}
 	return err == nil && r.More
 }
@@ -105,10 +105,10 @@ func (w *Worker) once(ctx context.Context) bool {
 func (w *Worker) safely(ctx context.Context) (r Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in round %s: %v\n%s", w.Name, p, debug.Stack())
+			err = fmt.Errorf("panic in job %s: %v\n%s", w.Name, p, debug.Stack())
 		}
 	}()
-	return w.Round(ctx)
+	return w.Job(ctx)
 }
 
 // RunAll runs workers side by side until the context ends and all of them have stopped.

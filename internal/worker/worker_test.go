@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 		wake := make(chan struct{}, 1)
 		var runs, left atomic.Int64
 		w := &worker.Worker{Name: "test", Every: time.Minute, Wake: wake, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-			Round: func(context.Context) (worker.Report, error) {
+			Job: func(context.Context) (worker.Report, error) {
 				n := runs.Add(1)
 				switch {
 				case n == 2:
@@ -64,7 +64,7 @@ func TestRun_Rests(t *testing.T) {
 		wake := make(chan struct{}, 1)
 		var starts []time.Duration
 		began := time.Now()
-		w := &worker.Worker{Name: "test", Every: time.Hour, Wake: wake, Rest: rest, Round: func(context.Context) (worker.Report, error) {
+		w := &worker.Worker{Name: "test", Every: time.Hour, Wake: wake, Rest: rest, Job: func(context.Context) (worker.Report, error) {
 			starts = append(starts, time.Since(began))
 			time.Sleep(takes)
 			return worker.Report{}, nil

@@ -30,10 +30,10 @@ var update = flag.Bool("update", false, "write golden files anew")
 // nowhere is an id that never was, and noText an external id.
 const nowhere = "b2c3d4e5-f6a7-8901-bcde-f23456789012"
 
-// street is a house with an owner, whose things are probed, and another organisation.
+// street is a flexd with an owner, whose things are probed, and another organisation.
 type street struct {
 	*testing.T
-	house        *app.House
+	app          *app.App
 	url          string
 	owner, other flex.Org
 	names        map[flex.OrgID]string // each organisation's credential
@@ -49,7 +49,7 @@ func open(t *testing.T, url string) *street {
 		t.Fatal(err)
 	}
 	l := httptest.NewServer(h.API.Handler())
-	s := &street{T: t, house: h, url: l.URL, names: map[flex.OrgID]string{}}
+	s := &street{T: t, app: h, url: l.URL, names: map[flex.OrgID]string{}}
 	t.Cleanup(func() {
 		l.Close()
 		findings, err := h.DB.Verify(context.Background())
@@ -64,7 +64,7 @@ func open(t *testing.T, url string) *street {
 
 func (s *street) org(name string) flex.Org {
 	s.Helper()
-	o, _, err := s.house.Access.AddOrg(s.Context(), name, strings.ToLower(name), "")
+	o, _, err := s.app.Access.AddOrg(s.Context(), name, strings.ToLower(name), "")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (s *street) org(name string) flex.Org {
 func (s *street) token(o flex.Org, roles []flex.Role, site flex.SiteID, life time.Duration) string {
 	s.Helper()
 	p := access.Principal{Org: o.ID, Username: s.names[o.ID], Roles: roles, Site: site}
-	t, err := s.house.Access.Issue(s.Context(), p, life)
+	t, err := s.app.Access.Issue(s.Context(), p, life)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (s *street) settle(o flex.Org) place {
 		mpan: mpan(s.made), external: fmt.Sprintf("charger-%04d", s.made), email: fmt.Sprintf("resident%04d@example.com", s.made),
 		address: fmt.Sprintf("%d Probe Street", s.made), fresh: mpan(500_000 + s.made),
 	}
-	err := s.house.DB.WriteAll(s.Context(), func(all *store.All) error {
+	err := s.app.DB.WriteAll(s.Context(), func(all *store.All) error {
 		return all.PutMeters(s.Context(), []flex.Meter{{
 			MPAN: p.mpan, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "SW1A 2AA", Address: p.address + ", London",
 		}})

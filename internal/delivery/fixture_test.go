@@ -24,20 +24,20 @@ import (
 	"flexd/internal/worker"
 )
 
-// house is a store in a bubble with the post room at work, and endpoints that are pipes.
-type house struct {
+// fixture is a store in a bubble with the delivery service at work, and endpoints that are pipes.
+type fixture struct {
 	*testing.T
 	*storetest.Seed
-	db    *store.DB
-	desk  *delivery.Desk
-	site  flex.SiteID
-	net   *pipes
-	start time.Time
-	skew  time.Duration // of the store's clock
+	db      *store.DB
+	service *delivery.Service
+	site    flex.SiteID
+	net     *pipes
+	start   time.Time
+	skew    time.Duration // of the store's clock
 }
 
 // each runs a test in a bubble on each engine: first at midnight on 1 January 2000.
-func each(t *testing.T, test func(h *house)) {
+func each(t *testing.T, test func(h *fixture)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { test(open(t, storetest.SQLite(t))) })
@@ -49,23 +49,23 @@ func each(t *testing.T, test func(h *house)) {
 }
 
 // one is each on SQLite alone.
-func one(t *testing.T, test func(h *house)) {
+func one(t *testing.T, test func(h *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(open(t, storetest.SQLite(t))) })
 }
 
-func open(t *testing.T, url string) *house {
+func open(t *testing.T, url string) *fixture {
 	t.Helper()
-	h := &house{T: t, net: &pipes{}, start: time.Now()}
+	h := &fixture{T: t, net: &pipes{}, start: time.Now()}
 	h.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.Now().Add(h.skew) }})
 	h.Seed = storetest.NewSeed(t, h.db, url)
 	h.site = h.Site(flex.FullScheduleMethod)
-	h.desk = h.newDesk()
+	h.service = h.newService()
 	return h
 }
 
-// tenant returns the same house as another organisation sees it.
-func (h *house) tenant(name string) *house {
+// tenant returns the same fixture as another organisation sees it.
+func (h *fixture) tenant(name string) *fixture {
 	h.Helper()
 	org, err := h.db.AddOrg(context.Background(), name)
 	if err != nil {
@@ -78,25 +78,25 @@ func (h *house) tenant(name string) *house {
 }
 
 // settle waits until everything due has been tried.
-func (h *house) settle() {
+func (h *fixture) settle() {
 	h.Helper()
-	if err := h.desk.Settle(context.Background(), h.Org); err != nil {
+	if err := h.service.Drain(context.Background(), h.Org); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// newDesk returns a post room of the same store, like that of another process.
-func (h *house) newDesk() *delivery.Desk {
+// newService returns a delivery service of the same store, like that of another process.
+func (h *fixture) newService() *delivery.Service {
 	out := egress.New(egress.Options{Pipe: h.net.dial})
 	h.Cleanup(out.Close)
-	return &delivery.Desk{DB: h.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true,
+	return &delivery.Service{DB: h.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true,
 		Chance: func([16]byte, int) float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
-// work has the desk deliver until the returned function is called.
-func (h *house) work(d *delivery.Desk) (stop func()) {
+// work has the service deliver until the returned function is called.
+func (h *fixture) work(d *delivery.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &worker.Worker{Name: "push", Every: time.Hour, Wake: h.db.Waker(store.WakePush), Round: d.Round, Log: d.Log}
+	w := &worker.Worker{Name: "push", Every: time.Hour, Wake: h.db.Waker(store.WakePush), Job: d.DispatchDue, Log: d.Log}
 	var done sync.WaitGroup
 	done.Go(func() { w.Run(ctx) })
 	return func() {
@@ -107,7 +107,7 @@ func (h *house) work(d *delivery.Desk) (stop func()) {
 }
 
 // write runs a transaction of the organisation's.
-func (h *house) write(fn func(ctx context.Context, tx *store.Tx) error) {
+func (h *fixture) write(fn func(ctx context.Context, tx *store.Tx) error) {
 	h.Helper()
 	ctx := context.Background()
 	if err := h.db.Write(ctx, h.Org, func(tx *store.Tx) error { return fn(ctx, tx) }); err != nil {
@@ -115,11 +115,11 @@ func (h *house) write(fn func(ctx context.Context, tx *store.Tx) error) {
 	}
 }
 
-// metric returns the sum of a counter or gauge of the house's desk.
-func (h *house) metric(name string) (sum float64) {
+// metric returns the sum of a counter or gauge of flexd's service.
+func (h *fixture) metric(name string) (sum float64) {
 	h.Helper()
 	r := prometheus.NewRegistry()
-	r.MustRegister(h.desk.Collectors()...)
+	r.MustRegister(h.service.Collectors()...)
 	families, err := r.Gather()
 	if err != nil {
 		h.Fatal(err)
@@ -135,7 +135,7 @@ func (h *house) metric(name string) (sum float64) {
 }
 
 // chargers makes n chargers.
-func (h *house) chargers(n int) (ids []flex.AssetID) {
+func (h *fixture) chargers(n int) (ids []flex.AssetID) {
 	h.Helper()
 	for range n {
 		ids = append(ids, h.Asset(h.site, flex.Charger, 7400))
@@ -144,7 +144,7 @@ func (h *house) chargers(n int) (ids []flex.AssetID) {
 }
 
 // plan commits a next schedule for each asset, for the time, and returns the pushes' ids.
-func (h *house) plan(life time.Duration, assets ...flex.AssetID) (events []flex.EventID) {
+func (h *fixture) plan(life time.Duration, assets ...flex.AssetID) (events []flex.EventID) {
 	h.Helper()
 	h.write(func(ctx context.Context, tx *store.Tx) error {
 		events = nil
@@ -183,7 +183,7 @@ func schedule(ctx context.Context, tx *store.Tx, asset flex.AssetID, life time.D
 }
 
 // unplug ends the asset's session.
-func (h *house) unplug(asset flex.AssetID) {
+func (h *fixture) unplug(asset flex.AssetID) {
 	h.Helper()
 	h.write(func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil {
@@ -201,9 +201,9 @@ func (h *house) unplug(asset flex.AssetID) {
 }
 
 // state returns what has become of a push.
-func (h *house) state(id flex.EventID) store.DeliveryState {
+func (h *fixture) state(id flex.EventID) store.DeliveryState {
 	h.Helper()
-	d, err := h.desk.Delivery(context.Background(), h.Org, id)
+	d, err := h.service.Delivery(context.Background(), h.Org, id)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -212,17 +212,17 @@ func (h *house) state(id flex.EventID) store.DeliveryState {
 
 // endpoint sets the organisation's schedule endpoint and serves it with answer, which may
 // be nil for 200.
-func (h *house) endpoint(answer http.HandlerFunc) *endpoint {
+func (h *fixture) endpoint(answer http.HandlerFunc) *endpoint {
 	h.Helper()
 	return h.endpointOf(h.Org, "client", delivery.Settings{}, answer)
 }
 
-func (h *house) endpointOf(org flex.OrgID, host string, s delivery.Settings, answer http.HandlerFunc) *endpoint {
+func (h *fixture) endpointOf(org flex.OrgID, host string, s delivery.Settings, answer http.HandlerFunc) *endpoint {
 	h.Helper()
 	if s.URL == "" {
 		s.URL = "http://" + host + ".example/chargers/{external_id}?id={asset_id}"
 	}
-	e, _, err := h.desk.SetEndpoint(context.Background(), org, store.ScheduleEndpoint, s)
+	e, _, err := h.service.SetEndpoint(context.Background(), org, store.ScheduleEndpoint, s)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func (h *house) endpointOf(org flex.OrgID, host string, s delivery.Settings, ans
 
 // endpoint is a client's endpoint: it checks every push's signature and remembers it.
 type endpoint struct {
-	h      *house
+	h      *fixture
 	secret flex.Secret
 	mu     sync.Mutex
 	answer http.HandlerFunc

@@ -13,37 +13,37 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// house is a store with the control desk and one enrolled charger, on a clock of its own.
-type house struct {
+// fixture is a store with the control service and one enrolled charger, on a clock of its own.
+type fixture struct {
 	testing.TB
 	*storetest.Seed
-	db    *store.DB
-	desk  *control.Desk
-	micro *atomic.Int64 // the time
-	site  flex.SiteID
-	asset flex.AssetID
+	db      *store.DB
+	service *control.Service
+	micro   *atomic.Int64 // the time
+	site    flex.SiteID
+	asset   flex.AssetID
 
 	publications int
 }
 
-// each runs a test in a house on each engine; the charger has 7.4 kW and it is the start.
-func each(t *testing.T, start string, test func(h *house)) {
+// each runs a test in a fixture on each engine; the charger has 7.4 kW and it is the start.
+func each(t *testing.T, start string, test func(h *fixture)) {
 	t.Helper()
 	storetest.EachURL(t, func(t *testing.T, url string) { test(open(t, url, start)) })
 }
 
 // one is each on SQLite alone, for tables of what no engine can have a part in.
-func one(t *testing.T, start string, test func(h *house)) {
+func one(t *testing.T, start string, test func(h *fixture)) {
 	t.Helper()
 	test(open(t, storetest.SQLite(t), start))
 }
 
-func open(t testing.TB, url, start string) *house {
+func open(t testing.TB, url, start string) *fixture {
 	t.Helper()
-	h := &house{TB: t, micro: new(atomic.Int64)}
+	h := &fixture{TB: t, micro: new(atomic.Int64)}
 	h.goTo(start)
 	h.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(h.micro.Load()) }})
-	h.desk = &control.Desk{DB: h.db}
+	h.service = &control.Service{DB: h.db}
 	h.Seed = storetest.NewSeed(t, h.db, url)
 	h.site = h.Site(flex.FullScheduleMethod, flex.LimitedPauseMethod)
 	h.asset = h.Asset(h.site, flex.Charger, 7400)
@@ -58,19 +58,19 @@ func at(s string) time.Time {
 	return v
 }
 
-func (h *house) goTo(s string)        { h.micro.Store(at(s).UnixMicro()) }
-func (h *house) wait(d time.Duration) { h.micro.Add(d.Microseconds()) }
+func (h *fixture) goTo(s string)        { h.micro.Store(at(s).UnixMicro()) }
+func (h *fixture) wait(d time.Duration) { h.micro.Add(d.Microseconds()) }
 
 // event sends an event of the asset and fails the test if it is refused.
-func (h *house) event(ev control.Event) {
+func (h *fixture) event(ev control.Event) {
 	h.Helper()
-	if err := h.desk.Event(h.Context(), h.Org, h.asset, ev); err != nil {
+	if err := h.service.Event(h.Context(), h.Org, h.asset, ev); err != nil {
 		h.Fatalf("%s: %v", ev.Kind, err)
 	}
 }
 
 // look returns what is stored of the asset.
-func (h *house) look() (c store.Charging) {
+func (h *fixture) look() (c store.Charging) {
 	h.Helper()
 	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
 		c, err = tx.Charging(h.Context(), h.asset)
@@ -83,7 +83,7 @@ func (h *house) look() (c store.Charging) {
 }
 
 // accept has the client take the asset's schedule that stands.
-func (h *house) accept() {
+func (h *fixture) accept() {
 	h.Helper()
 	s := h.look().Standing
 	h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject = $1`, h.asset.Bytes())
@@ -94,7 +94,7 @@ func (h *house) accept() {
 
 // publish makes prices known from now on, in £/MWh from the half-hour of the instant on;
 // missing ones are math.NaN.
-func (h *house) publish(from string, prices ...float64) {
+func (h *fixture) publish(from string, prices ...float64) {
 	h.Helper()
 	h.publications++ // the later of two holds
 	first := flex.PeriodAt(at(from))
@@ -117,7 +117,7 @@ func (h *house) publish(from string, prices ...float64) {
 	}
 }
 
-func (h *house) vector(name string, v any) {
+func (h *fixture) vector(name string, v any) {
 	h.Helper()
 	b, err := os.ReadFile("testdata/" + name + ".json")
 	if err != nil {

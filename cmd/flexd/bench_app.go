@@ -12,9 +12,9 @@ import (
 	"flexd/internal/keyring"
 )
 
-// openBench opens a house to be measured, on the store at the URL, or on a temporary one if
-// that is empty. What is returned closes the house and removes what was temporary.
-func openBench(ctx context.Context, database string, c console) (h *app.House, done func(), err error) {
+// openBench opens a flexd to be measured, on the store at the URL, or on a temporary one if
+// that is empty. What is returned closes flexd and removes what was temporary.
+func openBench(ctx context.Context, database string, c console) (h *app.App, done func(), err error) {
 	remove := func() {}
 	if database == "" {
 		dir, err := os.MkdirTemp("", "flexd-bench-")

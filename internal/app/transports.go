@@ -8,9 +8,9 @@ import (
 	"flexd/internal/reward"
 )
 
-// Handler is all doors: the console and the balance page under their roots, the interface
+// Handler is all transports: the console and the balance page under their roots, the interface
 // everywhere else. A browser that asks for the beginning is shown the console.
-func (h *House) Handler() http.Handler {
+func (h *App) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case path == console.Root, strings.HasPrefix(path, console.Root+"/"):
@@ -25,9 +25,9 @@ func (h *House) Handler() http.Handler {
 	})
 }
 
-func (h *House) newConsole(s Settings) *console.Server {
+func (h *App) newConsole(s Settings) *console.Server {
 	return &console.Server{
 		DB: h.DB, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Market: h.Market, Reward: h.Reward,
-		Clock: h, Rounds: h.Rounds, Environment: h.DB.Environment, Log: s.Log,
+		Clock: h, Jobs: h.Jobs, Environment: h.DB.Environment, Log: s.Log,
 	}
 }

@@ -1,5 +1,5 @@
-// Package app joins the rooms: it opens the store, makes the desks, runs the rounds and
-// serves the doors. The program, the simulated street and the tests all start this one.
+// Package app wires flexd together: it opens the store, makes the services, runs the background jobs and
+// serves the transports. The program, the simulation and the tests all start this one.
 package app
 
 import (
@@ -29,7 +29,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// Settings are what the house is told from outside.
+// Settings are what flexd is told from outside.
 type Settings struct {
 	Database    string           // sqlite:PATH or postgres://…
 	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
@@ -62,16 +62,16 @@ type Settings struct {
 	Random io.Reader
 }
 
-// House is a flexd that is open.
-type House struct {
+// App is a flexd that is open.
+type App struct {
 	DB       *store.DB
-	Access   *access.Desk
-	Registry *registry.Desk
-	Control  *control.Desk
-	Push     *delivery.Desk
-	Reading  *reading.Desk
-	Reward   *reward.Desk
-	Market   *market.Desk
+	Access   *access.Service
+	Registry *registry.Service
+	Control  *control.Service
+	Push     *delivery.Service
+	Reading  *reading.Service
+	Reward   *reward.Service
+	Market   *market.Service
 	API      *api.Server
 	Console  *console.Server
 	Portal   *portal.Server
@@ -82,9 +82,9 @@ type House struct {
 	workers []*worker.Worker
 }
 
-// Open opens the store, bringing its schema up to date, and makes the desks and doors.
+// Open opens the store, bringing its schema up to date, and makes the services and transports.
 // Nothing runs until Serve.
-func Open(ctx context.Context, s Settings) (*House, error) {
+func Open(ctx context.Context, s Settings) (*App, error) {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
@@ -92,14 +92,14 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &House{
+	h := &App{
 		DB:       db,
-		Access:   &access.Desk{DB: db},
-		Registry: &registry.Desk{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})},
-		Control:  &control.Desk{DB: db, Log: s.Log},
-		Push:     postRoom(db, s),
-		Reading:  &reading.Desk{DB: db},
-		Reward:   &reward.Desk{DB: db, BaseURL: s.BaseURL},
+		Access:   &access.Service{DB: db},
+		Registry: &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})},
+		Control:  &control.Service{DB: db, Log: s.Log},
+		Push:     newDelivery(db, s),
+		Reading:  &reading.Service{DB: db},
+		Reward:   &reward.Service{DB: db, BaseURL: s.BaseURL},
 		log:      s.Log,
 	}
 	if s.Mail != nil {
@@ -116,33 +116,33 @@ func Open(ctx context.Context, s Settings) (*House, error) {
 	}
 	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
 	h.Console = h.newConsole(s)
-	h.add("prices", time.Minute, "", h.Market.Round)
-	h.add("control", 30*time.Second, store.WakeControl, h.Control.Round)
+	h.add("prices", time.Minute, "", h.Market.FetchPrices)
+	h.add("control", 30*time.Second, store.WakeControl, h.Control.PlanDue)
 	if db.Engine() == "postgres" { // others may be at work on it
-		h.add("waves", time.Second, "", h.Control.Help)
+		h.add("waves", time.Second, "", h.Control.JoinWaves)
 	}
-	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.BatteryRound)
-	h.add("push", time.Second, store.WakePush, h.Push.Round)
-	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.Round).Rest = settleRest
-	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.EventRound).Rest = settleRest
-	h.add("mail", time.Minute, store.WakeMail, h.Reward.MailRound)
-	h.add("retention", time.Hour, "", h.Reading.Round)
-	h.add("deliveries", time.Hour, "", h.Push.Forget)
-	h.add("records", time.Hour, "", h.Control.Forget)
+	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.PlanBatteries)
+	h.add("push", time.Second, store.WakePush, h.Push.DispatchDue)
+	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions).Rest = settleRest
+	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents).Rest = settleRest
+	h.add("mail", time.Minute, store.WakeMail, h.Reward.SendMail)
+	h.add("retention", time.Hour, "", h.Reading.Purge)
+	h.add("deliveries", time.Hour, "", h.Push.Purge)
+	h.add("records", time.Hour, "", h.Control.Purge)
 	if len(s.Clouds) > 0 {
-		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.CloudRound)
+		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.RefreshClouds)
 	}
-	h.add("expiry", time.Minute, "", h.Access.Round)
+	h.add("expiry", time.Minute, "", h.Access.PurgeExpired)
 	return h, nil
 }
 
-// settleRest is how long the rounds that settle rest between two runs, however many readings
+// settleRest is how long the settlement jobs rest between two runs, however many readings
 // come: a fleet that streams them would have them run without a pause.
 const settleRest = time.Second
 
-// add makes a round part of the house, in the order in which Advance runs them.
-func (h *House) add(name string, every time.Duration, wake store.Topic, round worker.Round) *worker.Worker {
-	w := &worker.Worker{Name: name, Every: every, Round: round, Log: h.log}
+// add adds a background job to flexd, in the order in which Advance runs them.
+func (h *App) add(name string, every time.Duration, wake store.Topic, job worker.Job) *worker.Worker {
+	w := &worker.Worker{Name: name, Every: every, Job: job, Log: h.log}
 	if wake != "" {
 		w.Wake = h.DB.Waker(wake)
 	}
@@ -150,12 +150,12 @@ func (h *House) add(name string, every time.Duration, wake store.Topic, round wo
 	return w
 }
 
-// Rounds returns the background jobs, with how their latest run went.
-func (h *House) Rounds() []*worker.Worker { return h.workers }
+// Jobs returns the background jobs, with how their latest run went.
+func (h *App) Jobs() []*worker.Worker { return h.workers }
 
-// Serve runs the rounds and answers on the listener until the context ends. It returns when
-// the requests and rounds under way are finished.
-func (h *House) Serve(ctx context.Context, l net.Listener) error {
+// Serve runs the background jobs and answers on the listener until the context ends. It returns when
+// the requests and background jobs under way are finished.
+func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	if err := h.Push.Recover(ctx); err != nil {
 		return fmt.Errorf("take up what was under way: %w", err)
 	}
@@ -174,13 +174,13 @@ func (h *House) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // Close lets the pushes under way end and closes the store.
-func (h *House) Close() error {
+func (h *App) Close() error {
 	h.Push.Close()
 	return h.DB.Close()
 }
 
-func postRoom(db *store.DB, s Settings) *delivery.Desk {
-	d := &delivery.Desk{DB: db, BaseURL: s.BaseURL, PlainHTTP: s.AllowPrivateEndpoints, Log: s.Log}
+func newDelivery(db *store.DB, s Settings) *delivery.Service {
+	d := &delivery.Service{DB: db, BaseURL: s.BaseURL, PlainHTTP: s.AllowPrivateEndpoints, Log: s.Log}
 	o := egress.Options{Pipe: s.Pipe}
 	if s.AllowPrivateEndpoints {
 		o.Allow = egress.Private
