@@ -1,0 +1,318 @@
+package flexd_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// Limits of one function. They are there so that a step can be read without decoding it;
+// where one of them makes code worse, change it here, with the reason.
+const (
+	functionIdentifiers = 120 // names that a reader keeps in mind
+	conditionOperators  = 2   // && and || of one if
+	blockLines          = 12  // lines without a blank one
+	assignedAtOnce      = 2   // values in an assignment that are not one call's results
+)
+
+// debtFile lists what departed from these limits when they were introduced: package, rule,
+// number. A number may only fall. Run with -lower to write the lower numbers down.
+const debtFile = "testdata/style_debt.txt"
+
+var lowerDebt = flag.Bool("lower", false, "write the lower numbers of departures from the style down")
+
+// privateWords are not to be part of a name: the field has a word of its own for each.
+var privateWords = []string{
+	"house", "desk", "lane", "crowd", "purse", "journey", "reckon", "reckoning", "reckoned", "hand", "told", "seen", "yard", "dice", "nudge", "nudged",
+}
+
+// departure is one place that departs from a rule.
+type departure struct {
+	rule string
+	at   token.Position
+	what string
+}
+
+// TestStyle compares every package with the limits and with the departures written down.
+func TestStyle(t *testing.T) {
+	allowed, err := readDebt(debtFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	counts := map[string]int{}
+	places := map[string][]departure{}
+	for _, pkg := range packages(t, ".") {
+		for _, file := range pkg.GoFiles {
+			for _, d := range departures(filepath.Join(pkg.Dir, file)) {
+				key := short(pkg.ImportPath) + " " + d.rule
+				counts[key]++
+				places[key] = append(places[key], d)
+			}
+		}
+	}
+
+	for key, n := range counts {
+		if n <= allowed[key] {
+			continue
+		}
+		t.Errorf("%s: %d, at most %d are allowed:", key, n, allowed[key])
+		for _, d := range places[key] {
+			t.Logf("\t%s:%d: %s", filepath.Base(d.at.Filename), d.at.Line, d.what)
+		}
+	}
+
+	if *lowerDebt {
+		if err := writeDebt(debtFile, allowed, counts); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readDebt(path string) (map[string]int, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return map[string]int{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+
+	allowed := map[string]int{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var pkg, rule string
+		var n int
+		if _, err := fmt.Sscan(lines.Text(), &pkg, &rule, &n); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", path, lines.Text(), err)
+		}
+		allowed[pkg+" "+rule] = n
+	}
+	return allowed, lines.Err()
+}
+
+// writeDebt keeps the lower of what was allowed and what is there.
+func writeDebt(path string, allowed, counts map[string]int) error {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(allowed)) {
+		if n := min(allowed[key], counts[key]); n > 0 {
+			fmt.Fprintf(&text, "%s %d\n", key, n)
+		}
+	}
+	return os.WriteFile(path, []byte(text.String()), 0o644)
+}
+
+// departures lists what in a file departs from the rules.
+func departures(path string) []departure {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		return []departure{{"syntax", token.Position{Filename: path}, err.Error()}}
+	}
+	if ast.IsGenerated(f) {
+		return nil
+	}
+
+	s := &style{fset: fset}
+	if s.lines, err = readLines(path); err != nil {
+		return []departure{{"syntax", token.Position{Filename: path}, err.Error()}}
+	}
+	for _, decl := range f.Decls {
+		if function, ok := decl.(*ast.FuncDecl); ok {
+			s.function(function)
+		}
+	}
+	ast.Inspect(f, s.node)
+	return s.found
+}
+
+func readLines(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	return strings.Split(string(text), "\n"), err
+}
+
+// style collects the departures of one file.
+type style struct {
+	fset  *token.FileSet
+	lines []string
+	found []departure
+}
+
+func (s *style) add(rule string, n ast.Node, format string, args ...any) {
+	s.found = append(s.found, departure{rule, s.fset.Position(n.Pos()), fmt.Sprintf(format, args...)})
+}
+
+// function looks at a function's size and air.
+func (s *style) function(f *ast.FuncDecl) {
+	s.name(f.Name)
+	if f.Body == nil {
+		return
+	}
+
+	names := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		if _, ok := n.(*ast.Ident); ok {
+			names++
+		}
+		return true
+	})
+	if names > functionIdentifiers {
+		s.add("identifiers", f, "%s has %d names, more than %d", f.Name.Name, names, functionIdentifiers)
+	}
+
+	first := s.fset.Position(f.Body.Lbrace).Line
+	last := s.fset.Position(f.Body.Rbrace).Line
+	together := 0
+	for line := first + 1; line < last; line++ {
+		text := strings.TrimSpace(s.lines[line-1])
+		if text == "" {
+			together = 0
+			continue
+		}
+		if together++; together == blockLines+1 {
+			s.add("air", f, "%s has more than %d lines without a blank one", f.Name.Name, blockLines)
+		}
+	}
+}
+
+// node looks at one statement or name.
+func (s *style) node(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		if operators(n.Cond) > conditionOperators {
+			s.add("condition", n, "a condition with more than %d operators", conditionOperators)
+		}
+		if assign, ok := n.Init.(*ast.AssignStmt); ok && assign.Tok != token.DEFINE {
+			s.add("side-effect", n, "an if that assigns")
+		}
+	case *ast.AssignStmt:
+		if len(n.Lhs) > assignedAtOnce && len(n.Rhs) == len(n.Lhs) {
+			s.add("fused", n, "%d assignments in one", len(n.Lhs))
+		}
+	case *ast.ReturnStmt:
+		s.returned(n)
+	case *ast.TypeSpec:
+		s.name(n.Name)
+	case *ast.Field:
+		for _, name := range n.Names {
+			s.name(name)
+		}
+	}
+	return true
+}
+
+// operators counts && and || of a condition, without those of functions within.
+func operators(cond ast.Expr) (n int) {
+	ast.Inspect(cond, func(node ast.Node) bool {
+		if _, ok := node.(*ast.FuncLit); ok {
+			return false
+		}
+		if b, ok := node.(*ast.BinaryExpr); ok && (b.Op == token.LAND || b.Op == token.LOR) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// returned looks for a value that is returned beside a call that changes it: Go does not say
+// which is done first.
+func (s *style) returned(r *ast.ReturnStmt) {
+	values := map[string]bool{}
+	for _, result := range r.Results {
+		if name, ok := result.(*ast.Ident); ok {
+			values[name.Name] = true
+		}
+	}
+	for _, result := range r.Results {
+		call, ok := result.(*ast.CallExpr)
+		if ok && len(values) > 0 && changes(call, values) {
+			s.add("order", r, "a value returned beside the call that changes it")
+		}
+	}
+}
+
+// changes reports whether a call takes one of the values' address, or a function that
+// assigns it.
+func changes(call *ast.CallExpr, values map[string]bool) (found bool) {
+	named := func(e ast.Expr) bool {
+		if selector, ok := e.(*ast.SelectorExpr); ok {
+			e = selector.X
+		}
+		name, ok := e.(*ast.Ident)
+		return ok && values[name.Name]
+	}
+	ast.Inspect(call, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.UnaryExpr:
+			found = found || n.Op == token.AND && named(n.X)
+		case *ast.AssignStmt:
+			found = found || n.Tok == token.ASSIGN && slices.ContainsFunc(n.Lhs, named)
+		}
+		return true
+	})
+	return found
+}
+
+// name looks at the words of a declared name.
+func (s *style) name(name *ast.Ident) {
+	for _, word := range words(name.Name) {
+		if slices.Contains(privateWords, word) {
+			s.add("word", name, "%s: %q is a private word", name.Name, word)
+		}
+	}
+}
+
+// words splits a name in camel case, in lower case.
+func words(name string) (all []string) {
+	start := 0
+	for i, r := range name {
+		if i > start && unicode.IsUpper(r) {
+			all = append(all, strings.ToLower(name[start:i]))
+			start = i
+		}
+	}
+	return append(all, strings.ToLower(name[start:]))
+}
+
+// TestStyle_PlantedFaults proves that each rule finds its fault, and leaves good code alone.
+func TestStyle_PlantedFaults(t *testing.T) {
+	for _, c := range []struct{ rule, body string }{
+		{"identifiers", strings.Repeat("\t_ = a\n\n", 130)},
+		{"air", strings.Repeat("\tprintln()\n", 13)},
+		{"condition", "\tif a > 1 && a < 2 || a == 3 && a != 4 {\n\t}\n"},
+		{"side-effect", "\tif a = 1; a > 0 {\n\t}\n"},
+		{"fused", "\tx, y, z := 1, 2, 3\n"},
+		{"order", "\treturn a, g(&a)\n"},
+		{"order", "\treturn a, g(func() { a = 1 })\n"},
+		{"word", "\ttype theCrowd struct{}\n"},
+		{"", "\tif b := g(&a); b == nil && a > 0 || a < -1 {\n\t}\n\n\tx, y := 1, 2\n"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "planted.go")
+			text := "package planted\n\nfunc f(a int) (int, error) {\n" + c.body + "}\n"
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+
+			found := departures(path)
+			if c.rule == "" && len(found) > 0 {
+				t.Fatalf("found in good code: %v", found)
+			}
+			if c.rule != "" && !slices.ContainsFunc(found, func(d departure) bool { return d.rule == c.rule }) {
+				t.Fatalf("not found: %v", found)
+			}
+		})
+	}
+}
