@@ -70,6 +70,7 @@ func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, e
 	if len(token) != tokenLength || string(token[:len(tokenMark)]) != tokenMark {
 		return Principal{}, errToken
 	}
+
 	hash, now := sha256.Sum256([]byte(token)), d.DB.Now()
 	p, ok := d.tokens.get(hash, now)
 	if !ok {
@@ -84,12 +85,15 @@ func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, e
 		if err != nil {
 			return Principal{}, fmt.Errorf("look up a token: %w", err)
 		}
+
 		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt}
 		d.tokens.put(hash, p, now)
 	}
+
 	if !now.Before(p.ExpiresAt) {
 		return Principal{}, errToken
 	}
+
 	return p, nil
 }
 
@@ -107,6 +111,7 @@ func issue(ctx context.Context, all *store.All, p Principal, life time.Duration)
 	if err := all.AddToken(ctx, t); err != nil {
 		return Issued{}, fmt.Errorf("keep a token: %w", err)
 	}
+
 	return Issued{flex.Secret(token), t.ExpiresAt}, nil
 }
 

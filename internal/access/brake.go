@@ -38,17 +38,21 @@ type brake struct {
 func (b *brake) take(key string, p pace, now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	due := b.due[key]
 	if due.Before(now) {
 		due = now
 	}
+
 	due = due.Add(p.interval)
 	if wait := due.Sub(now) - time.Duration(p.burst)*p.interval; wait > 0 {
 		return wait
 	}
+
 	if b.due == nil || len(b.due) >= brakeMax {
 		b.drop(now)
 	}
+
 	b.due[key] = due
 	return 0
 }
@@ -68,6 +72,7 @@ func (b *brake) drop(now time.Time) {
 			delete(b.due, key)
 		}
 	}
+
 	if b.due == nil || len(b.due) >= brakeMax {
 		b.due = map[string]time.Time{}
 	}
@@ -80,10 +85,12 @@ func (b *brake) attempt(name, from string, now time.Time) (undo func(), err erro
 	if wait := b.take(wide, widePace, now); wait > 0 {
 		return nil, tooMany(wait)
 	}
+
 	if wait := b.take(narrow, narrowPace, now); wait > 0 {
 		b.giveBack(wide, widePace)
 		return nil, tooMany(wait)
 	}
+
 	return func() {
 		b.giveBack(narrow, narrowPace)
 		b.giveBack(wide, widePace)

@@ -19,6 +19,7 @@ func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, fr
 	if err != nil {
 		return Issued{}, err
 	}
+
 	var c store.Credential
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		c, err = all.CredentialNamed(ctx, name)
@@ -28,15 +29,18 @@ func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, fr
 		undo()
 		return Issued{}, fmt.Errorf("look up a credential: %w", err)
 	}
+
 	if !c.RevokedAt.IsZero() {
 		c.SecretHash = nil
 	}
+
 	if c.SecretHash == nil || !d.verified.has(secret, c.SecretHash, now) {
 		if err := judge(ctx, secret, c.SecretHash, undo); err != nil {
 			return Issued{}, err
 		}
 		d.verified.add(secret, c.SecretHash, now)
 	}
+
 	undo()
 	return d.Issue(ctx, Principal{Org: c.Org, Username: c.Username, Roles: c.Roles}, TokenLife)
 }
@@ -47,14 +51,17 @@ func judge(ctx context.Context, secret flex.Secret, kept []byte, undo func()) er
 	if len(secret) > MaxSecret {
 		return errLogin
 	}
+
 	right, err := verify(ctx, secret, kept)
 	if err != nil {
 		undo()
 		return err
 	}
+
 	if !right {
 		return errLogin
 	}
+
 	return nil
 }
 
@@ -71,12 +78,15 @@ func (d *Service) AddOrg(ctx context.Context, name, username string, password fl
 	if name == "" || len(name) > MaxUsername {
 		return o, "", flex.Fail(flex.Malformed, "an organisation's name has 1 to %d bytes", MaxUsername)
 	}
+
 	kept, password, err := keep(username, password)
 	if err != nil {
 		return o, "", err
 	}
+
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
-		if o, err = all.AddOrg(ctx, name); err != nil {
+		o, err = all.AddOrg(ctx, name)
+		if err != nil {
 			return err
 		}
 		return all.AddCredential(ctx, store.Credential{Username: username, Org: o.ID, SecretHash: kept, Roles: flex.Roles})
@@ -105,6 +115,7 @@ func (d *Service) Revoke(ctx context.Context, username string) error {
 		}
 		return err
 	})
+
 	d.tokens.clear()
 	return err
 }
@@ -115,12 +126,15 @@ func keep(username string, password flex.Secret) ([]byte, flex.Secret, error) {
 	if len(username) < MinUsername || len(username) > MaxUsername {
 		return nil, "", flex.Fail(flex.Malformed, "a username has %d to %d bytes", MinUsername, MaxUsername)
 	}
+
 	if password == "" {
 		made, kept := makeSecret()
 		return kept, made, nil
 	}
+
 	if len(password) < MinSecret || len(password) > MaxSecret {
 		return nil, "", flex.Fail(flex.Malformed, "a password has %d to %d bytes; leave it out to have a strong one made", MinSecret, MaxSecret)
 	}
+
 	return hashChosen(password), password, nil
 }

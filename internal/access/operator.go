@@ -45,6 +45,7 @@ func (d *Service) SetOperatorPassword(ctx context.Context, name string, password
 	if err != nil {
 		return "", err
 	}
+
 	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
@@ -82,6 +83,7 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 	if err != nil {
 		return Issued{}, err
 	}
+
 	var o store.Operator
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		o, err = all.OperatorNamed(ctx, name)
@@ -91,10 +93,12 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 		undo()
 		return Issued{}, fmt.Errorf("look up an operator: %w", err)
 	}
+
 	known := err == nil && o.RemovedAt.IsZero()
 	if !known {
 		o.SecretHash = nil
 	}
+
 	if err := judge(ctx, password, o.SecretHash, undo); err != nil {
 		if known && errors.Is(err, errLogin) {
 			noted := d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error { return errLogin })
@@ -102,8 +106,10 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 				return Issued{}, noted
 			}
 		}
+
 		return Issued{}, err
 	}
+
 	undo()
 	var random [32]byte
 	crand.Read(random[:])
@@ -126,6 +132,7 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	if token == "" || len(token) > MaxSecret {
 		return Operator{}, errSession
 	}
+
 	var o store.Operator
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		o, err = all.OperatorOf(ctx, sha256.Sum256([]byte(token)))
@@ -137,6 +144,7 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	if err != nil {
 		return Operator{}, fmt.Errorf("look up an operator's session: %w", err)
 	}
+
 	return Operator{o.ID, o.Name}, nil
 }
 
@@ -154,13 +162,16 @@ func (d *Service) Act(ctx context.Context, a store.Act, do func() error) error {
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)
 	}
+
 	err = do()
 	outcome := store.Done
+
 	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
 		outcome = shown.Error()
 	} else if err != nil {
 		outcome = "failed"
 	}
+
 	late := context.WithoutCancel(ctx) // what was done is written down though nobody waits
 	return errors.Join(err, d.DB.WriteAll(late, func(all *store.All) error { return all.EndAct(late, a.ID, outcome) }))
 }

@@ -81,12 +81,14 @@ func stretch(ctx context.Context, s flex.Secret, salt []byte) ([]byte, error) {
 	default:
 		return nil, &Wait{After: time.Second, Err: errBusy}
 	}
+
 	select {
 	case verifiers <- struct{}{}:
 		defer func() { <-verifiers }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+
 	return argon(s, salt), nil
 }
 
@@ -100,11 +102,13 @@ func verify(ctx context.Context, s flex.Secret, kept []byte) (bool, error) {
 			return true, nil
 		}
 	}
+
 	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
 	if !chosen || len(rest) != saltBytes+hashBytes {
 		_, err := stretch(ctx, s, make([]byte, saltBytes))
 		return false, err
 	}
+
 	given, err := stretch(ctx, s, rest[:saltBytes])
 	return err == nil && subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
 }
@@ -123,10 +127,12 @@ func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
 		crand.Read(c.key[:])
 		c.held = map[[32]byte]time.Time{}
 	}
+
 	h := hmac.New(sha256.New, c.key[:])
 	h.Write(kept) // of one length for each kind, so that the parts cannot run together
 	h.Write([]byte(s))
 	h.Sum(m[:0])
+
 	return m
 }
 

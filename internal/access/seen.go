@@ -52,27 +52,34 @@ type seenRing struct {
 func (d *Service) Saw(org flex.OrgID, s Seen, body []byte) {
 	l := &d.seen
 	l.mu.Lock()
+
 	if l.by == nil || len(l.by) > seenOrgs {
 		l.by = map[flex.OrgID]*seenRing{}
 	}
+
 	r := l.by[org]
 	if r == nil {
 		r = &seenRing{}
 		l.by[org] = r
 	}
+
 	if second := s.At.Unix(); second != r.second {
 		r.second, r.count = second, 0
 	}
+
 	r.count++
 	skip := r.count > seenRate
 	l.mu.Unlock()
+
 	if skip {
 		return
 	}
+
 	s.Body = Redact(body)
 	if len(s.Refusal) > seenTextMax {
 		s.Refusal = strings.ToValidUTF8(s.Refusal[:seenTextMax], "")
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.ring[r.next] = s
@@ -84,14 +91,17 @@ func (d *Service) Saw(org flex.OrgID, s Seen, body []byte) {
 func (d *Service) SeenOf(org flex.OrgID) []Seen {
 	d.seen.mu.Lock()
 	defer d.seen.mu.Unlock()
+
 	r := d.seen.by[org]
 	if r == nil {
 		return nil
 	}
+
 	list := slices.Clone(r.ring[:r.next])
 	if r.filled {
 		list = append(slices.Clone(r.ring[r.next:]), list...)
 	}
+
 	slices.Reverse(list)
 	return list
 }
@@ -109,14 +119,17 @@ func Redact(body []byte) string {
 	if len(body) == 0 || len(body) > seenBodyMax {
 		return ""
 	}
+
 	var v any
 	if json.Unmarshal(body, &v) != nil {
 		return ""
 	}
+
 	b, err := json.Marshal(redacted(v, "", 0))
 	if err != nil {
 		return ""
 	}
+
 	return string(b)
 }
 
@@ -124,6 +137,7 @@ func redacted(v any, name string, depth int) any {
 	if depth > seenDepthMax {
 		return "…"
 	}
+
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
@@ -141,5 +155,6 @@ func redacted(v any, name string, depth int) any {
 		}
 		return "[redacted]"
 	}
+
 	return v
 }

@@ -88,10 +88,12 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
+
 	db, err := store.Open(ctx, s.Database, store.Options{Environment: s.Environment, Keys: s.Keys, Now: s.Now, Random: s.Random})
 	if err != nil {
 		return nil, err
 	}
+
 	h := &App{
 		DB:       db,
 		Access:   &access.Service{DB: db},
@@ -102,25 +104,31 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Reward:   &reward.Service{DB: db, BaseURL: s.BaseURL},
 		log:      s.Log,
 	}
+
 	if s.Mail != nil {
 		h.Reward.Mail = s.Mail.Send
 	}
+
 	if err := h.openMarket(ctx, s); err != nil {
 		db.Close()
 		return nil, err
 	}
+
 	h.API = &api.Server{
 		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
 		TrustedProxies: s.TrustedProxies, MetricsFrom: s.MetricsFrom, RequestsPerSecond: s.RateLimit,
 	}
+
 	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
 	h.Console = h.newConsole(s)
 	h.add("prices", time.Minute, "", h.Market.FetchPrices)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.PlanDue)
+
 	if db.Engine() == "postgres" { // others may be at work on it
 		h.add("waves", time.Second, "", h.Control.JoinWaves)
 	}
+
 	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.PlanBatteries)
 	h.add("push", time.Second, store.WakePush, h.Push.DispatchDue)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions).Rest = settleRest
@@ -129,9 +137,11 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	h.add("retention", time.Hour, "", h.Reading.Purge)
 	h.add("deliveries", time.Hour, "", h.Push.Purge)
 	h.add("records", time.Hour, "", h.Control.Purge)
+
 	if len(s.Clouds) > 0 {
 		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.RefreshClouds)
 	}
+
 	h.add("expiry", time.Minute, "", h.Access.PurgeExpired)
 	return h, nil
 }
@@ -159,6 +169,7 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	if err := h.Push.Recover(ctx); err != nil {
 		return fmt.Errorf("take up what was under way: %w", err)
 	}
+
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := make(chan struct{})
@@ -166,10 +177,12 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 		defer close(finished)
 		worker.RunAll(running, h.workers)
 	}()
+
 	h.Console.Done = ctx.Done()
 	err := api.ServeHandler(ctx, l, h.Handler(), h.log)
 	stop()
 	<-finished
+
 	return err
 }
 

@@ -35,25 +35,30 @@ func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if h.DB.Environment != flex.Sandbox {
 		return flex.Fail(flex.Malformed, "the clock can be turned in the sandbox alone")
 	}
+
 	start, _, err := h.Clock(ctx, org)
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case to.Before(start):
 		return flex.Fail(flex.Malformed, "the clock reads %s and only goes forward: %s is past", start.Format(time.RFC3339), to.Format(time.RFC3339))
 	case to.Sub(start) > AdvanceMax:
 		return flex.Fail(flex.Malformed, "the clock can be turned by at most %d days at once", AdvanceMax/(24*time.Hour))
 	}
+
 	for now := start; now.Before(to); {
 		now = flex.PeriodAt(now).End()
 		if now.After(to) {
 			now = to
 		}
+
 		if err := h.turn(ctx, org, now); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -63,6 +68,7 @@ func (h *App) turn(ctx context.Context, org flex.OrgID, to time.Time) error {
 		if err != nil {
 			return err
 		}
+
 		// The clock may have run past the instant by itself in the meantime.
 		ahead := max(0, to.Sub(tx.Now()))
 		return tx.SetClock(ctx, o.ClockOffset+ahead)
@@ -73,6 +79,7 @@ func (h *App) turn(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if err := h.RunUntilIdle(ctx); err != nil {
 		return err
 	}
+
 	return h.Push.Drain(ctx, org)
 }
 
@@ -87,9 +94,11 @@ func (h *App) RunUntilIdle(ctx context.Context) error {
 			}
 			did += r.Did
 		}
+
 		if did == 0 {
 			return nil
 		}
 	}
+
 	return fmt.Errorf("the rounds still found work after %d runs", settleMax)
 }

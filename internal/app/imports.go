@@ -28,18 +28,23 @@ func (h *App) ImportMeters(ctx context.Context, r io.Reader, progress func(n int
 		if n > 0 {
 			return errReread
 		}
+
 		batch := make([]flex.Meter, 0, importBatch)
 		flush := func() error {
 			n += len(batch)
 			err := all.PutMeters(ctx, batch)
 			batch = batch[:0]
+
 			if progress != nil {
 				progress(n)
 			}
+
 			return err
 		}
+
 		err := directory.ReadMeters(r, func(m flex.Meter) error {
-			if batch = append(batch, m); len(batch) == importBatch {
+			batch = append(batch, m)
+			if len(batch) == importBatch {
 				return flush()
 			}
 			return nil
@@ -47,6 +52,7 @@ func (h *App) ImportMeters(ctx context.Context, r io.Reader, progress func(n int
 		if err != nil {
 			return err
 		}
+
 		return flush()
 	})
 	return n, err
@@ -77,6 +83,7 @@ func (h *App) Publish(ctx context.Context, source string, publishAt time.Time, p
 	if len(prices) == 0 {
 		return flex.Fail(flex.Malformed, "there is no price to publish")
 	}
+
 	return h.DB.WriteAll(ctx, func(all *store.All) error {
 		p := store.Publication{
 			Source: source, PublishedAt: publishAt,
@@ -85,6 +92,7 @@ func (h *App) Publish(ctx context.Context, source string, publishAt time.Time, p
 		if p.PublishedAt.IsZero() {
 			p.PublishedAt = all.Now()
 		}
+
 		_, err := all.AddPublication(ctx, p, prices)
 		return err
 	})

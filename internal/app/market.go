@@ -43,6 +43,7 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	case "nordpool-n2ex":
 		return market.NordPool{Web: web, URL: market.NordPoolURL}, nil
 	}
+
 	return nil, flex.Fail(flex.Invalid, "there is no source of prices %q; there are %s", name, sourceNames)
 }
 
@@ -50,6 +51,7 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 func (h *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
 	h.Market = &market.Service{DB: h.DB, Log: s.Log}
+
 	for _, name := range s.PriceSources {
 		source, err := SourceNamed(name, web)
 		if err != nil {
@@ -57,9 +59,11 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 		}
 		h.Market.Sources = append(h.Market.Sources, source)
 	}
+
 	if s.Carbon {
 		h.Market.Carbon = &market.Carbon{Web: web, URL: market.CarbonURL}
 	}
+
 	source := meterSource(s, h.DB)
 	if h.DB.Environment == flex.Sandbox {
 		source = directory.Sandbox{Source: source}
@@ -67,9 +71,11 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 			return fmt.Errorf("keep the sandbox's meters and models: %w", err)
 		}
 	}
+
 	if _, kept := source.(directory.Listed); !kept {
 		h.Registry.Meters = source
 	}
+
 	h.Directory = directory.New(source, directory.NewRefs(s.Keys, h.DB.Random()), h.DB.Now)
 	return nil
 }
@@ -81,10 +87,12 @@ func (h *App) stockSandbox(ctx context.Context) error {
 		if err := all.PutMeters(ctx, directory.SandboxMeters()); err != nil {
 			return err
 		}
+
 		known, err := all.Models(ctx)
 		if err != nil {
 			return err
 		}
+
 		fresh := slices.DeleteFunc(registry.SandboxModels(), func(m flex.Model) bool {
 			return slices.ContainsFunc(known, func(k flex.Model) bool { return strings.EqualFold(k.Name, m.Name) })
 		})
@@ -97,6 +105,7 @@ func (h *App) stockSandbox(ctx context.Context) error {
 func meterSource(s Settings, db *store.DB) directory.Source {
 	client := egress.New(egress.Options{Allow: egress.Private})
 	var distant directory.Source
+
 	switch {
 	case s.Meters.ECOESURL != "":
 		distant = directory.ECOES{Client: client, URL: s.Meters.ECOESURL, Key: s.Meters.ECOESKey}
@@ -105,6 +114,7 @@ func meterSource(s Settings, db *store.DB) directory.Source {
 	default:
 		return directory.Listed{Kept: db}
 	}
+
 	return directory.NewDistant(distant, db.Now, s.Log)
 }
 

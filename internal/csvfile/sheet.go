@@ -51,20 +51,25 @@ func Read(r io.Reader, required ...string) iter.Seq2[Row, error] {
 			if err != nil {
 				break
 			}
+
 			row.Line, _ = c.FieldPos(0)
 			size := 0
+
 			for _, f := range row.fields {
 				size += len(f)
 			}
+
 			if size > MaxLine {
 				err = row.Fault("the row is longer than %d characters", MaxLine)
 			} else if !yield(row, nil) {
 				return
 			}
 		}
+
 		if e, ok := errors.AsType[*csv.ParseError](err); ok {
 			err = flex.Fail(flex.Invalid, "line %d: %v", e.Line, e.Err)
 		}
+
 		if !errors.Is(err, io.EOF) {
 			yield(Row{}, err)
 		}
@@ -80,15 +85,18 @@ func header(c *csv.Reader, required []string) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
+
 	row := Row{column: map[string]int{}}
 	for i, name := range names {
 		row.column[strings.ToLower(strings.TrimSpace(name))] = i
 	}
+
 	for _, name := range required {
 		if _, ok := row.column[name]; !ok {
 			return Row{}, flex.Fail(flex.Invalid, "line 1: there is no column %s; the columns needed are %s", name, strings.Join(required, ","))
 		}
 	}
+
 	return row, nil
 }
 

@@ -24,16 +24,20 @@ func (d *Service) Callback(ctx context.Context, org flex.OrgID, c Callback) erro
 	if c.Status.Stage() == 0 {
 		return flex.Fail(flex.Invalid, "%q is no status of an event", c.Status)
 	}
+
 	missing := flex.Fail(flex.NotFound, "event not found or not authorized")
+
 	event, err := flex.ParseID[struct{}](c.Event)
 	if err != nil {
 		return missing
 	}
+
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		asset, err := assetOf(ctx, tx, c)
 		if err != nil {
 			return err
 		}
+
 		id := flex.EventID(event)
 		known, err := tx.Concerns(ctx, id, asset)
 		if err != nil {
@@ -42,19 +46,23 @@ func (d *Service) Callback(ctx context.Context, org flex.OrgID, c Callback) erro
 		if !known {
 			return missing
 		}
+
 		// Reports of one asset wait for each other; those of a deleted one may race.
 		if err := tx.LockAsset(ctx, asset); err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
+
 		before, err := tx.Callbacks(ctx, id)
 		if err != nil {
 			return err
 		}
+
 		for _, b := range before {
 			if b.AssetID == asset && b.Status.Stage() >= c.Status.Stage() {
 				return nil
 			}
 		}
+
 		return tx.AddCallback(ctx, store.Callback{EventID: id, AssetID: asset, Status: c.Status, ReportedAt: c.ReportedAt})
 	})
 }
@@ -67,12 +75,15 @@ func assetOf(ctx context.Context, tx *store.Tx, c Callback) (flex.AssetID, error
 		}
 		return flex.AssetID(id), nil
 	}
+
 	a, err := tx.AssetByExternalID(ctx, c.Asset)
 	if err == nil && a == nil {
 		err = flex.Fail(flex.NotFound, store.AssetMissing)
 	}
+
 	if err != nil {
 		return flex.AssetID{}, err
 	}
+
 	return a.ID, nil
 }

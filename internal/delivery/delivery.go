@@ -34,20 +34,26 @@ func (d *Service) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID)
 		if err != nil {
 			return err
 		}
-		if v.Callbacks, err = tx.Callbacks(ctx, id); err != nil {
+
+		v.Callbacks, err = tx.Callbacks(ctx, id)
+		if err != nil {
 			return err
 		}
+
 		e, err := tx.Endpoint(ctx, v.Endpoint)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
+
 		l, err := tx.Letter(ctx, v.Delivery)
 		if err != nil {
 			return err
 		}
+
 		if e.URL != "" {
 			v.URL = address(e.URL, &l)
 		}
+
 		v.Body, _ = render(&e, &l, d.BaseURL) // a record that is gone has no body
 		return nil
 	})
@@ -79,6 +85,7 @@ func (d *Service) Test(ctx context.Context, org flex.OrgID, name store.EndpointN
 		if !e.Enabled {
 			return flex.Fail(flex.Conflict, "the %s endpoint is disabled: %s; PUT /endpoints/%s enables it", name, e.Reason, name)
 		}
+
 		id = tx.NewEventID()
 		return tx.Enqueue(ctx, store.Push{EventID: id, Kind: store.TestPush, To: name, Generation: 1, Value: store.Urgent, ExpiresAt: tx.Now().Add(testLife)})
 	})
@@ -95,6 +102,7 @@ func (d *Service) Await(ctx context.Context, org flex.OrgID, id flex.EventID, mo
 		if err != nil || v.Tries > 0 || !time.Now().Before(end) {
 			return v, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return v, ctx.Err()
@@ -110,6 +118,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
+
 	for _, org := range orgs {
 		for more := int64(1); err == nil && more > 0; {
 			err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
@@ -119,5 +128,6 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 			r.Did += int(more)
 		}
 	}
+
 	return r, err
 }

@@ -46,30 +46,40 @@ func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.En
 	if err := d.check(s); err != nil {
 		return e, false, err
 	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		before, err := tx.LockEndpoint(ctx, name)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
+
 		e = before
 		e.Name, e.URL, e.Bare, e.Batch = name, s.URL, s.Bare, s.Batch
+
 		if s.Headers != nil {
 			e.Headers = s.Headers
 		}
+
 		e.Enabled, e.Reason = true, ""
 		if s.Enabled != nil && !*s.Enabled {
 			e.Enabled, e.Reason = false, "the organisation has switched it off"
 		}
+
 		e.Rate = firstOf(s.Rate, before.Rate, RateDefault)
 		e.Concurrency = firstOf(s.Concurrency, before.Concurrency, ConcurrencyDefault)
+
 		if s.Secret != "" && s.Secret != before.Secret {
 			takeOver(&e, s.Secret, d.DB.Now())
 		}
-		if made = e.Secret == ""; made {
-			if e.Secret, err = makeSecret(tx); err != nil {
+
+		made = e.Secret == ""
+		if made {
+			e.Secret, err = makeSecret(tx)
+			if err != nil {
 				return err
 			}
 		}
+
 		e, err = tx.PutEndpoint(ctx, e)
 		return err
 	})
@@ -84,10 +94,12 @@ func (d *Service) Rotate(ctx context.Context, org flex.OrgID, name store.Endpoin
 		if err != nil {
 			return err
 		}
+
 		secret, err := makeSecret(tx)
 		if err != nil {
 			return err
 		}
+
 		takeOver(&e, secret, d.DB.Now())
 		e, err = tx.PutEndpoint(ctx, e)
 		return err
@@ -145,31 +157,39 @@ func (d *Service) check(s Settings) error {
 	fault := func(msg string, loc ...string) {
 		faults = append(faults, flex.Fault{Loc: append([]string{"body"}, loc...), Msg: msg, Type: "value_error"})
 	}
+
 	if err := d.checkURL(s.URL); err != nil {
 		fault(err.Error(), "url")
 	}
+
 	if len(s.Headers) > HeadersMax {
 		fault(fmt.Sprintf("%d header fields are more than %d", len(s.Headers), HeadersMax), "headers")
 	}
+
 	for i, h := range s.Headers {
 		if err := checkHeader(h); err != nil {
 			fault(err.Error(), "headers", fmt.Sprint(i))
 		}
 	}
+
 	if s.Secret != "" {
 		if _, err := keyOf(s.Secret); err != nil {
 			fault(err.Error(), "secret")
 		}
 	}
+
 	if s.Rate < 0 || s.Rate > RateMax {
 		fault(fmt.Sprintf("a rate is 1 to %d pushes a second", RateMax), "rate")
 	}
+
 	if s.Concurrency < 0 || s.Concurrency > ConcurrencyMax {
 		fault(fmt.Sprintf("1 to %d attempts may be under way at once", ConcurrencyMax), "concurrency")
 	}
+
 	if len(faults) > 0 {
 		return &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
+
 	return nil
 }
 
@@ -182,19 +202,23 @@ func (d *Service) checkURL(text string) error {
 	if len(text) > egress.URLMax/2 { // placeholders grow
 		return fmt.Errorf("the URL has %d bytes, more than %d", len(text), egress.URLMax/2)
 	}
+
 	for _, p := range placeholder.FindAllString(text, -1) {
 		if !slices.Contains(placeholders, p) {
 			return fmt.Errorf("%s is no placeholder: there are %s", p, strings.Join(placeholders, ", "))
 		}
 	}
+
 	u, err := url.Parse(placeholder.ReplaceAllString(text, "x"))
 	if err != nil {
 		return errors.New("it is not a URL; right is one like https://example.com/chargers/{external_id}/profile")
 	}
+
 	_, host, _ := strings.Cut(text, "://")
 	if end := strings.IndexAny(host, "/?#"); end >= 0 {
 		host = host[:end]
 	}
+
 	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
 	switch {
 	case u.Scheme == "http" && !d.PlainHTTP:
@@ -212,9 +236,11 @@ func (d *Service) checkURL(text string) error {
 	case portErr != nil || port == 0:
 		return errors.New("its port is none: they go from 1 to 65535")
 	}
+
 	if err := d.Out.CheckHost(u.Hostname()); err != nil {
 		return fmt.Errorf("%w; an operator may allow it (--allow-private-endpoints)", err)
 	}
+
 	return nil
 }
 
@@ -227,6 +253,7 @@ var ownHeaders = []string{"host", "connection", "content-length", "content-type"
 func checkHeader(h store.EndpointHeader) error {
 	name := strings.ToLower(h.Name)
 	value := h.Value.Reveal()
+
 	switch {
 	case !headerName.MatchString(h.Name):
 		return fmt.Errorf("%.100q is not the name of a header field", h.Name)
@@ -237,5 +264,6 @@ func checkHeader(h store.EndpointHeader) error {
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r > 0x7e }):
 		return fmt.Errorf("the value of %s holds a character that a header field cannot", h.Name)
 	}
+
 	return nil
 }

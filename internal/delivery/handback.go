@@ -49,12 +49,15 @@ func (d *Service) Dispatches(ctx context.Context, org flex.OrgID, limit int) (ou
 		if err != nil {
 			return err
 		}
+
 		out = make([]Dispatched, len(ds))
 		for i := range ds {
-			if out[i], err = dispatchedOf(ctx, tx, ds[i]); err != nil {
+			out[i], err = dispatchedOf(ctx, tx, ds[i])
+			if err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 	return out, err
@@ -62,33 +65,41 @@ func (d *Service) Dispatches(ctx context.Context, org flex.OrgID, limit int) (ou
 
 func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Dispatched, err error) {
 	out.Dispatch = d
+
 	delivery, _, err := tx.Delivery(ctx, d.ID)
 	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
 		return out, err
 	}
+
 	out.State = delivery.State
+
 	reports, err := tx.Callbacks(ctx, d.ID)
 	if err != nil {
 		return out, err
 	}
+
 	furthest := map[flex.AssetID]flex.CallbackStatus{}
 	for _, r := range reports {
 		if r.Status.Stage() > furthest[r.AssetID].Stage() {
 			furthest[r.AssetID] = r.Status
 		}
 	}
+
 	last, err := powersAfter(ctx, tx, d)
 	if err != nil {
 		return out, err
 	}
+
 	for _, a := range d.Assets {
 		part := DispatchedAsset{DispatchedAsset: a, Callback: furthest[a.ID], HandBack: HandBackAhead}
 		if !tx.Now().Before(d.To) {
 			power, known := last[a.ID]
 			part.HandBack = handBack(a.Power, power, known)
 		}
+
 		out.Assets = append(out.Assets, part)
 	}
+
 	return out, nil
 }
 
@@ -100,6 +111,7 @@ func handBack(dispatched, now flex.Watts, known bool) HandBack {
 	case off > handBackNoise && float64(off) > handBackShare*float64(max(dispatched, -dispatched)):
 		return HandBackDone
 	}
+
 	return HandBackMissing
 }
 
@@ -110,15 +122,19 @@ func powersAfter(ctx context.Context, tx *store.Tx, d store.Dispatch) (map[flex.
 	if last := flex.DayAt(after.To); last != q.Days[0] {
 		q.Days = append(q.Days, last)
 	}
+
 	for _, a := range d.Assets {
 		q.Assets = append(q.Assets, a.ID)
 	}
+
 	readings, err := tx.Readings(ctx, q)
 	power, at := map[flex.AssetID]flex.Watts{}, map[flex.AssetID]time.Time{}
+
 	for _, r := range readings {
 		if after.Contains(r.From) && !r.From.Before(at[r.AssetID]) {
 			power[r.AssetID], at[r.AssetID] = flex.Watts(r.Value/1000), r.From // from millionths of a kilowatt
 		}
 	}
+
 	return power, err
 }

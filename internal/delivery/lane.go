@@ -77,18 +77,23 @@ func (l *lane) run() {
 	defer timer.Stop()
 	defer l.rest(false)
 	stop := l.d.ctx.Done()
+
 	for {
 		stopping := l.d.ctx.Err() != nil
 		if l.mayClaim() && !stopping {
 			l.claim()
 		}
+
 		if len(l.results) > 0 && !l.finishing {
 			l.finish()
 		}
+
 		if l.quiet() && (stopping || l.rested() && l.over()) {
 			return
 		}
+
 		timer.Reset(l.pause())
+
 		select {
 		case f := <-l.do:
 			f()
@@ -110,7 +115,9 @@ func (l *lane) run() {
 func (l *lane) nudged() {
 	l.due, l.shut = true, false
 	if l.told.Load() != l.endpoint.Version {
-		l.failures, l.rests, l.notBefore = 0, 0, time.Time{}
+		l.failures = 0
+		l.rests = 0
+		l.notBefore = time.Time{}
 		l.rest(false)
 	}
 }
@@ -163,6 +170,7 @@ func (l *lane) pause() time.Duration {
 	case !l.lookAt.IsZero():
 		return max(l.lookAt.Sub(now), 0)
 	}
+
 	return time.Hour
 }
 
@@ -188,44 +196,55 @@ func (l *lane) claim() {
 	if !l.lost {
 		l.holder = rand.Int64() | 1
 	}
+
 	order := store.ClaimOrder{Name: l.name, Holder: l.holder, Most: l.free(), Lease: lease, Lost: l.lost}
 	go func() {
 		c, err := l.d.DB.ClaimPushes(context.WithoutCancel(l.d.ctx), l.org, order)
 		var next time.Time
+
 		if err == nil && !c.More {
 			next = l.next()
 		}
+
 		l.do <- func() { l.claimed(c, next, err) }
 	}()
 }
 
 func (l *lane) claimed(c store.Claim, next time.Time, err error) {
 	defer func() { l.claiming = false }()
-	if l.lost = err != nil; l.lost {
+
+	l.lost = err != nil
+	if l.lost {
 		l.trouble("claim pushes", err)
 		return
 	}
+
 	if !c.Endpoint.Enabled {
 		l.shut = !l.due // a nudge since may know better
 		return
 	}
+
 	l.endpoint = c.Endpoint
 	l.expect(next)
 	l.due = l.due || c.More
+
 	if !c.Allowed.IsZero() {
 		l.due, l.notBefore = true, c.Allowed
 	}
+
 	keys, err := keysOf(&c.Endpoint, l.now())
 	if err != nil {
 		l.trouble("read the endpoint's secret", err)
 		return
 	}
+
 	ends := l.claimedAt.Add(lease)
 	for _, letter := range c.Letters {
 		if l.d.ctx.Err() != nil { // we are closing: its turn comes again at once
 			l.results = append(l.results, store.Outcome{Letter: letter, Verdict: store.PushDropped})
 			continue
 		}
+
 		l.running++
 		l.d.metrics.underway.Inc()
 		endpoint := c.Endpoint
@@ -246,6 +265,7 @@ func (l *lane) attempt(e *store.Endpoint, keys [][]byte, letter store.Letter, en
 			l.d.Log.Error("panic while pushing", "event", letter.EventID, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
+
 	now := l.now()
 	switch {
 	case letter.Expired:
@@ -255,19 +275,23 @@ func (l *lane) attempt(e *store.Endpoint, keys [][]byte, letter store.Letter, en
 		o.Verdict = store.PushDropped // the claim took too long to come back
 		return o, j
 	}
+
 	body, err := render(e, &letter, l.d.BaseURL)
 	if err != nil {
 		o.Verdict, o.Error = store.PushExpired, "it cannot be written: "+err.Error()
 		return o, j
 	}
+
 	start := time.Now()
 	a, err := l.d.Out.Do(context.WithoutCancel(l.d.ctx), egress.Request{
 		Method: "POST", URL: address(e.URL, &letter), Header: header(e, keys, &letter, body, now), Body: body,
 	})
+
 	o.Took = time.Since(start)
 	j = judge(a, err, l.now())
 	o.Verdict, o.Attempt.At, o.Status, o.Error = j.verdict, now, a.Status, j.words
 	o.Answer = excerpt(a.Body, j.verdict == store.PushAccepted)
+
 	return o, j
 }
 
@@ -277,15 +301,18 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 	l.d.ended.Add(1)
 	l.d.metrics.underway.Dec()
 	now := l.now()
+
 	if o.Verdict == store.PushPending {
 		o.Again = now
 		if !j.gone {
 			o.Again = now.Add(delay(o.Letter.Tries+1, l.d.Chance(o.Letter.EventID, o.Letter.Tries+1), j.after))
 		}
+
 		if !o.Again.Before(o.Letter.Lapses) {
 			o.Verdict, o.Error = store.PushExpired, o.Error+"; its time is over before the next try"
 		}
 	}
+
 	switch {
 	case o.Attempt.At.IsZero(), o.Version != l.endpoint.Version: // it did not leave, or to where it was before
 	case j.verdict != store.PushPending:
@@ -300,6 +327,7 @@ func (l *lane) attempted(o store.Outcome, j judgement) {
 			l.rest(true)
 		}
 	}
+
 	l.gone = l.gone || j.gone
 	l.d.metrics.observe(&o)
 	l.results = append(l.results, o)
@@ -313,9 +341,11 @@ func (l *lane) finish() {
 	go func() {
 		err := l.record(outs)
 		var next time.Time
+
 		if err == nil {
 			next = l.next() // a newer push may have waited for one of these
 		}
+
 		l.do <- func() { l.finished(outs, next, err) }
 	}()
 }
@@ -333,9 +363,11 @@ func (l *lane) record(outs []store.Outcome) error {
 			}
 			l.offerAgain(outs, e)
 		}
+
 		if err := tx.FinishPushes(ctx, outs); err != nil {
 			return err
 		}
+
 		for _, o := range outs {
 			if o.Status == statusGone {
 				l.d.Log.Error("an endpoint is gone and is disabled, unless it was set anew", "org", l.org, "endpoint", l.name)
@@ -345,6 +377,7 @@ func (l *lane) record(outs []store.Outcome) error {
 				}
 			}
 		}
+
 		return nil
 	})
 }
@@ -366,6 +399,7 @@ func (l *lane) finished(outs []store.Outcome, next time.Time, err error) {
 	l.finishing = false
 	if err != nil {
 		l.d.Log.Error("cannot record deliveries", "org", l.org, "endpoint", l.name, "deliveries", len(outs), "err", err)
+
 		if l.d.ctx.Err() == nil && len(l.results)+len(outs) <= 10*finishMax {
 			l.finishing = true
 			time.AfterFunc(troubleWait, func() {
@@ -374,6 +408,7 @@ func (l *lane) finished(outs []store.Outcome, next time.Time, err error) {
 			return
 		} // their leases run out, and they are sent again
 	}
+
 	l.gone = slices.ContainsFunc(l.results, func(o store.Outcome) bool { return o.Status == statusGone })
 	if err == nil {
 		l.expect(next)

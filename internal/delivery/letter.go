@@ -42,6 +42,7 @@ func render(e *store.Endpoint, l *store.Letter, base string) ([]byte, error) {
 		from := l.QueuedAt.Truncate(time.Second)
 		return profile(e, flex.AssetID{}, []flex.Step{{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit}})
 	}
+
 	return nil, errGone
 }
 
@@ -53,6 +54,7 @@ func profile(e *store.Endpoint, asset flex.AssetID, steps []flex.Step) ([]byte, 
 	case e.Bare:
 		return p.Bare(), nil
 	}
+
 	return p.Wrapped(connector), nil
 }
 
@@ -84,7 +86,10 @@ type dispatchMember struct {
 }
 
 func dispatched(d *store.Dispatch, base string) ([]byte, error) {
-	issued, from, to := d.IssuedAt.Truncate(time.Second).Format(instant), d.From.Format(instant), d.To.Format(instant)
+	issued := d.IssuedAt.Truncate(time.Second).Format(instant)
+	from := d.From.Format(instant)
+	to := d.To.Format(instant)
+
 	if d.Batch {
 		b := dispatchBatch{EventID: d.ID, Issued: issued, Start: from, End: to}
 		for _, a := range d.Assets {
@@ -92,9 +97,11 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 		}
 		return json.Marshal(b)
 	}
+
 	if len(d.Assets) == 0 {
 		return nil, errGone
 	}
+
 	a := d.Assets[0]
 	return json.Marshal(dispatchEvent{
 		AssetID: a.ID, EventID: d.ID, Issued: issued, Timestamp: issued, Market: d.Market, Level: a.Power.KW(), From: from, To: to,
@@ -110,10 +117,12 @@ func address(template string, l *store.Letter) string {
 		return strings.NewReplacer("{asset_id}", escape(l.AssetID.String()), "{external_id}", escape(l.ExternalID),
 			"{site_id}", escape(l.SiteID.String())).Replace(s)
 	}
+
 	out := fill(path, escapePath)
 	if query != "" {
 		out += "?" + fill(query, url.QueryEscape)
 	}
+
 	return out
 }
 
@@ -132,16 +141,19 @@ func header(e *store.Endpoint, keys [][]byte, l *store.Letter, body []byte, at t
 	for _, f := range e.Headers {
 		h[f.Name] = f.Value.Reveal()
 	}
+
 	id := l.EventID.String()
 	h["Content-Type"] = "application/json"
 	h["Webhook-Id"] = id
 	h["Webhook-Timestamp"] = strconv.FormatInt(at.Unix(), 10)
 	h["Webhook-Signature"] = signature(keys, id, at, body)
 	h["Flexd-Kind"] = string(l.Kind)
+
 	if l.Kind == store.SchedulePush {
 		h["Flexd-Asset-Id"] = l.AssetID.String()
 		h["Flexd-Generation"] = strconv.FormatInt(l.Generation, 10)
 	}
+
 	return h
 }
 
@@ -151,6 +163,7 @@ func keysOf(e *store.Endpoint, at time.Time) (keys [][]byte, err error) {
 	if at.Before(e.OldUntil) {
 		secrets = append(secrets, e.OldSecret)
 	}
+
 	for _, s := range secrets {
 		key, err := keyOf(s)
 		if err != nil {
@@ -158,5 +171,6 @@ func keysOf(e *store.Endpoint, at time.Time) (keys [][]byte, err error) {
 		}
 		keys = append(keys, key)
 	}
+
 	return keys, nil
 }

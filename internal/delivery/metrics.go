@@ -45,10 +45,13 @@ func (d *Service) Collectors() []prometheus.Collector {
 func (m *metrics) observe(o *store.Outcome) {
 	name := string(o.Letter.To)
 	m.attempts.WithLabelValues(name, string(o.Verdict)).Inc()
+
 	if o.Attempt.At.IsZero() {
 		return
 	}
+
 	m.took.WithLabelValues(name).Observe(o.Took.Seconds())
+
 	if o.Verdict == store.PushAccepted {
 		m.arrived.WithLabelValues(name).Observe(max(0, o.Attempt.At.Sub(o.Letter.QueuedAt)+o.Took).Seconds())
 	}

@@ -70,6 +70,7 @@ func (d *Service) begin() {
 		if d.Chance == nil {
 			d.Chance = drawn
 		}
+
 		if d.Log == nil {
 			d.Log = slog.Default()
 		}
@@ -97,9 +98,11 @@ func (d *Service) Recover(ctx context.Context) error {
 func (d *Service) run(e store.Endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	if d.ctx.Err() != nil {
 		return
 	}
+
 	key := laneKey{e.Org, e.Name}
 	l := d.lanes[key]
 	if l == nil {
@@ -107,6 +110,7 @@ func (d *Service) run(e store.Endpoint) {
 		d.lanes[key] = l
 		d.wait.Go(l.run)
 	}
+
 	l.told.Store(e.Version)
 	l.wake()
 }
@@ -115,6 +119,7 @@ func (d *Service) run(e store.Endpoint) {
 func (d *Service) leave(l *lane) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	select {
 	case <-l.nudge:
 		l.nudged()
@@ -145,6 +150,7 @@ func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
 		if _, err := d.DispatchDue(ctx); err != nil {
 			return err
 		}
+
 		busy := false
 		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 			names, err := tx.BusyEndpoints(ctx)
@@ -156,6 +162,7 @@ func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
 		if err != nil || !busy {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

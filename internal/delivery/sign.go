@@ -30,6 +30,7 @@ func keyOf(s flex.Secret) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a secret begins with %q; leave it out and one is made", secretPrefix)
 	}
+
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, fmt.Errorf("after %q a secret is base64 with its padding; leave it out and one is made", secretPrefix)
@@ -37,6 +38,7 @@ func keyOf(s flex.Secret) ([]byte, error) {
 	if len(key) < secretMin || len(key) > secretMax {
 		return nil, fmt.Errorf("a secret stands for %d to %d bytes, this one for %d", secretMin, secretMax, len(key))
 	}
+
 	return key, nil
 }
 
@@ -48,10 +50,13 @@ func signature(keys [][]byte, id string, at time.Time, body []byte) string {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
 		mac.Write(body)
+
 		if i > 0 {
 			b.WriteByte(' ')
 		}
+
 		b.WriteString("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
+
 	return b.String()
 }

@@ -53,9 +53,11 @@ func New(o Options) *Client {
 	c := &Client{allow: o.Allow}
 	d := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control}
 	dial := d.DialContext
+
 	if o.Pipe != nil {
 		dial = func(ctx context.Context, _, addr string) (net.Conn, error) { return o.Pipe(ctx, addr) }
 	}
+
 	c.http = &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dial,
@@ -81,6 +83,7 @@ func (c *Client) control(_ context.Context, _, addr string, _ syscall.RawConn) e
 	if err := check(ap.Addr(), c.allow); err != nil {
 		return &refusal{err}
 	}
+
 	return nil
 }
 
@@ -118,23 +121,29 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if limit == 0 {
 		limit = AnswerMax
 	}
+
 	span := r.Time
 	if span <= 0 {
 		span = AttemptTime
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, span)
 	defer cancel()
+
 	req, err := newRequest(ctx, r)
 	if err != nil {
 		return Answer{}, &Error{What: err.Error(), err: err}
 	}
+
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Answer{}, explain(err, req.URL.Host, span)
 	}
+
 	defer resp.Body.Close()
 	a := Answer{Status: resp.StatusCode, header: resp.Header}
 	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+
 	switch {
 	case err != nil:
 		e := explain(err, req.URL.Host, span)
@@ -144,6 +153,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		a.Body = a.Body[:limit]
 		err = &Error{What: fmt.Sprintf("%s answered with more than %d bytes", req.URL.Host, limit)}
 	}
+
 	return a, err
 }
 
@@ -151,30 +161,37 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	if len(r.URL) > URLMax {
 		return nil, fmt.Errorf("the URL has %d bytes, more than %d", len(r.URL), URLMax)
 	}
+
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return nil, fmt.Errorf("the URL cannot be read: %w", err)
 	}
+
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("the URL begins with %q, not with https://", u.Scheme)
 	case u.Host == "":
 		return nil, fmt.Errorf("the URL names no host")
 	}
+
 	var body io.Reader
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body)
 	}
+
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, body)
 	if err != nil {
 		return nil, err
 	}
+
 	req.Header["User-Agent"] = []string{"flexd"}
+
 	// An empty list lets the transport repeat a POST on a fresh connection when the kept one
 	// was closed under it; the field itself is not sent.
 	req.Header["X-Idempotency-Key"] = nil
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
 	}
+
 	return req, nil
 }

@@ -37,6 +37,7 @@ func explain(err error, host string, limit time.Duration) *Error {
 		alert       tls.AlertError
 		guard       *refusal
 	)
+
 	switch {
 	case errors.As(err, &guard):
 		e.Refused, e.What = true, fmt.Sprintf("%s is not reached: %v", host, guard.error)
@@ -73,6 +74,7 @@ func explain(err error, host string, limit time.Duration) *Error {
 	default:
 		e.What = fmt.Sprintf("%s: %v", host, rootOf(err))
 	}
+
 	return e
 }
 
@@ -84,12 +86,14 @@ func timedOut(err error) bool {
 func certificateFault(err *tls.CertificateVerificationError) string {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
+
 	switch {
 	case errors.As(err, &unknown):
 		return "no authority that we know has signed it"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "it has expired, or is not valid yet"
 	}
+
 	return strings.TrimPrefix(err.Err.Error(), "x509: ")
 }
 

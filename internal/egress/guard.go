@@ -55,14 +55,17 @@ func check(a netip.Addr, allow []netip.Prefix) error {
 			return nil
 		}
 	}
+
 	if a.Is6() && !public6.Contains(a) {
 		return fmt.Errorf("%v is not on the public internet", a)
 	}
+
 	for _, b := range special {
 		if b.Contains(a) {
 			return fmt.Errorf("%v is %s, not on the public internet", a, b.what)
 		}
 	}
+
 	return nil
 }
 
@@ -77,5 +80,6 @@ func (c *Client) CheckHost(host string) error {
 	if name := strings.TrimSuffix(host, "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return check(netip.AddrFrom4([4]byte{127, 0, 0, 1}), c.allow)
 	}
+
 	return nil
 }

@@ -35,24 +35,31 @@ func (m *Mailer) Send(ctx context.Context, to flex.Personal, subject, text strin
 	if err != nil {
 		return fmt.Errorf("the sender %q is no address: %w", m.From, err)
 	}
+
 	rcpt, err := mail.ParseAddress(to.Reveal())
 	if err != nil {
 		return errors.New("the recipient's address cannot be read")
 	}
+
 	letter, err := compose(from, rcpt, subject, text, time.Now())
 	if err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, mailTime)
 	defer cancel()
+
 	c, err := m.dial(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer c.Close()
+
 	if err := errors.Join(c.Mail(from.Address), c.Rcpt(rcpt.Address)); err != nil {
 		return fmt.Errorf("the relay refused the letter: %w", err)
 	}
+
 	w, err := c.Data()
 	if err != nil {
 		return fmt.Errorf("the relay refused the letter: %w", err)
@@ -63,6 +70,7 @@ func (m *Mailer) Send(ctx context.Context, to flex.Personal, subject, text strin
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("the relay refused the letter: %w", err)
 	}
+
 	return c.Quit()
 }
 
@@ -73,22 +81,27 @@ func (m *Mailer) dial(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the mail relay %q is no host:port: %w", m.Address, err)
 	}
+
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.Address)
 	if err != nil {
 		return nil, fmt.Errorf("reach the mail relay: %w", err)
 	}
+
 	if deadline, set := ctx.Deadline(); set {
 		conn.SetDeadline(deadline)
 	}
+
 	c, err := smtp.NewClient(conn, host)
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("greet the mail relay: %w", err)
 	}
+
 	if err := m.greet(c, host); err != nil {
 		c.Close()
 		return nil, err
 	}
+
 	return c, nil
 }
 
@@ -100,12 +113,14 @@ func (m *Mailer) greet(c *smtp.Client, host string) error {
 	} else if !m.Plain {
 		return fmt.Errorf("the mail relay %s offers no TLS, and plain text is not allowed", m.Address)
 	}
+
 	if m.Username == "" {
 		return nil
 	}
 	if err := c.Auth(smtp.PlainAuth("", m.Username, m.Password.Reveal(), host)); err != nil {
 		return fmt.Errorf("log in at the mail relay: %w", err)
 	}
+
 	return nil
 }
 
@@ -114,9 +129,11 @@ func compose(from, to *mail.Address, subject, text string, at time.Time) ([]byte
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n", from, to, mime.QEncoding.Encode("utf-8", subject), at.Format(time.RFC1123Z))
 	b.WriteString("MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\nAuto-Submitted: auto-generated\r\n\r\n")
+
 	w := quotedprintable.NewWriter(&b)
 	if _, err := w.Write([]byte(text)); err != nil {
 		return nil, err
 	}
+
 	return b.Bytes(), w.Close()
 }

@@ -79,24 +79,30 @@ func guess(past Series, periods []flex.Period, unknown flex.WattHours, at func(f
 	if len(periods) == 0 {
 		return out, len(past) > 0
 	}
+
 	metered, newest := bySlot(past, periods[0], at)
 	known := false
+
 	for i, p := range periods {
 		day, s := at(p)
 		sum, weight := 0.0, 0.0
+
 		for _, m := range metered[s] {
 			w := pow(daysBetween(m.day, newest)) * weigh(day, m.day)
 			sum, weight = sum+w*float64(m.energy), weight+w
 		}
+
 		out[i] = unknown
 		if weight > 0 {
 			out[i] = flex.WattHours(sum/weight + 0.5)
 			known = true
 		}
 	}
+
 	if !known {
 		return out, false
 	}
+
 	return out, true
 }
 
@@ -114,12 +120,15 @@ func bySlot(past Series, before flex.Period, at func(flex.Period) (flex.Day, slo
 		if !ok {
 			continue
 		}
+
 		day, s := at(p)
 		if newest == (flex.Day{}) {
 			newest = day
 		}
+
 		by[s] = append(by[s], metered{day, energy})
 	}
+
 	return by, newest
 }
 

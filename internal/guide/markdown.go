@@ -34,6 +34,7 @@ func (p Page) Blocks() (all []Block) {
 			all = append(all, b)
 		}
 	}
+
 	return all
 }
 
@@ -63,6 +64,7 @@ func (anchors) Generate(text []byte, _ ast.NodeKind) []byte {
 	if open := strings.Index(heading, "]("); open > 0 { // a heading that is a link
 		heading = heading[:open]
 	}
+
 	return []byte(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), r == '_', r == '-':
@@ -70,6 +72,7 @@ func (anchors) Generate(text []byte, _ ast.NodeKind) []byte {
 		case r == ' ':
 			return '-'
 		}
+
 		return -1
 	}, heading))
 }
@@ -95,6 +98,7 @@ func around(before, after string) renderer.NodeRendererFunc {
 		} else {
 			w.WriteString(after)
 		}
+
 		return ast.WalkContinue, nil
 	}
 }
@@ -104,14 +108,18 @@ func cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 	if n.Parent().Kind() == table.KindTableHeader {
 		before, after = `<th scope="col">`, "</th>"
 	}
+
 	if !entering {
 		w.WriteString(after)
 		return ast.WalkContinue, nil
 	}
+
 	w.WriteString(before)
+
 	if after == "</th>" && !n.HasChildren() {
 		w.WriteString(`<span class="unseen">meaning</span>`)
 	}
+
 	return ast.WalkContinue, nil
 }
 
@@ -119,11 +127,13 @@ func example(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.Wa
 	if !entering {
 		return ast.WalkContinue, nil
 	}
+
 	block := n.(*ast.FencedCodeBlock)
 	language := string(block.Language(source))
 	what := map[string]string{"output": "What it says", "json": "JSON", "sh": "Shell", "python": "Python"}[language]
 	fmt.Fprintf(w, `<pre class="%s" tabindex="0" role="region" aria-label="%s"><code>`, html.EscapeString(language), what)
 	w.WriteString(html.EscapeString(string(block.Lines().Value(source))))
 	w.WriteString("</code></pre>\n")
+
 	return ast.WalkContinue, nil
 }

@@ -85,12 +85,14 @@ func Postman(openAPI []byte) ([]byte, error) {
 	if err := json.Unmarshal(openAPI, &d); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
+
 	c := collection{
 		Info: map[string]string{"name": d.Info.Title + " " + d.Info.Version, "description": d.Info.Description,
 			"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
 		Auth:     map[string]any{"type": "bearer", "bearer": []map[string]string{{"key": "token", "value": "{{token}}", "type": "string"}}},
 		Variable: []pair{{Key: "baseUrl", Value: "http://127.0.0.1:8080"}, {Key: "username"}, {Key: "password"}, {Key: "token"}},
 	}
+
 	for _, t := range d.Tags {
 		f := folder{Name: t.Name, Description: t.Description}
 		for _, path := range sorted(d.Paths) {
@@ -100,8 +102,10 @@ func Postman(openAPI []byte) ([]byte, error) {
 				}
 			}
 		}
+
 		c.Item = append(c.Item, f)
 	}
+
 	return json.MarshalIndent(c, "", " ")
 }
 
@@ -117,17 +121,20 @@ func sorted[V any](m map[string]V) (keys []string) {
 func (d *document) call(path, method string, op operation) call {
 	r := request{Method: strings.ToUpper(method), Description: op.Description, Header: []pair{}}
 	r.URL = address{Raw: "{{baseUrl}}" + path, Host: []string{"{{baseUrl}}"}}
+
 	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if strings.HasPrefix(part, "{") {
 			part = ":" + strings.Trim(part, "{}")
 		}
 		r.URL.Path = append(r.URL.Path, part)
 	}
+
 	r.URL.Raw = "{{baseUrl}}/" + strings.Join(r.URL.Path, "/")
 	for _, p := range op.Parameters {
 		if p.Ref != "" {
 			p = d.Components.Parameters[p.Ref[strings.LastIndex(p.Ref, "/")+1:]]
 		}
+
 		q := pair{Key: p.Name, Value: plain(p.Example), Description: p.Description, Disabled: !p.Required}
 		switch p.In {
 		case "path":
@@ -138,17 +145,22 @@ func (d *document) call(path, method string, op operation) call {
 			r.Header = append(r.Header, q)
 		}
 	}
+
 	if q := query(r.URL.Query); q != "" {
 		r.URL.Raw += "?" + q
 	}
+
 	r.body(op)
 	c := call{Name: op.Summary, Request: r}
+
 	if op.Security != nil && len(*op.Security) == 0 {
 		c.Request.Auth = map[string]any{"type": "noauth"}
 	}
+
 	if path == "/auth/token-form" {
 		c.Event = []map[string]any{{"listen": "test", "script": map[string]any{"type": "text/javascript", "exec": []string{keepToken}}}}
 	}
+
 	return c
 }
 
@@ -157,6 +169,7 @@ func (r *request) body(op operation) {
 	for _, kind := range sorted(op.RequestBody.Content) {
 		example := op.RequestBody.Content[kind].Example
 		r.Header = append(r.Header, pair{Key: "Content-Type", Value: kind})
+
 		if fields, form := example.(map[string]any); form && strings.HasSuffix(kind, "urlencoded") {
 			var list []pair
 			for _, name := range sorted(fields) {
@@ -166,9 +179,11 @@ func (r *request) body(op operation) {
 				}
 				list = append(list, pair{Key: name, Value: value})
 			}
+
 			r.Body = map[string]any{"mode": "urlencoded", "urlencoded": list}
 			return
 		}
+
 		text, _ := json.MarshalIndent(example, "", "  ") // it was read from JSON
 		r.Body = map[string]any{"mode": "raw", "raw": string(text)}
 		return
@@ -194,6 +209,7 @@ func plain(v any) string {
 	case string:
 		return v
 	}
+
 	b, _ := json.Marshal(v) // it was read from JSON
 	return string(b)
 }

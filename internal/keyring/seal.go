@@ -62,19 +62,23 @@ func NewRing(keys ...[KeySize]byte) (*Ring, error) {
 	if len(keys) == 0 || len(keys) > KeysMax {
 		return nil, fmt.Errorf("a ring has 1 to %d keys, not %d", KeysMax, len(keys))
 	}
+
 	r := &Ring{}
 	for _, k := range keys {
 		aead, err := chacha20poly1305.NewX(k[:])
 		if err != nil {
 			return nil, err
 		}
+
 		sum := sha256.Sum256(append([]byte("flexd key\n"), k[:]...))
 		id := ID(sum[:len(ID{})])
 		if r.key(id) != nil {
 			return nil, fmt.Errorf("the key %v is there twice", id)
 		}
+
 		r.keys = append(r.keys, key{id, aead})
 	}
+
 	return r, nil
 }
 
@@ -83,17 +87,23 @@ func NewRing(keys ...[KeySize]byte) (*Ring, error) {
 func ReadRing(text []byte) (*Ring, error) {
 	var keys [][KeySize]byte
 	n := 0
+
 	for line := range strings.Lines(string(text)) {
 		n++
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
 			continue
 		}
+
 		b, err := base64.StdEncoding.Strict().DecodeString(line)
 		if err != nil || len(b) != KeySize {
 			return nil, fmt.Errorf("line %d is no key: a key is %d bytes in base64", n, KeySize)
 		}
+
 		keys = append(keys, [KeySize]byte(b))
 	}
+
 	return NewRing(keys...)
 }
 
@@ -133,10 +143,12 @@ func (r *Ring) Seal(random io.Reader, about About, plain []byte) ([]byte, error)
 	out := make([]byte, headerSize+chacha20poly1305.NonceSizeX, overhead+len(plain))
 	out[0] = version
 	copy(out[1:], k.id[:])
+
 	nonce := out[headerSize:]
 	if _, err := io.ReadFull(random, nonce); err != nil {
 		return nil, fmt.Errorf("seal a %s: %w", about.Purpose, err)
 	}
+
 	return k.aead.Seal(out, nonce, plain, about.bind(out[:headerSize])), nil
 }
 
@@ -147,15 +159,18 @@ func (r *Ring) Open(about About, sealed []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("open a %s: it is no sealed value", about.Purpose)
 	}
+
 	aead := r.key(id)
 	if aead == nil {
 		return nil, fmt.Errorf("open a %s: it is sealed under the key %v, which the key file does not hold", about.Purpose, id)
 	}
+
 	head, rest := sealed[:headerSize], sealed[headerSize:]
 	plain, err := aead.Open(nil, rest[:chacha20poly1305.NonceSizeX], rest[chacha20poly1305.NonceSizeX:], about.bind(head))
 	if err != nil {
 		return nil, errors.New("open a " + about.Purpose + ": it was changed, or is another's")
 	}
+
 	return plain, nil
 }
 

@@ -46,9 +46,11 @@ func ProfileID(asset flex.AssetID) int32 {
 // a gap and start and end on whole seconds; neighbours with the same limit become one.
 func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 	p := Profile{ID: ProfileID(asset)}
+
 	if len(steps) == 0 {
 		return Profile{}, errors.New("a charging profile needs at least one step")
 	}
+
 	for i, s := range steps {
 		switch {
 		case s.Empty():
@@ -60,6 +62,7 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 		case s.Limit < 0:
 			return Profile{}, fmt.Errorf("step %d has the negative limit %d W", i, s.Limit)
 		}
+
 		s.From, s.To, s.Limit = s.From.UTC(), s.To.UTC(), min(s.Limit, flex.NoLimit)
 		if n := len(p.Steps); n > 0 && p.Steps[n-1].Limit == s.Limit {
 			p.Steps[n-1].To = s.To
@@ -67,9 +70,11 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 			p.Steps = append(p.Steps, s)
 		}
 	}
+
 	if len(p.Steps) > MaxPeriods {
 		return Profile{}, fmt.Errorf("a charging profile of %d periods, more than %d", len(p.Steps), MaxPeriods)
 	}
+
 	return p, nil
 }
 
@@ -115,15 +120,18 @@ func (p Profile) appendSchedule(b []byte) []byte {
 	span := p.Span()
 	b = fmt.Appendf(b, `{"duration":%d,"startSchedule":%q,"chargingRateUnit":"W","chargingSchedulePeriod":[`,
 		int64(span.Len()/time.Second), span.From.UTC().Format(instant))
+
 	for i, s := range p.Steps {
 		if i > 0 {
 			b = append(b, ',')
 		}
+
 		b = append(b, `{"startPeriod":`...)
 		b = strconv.AppendInt(b, int64(s.From.Sub(span.From)/time.Second), 10)
 		b = append(b, `,"limit":`...)
 		b = strconv.AppendInt(b, int64(s.Limit), 10)
 		b = append(b, `.0,"numberPhases":1}`...) // one decimal is OCPP's finest; ours are whole watts
 	}
+
 	return append(b, `],"minChargingRate":0.0}`...)
 }

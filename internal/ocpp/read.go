@@ -45,28 +45,34 @@ func Parse(b []byte) (Profile, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Profile{}, fmt.Errorf("reading a charging profile: %w", err)
 	}
+
 	p := r.profile
 	if r.Wrapped != nil {
 		p = *r.Wrapped
 	}
+
 	switch {
 	case p.Schedule == nil:
 		return Profile{}, errors.New("the charging profile has no chargingSchedule")
 	case p.Kind != "Absolute":
 		return Profile{}, fmt.Errorf("the charging profile is %q, not Absolute", p.Kind)
 	}
+
 	steps, err := p.Schedule.steps()
 	if err != nil {
 		return Profile{}, err
 	}
+
 	out, err := New(flex.AssetID{}, steps)
 	if err != nil {
 		return Profile{}, err
 	}
+
 	out.ID = 0
 	if p.ID != nil {
 		out.ID = *p.ID
 	}
+
 	return out, nil
 }
 
@@ -85,9 +91,11 @@ func (s *schedule) steps() ([]flex.Step, error) {
 	case len(s.Periods) == 0 || len(s.Periods) > MaxPeriods:
 		return nil, fmt.Errorf("the charging profile has %d periods, not 1 to %d", len(s.Periods), MaxPeriods)
 	}
+
 	end := s.Start.Add(time.Duration(*s.Duration) * time.Second)
 	steps := make([]flex.Step, len(s.Periods))
 	last := int64(-1)
+
 	for i, p := range s.Periods {
 		switch {
 		case p.Start == nil || p.Limit == nil:
@@ -99,6 +107,7 @@ func (s *schedule) steps() ([]flex.Step, error) {
 		case *p.Limit < 0 || *p.Limit > 1e9:
 			return nil, fmt.Errorf("period %d has the limit %v W", i, *p.Limit)
 		}
+
 		last = *p.Start
 		from := s.Start.Add(time.Duration(*p.Start) * time.Second)
 		steps[i] = flex.Step{Span: flex.Span{From: from, To: end}, Limit: flex.Watts(math.Floor(*p.Limit))}
@@ -106,5 +115,6 @@ func (s *schedule) steps() ([]flex.Step, error) {
 			steps[i-1].To = from
 		}
 	}
+
 	return steps, nil
 }

@@ -14,12 +14,15 @@ import (
 // long one was all that the charger could hold.
 func (c *charger) apply(ctx context.Context, n *connector) error {
 	c.mu.Lock()
-	p, l, now := n.want, c.link, c.b.Now()
+	p := n.want
+	l := c.link
+	now := c.b.Now()
 	asset, tx, a := n.asset, n.tx, c.ability
 	again := p != nil && !p.sent.Again.IsZero() && !now.Before(p.sent.Again)
 	idle := p == nil || p.over || p.sent.steps != nil && !again
 	ready := l != nil && c.greeted
 	c.mu.Unlock()
+
 	switch {
 	case idle:
 		return nil
@@ -27,11 +30,13 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		c.say(n, p, flex.Received)
 		return nil
 	}
+
 	f, ok := fit(p.profile, a, powerOf(asset), now)
 	if !ok {
 		c.finish(n, p, func() { p.over = true })
 		return nil
 	}
+
 	took, err := c.send(ctx, l, n.number, tx, &f)
 	switch {
 	case errors.Is(err, errLinkLost):
@@ -44,11 +49,13 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		c.say(n, p, flex.Rejected)
 		return nil
 	}
+
 	c.finish(n, p, func() {
 		if n.tx == tx { // else a transaction started meanwhile, and it must be sent again
 			p.sent, p.tries = f, 0
 		}
 	})
+
 	c.say(n, p, flex.Accepted)
 	c.confirm(ctx, l, n, p, f)
 	return nil
@@ -72,10 +79,12 @@ func (c *charger) failed(n *connector, p *wanted, err error) error {
 		p.over = p.tries >= triesMax
 		over = p.over
 	})
+
 	if over {
 		c.say(n, p, flex.Failed)
 		return nil
 	}
+
 	return errAgain
 }
 
@@ -86,14 +95,17 @@ func (c *charger) send(ctx context.Context, l *link, number, tx int, f *fitted) 
 	noTx := c.ability.NoTx
 	c.mu.Unlock()
 	refusedTx := false
+
 	if tx != 0 && !noTx {
 		f.Purpose, f.Transaction = purposeTx, tx
 		took, err := c.set(ctx, l, number, f.chargingProfile)
 		if took || err != nil {
 			return took, err
 		}
+
 		refusedTx = true
 	}
+
 	f.Purpose, f.Transaction = purposeTxDefault, 0
 	took, err := c.set(ctx, l, number, f.chargingProfile)
 	if took && refusedTx {
@@ -102,6 +114,7 @@ func (c *charger) send(ctx context.Context, l *link, number, tx int, f *fitted) 
 		c.ability.NoTx = true
 		c.mu.Unlock()
 	}
+
 	return took, err
 }
 
@@ -125,6 +138,7 @@ func (c *charger) confirm(ctx context.Context, l *link, n *connector, p *wanted,
 		c.b.Log.Debug("a charger does not say what it will do", "charger", c.id, "err", err)
 		return
 	}
+
 	switch compare(f, s) {
 	case obeyed:
 		c.say(n, p, flex.Executed)
@@ -138,11 +152,14 @@ func (c *charger) confirm(ctx context.Context, l *link, n *connector, p *wanted,
 func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if s.Stage() <= p.told.Stage() || n.asset.ID.IsZero() {
 		return
 	}
+
 	p.told = s
-	if c.letters = append(c.letters, letter{n.asset.ID, p.event, s, c.b.Now()}); len(c.letters) > lettersMax {
+	c.letters = append(c.letters, letter{n.asset.ID, p.event, s, c.b.Now()})
+	if len(c.letters) > lettersMax {
 		c.letters = c.letters[1:]
 	}
 }

@@ -68,6 +68,7 @@ func (t Timing) filled() Timing {
 			*f.to = f.from
 		}
 	}
+
 	return d
 }
 
@@ -114,9 +115,11 @@ func New(s Settings) *Bridge {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
+
 	if s.Now == nil {
 		s.Now = time.Now
 	}
+
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	return &Bridge{
@@ -133,33 +136,41 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 	b.ctx = running
 	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
 	ended := make(chan error, len(servers)+1)
+
 	for i, l := range []net.Listener{chargers, pushes} {
 		go func() { ended <- servers[i].Serve(l) }()
 	}
+
 	b.work.Go(func() {
 		if err := b.register(running); err != nil {
 			ended <- err
 		}
 	})
+
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-ended:
 	}
+
 	b.mu.Lock() // no charger begins after this
 	stop()
 	b.mu.Unlock()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
+
 	for _, s := range servers {
 		if s.Shutdown(closing) != nil {
 			s.Close()
 		}
 	}
+
 	b.work.Wait()
+
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
+
 	return err
 }
 
@@ -178,6 +189,7 @@ func (b *Bridge) register(ctx context.Context) error {
 	for {
 		e, err := b.Client.SetEndpoint(ctx, client.EndpointRequest{URL: url, Secret: b.secret})
 		status := client.StatusOf(err)
+
 		switch {
 		case err == nil:
 			b.Log.Info("flexd pushes to this bridge", "url", e.URL)
@@ -187,7 +199,9 @@ func (b *Bridge) register(ctx context.Context) error {
 		case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
 			return fmt.Errorf("flexd does not take %s as its endpoint: %w", url, err)
 		}
+
 		b.Log.Error("cannot tell flexd the endpoint", "url", url, "err", err)
+
 		select {
 		case <-ctx.Done():
 			return nil

@@ -79,6 +79,7 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 	now := c.b.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	switch action {
 	case "BootNotification":
 		return with(payload, func(m bootNotification) any {
@@ -107,6 +108,7 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 	case "FirmwareStatusNotification", "DiagnosticsStatusNotification":
 		return empty{}, nil
 	}
+
 	return nil, &callError{codeNotImplemented, fmt.Sprintf("%.50q is not an operation of OCPP 1.6 for a central system", action)}
 }
 
@@ -135,11 +137,13 @@ func (c *charger) connector(number int) *connector {
 	if number < 1 || number > connectorMax {
 		return nil
 	}
+
 	n := c.connectors[number]
 	if n == nil {
 		n = &connector{number: number, fetch: true}
 		c.connectors[number] = n
 	}
+
 	return n
 }
 
@@ -158,9 +162,11 @@ func (c *charger) status(m statusNotification, now time.Time) {
 	if n == nil || !m.At.IsZero() && m.At.Before(n.heard) {
 		return
 	}
+
 	if !m.At.IsZero() {
 		n.heard = m.At.Time
 	}
+
 	switch m.Status {
 	case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE, statusFinishing:
 		n.plug(true, now)
@@ -179,17 +185,23 @@ func (c *charger) startTransaction(m startTransaction, now time.Time) int {
 	if n.lastTx != 0 && n.start == m && !m.At.IsZero() {
 		return n.lastTx
 	}
+
 	n.start, n.tx = m, c.b.nextTransaction()
 	n.lastTx = n.tx
+
 	if m.At.IsZero() || now.Sub(m.At.Time) < stale {
 		n.plug(true, now)
 		if n.heard.Before(m.At.Time) {
 			n.heard = m.At.Time
 		}
 	}
+
 	if n.want != nil { // a TxProfile rules one transaction
-		n.want.sent, n.want.over, n.want.tries = fitted{}, false, 0
+		n.want.sent = fitted{}
+		n.want.over = false
+		n.want.tries = 0
 	}
+
 	c.mark(n, m.At.Time, m.Meter, now)
 	return n.tx
 }
@@ -201,10 +213,13 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 		if n.tx == 0 || n.tx != m.Transaction {
 			continue
 		}
+
 		for _, v := range m.Data {
 			c.sample(n, v, now)
 		}
+
 		c.mark(n, m.At.Time, m.Meter, now)
+
 		n.tx = 0
 		if m.At.IsZero() || !m.At.Before(n.heard) {
 			if m.Reason == reasonDisconnected {
@@ -236,10 +251,12 @@ func (c *charger) mark(n *connector, at time.Time, wh float64, now time.Time) {
 	if at.IsZero() || wh < 0 || at.After(now.Add(stale)) {
 		return
 	}
+
 	done, pass := n.meter.read(mark{at, wh})
 	for _, h := range done {
 		c.report(report{n, h.Span(), flex.ChargerEnergy, h.wh / 1000})
 	}
+
 	if pass {
 		c.report(report{n, flex.Span{From: at, To: at}, flex.ChargerRegister, wh / 1000})
 	}
@@ -249,10 +266,12 @@ func (c *charger) mark(n *connector, at time.Time, wh float64, now time.Time) {
 func (c *charger) want(number int, p *wanted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	n := c.connector(number)
 	if n.want != nil && n.want.event == p.event {
 		return
 	}
+
 	n.want = p
 	c.wake()
 }
@@ -261,10 +280,12 @@ func (c *charger) want(number int, p *wanted) {
 func (c *charger) ours() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for _, n := range c.connectors {
 		if !n.asset.ID.IsZero() {
 			return true
 		}
 	}
+
 	return false
 }

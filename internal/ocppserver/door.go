@@ -25,29 +25,35 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the path ends in the charger's id, at most 48 letters, digits and any of *._:=@|-", http.StatusNotFound)
 		return
 	}
+
 	if !b.mayConnect(id, r) {
 		b.Log.Warn("a charger was refused: wrong or missing password", "charger", id, "from", r.RemoteAddr)
 		w.Header().Set("WWW-Authenticate", `Basic realm="ocpp"`)
 		http.Error(w, "wrong or missing password", http.StatusUnauthorized)
 		return
 	}
+
 	c := b.charger(id)
 	if c == nil {
 		http.Error(w, "too many chargers", http.StatusServiceUnavailable)
 		return
 	}
+
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}})
 	if err != nil { // it has been answered
 		b.leave(c)
 		return
 	}
+
 	defer conn.CloseNow()
+
 	if conn.Subprotocol() != subprotocol {
 		b.Log.Warn("a charger does not offer the subprotocol "+subprotocol, "charger", id)
 		conn.Close(websocket.StatusProtocolError, "the subprotocol must be "+subprotocol)
 		b.leave(c)
 		return
 	}
+
 	c.hold(b.ctx, conn)
 	b.leave(c)
 }
@@ -58,9 +64,11 @@ func (b *Bridge) mayConnect(id string, r *http.Request) bool {
 	if own, ok := b.Passwords[id]; ok {
 		want = own
 	}
+
 	if want == "" {
 		return len(b.Passwords) == 0
 	}
+
 	user, given, _ := r.BasicAuth()
 	a, e := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(a[:], e[:]) == 1 && user == id
@@ -71,16 +79,19 @@ func (b *Bridge) mayConnect(id string, r *http.Request) bool {
 func (b *Bridge) charger(id string) *charger {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	c := b.chargers[id]
 	if c == nil {
 		if len(b.chargers) >= ChargersMax || b.ctx.Err() != nil {
 			return nil
 		}
+
 		ctx, stop := context.WithCancel(b.ctx)
 		c = &charger{b: b, id: id, stop: stop, nudge: make(chan struct{}, 1), connectors: map[int]*connector{}}
 		b.chargers[id] = c
 		b.work.Go(func() { c.run(ctx) })
 	}
+
 	c.visitors++
 	b.work.Add(1)
 	return c
@@ -107,9 +118,11 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	before := c.link
 	c.link, c.greeted, c.greetAt = l, false, c.b.Now().Add(c.b.Timing.Greet)
 	c.mu.Unlock()
+
 	if before != nil {
 		before.conn.CloseNow()
 	}
+
 	c.b.Log.Info("charger connected", "charger", c.id)
 	c.wake()
 	ctx, cancel := context.WithCancel(ctx)
@@ -117,9 +130,11 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	go l.watch(ctx, c.b.Timing.Ping)
 	err := l.run(ctx)
 	c.mu.Lock()
+
 	if c.link == l {
 		c.link = nil
 	}
+
 	c.mu.Unlock()
 	c.b.Log.Info("charger disconnected", "charger", c.id, "why", err)
 }
@@ -136,6 +151,7 @@ func (c *charger) wake() {
 func (c *charger) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,6 +159,7 @@ func (c *charger) run(ctx context.Context) {
 		case <-c.nudge:
 		case <-timer.C:
 		}
+
 		timer.Reset(c.round(ctx))
 	}
 }

@@ -72,6 +72,7 @@ func newLink(conn *websocket.Conn, callTime time.Duration) *link {
 func (l *link) call(ctx context.Context, action string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTime)
 	defer cancel()
+
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
@@ -80,10 +81,12 @@ func (l *link) call(ctx context.Context, action string, in, out any) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", action, ctx.Err())
 	}
+
 	id, answer := l.expect()
 	if err := l.write(ctx, []any{kindCall, id, action, in}); err != nil {
 		return fmt.Errorf("%s: %w", action, errors.Join(errLinkLost, err))
 	}
+
 	select {
 	case r := <-answer:
 		if r.err != nil {
@@ -92,6 +95,7 @@ func (l *link) call(ctx context.Context, action string, in, out any) error {
 		if err := json.Unmarshal(r.result, out); err != nil {
 			return fmt.Errorf("%s: read the result: %w", action, err)
 		}
+
 		return nil
 	case <-l.gone:
 		return errLinkLost
@@ -122,6 +126,7 @@ func (l *link) write(ctx context.Context, frame []any) error {
 // run reads until the connection ends, answering each call in turn.
 func (l *link) run(ctx context.Context) error {
 	defer close(l.gone)
+
 	for {
 		_, b, err := l.conn.Read(ctx)
 		if err != nil {
@@ -138,11 +143,13 @@ func (l *link) run(ctx context.Context) error {
 func (l *link) read(ctx context.Context, b []byte) error {
 	var frame []json.RawMessage
 	var kind int
+
 	var id string
 	if json.Unmarshal(b, &frame) != nil || len(frame) < 3 ||
 		json.Unmarshal(frame[0], &kind) != nil || json.Unmarshal(frame[1], &id) != nil {
 		return nil
 	}
+
 	switch kind {
 	case kindCall:
 		var action string
@@ -155,25 +162,31 @@ func (l *link) read(ctx context.Context, b []byte) error {
 	case kindCallError:
 		e := &callError{}
 		_ = json.Unmarshal(frame[2], &e.Code) // an unreadable code is an unknown one
+
 		if len(frame) > 3 {
 			_ = json.Unmarshal(frame[3], &e.Description)
 		}
+
 		l.deliver(id, reply{err: e})
 	}
+
 	return nil
 }
 
 func (l *link) answer(ctx context.Context, id, action string, payload json.RawMessage) error {
 	result, err := l.take(action, payload)
 	frame := []any{kindCallResult, id, result}
+
 	if err != nil {
 		e := &callError{Code: codeFormation, Description: err.Error()}
 		errors.As(err, &e)
 		frame = []any{kindCallError, id, e.Code, e.Description, struct{}{}}
 	}
+
 	if err := l.write(ctx, frame); err != nil {
 		return err
 	}
+
 	l.after()
 	return nil
 }
@@ -193,6 +206,7 @@ func (l *link) deliver(id string, r reply) {
 func (l *link) watch(ctx context.Context, every time.Duration) {
 	t := time.NewTicker(every)
 	defer t.Stop()
+
 	for {
 		select {
 		case <-l.gone:
@@ -201,9 +215,11 @@ func (l *link) watch(ctx context.Context, every time.Duration) {
 			return
 		case <-t.C:
 		}
+
 		ping, cancel := context.WithTimeout(ctx, l.callTime)
 		err := l.conn.Ping(ping)
 		cancel()
+
 		if err != nil {
 			l.conn.CloseNow()
 			return

@@ -14,12 +14,14 @@ func (s *stamp) UnmarshalJSON(b []byte) error {
 	if json.Unmarshal(b, &text) != nil {
 		return nil
 	}
+
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05Z07:00"} {
 		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 2000 && t.Year() < 2100 {
 			s.Time = t.UTC()
 			return nil
 		}
 	}
+
 	return nil
 }
 

@@ -40,6 +40,7 @@ func abilityOf(c configuration) (a ability) {
 			a.AmpereOnly = strings.Contains(units, "current") && !strings.Contains(units, "power")
 		}
 	}
+
 	return a
 }
 
@@ -67,12 +68,15 @@ func fit(p ocpp.Profile, a ability, max flex.Watts, now time.Time) (f fitted, ok
 			f.steps = append(f.steps, s)
 		}
 	}
+
 	if len(f.steps) == 0 {
 		return fitted{}, false
 	}
+
 	if f.steps[0].From.Before(now) {
 		f.steps[0].From = now
 	}
+
 	if n := a.Periods; n > 0 && len(f.steps) > n {
 		f.steps = f.steps[:n]
 		f.Again = f.steps[n-1].From // once the last one runs there is room for the next
@@ -80,29 +84,36 @@ func fit(p ocpp.Profile, a ability, max flex.Watts, now time.Time) (f fitted, ok
 			f.Again = f.steps[0].To
 		}
 	}
+
 	phases := 1
 	if max > singlePhaseMax {
 		phases = 3
 	}
+
 	span := flex.Span{From: f.steps[0].From, To: f.steps[len(f.steps)-1].To}
 	f.chargingProfile = chargingProfile{
 		ID: int(p.ID), StackLevel: min(ocpp.StackLevel, a.StackLevel), Kind: "Absolute",
 		Schedule: schedule{Duration: int(span.Len() / time.Second), Start: stamp{span.From}, Unit: "W"},
 	}
+
 	if a.AmpereOnly {
 		f.Schedule.Unit = "A"
 	}
+
 	for _, s := range f.steps {
 		limit := s.Limit
 		if limit == flex.NoLimit && max > 0 {
 			limit = max
 		}
+
 		q := period{Start: int(s.From.Sub(span.From) / time.Second), Limit: float64(limit), Phases: phases}
 		if a.AmpereOnly {
 			q.Limit = math.Floor(float64(limit)/float64(volts*phases)*10+0.05) / 10 // one decimal is OCPP's finest
 		}
+
 		f.Schedule.Periods = append(f.Schedule.Periods, q)
 	}
+
 	return f, true
 }
 
@@ -125,23 +136,28 @@ func compare(sent fitted, c compositeSchedule) inForce {
 	if c.Status != accepted || s == nil || len(s.Periods) == 0 || s.Unit != sent.Schedule.Unit {
 		return unsure
 	}
+
 	start := s.Start.Time
 	if start.IsZero() {
 		start = c.Start.Time
 	}
+
 	if start.IsZero() {
 		start = sent.Schedule.Start.Time
 	}
+
 	found := unsure
 	for i, p := range sent.Schedule.Periods {
 		from, to := sent.steps[i].From, sent.steps[i].To
 		if from.Before(start) {
 			from = start
 		}
+
 		middle := from.Add(to.Sub(from) / 2)
 		if !from.Before(to) || s.Duration > 0 && middle.After(start.Add(time.Duration(s.Duration)*time.Second)) {
 			continue
 		}
+
 		if got, ok := s.limitAt(int(middle.Sub(start) / time.Second)); ok {
 			if (got <= zero) != (p.Limit <= zero) || got > p.Limit+1 {
 				return contradicts
@@ -149,6 +165,7 @@ func compare(sent fitted, c compositeSchedule) inForce {
 			found = obeyed
 		}
 	}
+
 	return found
 }
 

@@ -40,26 +40,31 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body is too large or broke off", http.StatusBadRequest)
 		return
 	}
+
 	id, err := client.VerifyWebhook(b.secret, r.Header, body, b.Now())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
+
 	event, err := flex.ParseID[struct{}](id)
 	if err != nil {
 		http.Error(w, "webhook-id is not an event id", http.StatusUnprocessableEntity)
 		return
 	}
+
 	p, err := ocpp.Parse(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
+
 	if !b.deliver(r.PathValue("external_id"), &wanted{event: client.EventID(event), profile: p}) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many chargers have schedules and are not connected", http.StatusServiceUnavailable)
 		return
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -67,18 +72,22 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 // that will claim the name. It is false if there is no room.
 func (b *Bridge) deliver(name string, p *wanted) bool {
 	b.mu.Lock()
+
 	at, ok := b.names[name]
 	if !ok {
 		defer b.mu.Unlock()
+
 		if _, again := b.held[name]; !again && len(b.held) >= heldMax {
 			b.dropEnded()
 			if len(b.held) >= heldMax {
 				return false
 			}
 		}
+
 		b.held[name] = p
 		return true
 	}
+
 	b.mu.Unlock()
 	at.want(at.number, p)
 	return true

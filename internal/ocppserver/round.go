@@ -54,10 +54,12 @@ func (c *charger) round(ctx context.Context) time.Duration {
 	c.mu.Lock()
 	numbers := slices.Sorted(maps.Keys(c.connectors))
 	c.mu.Unlock()
+
 	for _, number := range numbers {
 		c.mu.Lock()
 		n := c.connectors[number]
 		c.mu.Unlock()
+
 		for _, step := range []func(context.Context, *connector) error{c.find, c.tell, c.refresh, c.apply} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)
@@ -65,10 +67,12 @@ func (c *charger) round(ctx context.Context) time.Duration {
 			}
 		}
 	}
+
 	again = errors.Join(again, c.writeBack(ctx), c.post(ctx))
 	if again != nil {
 		return c.b.Timing.Retry
 	}
+
 	return c.pause()
 }
 
@@ -82,10 +86,13 @@ func (c *charger) pause() time.Duration {
 			next = at
 		}
 	}
+
 	soonest(c.greetAt)
+
 	if len(c.reports) > 0 {
 		soonest(c.reportAt)
 	}
+
 	for _, n := range c.connectors {
 		soonest(n.since.Add(c.b.Timing.PlugOut))
 		soonest(n.doubtful.Add(doubt))
@@ -93,6 +100,7 @@ func (c *charger) pause() time.Duration {
 			soonest(n.want.sent.Again)
 		}
 	}
+
 	return next.Sub(now) + time.Millisecond
 }
 
@@ -102,9 +110,11 @@ func (c *charger) greet(ctx context.Context) error {
 	c.mu.Lock()
 	l, due := c.link, c.link != nil && !c.greeted && !c.b.Now().Before(c.greetAt)
 	c.mu.Unlock()
+
 	if !due {
 		return nil
 	}
+
 	var conf configuration
 	err := l.call(ctx, "GetConfiguration", getConfiguration{[]string{keyStackLevel, keyPeriods, keyUnits}}, &conf)
 	if refused := (*callError)(nil); err != nil && !errors.As(err, &refused) {
@@ -113,28 +123,37 @@ func (c *charger) greet(ctx context.Context) error {
 			return errAgain
 		}
 	}
+
 	a := abilityOf(conf)
 	c.b.Log.Info("charger greeted", "charger", c.id, "stack_level", a.StackLevel, "periods", a.Periods, "ampere_only", a.AmpereOnly)
 	var s statusAnswer
+
 	for key, value := range map[string]string{"ClockAlignedDataInterval": "900", "MeterValuesAlignedData": "Energy.Active.Import.Register"} {
 		if err := l.call(ctx, "ChangeConfiguration", changeConfiguration{key, value}, &s); err != nil || s.Status == rejected {
 			c.b.Log.Warn("a charger does not take a setting", "charger", c.id, "key", key, "err", err, "status", s.Status)
 		}
 	}
+
 	if err := l.call(ctx, "TriggerMessage", triggerMessage{"StatusNotification"}, &s); err != nil {
 		c.b.Log.Debug("a charger is not told to say its state", "charger", c.id, "err", err)
 	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.link != l {
 		return errAgain
 	}
+
 	c.greeted, c.ability = true, a
 	for _, n := range c.connectors { // what it held may be lost
 		if n.want != nil {
-			n.want.sent, n.want.over, n.want.tries = fitted{}, false, 0
+			n.want.sent = fitted{}
+			n.want.over = false
+			n.want.tries = 0
 		}
 	}
+
 	return nil
 }
 
@@ -144,31 +163,39 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 	if !n.asset.ID.IsZero() || c.b.Now().Before(n.lookAt) {
 		return nil
 	}
+
 	names := []string{c.id + "-" + strconv.Itoa(n.number)}
 	if n.number == 1 {
 		names = append(names, c.id)
 	}
+
 	for _, name := range names {
 		a, err := c.b.Client.AssetByExternalID(ctx, name)
 		if client.StatusOf(err) == http.StatusNotFound {
 			continue
 		}
+
 		if err != nil {
 			c.b.Log.Error("cannot ask flexd for an asset", "external_id", name, "err", err)
 			return errAgain
 		}
+
 		c.mu.Lock()
 		n.asset = a
 		c.mu.Unlock()
 		c.b.Log.Info("charger is an asset", "charger", c.id, "connector", n.number, "asset", a.ID)
+
 		if p := c.b.claim(name, socket{c, n.number}); p != nil {
 			c.want(n.number, p)
 		}
+
 		return nil
 	}
+
 	if n.lookAt.IsZero() {
 		c.b.Log.Warn("flexd has no asset for a connector; register it", "external_id", names[len(names)-1], "connector", n.number)
 	}
+
 	n.lookAt = c.b.Now().Add(lookEvery)
 	return nil
 }
@@ -179,6 +206,7 @@ func (n *connector) due(now time.Time, plugOut time.Duration) plugState {
 	if n.plugged && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {
 		n.plug(false, now.Add(-plugOut))
 	}
+
 	switch {
 	case n.since.IsZero():
 		return toldNothing
@@ -187,6 +215,7 @@ func (n *connector) due(now time.Time, plugOut time.Duration) plugState {
 	case !n.plugged && n.told != toldOut && !now.Before(n.since.Add(plugOut)):
 		return toldOut
 	}
+
 	return toldNothing
 }
 
@@ -195,38 +224,52 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 	c.mu.Lock()
 	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
 	c.mu.Unlock()
+
 	if asset.ID.IsZero() || due == toldNothing {
 		return nil
 	}
+
 	if due == toldIn {
 		err = c.b.Client.PlugIn(ctx, asset.ID, client.PlugInEventRequest{})
 	} else {
 		err = c.b.Client.PlugOut(ctx, asset.ID)
 	}
+
 	if err != nil {
 		c.b.Log.Error("cannot tell flexd of a plug", "charger", c.id, "connector", n.number, "err", err)
+
 		if client.StatusOf(err) == http.StatusNotFound { // the asset is gone; there may be another
 			c.mu.Lock()
-			n.asset, n.lookAt, n.told = client.AssetResponse{}, c.b.Now().Add(lookEvery), toldNothing
+			n.asset = client.AssetResponse{}
+			n.lookAt = c.b.Now().Add(lookEvery)
+			n.told = toldNothing
 			c.mu.Unlock()
 			c.b.disclaim(asset.ExternalID)
+
 			return nil
 		}
+
 		return errAgain
 	}
+
 	c.mu.Lock()
 	old := n.want
-	if n.told = due; due == toldOut {
+	n.told = due
+
+	if due == toldOut {
 		n.want, n.fetch = nil, false
 	}
+
 	l := c.link
 	c.mu.Unlock()
+
 	if due == toldOut && old != nil && l != nil && old.sent.steps != nil {
 		var s statusAnswer // the next car is not bound by this one's schedule
 		if err := l.call(ctx, "ClearChargingProfile", clearChargingProfile{old.sent.ID}, &s); err != nil {
 			c.b.Log.Warn("a charger's profile was not cleared", "charger", c.id, "err", err)
 		}
 	}
+
 	return nil
 }
 
@@ -236,8 +279,10 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	if n.asset.ID.IsZero() || n.told != toldIn || !n.fetch {
 		return nil
 	}
+
 	var s client.ScheduleResponse
 	err := c.b.Client.Do(ctx, http.MethodGet, "/entities/asset/"+n.asset.ID.String()+"/schedule", nil, nil, &s)
+
 	switch {
 	case client.StatusOf(err) == http.StatusNotFound: // there is none
 		n.fetch = false
@@ -246,13 +291,16 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 		c.b.Log.Error("cannot ask flexd for a schedule", "charger", c.id, "err", err)
 		return errAgain
 	}
+
 	n.fetch = false
 	c.mu.Lock()
 	known := n.want != nil
 	c.mu.Unlock()
+
 	if p, err := standing(s); err == nil && !known && !s.EventID.IsZero() {
 		c.want(n.number, &wanted{event: s.EventID, profile: p})
 	}
+
 	return nil
 }
 
@@ -276,8 +324,10 @@ func (c *charger) writeBack(ctx context.Context) error {
 				return errAgain
 			}
 		}
+
 		c.letters = c.letters[1:]
 	}
+
 	return nil
 }
 
@@ -286,7 +336,8 @@ func (c *charger) report(r report) {
 	if len(c.reports) == 0 {
 		c.reportAt = c.b.Now().Add(c.b.Timing.Report)
 	}
-	if c.reports = append(c.reports, r); len(c.reports) > reportsMax {
+	c.reports = append(c.reports, r)
+	if len(c.reports) > reportsMax {
 		c.reports = c.reports[1:]
 	}
 }
@@ -296,11 +347,13 @@ func (c *charger) report(r report) {
 func (c *charger) post(ctx context.Context) error {
 	c.mu.Lock()
 	var readings []client.ReadingDataPoint
+
 	batch := c.reports
 	if len(batch) == 0 || c.b.Now().Before(c.reportAt) {
 		c.mu.Unlock()
 		return nil
 	}
+
 	c.reports = nil
 	for _, r := range batch {
 		switch {
@@ -312,27 +365,35 @@ func (c *charger) post(ctx context.Context) error {
 			c.reports, c.reportAt = append(c.reports, r), c.b.Now().Add(c.b.Timing.Retry)
 		}
 	}
+
 	c.mu.Unlock()
+
 	if len(readings) == 0 {
 		return nil
 	}
+
 	verdicts, err := c.b.Client.PostReadings(ctx, readings)
 	if err != nil {
 		c.b.Log.Error("readings did not reach flexd", "charger", c.id, "readings", len(readings), "err", err)
+
 		if s := client.StatusOf(err); s == 0 || s >= 500 || s == http.StatusTooManyRequests {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.reports = append(batch, c.reports...)
 			c.reports = c.reports[max(0, len(c.reports)-reportsMax):]
 			c.reportAt = c.b.Now().Add(c.b.Timing.Retry)
+
 			return errAgain
 		}
+
 		return nil
 	}
+
 	for i, v := range verdicts.Responses {
 		if !v.Accepted {
 			c.b.Log.Warn("flexd refused a reading", "charger", c.id, "reading", readings[i], "why", v.Error)
 		}
 	}
+
 	return nil
 }

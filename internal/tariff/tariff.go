@@ -47,6 +47,7 @@ func Parse(offPeak, zone string, typ flex.TariffType) (Windows, error) {
 	if err != nil {
 		return Windows{}, err
 	}
+
 	if strings.Trim(offPeak, " ") == "" {
 		if typ == flex.SingleRate || typ == flex.DynamicTariff {
 			return Windows{loc, []hours{{0, day}}}, nil
@@ -54,25 +55,31 @@ func Parse(offPeak, zone string, typ flex.TariffType) (Windows, error) {
 		return Windows{}, flex.Fail(flex.Malformed,
 			"off_peak_times is empty, which only the tariff types single_rate and dynamic may leave so: %s", form)
 	}
+
 	var ranges []hours
 	n := 0
+
 	for part := range strings.SplitSeq(offPeak, ",") {
 		if n++; n > MaxRanges {
 			return Windows{}, flex.Fail(flex.Malformed, "off_peak_times lists more than %d ranges", MaxRanges)
 		}
+
 		h, err := parseRange(strings.Trim(part, " "))
 		if err != nil {
 			return Windows{}, err
 		}
+
 		if h.from < h.to {
 			ranges = append(ranges, h)
 			continue
 		}
+
 		ranges = append(ranges, hours{h.from, day})
 		if h.to > 0 {
 			ranges = append(ranges, hours{0, h.to})
 		}
 	}
+
 	return Windows{loc, union(ranges)}, nil
 }
 
@@ -81,9 +88,11 @@ func parseRange(s string) (hours, error) {
 	if s == "" {
 		return hours{}, flex.Fail(flex.Malformed, "off_peak_times has a comma with no range beside it: %s", form)
 	}
+
 	a, b, dash := strings.Cut(s, "-")
 	from, okFrom := parseClock(a)
 	to, okTo := parseClock(b)
+
 	switch {
 	case !dash || !okFrom || !okTo:
 		return hours{}, flex.Fail(flex.Malformed, "off_peak_times: %s is not a range of times: %s", quote(s), form)
@@ -92,6 +101,7 @@ func parseRange(s string) (hours, error) {
 	case from == to:
 		return hours{}, flex.Fail(flex.Malformed, "off_peak_times: %s is empty; the whole day is 00:00-24:00: %s", quote(s), form)
 	}
+
 	return hours{from, to}, nil
 }
 
@@ -100,15 +110,18 @@ func parseClock(s string) (time.Duration, bool) {
 	if len(s) != 5 || s[2] != ':' {
 		return 0, false
 	}
+
 	for _, i := range []int{0, 1, 3, 4} {
 		if s[i] < '0' || s[i] > '9' {
 			return 0, false
 		}
 	}
+
 	h, m := int(s[0]-'0')*10+int(s[1]-'0'), int(s[3]-'0')*10+int(s[4]-'0')
 	if m > 59 || h*60+m > 24*60 {
 		return 0, false
 	}
+
 	return time.Duration(h*60+m) * time.Minute, true
 }
 
@@ -125,6 +138,7 @@ func quote(s string) string {
 func union(ranges []hours) []hours {
 	slices.SortFunc(ranges, func(a, b hours) int { return int(a.from - b.from) })
 	out := ranges[:1]
+
 	for _, h := range ranges[1:] {
 		if last := &out[len(out)-1]; h.from <= last.to {
 			last.to = max(last.to, h.to)
@@ -132,6 +146,7 @@ func union(ranges []hours) []hours {
 			out = append(out, h)
 		}
 	}
+
 	return out
 }
 
@@ -158,9 +173,11 @@ func (w Windows) Spans(within flex.Span) (spans []flex.Span) {
 		if _, end := bounds(at.In(w.zone)); !end.IsZero() {
 			stretch = stretch.Meet(flex.Span{From: at, To: end})
 		}
+
 		spans = w.appendStretch(spans, stretch)
 		at = stretch.To
 	}
+
 	return spans
 }
 
@@ -173,6 +190,7 @@ func (w Windows) appendStretch(spans []flex.Span, stretch flex.Span) []flex.Span
 			if s.Empty() {
 				continue
 			}
+
 			s.From, s.To = s.From.UTC(), s.To.UTC()
 			if n := len(spans); n > 0 && spans[n-1].To.Equal(s.From) {
 				spans[n-1].To = s.To
@@ -181,6 +199,7 @@ func (w Windows) appendStretch(spans []flex.Span, stretch flex.Span) []flex.Span
 			}
 		}
 	}
+
 	return spans
 }
 
@@ -222,6 +241,7 @@ func firstShowing(shown time.Time, zone *time.Location) time.Time {
 			}
 			return instant.UTC()
 		}
+
 		at = end
 	}
 }
@@ -248,12 +268,14 @@ func Zone(name string) (*time.Location, error) {
 	if z, ok := zones.Load(name); ok {
 		return z.(*time.Location), nil
 	}
+
 	if properName(name) {
 		if z, err := time.LoadLocation(name); err == nil {
 			zones.Store(name, z)
 			return z, nil
 		}
 	}
+
 	return nil, flex.Fail(flex.Malformed, `timezone %s is not the name of a time zone: use an IANA name such as "Europe/London"`, quote(name))
 }
 

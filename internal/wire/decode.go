@@ -24,6 +24,7 @@ func ReadBody(r io.Reader, limit int64) ([]byte, error) {
 	case int64(len(b)) > limit:
 		return nil, flex.Fail(flex.TooLarge, "the body is longer than %d bytes", limit)
 	}
+
 	return b, nil
 }
 
@@ -64,11 +65,13 @@ func (d *decoder) document(s *shape, v reflect.Value) error {
 	if err := d.value(s, v, &rule{required: true, items: MaxItems, text: MaxText}); err != nil {
 		return d.broken(err)
 	}
+
 	if _, err := d.json.ReadToken(); err == nil {
 		return d.broken(errTrailing)
 	} else if !errors.Is(err, io.EOF) {
 		return d.broken(err)
 	}
+
 	return invalid(d.faults)
 }
 
@@ -83,6 +86,7 @@ func (d *decoder) fault(f *fault) {
 func (d *decoder) broken(err error) error {
 	syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
 	shown, isShown := errors.AsType[*flex.Error](err)
+
 	switch {
 	case errors.Is(err, errDepth):
 		return invalid([]flex.Fault{faultAt(d.where, d.path, faultDepth)})
@@ -101,6 +105,7 @@ func (d *decoder) broken(err error) error {
 	case isShown:
 		return shown
 	}
+
 	return fmt.Errorf("reading the request's body: %w", err)
 }
 
@@ -130,22 +135,27 @@ func (d *decoder) value(s *shape, v reflect.Value, r *rule) error {
 	case k == '[' && s.kind == list:
 		return d.list(s, s.reach(v), r)
 	}
+
 	if !s.takes(k) {
 		if k != 0 {
 			d.fault(typeFaults[s.kind])
 		}
 		return d.skip()
 	}
+
 	raw, err := d.json.ReadValue()
 	if err != nil {
 		return err
 	}
+
 	if s.kind == integer {
 		raw = whole(raw)
 	}
+
 	if f := s.set(v, d.unquote(raw), r); f != nil {
 		d.fault(f)
 	}
+
 	return nil
 }
 
@@ -160,6 +170,7 @@ func (s *shape) takes(k jsontext.Kind) bool {
 	case object, list:
 		return false
 	}
+
 	return k == '"'
 }
 
@@ -172,6 +183,7 @@ func (d *decoder) unquote(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
+
 	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], raw) // the decoder has checked it
 	return d.plain
 }
@@ -188,11 +200,13 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
+
 	for i := range s.fields {
 		if f := &s.fields[i]; f.rule.standIn != "" {
 			f.set(v.Field(f.at), []byte(f.rule.standIn), &f.rule)
 		}
 	}
+
 	var seen uint64
 	for {
 		if d.json.PeekKind() == '}' {
@@ -200,10 +214,12 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 			_, err := d.json.ReadToken()
 			return err
 		}
+
 		raw, err := d.json.ReadValue()
 		if err != nil {
 			return err
 		}
+
 		i, known := s.byName[string(d.unquote(raw))]
 		if !known {
 			if err := d.unknown(s, &seen, string(d.unquote(raw))); err != nil {
@@ -211,12 +227,15 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 			}
 			continue
 		}
+
 		f := &s.fields[i]
 		seen |= 1 << i
+
 		d.path = append(d.path, place{name: f.name})
 		if err := d.value(f.shape, v.Field(f.at), &f.rule); err != nil {
 			return err
 		}
+
 		d.path = d.path[:len(d.path)-1]
 	}
 }
@@ -229,10 +248,12 @@ func (d *decoder) unknown(s *shape, seen *uint64, name string) error {
 		*seen |= 1 << i
 		d.fault(wrong("value_error.name", "names are exact: write %s", s.fields[i].name))
 	}
+
 	err := d.skip()
 	if err == nil {
 		d.path = d.path[:len(d.path)-1]
 	}
+
 	return err
 }
 
@@ -250,11 +271,13 @@ func (d *decoder) list(s *shape, v reflect.Value, r *rule) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
+
 	itemRule := *r
 	itemRule.required, itemRule.nonempty = true, false
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	item := reflect.New(v.Type().Elem()).Elem()
 	n := 0
+
 	for ; d.json.PeekKind() != ']'; n++ {
 		d.path = append(d.path, place{index: n})
 		if err := d.item(s, v, item, &itemRule, n); err != nil {
@@ -262,12 +285,14 @@ func (d *decoder) list(s *shape, v reflect.Value, r *rule) error {
 		}
 		d.path = d.path[:len(d.path)-1]
 	}
+
 	switch {
 	case n > r.items:
 		d.fault(wrong("value_error.list.max_items", "ensure this value has at most %d items", r.items))
 	case n == 0 && r.nonempty:
 		d.fault(wrong("value_error.list.min_items", "ensure this value has at least 1 items"))
 	}
+
 	_, err := d.json.ReadToken()
 	return err
 }
@@ -277,17 +302,21 @@ func (d *decoder) item(s *shape, v, item reflect.Value, r *rule, n int) error {
 	if n >= r.items {
 		return d.skip()
 	}
+
 	item.SetZero()
 	before := len(d.faults)
+
 	if err := d.value(s.elem, item, r); err != nil {
 		return err
 	}
 	if d.each != nil && len(d.path) == 2 {
 		return d.each(item)
 	}
+
 	if r.unique && len(d.faults) == before && contains(v, item) {
 		d.fault(faultUnique)
 	}
+
 	v.Set(reflect.Append(v, item))
 	return nil
 }

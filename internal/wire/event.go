@@ -86,6 +86,7 @@ func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
 	if err == nil {
 		return in, nil
 	}
+
 	flat, flatErr := Decode[struct {
 		OffPeakTimes string          `json:"off_peak_times" wire:"required"`
 		Timezone     string          `json:"timezone" wire:"required"`
@@ -95,6 +96,7 @@ func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
 	if flatErr != nil {
 		return in, err
 	}
+
 	return TariffUpdateEventRequest{Tariff{flat.OffPeakTimes, flat.Timezone, flat.TariffType}}, nil
 }
 

@@ -53,12 +53,14 @@ type place struct {
 func faultAt(where string, path []place, f *fault) flex.Fault {
 	loc := make([]string, 1, 1+len(path))
 	loc[0] = where
+
 	for _, p := range path {
 		if p.name == "" {
 			p.name = strconv.Itoa(p.index)
 		}
 		loc = append(loc, p.name)
 	}
+
 	return flex.Fault{Loc: loc, Msg: f.msg, Type: f.word}
 }
 
@@ -79,12 +81,15 @@ func Join(errs ...error) error {
 		if err == nil {
 			continue
 		}
+
 		e, ok := errors.AsType[*flex.Error](err)
 		if !ok || e.Kind != flex.Invalid || len(e.Faults) == 0 {
 			return err
 		}
+
 		faults = append(faults, e.Faults...)
 	}
+
 	return invalid(faults)
 }
 

@@ -32,11 +32,13 @@ func Path[T any](get func(name string) string) (T, error) {
 func params[T any](where string, values url.Values) (v T, _ error) {
 	s, to := shapeOf(reflect.TypeFor[T]()), reflect.ValueOf(&v).Elem()
 	var faults []flex.Fault
+
 	for i := range s.fields {
 		if f := readParam(&s.fields[i], to, values); f != nil {
 			faults = append(faults, faultAt(where, []place{{name: s.fields[i].name}}, f))
 		}
 	}
+
 	return v, invalid(faults)
 }
 
@@ -52,5 +54,6 @@ func readParam(f *field, to reflect.Value, values url.Values) *fault {
 	case f.rule.standIn != "":
 		return f.set(to.Field(f.at), []byte(f.rule.standIn), &f.rule)
 	}
+
 	return nil
 }

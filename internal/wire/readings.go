@@ -33,16 +33,20 @@ func Readings(r io.Reader) iter.Seq2[ReadingItem, error] {
 			for frame < len(d.faults) && len(d.faults[frame].Loc) < 3 {
 				frame++
 			}
+
 			var faults []flex.Fault
 			if frame < len(d.faults) {
 				faults, d.faults = d.faults[frame:], d.faults[:frame:frame]
 			}
+
 			reading := *item.Addr().Interface().(*ReadingDataPoint)
 			if !yield(ReadingItem{reading, faults, identified(faults)}, nil) {
 				return errEnough
 			}
+
 			return nil
 		}
+
 		var frame ReadingsDataPoints
 		err := d.document(shapeOf(reflect.TypeFor[ReadingsDataPoints]()), reflect.ValueOf(&frame).Elem())
 		if err != nil && !errors.Is(err, errEnough) {

@@ -28,9 +28,11 @@ func setText(v reflect.Value, b []byte, r *rule) *fault {
 	case bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b):
 		return faultNUL
 	}
+
 	if f := looksLike(string(b), r.like); f != nil {
 		return f
 	}
+
 	v.SetString(string(b))
 	return nil
 }
@@ -43,10 +45,12 @@ func permitted(b []byte, values []string) (string, *fault) {
 			return v, nil
 		}
 	}
+
 	spaced := strings.ReplaceAll(string(b), "_", " ")
 	if slices.Contains(values, spaced) {
 		return spaced, nil
 	}
+
 	return "", wrong("type_error.enum", "value is not a valid enumeration member; permitted: '%s'", strings.Join(values, "', '"))
 }
 
@@ -61,9 +65,11 @@ func looksLike(s string, k kind) *fault {
 	case day:
 		_, err = flex.ParseDay(s)
 	}
+
 	if err != nil {
 		return typeFaults[k]
 	}
+
 	return nil
 }
 
@@ -75,6 +81,7 @@ func setNumber(v reflect.Value, b []byte, r *rule) *fault {
 	case err != nil:
 		return typeFaults[number]
 	}
+
 	v.SetFloat(n)
 	return within(n, r)
 }
@@ -85,10 +92,13 @@ func setInteger(v reflect.Value, b []byte, r *rule) *fault {
 	if err != nil && !beyond {
 		return typeFaults[integer]
 	}
+
 	v.SetInt(n)
+
 	if f := within(float64(n), r); f != nil || !beyond {
 		return f
 	}
+
 	return typeFaults[integer]
 }
 
@@ -124,5 +134,6 @@ func setBoolean(v reflect.Value, b []byte) *fault {
 	default:
 		return typeFaults[boolean]
 	}
+
 	return nil
 }

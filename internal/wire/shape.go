@@ -84,6 +84,7 @@ func compile(t reflect.Type) *shape {
 		s.pointer = true
 		return &s
 	}
+
 	switch t {
 	case reflect.TypeFor[Time]():
 		return &shape{kind: instant}
@@ -92,6 +93,7 @@ func compile(t reflect.Type) *shape {
 	case reflect.TypeFor[Day]():
 		return &shape{kind: day}
 	}
+
 	switch t.Kind() {
 	case reflect.String:
 		return &shape{kind: text}
@@ -108,6 +110,7 @@ func compile(t reflect.Type) *shape {
 	case reflect.Struct:
 		return compileObject(t)
 	}
+
 	panic(fmt.Sprintf("wire: %v cannot be decoded", t))
 }
 
@@ -119,12 +122,15 @@ func compileObject(t reflect.Type) *shape {
 		if name == "" {
 			panic(fmt.Sprintf("wire: %v.%s has no name", t, f.Name))
 		}
+
 		s.byName[name], s.byFold[strings.ToLower(name)] = len(s.fields), len(s.fields)
 		s.fields = append(s.fields, field{name, i, parseRule(f.Tag.Get("wire")), shapeOf(f.Type)})
 	}
+
 	if len(s.fields) > 64 {
 		panic(fmt.Sprintf("wire: %v has more than 64 fields", t))
 	}
+
 	return s
 }
 
@@ -165,6 +171,7 @@ func parseRule(tag string) rule {
 			panic("wire: no rule " + word)
 		}
 	}
+
 	return r
 }
 
@@ -206,6 +213,7 @@ func (s *shape) set(v reflect.Value, b []byte, r *rule) *fault {
 		if t.Zoneless && r.zoned {
 			return faultZone
 		}
+
 		*v.Addr().Interface().(*Time) = t
 		return nil
 	case uuid, wallTime, day:
@@ -214,5 +222,6 @@ func (s *shape) set(v reflect.Value, b []byte, r *rule) *fault {
 		}
 		return nil
 	}
+
 	return typeFaults[s.kind]
 }

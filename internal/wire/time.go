@@ -33,18 +33,27 @@ func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
 		s[10] != 'T' && s[10] != 't' && s[10] != ' ' {
 		return Time{}, errTime
 	}
-	year, month, day := digits(s[:4]), digits(s[5:7]), digits(s[8:10])
-	hour, minute, second, nanos := digits(s[11:13]), digits(s[14:16]), 0, 0
+
+	year := digits(s[:4])
+	month := digits(s[5:7])
+	day := digits(s[8:10])
+	hour := digits(s[11:13])
+	minute := digits(s[14:16])
+	second := 0
+	nanos := 0
+
 	rest := s[16:]
 	if len(rest) >= 3 && rest[0] == ':' {
 		second, rest = digits(rest[1:3]), rest[3:]
 		nanos, rest = fraction(rest)
 	}
+
 	offset, zoneless, ok := zone(rest)
 	if !ok || year < 1970 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) ||
 		hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 || nanos < 0 {
 		return Time{}, errTime
 	}
+
 	t := time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
 	return Time{Time: t.Add(-offset), Offset: offset, Zoneless: zoneless}, nil
 }
@@ -66,6 +75,7 @@ func fraction[Text ~string | ~[]byte](s Text) (nanos int, rest Text) {
 	if len(s) == 0 || s[0] != '.' {
 		return 0, s
 	}
+
 	i, scale := 1, 100_000_000
 	for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
 		if scale >= 1000 {
@@ -73,9 +83,11 @@ func fraction[Text ~string | ~[]byte](s Text) (nanos int, rest Text) {
 			scale /= 10
 		}
 	}
+
 	if i == 1 {
 		return -1, s
 	}
+
 	return nanos, s[i:]
 }
 
@@ -89,6 +101,7 @@ func zone[Text ~string | ~[]byte](s Text) (offset time.Duration, zoneless, ok bo
 	case s[0] != '+' && s[0] != '-':
 		return 0, false, false
 	}
+
 	hours, minutes := -1, 0
 	switch {
 	case len(s) == 3:
@@ -98,13 +111,16 @@ func zone[Text ~string | ~[]byte](s Text) (offset time.Duration, zoneless, ok bo
 	case len(s) == 6 && s[3] == ':':
 		hours, minutes = digits(s[1:3]), digits(s[4:6])
 	}
+
 	if hours < 0 || hours > 23 || minutes < 0 || minutes > 59 {
 		return 0, false, false
 	}
+
 	offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
 	if s[0] == '-' {
 		offset = -offset
 	}
+
 	return offset, false, true
 }
 
@@ -129,9 +145,11 @@ func (t *Time) UnmarshalJSON(b []byte) (err error) {
 		*t = Time{}
 		return nil
 	}
+
 	if len(b) < 2 || b[0] != '"' {
 		return errTime
 	}
+
 	*t, err = parseTime(b[1 : len(b)-1])
 	return err
 }

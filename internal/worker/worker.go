@@ -57,10 +57,12 @@ func (w *Worker) Last() Last {
 func (w *Worker) Run(ctx context.Context) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
+
 	for ctx.Err() == nil {
 		if w.once(ctx) {
 			continue
 		}
+
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -74,10 +76,12 @@ func (w *Worker) Run(ctx context.Context) {
 func (w *Worker) await(ctx context.Context) {
 	rested := time.NewTimer(time.Until(w.rest))
 	defer rested.Stop()
+
 	select {
 	case <-ctx.Done():
 	case <-rested.C:
 	}
+
 	select {
 	case <-w.Wake:
 	default:
@@ -92,6 +96,7 @@ func (w *Worker) once(ctx context.Context) bool {
 	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1}
 	w.mu.Unlock()
 	w.rest = time.Now().Add(w.Rest)
+
 	if err != nil && ctx.Err() == nil {
 		log := w.Log
 		if log == nil {
@@ -99,6 +104,7 @@ func (w *Worker) once(ctx context.Context) bool {
 		}
 		log.Error("job failed", "job", w.Name, "err", err)
 	}
+
 	return err == nil && r.More
 }
 
