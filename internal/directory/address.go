@@ -68,6 +68,9 @@ func NewAddress(text string, p Postcode) Address {
 			segments[i] = a.takeFlat(segments[i])
 		}
 	}
+	for i := range segments {
+		segments[i] = a.takeOutbuilding(segments[i])
+	}
 	a.takeRest(slices.DeleteFunc(segments, func(words []string) bool { return len(words) == 0 }))
 	return a
 }
@@ -167,6 +170,31 @@ func (a *Address) takeFlat(words []string) []string {
 	return words
 }
 
+// outbuildings are dwellings beside a house that bear its number.
+var outbuildings = words(`ANNEXE ANNEX OUTBUILDING OUTBUILDINGS GARAGE GARAGES CARAVAN CHALET CABIN SHED WORKSHOP STABLE STABLES`)
+
+// takeOutbuilding notes and removes the mention of a dwelling beside the house: THE ANNEXE, or
+// ANNEXE at its end. It is part of what the flat is called, so that it is never taken for the
+// house itself. A street that is called so, such as STABLE LANE, is left alone.
+func (a *Address) takeOutbuilding(words []string) []string {
+	for i, w := range words {
+		street := i+1 < len(words) && streetKinds[words[i+1]]
+		if !outbuildings[w] || street {
+			continue
+		}
+		if w == "ANNEX" {
+			w = "ANNEXE"
+		}
+		a.flat = strings.TrimSpace(a.flat + " " + w)
+		from := i
+		if i > 0 && words[i-1] == "THE" {
+			from = i - 1
+		}
+		return cut(words, from, i+1)
+	}
+	return words
+}
+
 // flatName reads what follows the word FLAT and says how many words that took.
 func flatName(rest []string) (name string, used int) {
 	switch {
@@ -188,11 +216,13 @@ func flatName(rest []string) (name string, used int) {
 	return "*", 0
 }
 
-// takeRest finds the number of flexd and the words on either side of it.
+// takeRest finds the number of the house and the words on either side of it. A number such as
+// 1/10 is kept as it is written: it may be flat 1 of number 10, or flat 10 of number 1.
 func (a *Address) takeRest(segments [][]string) {
 	for s, words := range segments {
 		for i, w := range words {
-			if !houseID.MatchString(w) {
+			both := a.flat == "" && slashed.MatchString(w)
+			if !both && !houseID.MatchString(w) {
 				continue
 			}
 			a.number = unpad(w)

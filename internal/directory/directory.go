@@ -95,12 +95,17 @@ func onePerPremises(meters []flex.Meter, p Postcode, building string) (shown []f
 		return strings.Compare(a.MPAN, b.MPAN)
 	})
 	seen := map[string]bool{}
-	for _, m := range meters {
+	group := premisesOf(meters, p)
+	for i, m := range meters {
 		a := NewAddress(m.Address, p)
-		if !m.Import || a.communal || seen[a.Key()] || building != "" && !a.Named(building) || len(shown) == MaxListed {
+		meant := building == "" || a.Named(building)
+		if !m.Import || a.communal || seen[group[i]] {
 			continue
 		}
-		seen[a.Key()] = true
+		if !meant || len(shown) == MaxListed {
+			continue
+		}
+		seen[group[i]] = true
 		shown = append(shown, m)
 	}
 	slices.SortStableFunc(shown, func(a, b flex.Meter) int { return compareNatural(a.Address, b.Address) })

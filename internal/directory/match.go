@@ -3,6 +3,7 @@ package directory
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"flexd/internal/flex"
 )
@@ -13,8 +14,50 @@ const (
 	minScore     = 0.75 // share of the words that the two have in common
 	minMargin    = 0.15 // by how much the best premises must lead the second
 	flatReading  = 0.1  // what reading the leading number as a flat's costs
+	otherReading = 0.2  // what reading a number such as 10A or 1/10 as a flat's costs: more than minMargin
 	fuzzyPenalty = 0.1  // what a word with a slip of the pen costs
 )
+
+// premisesOf returns a name of the premises that each meter is at, the same for two meters of
+// one premises: those with one UPRN, or with one address unless their UPRNs differ.
+func premisesOf(meters []flex.Meter, p Postcode) []string {
+	numbered := map[string]string{} // the one UPRN of an address; empty if there are several
+	keys := make([]string, len(meters))
+	for i, m := range meters {
+		keys[i] = NewAddress(m.Address, p).Key()
+		if uprn := NormalUPRN(m.UPRN); uprn != "" {
+			if before, is := numbered[keys[i]]; is && before != uprn {
+				uprn = ""
+			}
+			numbered[keys[i]] = uprn
+		}
+	}
+	names := make([]string, len(meters))
+	for i, m := range meters {
+		names[i] = keys[i]
+		uprn := NormalUPRN(m.UPRN)
+		if uprn == "" {
+			uprn = numbered[keys[i]]
+		}
+		if uprn != "" {
+			names[i] = "UPRN " + uprn
+		}
+	}
+	return names
+}
+
+// MaxUPRN is the number of digits that a unique property reference number has at most.
+const MaxUPRN = 12
+
+// NormalUPRN returns the number without the zeros before it that some lists write, or nothing
+// if the text is none.
+func NormalUPRN(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || len(text) > MaxUPRN || !allDigits(text) {
+		return ""
+	}
+	return strings.TrimLeft(text, "0")
+}
 
 // Match returns the one import meter at the address. It is a flex.Unclear if none is
 // there, or more than one could be meant: nothing is guessed. The meters of one premises,
@@ -26,7 +69,8 @@ func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
 		meters []flex.Meter
 	}
 	found := map[string]*premises{}
-	for _, m := range meters {
+	group := premisesOf(meters, q.Postcode)
+	for i, m := range meters {
 		p, err := ParsePostcode(m.Postcode)
 		if err != nil || p != q.Postcode {
 			continue
@@ -36,10 +80,12 @@ func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
 		if !ok {
 			continue
 		}
-		if found[c.Key()] == nil {
-			found[c.Key()] = &premises{score: score}
+		if found[group[i]] == nil {
+			found[group[i]] = &premises{}
 		}
-		found[c.Key()].meters = append(found[c.Key()].meters, m)
+		at := found[group[i]]
+		at.score = max(at.score, score)
+		at.meters = append(at.meters, m)
 	}
 	var ranked []*premises
 	for _, p := range found {
@@ -84,7 +130,51 @@ func compare(q, c Address) (float64, bool) {
 			return s - flatReading, true
 		}
 	}
-	return score, ok
+	if ok {
+		return score, true
+	}
+
+	// "10A" may mean flat A of number 10, and "1/10" flat 1 of number 10. Where the list has the
+	// number itself, or both readings, that leads or there is no margin.
+	best, found := 0.0, false
+	for _, pair := range otherReadings(q, c) {
+		if s, can := compareReading(pair[0], pair[1]); can && s-otherReading > best {
+			best, found = s-otherReading, true
+		}
+	}
+	return best, found
+}
+
+// otherReadings returns the pairs in which one of the two addresses is read another way.
+func otherReadings(q, c Address) (pairs [][2]Address) {
+	for _, other := range q.readings() {
+		pairs = append(pairs, [2]Address{other, c})
+	}
+	for _, other := range c.readings() {
+		pairs = append(pairs, [2]Address{q, other})
+	}
+	return pairs
+}
+
+// readings returns what else the number of the house may mean.
+func (a Address) readings() []Address {
+	if a.flat != "" || a.number == "" {
+		return nil
+	}
+	read := func(flat, number string) Address {
+		other := a
+		other.flat, other.number = unpad(flat), unpad(number)
+		return other
+	}
+	if first, second, both := strings.Cut(a.number, "/"); both {
+		return []Address{read(first, second), read(second, first)}
+	}
+	house := digits(a.number)
+	letter := strings.TrimPrefix(a.number, house)
+	if !oneUpper.MatchString(letter) {
+		return nil
+	}
+	return []Address{read(letter, house)}
 }
 
 // asFlat reads the leading number as a flat's and what follows it afresh.

@@ -166,10 +166,10 @@ func (m *Merged) supply(kept *flex.Supply, told flex.SupplyChange) {
 // findSite returns the site with the MPAN, else the one at the address, else nil.
 func findSite(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
 	s, err := tx.SiteByMPAN(ctx, n.MPAN)
-	if err != nil || s != nil || n.key == "" {
+	if err != nil || s != nil {
 		return s, err
 	}
-	return tx.SiteByAddress(ctx, n.key)
+	return siteAtAddress(ctx, tx, n)
 }
 
 func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsset) (MergedAsset, error) {

@@ -36,18 +36,26 @@ func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite)
 
 // mustBeNew fails if the organisation has a site at the address or with the MPAN.
 func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
-	if n.key != "" {
-		if old, err := tx.SiteByAddress(ctx, n.key); err != nil {
-			return err
-		} else if old != nil {
-			return flex.Fail(flex.Conflict, "a site with this address exists already: %s", old.ID)
-		}
+	old, err := siteAtAddress(ctx, tx, n)
+	if err != nil {
+		return err
 	}
-	old, err := tx.SiteByMPAN(ctx, n.MPAN)
-	if err == nil && old != nil {
+	if old != nil {
+		return flex.Fail(flex.Conflict, "a site with this address exists already: %s", old.ID)
+	}
+	if old, err = tx.SiteByMPAN(ctx, n.MPAN); err != nil {
+		return err
+	}
+	if old != nil {
 		return flex.Fail(flex.Malformed, "a site with this MPAN exists already: %s", old.ID)
 	}
-	return err
+	if old, err = siteAtProperty(ctx, tx, n.MPAN); err != nil {
+		return err
+	}
+	if old != nil {
+		return flex.Fail(flex.Conflict, "a site at this property (UPRN) exists already, with another MPAN: %s", old.ID)
+	}
+	return nil
 }
 
 func (n normal) site() flex.Site {

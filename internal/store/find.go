@@ -29,7 +29,7 @@ type SiteLine struct {
 // Find says what is looked for across organisations; what is empty takes all. Limit must be
 // set.
 type Find struct {
-	Text    string // an id, an MPAN, an e-mail address, a postcode or part of an external id
+	Text    string // an id, an MPAN, a UPRN, an e-mail address, a postcode or part of an external id
 	Org     flex.OrgID
 	Type    flex.AssetType
 	Plugged bool
@@ -40,6 +40,7 @@ type Find struct {
 
 const (
 	digitsOfMPAN = 13
+	digitsOfUPRN = 12
 	lengthOfUUID = 36
 )
 
@@ -60,6 +61,10 @@ func (f Find) text(w *condition, assets bool) {
 		like := w.param("%" + likeText(text) + "%")
 		w.text.WriteString(" AND (LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) +
 			" OR REPLACE(UPPER(s.postcode), ' ', '') = " + w.param(strings.ToUpper(plain)))
+		uprn := strings.TrimLeft(plain, "0")
+		if uprn != "" && len(plain) <= digitsOfUPRN && strings.Trim(plain, "0123456789") == "" {
+			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE LTRIM(uprn, '0') = " + w.param(uprn) + ")")
+		}
 		if assets {
 			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like + ` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like + ` ESCAPE '\'`)
 		} else {

@@ -147,6 +147,12 @@ func (tx *Tx) SiteByUser(ctx context.Context, user string) (*flex.Site, error) {
 	return tx.siteBy(ctx, `s.external_user_id = $2`, user)
 }
 
+// SiteByUPRN returns the organisation's oldest site whose metering point has the property
+// number, given without leading zeros, or nil.
+func (tx *Tx) SiteByUPRN(ctx context.Context, uprn string) (*flex.Site, error) {
+	return tx.siteBy(ctx, `s.mpan IN (SELECT m.mpan FROM meter m WHERE LTRIM(m.uprn, '0') = $2)`, uprn)
+}
+
 func (tx *Tx) siteBy(ctx context.Context, condition, value string) (*flex.Site, error) {
 	s, err := scanSite(tx.row(ctx, `SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND `+condition+` ORDER BY s.id LIMIT 1`, tx.org.Bytes(), value))
 	if errors.Is(err, sql.ErrNoRows) {

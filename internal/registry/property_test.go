@@ -1,0 +1,69 @@
+package registry_test
+
+import (
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// TestUPRN keeps a home from being registered twice under two MPANs, and two homes that are
+// written alike apart. Sites are found by the number, with its zeros or without.
+func TestUPRN(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		org, err := db.AddOrg(ctx, "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		meter := func(mpan, uprn string) flex.Meter {
+			return flex.Meter{MPAN: mpan, UPRN: uprn, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "YO1 7HH", Address: "5 MILL LANE"}
+		}
+		err = db.WriteAll(ctx, func(all *store.All) error {
+			return all.PutMeters(ctx, []flex.Meter{meter("1012345678900", "000000100012"), meter("1012345678913", "100012"), meter("1012345678926", "100013"), meter("1012345678939", "")})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &registry.Desk{DB: db}
+		create := func(mpan, address string) error {
+			_, err := d.CreateSite(ctx, org.ID, registry.ToldSite{MPAN: mpan, Postcode: "YO1 7HH", Address: address})
+			return err
+		}
+		if err := create("1012345678900", "5 Mill Lane"); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			name, mpan, address string
+			want                flex.Kind
+		}{
+			{"the same property, written otherwise", "1012345678913", "Rose Cottage, Mill Lane", flex.Conflict},
+			{"the same address, no number known", "1012345678939", "5 Mill Ln.", flex.Conflict},
+			{"another property of the same address", "1012345678926", "5 Mill Lane", flex.Internal},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				err := create(c.mpan, c.address)
+				if err == nil && c.want == flex.Internal {
+					return
+				}
+				if flex.KindOf(err) != c.want {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		for text, want := range map[string]int{"100012": 1, "000000100012": 1, "0100013": 1, "100014": 0, "0": 0} {
+			err := db.ReadAll(ctx, func(all *store.All) error {
+				found, err := all.FindSites(ctx, store.Find{Text: text, Limit: 10})
+				if len(found) != want {
+					t.Errorf("%s finds %d sites, want %d", text, len(found), want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
