@@ -25,7 +25,7 @@ type serve struct {
 	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
-	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
+	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch. A sandbox without any has made-up prices." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
 	Carbon      bool     `help:"Ask for the carbon intensity beside the prices." env:"FLEXD_CARBON"`
 
 	MeterURL    string            `help:"Look metering points up at this service instead of the imported list." env:"FLEXD_METER_URL" placeholder:"URL"`
@@ -124,6 +124,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
+	settings.InventPrices = s.Environment == string(flex.Sandbox) && len(s.PriceSource) == 0
 	settings.Meters = app.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	settings.TrustedProxies, settings.MetricsFrom, settings.RateLimit = s.TrustedProxies, s.MetricsFrom, s.RateLimit
 	if settings.Clouds, err = readClouds(s.Clouds); err != nil {

@@ -47,6 +47,7 @@ type Settings struct {
 
 	PriceSources []string // asked for prices, by name; none if empty
 	Carbon       bool     // ask for the carbon intensity beside them
+	InventPrices bool     // make prices up, in a sandbox alone
 	Meters       MeterDirectory
 
 	Clouds []registry.Provider // manufacturers' clouds that users can link to their sites

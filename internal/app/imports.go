@@ -9,6 +9,7 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/pricing"
 	"flexd/internal/registry"
 	"flexd/internal/store"
 )
@@ -82,6 +83,9 @@ func (h *App) ImportPrices(ctx context.Context, source string, publishAt time.Ti
 func (h *App) Publish(ctx context.Context, source string, publishAt time.Time, prices []flex.PricedPeriod) error {
 	if len(prices) == 0 {
 		return flex.Fail(flex.Malformed, "there is no price to publish")
+	}
+	if err := pricing.Allowed(pricing.Planning, source, h.DB.Environment); err != nil && pricing.KindOf(source) == pricing.Invented {
+		return err
 	}
 
 	return h.DB.WriteAll(ctx, func(all *store.All) error {

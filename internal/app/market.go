@@ -50,7 +50,7 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 // openMarket makes the service of prices and the directory of metering points.
 func (h *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
-	h.Market = &market.Service{DB: h.DB, Log: s.Log}
+	h.Market = &market.Service{DB: h.DB, Log: s.Log, Invent: s.InventPrices}
 
 	for _, name := range s.PriceSources {
 		source, err := SourceNamed(name, web)

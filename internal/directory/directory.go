@@ -172,7 +172,7 @@ func (d *Directory) meter(ctx context.Context, m MPAN) (flex.Meter, error) {
 }
 
 // ByAddress returns the one import meter at an address, which must hold the postcode and
-// start with the number or name of flexd, or it is a flex.Invalid. No meter, or more
+// start with the number or name of the house, or it is a flex.Invalid. No meter, or more
 // than one that could be meant, is a flex.Unclear.
 func (d *Directory) ByAddress(ctx context.Context, address string) (flex.Meter, error) {
 	q, err := ParseAddress(address)

@@ -106,6 +106,13 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 			d.log().ErrorContext(ctx, "a source of prices failed; the last good prices stand", "source", s.Name(), "error", err)
 		}
 	}
+	if d.Invent {
+		made, err := d.invent(ctx)
+		if err != nil {
+			return r, err
+		}
+		r.Did += made
+	}
 	if d.Carbon != nil && d.due("carbon", now) {
 		if err := d.fetchCarbon(ctx, span); err != nil {
 			failed = append(failed, "carbon")

@@ -26,6 +26,7 @@ type Service struct {
 
 	Sources   []Source      // asked by FetchPrices
 	Carbon    *Carbon       // asked by FetchPrices, nil if not wanted
+	Invent    bool          // have FetchPrices make prices up, in a sandbox alone
 	PublishAt flex.WallTime // DefaultPublishAt if zero
 
 	mu      sync.Mutex

@@ -27,7 +27,7 @@ func TestUPRN(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &registry.Desk{DB: db}
+		d := &registry.Service{DB: db}
 		create := func(mpan, address string) error {
 			_, err := d.CreateSite(ctx, org.ID, registry.ToldSite{MPAN: mpan, Postcode: "YO1 7HH", Address: address})
 			return err

@@ -236,3 +236,19 @@ func (all *All) PricesOf(ctx context.Context, id flex.PublicationID, span flex.S
 	}
 	return withoutOrigin(all.quotes(ctx, span, []string{source}, `b.id = $3`, id.Bytes()))
 }
+
+// PricedThrough returns the end of a source's last half-hour, or the zero time.
+func (all *All) PricedThrough(ctx context.Context, source string) (through time.Time, err error) {
+	err = all.row(ctx, `SELECT max(to_at) FROM publication WHERE source = $1`, source).Scan(instant{&through})
+	return through, err
+}
+
+// FurthestClock returns the time of the organisation whose clock is furthest ahead.
+func (all *All) FurthestClock(ctx context.Context) (time.Time, error) {
+	var offset *int64
+	err := all.row(ctx, `SELECT max(clock_offset) FROM org`).Scan(&offset)
+	if err != nil || offset == nil {
+		return all.now, err
+	}
+	return all.now.Add(time.Duration(*offset) * time.Microsecond), nil
+}

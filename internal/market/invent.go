@@ -1,0 +1,54 @@
+package market
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/flex"
+	"flexd/internal/pricing"
+	"flexd/internal/store"
+)
+
+// inventMax is how many trading days of made-up prices one run publishes.
+const inventMax = 40
+
+// invent publishes made-up prices in a sandbox: of the day before the first run, and from then on
+// to the end of the day after the clock of whichever organisation is furthest ahead. Each day is
+// a publication of its own, known from its hour on, as a market's are.
+func (d *Service) invent(ctx context.Context) (made int, err error) {
+	if d.DB.Environment != flex.Sandbox {
+		return 0, nil
+	}
+	var next, last flex.EFADay
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		furthest, err := all.FurthestClock(ctx)
+		if err != nil {
+			return err
+		}
+		through, err := all.PricedThrough(ctx, pricing.SandboxSource)
+		if err != nil {
+			return err
+		}
+		last = flex.EFADayAt(furthest).Add(1)
+		next = flex.EFADayAt(all.Now()).Add(-1)
+		if !through.IsZero() {
+			next = flex.EFADayAt(through)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
+		var prices []flex.PricedPeriod
+		for p := flex.PeriodAt(next.Span().From); p.Start().Before(next.Span().To); p = p.Add(1) {
+			prices = append(prices, flex.PricedPeriod{Period: p, Price: pricing.InventedPrice(p), Known: true})
+		}
+		if _, err := d.publish(ctx, pricing.SandboxSource, next, prices); err != nil {
+			return made, fmt.Errorf("publish the made-up prices of %s: %w", next, err)
+		}
+		made++
+	}
+	return made, nil
+}
