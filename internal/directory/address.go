@@ -68,6 +68,7 @@ func NewAddress(text string, p Postcode) Address {
 			segments[i] = a.takeFlat(segments[i])
 		}
 	}
+
 	for i := range segments {
 		segments[i] = a.takeOutbuilding(segments[i])
 	}
@@ -185,6 +186,7 @@ func (a *Address) takeOutbuilding(words []string) []string {
 		if w == "ANNEX" {
 			w = "ANNEXE"
 		}
+
 		a.flat = strings.TrimSpace(a.flat + " " + w)
 		from := i
 		if i > 0 && words[i-1] == "THE" {

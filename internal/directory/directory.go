@@ -90,29 +90,32 @@ func onePerPremises(meters []flex.Meter, p Postcode, building string) (shown []f
 	meters = slices.Clone(meters)
 	slices.SortStableFunc(meters, func(a, b flex.Meter) int {
 		if a.Energised != b.Energised {
-			return cmp.Compare(rank(a.Energised), rank(b.Energised))
+			return cmp.Compare(later(a.Energised), later(b.Energised))
 		}
 		return strings.Compare(a.MPAN, b.MPAN)
 	})
-	seen := map[string]bool{}
+
+	listed := map[string]bool{}
 	group := premisesOf(meters, p)
 	for i, m := range meters {
 		a := NewAddress(m.Address, p)
+
 		meant := building == "" || a.Named(building)
-		if !m.Import || a.communal || seen[group[i]] {
+		if !m.Import || a.communal || listed[group[i]] {
 			continue
 		}
 		if !meant || len(shown) == MaxListed {
 			continue
 		}
-		seen[group[i]] = true
+		listed[group[i]] = true
 		shown = append(shown, m)
 	}
 	slices.SortStableFunc(shown, func(a, b flex.Meter) int { return compareNatural(a.Address, b.Address) })
 	return shown
 }
 
-func rank(first bool) int {
+// later is 0 for what comes first.
+func later(first bool) int {
 	if first {
 		return 0
 	}

@@ -32,6 +32,7 @@ func premisesOf(meters []flex.Meter, p Postcode) []string {
 			numbered[keys[i]] = uprn
 		}
 	}
+
 	names := make([]string, len(meters))
 	for i, m := range meters {
 		names[i] = keys[i]
@@ -64,12 +65,27 @@ func NormalUPRN(text string) string {
 // as a home with solar panels has two, count as one; an energised import meter is taken
 // before a de-energised one, and a landlord's supply only if it was asked for.
 func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
-	type premises struct {
-		score  float64
-		meters []flex.Meter
+	ranked := rank(q, meters)
+	switch {
+	case len(ranked) == 0:
+		return flex.Meter{}, flex.Fail(flex.Unclear, "no meter in %s matches the address", q.Postcode)
+	case len(ranked) > 1 && ranked[0].score-ranked[1].score < minMargin:
+		return flex.Meter{}, flex.Fail(flex.Unclear, "%d premises in %s match the address; none was chosen", len(ranked), q.Postcode)
 	}
+	return importMeter(ranked[0].meters)
+}
+
+// premises are meters at one place, and how well its address matches.
+type premises struct {
+	score  float64
+	meters []flex.Meter
+}
+
+// rank returns the premises that can be meant, the best match first.
+func rank(q Address, meters []flex.Meter) (ranked []*premises) {
 	found := map[string]*premises{}
 	group := premisesOf(meters, q.Postcode)
+
 	for i, m := range meters {
 		p, err := ParsePostcode(m.Postcode)
 		if err != nil || p != q.Postcode {
@@ -80,25 +96,21 @@ func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
 		if !ok {
 			continue
 		}
+
 		if found[group[i]] == nil {
 			found[group[i]] = &premises{}
 		}
+
 		at := found[group[i]]
 		at.score = max(at.score, score)
 		at.meters = append(at.meters, m)
 	}
-	var ranked []*premises
+
 	for _, p := range found {
 		ranked = append(ranked, p)
 	}
 	slices.SortFunc(ranked, func(a, b *premises) int { return cmp.Compare(b.score, a.score) })
-	switch {
-	case len(ranked) == 0:
-		return flex.Meter{}, flex.Fail(flex.Unclear, "no meter in %s matches the address", q.Postcode)
-	case len(ranked) > 1 && ranked[0].score-ranked[1].score < minMargin:
-		return flex.Meter{}, flex.Fail(flex.Unclear, "%d premises in %s match the address; none was chosen", len(ranked), q.Postcode)
-	}
-	return importMeter(ranked[0].meters)
+	return ranked
 }
 
 // importMeter returns the one meter of a premises that flexibility can be measured at.
@@ -130,6 +142,7 @@ func compare(q, c Address) (float64, bool) {
 			return s - flatReading, true
 		}
 	}
+
 	if ok {
 		return score, true
 	}
@@ -166,6 +179,7 @@ func (a Address) readings() []Address {
 		other.flat, other.number = unpad(flat), unpad(number)
 		return other
 	}
+
 	if first, second, both := strings.Cut(a.number, "/"); both {
 		return []Address{read(first, second), read(second, first)}
 	}

@@ -19,7 +19,22 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 	if d.DB.Environment != flex.Sandbox {
 		return 0, nil
 	}
-	var next, last flex.EFADay
+	next, last, err := d.toInvent(ctx)
+	if err != nil {
+		return 0, err
+	}
+
+	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
+		if _, err := d.publish(ctx, pricing.SandboxSource, next, inventedDay(next)); err != nil {
+			return made, fmt.Errorf("publish the made-up prices of %s: %w", next, err)
+		}
+		made++
+	}
+	return made, nil
+}
+
+// toInvent returns the first day without made-up prices and the last that is to have them.
+func (d *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		furthest, err := all.FurthestClock(ctx)
 		if err != nil {
@@ -29,6 +44,7 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 		if err != nil {
 			return err
 		}
+
 		last = flex.EFADayAt(furthest).Add(1)
 		next = flex.EFADayAt(all.Now()).Add(-1)
 		if !through.IsZero() {
@@ -36,19 +52,13 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
+	return next, last, err
+}
 
-	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
-		var prices []flex.PricedPeriod
-		for p := flex.PeriodAt(next.Span().From); p.Start().Before(next.Span().To); p = p.Add(1) {
-			prices = append(prices, flex.PricedPeriod{Period: p, Price: pricing.InventedPrice(p), Known: true})
-		}
-		if _, err := d.publish(ctx, pricing.SandboxSource, next, prices); err != nil {
-			return made, fmt.Errorf("publish the made-up prices of %s: %w", next, err)
-		}
-		made++
+// inventedDay returns the made-up prices of a trading day.
+func inventedDay(day flex.EFADay) (prices []flex.PricedPeriod) {
+	for p := flex.PeriodAt(day.Span().From); p.Start().Before(day.Span().To); p = p.Add(1) {
+		prices = append(prices, flex.PricedPeriod{Period: p, Price: pricing.InventedPrice(p), Known: true})
 	}
-	return made, nil
+	return prices
 }

@@ -27,6 +27,7 @@ func (d *Service) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState,
 		if err != nil {
 			return err
 		}
+
 		roles = nil
 		for _, role := range pricing.Roles {
 			r := RoleState{Role: role, Chosen: s.Chosen(role, tx.Now()), Sources: s.SourcesAt(role, tx.Now())}
@@ -55,11 +56,13 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 		if err := d.mayChoose(ctx, tx, role, source); err != nil {
 			return err
 		}
+
 		next := flex.PeriodAt(tx.Now()).End()
 		c = pricing.Choice{Role: role, Source: source, From: from, SetAt: tx.Now()}
 		if from.IsZero() {
 			c.From = time.UnixMicro(0).UTC()
 		}
+
 		if c.From.Before(next) {
 			settled, err := tx.FlexEventsAfter(ctx, c.From)
 			if err != nil {
@@ -69,6 +72,7 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 				return flex.Fail(flex.Conflict, "%d flex events after %s have their prices already: choose from %s on at the earliest",
 					settled, from.Format(time.RFC3339), next.Format(time.RFC3339))
 			}
+
 			if settled > 0 {
 				c.From = next
 			}
@@ -91,6 +95,7 @@ func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role
 	for _, x := range s.Sources {
 		known = append(known, x.Name)
 	}
+
 	for _, x := range d.Sources {
 		if !slices.Contains(known, x.Name()) {
 			known = append(known, x.Name())

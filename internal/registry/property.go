@@ -18,6 +18,7 @@ func siteAtAddress(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, err
 	if err != nil || s == nil {
 		return nil, err
 	}
+
 	mine, err := uprnOf(ctx, tx, n.MPAN)
 	if err != nil {
 		return nil, err

@@ -43,13 +43,17 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 	if old != nil {
 		return flex.Fail(flex.Conflict, "a site with this address exists already: %s", old.ID)
 	}
-	if old, err = tx.SiteByMPAN(ctx, n.MPAN); err != nil {
+
+	old, err = tx.SiteByMPAN(ctx, n.MPAN)
+	if err != nil {
 		return err
 	}
 	if old != nil {
 		return flex.Fail(flex.Malformed, "a site with this MPAN exists already: %s", old.ID)
 	}
-	if old, err = siteAtProperty(ctx, tx, n.MPAN); err != nil {
+
+	old, err = siteAtProperty(ctx, tx, n.MPAN)
+	if err != nil {
 		return err
 	}
 	if old != nil {
