@@ -14,12 +14,12 @@ test:
 	@test/tools.sh
 	go vet ./...
 	go run ./test/withpg go test $(GOFLAGS_TEST) ./...
-	go test ./internal/plan ./internal/problem # 20,000 and 2,000 draws each, and whole crowds: too much for the race detector
+	go test ./internal/engine/... ./internal/lab/... # 20,000 and 2,000 draws each, and large fleets: too much for the race detector
 
 # The long campaigns: 100 kills and restarts, 1,000 power cuts, a simulated year, the
 # street night in full, a million random problems.
 long:
-	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/plan ./internal/delivery
+	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/engine/... ./internal/lab/... ./internal/delivery
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/flexd ./cmd/flexd

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 )
 
 // Battery is a simulated home battery beside a steady load. It does what its schedule says,
@@ -26,7 +27,7 @@ type Battery struct {
 	Drawn         float64 // Wh that the home has drawn, the battery apart
 	Cost, Without float64 // millionths of a pound at market prices, with the battery and without
 
-	action plan.BatteryAction
+	action battery.Action
 	flow   flex.Watts // into the battery
 	at     time.Time
 	read   flex.Period // up to its start the state of charge was reported
@@ -73,7 +74,7 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 		if now.Before(told.StartTimestamp.Time) || !now.Before(told.EndTimestamp.Time) {
 			continue
 		}
-		if action := plan.BatteryAction(told.Action); action != b.action {
+		if action := battery.Action(told.Action); action != b.action {
 			b.action = action
 			price := e.Price(flex.PeriodAt(now)).GBPPerMWh()
 			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %.2f £/MWh%s", b.inWords(), told.EndTimestamp.In(flex.London).Format("15:04"), price, b.gain(price)))
@@ -84,7 +85,7 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 
 // gain says what is special about the price of what the battery does.
 func (b *Battery) gain(price float64) string {
-	if b.action == plan.ChargeMax && price < 0 {
+	if b.action == battery.ChargeMax && price < 0 {
 		return ", and is paid for it"
 	}
 	return ""
@@ -92,11 +93,11 @@ func (b *Battery) gain(price float64) string {
 
 func (b *Battery) inWords() string {
 	switch {
-	case b.action == plan.ChargeMax:
+	case b.action == battery.ChargeMax:
 		return "charges"
-	case b.action == plan.DischargeMax:
+	case b.action == battery.DischargeMax:
 		return "covers the home and sells the rest"
-	case b.action == plan.AvoidImport:
+	case b.action == battery.AvoidImport:
 		return "covers the home"
 	}
 	return "waits"
@@ -104,7 +105,7 @@ func (b *Battery) inWords() string {
 
 // runTo lets time pass as the battery was told last.
 func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
-	least, most := plan.HomeBattery{Power: b.Power, Capacity: b.Capacity}.Usable()
+	least, most := home.Battery{Power: b.Power, Capacity: b.Capacity}.Usable()
 	for b.at.Before(to) {
 		p := flex.PeriodAt(b.at)
 		next := p.End()
@@ -114,20 +115,20 @@ func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
 		hours := next.Sub(b.at).Hours()
 		b.flow = 0
 		switch b.action {
-		case plan.ChargeMax:
+		case battery.ChargeMax:
 			b.flow = b.Power
-		case plan.DischargeMax:
+		case battery.DischargeMax:
 			b.flow = -b.Power
-		case plan.AvoidImport:
+		case battery.AvoidImport:
 			b.flow = -min(b.Power, b.Load)
 		}
 		moved := float64(b.flow) * hours // on the grid's side
 		if moved > 0 {
-			moved = min(moved, (float64(most)-b.Stored)/plan.HomeEff)
-			b.Stored += moved * plan.HomeEff
+			moved = min(moved, (float64(most)-b.Stored)/home.Efficiency)
+			b.Stored += moved * home.Efficiency
 		} else {
-			moved = -min(-moved, max(0, b.Stored-float64(least))*plan.HomeEff)
-			b.Stored += moved / plan.HomeEff
+			moved = -min(-moved, max(0, b.Stored-float64(least))*home.Efficiency)
+			b.Stored += moved / home.Efficiency
 		}
 		b.flow = flex.Watts(moved / hours)
 		used, worth := float64(b.Load)*hours, float64(price(p))/1e6

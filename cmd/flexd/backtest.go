@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"flexd/internal/backtest"
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/settle"
 	records "flexd/internal/store"
 	"flexd/internal/tariff"
@@ -58,7 +58,7 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 // read makes the case of the flags.
 func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
 	test := &backtest.Case{
-		Battery: plan.HomeBattery{Power: flex.FromKW(b.Power), Capacity: flex.FromKWh(b.Capacity)},
+		Battery: home.Battery{Power: flex.FromKW(b.Power), Capacity: flex.FromKWh(b.Capacity)},
 		Working: settle.Working,
 	}
 	var err error

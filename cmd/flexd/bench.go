@@ -1,19 +1,8 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
-	"io"
-	"math"
-	"reflect"
-	"runtime"
-	"slices"
-	"text/tabwriter"
-	"time"
-
-	"flexd/internal/flex"
-	"flexd/internal/plan"
-	"flexd/internal/problem"
+	"flexd/internal/lab/bench"
+	"flexd/sim"
 )
 
 // benchCommand measures flexd on the machine that it runs on.
@@ -30,272 +19,22 @@ type benchPlanCommand struct {
 	JSON  bool `name:"json" help:"Print JSON in place of a table."`
 }
 
-// benchRow is a target beside what was measured.
-type benchRow struct {
-	What   string `json:"what"`
-	Target string `json:"target"`
-	Here   string `json:"here"`
-	Met    bool   `json:"met"`
-}
-
-// familyTarget is what a family of problems must reach: excess in pence over the optimum,
-// or as a share of a fleet's turnover, and microseconds.
-type familyTarget struct {
-	family             string
-	meanExcess, excess float64
-	median, worst      float64
-}
-
-var familyTargets = []familyTarget{
-	{family: "ev-plain", median: 0.5},
-	{family: "ev-tiers", median: 0.5},
-	{family: "ev-minpower", median: 3},
-	{family: "ev-switch", median: 100, worst: 5000},
-	{family: "pause", worst: 2},
-	{family: "battery-convex", median: 4},
-	{family: "battery-nonconvex", median: 300, worst: 5000},
-	{family: "battery-modes", meanExcess: 0.03, excess: 0.25, median: 250},
-}
-
 // Run prints the table.
 func (b *benchPlanCommand) Run(c console) error {
-	rows, err := benchFamilies()
+	known, err := sim.Prices2018()
 	if err != nil {
 		return err
 	}
-	rows = append(rows, benchWave(1_000_000))
-	coupled := []benchFleet{{cars: 100_000, seconds: 1, gap: 0.001, warm: 0.150, warmGap: 0.002, megabytes: 64}}
-	if b.Large {
-		coupled = append(coupled, benchFleet{cars: 1_000_000, seconds: 6, gap: 0.002})
+	prices := make([]float64, len(known))
+	for i, p := range known {
+		prices[i] = p.Price.GBPPerMWh()
 	}
-	for _, f := range coupled {
-		r, err := f.run()
-		if err != nil {
-			return err
-		}
-		rows = append(rows, r...)
-	}
-	mixed, err := benchMixed()
+	rows, err := bench.Planners(prices, b.Large)
 	if err != nil {
 		return err
 	}
-	choice, err := benchChoice()
-	if err != nil {
-		return err
-	}
-	rows = append(append(rows, mixed...), choice)
 	if b.JSON {
 		return c.json(rows)
 	}
-	return printBench(c.out, rows)
-}
-
-func printBench(out io.Writer, rows []benchRow) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "on %d cores, %s %s/%s\ttarget\there\t\n", runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, r := range rows {
-		verdict := "met"
-		if !r.Met {
-			verdict = "MISSED"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.What, r.Target, r.Here, verdict)
-	}
-	return w.Flush()
-}
-
-// timed is one sample problem, planned.
-type timed struct {
-	excess, micros float64
-	allocs         float64
-}
-
-// benchFamilies plans every sample of every family.
-func benchFamilies() (rows []benchRow, err error) {
-	samples, err := problem.Samples()
-	if err != nil {
-		return nil, err
-	}
-	byFamily := map[string][]timed{}
-	var w plan.Scratch
-	for _, s := range samples {
-		p, err := problem.Decode(s.Line)
-		if err != nil {
-			return nil, err
-		}
-		// the samples of two days are beside what the target speaks of
-		if p.Family == "fleet" || p.Family == "battery-convex" && p.Slots() > 48 {
-			continue
-		}
-		t := timed{micros: math.Inf(1)}
-		p.Plan(&w)
-		if err := p.Check(&w); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.ID, err)
-		}
-		t.excess = p.Answer().Cost - s.Optimum
-		t.micros, t.allocs = clock(func() { p.Plan(&w) })
-		byFamily[p.Family] = append(byFamily[p.Family], t)
-	}
-	for _, target := range familyTargets {
-		rows = append(rows, target.rows(byFamily[target.family])...)
-	}
-	return rows, nil
-}
-
-// clock is how many microseconds a call takes, in the fastest of some batches, and how
-// often it allocates.
-func clock(f func()) (micros, allocs float64) {
-	const batches, batch = 7, 5 * time.Millisecond
-	n := 1
-	for start := time.Now(); time.Since(start) < batch; n++ {
-		f()
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	micros = math.Inf(1)
-	for range batches {
-		start := time.Now()
-		for range n {
-			f()
-		}
-		micros = min(micros, float64(time.Since(start).Nanoseconds())/1000/float64(n))
-	}
-	runtime.ReadMemStats(&after)
-	return micros, math.Floor(float64(after.Mallocs-before.Mallocs) / float64(batches*n)) // the runtime's own are left out
-}
-
-// rows holds a family's target against its samples.
-func (f *familyTarget) rows(got []timed) (rows []benchRow) {
-	if len(got) == 0 {
-		return nil
-	}
-	worst := slices.MaxFunc(got, func(a, b timed) int { return cmp.Compare(a.excess, b.excess) }).excess
-	mean, allocs := 0.0, 0.0
-	for _, t := range got {
-		mean += max(0, t.excess) / float64(len(got))
-		allocs = max(allocs, t.allocs)
-	}
-	slices.SortFunc(got, func(a, b timed) int { return cmp.Compare(a.micros, b.micros) })
-	median, slowest := got[len(got)/2].micros, got[len(got)-1].micros
-	exact := benchRow{
-		What: fmt.Sprintf("%s, %d samples: excess", f.family, len(got)), Target: "every one optimal to 1e-6 p",
-		Here: fmt.Sprintf("at most %.1e p", max(0, worst)), Met: worst <= 1e-6,
-	}
-	if f.excess > 0 {
-		exact.Target = fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess)
-		exact.Here = fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst))
-		exact.Met = mean <= f.meanExcess && worst <= f.excess
-	}
-	rows = append(rows, exact)
-	if f.median > 0 {
-		rows = append(rows, benchRow{f.family + ": median", fmt.Sprintf("<= %g µs", f.median), fmt.Sprintf("%.2f µs", median), median <= f.median})
-	}
-	if f.worst > 0 {
-		rows = append(rows, benchRow{f.family + ": worst", fmt.Sprintf("<= %g µs", f.worst), fmt.Sprintf("%.2f µs", slowest), slowest <= f.worst})
-	}
-	return append(rows, benchRow{f.family + ": allocations", "0", fmt.Sprintf("%.2f", allocs), allocs < 0.01})
-}
-
-// benchWave re-plans an uncoupled fleet after every price has moved.
-func benchWave(n int) benchRow {
-	d := plan.FleetDice(7)
-	prices := plan.WaveDay(&d, 48)
-	before := plan.WaveSampleCurves(prices)
-	for i := range prices {
-		prices[i] += flex.FromGBPPerMWh(d.Between(-8, 8))
-	}
-	after := plan.WaveSampleCurves(prices)
-	cars := plan.WaveSampleCars(&d, n)
-	standing, changes := make([]plan.WavePlan, n), make([]plan.WaveChange, 0, n)
-	for i := range cars {
-		standing[i] = before[cars[i].Class].Plan(&cars[i])
-	}
-	best := time.Duration(math.MaxInt64)
-	for range 5 {
-		start := time.Now()
-		changes = plan.WaveReplan(after, cars, standing, changes[:0])
-		best = min(best, time.Since(start))
-	}
-	bytes := reflect.TypeFor[plan.WaveAsset]().Size() + reflect.TypeFor[plan.WavePlan]().Size()
-	return benchRow{
-		What:   fmt.Sprintf("%d cars re-planned after a price change, with the changes, on one core", n),
-		Target: "<= 50 ms, <= 64 bytes a car",
-		Here:   fmt.Sprintf("%.1f ms, %d bytes, %d changed", best.Seconds()*1000, bytes, len(changes)),
-		Met:    best <= 50*time.Millisecond && bytes <= 64,
-	}
-}
-
-// benchFleet is a coupled fleet and what its plan must reach.
-type benchFleet struct {
-	cars                        int
-	seconds, gap, warm, warmGap float64
-	megabytes                   float64 // zero: as much as it takes
-}
-
-// run plans the fleet, and again after the price of one half-hour has moved.
-func (f *benchFleet) run() (rows []benchRow, _ error) {
-	d := plan.FleetDice(1)
-	p := plan.FleetSample(&d, plan.FleetShape{EVs: f.cars, Cap: 0.35, Groups: 20, GroupCap: 0.45})
-	measure := func(what string, seconds, gap, megabytes float64) error {
-		runtime.GC()
-		heap := watchHeap()
-		start := time.Now()
-		a, err := plan.Fleet(p)
-		took := time.Since(start).Seconds()
-		used := heap()
-		if err != nil {
-			return err
-		}
-		if err := plan.FleetCheck(p, &a); err != nil {
-			return err
-		}
-		p.Start = a.Prices
-		reached := (a.Cost - a.Bound) / a.Turnover
-		r := benchRow{
-			What: what, Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
-			Here: fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
-			Met:  took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
-		}
-		if megabytes > 0 {
-			r.Target += fmt.Sprintf(", <= %g MB", megabytes)
-		}
-		rows = append(rows, r)
-		return nil
-	}
-	if err := measure(fmt.Sprintf("%d coupled cars, fleet and group caps", f.cars), f.seconds, f.gap, f.megabytes); err != nil {
-		return nil, err
-	}
-	if f.warm > 0 {
-		p.Price[20] += 3
-		if err := measure("the same again, the price of one half-hour moved", f.warm, f.warmGap, 0); err != nil {
-			return nil, err
-		}
-	}
-	return rows, nil
-}
-
-// watchHeap looks at the heap until the function that it returns is called, which tells by
-// how many megabytes it grew at most.
-func watchHeap() func() float64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	before, most := m.HeapAlloc, m.HeapAlloc
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(20 * time.Millisecond):
-				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapAlloc)
-			}
-		}
-	}()
-	return func() float64 {
-		close(stop)
-		<-done
-		runtime.ReadMemStats(&m)
-		return float64(max(most, m.HeapAlloc)-before) / 1e6
-	}
+	return bench.Print(c.out, rows)
 }

@@ -20,6 +20,7 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/lab/bench"
 	records "flexd/internal/store"
 )
 
@@ -88,10 +89,10 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 	if b.JSON {
 		return c.json(rows)
 	}
-	return printBench(c.out, rows)
+	return bench.Print(c.out, rows)
 }
 
-func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error) {
+func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, error) {
 	received, err := r.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error
 	}
 	slices.Sort(r.took)
 	at := func(share float64) time.Duration { return r.took[int(share*float64(len(r.took)-1))] }
-	rows := []benchRow{{
+	rows := []bench.Row{{
 		What:   fmt.Sprintf("plug-in sent to push arrived, %d cars at %d a second on %s", n, rate, r.app.DB.Engine()),
 		Target: fmt.Sprintf("p99 <= %v", benchPlugTarget),
 		Here:   fmt.Sprintf("p50 %v, p99 %v, worst %v", at(0.5).Round(10*time.Microsecond), at(0.99).Round(10*time.Microsecond), at(1).Round(10*time.Microsecond)),
@@ -119,7 +120,7 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]benchRow, error
 	if err != nil {
 		return nil, err
 	}
-	return append(rows, benchRow{
+	return append(rows, bench.Row{
 		What:   fmt.Sprintf("%d new schedules delivered to one endpoint", n),
 		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
 		Here:   fmt.Sprintf("%.0f a second", per), Met: per >= benchDeliverTarget,

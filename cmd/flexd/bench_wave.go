@@ -16,6 +16,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/lab/bench"
 	records "flexd/internal/store"
 )
 
@@ -69,12 +70,12 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	if b.JSON {
 		return c.json(rows)
 	}
-	return printBench(c.out, rows)
+	return bench.Print(c.out, rows)
 }
 
 // measure has a wave planned and delivered by this process alone, and if there are to be
 // more, another by all of them.
-func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console) ([]benchRow, error) {
+func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console) ([]bench.Row, error) {
 	stop, err := w.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -133,14 +134,14 @@ func (v *waved) list(of func(waveShare) int) string {
 }
 
 // rows is the table, beside what one process alone took if there were more.
-func (w *waveBench) rows(v waved, alone *waved) []benchRow {
+func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	n, sum := len(w.cars), v.sum()
 	target := benchWaveSQLite
 	if w.DB.Engine() == "postgres" {
 		target = benchWavePostgres
 	}
 	target = target * time.Duration(n) / benchWaveCars
-	rows := []benchRow{{
+	rows := []bench.Row{{
 		What:   fmt.Sprintf("wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored", n, w.DB.Engine(), len(v.by), sum.Changed),
 		Target: fmt.Sprintf("<= %v", target),
 		Here:   v.planned.Round(time.Millisecond).String(),
@@ -166,10 +167,10 @@ func (w *waveBench) rows(v waved, alone *waved) []benchRow {
 		return fmt.Sprintf("%v, %.2f times as long", one.Round(time.Millisecond), one.Seconds()/all.Seconds())
 	}
 	return append(rows,
-		benchRow{"schedules changed, by each process", "each once", v.list(func(s waveShare) int { return s.Changed }), sum.Changed == n},
-		benchRow{"pushes, by each process", "each once", v.list(func(s waveShare) int { return s.Tried }), sum.Tried == n},
-		benchRow{"such a wave by one process alone", "to compare", times(alone.planned, v.planned), true},
-		benchRow{"such a delivery by one process alone", "to compare", times(alone.delivered, v.delivered), true})
+		bench.Row{What: "schedules changed, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Changed }), Met: sum.Changed == n},
+		bench.Row{What: "pushes, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Tried }), Met: sum.Tried == n},
+		bench.Row{What: "such a wave by one process alone", Target: "to compare", Here: times(alone.planned, v.planned), Met: true},
+		bench.Row{What: "such a delivery by one process alone", Target: "to compare", Here: times(alone.delivered, v.delivered), Met: true})
 }
 
 // prepare plugs n cars in, each with a need of its own, and plans them on level prices.

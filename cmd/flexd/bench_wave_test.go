@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"flexd/internal/lab/bench"
 	"flexd/internal/store/storetest"
 )
 
@@ -22,7 +23,7 @@ func TestBenchWave(t *testing.T) {
 		if code := run(t.Context(), args, console{strings.NewReader(""), &out, &errs}); code != exitDone {
 			t.Fatalf("exit %d: %s", code, &errs)
 		}
-		var rows []benchRow
+		var rows []bench.Row
 		want := []string{"300 plugged-in cars planned anew on sqlite by 1, 300 changed", "memory", "300 pushes delivered by 1", "twice", "an older"}
 		if strings.HasPrefix(url, "postgres") {
 			want = []string{"300 plugged-in cars planned anew on postgres by 2, 300 changed", "memory", "300 pushes delivered by 2", "twice", "an older",

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/plan"
-	"flexd/internal/problem"
+	"flexd/internal/lab/problem"
 )
 
 // planCommand is the engine alone.
@@ -53,7 +52,7 @@ func (p *planCommand) Run(ctx context.Context, c console) error {
 // with what is wrong with it, and the rest goes on.
 func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, certify bool) error {
 	r, w := bufio.NewReaderSize(in, 1<<16), bufio.NewWriter(out)
-	var scratch plan.Scratch
+	var scratch problem.Scratch
 	var line, answer []byte
 	for ctx.Err() == nil {
 		var tooLong bool
@@ -90,7 +89,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 }
 
 // planLine answers one line. No plan leaves unchecked.
-func planLine(line []byte, scratch *plan.Scratch, repeat int, certify bool, to []byte) (_ []byte, err error) {
+func planLine(line []byte, scratch *problem.Scratch, repeat int, certify bool, to []byte) (_ []byte, err error) {
 	p, err := problem.Decode(line)
 	if err != nil {
 		return problem.Append(to, problem.Refusal{ID: problem.IDOf(line), Error: err.Error()})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"flexd/internal/problem"
+	"flexd/internal/lab/problem"
 )
 
 const simple = `{"id":"%s","family":"ev-plain","price_p_per_kwh":[9,5,7],"avail_hours":[0.5,0.5,0.5],"max_kw":7,"energy_kwh":5}`

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -96,7 +96,7 @@ func wantsText(accept string) bool {
 	return plain >= 0 && (json < 0 || plain < json)
 }
 
-func figures(p plan.ChargePlan) wire.PlanFigures {
+func figures(p charge.Plan) wire.PlanFigures {
 	return wire.PlanFigures{
 		EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(),
 		CostPence: pence(p.Cost), LowerBoundPence: new(pence(p.LowerBound)),
@@ -106,7 +106,7 @@ func figures(p plan.ChargePlan) wire.PlanFigures {
 // pence is an amount in pence, with what is less than one.
 func pence(m flex.MicroPounds) float64 { return float64(m) / 1e4 }
 
-func explained(periods []plan.ChargePeriod) []wire.ExplainedPeriod {
+func explained(periods []charge.Period) []wire.ExplainedPeriod {
 	out := make([]wire.ExplainedPeriod, len(periods))
 	for i, p := range periods {
 		out[i] = wire.ExplainedPeriod{

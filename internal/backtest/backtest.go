@@ -6,14 +6,15 @@ package backtest
 import (
 	"time"
 
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 	"flexd/internal/forecast"
-	"flexd/internal/plan"
 )
 
 // Case is what is tested.
 type Case struct {
-	Battery    plan.HomeBattery
+	Battery    home.Battery
 	Load, Roof forecast.Series // as they were; Roof may be nil
 	From, To   flex.Day        // London days, both included
 
@@ -56,19 +57,19 @@ type Result struct {
 const foresight = 3 * 48
 
 // home is a battery on its way through the past.
-type home struct {
+type state struct {
 	stored flex.WattHours
-	mode   plan.Mode
+	mode   battery.Mode
 }
 
 // Run tests the case. It calls progress, if that is not nil, after each day.
 func Run(c *Case, progress func(done, total int)) Result {
 	least, _ := c.Battery.Usable()
-	start := home{stored: least, mode: plan.ModeSelfUse}
+	start := state{stored: least, mode: battery.ModeSelfUse}
 	selfUse, planned, foreseen := start, start, start
 	var r Result
 	var missed, halfHours float64
-	var scratch plan.Scratch
+	var scratch battery.Solver
 	total := days(c.From, c.To)
 	for day, n := c.From, 1; n <= total; day, n = day.Add(1), n+1 {
 		periods := periodsOf(day)
@@ -78,13 +79,13 @@ func Run(c *Case, progress func(done, total int)) Result {
 			continue
 		}
 		b := Bill{Day: day, Bills: Bills{None: past.bill()}}
-		b.SelfUse = past.follow(&selfUse, c.Battery, same(len(periods), plan.ModeSelfUse))
+		b.SelfUse = past.follow(&selfUse, c.Battery, same(len(periods), battery.ModeSelfUse))
 		b.Foresight = past.follow(&foreseen, c.Battery, c.foresee(&scratch, day, foreseen)[:len(periods)])
 		guess, _ := forecast.Load(c.Load, c.ahead(day), c.Working)
 		roof, _ := forecast.Solar(c.Roof, c.ahead(day))
 		for i := range periods {
 			mode := c.decide(&scratch, day, i, planned, guess[i:], roof[i:])
-			b.Plan += past.slot(i).follow(&planned, c.Battery, []plan.Mode{mode})
+			b.Plan += past.slot(i).follow(&planned, c.Battery, []battery.Mode{mode})
 			missed += abs(float64(guess[i] - past.load[i]))
 			r.Drawn += past.load[i]
 			halfHours++
@@ -101,7 +102,7 @@ func Run(c *Case, progress func(done, total int)) Result {
 
 // decide is the service: it plans from half-hour i of the day as far as prices are known,
 // and takes the first mode.
-func (c *Case) decide(w *plan.Scratch, day flex.Day, i int, h home, load, roof []flex.WattHours) plan.Mode {
+func (c *Case) decide(w *battery.Solver, day flex.Day, i int, h state, load, roof []flex.WattHours) battery.Mode {
 	first := day.Period(i + 1)
 	until := c.Known(first.Start())
 	var buy, sell []float64
@@ -115,11 +116,11 @@ func (c *Case) decide(w *plan.Scratch, day flex.Day, i int, h home, load, roof [
 		buy, sell = append(buy, b), append(sell, s)
 	}
 	if len(buy) == 0 {
-		return plan.ModeSelfUse
+		return battery.ModeSelfUse
 	}
-	p := c.Battery.Problem(buy, sell, load[:len(buy)], roof[:len(buy)], h.stored, h.mode, plan.Spare(append(c.dayBefore(first), buy...)))
-	modes := make([]plan.Mode, len(buy))
-	w.Modes(&p, modes)
+	p := c.Battery.Problem(buy, sell, load[:len(buy)], roof[:len(buy)], h.stored, h.mode, home.SalvageValue(append(c.dayBefore(first), buy...)))
+	modes := make([]battery.Mode, len(buy))
+	w.SolveModes(&p, modes)
 	return modes[0]
 }
 
@@ -134,7 +135,7 @@ func (c *Case) dayBefore(p flex.Period) (buy []float64) {
 }
 
 // foresee plans from the start of the day with all that is to come.
-func (c *Case) foresee(w *plan.Scratch, day flex.Day, h home) []plan.Mode {
+func (c *Case) foresee(w *battery.Solver, day flex.Day, h state) []battery.Mode {
 	first := day.Period(1)
 	var periods []flex.Period
 	for k := range foresight {
@@ -144,9 +145,9 @@ func (c *Case) foresee(w *plan.Scratch, day flex.Day, h home) []plan.Mode {
 		periods = append(periods, first.Add(k))
 	}
 	a, _ := c.actual(periods)
-	p := c.Battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, plan.Spare(a.buy))
-	modes := make([]plan.Mode, len(periods))
-	w.Modes(&p, modes)
+	p := c.Battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, home.SalvageValue(a.buy))
+	modes := make([]battery.Mode, len(periods))
+	w.SolveModes(&p, modes)
 	return modes
 }
 
@@ -193,7 +194,7 @@ func (a actual) bill() (pence float64) {
 }
 
 // follow takes a battery through what was, and returns what the energy cost.
-func (a actual) follow(h *home, battery plan.HomeBattery, modes []plan.Mode) (pence float64) {
+func (a actual) follow(h *state, battery home.Battery, modes []battery.Mode) (pence float64) {
 	p := battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, 0)
 	stored, costs := p.Run(modes)
 	for _, c := range costs {
@@ -218,8 +219,8 @@ func days(from, to flex.Day) int {
 	return n
 }
 
-func same(n int, m plan.Mode) []plan.Mode {
-	ms := make([]plan.Mode, n)
+func same(n int, m battery.Mode) []battery.Mode {
+	ms := make([]battery.Mode, n)
 	for i := range ms {
 		ms[i] = m
 	}

@@ -7,16 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 	"flexd/internal/forecast"
-	"flexd/internal/plan"
 )
 
 // home is a case of a month in which every day is alike: cheap by night, a load by day,
 // dearest in the evening, with the clocks going back on the 26th.
 func evenDays() *Case {
 	c := &Case{
-		Battery: plan.HomeBattery{Power: 3000, Capacity: 8000},
+		Battery: home.Battery{Power: 3000, Capacity: 8000},
 		Load:    forecast.Series{}, Roof: forecast.Series{},
 		From: flex.Day{Year: 2025, Month: 10, Dom: 10}, To: flex.Day{Year: 2025, Month: 10, Dom: 31},
 		Known:   func(at time.Time) time.Time { return flex.DayAt(at).Add(1).Start() },
@@ -73,7 +73,7 @@ func TestEvenDays(t *testing.T) {
 
 func TestNoBattery(t *testing.T) {
 	c := evenDays()
-	c.Battery = plan.HomeBattery{}
+	c.Battery = home.Battery{}
 	r := Run(c, nil)
 	if r.Total.SelfUse != r.Total.None || r.Total.Plan != r.Total.None || r.Total.Foresight != r.Total.None {
 		t.Errorf("a battery that holds nothing changes the bill: %+v", r.Total)

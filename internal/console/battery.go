@@ -7,8 +7,8 @@ import (
 	"net/url"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 )
 
 // batteryWhy is the reason of a battery's plan, laid out to be read.
@@ -25,7 +25,7 @@ type batteryWhy struct {
 // batteryStretch is half-hours in a row in which a battery is told the same for one reason.
 type batteryStretch struct {
 	flex.Span
-	Mode   plan.Mode
+	Mode   battery.Mode
 	Rate   string // what a kWh costs
 	Stored flex.WattHours
 	Reason string
@@ -72,16 +72,16 @@ type bounds struct{ least, most float64 }
 func batteryReason(p control.BatteryPeriod, later bounds) string {
 	pence := func(v float64) string { return decimals(v, 1) + " p" }
 	switch p.Mode {
-	case plan.ModeCharge:
+	case battery.ModeCharge:
 		return "cheap enough to store for hours that cost up to " + pence(later.most)
-	case plan.ModeDischarge:
+	case battery.ModeDischarge:
 		if later.least < p.Sell {
 			return "sold for " + pence(p.Sell) + ", and can be filled again for " + pence(later.least)
 		}
 		return "sold for " + pence(p.Sell) + ", more than it is worth later"
-	case plan.ModeFeedIn:
+	case battery.ModeFeedIn:
 		return "covers the home, and what the roof gives is sold"
-	case plan.ModeSelfUse:
+	case battery.ModeSelfUse:
 		return "covers the home, and stores what the roof gives beyond it"
 	}
 	if later.most > p.Buy {

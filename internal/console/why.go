@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -15,7 +15,7 @@ type why struct {
 	CauseText string
 	Stretches []stretch
 	Facts     []fact
-	Periods   []plan.ChargePeriod
+	Periods   []charge.Period
 	Saved     flex.MicroPounds
 }
 
@@ -179,7 +179,7 @@ func compare(a control.Comparison, before, after flex.Watts) *comparison {
 	return c
 }
 
-func figuresOfPlan(p plan.ChargePlan, power flex.Watts) figures {
+func figuresOfPlan(p charge.Plan, power flex.Watts) figures {
 	s := store.Schedule{}
 	s.Steps, s.From.Power = p.Steps, power
 	f := figures{EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(), CostPence: round(float64(p.Cost)/1e4, 2), Plan: [][3]float64{}}

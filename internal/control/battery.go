@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 	"flexd/internal/forecast"
-	"flexd/internal/plan"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
@@ -38,16 +40,16 @@ const (
 	unplanned   = '.'
 )
 
-func letter(m plan.Mode) byte { return modeLetters[m] }
+func letter(m battery.Mode) byte { return modeLetters[m] }
 
 // modeOf reads a letter, and is false where nothing was planned.
-func modeOf(l byte) (plan.Mode, bool) {
+func modeOf(l byte) (battery.Mode, bool) {
 	i := strings.IndexByte(modeLetters, l)
-	return plan.Mode(max(0, i)), i >= 0
+	return battery.Mode(max(0, i)), i >= 0
 }
 
 // modeAt returns what a plan says for a half-hour.
-func modeAt(p *store.BatteryPlan, at flex.Period) (plan.Mode, bool) {
+func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 	i := at.Sub(p.From)
 	if p.Modes == "" || i < 0 || i >= len(p.Modes) {
 		return 0, false
@@ -107,16 +109,16 @@ func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 
 // lockBattery takes a battery for this transaction alone, or returns nil if it was deleted
 // since it was found.
-func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Battery, plan.HomeBattery, error) {
+func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Battery, home.Battery, error) {
 	err := tx.LockAsset(ctx, id)
 	if flex.KindOf(err) == flex.NotFound {
-		return nil, plan.HomeBattery{}, nil
+		return nil, home.Battery{}, nil
 	}
 	if err != nil {
-		return nil, plan.HomeBattery{}, err
+		return nil, home.Battery{}, err
 	}
 	b, err := tx.Battery(ctx, id)
-	return &b, plan.HomeBattery{Power: b.Power(), Capacity: b.Capacity()}, err
+	return &b, home.Battery{Power: b.Power(), Capacity: b.Capacity()}, err
 }
 
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
@@ -129,7 +131,7 @@ func (d *Service) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID
 	return d.planLocked(ctx, tx, b, home)
 }
 
-func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery) error {
+func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
 	if home.Power <= 0 || home.Capacity <= 0 {
@@ -209,12 +211,12 @@ func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
 
 // planModes chooses the modes of the periods. What was handed over stays as it was told.
 // It returns the power of each period too, as far as the guess of load and roof is right.
-func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Period, r ratings, load, roof []flex.WattHours, stored flex.WattHours) ([]plan.Mode, []flex.Watts, error) {
-	before := plan.ModeSelfUse
+func planModes(old *store.BatteryPlan, device home.Battery, periods []flex.Period, r ratings, load, roof []flex.WattHours, stored flex.WattHours) ([]battery.Mode, []flex.Watts, error) {
+	before := battery.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
 	}
-	modes := make([]plan.Mode, len(periods))
+	modes := make([]battery.Mode, len(periods))
 	told := 0
 	for told < len(periods) && periods[told].Start().Before(old.ToldTo) {
 		m, ok := modeAt(old, periods[told])
@@ -224,15 +226,15 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 		modes[told], before = m, m
 		told++
 	}
-	first := home.Problem(r.buy, r.sell, load, roof, stored, before, r.spare)
+	first := device.Problem(r.buy, r.sell, load, roof, stored, before, r.spare)
 	left := first.Init
 	if told > 0 {
 		levels, _ := first.Run(modes[:told])
 		left = levels[told-1]
 	}
-	rest := home.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
-	chosen := new(plan.Scratch).Modes(&rest, modes[told:])
-	if err := plan.CheckModes(&rest, modes[told:], chosen); err != nil {
+	rest := device.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
+	chosen := new(battery.Solver).SolveModes(&rest, modes[told:])
+	if err := check.Modes(&rest, modes[told:], chosen); err != nil {
 		return nil, nil, err
 	}
 	levels, _ := first.Run(modes)
@@ -242,9 +244,9 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 	for i, l := range levels {
 		moved := float64(l - at)
 		if moved > 0 {
-			moved /= plan.HomeEff
+			moved /= home.Efficiency
 		} else {
-			moved *= plan.HomeEff
+			moved *= home.Efficiency
 		}
 		powers[i], at = flex.Watts(2*moved), l
 	}
@@ -255,14 +257,14 @@ func planModes(old *store.BatteryPlan, home plan.HomeBattery, periods []flex.Per
 // reserve, and for a CHARGE that is expected to find it full where energy costs more than when
 // it last took some. A plan may run on into such hours, since a change of mode costs something,
 // and a battery that is not as the plan supposes would then use its reserve, or buy dear.
-func holdStill(modes []plan.Mode, levels []int, at int, buy []float64) {
+func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
 	bought := math.Inf(-1)
 	for i, l := range levels {
 		switch m := modes[i]; {
-		case m == plan.ModeCharge && l > at:
+		case m == battery.ModeCharge && l > at:
 			bought = buy[i]
-		case m == plan.ModeCharge && buy[i] > bought, m == plan.ModeDischarge && l == at:
-			modes[i] = plan.ModeLock
+		case m == battery.ModeCharge && buy[i] > bought, m == battery.ModeDischarge && l == at:
+			modes[i] = battery.ModeLock
 		}
 		at = l
 	}
@@ -270,7 +272,7 @@ func holdStill(modes []plan.Mode, levels []int, at int, buy []float64) {
 
 // handOver sends what the battery is to do in the half-hour that begins at least half an
 // hour from the start of this one, if it is to charge or discharge and somebody listens.
-func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []plan.Mode, powers []flex.Watts) error {
+func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []battery.Mode, powers []flex.Watts) error {
 	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -283,7 +285,7 @@ func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, 
 			continue
 		}
 		next.ToldTo = periods[i].End()
-		if m := modes[i]; (m == plan.ModeCharge || m == plan.ModeDischarge) && powers[i] != 0 {
+		if m := modes[i]; (m == battery.ModeCharge || m == battery.ModeDischarge) && powers[i] != 0 {
 			_, err := tx.AddDispatch(ctx, store.Dispatch{Market: dispatchMarket, Span: periods[i].Span(), Batch: e.Batch,
 				Assets: []store.DispatchedAsset{{ID: b.Asset.ID, Power: powers[i], Without: next.Without[i : i+1]}}})
 			if err != nil {
@@ -319,7 +321,7 @@ func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettin
 		all := marketRates(ps)
 		if len(all) > day {
 			r.buy = all[day:min(len(all), day+len(periods))]
-			return ratings{r.buy, r.buy, plan.Spare(all), true}, nil
+			return ratings{r.buy, r.buy, home.SalvageValue(all), true}, nil
 		}
 	}
 	return fixedRates(b, s, periods), nil
@@ -342,7 +344,7 @@ func fixedRates(b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r 
 		}
 		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
 	}
-	r.spare = plan.Spare(r.buy) // the periods reach to the end of tomorrow
+	r.spare = home.SalvageValue(r.buy) // the periods reach to the end of tomorrow
 	return r
 }
 

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -43,12 +44,12 @@ func (d *Service) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID
 	return tx.BatteryHeld(ctx, id)
 }
 
-func tooFar(off flex.WattHours, home plan.HomeBattery) bool {
+func tooFar(off flex.WattHours, home home.Battery) bool {
 	return float64(max(off, -off)) > ChargeOff*float64(home.Capacity)
 }
 
 // readCharge is what a battery was last read to hold, and when, if that was lately.
-func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery) (level flex.WattHours, at time.Time, known bool, err error) {
+func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery) (level flex.WattHours, at time.Time, known bool, err error) {
 	today := flex.DayAt(tx.Now())
 	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{b.Asset.ID},
 		Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}, Days: []flex.Day{today.Add(-1), today}})
@@ -72,7 +73,7 @@ func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.H
 
 // reckoned is what a battery holds at an instant if all has gone by the plan; false if the
 // plan is too old to say, or there is none. Before it was made, that is what it began with.
-func reckoned(p *store.BatteryPlan, home plan.HomeBattery, at time.Time) (flex.WattHours, bool) {
+func reckoned(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattHours, bool) {
 	past := periodsTo(p.StoredAt, at)
 	switch n := len(past); {
 	case p.PlannedAt.IsZero() || n > reckonedMax:
@@ -80,16 +81,16 @@ func reckoned(p *store.BatteryPlan, home plan.HomeBattery, at time.Time) (flex.W
 	case n == 0:
 		return p.Stored, true
 	}
-	modes := make([]plan.Mode, len(past))
+	modes := make([]battery.Mode, len(past))
 	for i, q := range past {
-		modes[i] = plan.ModeSelfUse
+		modes[i] = battery.ModeSelfUse
 		if m, ok := modeAt(p, q); ok {
 			modes[i] = m
 		}
 	}
 	load, roof := guessed(p, past)
 	none := make([]float64, len(past))
-	problem := home.Problem(none, none, load, roof, p.Stored, plan.ModeSelfUse, 0)
+	problem := home.Problem(none, none, load, roof, p.Stored, battery.ModeSelfUse, 0)
 	levels, _ := problem.Run(modes)
 	before, after := problem.Init, levels[len(levels)-1]
 	if n := len(levels); n > 1 {
@@ -101,7 +102,7 @@ func reckoned(p *store.BatteryPlan, home plan.HomeBattery, at time.Time) (flex.W
 
 // stored is what the battery holds at the start of the running half-hour: as it was read
 // lately and as the plan before moves it since then, else as that plan comes to, else half.
-func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (flex.WattHours, error) {
+func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery, now flex.Period) (flex.WattHours, error) {
 	read, at, known, err := readCharge(ctx, tx, b, home)
 	if err != nil {
 		return 0, err

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/reading"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -74,13 +74,13 @@ func written(steps []control.ModeSpan) string {
 	return strings.Join(out, ", ")
 }
 
-func modeAt(steps []control.ModeSpan, when string) plan.Mode {
+func modeAt(steps []control.ModeSpan, when string) battery.Mode {
 	for _, s := range steps {
 		if s.Contains(at(when)) {
 			return s.Mode
 		}
 	}
-	return plan.Mode(99)
+	return battery.Mode(99)
 }
 
 func TestBatteryChargesByNight(t *testing.T) {
@@ -103,7 +103,7 @@ func TestBatteryChargesByNight(t *testing.T) {
 		}
 		charged := time.Duration(0)
 		for _, s := range steps {
-			if s.Mode != plan.ModeCharge {
+			if s.Mode != battery.ModeCharge {
 				continue
 			}
 			charged += s.Len()
@@ -116,7 +116,7 @@ func TestBatteryChargesByNight(t *testing.T) {
 		if charged == 0 {
 			t.Errorf("never charges: %s", written(steps))
 		}
-		if m := modeAt(steps, "2026-01-15T18:00:00Z"); m != plan.ModeSelfUse && m != plan.ModeFeedIn {
+		if m := modeAt(steps, "2026-01-15T18:00:00Z"); m != battery.ModeSelfUse && m != battery.ModeFeedIn {
 			t.Errorf("in the evening it is told to %v", m)
 		}
 	})
@@ -194,7 +194,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 			t.Errorf("%v, %v: %s", changed, err, after)
 		}
 		for _, s := range steps {
-			if s.Mode == plan.ModeCharge && s.From.Hour() < 12 {
+			if s.Mode == battery.ModeCharge && s.From.Hour() < 12 {
 				t.Errorf("charges at %s", s.From)
 			}
 		}
@@ -210,7 +210,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 		h.publish("2026-01-14T18:30:00Z", prices...)
 		h.batteryRound()
 		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
-		if err != nil || modeAt(steps, "2026-01-14T20:00:00Z") != plan.ModeCharge || modeAt(steps, "2026-01-14T20:30:00Z") != plan.ModeCharge {
+		if err != nil || modeAt(steps, "2026-01-14T20:00:00Z") != battery.ModeCharge || modeAt(steps, "2026-01-14T20:30:00Z") != battery.ModeCharge {
 			t.Errorf("paid to charge at 20:00: %s, %v", written(steps), err)
 		}
 		if last := steps[len(steps)-1].To; !last.Equal(at("2026-01-15T00:30:00Z")) {
@@ -298,7 +298,7 @@ func TestBatteryFarOffPlan(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, s := range steps {
-				if s.Mode == plan.ModeCharge && s.From.Before(at("2026-01-15T06:00:00Z")) {
+				if s.Mode == battery.ModeCharge && s.From.Before(at("2026-01-15T06:00:00Z")) {
 					n += int(s.Len() / flex.HalfHour)
 				}
 			}
@@ -549,14 +549,14 @@ func TestWhatWasToldStands(t *testing.T) {
 		h.tariff(id, flex.Tariff{OffPeak: "23:30-24:00", Zone: "Europe/London", Type: flex.DualRate})
 		h.batteryRound()
 		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
-		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != plan.ModeCharge {
+		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != battery.ModeCharge {
 			t.Fatalf("%s, %v", written(steps), err)
 		}
 		h.wait(time.Second)
 		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
 		h.batteryRound()
 		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
-		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != plan.ModeCharge || modeAt(steps, "2026-01-15T15:30:00Z") != plan.ModeCharge {
+		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != battery.ModeCharge || modeAt(steps, "2026-01-15T15:30:00Z") != battery.ModeCharge {
 			t.Errorf("%s, %v", written(steps), err)
 		}
 	})

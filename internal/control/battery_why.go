@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -25,7 +26,7 @@ type BatteryWhy struct {
 // half-hour, and what is stored at its end.
 type BatteryPeriod struct {
 	flex.Period
-	Mode       plan.Mode
+	Mode       battery.Mode
 	Buy, Sell  float64
 	Load, Roof flex.WattHours
 	Stored     flex.WattHours
@@ -51,16 +52,16 @@ func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.Ass
 		if err != nil {
 			return err
 		}
-		home, now := plan.HomeBattery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
-		if home.Power <= 0 || home.Capacity <= 0 {
+		device, now := home.Battery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
+		if device.Power <= 0 || device.Capacity <= 0 {
 			return flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
 		}
-		s, err := d.situationOf(ctx, tx, &b, home, now)
+		s, err := d.situationOf(ctx, tx, &b, device, now)
 		if err != nil {
 			return err
 		}
 		n := 0
-		modes := make([]plan.Mode, len(s.periods))
+		modes := make([]battery.Mode, len(s.periods))
 		for ; n < len(modes); n++ {
 			m, ok := modeAt(p, s.periods[n])
 			if !ok {
@@ -71,16 +72,16 @@ func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.Ass
 		if n == 0 {
 			return flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
 		}
-		is = s.first(n).why(home, modes[:n])
+		is = s.first(n).why(device, modes[:n])
 		if q == nil {
 			return nil
 		}
-		other := plan.HomeBattery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
+		other := home.Battery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
 		if other.Power == 0 {
-			other.Power = home.Power
+			other.Power = device.Power
 		}
 		if other.Capacity == 0 {
-			other.Capacity = home.Capacity
+			other.Capacity = device.Capacity
 		}
 		s = s.first(n)
 		if q.Stored != nil {
@@ -106,7 +107,7 @@ type homeAhead struct {
 	stored     flex.WattHours
 }
 
-func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, home plan.HomeBattery, now flex.Period) (s homeAhead, err error) {
+func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery, now flex.Period) (s homeAhead, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return s, err
@@ -131,10 +132,10 @@ func (s homeAhead) first(n int) homeAhead {
 }
 
 // why lays a plan beside what it was made of.
-func (s homeAhead) why(home plan.HomeBattery, modes []plan.Mode) BatteryWhy {
+func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	w := BatteryWhy{Power: home.Power, Capacity: home.Capacity, Stored: s.stored}
-	p := home.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, s.stored, plan.ModeSelfUse, s.rates.spare)
-	cost := func(modes []plan.Mode) (levels []int, pence float64) {
+	p := home.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, s.stored, battery.ModeSelfUse, s.rates.spare)
+	cost := func(modes []battery.Mode) (levels []int, pence float64) {
 		levels, each := p.Run(modes)
 		for _, c := range each {
 			pence += c
@@ -142,7 +143,7 @@ func (s homeAhead) why(home plan.HomeBattery, modes []plan.Mode) BatteryWhy {
 		return levels, pence - s.rates.spare*float64(levels[len(levels)-1])/1000
 	}
 	var levels []int
-	_, w.Idle = cost(slices.Repeat([]plan.Mode{plan.ModeSelfUse}, len(modes)))
+	_, w.Idle = cost(slices.Repeat([]battery.Mode{battery.ModeSelfUse}, len(modes)))
 	levels, w.Pence = cost(modes)
 	for i, at := range s.periods {
 		w.Periods = append(w.Periods, BatteryPeriod{Period: at, Mode: modes[i], Buy: s.rates.buy[i], Sell: s.rates.sell[i],

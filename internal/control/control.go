@@ -29,8 +29,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flexd/internal/engine/check"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -113,7 +113,7 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 		return nil, nil, nil, err
 	}
 	problem, answer, binding := r.charge(problemOf(e, from, ps))
-	if err := plan.Check(problem, answer); err != nil {
+	if err := check.Charge(problem, answer); err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
 		return nil, nil, nil, nil
 	}

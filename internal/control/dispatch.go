@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
 // ModeSpan is a time in which a battery is told to do one thing.
 type ModeSpan struct {
 	flex.Span
-	Mode plan.Mode
+	Mode battery.Mode
 }
 
 // BatterySchedule returns what a battery is told to do from the running half-hour on, and
@@ -55,7 +55,7 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 // BatterySteps returns the same in the words of a battery schedule, which tell what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
 // it is told to wait.
-func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []plan.BatteryStep, changed time.Time, err error) {
+func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []battery.Step, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var spans []ModeSpan
 		var p *store.BatteryPlan
@@ -69,13 +69,13 @@ func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.A
 }
 
 // batterySteps says modes as steps, with equal neighbours joined.
-func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []plan.BatteryStep) {
+func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []battery.Step) {
 	for _, s := range spans {
 		periods := periodsTo(flex.PeriodAt(s.From), s.To)
 		load, roof := guessed(p, periods)
 		for i, at := range periods {
-			next := plan.BatteryStep{Span: at.Span()}
-			next.Action, next.AllowDeviation = plan.StepOf(s.Mode, load[i]-roof[i])
+			next := battery.Step{Span: at.Span()}
+			next.Action, next.AllowDeviation = battery.StepOf(s.Mode, load[i]-roof[i])
 			if n := len(steps); n > 0 && steps[n-1].Action == next.Action && steps[n-1].AllowDeviation == next.AllowDeviation && steps[n-1].To.Equal(next.From) {
 				steps[n-1].To = next.To
 			} else {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -48,7 +48,7 @@ func (d *Service) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []
 			}
 			problem := problemOf(s.From, from, ps)
 			start := time.Now()
-			p := plan.Charge(problem)
+			p := charge.Solve(problem)
 			sampled = append(sampled, Sampled{s.AssetID, time.Since(start), p.Energy, p.Shortfall, p.Cost, p.Cost - p.LowerBound})
 		}
 		return nil
@@ -69,7 +69,7 @@ const foreseenChunk = 2000
 // Foresee says how many schedules would change if the prices became known now, in the place
 // of those that are known for the same half-hours. It stores and sends nothing.
 func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
-	var s plan.Scratch
+	var s charge.Solver
 	for after, more := (flex.AssetID{}), true; more; {
 		var found []store.Planned
 		var ps []flex.PricedPeriod

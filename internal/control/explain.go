@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
 )
@@ -29,7 +29,7 @@ type Input struct {
 // was made from.
 type Explanation struct {
 	InForce
-	Plan    plan.ChargePlan
+	Plan    charge.Plan
 	Inputs  []Input
 	Limits  []flex.Step        // the room that caps left; none if they left all that it could use
 	Caps    []store.BindingCap // the caps that held the plan back, with the price of room under them
@@ -94,7 +94,7 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
 	problem.Limits = b.Limits
-	x := Explanation{InForce: s, Plan: plan.Charge(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
+	x := Explanation{InForce: s, Plan: charge.Solve(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
 	x.Exact = sameAhead(s.Steps, x.Plan.Steps, from)
 	x.Summary = summary(&x)
 	return x

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 	_ "flexd/test/seed"
@@ -41,7 +41,7 @@ func TestExplanation(t *testing.T) {
 		}
 		for _, p := range x.Plan.Periods {
 			switch {
-			case !p.OffPeak && p.Reason != plan.PeakClosed, p.OffPeak && p.Energy == 0 && p.Reason != plan.CheaperFirst, p.Energy > 0 && p.Reason != plan.Cheapest:
+			case !p.OffPeak && p.Reason != charge.PeakClosed, p.OffPeak && p.Energy == 0 && p.Reason != charge.CheaperFirst, p.Energy > 0 && p.Reason != charge.Cheapest:
 				t.Errorf("%v: %v", p.Span, p.Reason)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
 )
@@ -115,8 +115,8 @@ func tariffOf(c *store.Charging) (flex.Tariff, string) {
 }
 
 // problemOf is the planning problem that the inputs pose from an instant on.
-func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) plan.ChargeProblem {
-	p := plan.ChargeProblem{
+func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge.Problem {
+	p := charge.Problem{
 		From: from, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 		Prices: ps, PauseAbove: PauseAbove, Running: e.Running,

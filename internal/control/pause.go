@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/pause"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -61,7 +62,7 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: kept}); err != nil {
 			return err
 		}
-		var made plan.PausePlan
+		var made pause.Plan
 		if p.Last.IsZero() || tx.Now().Sub(p.Last) >= PauseRest {
 			if made, err = d.pause(ctx, tx, p, spans); err != nil {
 				return err
@@ -73,7 +74,7 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 }
 
 // pause places the pause.
-func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (plan.PausePlan, error) {
+func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (pause.Plan, error) {
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
@@ -83,17 +84,17 @@ func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spa
 	}
 
 	if !canPause(sorted, now, power, a.Need) {
-		return plan.PausePlan{}, nil
+		return pause.Plan{}, nil
 	}
 	ps, err := prices(ctx, tx, tx.Now())
 	if err != nil {
-		return plan.PausePlan{}, err
+		return pause.Plan{}, err
 	}
-	p := plan.PauseProblem{Blocks: wholePeriods(sorted), Prices: ps, Power: power, Worth: PauseWorth, NotBefore: nextPeriod(now)}
-	made := plan.Pause(p)
-	if err := plan.CheckPause(p, made); err != nil {
+	p := pause.Problem{Blocks: wholePeriods(sorted), Prices: ps, Power: power, Worth: PauseWorth, NotBefore: nextPeriod(now)}
+	made := pause.Solve(p)
+	if err := check.Pause(p, made); err != nil {
 		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", a.Asset.ID, "law", err)
-		return plan.PausePlan{}, nil
+		return pause.Plan{}, nil
 	}
 	return made, nil
 }

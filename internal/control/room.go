@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/headroom"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -40,7 +41,7 @@ func (k *capped) name(cap int) string {
 
 // roomFor is the room that others leave to one asset.
 type roomFor struct {
-	*plan.Room
+	*headroom.Profile
 	*capped
 	cap int // of the asset's group
 }
@@ -53,7 +54,7 @@ func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.
 		return nil, err
 	}
 	k := placed(stands)
-	r := &roomFor{plan.NewRoom(from, k.caps), k, k.place[group]}
+	r := &roomFor{headroom.New(from, k.caps), k, k.place[group]}
 	scope := "" // the whole fleet
 	if k.Fleet == (flex.Cap{}) {
 		if scope = group; scope == "" && len(k.Position) == 0 {
@@ -92,7 +93,7 @@ func readCrowd(ctx context.Context, tx *store.Tx) (*crowd, error) {
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
 	k := placed(stands)
-	w := &crowd{&roomFor{plan.NewRoom(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+	w := &crowd{&roomFor{headroom.New(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
 		w.draw(&loads[i], w.from)
@@ -168,9 +169,9 @@ func (u *underCaps) keep(ctx context.Context, tx *store.Tx, s *store.Schedule) e
 
 // charge plans an asset in the room, and says which caps hold it back. No room at all has
 // room for everything.
-func (r *roomFor) charge(p plan.ChargeProblem) (plan.ChargeProblem, plan.ChargePlan, *store.Binding) {
+func (r *roomFor) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.Binding) {
 	if r == nil {
-		return p, plan.Charge(p), nil
+		return p, charge.Solve(p), nil
 	}
 	q, a := r.Charge(p, r.cap)
 	if len(q.Limits) == 0 {
@@ -180,9 +181,9 @@ func (r *roomFor) charge(p plan.ChargeProblem) (plan.ChargeProblem, plan.ChargeP
 }
 
 // binding is what caps do to a plan.
-func (r *roomFor) binding(p *plan.ChargeProblem, a *plan.ChargePlan) *store.Binding {
+func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 	b := &store.Binding{Limits: p.Limits}
-	for _, h := range r.Held(p, a, r.cap) {
+	for _, h := range r.Bindings(p, a, r.cap) {
 		c := store.BindingCap{Span: h.Span, Group: r.name(h.Cap), Starts: h.Starts}
 		if bound := r.caps[h.Cap].Power; bound != nil && !h.Starts {
 			c.Power = *bound
@@ -200,7 +201,7 @@ func (r *roomFor) binding(p *plan.ChargeProblem, a *plan.ChargePlan) *store.Bind
 // that others may make room.
 func (r *roomFor) due(s *store.Schedule, b *store.Binding, now time.Time) time.Time {
 	r.Add(r.cap, s.Steps, s.From.Power, true)
-	switch _, _, over := r.Over(); {
+	switch _, _, over := r.Exceeded(); {
 	case over:
 		return now
 	case b != nil && len(b.Caps) > 0, len(r.Position) > 0:

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/check"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -303,7 +304,7 @@ func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx)
 // One that an event has changed since is left as the event left it. If they are a part of a
 // wave, it ends with that.
 func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, part *store.WavePart) error {
-	var s plan.Scratch
+	var s charge.Solver
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
 	for i := range found {
@@ -350,14 +351,14 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 
 // weigh plans one asset anew and says whether the new schedule takes the place of the one
 // that stands.
-func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *plan.Scratch) (v verdict) {
+func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *charge.Solver) (v verdict) {
 	from := m.now.Truncate(time.Second)
 	if !p.Standing.From.ReadyBy.After(from) {
 		return v // past its end, the asset is free
 	}
 	e := inputsAt(p, from)
 	problem := problemOf(e, from, m.prices)
-	answer := s.Charge(&problem)
+	answer := s.Solve(&problem)
 	if sameAhead(p.Standing.Steps, answer.Steps, from) {
 		return v
 	}
@@ -368,7 +369,7 @@ func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *plan
 	if !ok {
 		return verdict{again: again}
 	}
-	if err := plan.Check(problem, answer); err != nil {
+	if err := check.Charge(problem, answer); err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Standing.AssetID, "law", err)
 		return verdict{}
 	}

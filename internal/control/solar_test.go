@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -66,7 +66,7 @@ func TestSolarForecast(t *testing.T) {
 			}
 		}
 		set("the weatherman", said(1))
-		if got := outlook(7, 10); got != "the weatherman 82 0none 1000given 1000given" || noon() != string(plan.AvoidExport) {
+		if got := outlook(7, 10); got != "the weatherman 82 0none 1000given 1000given" || noon() != string(battery.AvoidExport) {
 			t.Errorf("a sunny noon: %s, %s", got, noon())
 		}
 		set("the weatherman", nil)

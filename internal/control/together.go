@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/headroom"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
@@ -81,13 +83,13 @@ type fleet struct {
 // member is one asset of the fleet.
 type member struct {
 	*store.Planned
-	plan.SharedCar
+	headroom.Car
 	from  store.Effective
 	share []flex.Step
 	now   []flex.Step // charge-now, for which room is kept
 
-	next    *plan.ChargePlan // nil if the schedule that stands may stand
-	problem plan.ChargeProblem
+	next    *charge.Plan // nil if the schedule that stands may stand
+	problem charge.Problem
 	binding *store.Binding
 	value   flex.MicroPounds
 	must    bool // the one that stands does not fit
@@ -101,7 +103,7 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 	}
 	from := tx.Now().Truncate(time.Second)
 	k := placed(stands)
-	f := &fleet{roomFor: roomFor{plan.NewRoom(from, k.caps), k, 0}, stands: roomFor{plan.NewRoom(from, k.caps), k, 0}, now: tx.Now()}
+	f := &fleet{roomFor: roomFor{headroom.New(from, k.caps), k, 0}, stands: roomFor{headroom.New(from, k.caps), k, 0}, now: tx.Now()}
 	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)
@@ -119,7 +121,7 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 		return nil, err
 	}
 	f.place(d, ctx, from)
-	if _, _, over := f.stands.Over(); !over {
+	if _, _, over := f.stands.Exceeded(); !over {
 		f.spare(from)
 	}
 	return f, nil
@@ -150,7 +152,7 @@ func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time
 		}
 		m := member{Planned: &found[i], from: inputsAt(&found[i], from)}
 		p := problemOf(m.from, from, f.prices)
-		m.SharedCar = plan.SharedCar{ChargeProblem: &p, Cap: group[m.Standing.AssetID]}
+		m.Car = headroom.Car{Problem: &p, Cap: group[m.Standing.AssetID]}
 		if now := p.ChargeNow.Meet(flex.Span{From: from, To: p.ChargeNow.To}); !now.Empty() {
 			m.now = []flex.Step{{Span: now, Limit: p.Power}}
 			f.Reserve(m.Cap, m.now)
@@ -162,9 +164,9 @@ func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time
 
 // share divides the room and keeps each member's share for it.
 func (f *fleet) share() error {
-	cars := make([]plan.SharedCar, len(f.members))
+	cars := make([]headroom.Car, len(f.members))
 	for i := range f.members {
-		cars[i] = f.members[i].SharedCar
+		cars[i] = f.members[i].Car
 	}
 	shares, err := f.Share(cars, f.prices, f.Position)
 	if err != nil {
@@ -204,14 +206,14 @@ func (f *fleet) place(d *Service, ctx context.Context, from time.Time) {
 		f.cap = m.Cap
 		f.decide(m, from)
 		if m.next != nil {
-			if err := plan.Check(m.problem, *m.next); err != nil {
+			if err := check.Charge(m.problem, *m.next); err != nil {
 				d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", m.Standing.AssetID, "law", err)
 				m.next = nil
 			}
 		}
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
-	if at, cap, over := f.Over(); over {
+	if at, cap, over := f.Exceeded(); over {
 		d.log().WarnContext(ctx, "charge-now, and what is not under control, draw more than a cap", "group", f.name(cap), "at", at)
 	}
 }
@@ -236,12 +238,12 @@ func (m *member) steps() []flex.Step {
 // decide plans a member in the room that is there for it, and weighs the plan against the one
 // that stands.
 func (f *fleet) decide(m *member, from time.Time) {
-	q, a, b := f.charge(*m.ChargeProblem)
-	fits := f.Fits(m.ChargeProblem, m.Cap, m.Standing.Steps)
+	q, a, b := f.charge(*m.Car.Problem)
+	fits := f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps)
 	if fits && sameAhead(m.Standing.Steps, a.Steps, from) {
 		return
 	}
-	value, ok, again := worth(m.ChargeProblem, m.Standing.Steps, &a)
+	value, ok, again := worth(m.Car.Problem, m.Standing.Steps, &a)
 	ok = ok || len(f.Position) > 0 // what a position saves is the whole fleet's: spare weighs it
 	if rest := m.MarketAt.Add(MarketRest); ok && value < store.Urgent && f.now.Before(rest) {
 		ok, again = false, rest
@@ -266,12 +268,12 @@ func (f *fleet) spare(from time.Time) {
 	urgent := false
 	for i := range f.members {
 		m := &f.members[i]
-		assumed := plan.AssumedPrice(m.Prices)
-		old := weighSteps(m.ChargeProblem, assumed, m.Standing.Steps)
+		assumed := charge.AssumedPrice(m.Prices)
+		old := weighSteps(m.Car.Problem, assumed, m.Standing.Steps)
 		next := old
 		if m.next != nil {
-			next = weighSteps(m.ChargeProblem, assumed, m.next.Steps)
-			value, _, _ := worth(m.ChargeProblem, m.Standing.Steps, m.next)
+			next = weighSteps(m.Car.Problem, assumed, m.next.Steps)
+			value, _, _ := worth(m.Car.Problem, m.Standing.Steps, m.next)
 			urgent = urgent || value == store.Urgent
 			n++
 		}
@@ -318,7 +320,7 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 			cost += t.Sell.Of(beyond)
 		}
 	}
-	assumed := plan.AssumedPrice(f.market)
+	assumed := charge.AssumedPrice(f.market)
 	for at, sum := range sums {
 		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
 	}

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 )
 
 // worth weighs a new plan against the steps that stand. It returns what the push is worth,
 // whether the plan is to take their place, and if not, when to look again.
-func worth(p *plan.ChargeProblem, standing []flex.Step, answer *plan.ChargePlan) (value flex.MicroPounds, ok bool, again time.Time) {
-	assumed := plan.AssumedPrice(p.Prices)
+func worth(p *charge.Problem, standing []flex.Step, answer *charge.Plan) (value flex.MicroPounds, ok bool, again time.Time) {
+	assumed := charge.AssumedPrice(p.Prices)
 	old, next := weighSteps(p, assumed, standing), weighSteps(p, assumed, answer.Steps)
 	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
 	if next.energy-old.energy > slack || old.peak-next.peak > slack {
@@ -47,7 +47,7 @@ type weight struct {
 }
 
 // weighSteps adds up what the steps do in the problem's time at its prices.
-func weighSteps(p *plan.ChargeProblem, assumed flex.Price, steps []flex.Step) (w weight) {
+func weighSteps(p *charge.Problem, assumed flex.Price, steps []flex.Step) (w weight) {
 	var cost float64
 	for _, s := range steps {
 		power := int64(min(s.Limit, p.Power))

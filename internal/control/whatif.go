@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
 )
@@ -26,7 +26,7 @@ type Question struct {
 // there is none.
 type Comparison struct {
 	AssetID           flex.AssetID
-	Current, Proposed plan.ChargePlan
+	Current, Proposed charge.Plan
 	Err               error
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/plan"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
@@ -111,8 +111,8 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 		}
 		charged := settle.Drawn(settle.InForce(nominated, made.MadeAt), s.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
 		problem := blind(&made, charged)
-		s.Counterfactual = append(s.Counterfactual, settle.Dispatch{At: made.MadeAt, Steps: plan.Charge(problem).Steps})
-		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: plan.Counterfactual(problem).Steps})
+		s.Counterfactual = append(s.Counterfactual, settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(problem).Steps})
+		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps})
 	}
 	would := settle.InForce(nominated, r.To)
 	for _, found := range settle.Detect(s) {
@@ -130,9 +130,9 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 
 // blind is the planning problem of a schedule without the market's prices, when so much had
 // been charged.
-func blind(s *store.Schedule, charged flex.WattHours) plan.ChargeProblem {
+func blind(s *store.Schedule, charged flex.WattHours) charge.Problem {
 	e := &s.From
-	p := plan.ChargeProblem{
+	p := charge.Problem{
 		From: s.Steps[0].From, ReadyBy: e.ReadyBy, Need: max(0, e.Need-charged), Power: e.Power,
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 	}

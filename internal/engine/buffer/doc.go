@@ -1,0 +1,2 @@
+// Package buffer reuses slices as working memory.
+package buffer

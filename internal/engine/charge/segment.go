@@ -1,0 +1,202 @@
+package charge
+
+import (
+	"slices"
+
+	"flexd/internal/flex"
+)
+
+// joules count energy to the watt-second, the finest that a schedule can say.
+type Joules int64
+
+// tier is a period's place in the order of duties.
+type tier uint8
+
+const (
+	tierShut tier = iota // never used
+	tierNow              // charge-now
+	tierOpen             // off-peak that is open whatever the need
+	tierOff              // off-peak that is bought for the need
+	tierPeak             // peak that is bought for what off-peak time cannot deliver
+)
+
+// cut is a stretch of time in which nothing that matters changes: at most a half-hour.
+type segment struct {
+	from, to     int64 // Unix seconds
+	power        int64 // watts that may flow
+	price        flex.Price
+	key          flex.Price // what the purchase is ordered by: the price, or nothing
+	known        bool
+	offPeak      bool
+	tier         tier
+	reason       Reason
+	running      bool  // the plan begins with this cut, and the car charges already
+	onFrom, onTo int64 // the charging part, empty or all or one end of the cut
+}
+
+func (k *segment) size() Joules { return Joules((k.to - k.from) * k.power) }
+
+func (k *segment) taken() Joules { return Joules((k.onTo - k.onFrom) * k.power) }
+
+func (k *segment) fill() { k.onFrom, k.onTo = k.from, k.to }
+
+// pay returns the cost of energy e in micro-pounds.
+func (k *segment) pay(e Joules) float64 { return float64(k.price) * float64(e) / (3600 * 1e6) }
+
+// limit is what the steps say of the cut's charging part.
+func (k *segment) limit(p *Problem) flex.Watts {
+	if flex.Watts(k.power) < p.Power {
+		return flex.Watts(k.power)
+	}
+	return flex.NoLimit
+}
+
+// costOf adds up what the cuts' charging parts cost.
+func costOf(c []segment) (sum float64) {
+	for i := range c {
+		sum += c[i].pay(c[i].taken())
+	}
+	return sum
+}
+
+// What the plan of a night needs: room for so many lies on the stack, more is allocated.
+const (
+	segmentsUsual = 48
+	stepsUsual    = 16
+)
+
+// segmentsOf appends the problem's time to c, cut wherever anything changes.
+func segmentsOf(c []segment, p *Problem, blind bool) []segment {
+	edges := edgesOf(make([]int64, 0, 2*segmentsUsual), p)
+	assumed := AssumedPrice(p.Prices)
+	for i := 1; i < len(edges); i++ {
+		k := segment{from: edges[i-1], to: edges[i], onFrom: edges[i-1], onTo: edges[i-1]}
+		k.power = int64(p.Power)
+		if w, capped := LimitAt(p.Limits, k.from); capped {
+			k.power = max(0, min(k.power, int64(w)))
+		}
+		k.price, k.known = PriceAt(p.Prices, k.from, assumed)
+		k.offPeak = p.AllOffPeak || within(p.OffPeak, k.from)
+		if !blind {
+			k.key = k.price
+		}
+		k.running = i == 1 && p.Running
+		k.tier, k.reason = tierOf(p, &k)
+		c = append(c, k)
+	}
+	return c
+}
+
+// tierOf places a cut in the order of duties; a cut that is shut has its reason already.
+func tierOf(p *Problem, k *segment) (tier, Reason) {
+	switch {
+	case k.power <= 0:
+		return tierShut, CapClosed
+	case k.from >= p.ChargeNow.From.Unix() && k.from < p.ChargeNow.To.Unix():
+		return tierNow, 0
+	case k.from >= p.ReadyBy.Unix():
+		return tierShut, PastReady
+	case !k.offPeak && p.MayChargePeak:
+		return tierPeak, 0
+	case !k.offPeak:
+		return tierShut, PeakClosed
+	case p.Mode == flex.Minimise, p.PauseAbove > 0 && k.known && k.price > p.PauseAbove:
+		return tierOff, 0
+	}
+	return tierOpen, 0
+}
+
+// edgesOf appends to no edges the instants at which the problem changes, in order, from its
+// start to its end.
+func edgesOf(edges []int64, p *Problem) []int64 {
+	from, ready := p.From.Unix(), p.ReadyBy.Unix()
+	to := ready
+	if !p.ChargeNow.Empty() {
+		to = max(to, p.ChargeNow.To.Unix())
+	}
+	if from >= to {
+		return nil
+	}
+	edges = append(edges, from)
+	for t := from - from%1800 + 1800; t < to; t += 1800 {
+		edges = append(edges, t)
+	}
+	edges = append(edges, to)
+	add := func(at int64) {
+		if i, found := slices.BinarySearch(edges, at); !found && from < at && at < to {
+			edges = slices.Insert(edges, i, at)
+		}
+	}
+	add(ready)
+	addSpan := func(s flex.Span) {
+		if !s.Empty() {
+			add(s.From.Unix())
+			add(s.To.Unix())
+		}
+	}
+	addSpan(p.ChargeNow)
+	for _, s := range p.OffPeak {
+		addSpan(s)
+	}
+	for _, l := range p.Limits {
+		addSpan(l.Span)
+	}
+	return edges
+}
+
+// within reports whether one of the sorted spans holds the instant.
+func within(spans []flex.Span, unix int64) bool {
+	for i := range spans { // few
+		if unix < spans[i].To.Unix() {
+			return spans[i].From.Unix() <= unix
+		}
+	}
+	return false
+}
+
+// limitAt returns the cap in force at the instant, if there is one.
+func LimitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
+	i, _ := slices.BinarySearchFunc(limits, unix, func(l flex.Step, t int64) int {
+		if l.To.Unix() <= t {
+			return -1
+		}
+		return 1
+	})
+	if i < len(limits) && limits[i].From.Unix() <= unix {
+		return limits[i].Limit, true
+	}
+	return 0, false
+}
+
+// AssumedPrice is the price that stands for a missing one: the lower median of the known
+// prices, zero if none is known.
+func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
+	known := make([]flex.Price, 0, 2*segmentsUsual)
+	for _, q := range prices {
+		if q.Known {
+			known = append(known, q.Price)
+		}
+	}
+	if len(known) == 0 {
+		return 0
+	}
+	slices.Sort(known)
+	return known[(len(known)-1)/2]
+}
+
+// priceAt returns the price of the period that holds the instant, or the assumed one.
+func PriceAt(prices []flex.PricedPeriod, unix int64, assumed flex.Price) (flex.Price, bool) {
+	if len(prices) == 0 {
+		return assumed, false
+	}
+	period := flex.PeriodAt(at(unix))
+	i := period.Sub(prices[0].Period) // if they follow each other without a gap
+	found := i >= 0 && i < len(prices) && prices[i].Period == period
+	if !found {
+		i, found = slices.BinarySearchFunc(prices, period, func(q flex.PricedPeriod, p flex.Period) int { return q.Period.Sub(p) })
+	}
+	if found && prices[i].Known {
+		return prices[i].Price, true
+	}
+	return assumed, false
+}

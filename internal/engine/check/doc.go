@@ -1,0 +1,3 @@
+// Package check holds plans against their laws before they are sent. It shares no code with
+// the planners.
+package check

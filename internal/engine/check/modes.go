@@ -1,0 +1,90 @@
+package check
+
+import (
+	"fmt"
+	"math"
+
+	"flexd/internal/engine/battery"
+)
+
+// Modes holds modes against the device, followed slot by slot.
+func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
+	if len(to) != len(p.Import) {
+		return fmt.Errorf("%d slots for %d", len(to), len(p.Import))
+	}
+	s, cost, size, before := p.Init, 0.0, 1.0, p.Previous
+	for t, m := range to {
+		if m >= battery.ModeCount {
+			return fmt.Errorf("slot %d has mode %d", t, m)
+		}
+		next, grid := checkDevice(p, t, s, m)
+		c := min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t]
+		if next < s {
+			c += float64(s-next) * p.DischargeEff * p.Wear
+		}
+		if cost += c / 1000; m != before {
+			cost += p.SwitchCost
+		}
+		size += math.Abs(c / 1000)
+		s, before = next, m
+	}
+	cost -= p.Terminal * float64(s) / 1000
+	if err := near("cost", cost, f.Cost, size); err != nil {
+		return err
+	}
+	if f.Bound > f.Cost+slack*size {
+		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
+	}
+	return nil
+}
+
+// checkDevice is the stored energy after mode m in slot t, and what goes through the
+// home's meter.
+func checkDevice(p *battery.ModeProblem, t, s int, m battery.Mode) (int, float64) {
+	grid := float64(p.Load[t] - p.PV[t])
+	y := ModeMove(p, t, m)
+	if y > 0 {
+		y = min(y, max(0, p.Max-s))
+		return s + y, grid + float64(y)/p.ChargeEff
+	}
+	y = max(y, -max(0, s-p.Min))
+	return s + y, grid + float64(y)*p.DischargeEff
+}
+
+// checkMove is how far mode m moves what is stored in slot t, if there is room.
+func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
+	net := float64(p.Load[t] - p.PV[t])
+	share := 1.0
+	if t == 0 && p.FirstShare > 0 {
+		share = p.FirstShare
+	}
+	up, down := int(float64(p.ChargeStep)*share), int(float64(p.DischargeStep)*share)
+	if p.ImportLimit > 0 {
+		up = min(up, max(0, int(math.Floor((float64(int(float64(p.ImportLimit)*share))-net)*p.ChargeEff))))
+	}
+	if p.ExportLimit > 0 {
+		down = min(down, max(0, int(math.Floor((float64(int(float64(p.ExportLimit)*share))+net)/p.DischargeEff))))
+	}
+	switch m {
+	case battery.ModeCharge:
+		return up
+	case battery.ModeDischarge:
+		return -down
+	case battery.ModeFeedIn:
+		return -min(down, max(0, int(math.Floor(net/p.DischargeEff))))
+	case battery.ModeSelfUse:
+		return min(up, max(0, int(math.Floor(-net*p.ChargeEff)))) - min(down, max(0, int(math.Floor(net/p.DischargeEff))))
+	}
+	return 0
+}
+
+// slack is how far a sum may be off, as a share of what was added up.
+const slack = 1e-7
+
+// near reports a figure of a plan that is not what was worked out.
+func near(what string, got, said, size float64) error {
+	if math.Abs(got-said) <= slack*max(1, size) {
+		return nil
+	}
+	return fmt.Errorf("%s is %v, the plan says %v", what, got, said)
+}

@@ -1,0 +1,202 @@
+package fleet
+
+import (
+	"math"
+)
+
+// Tolerances, as shares of what they are taken of.
+const (
+	capMargin     = 1e-9 // how far below its caps a plan stays, so that what rounding adds does not reach them
+	barrierMargin = 1e-7 // the same for the barrier
+	barrierGap    = 1e-6 // of the turnover, at which the barrier stops
+	negligible    = 1e-9 // kWh: less is nothing
+)
+
+// block plans some of the draft's assets anew, as one, while the others stay: the best
+// that they can do together, unless what they do is better. It returns the barrier, whose
+// prices are right for the whole fleet if the others are.
+func (d *draft) block(assets []int32) *barrier {
+	before := d.partCost(assets)
+	old := d.keep(assets)
+	d.remove(assets)
+	rest, tree := d.residual()
+	picks := make([]pick, len(assets))
+	for i, a := range assets {
+		picks[i] = pick{a, 1}
+	}
+	b := newBarrier(rest, tree, picks)
+	b.run(barrierGap)
+	d.read(b, picks)
+	d.trim(assets)
+	d.reassign(assets)
+	d.purify(assets)
+	if !(d.partCost(assets) < before) || d.over() {
+		d.remove(assets)
+		d.restore(assets, old)
+	}
+	return b
+}
+
+// residual is the problem that is left beside what the draft holds: the same assets, and
+// of caps and position what is not taken.
+func (d *draft) residual() (*Problem, *tree) {
+	p := *d.p
+	if q := p.Position; q != nil {
+		left := make([]float64, p.Slots)
+		for t, k := range q.KWh {
+			left[t] = k - d.load[0][t]
+		}
+		p.Position = &Position{left, q.Buy, q.Sell}
+	}
+	tree := *d.tree
+	tree.cap = grid(len(d.tree.cap), p.Slots)
+	for v, limit := range d.tree.cap {
+		for t, k := range limit {
+			if tree.cap[v][t] = k; !math.IsInf(k, 1) {
+				tree.cap[v][t] = max(0, k-max(k, 1)*barrierMargin-d.load[v][t])
+			}
+		}
+	}
+	return &p, &tree
+}
+
+// keep copies out what the assets draw.
+func (d *draft) keep(assets []int32) (old []float64) {
+	for _, a := range assets {
+		if i := int(a) - len(d.p.EVs); i >= 0 {
+			old = append(old, d.net[i]...)
+		} else {
+			old = append(old, d.x[d.at[a]:d.at[a+1]]...)
+		}
+	}
+	return old
+}
+
+// draws returns what an asset draws, from its first slot on, and its node.
+func (d *draft) draws(a int32) (x []float64, first int, node int32) {
+	if i := int(a) - len(d.p.EVs); i >= 0 {
+		return d.net[i], 0, d.tree.node[d.p.Batteries[i].Group]
+	}
+	e := &d.p.EVs[a]
+	return d.x[d.at[a]:d.at[a+1]], int(e.First), d.tree.node[e.Group]
+}
+
+// count adds sign times what x draws to the loads from the node up.
+func (d *draft) count(x []float64, first int, node int32, sign float64) {
+	for v := node; v >= 0; v = d.tree.parent[v] {
+		load := d.load[v][first:]
+		for t, q := range x {
+			load[t] += sign * q
+		}
+	}
+}
+
+// remove takes the assets out of the draft.
+func (d *draft) remove(assets []int32) {
+	for _, a := range assets {
+		x, first, node := d.draws(a)
+		d.count(x, first, node, -1)
+		clear(x)
+	}
+}
+
+// restore puts back what keep copied out.
+func (d *draft) restore(assets []int32, old []float64) {
+	for _, a := range assets {
+		x, first, node := d.draws(a)
+		copy(x, old)
+		old = old[len(x):]
+		d.count(x, first, node, 1)
+	}
+}
+
+// read takes over the barrier's solution for its picks, each held to its own bounds.
+func (d *draft) read(b *barrier, picks []pick) {
+	n := b.slots
+	for i, k := range picks {
+		x, first, node := d.draws(k.asset)
+		if j := i - len(b.evs); j < 0 {
+			e, left := &d.p.EVs[k.asset], d.p.EVs[k.asset].EnergyKWh
+			v := b.v.x[b.evs[i].at:]
+			for t := range x {
+				if x[t] = min(max(v[t], 0), e.most(first+t), left); x[t] < negligible {
+					x[t] = 0
+				}
+				left -= x[t]
+			}
+		} else {
+			v := b.v.x[b.batteries[j].at:]
+			battery := &d.p.Batteries[int(k.asset)-len(d.p.EVs)]
+			for t := range x { // charge and discharge at once come to one net flow
+				x[t] = battery.net(v[t]*battery.EffCharge - v[n+t]/battery.EffDischarge)
+			}
+			battery.hold(x)
+		}
+		d.count(x, first, node, 1)
+	}
+}
+
+// hold cuts a battery's flows to its power and to what it can store.
+func (b *Battery) hold(x []float64) {
+	stored := b.InitKWh
+	for t, q := range x {
+		q = max(-b.DischargeKW*SlotHours, min(b.ChargeKW*SlotHours, q))
+		if math.Abs(q) < negligible {
+			q = 0
+		}
+		if q > 0 {
+			q = min(q, max(0, b.CapacityKWh-stored)/b.EffCharge)
+			stored += q * b.EffCharge
+		} else {
+			q = max(q, -stored*b.EffDischarge)
+			stored = max(0, stored+q/b.EffDischarge)
+		}
+		x[t] = q
+	}
+}
+
+// over reports whether a cap is exceeded by more than adding up and taking away may leave.
+func (d *draft) over() bool {
+	for v, limit := range d.tree.cap {
+		for t, k := range limit {
+			if d.load[v][t] > k+negligible/2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// trim lowers what the assets draw wherever a cap is exceeded, in the order of time, as a
+// battery that is charged less can give less later.
+func (d *draft) trim(assets []int32) {
+	for t := range d.p.Slots {
+		for v := range d.tree.cap {
+			for _, a := range assets {
+				excess := d.load[v][t] - d.tree.keep[v][t]
+				if excess <= 0 {
+					break
+				}
+				x, first, node := d.draws(a)
+				if s := t - first; s >= 0 && s < len(x) && x[s] > 0 && d.within(node, v) {
+					d.count(x, first, node, -1)
+					x[s] = max(0, x[s]-excess*(1+1e-9)-1e-12)
+					if i := int(a) - len(d.p.EVs); i >= 0 {
+						d.p.Batteries[i].hold(x)
+					}
+					d.count(x, first, node, 1)
+				}
+			}
+		}
+	}
+}
+
+// within reports whether node is v or lies in it.
+func (d *draft) within(node int32, v int) bool {
+	for ; node >= 0; node = d.tree.parent[node] {
+		if int(node) == v {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package fleet
+
+// cell plans batteries at given prices by the slope trick: the value of stored energy
+// is convex and piecewise linear, kept as segments by rising slope.
+type cell struct {
+	slope [2*MaxSlots + 2]float64
+	size  [2*MaxSlots + 2]float64
+	owner [2*MaxSlots + 2]uint8
+	n     int
+	drawn [MaxSlots]float64 // energy taken from store in a slot
+}
+
+// plan returns the least cost of the battery at prices w, as a linear programme that may
+// charge and discharge at once, and sets y to the change of stored energy in every slot.
+//
+// Backward in time, the value of stored energy before a slot is the infimal convolution
+// of the slot's cost and the value after it: the segments merge by slope. Holding the
+// store between empty and full cuts length off both ends. A segment cut off the cheap end
+// is used whatever the store holds, one cut off the dear end never is; what is left at the
+// start is used as far as the store is full.
+func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
+	c.n = 0
+	drawn := c.drawn[:len(w)]
+	c.insert(0, -b.Terminal, b.CapacityKWh, len(w))
+	in, out := b.ChargeKW*SlotHours*b.EffCharge, b.DischargeKW*SlotHours/b.EffDischarge
+	use := func(i int, size float64) {
+		cost += c.slope[i] * size
+		if o := int(c.owner[i]); o < len(drawn) {
+			drawn[o] += size
+		}
+	}
+	head := 0
+	for t := len(w) - 1; t >= 0; t-- {
+		drawn[t] = -in
+		cost += w[t] * b.ChargeKW * SlotHours
+		if head >= 2 { // what was cut off the cheap end leaves room
+			copy(c.slope[:], c.slope[head:c.n])
+			copy(c.size[:], c.size[head:c.n])
+			copy(c.owner[:], c.owner[head:c.n])
+			c.n, head = c.n-head, 0
+		}
+		c.insert(head, -w[t]/b.EffCharge, in, t)
+		c.insert(head, -(w[t]-b.Wear)*b.EffDischarge, out, t)
+		for left := in; left > 0 && head < c.n; {
+			size := min(left, c.size[head])
+			use(head, size)
+			left -= size
+			if c.size[head] -= size; c.size[head] <= 0 {
+				head++
+			}
+		}
+		for left := out; left > 0 && c.n > head; {
+			size := min(left, c.size[c.n-1])
+			left -= size
+			if c.size[c.n-1] -= size; c.size[c.n-1] <= 0 {
+				c.n--
+			}
+		}
+	}
+	for left := b.InitKWh; left > 0 && head < c.n; head++ {
+		size := min(left, c.size[head])
+		use(head, size)
+		left -= size
+	}
+	for t, d := range drawn {
+		y[t] = -d
+	}
+	return cost
+}
+
+// insert adds a segment in order, behind the first head ones, which are used up.
+func (c *cell) insert(head int, slope, size float64, owner int) {
+	i := c.n
+	for ; i > head && c.slope[i-1] > slope; i-- {
+		c.slope[i], c.size[i], c.owner[i] = c.slope[i-1], c.size[i-1], c.owner[i-1]
+	}
+	c.slope[i], c.size[i], c.owner[i] = slope, size, uint8(owner)
+	c.n++
+}
+
+// net is what a change y of stored energy draws from the grid.
+func (b *Battery) net(y float64) float64 {
+	if y > 0 {
+		return y / b.EffCharge
+	}
+	return y * b.EffDischarge
+}

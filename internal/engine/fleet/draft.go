@@ -1,0 +1,119 @@
+package fleet
+
+import (
+	"math"
+	"sync"
+)
+
+// draft is a plan in the making: what every asset draws, and the loads that make up.
+type draft struct {
+	p    *Problem
+	tree *tree
+	at   []uint32  // car i has the slots First to Last in x[at[i]:at[i+1]]
+	x    []float64 // kWh
+	net  [][]float64
+	load [][]float64 // of every node, groups within it included
+}
+
+func newDraft(p *Problem, tree *tree) *draft {
+	d := &draft{p: p, tree: tree, at: make([]uint32, len(p.EVs)+1)}
+	n := uint32(0)
+	for i := range p.EVs {
+		d.at[i] = n
+		n += uint32(p.EVs[i].Last-p.EVs[i].First) + 1
+	}
+	d.at[len(p.EVs)] = n
+	d.x = make([]float64, n)
+	d.net = grid(len(p.Batteries), p.Slots)
+	d.load = grid(len(tree.parent), p.Slots)
+	return d
+}
+
+// carCost is what car i pays beside the energy: adders and what is unserved.
+func (d *draft) carCost(i int) (cost float64) {
+	e := &d.p.EVs[i]
+	left := e.EnergyKWh
+	for t, x := range d.x[d.at[i]:d.at[i+1]] {
+		left -= x
+		cost += x * e.adder(int(e.First)+t)
+	}
+	return cost + max(left, 0)*d.p.Unserved
+}
+
+// batteryCost is battery i's wear less the value of what it stores at the end.
+func (d *draft) batteryCost(i int) (cost float64) {
+	b := &d.p.Batteries[i]
+	stored := b.InitKWh
+	for _, q := range d.net[i] {
+		if q > 0 {
+			stored += q * b.EffCharge
+		} else {
+			stored += q / b.EffDischarge
+			cost -= q * b.Wear
+		}
+	}
+	return cost - b.Terminal*stored
+}
+
+// partCost is the cost of the energy and of the given assets.
+func (d *draft) partCost(assets []int32) (cost float64) {
+	for _, a := range assets {
+		if i := int(a) - len(d.p.EVs); i >= 0 {
+			cost += d.batteryCost(i)
+		} else {
+			cost += d.carCost(int(a))
+		}
+	}
+	for t, l := range d.load[0] {
+		cost += d.p.energyCost(t, l)
+	}
+	return cost
+}
+
+// cost returns the cost of the draft, and the turnover: the money that moves, without
+// signs.
+func (d *draft) cost() (cost, turnover float64) {
+	var part [2]float64
+	both(func(k int) {
+		sum := 0.0
+		from, to := half(len(d.p.EVs), k)
+		for i := from; i < to; i++ {
+			sum += d.carCost(i)
+		}
+		part[k] = sum
+	})
+	cost = part[0] + part[1]
+	turnover = cost
+	for i := range d.p.Batteries {
+		cost += d.batteryCost(i)
+	}
+	for t, l := range d.load[0] {
+		m := d.p.energyCost(t, l)
+		cost += m
+		turnover += math.Abs(m)
+	}
+	return cost, turnover
+}
+
+// both runs f for the two halves of a piece of work at once.
+func both(f func(k int)) {
+	var wg sync.WaitGroup
+	wg.Go(func() { f(1) })
+	f(0)
+	wg.Wait()
+}
+
+// half is the part of n assets that half k works on.
+func half(n, k int) (from, to int) { return n * k / 2, n * (k + 1) / 2 }
+
+// energyCost is what a load of the whole fleet costs in slot t.
+func (p *Problem) energyCost(t int, load float64) float64 {
+	q := p.Position
+	switch {
+	case q == nil:
+		return load * p.Price[t]
+	case load > q.KWh[t]:
+		return (load - q.KWh[t]) * q.Buy[t]
+	}
+	return (load - q.KWh[t]) * q.Sell[t]
+}

@@ -1,0 +1,243 @@
+package fleet
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"flexd/internal/engine/random"
+)
+
+// A crowd is a fleet too large to be solved as one. Prices found on a sample are nearly
+// right for all; what they leave open is who takes which of the slots that cost the same.
+// So the cars choose one after the other, those with little choice first, the others in
+// an order without meaning, each its cheapest slots with room left. Between parts of the
+// crowd every price is moved a little towards filling its cap evenly.
+
+const (
+	fillParts = 512
+	fillGain  = 0.02 // of the mean price, for a cap that is filled twice as fast as it should be
+)
+
+// priceFill is one such run over a draft.
+type priceFill struct {
+	*draft
+	f       *pricer
+	market  []float64
+	mu      [][]float64
+	gain    float64
+	tracked []bool    // slots in which the fleet should draw just what is traded
+	least   []float64 // of a node's cap, or of the position: the smallest that a load is measured against
+	workers [2]fillWorker
+}
+
+// fillWorker is a worker's half of the room under every cap, and what it took of it; of the
+// room up to what is traded; and what it plans with.
+type fillWorker struct {
+	headroom, took [][]float64
+	position       []float64
+	cell           cell
+	y              []float64
+	own            curve
+}
+
+// crowd places all assets into an empty draft, under the caps.
+func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
+	n := d.p.Slots
+	c := &priceFill{draft: d, f: f, market: market, mu: mu, tracked: make([]bool, n)}
+	for k := range c.workers {
+		c.workers[k] = fillWorker{headroom: grid(len(mu), n), took: grid(len(mu), n), position: make([]float64, n), y: make([]float64, n)}
+	}
+	c.prepare()
+	cars, energy, done := d.order(), 1e-9, 0.0
+	for i := range d.p.EVs {
+		energy += d.p.EVs[i].EnergyKWh
+	}
+	steered, prices := grid(len(mu), n), slices.Clone(market)
+	parts := max(1, min(fillParts, (len(cars)+len(d.net))/64))
+	for k := range parts {
+		share := float64(k) / float64(parts)
+		if len(cars) > 0 {
+			share = done / energy
+		}
+		c.steer(steered, prices, share)
+		f.set(prices, steered)
+		c.divide()
+		lo, hi := len(cars)*k/parts, len(cars)*(k+1)/parts
+		from, to := len(d.net)*k/parts, len(d.net)*(k+1)/parts
+		for _, i := range cars[lo:hi] {
+			done += d.p.EVs[i].EnergyKWh
+		}
+		both(func(k int) {
+			a, b := half(to-from, k)
+			for i := from + a; i < from+b; i++ {
+				c.placeBattery(&c.workers[k], i)
+			}
+			a, b = half(hi-lo, k)
+			for _, i := range cars[lo+a : lo+b] {
+				c.placeCar(&c.workers[k], int(i))
+			}
+		})
+		c.gather()
+	}
+}
+
+// prepare sets what the run measures loads against.
+func (c *priceFill) prepare() {
+	mean := func(s []float64) (sum float64) {
+		for _, v := range s {
+			if !math.IsInf(v, 1) {
+				sum += math.Abs(v)
+			}
+		}
+		return max(1e-3, sum/float64(len(s)))
+	}
+	c.gain = mean(c.market) * fillGain
+	c.least = make([]float64, len(c.tree.cap)+1)
+	for v, limit := range c.tree.cap {
+		c.least[v] = mean(limit) / 10
+	}
+	if q := c.p.Position; q != nil {
+		c.least[len(c.tree.cap)] = mean(q.KWh) / 10
+		for t, p := range c.market {
+			edge := 1e-3 * (q.Buy[t] - q.Sell[t])
+			c.tracked[t] = p > q.Sell[t]+edge && p < q.Buy[t]-edge
+		}
+	}
+}
+
+// order returns the cars, those with the fewest slots to spare first.
+func (d *draft) order() (order []int32) {
+	bucket := func(i int32) int {
+		e := &d.p.EVs[i]
+		spare := float64(e.Last-e.First) + e.FirstFraction - e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-9)
+		return bits.Len(uint(max(0, min(15, spare))))
+	}
+	var start [6]int
+	mixed := make([]int32, len(d.p.EVs))
+	dice := random.Source(len(mixed))
+	for i := range mixed {
+		j := dice.Below(i + 1)
+		mixed[i] = mixed[j]
+		mixed[j] = int32(i)
+		start[bucket(int32(i))+1]++
+	}
+	for b := 1; b < len(start); b++ {
+		start[b] += start[b-1]
+	}
+	order = make([]int32, len(mixed))
+	for _, i := range mixed {
+		b := bucket(i)
+		order[start[b]] = i
+		start[b]++
+	}
+	return order
+}
+
+// steer moves the prices of caps, and of the position, that fill faster or slower than
+// the given share.
+func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
+	for v, limit := range c.tree.cap {
+		for t, k := range limit {
+			mu[v][t] = c.mu[v][t]
+			if !math.IsInf(k, 1) && mu[v][t] > 1e-6 {
+				mu[v][t] = max(0, mu[v][t]+c.gain*(c.load[v][t]-share*k)/max(k, c.least[v]))
+			}
+		}
+	}
+	if q := c.p.Position; q != nil {
+		for t, p := range c.market {
+			if c.tracked[t] {
+				p += c.gain * (c.load[0][t] - share*q.KWh[t]) / max(math.Abs(q.KWh[t]), c.least[len(c.tree.cap)])
+			}
+			market[t] = max(q.Sell[t], min(q.Buy[t], p))
+		}
+	}
+}
+
+// deal gives each hand half of the room.
+func (c *priceFill) divide() {
+	for h := range c.workers {
+		hand := &c.workers[h]
+		for v, limit := range c.tree.keep {
+			clear(hand.took[v])
+			for t, k := range limit {
+				hand.headroom[v][t] = (k - c.load[v][t]) / 2
+			}
+		}
+		for t := range hand.position {
+			hand.position[t] = math.Inf(1)
+			if c.tracked[t] {
+				hand.position[t] = (c.p.Position.KWh[t] - c.load[0][t]) / 2
+			}
+		}
+	}
+}
+
+// gather counts what the hands took.
+func (c *priceFill) gather() {
+	for v := range c.load {
+		for t := range c.load[v] {
+			c.load[v][t] += c.workers[0].took[v][t] + c.workers[1].took[v][t]
+		}
+	}
+}
+
+// take counts a load of a node in slot t.
+func (c *priceFill) take(h *fillWorker, node int32, t int, q float64) {
+	h.position[t] -= q
+	for v := node; v >= 0; v = c.tree.parent[v] {
+		h.headroom[v][t] -= q
+		h.took[v][t] += q
+	}
+}
+
+// placeCar lets a car choose: first among the slots in which what is traded is not yet
+// drawn, then among all.
+func (c *priceFill) placeCar(h *fillWorker, i int) {
+	e, curve := &c.p.EVs[i], c.f.curve(i, &h.own)
+	x, left := c.x[c.at[i]:c.at[i+1]], e.EnergyKWh
+	node := c.tree.node[e.Group]
+	u := e.MaxKW * SlotHours
+	for _, soft := range [2]bool{true, false} {
+		for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open - 1 {
+			t := curve.slot[bits.TrailingZeros64(open)]
+			q := u
+			if t == e.First {
+				q = u * e.FirstFraction
+			}
+			q = min(q-x[t-e.First], left)
+			if soft {
+				q = min(q, h.position[t])
+			}
+			for v := node; v >= 0; v = c.tree.parent[v] {
+				q = min(q, h.headroom[v][t])
+			}
+			if q > 0 {
+				x[t-e.First] += q
+				left -= q
+				c.take(h, node, int(t), q)
+			}
+		}
+		if c.p.Position == nil || left <= 0 {
+			return
+		}
+	}
+}
+
+// placeBattery lets a battery choose, as far as there is room to charge.
+func (c *priceFill) placeBattery(h *fillWorker, i int) {
+	b, x := &c.p.Batteries[i], c.net[i]
+	node := c.tree.node[b.Group]
+	h.cell.plan(b, c.f.w[node], h.y)
+	for t, y := range h.y {
+		x[t] = b.net(y)
+		for v := node; v >= 0; v = c.tree.parent[v] {
+			x[t] = min(x[t], max(0, h.headroom[v][t]))
+		}
+	}
+	b.hold(x)
+	for t, q := range x {
+		c.take(h, node, t, q)
+	}
+}

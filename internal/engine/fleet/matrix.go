@@ -1,0 +1,197 @@
+package fleet
+
+import (
+	"math"
+)
+
+// matrix is a square matrix of n rows, row by row.
+type matrix struct {
+	n int
+	a []float64
+}
+
+func newMatrix(n int) matrix { return matrix{n, make([]float64, n*n)} }
+
+func (m matrix) row(i int) []float64 { return m.a[i*m.n : (i+1)*m.n] }
+
+func (m matrix) add(o matrix) {
+	for i, v := range o.a {
+		m.a[i] += v
+	}
+}
+
+// mirror copies the lower half to the upper.
+func (m matrix) mirror() {
+	for i := range m.n {
+		for j := range i {
+			m.a[j*m.n+i] = m.a[i*m.n+j]
+		}
+	}
+}
+
+// times sets y to m x.
+func (m matrix) times(x, y []float64) {
+	for i := range y {
+		sum := 0.0
+		for j, v := range m.row(i) {
+			sum += v * x[j]
+		}
+		y[i] = sum
+	}
+}
+
+// cholesky replaces the lower half of a symmetric positive definite matrix by L with
+// L L' = m. A pivot that rounding has eaten is held above zero.
+func (m matrix) cholesky() {
+	for i := range m.n {
+		ri := m.row(i)
+		for j := range i + 1 {
+			rj := m.row(j)
+			sum := ri[j]
+			for k, v := range rj[:j] {
+				sum -= v * ri[k]
+			}
+			if i == j {
+				ri[i] = math.Sqrt(max(sum, 1))
+			} else {
+				ri[j] = sum / rj[j]
+			}
+		}
+	}
+}
+
+// lower solves L y = x in place, with L the lower half.
+func (m matrix) lower(x []float64) {
+	for i := range m.n {
+		ri := m.row(i)
+		sum := x[i]
+		for k, v := range ri[:i] {
+			sum -= v * x[k]
+		}
+		x[i] = sum / ri[i]
+	}
+}
+
+// upper solves L' y = x in place.
+func (m matrix) upper(x []float64) {
+	for i := m.n - 1; i >= 0; i-- {
+		ri := m.row(i)
+		x[i] /= ri[i]
+		for k, v := range ri[:i] {
+			x[k] -= v * x[i]
+		}
+	}
+}
+
+// lowerRows solves L Y = X in place for a whole matrix X.
+func (m matrix) lowerRows(x matrix) {
+	for i := range m.n {
+		ri, xi := m.row(i), x.row(i)
+		for k, v := range ri[:i] {
+			if v == 0 {
+				continue
+			}
+			for j, w := range x.row(k) {
+				xi[j] -= v * w
+			}
+		}
+		inv := 1 / ri[i]
+		for j := range xi {
+			xi[j] *= inv
+		}
+	}
+}
+
+// node is the whole fleet or a group of it, as the barrier sees it: the response of
+// its load to a change of its price, dL = r - M dw, and the cap that turns a load into
+// a price.
+type node struct {
+	parent    int       // -1: the whole fleet
+	cap       []float64 // kWh; +Inf where no cap can bind
+	slack, mu []float64 // room under the cap, and its price
+	dslack    []float64
+	dmu       []float64
+	load      []float64
+	w, dw     []float64 // price of energy to the assets: mu summed up to the fleet, and the market's
+
+	m, inner matrix    // M, then what the parent sees of it; factor of I + S M S
+	raw      matrix    // M
+	theta    []float64 // dmu = theta dL + rho
+	root     []float64 // of theta
+	rho      []float64
+	r, seen  []float64 // r, then what the parent sees of it
+	work     []float64
+	spare    matrix
+	tight    bool // theta is not all zero
+}
+
+// fold turns (M, r) into what the parent sees: with the cap's answer inside,
+// dL = (I + M Theta)^-1 (r - M rho - M dw'), dw' being the change of the parent's price.
+func (v *node) fold() {
+	copy(v.raw.a, v.m.a)
+	n := v.m.n
+	v.tight = false
+	for t, th := range v.theta {
+		v.root[t] = math.Sqrt(th)
+		v.tight = v.tight || th > 0
+	}
+	if !v.tight {
+		return
+	}
+	for i := range n {
+		in, raw, sp := v.inner.row(i), v.raw.row(i), v.spare.row(i)
+		for j := range n {
+			in[j] = v.root[i] * raw[j] * v.root[j]
+			sp[j] = v.root[i] * raw[j]
+		}
+		in[i]++
+	}
+	v.inner.cholesky()
+	v.inner.lowerRows(v.spare) // W = L^-1 S M; the parent sees M - W'W
+	for k := range n {
+		sp := v.spare.row(k)
+		for i, a := range sp {
+			if a == 0 {
+				continue
+			}
+			mi := v.m.row(i)
+			for j, b := range sp {
+				mi[j] -= a * b
+			}
+		}
+	}
+}
+
+// answer sets seen to the change of the load if the price above the node changes by dw,
+// nil for not at all: (I + M Theta)^-1 (r - M (rho + dw)), and dmu to Theta seen + rho.
+// Where the cap is tight, both come from the solution itself: a difference of large
+// numbers, however small, would be a large fault in the price.
+func (v *node) answer(dw []float64) {
+	for t, r := range v.rho {
+		v.work[t] = r
+		if dw != nil {
+			v.work[t] += dw[t]
+		}
+	}
+	v.raw.times(v.work, v.seen)
+	for t, s := range v.root {
+		v.seen[t] = v.r[t] - v.seen[t]
+		v.work[t] = s * v.seen[t]
+	}
+	if v.tight {
+		v.inner.lower(v.work)
+		v.inner.upper(v.work)
+	}
+	for i, s := range v.root {
+		if v.dmu[i] = v.rho[i] + s*v.work[i]; s > 0 {
+			v.seen[i] = v.work[i] / s
+			continue
+		}
+		if !v.tight {
+			continue
+		}
+		for j, a := range v.raw.row(i) {
+			v.seen[i] -= a * v.root[j] * v.work[j]
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package fleet
+
+import (
+	"math"
+)
+
+// Prices are the prices that coordinate a fleet. Any such prices prove a bound.
+type Prices struct {
+	Market []float64   // p/kWh of energy in every slot; with a position, between its selling and buying price
+	Cap    [][]float64 // p/kWh of room under the fleet's cap, then under every group's
+}
+
+// pricer answers prices with the load of the whole fleet and a bound.
+type pricer struct {
+	p       *Problem
+	tree    *tree
+	classes []class
+	of      []uint32 // class of a car
+	curves  []curve
+	w       [][]float64 // price at a node
+	load    [][]float64 // of a node's own assets
+	shards  [2]pricerShard
+}
+
+type pricerShard struct {
+	load [][MaxSlots]float64 // of a class
+	rest [][]float64         // of a node: its batteries, and its cars without a class
+	cost float64             // of those, and of what is unserved
+	cell cell
+	y    []float64
+	own  curve // of a car without a class
+}
+
+func newPricer(p *Problem, tree *tree) *pricer {
+	f := &pricer{p: p, tree: tree}
+	f.classes, f.of = classesOf(p, tree)
+	f.curves = make([]curve, len(f.classes))
+	f.w, f.load = grid(len(tree.parent), p.Slots), grid(len(tree.parent), p.Slots)
+	for k := range f.shards {
+		s := &f.shards[k]
+		s.load = make([][MaxSlots]float64, len(f.classes))
+		s.rest = grid(len(tree.parent), p.Slots)
+		s.y = make([]float64, p.Slots)
+	}
+	return f
+}
+
+func grid(rows, cols int) [][]float64 {
+	all, grid := make([]float64, rows*cols), make([][]float64, rows)
+	for i := range grid {
+		grid[i] = all[i*cols : (i+1)*cols : (i+1)*cols]
+	}
+	return grid
+}
+
+// set adds the prices up from the fleet down to the nodes and sorts every class's curve.
+// mu holds a row for each node of the tree.
+func (f *pricer) set(market []float64, mu [][]float64) {
+	for v, parent := range f.tree.parent {
+		from := market
+		if parent >= 0 {
+			from = f.w[parent]
+		}
+		for t, p := range from {
+			f.w[v][t] = p + mu[v][t]
+		}
+	}
+	for c := range f.classes {
+		f.curves[c].sort(&f.classes[c], f.w[f.classes[c].node], f.p.Unserved)
+	}
+}
+
+// bound sets the prices and returns a proven lower bound on the cost of the fleet: the
+// sum of what every asset would pay at least at these prices, less the value of the caps
+// and of the position. Weak duality: for every feasible plan, each asset pays at least its
+// part, a cap's price times its load is at most that times the cap, and a price between
+// selling and buying never overstates what a deviation costs.
+func (f *pricer) bound(market []float64, mu [][]float64) float64 {
+	f.set(market, mu)
+	both(f.answer)
+	sum, size := 0.0, 0.0 // of the terms, and of what they are without signs
+	count := func(term float64) {
+		sum += term
+		size += math.Abs(term)
+	}
+	count(f.shards[0].cost)
+	count(f.shards[1].cost)
+	for v := range f.load {
+		clear(f.load[v])
+	}
+	for c := range f.classes {
+		node := f.classes[c].node
+		for t := range f.p.Slots {
+			l := f.shards[0].load[c][t] + f.shards[1].load[c][t]
+			f.load[node][t] += l
+			count(l * f.curves[c].price[t])
+		}
+	}
+	for v := range f.load {
+		for t := range f.load[v] {
+			f.load[v][t] += f.shards[0].rest[v][t] + f.shards[1].rest[v][t]
+			if c := f.tree.cap[v][t]; !math.IsInf(c, 1) {
+				count(-mu[v][t] * c)
+			}
+		}
+	}
+	if q := f.p.Position; q != nil {
+		for t, p := range market {
+			count(-p * q.KWh[t])
+		}
+	}
+	return sum - rounding*size
+}
+
+// rounding is more than adding up may lose, as a share of what is added.
+const rounding = 1e-11
+
+// curve returns the car's curve at the prices that were set last: that of its class, or
+// else own, sorted for it.
+func (f *pricer) curve(i int, own *curve) *curve {
+	if c := f.of[i]; c != noClass {
+		return &f.curves[c]
+	}
+	e := &f.p.EVs[i]
+	own.sort(&class{adder: e.PeakAdder, peak: e.Peak}, f.w[f.tree.node[e.Group]], f.p.Unserved)
+	return own
+}
+
+// answer plans one shard's assets at the prices.
+func (f *pricer) answer(k int) {
+	s := &f.shards[k]
+	clear(s.load)
+	for v := range s.rest {
+		clear(s.rest[v])
+	}
+	s.cost = 0
+	from, to := half(len(f.p.EVs), k)
+	for i := from; i < to; i++ {
+		e := &f.p.EVs[i]
+		curve := f.curve(i, &s.own)
+		choice := curve.choose(e)
+		s.cost += choice.short * f.p.Unserved
+		if c := f.of[i]; c != noClass {
+			choice.add(e, &s.load[c])
+			continue
+		}
+		var load [MaxSlots]float64
+		choice.add(e, &load)
+		for t, r := 0, s.rest[f.tree.node[e.Group]]; t < len(r); t++ {
+			r[t] += load[t]
+			s.cost += load[t] * curve.price[t]
+		}
+	}
+	from, to = half(len(f.p.Batteries), k)
+	for i := from; i < to; i++ {
+		b := &f.p.Batteries[i]
+		v := f.tree.node[b.Group]
+		s.cost += s.cell.plan(b, f.w[v], s.y)
+		for t, y := range s.y {
+			s.rest[v][t] += b.net(y)
+		}
+	}
+}

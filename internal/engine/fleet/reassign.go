@@ -1,0 +1,84 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+)
+
+// offer is energy that a car can have in a slot, at a price.
+type offer struct {
+	slot   int
+	price  float64
+	amount float64
+	now    float64 // what the car takes there already
+}
+
+// settle lets each of the cars among the assets choose again, one after the other, at what
+// a kWh more costs in truth and under the room that the others leave it. No choice makes
+// the fleet dearer, as the car may always stay; crumbs are swept together on the way.
+func (d *draft) reassign(assets []int32) {
+	var offers []offer
+	for _, a := range assets {
+		if int(a) >= len(d.p.EVs) {
+			continue
+		}
+		e := &d.p.EVs[a]
+		x, first, node := d.draws(a)
+		d.count(x, first, node, -1)
+		offers = d.offers(offers[:0], e, x, node)
+		slices.SortFunc(offers, func(a, b offer) int {
+			return cmp.Or(cmp.Compare(a.price, b.price), -cmp.Compare(a.now, b.now), cmp.Compare(a.slot, b.slot))
+		})
+		clear(x)
+		left := e.EnergyKWh
+		for _, o := range offers {
+			if left <= 0 || o.price > d.p.Unserved {
+				break
+			}
+			q := min(o.amount, left)
+			if q < negligible {
+				continue
+			}
+			x[o.slot-first] += q
+			left -= q
+		}
+		d.count(x, first, node, 1)
+	}
+}
+
+// offers appends what a car at the node may take in its slots. With a position, energy up
+// to what is traded costs what it would else be sold for.
+func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
+	for i := range x {
+		t := int(e.First) + i
+		room := min(e.most(t), d.headroom(node, t))
+		if room <= 0 {
+			continue
+		}
+		o := offer{slot: t, amount: room, now: x[i]}
+		if q := d.p.Position; q != nil {
+			if o.amount = min(room, q.KWh[t]-d.load[0][t]); o.amount > 0 {
+				o.price = q.Sell[t] + e.adder(t)
+				list = append(list, o)
+				room -= o.amount
+			}
+			o.price = q.Buy[t] + e.adder(t)
+			o.amount = room
+		} else {
+			o.price = d.p.Price[t] + e.adder(t)
+		}
+		if o.amount > 0 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// room is what is left under the caps of a node and of all above it in slot t.
+func (d *draft) headroom(node int32, t int) float64 {
+	room := maxValue
+	for v := node; v >= 0; v = d.tree.parent[v] {
+		room = min(room, d.tree.keep[v][t]-d.load[v][t])
+	}
+	return max(0, room)
+}

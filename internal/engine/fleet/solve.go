@@ -1,0 +1,404 @@
+package fleet
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"flexd/internal/engine/random"
+)
+
+const (
+	// wholeMost is how many cars are solved as one; a larger fleet is a crowd. A battery
+	// counts as batteryWeight cars. Around a position, where every slot is worth much the same
+	// to everybody, a crowd comes out worse, and more are solved as one.
+	wholeMost       = 10_000
+	wholeMostTraded = 30_000
+	batteryWeight   = 6
+	// sampleSize is how many cars stand for a crowd when its prices are found, and how
+	// many of it are planned anew together. At least sampleSizeNode are of each node.
+	sampleSize       = 1_500
+	sampleSizeTraded = 6_000
+	sampleSizeNode   = 60
+	// goalGap is the gap, as a share of the turnover, at which a crowd is done, and
+	// maxBlocks how many blocks it may take to get there. From a gap of farGap the next
+	// block is twice as large; the largest must close some of the gap, or there is no other.
+	goalGap   = 1e-4
+	maxBlocks = 12
+	farGap    = 1e-3
+	minGain   = 0.95
+)
+
+// Plan is a plan for every asset of a fleet. No cap is exceeded.
+type Plan struct {
+	Cost     float64 // pence, as the problem counts it
+	Bound    float64 // pence; no plan whatever costs less
+	Turnover float64 // pence that change hands, without signs
+	Unserved float64 // kWh of need that is not met
+	Prices   Prices
+
+	EVs       Energies
+	Batteries [][]float64 // kWh drawn from the grid in every slot, negative when discharging
+}
+
+// Energies is what every car takes.
+type Energies struct {
+	at  []uint32
+	kwh []float64
+}
+
+// Cars returns how many cars there are.
+func (k Energies) Cars() int { return len(k.at) - 1 }
+
+// Of returns the energies of car i in kWh, the first of them in its slot First.
+func (k Energies) Of(i int) []float64 { return k.kwh[k.at[i]:k.at[i+1]] }
+
+// Solve plans a coupled fleet for the least cost under its caps, with a proven bound. The
+// same problem gives the same answer. It fails only on a problem that has a Fault; what
+// cannot be met is left unserved at its price.
+func Solve(p *Problem) (Plan, error) {
+	if err := p.Fault(); err != nil {
+		return Plan{}, err
+	}
+	s := &solver{p: p, tree: newTree(p), bound: math.Inf(-1), sampled: sampleSize}
+	s.pricer = newPricer(p, s.tree)
+	whole := wholeMost
+	if p.Position != nil {
+		whole, s.sampled = wholeMostTraded, sampleSizeTraded
+	}
+	if len(p.EVs)+batteryWeight*len(p.Batteries) <= whole {
+		s.solveWhole()
+	} else {
+		s.solveLarge()
+	}
+	return s.answer(), nil
+}
+
+// solver is one run of Solve.
+type solver struct {
+	p      *Problem
+	tree   *tree
+	best   *draft // the best so far
+	pricer *pricer
+
+	sampled int
+	bound   float64 // the best so far, and its prices
+	market  []float64
+	mu      [][]float64
+}
+
+// whole solves the fleet as one. Should that ever fail to end near its bound, the fleet is
+// improved like a crowd.
+func (s *solver) solveWhole() {
+	s.best = newDraft(s.p, s.tree)
+	all := make([]int32, len(s.p.EVs)+len(s.p.Batteries))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	s.prove(s.best.block(all).prices())
+	if s.gap() > farGap {
+		s.fill()
+		s.improve()
+	}
+}
+
+// crowd plans the fleet at prices that an earlier run or a sample gave, and improves that.
+func (s *solver) solveLarge() {
+	if !s.warm() || s.fill() > farGap {
+		b := newBarrier(s.p, s.tree, s.sample())
+		b.run(barrierGap)
+		s.prove(b.prices())
+		s.fill()
+	}
+	s.improve()
+}
+
+// improve plans anew those that came off worst, until the gap is proven small or nothing
+// more is won.
+func (s *solver) improve() {
+	dice := random.Source(1)
+	for range maxBlocks {
+		gap := s.gap()
+		if gap <= goalGap {
+			return
+		}
+		s.pricer.set(s.market, s.mu)
+		s.prove(s.best.block(s.worst(&dice)).prices())
+		if s.gap() > gap*minGain && s.sampled >= wholeMost {
+			return
+		}
+		if gap > farGap {
+			s.sampled = min(2*s.sampled, wholeMost)
+		}
+	}
+}
+
+// gap is how far the draft is above the bound, as a share of the turnover.
+func (s *solver) gap() float64 {
+	cost, turnover := s.best.cost()
+	return (cost - s.bound) / max(turnover, 1e-9)
+}
+
+// fill lets a crowd choose at the best prices, keeps its plan if it is the best so far,
+// and returns the gap.
+func (s *solver) fill() float64 {
+	draft := newDraft(s.p, s.tree)
+	draft.fillAtPrices(s.pricer, s.market, s.mu)
+	if s.best != nil {
+		before, _ := s.best.cost()
+		if after, _ := draft.cost(); after >= before {
+			return s.gap()
+		}
+	}
+	s.best = draft
+	return s.gap()
+}
+
+// prove keeps the prices if they give a better bound. Caps that cost nothing give one if
+// nothing else does.
+func (s *solver) prove(market []float64, mu [][]float64) {
+	if bound := s.pricer.bound(market, mu); bound > s.bound {
+		s.bound, s.market, s.mu = bound, market, mu
+	}
+	if s.market == nil {
+		market = slices.Clone(s.p.Price)
+		if q := s.p.Position; q != nil {
+			market = slices.Clone(q.Buy)
+		}
+		s.market, s.mu = market, grid(len(s.tree.parent), s.p.Slots)
+		s.bound = s.pricer.bound(s.market, s.mu)
+	}
+}
+
+// warm starts from the prices of an earlier run, if there are any, and reports that. Where
+// a cap bound, its price takes up what the price of energy has moved by.
+func (s *solver) warm() bool {
+	from := s.p.Start
+	if len(from.Market) != s.p.Slots || len(from.Cap) != len(s.p.Groups)+1 {
+		return false
+	}
+	market, mu := slices.Clone(from.Market), grid(len(s.tree.parent), s.p.Slots)
+	copy(mu[0], from.Cap[0])
+	for g, v := range s.tree.node[:len(s.p.Groups)] {
+		if v > 0 && len(from.Cap[g+1]) == s.p.Slots {
+			for t, m := range from.Cap[g+1] {
+				mu[v][t] = max(mu[v][t], m)
+			}
+		}
+	}
+	for t := range market {
+		if q := s.p.Position; q != nil {
+			market[t] = max(q.Sell[t], min(q.Buy[t], market[t]))
+		} else {
+			if mu[0][t] > 0 {
+				mu[0][t] -= s.p.Price[t] - market[t]
+			}
+			market[t] = s.p.Price[t]
+		}
+		for v := range mu {
+			if mu[v][t] = max(0, mu[v][t]); math.IsInf(s.tree.cap[v][t], 1) || math.IsNaN(mu[v][t]) {
+				mu[v][t] = 0
+			}
+		}
+	}
+	s.prove(market, mu)
+	return true
+}
+
+// sample picks assets that stand for the fleet. The cars of a node are sorted by class,
+// window and need and cut into runs; of each run the car with the most usual need stands
+// for all, with their energy.
+func (s *solver) sample() (picks []pick) {
+	keys := make([]uint64, len(s.p.EVs))
+	count := make([]int, len(s.tree.parent))
+	for i := range s.p.EVs {
+		e := &s.p.EVs[i]
+		v := s.tree.node[e.Group]
+		count[v]++
+		need := min(31, 2*e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-3)) // in half slots
+		keys[i] = uint64(v)<<49 | uint64(s.pricer.of[i]&63)<<43 | uint64(e.First/3)<<38 |
+			uint64(e.Last/3)<<33 | uint64(need)<<28 | uint64(i)
+	}
+	slices.Sort(keys)
+	share := float64(s.sampled) / float64(len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
+	for _, n := range count {
+		list := keys[:n]
+		keys = keys[n:]
+		for parts := min(n, max(sampleSizeNode, int(share*float64(n)))); parts > 0; parts-- {
+			cut := (len(list) + parts - 1) / parts
+			picks = append(picks, s.usual(list[:cut]))
+			list = list[cut:]
+		}
+	}
+	batteries := make([][]int32, len(s.tree.parent))
+	for i := range s.p.Batteries {
+		v := s.tree.node[s.p.Batteries[i].Group]
+		batteries[v] = append(batteries[v], int32(len(s.p.EVs)+i))
+	}
+	for _, list := range batteries {
+		n := min(len(list), max(sampleSizeNode/batteryWeight, int(share*float64(len(list)))))
+		for j := range n {
+			picks = append(picks, pick{list[j*len(list)/n], float64(len(list)) / float64(n)})
+		}
+	}
+	return picks
+}
+
+// usual picks the car of a run whose need is nearest to the mean.
+func (s *solver) usual(run []uint64) pick {
+	need := func(k uint64) float64 { return s.p.EVs[k&(1<<28-1)].EnergyKWh }
+	sum := 0.0
+	for _, k := range run {
+		sum += need(k)
+	}
+	mean := sum / float64(len(run))
+	best := run[0]
+	for _, k := range run {
+		if math.Abs(need(k)-mean) < math.Abs(need(best)-mean) {
+			best = k
+		}
+	}
+	if need(best) <= 0 {
+		return pick{int32(best & (1<<28 - 1)), float64(len(run))}
+	}
+	return pick{int32(best & (1<<28 - 1)), sum / need(best)}
+}
+
+// worst returns a block to plan anew: the assets that pay most above their best at the
+// present prices, and as many others by lot, whose freedom is needed.
+func (s *solver) worst(dice *random.Source) []int32 {
+	list := s.best.regrets(s.pricer, s.sampled/2)
+	weight := func(a int32) int {
+		if int(a) >= len(s.p.EVs) {
+			return batteryWeight
+		}
+		return 1
+	}
+	var picks []int32
+	taken := make(map[int32]bool, s.sampled)
+	left := min(s.sampled, len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
+	add := func(a int32) {
+		if !taken[a] {
+			taken[a] = true
+			picks = append(picks, a)
+			left -= weight(a)
+		}
+	}
+	for _, a := range list {
+		if left <= s.sampled/2 {
+			break
+		}
+		add(a)
+	}
+	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
+		add(int32(dice.Below(n)))
+	}
+	return picks
+}
+
+// answer makes the answer up from the draft.
+func (s *solver) answer() Plan {
+	d := s.best
+	a := Plan{EVs: Energies{d.at, d.x}, Batteries: d.net}
+	a.Cost, a.Turnover = d.cost()
+	a.Bound = s.bound
+	for i := range s.p.EVs {
+		left := s.p.EVs[i].EnergyKWh
+		for _, x := range a.EVs.Of(i) {
+			left -= x
+		}
+		a.Unserved += max(0, left)
+	}
+	a.Prices = Prices{Market: s.market, Cap: grid(len(s.p.Groups)+1, s.p.Slots)}
+	copy(a.Prices.Cap[0], s.mu[0])
+	for g, v := range s.tree.node[:len(s.p.Groups)] {
+		if v > 0 && (g == 0 || s.p.Groups[g].Parent == 0 || v != s.tree.node[s.p.Groups[g].Parent-1]) {
+			copy(a.Prices.Cap[g+1], s.mu[v])
+		}
+	}
+	return a
+}
+
+// prices returns the barrier's prices.
+func (b *barrier) prices() (market []float64, mu [][]float64) {
+	mu = make([][]float64, len(b.nodes))
+	for i := range b.nodes {
+		mu[i] = b.nodes[i].mu
+	}
+	return b.market.price, mu
+}
+
+// regret is how much more than at best an asset pays at the pricer's prices.
+type regret struct {
+	asset  int32
+	regret float64
+}
+
+// worstList keeps the largest regrets, most of them twice as many as it is asked for.
+type worstList struct {
+	most  int
+	floor float64 // no regret up to this is among the largest
+	list  []regret
+}
+
+func (w *worstList) add(asset int, excess float64) {
+	if excess > w.floor {
+		if w.list = append(w.list, regret{int32(asset), excess}); len(w.list) >= 2*w.most {
+			w.cut()
+			w.floor = w.list[w.most-1].regret
+		}
+	}
+}
+
+// cut sorts the regrets, the largest first, and keeps the most.
+func (w *worstList) cut() {
+	slices.SortFunc(w.list, func(a, b regret) int {
+		return cmp.Or(-cmp.Compare(a.regret, b.regret), cmp.Compare(a.asset, b.asset))
+	})
+	w.list = w.list[:min(w.most, len(w.list))]
+}
+
+// regrets returns the assets that pay most above their best at the prices that were set
+// last, the worst first.
+func (d *draft) regrets(f *pricer, most int) []int32 {
+	var worst [2]worstList
+	both(func(k int) {
+		w := &worst[k]
+		w.most, w.floor = most, 1e-6
+		from, to := half(len(d.p.EVs), k)
+		for i := from; i < to; i++ {
+			w.add(i, d.carRegret(i, f.curve(i, &f.shards[k].own)))
+		}
+		from, to = half(len(d.p.Batteries), k)
+		for i := from; i < to; i++ {
+			b := &d.p.Batteries[i]
+			prices := f.w[d.tree.node[b.Group]]
+			sum := d.batteryCost(i) - f.shards[k].cell.plan(b, prices, f.shards[k].y)
+			for t, q := range d.net[i] {
+				sum += q * prices[t]
+			}
+			w.add(len(d.p.EVs)+i, sum)
+		}
+	})
+	all := worstList{most: most, list: append(worst[0].list, worst[1].list...)}
+	all.cut()
+	assets := make([]int32, len(all.list))
+	for i, r := range all.list {
+		assets[i] = r.asset
+	}
+	return assets
+}
+
+func (d *draft) carRegret(i int, curve *curve) float64 {
+	e := &d.p.EVs[i]
+	k := curve.choose(e)
+	var load [MaxSlots]float64
+	k.add(e, &load)
+	sum, left := 0.0, e.EnergyKWh-k.short
+	for t, x := range d.x[d.at[i]:d.at[i+1]] {
+		s := int(e.First) + t
+		sum += (x - load[s]) * curve.price[s]
+		left -= x
+	}
+	return sum + left*d.p.Unserved
+}

@@ -1,0 +1,100 @@
+package fleet
+
+import (
+	"math"
+)
+
+// tree is the caps of a problem as a tree: node 0 is the whole fleet, a parent comes
+// before its children, and a group whose cap cannot bind is not there.
+type tree struct {
+	slots  int
+	parent []int32
+	cap    [][]float64 // kWh in a slot; +Inf where it cannot bind
+	keep   [][]float64 // the same, a hair less: what a plan keeps to
+	node   []int32     // of a group; without groups, of group 0
+}
+
+// newTree leaves out every cap that all assets at full power could not reach.
+func newTree(p *Problem) *tree {
+	groups := max(1, len(p.Groups))
+	most := make([]float64, (groups+1)*p.Slots) // of the fleet, then of every group
+	at := func(g int32) []float64 { return most[int(g)*p.Slots : int(g+1)*p.Slots] }
+	for i := range p.EVs {
+		e := &p.EVs[i]
+		row := at(e.Group + 1)
+		for t := e.First; t <= e.Last; t++ {
+			row[t] += e.most(int(t))
+		}
+	}
+	for i := range p.Batteries {
+		row := at(p.Batteries[i].Group + 1)
+		for t := range row {
+			row[t] += p.Batteries[i].ChargeKW * SlotHours
+		}
+	}
+	for g := groups; g > 0; g-- {
+		parent := int32(0)
+		if g <= len(p.Groups) {
+			parent = p.Groups[g-1].Parent
+		}
+		for t, m := range at(int32(g)) {
+			at(parent)[t] += m
+		}
+	}
+	tree := &tree{slots: p.Slots, node: make([]int32, groups)}
+	tree.grow(-1, p.CapKW, at(0))
+	for g := range p.Groups {
+		up := int32(0)
+		if q := p.Groups[g].Parent; q > 0 {
+			up = tree.node[q-1]
+		}
+		tree.node[g] = tree.grow(up, p.Groups[g].CapKW, at(int32(g+1)))
+	}
+	return tree
+}
+
+// of is the node of an asset: of a car by its index, of a battery by its own after all cars.
+func (r *tree) of(p *Problem, asset int32) int32 {
+	if i := int(asset) - len(p.EVs); i >= 0 {
+		return r.node[p.Batteries[i].Group]
+	}
+	return r.node[p.EVs[asset].Group]
+}
+
+// grow adds a node under the parent and returns it, or the parent if the cap never binds.
+func (r *tree) grow(parent int32, capKW, most []float64) int32 {
+	limit, keep := make([]float64, r.slots), make([]float64, r.slots)
+	binds := parent < 0
+	for t := range limit {
+		limit[t] = math.Inf(1)
+		if capKW != nil && capKW[t]*SlotHours < most[t] {
+			limit[t] = capKW[t] * SlotHours
+			binds = true
+		}
+		keep[t] = limit[t] * (1 - capMargin)
+	}
+	if !binds {
+		return parent
+	}
+	r.parent, r.cap, r.keep = append(r.parent, parent), append(r.cap, limit), append(r.keep, keep)
+	return int32(len(r.parent) - 1)
+}
+
+// most is what the car can take in slot t.
+func (e *EV) most(t int) float64 {
+	switch {
+	case t < int(e.First) || t > int(e.Last):
+		return 0
+	case t == int(e.First):
+		return e.MaxKW * SlotHours * e.FirstFraction
+	}
+	return e.MaxKW * SlotHours
+}
+
+// adder is what the car pays in slot t on top of the price of energy.
+func (e *EV) adder(t int) float64 {
+	if e.Peak>>t&1 == 1 {
+		return e.PeakAdder
+	}
+	return 0
+}

@@ -1,0 +1,195 @@
+package headroom
+
+import (
+	"flag"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/check"
+	"flexd/internal/flex"
+	_ "flexd/test/seed"
+)
+
+var evening = time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+
+// drawsAt is what steps let a car draw at an instant.
+func drawsAt(steps []flex.Step, power flex.Watts, at time.Time) flex.Watts {
+	for _, s := range steps {
+		if s.Contains(at) {
+			return min(s.Limit, power)
+		}
+	}
+	return 0
+}
+
+// sharedFleet draws cars that share a fleet's cap and those of two groups.
+func sharedFleet(t *rapid.T) (caps []flex.Cap, cars []Car, prices []flex.PricedPeriod) {
+	watts := func(label string) *flex.Watts {
+		if rapid.Bool().Draw(t, label+" is bound") {
+			return new(flex.Watts(rapid.IntRange(0, 40).Draw(t, label) * 1000))
+		}
+		return nil
+	}
+	caps = []flex.Cap{{Power: watts("fleet")}, {Power: watts("feeder")}, {Power: watts("yard")}}
+	for i := range caps {
+		caps[i].StartsPerMinute = rapid.IntRange(0, 2).Draw(t, "starts")
+	}
+	for i := range 26 {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i),
+			Price: flex.Price(rapid.IntRange(-5, 40).Draw(t, "price") * 10e6), Known: rapid.IntRange(0, 9).Draw(t, "known") > 0})
+	}
+	for range rapid.IntRange(1, 8).Draw(t, "cars") {
+		p := &charge.Problem{
+			From: evening.Add(time.Duration(rapid.IntRange(0, 59).Draw(t, "second")) * time.Second), Prices: prices,
+			Need:    flex.WattHours(rapid.IntRange(0, 40).Draw(t, "need") * 1000),
+			Power:   rapid.SampledFrom([]flex.Watts{1000, 3680, 7400, 11000}).Draw(t, "power"),
+			ReadyBy: evening.Add(time.Duration(rapid.IntRange(1, 13*12).Draw(t, "ready")) * 5 * time.Minute),
+			Mode:    rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(t, "mode"), PauseAbove: 300e6,
+			AllOffPeak: rapid.Bool().Draw(t, "one rate"), MayChargePeak: rapid.Bool().Draw(t, "peak"),
+			Running: rapid.Bool().Draw(t, "running"),
+		}
+		if !p.AllOffPeak {
+			p.OffPeak = []flex.Span{{From: evening.Add(5*time.Hour + 30*time.Minute), To: evening.Add(11 * time.Hour)}}
+		}
+		if rapid.IntRange(0, 5).Draw(t, "charge now") == 0 {
+			p.ChargeNow = flex.Span{From: p.From, To: p.From.Add(time.Hour)}
+		}
+		cars = append(cars, Car{p, rapid.IntRange(0, 2).Draw(t, "group")})
+	}
+	return caps, cars, prices
+}
+
+// inRoom plans cars as a fleet is planned: shares, then one by one.
+func inRoom(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) ([]charge.Problem, []charge.Plan, error) {
+	now := make([][]flex.Step, len(cars))
+	for i, c := range cars {
+		if !c.ChargeNow.Empty() {
+			now[i] = []flex.Step{{Span: c.ChargeNow, Limit: c.Power}}
+			r.Reserve(c.Cap, now[i])
+		}
+	}
+	s, err := r.Share(cars, prices, traded)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range cars {
+		c.Prices = s.Prices
+	}
+	problems, plans := make([]charge.Problem, len(cars)), make([]charge.Plan, len(cars))
+	order := make([]int, len(cars))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int((cars[a].Slack() - cars[b].Slack()) / time.Second) })
+	for _, i := range order {
+		r.Release(cars[i].Cap, s.Cars[i])
+		r.Release(cars[i].Cap, now[i])
+		problems[i], plans[i] = r.Charge(*cars[i].Problem, cars[i].Cap)
+		r.Add(cars[i].Cap, plans[i].Steps, cars[i].Power, cars[i].Running)
+	}
+	return problems, plans, nil
+}
+
+// TestRoom_NoCapIsExceeded plans random fleets and adds up what they draw at every instant at
+// which anything changes: charge-now apart, it is never more than a cap, every plan keeps the
+// laws alone, and a need is short only where a cap held the car back.
+func TestRoom_NoCapIsExceeded(t *testing.T) {
+	if v := flag.Lookup("rapid.checks").Value; v.String() == "20000" || v.String() == "1000" { // as TestMain has it
+		all := v.String()
+		v.Set(all[:len(all)-1]) // a tenth: each plans a fleet
+		defer v.Set(all)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		caps, cars, prices := sharedFleet(t)
+		var traded []flex.Traded
+		for i := range rapid.IntRange(0, 6).Draw(t, "traded") {
+			traded = append(traded, flex.Traded{Period: flex.PeriodAt(evening).Add(10 + i), Energy: 5000, Buy: 200e6, Sell: 20e6})
+		}
+		r := New(evening, caps)
+		problems, plans, err := inRoom(r, cars, prices, traded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var instants []time.Time
+		for i := range plans {
+			if err := check.Charge(problems[i], plans[i]); err != nil {
+				t.Fatalf("car %d: %v", i, err)
+			}
+			if alone := charge.Solve(*cars[i].Problem); plans[i].Shortfall > alone.Shortfall && len(problems[i].Limits) == 0 {
+				t.Fatalf("car %d lacks %d Wh, and %d Wh alone, and nothing limits it", i, plans[i].Shortfall, alone.Shortfall)
+			}
+			for _, s := range plans[i].Steps {
+				instants = append(instants, s.From)
+			}
+		}
+		for _, at := range instants {
+			for k := range caps {
+				var drawn, asked flex.Watts
+				for i, c := range cars {
+					if k == 0 || c.Cap == k {
+						w := drawsAt(plans[i].Steps, c.Power, at)
+						if drawn += w; c.ChargeNow.Contains(at) {
+							asked += w
+						}
+					}
+				}
+				if bound := caps[k].Power; bound != nil && drawn > max(*bound, asked) {
+					t.Fatalf("cap %d of %d W: %d W are drawn at %v, of which %d were asked for now", k, *bound, drawn, at, asked)
+				}
+			}
+		}
+	})
+}
+
+// TestRoom_Pace has more cars than may start in a minute, up to the edge.
+func TestRoom_Pace(t *testing.T) {
+	for _, c := range []struct {
+		cars, pace int
+		minutes    []int // in which they start, after the half-hour's beginning
+	}{
+		{2, 2, []int{0, 0}},
+		{3, 2, []int{0, 0, 1}},
+		{5, 2, []int{0, 0, 1, 1, 2}},
+		{3, 0, []int{0, 0, 0}},
+	} {
+		var prices []flex.PricedPeriod
+		for i := range 8 {
+			price := flex.Price(100e6)
+			if i == 4 || i == 5 {
+				price = 10e6
+			}
+			prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: price, Known: true})
+		}
+		r := New(evening, []flex.Cap{{StartsPerMinute: c.pace}})
+		p := charge.Problem{From: evening, ReadyBy: evening.Add(4 * time.Hour), Need: 3700, Power: 7400, AllOffPeak: true, Mode: flex.Minimise, Prices: prices}
+		var got []int
+		for range c.cars {
+			q, a := r.Charge(p, 0)
+			if err := check.Charge(q, a); err != nil || a.Shortfall > 0 {
+				t.Fatal(err, a.Shortfall)
+			}
+			r.Add(0, a.Steps, p.Power, false)
+			for _, s := range a.Steps {
+				if s.Limit > 0 {
+					got = append(got, int(s.From.Sub(evening.Add(2*time.Hour))/time.Minute))
+				}
+			}
+		}
+		if !slices.Equal(got, c.minutes) {
+			t.Errorf("%d cars, %d a minute: started %v, want %v", c.cars, c.pace, got, c.minutes)
+		}
+		late := p
+		late.ReadyBy, late.Need = evening.Add(30*time.Minute), 3700 // no minute to lose
+		for range 3 {
+			_, a := r.Charge(late, 0)
+			if a.Shortfall > 0 {
+				t.Errorf("%d a minute: a need gave way to the pace", c.pace)
+			}
+			r.Add(0, a.Steps, p.Power, false)
+		}
+	}
+}

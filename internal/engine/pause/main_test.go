@@ -1,0 +1,16 @@
+package pause_test
+
+import (
+	"os"
+	"testing"
+
+	"flexd/test/draws"
+	_ "flexd/test/seed"
+)
+
+// TestMain tries every property 20,000 times, a twentieth of that under the race detector,
+// unless -rapid.checks says otherwise.
+func TestMain(m *testing.M) {
+	draws.SetDefault("1000", "20000")
+	os.Exit(m.Run())
+}

@@ -1,0 +1,231 @@
+package piecewise
+
+import (
+	"math"
+
+	"flexd/internal/engine/buffer"
+)
+
+// curve is a continuous piecewise linear function on [x[0], x[len-1]], convex or not.
+type Curve struct{ X, V []float64 }
+
+// Two points of a curve closer than SameX are one, and a point within sameV of the line
+// through its neighbours, or within what rounding makes of values that large, is left out.
+const (
+	SameX    = 1e-11
+	sameV    = 1e-9
+	rounding = 1e-13
+)
+
+func (c *Curve) Reset() { c.X, c.V = c.X[:0], c.V[:0] }
+
+// put appends a point to the right.
+func (c *Curve) Put(x, v float64) {
+	n := len(c.X)
+	if n > 0 && x-c.X[n-1] < SameX {
+		c.V[n-1] = min(v, c.V[n-1])
+		return
+	}
+	if n > 1 {
+		run, rise := c.X[n-1]-c.X[n-2], c.V[n-1]-c.V[n-2]
+		if math.Abs(rise*(x-c.X[n-2])-(v-c.V[n-2])*run) <= (sameV+rounding*math.Abs(v))*(x-c.X[n-2]) {
+			c.X[n-1], c.V[n-1] = x, v
+			return
+		}
+	}
+	c.X, c.V = append(c.X, x), append(c.V, v)
+}
+
+// at returns the value at x, which lies in or after the segment that begins at point i,
+// and that segment. Outside the curve the value is infinite.
+func (c *Curve) At(i int, x float64) (float64, int) {
+	n := len(c.X)
+	for i+1 < n-1 && c.X[i+1] < x {
+		i++
+	}
+	switch {
+	case x < c.X[0]-SameX || x > c.X[n-1]+SameX:
+		return math.Inf(1), i
+	case n == 1 || x <= c.X[i]:
+		return c.V[i], i
+	case x >= c.X[n-1]:
+		return c.V[n-1], i
+	}
+	return c.V[i] + (c.V[i+1]-c.V[i])*((x-c.X[i])/(c.X[i+1]-c.X[i])), i
+}
+
+// line is a straight cost of a choice z in [from, to]: full at from, rising by slope.
+type Line struct{ From, To, Full, Slope float64 }
+
+// slider is the working memory of slide: the tilted curve, and the points of it that are
+// the least of their window, in order.
+type Convolver struct {
+	tilted []float64
+	least  []int32
+}
+
+// slide makes out the least of c(x) + g(z) over x+z = s, for a line g: every choice of z
+// moves c to the right. With c tilted by the slope of g that is the least of c over a
+// window [s-to, s-from], which lies at an end of the window or at the least of the
+// points inside. Between the instants at which a point enters or leaves the window the
+// three are straight lines.
+func (w *Convolver) Convolve(out, c *Curve, g Line) {
+	out.Reset()
+	n := len(c.X)
+	w.tilted = buffer.Resize(w.tilted, n)
+	for i := range c.X {
+		w.tilted[i] = c.V[i] - g.Slope*c.X[i]
+	}
+	u := Curve{c.X, w.tilted}
+	w.least = w.least[:0]
+	first, enter, leave := 0, 0, 0 // of least; the next points to enter and leave
+	right, left := 0, 0            // segments that the window's ends are in
+	s := c.X[0] + g.From
+	base := g.Full - g.Slope*g.From
+	for {
+		for enter < n && c.X[enter]+g.From <= s+SameX {
+			for len(w.least) > first && w.tilted[w.least[len(w.least)-1]] >= w.tilted[enter] {
+				w.least = w.least[:len(w.least)-1]
+			}
+			w.least = append(w.least, int32(enter))
+			enter++
+		}
+		for leave < n && c.X[leave]+g.To <= s+SameX {
+			leave++
+		}
+		next := math.Inf(1)
+		if enter < n {
+			next = c.X[enter] + g.From
+		}
+		if leave < n {
+			next = min(next, c.X[leave]+g.To)
+		}
+		if math.IsInf(next, 1) {
+			break
+		}
+		for first < len(w.least) && int(w.least[first]) < leave {
+			first++
+		}
+		inside := math.Inf(1)
+		if first < len(w.least) {
+			inside = w.tilted[w.least[first]]
+		}
+		var a, b [3]float64 // the three at s and at next
+		a[0], b[0] = inside, inside
+		a[1], right = u.At(right, s-g.From)
+		b[1], _ = u.At(right, next-g.From)
+		a[2], left = u.At(left, s-g.To)
+		b[2], _ = u.At(left, next-g.To)
+		leastOf(out, s, next, &a, &b, base, g.Slope)
+		s = next
+	}
+	if len(out.X) == 0 { // a point, moved by a fixed choice
+		out.Put(s, base+g.Slope*s+w.tilted[0])
+	}
+}
+
+// leastOf puts the least of three lines over [s, next], each given at both ends, raised
+// by base and tilted by slope.
+func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64) {
+	now := 0
+	for i := range a {
+		if math.IsInf(a[i], 1) || math.IsInf(b[i], 1) {
+			a[i], b[i] = math.Inf(1), math.Inf(1)
+			continue
+		}
+		if a[i] < a[now] || a[i] == a[now] && b[i] < b[now] {
+			now = i
+		}
+	}
+	if math.IsInf(a[now], 1) {
+		return
+	}
+	out.Put(s, base+slope*s+a[now])
+	share := 0.0
+	for {
+		then, to := 1.0, now
+		for i := range a {
+			if gain := (b[now] - a[now]) - (b[i] - a[i]); i != now && gain > 0 && !math.IsInf(a[i], 1) {
+				if at := (a[i] - a[now]) / gain; at > share && at < then {
+					then, to = at, i
+				}
+			}
+		}
+		x := s + then*(next-s)
+		out.Put(x, base+slope*x+a[now]+then*(b[now]-a[now]))
+		if to == now {
+			return
+		}
+		now, share = to, then
+	}
+}
+
+// lower makes out the lower of two curves whose ranges meet.
+func Lower(out, a, b *Curve) {
+	out.Reset()
+	i, j, sa, sb := 0, 0, 0, 0
+	var x0, a0, b0 float64
+	for i < len(a.X) || j < len(b.X) {
+		x := math.Inf(1)
+		if i < len(a.X) {
+			x = a.X[i]
+		}
+		if j < len(b.X) {
+			x = min(x, b.X[j])
+		}
+		for i < len(a.X) && a.X[i] <= x+SameX {
+			i++
+		}
+		for j < len(b.X) && b.X[j] <= x+SameX {
+			j++
+		}
+		var a1, b1 float64
+		a1, sa = a.At(sa, x)
+		b1, sb = b.At(sb, x)
+		if d0, d1 := a0-b0, a1-b1; len(out.X) > 0 && d0*d1 < 0 && !math.IsInf(d0*d1, 0) {
+			share := d0 / (d0 - d1)
+			out.Put(x0+share*(x-x0), a0+share*(a1-a0))
+		}
+		out.Put(x, min(a1, b1))
+		x0, a0, b0 = x, a1, b1
+	}
+}
+
+// clip keeps the part of c over [lo, hi].
+func Clip(out, c *Curve, lo, hi float64) {
+	out.Reset()
+	n := len(c.X)
+	lo, hi = max(lo, c.X[0]), min(hi, c.X[n-1])
+	v, i := c.At(0, lo)
+	out.Put(lo, v)
+	for ; i < n && c.X[i] < hi-SameX; i++ {
+		if c.X[i] > lo+SameX {
+			out.Put(c.X[i], c.V[i])
+		}
+	}
+	v, _ = c.At(0, hi)
+	out.Put(hi, v)
+}
+
+// coarsen leaves out points until at most most are left, so that the curve nowhere
+// rises: only points above the line through their neighbours go, the lowest above it
+// first.
+func (c *Curve) Coarsen(most int) {
+	for allowed := 1e-9; len(c.X) > most; allowed *= 2 {
+		kept := 1
+		for i := 1; i < len(c.X)-1; i++ {
+			share := (c.X[i] - c.X[kept-1]) / (c.X[i+1] - c.X[kept-1])
+			above := c.V[i] - c.V[kept-1] - share*(c.V[i+1]-c.V[kept-1])
+			if above < 0 || above > allowed {
+				c.X[kept], c.V[kept] = c.X[i], c.V[i]
+				kept++
+			}
+		}
+		n := len(c.X)
+		c.X[kept], c.V[kept] = c.X[n-1], c.V[n-1]
+		c.X, c.V = c.X[:kept+1], c.V[:kept+1]
+		if allowed > 1e12 {
+			return // what is left is convex
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package piecewise holds continuous piecewise linear functions of one variable.
+package piecewise

@@ -1,0 +1,56 @@
+package problem
+
+import (
+	"math"
+
+	"flexd/internal/lab/certificate"
+	"flexd/internal/lab/slots"
+)
+
+// Certificate is what proves the lower bound of an answer, as it is written. One or two of
+// the fields are set; none for a pause, of which all that can be best are tried, and where
+// there is no choice.
+type Certificate struct {
+	Threshold *float64      `json:"threshold_p_per_kwh,omitzero"`
+	Worth     []float64     `json:"worth_p_per_kwh,omitzero"` // after each slot
+	Stored    []potential   `json:"stored,omitzero"`          // before each slot, and at the end
+	Wanted    [][]potential `json:"wanted,omitzero"`          // the same, by the run so far
+	Missed    [][]potential `json:"missed,omitzero"`
+	Modes     [][]potential `json:"modes,omitzero"`            // the same, by the mode before
+	Market    []float64     `json:"market_p_per_kwh,omitzero"` // of each slot
+	Caps      [][]float64   `json:"caps_p_per_kwh,omitzero"`   // of each group, the fleet first
+}
+
+// potential is a function made of straight lines between [x, value] points.
+type potential [][2]float64
+
+func pairs(ps []certificate.Potential) (out []potential) {
+	for _, p := range ps {
+		points := make(potential, len(p.X))
+		for i, x := range p.X {
+			points[i] = [2]float64{x, p.V[i]}
+		}
+		out = append(out, points)
+	}
+	return out
+}
+
+func pairsOf(ps [][]certificate.Potential) (out [][]potential) {
+	for _, p := range ps {
+		out = append(out, pairs(p))
+	}
+	return out
+}
+
+// certify writes a proof.
+func certify(p certificate.Proof) Certificate {
+	return Certificate{Worth: p.Worth, Stored: pairs(p.Stored), Wanted: pairsOf(p.Wanted), Missed: pairsOf(p.Missed), Modes: pairsOf(p.Modes)}
+}
+
+// thresholdOf is the certificate of a car that takes any power.
+func thresholdOf(f slots.Result) (c Certificate) {
+	if !math.IsNaN(f.Threshold) {
+		c.Threshold = &f.Threshold
+	}
+	return c
+}

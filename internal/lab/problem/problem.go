@@ -1,0 +1,276 @@
+// Package problem is the engine's file format: one planning problem a line of JSON in,
+// one answer a line out. docs/engine.md lists the families and their fields.
+//
+// A line is decoded strictly: a name twice, a number out of range, series of different
+// lengths or text after the value are refused, with what would be right. Names that the
+// format does not know are left alone.
+package problem
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+	"flexd/internal/lab/slots"
+)
+
+// MaxLine is the longest line that is read, enough for a fleet of 300,000 cars.
+const MaxLine = 64 << 20
+
+// Problem is one decoded line, to be planned as often as wanted.
+type Problem struct {
+	ID     string
+	Family string
+	solver
+}
+
+// Scratch is the working memory of the planners, for one goroutine at a time. Its zero
+// value is ready.
+type Scratch struct {
+	slots   slots.Solver
+	battery battery.Solver
+}
+
+// solver is what every family knows to do.
+type solver interface {
+	plan(w *Scratch)
+	check(w *Scratch) error                // of the last plan, by somebody else than the planner
+	prove(w *Scratch) (Certificate, error) // of its bound, made and checked
+	slots() int
+	answer() Answer
+}
+
+// Answer is one line out.
+type Answer struct {
+	ID         string  `json:"id"`
+	Answer     any     `json:"answer"`
+	Cost       float64 `json:"cost_p"`
+	LowerBound float64 `json:"lower_bound_p"`
+	Feasible   bool    `json:"feasible"` // false: met as far as it goes
+	Micros     float64 `json:"micros"`   // for one plan
+
+	Certificate Certificate `json:"certificate,omitzero"` // that nothing costs less than LowerBound
+	Unproven    string      `json:"unproven,omitzero"`    // what the checker says of the certificate, if it proves less
+}
+
+// Refusal is the line out for a line in that could not be planned.
+type Refusal struct {
+	ID    string `json:"id,omitempty"`
+	Error string `json:"error"`
+}
+
+// family is how a family's fields are decoded, and those of them that it cannot do
+// without and nothing else finds missing.
+type family struct {
+	decode func(line []byte) (solver, error)
+	needs  []string
+}
+
+var (
+	ofEV      = family{decodeEV, []string{"price_p_per_kwh", "avail_hours", "max_kw", "energy_kwh"}}
+	ofBattery = family{decodeBattery, []string{"import_p_per_kwh", "export_p_per_kwh", "load_kwh", "pv_kwh", "soc_max_kwh",
+		"soc_init_kwh", "charge_kw", "discharge_kw", "eff_charge", "eff_discharge"}}
+)
+
+var families = map[string]family{
+	"ev-plain":    ofEV,
+	"ev-tiers":    ofEV,
+	"ev-minpower": ofEV,
+	"ev-switch":   ofEV,
+	"pause":       {decodePause, []string{"price_p_per_kwh", "charger_kw", "blocks_min", "ready_by_min", "pause_minutes", "make_up"}},
+
+	"battery-convex":    ofBattery,
+	"battery-nonconvex": ofBattery,
+	"battery-modes": {decodeModes, []string{"import_p_per_kwh", "export_p_per_kwh", "load_wh", "pv_wh", "soc_max_wh", "soc_init_wh",
+		"charge_step_wh", "discharge_step_wh", "eff_charge", "eff_discharge", "previous_mode"}},
+
+	"fleet": {decodeFleet, []string{"slots", "unserved_p_per_kwh"}},
+}
+
+// Families are the names of the families, in order.
+func Families() []string { return slices.Sorted(maps.Keys(families)) }
+
+// Decode reads one line.
+func Decode(line []byte) (*Problem, error) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil, flex.Fail(flex.Malformed, "the line is empty, where a problem would be right")
+	}
+	var head struct {
+		ID     string `json:"id"`
+		Family string `json:"family"`
+	}
+	if err := unmarshal(line, &head); err != nil {
+		return nil, err
+	}
+	f, ok := families[head.Family]
+	if !ok {
+		return nil, flex.Fail(flex.Invalid, "family %q is none of %s", head.Family, strings.Join(Families(), ", "))
+	}
+	if lacking := missing(line, f.needs); len(lacking) > 0 {
+		return nil, flex.Fail(flex.Invalid, "%s: missing from a problem of %s", strings.Join(lacking, ", "), head.Family)
+	}
+	s, err := f.decode(line)
+	if err != nil {
+		return nil, err
+	}
+	return &Problem{ID: head.ID, Family: head.Family, solver: s}, nil
+}
+
+// missing are the names that an object has not, or only as null.
+func missing(line []byte, names []string) []string {
+	lacking := slices.Clone(names)
+	d := jsontext.NewDecoder(bytes.NewReader(line))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return lacking
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		key := name.String()
+		if d.PeekKind() != 'n' {
+			lacking = slices.DeleteFunc(lacking, func(n string) bool { return n == key })
+		}
+		if d.SkipValue() != nil {
+			break
+		}
+	}
+	return lacking
+}
+
+// IDOf finds the id in a line that may be broken elsewhere, or returns nothing.
+func IDOf(line []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(line))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return ""
+		}
+		if name.String() != "id" {
+			if d.SkipValue() != nil {
+				return ""
+			}
+			continue
+		}
+		if id, err := d.ReadToken(); err == nil && id.Kind() == '"' {
+			return id.String()
+		}
+		return ""
+	}
+}
+
+// Plan plans the problem; the last plan is what Answer tells.
+func (p *Problem) Plan(w *Scratch) { p.plan(w) }
+
+// Slots is how many slots the problem has.
+func (p *Problem) Slots() int { return p.slots() }
+
+// Check holds the last plan against the laws that it must keep and, where that takes no
+// longer than planning, its bound against its proof. It shares no code with the planners.
+func (p *Problem) Check(w *Scratch) error { return p.check(w) }
+
+// Prove makes the proof that no plan costs less than the bound of the last one, and has it
+// checked. It may find a higher bound than planning had time for, which Answer then tells.
+func (p *Problem) Prove(w *Scratch) (Certificate, error) { return p.prove(w) }
+
+// Answer is what the last plan came to.
+func (p *Problem) Answer() Answer {
+	a := p.answer()
+	a.ID = p.ID
+	return a
+}
+
+// Append writes one line out, ended by a newline.
+func Append(to []byte, line any) ([]byte, error) {
+	b, err := json.Marshal(line, json.Deterministic(true))
+	if err != nil {
+		return to, fmt.Errorf("write an answer: %w", err)
+	}
+	return append(append(to, b...), '\n'), nil
+}
+
+func unmarshal(line []byte, v any) error {
+	var watch json.Options
+	if bytes.Contains(line, []byte("null")) { // watching for it takes longer than decoding
+		watch = json.WithUnmarshalers(nulls)
+	}
+	err := json.Unmarshal(line, v, watch)
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), kinds[e.JSONKind])
+	}
+	if err != nil {
+		return flex.Fail(flex.Malformed, "%s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	}
+	return nil
+}
+
+// nulls has a member that is null count as one that is not there, and refuses null in a list:
+// the number that is missing there is not 0.
+var nulls = json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
+	if d.PeekKind() != 'n' {
+		return errors.ErrUnsupported
+	}
+	if in, _ := d.StackIndex(d.StackDepth()); in == '[' {
+		return &json.SemanticError{JSONKind: 'n'}
+	}
+	return d.SkipValue()
+})
+
+// kinds are the kinds of JSON values, as they are spoken of. What ends is of another length.
+var kinds = map[jsontext.Kind]string{
+	'n': "null", 't': "true", 'f': "false", '"': "a JSON string", '0': "this number", '{': "an object", '[': "an array",
+	'}': "an object that ends there", ']': "an array of that length",
+}
+
+// series checks that a series has n numbers, each from lo to hi.
+func series(name string, v []float64, n int, lo, hi float64) error {
+	if len(v) != n {
+		return flex.Fail(flex.Invalid, "%s has %d values, where %d would be right", name, len(v), n)
+	}
+	for i, x := range v {
+		if err := within(fmt.Sprintf("%s[%d]", name, i), x, lo, hi); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within checks that a number is from lo to hi.
+func within(name string, x, lo, hi float64) error {
+	if math.IsNaN(x) || x < lo || x > hi {
+		return flex.Fail(flex.Invalid, "%s is %v, which is not from %v to %v", name, x, lo, hi)
+	}
+	return nil
+}
+
+// The bounds of what is planned here. They keep sums far from overflow.
+const (
+	maxPrice  = 1e4 // pence per kWh, some sixteen times the price of lost load
+	maxKW     = 1e6
+	maxKWh    = 1e6
+	maxAmount = 1e9 // pence
+)
+
+const halfHour = 0.5 // hours of a slot, unless a problem says otherwise
+
+// slotCount checks that a series of n slots is of a length that is planned.
+func slotCount(name string, n int) error {
+	if n < 1 || n > slots.MaxSlots {
+		return flex.Fail(flex.Invalid, "%s has %d slots, which is not from 1 to %d", name, n, slots.MaxSlots)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/check"
+	"flexd/internal/lab/certificate"
+)
+
+// ModesProof holds the bound of a plan in modes that Modes has passed against
+// its proof. A mode leaves no choice of how far to move, so that what a step falls short
+// by depends on what is stored alone, and is made of straight lines.
+func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proof) error {
+	n := len(p.Import)
+	if len(proof.Modes) != n+1 {
+		return fmt.Errorf("%d potentials for %d slots", len(proof.Modes), n)
+	}
+	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
+	for t, v := range proof.Modes {
+		if len(v) != int(battery.ModeCount) {
+			return fmt.Errorf("slot %d: %d potentials for %d modes", t, len(v), battery.ModeCount)
+		}
+		for m := range v {
+			if err := checkCurve(&v[m], lo, hi); err != nil {
+				return fmt.Errorf("slot %d: %w", t, err)
+			}
+		}
+	}
+	if p.Previous >= battery.ModeCount {
+		return fmt.Errorf("mode %d is none", p.Previous)
+	}
+	over, size := math.Inf(-1), 1.0
+	for _, end := range proof.Modes[n] {
+		for _, s := range append([]float64{lo, hi}, end.X...) {
+			s = max(lo, min(hi, s))
+			over = max(over, valueAt(&end, s)+p.Terminal*s/1000)
+		}
+	}
+	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) - over
+	for t := range n {
+		short := 0.0
+		for m := range battery.ModeCount {
+			for before := range battery.ModeCount {
+				short = max(short, checkMoved(p, t, before, m, &proof.Modes[t][before], &proof.Modes[t+1][m], lo, hi))
+			}
+		}
+		bound -= short
+		size += math.Abs(float64(p.Load[t]-p.PV[t])) * max(math.Abs(p.Import[t]), math.Abs(p.Export[t])) / 1000
+	}
+	if !(f.Bound <= bound+proofSlack*max(size, math.Abs(f.Bound))) {
+		return fmt.Errorf("the potentials prove a bound of %v, the plan says %v", bound, f.Bound)
+	}
+	return nil
+}
+
+// checkMoved is the most by which mode m in slot t, after the mode before, costs less than
+// the potential falls by, at any of the levels where that may bend.
+func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *certificate.Potential, lo, hi float64) (short float64) {
+	y, net := float64(check.ModeMove(p, t, m)), float64(p.Load[t]-p.PV[t])
+	change := 0.0
+	if m != before {
+		change = p.SwitchCost
+	}
+	try := func(s float64) {
+		s = max(lo, min(hi, s))
+		then := s + y
+		if y > 0 {
+			then = min(then, max(s, float64(p.Max)))
+		} else {
+			then = max(then, min(s, float64(p.Min)))
+		}
+		grid, wear := net+max(0, then-s)/p.ChargeEff, 0.0
+		if then < s {
+			wear = (s - then) * p.DischargeEff
+			grid -= wear
+		}
+		cost := (min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t] + wear*p.Wear) / 1000
+		short = max(short, valueAt(v, s)-valueAt(next, then)-cost-change)
+	}
+	for _, edge := range [...]float64{lo, hi, float64(p.Min), float64(p.Max)} {
+		for _, back := range [...]float64{0, y, -net * p.ChargeEff, -net / p.DischargeEff} {
+			try(edge - back)
+		}
+	}
+	for _, s := range v.X {
+		try(s)
+	}
+	for _, s := range next.X {
+		try(s)
+		try(s - y)
+	}
+	return short
+}
