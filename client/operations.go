@@ -105,6 +105,11 @@ func (c *Client) MeterConsent(ctx context.Context, id SiteID, in SiteMeterConsen
 	return call[SiteResponse](ctx, c, post, sitePath(id, "/meter-consent"), nil, in)
 }
 
+// WithdrawMeterConsent ends the use of the boundary meter.
+func (c *Client) WithdrawMeterConsent(ctx context.Context, id SiteID) (SiteResponse, error) {
+	return call[SiteResponse](ctx, c, remove, sitePath(id, "/meter-consent"), nil, nil)
+}
+
 // DispatchConsent records consent to dispatch methods.
 func (c *Client) DispatchConsent(ctx context.Context, id SiteID, in SiteDispatchConsentRequest) (SiteResponse, error) {
 	return call[SiteResponse](ctx, c, post, sitePath(id, "/dispatch-consent"), nil, in)

@@ -41,7 +41,7 @@ func TestBatteries(t *testing.T) {
 			seed.Exec(`UPDATE ` + table + ` SET org_id = ` + "(SELECT id FROM org WHERE name = 'Acme')")
 		}
 		seed.Exec(`UPDATE asset SET capacity_wh = 10000, model = 'Box 10'`)
-		seed.Exec(`UPDATE site SET consent_at = 1`)
+		seed.Consent(time.UnixMicro(1))
 		schedule := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/battery-schedule" }
 		today := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/todays-dispatch-schedule" }
 

@@ -164,6 +164,16 @@ func (s *Server) meterConsent(r *request) (answer, error) {
 	return ok(siteResponse(site)), err
 }
 
+// withdrawMeterConsent answers DELETE /entities/site/{site_id}/meter-consent.
+func (s *Server) withdrawMeterConsent(r *request) (answer, error) {
+	p := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	site, err := s.Registry.WithdrawMeterConsent(r.Context(), r.who.Org, p.SiteID)
+	return ok(siteResponse(site)), err
+}
+
 // dispatchConsent answers POST /entities/site/{site_id}/dispatch-consent.
 func (s *Server) dispatchConsent(r *request) (answer, error) {
 	p, b := path[wire.SitePath](r), body[wire.SiteDispatchConsentRequest](r)

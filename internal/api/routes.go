@@ -66,6 +66,7 @@ var surface = []Route{
 	{Method: "POST", Pattern: "/entities/site/{site_id}/unenrol", Role: toWrite, Limit: mib, handle: (*Server).unenrol},
 	{Method: "POST", Pattern: "/entities/site/{site_id}/offboard-site-and-assets", Role: toWrite, handle: (*Server).offboard},
 	{Method: "POST", Pattern: "/entities/site/{site_id}/meter-consent", Role: toWrite, Limit: mib, handle: (*Server).meterConsent},
+	{Method: "DELETE", Pattern: "/entities/site/{site_id}/meter-consent", Role: toWrite, handle: (*Server).withdrawMeterConsent},
 	{Method: "POST", Pattern: "/entities/site/{site_id}/dispatch-consent", Role: toWrite, Limit: mib, handle: (*Server).dispatchConsent},
 	{Method: "POST", Pattern: "/entities/site/{site_id}/dispatch-deconsent", Role: toWrite, Limit: mib, handle: (*Server).dispatchDeconsent},
 	{Method: "POST", Pattern: "/entities/site/{site_id}/token", Role: toWrite, Limit: mib, handle: (*Server).siteToken},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -300,6 +301,61 @@ func TestSite_Supply(t *testing.T) {
 			t.Error(r.body)
 		}
 		shows("69", "3.68")
+		if findings, err := db.Verify(t.Context()); err != nil || len(findings) > 0 {
+			t.Errorf("%v, %v", findings, err)
+		}
+	})
+}
+
+// TestMeterConsent_Withdrawn withdraws the consent to the boundary meter: it is gone at once, is
+// not given again by the one that was withdrawn, and no way in takes one of the future.
+func TestMeterConsent_Withdrawn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		at := "/entities/site/" + site
+		r := h.want("DELETE", at+"/meter-consent", "", 200, "")
+		if strings.Contains(r.body, "gave_boundary_meter_consent_at") {
+			t.Errorf("after withdrawing: %s", r.body)
+		}
+		h.want("DELETE", at+"/meter-consent", "", 200, r.body)
+		if e := h.want("GET", at+"/eligibility", "", 200, ""); text(t, e.body, "site_properties", "has_meter_consent") != "false" {
+			t.Error(e.body)
+		}
+		for _, way := range []struct {
+			status     int
+			path, body string
+		}{
+			{400, at + "/meter-consent", `{%s}`},
+			{422, at + "/enrol", `{"proposition":"limited_pause",%s}`},
+			{400, "/entities/site", `{"mpan":"` + notSettled + `","postcode":"SW1A 2AB",%s}`},
+			{400, "/entities/site/initialise", `{"site":{"mpan":"` + halfHourly + `","postcode":"SW1A 2AA",%s},"assets":[{"external_id":"c","type":"charger"}]}`},
+			{400, "/entities/site/onboard", `{"site":{"mpan":"` + halfHourly + `","postcode":"SW1A 2AA",%s},"assets":[{"external_id":"c","type":"charger"}],"proposition":"limited_pause"}`},
+		} {
+			dated := func(at time.Time) string {
+				return fmt.Sprintf(way.body, `"gave_boundary_meter_consent_at":"`+at.UTC().Format(time.RFC3339)+`"`)
+			}
+			r := h.want("POST", way.path, dated(time.Now().Add(6*time.Minute)), way.status, "")
+			if !strings.Contains(r.body, "future") {
+				t.Errorf("%s: %s", way.path, r.body)
+			}
+			if strings.HasPrefix(way.path, at) || strings.Contains(way.body, halfHourly) {
+				r := h.want("POST", way.path, fmt.Sprintf(way.body, consent), way.status, "")
+				if !strings.Contains(r.body, "withdrew") {
+					t.Errorf("%s with the old consent: %s", way.path, r.body)
+				}
+			}
+		}
+		form := url.Values{"external_user_id": {"u"}, "allowed_origin": {"https://app.example.com"}, "gave_boundary_meter_consent_at": {"2199-01-01T00:00:00Z"}}
+		if r := h.want("POST", "/auth/component-token", form.Encode(), 422, "", asForm); !strings.Contains(r.body, "future") {
+			t.Errorf("component token: %s", r.body)
+		}
+		again := fmt.Sprintf(`{"gave_boundary_meter_consent_at":%q}`, time.Now().Add(4*time.Minute).UTC().Format(time.RFC3339))
+		if r := h.want("POST", at+"/meter-consent", again, 200, ""); !strings.Contains(r.body, "gave_boundary_meter_consent_at") {
+			t.Errorf("given again: %s", r.body)
+		}
+		h.want("DELETE", "/entities/site/b2c3d4e5-f6a7-8901-bcde-f23456789012/meter-consent", "", 404, "")
 		if findings, err := db.Verify(t.Context()); err != nil || len(findings) > 0 {
 			t.Errorf("%v, %v", findings, err)
 		}

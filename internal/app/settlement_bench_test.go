@@ -123,6 +123,7 @@ func (e *eventFleet) fill(b *testing.B) {
 	n := *eventAssets
 	site := func(i int) []byte { return flex.SiteID(numbered(1, i)).Bytes() }
 	e.Rows("site", strings.Fields("id org_id consent_at created_at"), n, func(i int) []any { return []any{site(i), e.Org.Bytes(), 1, 0} })
+	e.Rows("consent_span", strings.Fields("site_id org_id from_at known_at"), n, func(i int) []any { return []any{site(i), e.Org.Bytes(), 1, 1} })
 	e.Rows("asset", strings.Fields("id org_id site_id external_id type created_at"), n, func(i int) []any {
 		e.assets = append(e.assets, flex.AssetID(numbered(2, i)))
 		return []any{e.assets[i].Bytes(), e.Org.Bytes(), site(i), e.assets[i].String(), string(flex.Charger), 0}

@@ -85,7 +85,7 @@ func endedEvent(t *testing.T, url string) *eventNight {
 	seed := storetest.NewSeed(t, e.app.DB, url).As(org.ID)
 	e.site = seed.Site()
 	e.asset = seed.Asset(e.site, flex.Charger, 7400)
-	seed.Exec(`UPDATE site SET consent_at = 1`)
+	seed.Consent(time.UnixMicro(1))
 	err = e.app.DB.Write(t.Context(), org.ID, func(tx *store.Tx) error {
 		var before []flex.Reading
 		for back := 1; back <= 20; back++ {

@@ -386,7 +386,7 @@ func TestDispatchPlan(t *testing.T) {
 			return written(got)
 		}
 		h.batteryRound()
-		h.Exec(`UPDATE site SET consent_at = 1`)
+		h.Consent(time.UnixMicro(1))
 		if got := plan(); got != "" {
 			t.Errorf("in the sandbox: %s", got)
 		}
@@ -395,7 +395,7 @@ func TestDispatchPlan(t *testing.T) {
 		if !strings.Contains(full, "CHARGE") {
 			t.Errorf("in production: %q", full)
 		}
-		h.Exec(`UPDATE site SET consent_at = NULL`)
+		h.NoConsent()
 		if got := plan(); got != "" {
 			t.Errorf("without consent to the wholesale market: %s", got)
 		}

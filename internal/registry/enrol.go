@@ -40,8 +40,11 @@ func (d *Service) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e E
 		if err != nil {
 			return "", err
 		}
-		if !e.ConsentAt.IsZero() {
-			s.ConsentAt = e.ConsentAt
+		given, err := giveConsent(ctx, tx, &s, e.ConsentAt, flex.Unmet)
+		if err != nil {
+			return "", err
+		}
+		if given {
 			if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
 				return "", err
 			}
@@ -132,7 +135,7 @@ func (d *Service) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p
 }
 
 // withdraw ends a site's consent to a dispatch method, and its enrolment in the proposition
-// of that name.
+// of that name. Pauses that have not begun are none any more.
 func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.DispatchMethod) error {
 	p := flex.Proposition(m)
 	state, err := tx.Enrolment(ctx, id, p)
@@ -141,6 +144,11 @@ func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.Dispatch
 	}
 	if state == flex.Enrolled {
 		if err := tx.SetEnrolment(ctx, id, p, flex.Withdrawn); err != nil {
+			return err
+		}
+	}
+	if m == flex.LimitedPauseMethod {
+		if err := tx.CancelPauses(ctx, id); err != nil {
 			return err
 		}
 	}

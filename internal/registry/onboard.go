@@ -112,9 +112,6 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []ToldAsset) (o O
 
 func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, error) {
 	m := merged()
-	if n.ConsentAt.After(tx.Now().Add(clockSlack)) {
-		m.Warnings = append(m.Warnings, "gave_boundary_meter_consent_at: lies in the future")
-	}
 	old, err := findSite(ctx, tx, n)
 	if err != nil {
 		return flex.Site{}, m, err
@@ -122,6 +119,9 @@ func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, 
 	if old == nil {
 		s := n.site()
 		m.Created = true
+		if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
+			return s, m, err
+		}
 		return s, m, tx.AddSite(ctx, &s, n.key)
 	}
 	s := *old
@@ -132,8 +132,11 @@ func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, 
 	m.text("postcode", &s.Postcode, n.Postcode)
 	m.text("street_address", &s.Address, n.Address)
 	m.text("email", &s.Email, n.Email)
-	if !n.ConsentAt.IsZero() && !n.ConsentAt.Equal(s.ConsentAt) {
-		s.ConsentAt = n.ConsentAt
+	given, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed)
+	if err != nil {
+		return s, m, err
+	}
+	if given {
 		m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
 	}
 	m.supply(&s.Supply, n.Supply)
@@ -325,14 +328,20 @@ func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email stri
 			if consent.IsZero() && !o.MeterConsentExempt {
 				return s, invalid([]flex.Fault{faultAt("value_error.missing", "field required: this user is new, and must have consented to the use of the boundary meter", nil, "gave_boundary_meter_consent_at")})
 			}
-			s = flex.Site{Email: flex.Personal(email), ConsentAt: consent, ExternalUserID: user}
+			s = flex.Site{Email: flex.Personal(email), ExternalUserID: user}
+			if _, err := giveConsent(ctx, tx, &s, consent, flex.Invalid); err != nil {
+				return s, err
+			}
 			return s, tx.AddSite(ctx, &s, "")
 		}
 		m := merged()
 		s = *old
 		m.text("user_email", &s.Email, email)
-		if !consent.IsZero() && !consent.Equal(s.ConsentAt) {
-			s.ConsentAt = consent
+		given, err := giveNewConsent(ctx, tx, &s, consent)
+		if err != nil {
+			return s, err
+		}
+		if given {
 			m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
 		}
 		if len(m.Updated) == 0 {

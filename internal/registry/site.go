@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"time"
 
 	"flexd/internal/directory"
 	"flexd/internal/flex"
@@ -27,6 +26,9 @@ func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite)
 			return r, err
 		}
 		s := n.site()
+		if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
+			return r, err
+		}
 		if err := tx.AddSite(ctx, &s, n.key); err != nil {
 			return r, err
 		}
@@ -65,7 +67,7 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 func (n normal) site() flex.Site {
 	return flex.Site{
 		MPAN: flex.Personal(n.MPAN), Postcode: flex.Personal(n.Postcode), Address: flex.Personal(n.Address),
-		Email: flex.Personal(n.Email), ConsentAt: n.ConsentAt, Supply: n.Supply.Apply(flex.DefaultSupply),
+		Email: flex.Personal(n.Email), Supply: n.Supply.Apply(flex.DefaultSupply),
 	}
 }
 
@@ -191,25 +193,3 @@ func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 		return tx.DropSite(ctx, id)
 	})
 }
-
-// GiveMeterConsent records when the end user consented to the use of the boundary meter's
-// readings.
-func (d *Service) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, at time.Time) (store.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
-		s, err := tx.HoldSite(ctx, id)
-		if err != nil {
-			return store.SiteRecord{}, err
-		}
-		if at.After(tx.Now().Add(clockSlack)) {
-			return store.SiteRecord{}, flex.Fail(flex.Malformed, "gave_boundary_meter_consent_at lies in the future: give the instant at which the user consented")
-		}
-		s.ConsentAt = at
-		if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
-			return store.SiteRecord{}, err
-		}
-		return tx.SiteRecord(ctx, id)
-	})
-}
-
-// clockSlack is how far a client's clock may run ahead of ours.
-const clockSlack = 24 * time.Hour

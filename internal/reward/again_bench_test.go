@@ -34,7 +34,7 @@ func benchAgain(b *testing.B, url string) {
 		site := seed.Site()
 		seed.Exec(`UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE id = $1`, seed.Asset(site, flex.Charger, 0).Bytes())
 	}
-	seed.Exec(`UPDATE site SET consent_at = 1`)
+	seed.Consent(time.UnixMicro(1))
 	seed.Readings(flex.PeriodAt(first.Start()), 48*(back+days)+2)
 	events := 0
 	for d := back; d < back+days; d += every {

@@ -40,7 +40,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 				rs = append(rs, someReadings(dice, seed.Asset(site, flex.Battery, 0), i+1, first, days)...)
 			}
 		}
-		seed.Exec(`UPDATE site SET consent_at = 1`)
+		seed.Consent(time.UnixMicro(1))
 		for d := 15; d < days; d += 4 {
 			n := 1 + dice.IntN(44)
 			seed.Events(first.Add(d), n, n+dice.IntN(3))

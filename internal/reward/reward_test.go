@@ -36,10 +36,25 @@ func open(t *testing.T, url string) *yard {
 		t.Fatal(err)
 	}
 	y.org = org.ID
-	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, 1, 0)`, y.site.Bytes(), y.org.Bytes())
+	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`, y.site.Bytes(), y.org.Bytes())
+	y.consent(t)
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, model, created_at) VALUES ($1, $2, $3, 'a', 'electric_vehicle', 'Leaf', 0)`,
 		y.asset.Bytes(), y.org.Bytes(), y.site.Bytes())
 	return y
+}
+
+// consent has every site consent to the use of its boundary meter long ago.
+func (y *yard) consent(t *testing.T) {
+	t.Helper()
+	y.exec(t, `UPDATE site SET consent_at = 1`)
+	y.exec(t, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) SELECT id, org_id, 1, 1 FROM site WHERE 1 = 1 ON CONFLICT DO NOTHING`)
+}
+
+// noConsent has it that no site ever did.
+func (y *yard) noConsent(t *testing.T) {
+	t.Helper()
+	y.exec(t, `UPDATE site SET consent_at = NULL`)
+	y.exec(t, `DELETE FROM consent_span`)
 }
 
 func clock(s string) time.Time {
@@ -292,13 +307,13 @@ func TestRound_SharedHalfHour(t *testing.T) {
 
 func TestRound_NothingWithoutConsent(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
-	y.exec(t, `UPDATE site SET consent_at = NULL`)
+	y.noConsent(t)
 	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
 	y.read(t, "2026-01-14 22:00", 3, 3)
 	if got := y.history(t); got != "" {
 		t.Errorf("without consent: %s", got)
 	}
-	y.exec(t, `UPDATE site SET consent_at = 1`)
+	y.consent(t)
 	y.now = clock("2026-01-15 23:00")
 	if got := y.history(t); got != "flex event 12p for 6000 Wh" {
 		t.Errorf("with consent: %s", got)

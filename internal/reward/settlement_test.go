@@ -294,12 +294,12 @@ func TestEventRound_Metering(t *testing.T) {
 func TestEventRound_NothingWithoutConsent(t *testing.T) {
 	y, monday, v := pausedMonday(t, storetest.SQLite(t))
 	y.kwh(t, monday, v.Metered)
-	y.exec(t, `UPDATE site SET consent_at = NULL`)
+	y.noConsent(t)
 	y.now = monday.Period(36).End()
 	if got := y.events(t); got != "2025-02-03 35-36 est 1850000" || y.history(t) != "" {
 		t.Errorf("without consent: %s; %s", got, y.history(t))
 	}
-	y.exec(t, `UPDATE site SET consent_at = 1`)
+	y.consent(t)
 	y.now = y.now.Add(time.Hour)
 	if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" {
 		t.Errorf("with consent: %s", got)

@@ -380,7 +380,8 @@ func TestBankAccount_Sealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := flex.SiteID{8}
-	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, 1, 0)`, other.Bytes(), y.org.Bytes())
+	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`, other.Bytes(), y.org.Bytes())
+	y.consent(t)
 	y.exec(t, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) SELECT $1, org_id, sealed, ending, 0 FROM payee`, other.Bytes())
 	y.exec(t, `UPDATE asset SET site_id = $1`, other.Bytes())
 	y.site = other

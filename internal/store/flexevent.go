@@ -36,7 +36,7 @@ type FlexEvent struct {
 	LookAt    time.Time
 
 	// Of its site and asset, where the event was read to be settled.
-	Consented bool
+	Consented bool // the site's meter consent held all the while, or it needs none
 	CoP11     bool // the asset's own meter may settle it, or might when it was taken away
 }
 
@@ -144,7 +144,7 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 		e.Consented, e.CoP11 = consented, cop11
 		return e, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, t.consent_at IS NOT NULL OR o.consent_exempt,
+	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, `+consentedIn("o", "t", "e.from_at", "e.to_at")+`,
 			COALESCE(m.cop11 AND a.installed_on <> '', f.cop11, FALSE)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id

@@ -59,6 +59,12 @@ func (tx *Tx) SetPause(ctx context.Context, a flex.Asset, pause flex.Span, saved
 	return err
 }
 
+// CancelPauses removes the pauses at a site that have not begun: none of them becomes an event.
+func (tx *Tx) CancelPauses(ctx context.Context, site flex.SiteID) error {
+	_, err := tx.exec(ctx, `DELETE FROM pause WHERE org_id = $1 AND site_id = $2 AND from_at > $3`, tx.org.Bytes(), site.Bytes(), micros(tx.now))
+	return err
+}
+
 // Pauses returns the pauses put into the schedules of the site's assets that begin within
 // the span, in order.
 func (tx *Tx) Pauses(ctx context.Context, site flex.SiteID, within flex.Span) ([]Pause, error) {

@@ -21,7 +21,7 @@ type Reckoning struct {
 	Rate    int64     // at which the first was, in millionths of a penny per kWh
 
 	Before    flex.Span // of the asset's session before it; zero if there was none
-	Consented bool      // the site has given its meter consent, or needs none
+	Consented bool      // the site's meter consent held at some time of the session, or it needs none
 	Type      flex.AssetType
 	Model     string
 
@@ -90,7 +90,7 @@ func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, erro
 func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reckoning, error) {
 	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
 			b.plugged_in_at, b.plugged_out_at,
-			t.consent_at IS NOT NULL OR o.consent_exempt, a.type, a.model
+			`+consentedDuring("o", "t", "r.from_at", "r.to_at")+`, a.type, a.model
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
 		WHERE `+where, args...)

@@ -83,7 +83,7 @@ func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) erro
 		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd), nullable(s.ExternalUserID), micros(s.CreatedAt),
 		int64(s.Supply.Import), int64(s.Supply.Export))
 	if err == nil && !s.ConsentAt.IsZero() {
-		err = tx.addConsent(ctx, s.ID, boundaryMeter, s.ConsentAt)
+		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
 	}
 	if err == nil && s.Supply != flex.DefaultSupply {
 		err = tx.addSupply(ctx, s.ID, s.Supply)
@@ -108,7 +108,7 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd),
 		int64(s.Supply.Import), int64(s.Supply.Export))
 	if err == nil && !s.ConsentAt.Equal(before.ConsentAt) {
-		err = tx.addConsent(ctx, s.ID, boundaryMeter, s.ConsentAt)
+		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
 	}
 	if err == nil && s.Supply != before.Supply {
 		err = tx.addSupply(ctx, s.ID, s.Supply)
@@ -169,6 +169,9 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
 			return err
 		}
+	}
+	if err := tx.endConsent(ctx, id); err != nil {
+		return err
 	}
 	if err := tx.touchRegister(ctx); err != nil {
 		return err

@@ -167,6 +167,18 @@ func (s *Seed) Site(methods ...flex.DispatchMethod) flex.SiteID {
 	return id
 }
 
+// Consent has every site consent to the use of its boundary meter at an instant.
+func (s *Seed) Consent(at time.Time) {
+	s.Exec(`UPDATE site SET consent_at = $1`, at.UnixMicro())
+	s.Exec(`INSERT INTO consent_span (site_id, org_id, from_at, known_at) SELECT id, org_id, $1, $1 FROM site`, at.UnixMicro())
+}
+
+// NoConsent has it that no site ever consented.
+func (s *Seed) NoConsent() {
+	s.Exec(`UPDATE site SET consent_at = NULL`)
+	s.Exec(`DELETE FROM consent_span`)
+}
+
 // Asset makes an asset at the site; a power of 0 is not known.
 func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) flex.AssetID {
 	id := flex.AssetID(s.id())
