@@ -20,9 +20,11 @@ func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, 
 	if at.IsZero() || at.Equal(s.ConsentAt) {
 		return false, nil
 	}
+
 	if at.After(tx.Now().Add(clockSlack)) {
 		return false, wrongConsent(kind, "gave_boundary_meter_consent_at lies in the future: give the instant at which the user consented")
 	}
+
 	withdrawn, err := tx.ConsentWithdrawn(ctx, s.ID)
 	if err != nil {
 		return false, err
@@ -31,6 +33,7 @@ func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, 
 		return false, wrongConsent(kind, fmt.Sprintf("the user withdrew the consent to the use of the boundary meter at %s: gave_boundary_meter_consent_at must be later, of a new consent",
 			withdrawn.UTC().Format(time.RFC3339)))
 	}
+
 	s.ConsentAt = at
 	return true, nil
 }
@@ -62,6 +65,7 @@ func (d *Service) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.
 		if err != nil {
 			return store.SiteRecord{}, err
 		}
+
 		if _, err := giveConsent(ctx, tx, &s, at, flex.Malformed); err != nil {
 			return store.SiteRecord{}, err
 		}

@@ -55,6 +55,7 @@ func (tx *Tx) ConsentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 		}
 		return spans, nil
 	}
+
 	if knownAt.IsZero() {
 		knownAt = tx.now
 	}
@@ -74,12 +75,14 @@ func (tx *Tx) consentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 		return err
 	}
 	defer rs.Close()
+
 	for rs.Next() {
 		var id flex.SiteID
 		var s flex.Span
 		if err := rs.Scan(&id, instant{&s.From}, instant{&s.To}); err != nil {
 			return err
 		}
+
 		if s.To.IsZero() || s.To.After(knownAt) { // not withdrawn, as far as was known
 			s.To = always.To
 		}

@@ -32,6 +32,7 @@ func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Ti
 			supplies[id] = flex.DefaultSupply
 		}
 		list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, chunk)
+
 		type line struct {
 			site flex.SiteID
 			flex.Supply
@@ -40,6 +41,7 @@ func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Ti
 			err = s.Scan(&l.site, &l.Import, &l.Export)
 			return l, err
 		}
+
 		lines, err := rows(ctx, tx.conn, scan, `SELECT site_id, import_w, export_w FROM supply
 			WHERE org_id = $1 AND known_at <= $2 AND site_id IN `+list+` ORDER BY known_at`, args...)
 		if err != nil {
