@@ -15,6 +15,8 @@ type settleCommand struct {
 	Runs  settleRuns  `cmd:"" help:"The latest settlement runs, newest first."`
 	Again settleAgain `cmd:"" help:"Settle flex events once more, as known now or at an earlier instant. Nothing is posted: the run is there to be compared."`
 	Diff  settleDiff  `cmd:"" help:"What two settlement runs say differently."`
+
+	BaselineError settleBaseline `cmd:"" name:"baseline-error" help:"How far each method's baseline was off on days on which nothing was asked."`
 }
 
 type settleRuns struct {

@@ -66,11 +66,11 @@ func ClockChange(d flex.Day) bool {
 	if d.Month != time.March && d.Month != time.October || d.Dom < 25 {
 		return false // the last Sundays of these months
 	}
-	return d.Periods() != usualPeriods
+	return d.Periods() != UsualPeriods
 }
 
-// usualPeriods is the number of settlement periods in a day without a clock change.
-const usualPeriods = 48
+// UsualPeriods is the number of settlement periods in a day without a clock change.
+const UsualPeriods = 48
 
 // number counts days from the Unix epoch, so that days can be compared and subtracted.
 func number(d flex.Day) int32 {

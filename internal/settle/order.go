@@ -25,6 +25,7 @@ func (o *Order) Detect() (events []Event) {
 	if held.Empty() {
 		return nil
 	}
+
 	last := flex.PeriodAt(held.To.Add(-1))
 	for p := flex.PeriodAt(held.From); !last.Before(p); p = p.Add(1) {
 		moved := o.able(o.Power) - o.without(p)

@@ -124,6 +124,15 @@ func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 	return one(ctx, tx.conn, SiteMissing, scanSite, `SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`, tx.org.Bytes(), id.Bytes())
 }
 
+// SiteIDs returns up to limit of the organisation's sites after one, in the order of their ids.
+func (tx *Tx) SiteIDs(ctx context.Context, after flex.SiteID, limit int) ([]flex.SiteID, error) {
+	id := func(s scanner) (id flex.SiteID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
+	return rows(ctx, tx.conn, id, `SELECT id FROM site WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tx.org.Bytes(), after.Bytes(), limit)
+}
+
 // HoldSite is Site, and has other transactions that hold the same site wait for the end of
 // this one.
 func (tx *Tx) HoldSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {

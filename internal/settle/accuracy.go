@@ -1,0 +1,108 @@
+package settle
+
+import (
+	"slices"
+
+	"flexd/internal/flex"
+)
+
+// Trial is the past of one meter, on which baselines are tried: on days on which nothing was
+// asked, what was metered should be the baseline.
+type Trial struct {
+	Metering  Metering
+	Metered   []MeteredDay // in order of day
+	EventDays []flex.Day   // days on which something was asked; they are not tried
+	// Home is what was metered without what cars used, and Shown what the baseline takes of
+	// the cars' plans. They are for the nominated baseline, which no trial can have without.
+	Home, Shown []MeteredDay
+
+	From, To    flex.Day // the days tried, both included
+	First, Last int      // settlement periods of each
+}
+
+// Accuracy is how well a baseline met what was metered.
+type Accuracy struct {
+	Days, HalfHours int
+	Metered         flex.WattHours // in all
+	Off             flex.WattHours // metered less baseline, in all: what would have counted as flexed
+	Absolute        flex.WattHours // the same of each half-hour, whichever way it was off
+}
+
+// Add adds another meter's accuracy.
+func (a *Accuracy) Add(b Accuracy) {
+	a.Days, a.HalfHours = a.Days+b.Days, a.HalfHours+b.HalfHours
+	a.Metered, a.Off = a.Metered+b.Metered, a.Off+b.Off
+	a.Absolute += b.Absolute
+}
+
+// Bias is how much of what was metered the baseline lies below it; a baseline below pays too
+// little where less is used, and too much where more is. It is 0 where nothing was metered.
+func (a *Accuracy) Bias() float64 {
+	if a.Metered == 0 {
+		return 0
+	}
+	return float64(a.Off) / float64(a.Metered)
+}
+
+// Error is the mean error of a half-hour in watt-hours.
+func (a *Accuracy) Error() float64 {
+	if a.HalfHours == 0 {
+		return 0
+	}
+	return float64(a.Absolute) / float64(a.HalfHours)
+}
+
+// Try returns how well the rule's baseline meets the days of the trial that have a full one
+// and are metered whole. Days of a clock change are not tried.
+func (t *Trial) Try(rule Rule) (a Accuracy) {
+	for d := t.From; compare(d, t.To) <= 0; d = d.Add(1) {
+		own := metered(t.Metered, d)
+		periods := between(t.First, t.Last)
+		if ClockChange(d) || slices.Contains(t.EventDays, d) {
+			continue
+		}
+		if own == nil || !complete(own, periods) {
+			continue
+		}
+
+		energy, found := t.baseline(rule, d)
+		if !found {
+			continue
+		}
+		a.Days++
+		for i, n := range periods {
+			e, _ := own.At(n)
+			off := e - energy[i]
+			a.Add(Accuracy{HalfHours: 1, Metered: e, Off: off, Absolute: max(off, -off)})
+		}
+	}
+	return a
+}
+
+// baseline returns the baseline of a day, if it has a full one.
+func (t *Trial) baseline(rule Rule, d flex.Day) (energy []flex.WattHours, found bool) {
+	c := Case{Day: d, First: t.First, Last: t.Last, Metering: t.Metering, Metered: t.Metered, EventDays: t.EventDays, Rule: rule}
+	if rule.Method != Nominated {
+		b := rule.find(&c, c.slots())
+		return b.energy, b.quality == Full
+	}
+
+	energy = make([]flex.WattHours, t.Last-t.First+1)
+	if t.Metering == Boundary { // days with events count too, without what the cars used
+		c.Metered, c.EventDays = t.Home, nil
+		c.Rule.Method = Mean
+		b := c.Rule.find(&c, c.slots())
+		if b.quality != Full {
+			return nil, false
+		}
+		copy(energy, b.energy)
+	}
+
+	if shown := metered(t.Shown, d); shown != nil {
+		for i := range energy {
+			e, _ := shown.At(t.First + i)
+			energy[i] += e
+		}
+	}
+	return energy, true
+}
