@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -175,15 +174,13 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 			return err
 		}
 		var total flex.Pence
-		w := csv.NewWriter(out)
-		w.Write([]string{"withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference"})
+		w := csvfile.NewWriter(out, "withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference")
 		for _, pay := range payments {
 			total += pay.Amount
-			w.Write([]string{pay.ID.String(), strconv.Itoa(pay.Attempt), pay.Name.Reveal(), pay.SortCode.Reveal(), pay.Number.Reveal(),
-				fmt.Sprintf("%d.%02d", pay.Amount/100, pay.Amount%100), pay.Reference})
+			w.Write(pay.ID.String(), pay.Attempt, pay.Name.Reveal(), pay.SortCode.Reveal(), pay.Number.Reveal(),
+				fmt.Sprintf("%d.%02d", pay.Amount/100, pay.Amount%100), pay.Reference)
 		}
-		w.Flush()
-		if err := w.Error(); err != nil {
+		if err := w.Flush(); err != nil {
 			return fmt.Errorf("write the payment file; write it again with --again: %w", err)
 		}
 		fmt.Fprintf(c.err, "%d payments of %s in all\n", len(payments), total)

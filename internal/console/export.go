@@ -1,12 +1,11 @@
 package console
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
 )
 
@@ -43,36 +42,11 @@ func (t *table) objects() []map[string]any {
 
 // writeCSV writes the table with a header line.
 func (t *table) writeCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	c.Write(t.Columns) // an error stays with the writer
+	c := csvfile.NewWriter(w, t.Columns...)
 	for _, row := range t.Rows {
-		line := make([]string, len(row))
-		for i, cell := range row {
-			line[i] = cellText(cell)
-		}
-		c.Write(line)
+		c.Write(row...)
 	}
-	c.Flush()
-	return c.Error()
-}
-
-// cellText writes a cell. Text that a spreadsheet would take for a formula is quoted.
-func cellText(cell any) string {
-	switch v := cell.(type) {
-	case nil:
-		return ""
-	case time.Time:
-		if v.IsZero() {
-			return ""
-		}
-		return v.UTC().Format(time.RFC3339)
-	case string:
-		if v != "" && strings.ContainsRune("=+-@\t\r", rune(v[0])) {
-			return "'" + v
-		}
-		return v
-	}
-	return fmt.Sprint(cell)
+	return c.Flush()
 }
 
 // exporting reports whether a table to take away is asked for, which is longer than a page's.

@@ -1,6 +1,7 @@
-// Package csvfile reads the CSV files that operators import: a header line names the
-// columns, which may come in any order and of which unknown ones are ignored, and what is
-// wrong with a row is said with its line.
+// Package csvfile reads the CSV files that operators import and writes all that flexd exports.
+// A header line names the columns. On reading they may come in any order and unknown ones
+// are ignored; what is wrong with a row is said with its line. On writing no cell begins a
+// formula.
 package csvfile
 
 import (

@@ -1,0 +1,78 @@
+package csvfile
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Number is a number written by its owner, such as an amount with two decimals. It is
+// written as it is given.
+type Number string
+
+// Writer writes a CSV file: a header line that names the columns, then rows. No cell of it
+// begins a formula. An error stays with the writer until Close returns it.
+type Writer struct {
+	csv    *csv.Writer
+	fields []string
+}
+
+// NewWriter returns a writer that has written the names of the columns.
+func NewWriter(w io.Writer, columns ...string) *Writer {
+	out := &Writer{csv: csv.NewWriter(w), fields: make([]string, 0, len(columns))}
+	for _, name := range columns {
+		out.fields = append(out.fields, text(name))
+	}
+	out.csv.Write(out.fields)
+	return out
+}
+
+// Write writes a row. A cell is text, a number, a truth value, an instant, or nil for none.
+func (w *Writer) Write(cells ...any) {
+	w.fields = w.fields[:0]
+	for _, cell := range cells {
+		w.fields = append(w.fields, Cell(cell))
+	}
+	w.csv.Write(w.fields)
+}
+
+// Flush hands on what was written, and returns the first error there was.
+func (w *Writer) Flush() error {
+	w.csv.Flush()
+	return w.csv.Error()
+}
+
+// Cell writes a cell of a CSV file. Numbers stay numbers; all else is text that a
+// spreadsheet must not take for a formula.
+func Cell(cell any) string {
+	switch v := cell.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+		return v.UTC().Format(time.RFC3339)
+	case int, int64, int32, uint64, uint32, float64, bool:
+		return fmt.Sprint(v)
+	case Number:
+		return string(v)
+	case string:
+		return text(v)
+	}
+	return text(fmt.Sprint(cell))
+}
+
+// formulaStarts are the characters by which spreadsheets know a formula, or look for one
+// behind them.
+const formulaStarts = "=+-@\t\r\n"
+
+// text writes text so that no spreadsheet computes it: a leading apostrophe makes it text.
+func text(s string) string {
+	if s != "" && strings.IndexByte(formulaStarts, s[0]) >= 0 {
+		return "'" + s
+	}
+	return s
+}
