@@ -61,6 +61,7 @@ type commands struct {
 	OCPP ocppCommand `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
 
 	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
+	Books   booksCommand  `cmd:"" help:"An organisation's books: months, trial balance, journal."`
 	Settle  settleCommand `cmd:"" help:"Settlement runs."`
 
 	Listen  listen  `cmd:"" help:"Show an organisation's pushes on a machine that nothing can reach, and forward them."`

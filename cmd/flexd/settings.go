@@ -102,6 +102,8 @@ func settings() []setting {
 	add("rounding", settle.HalfAway.String(), "of amounts between two pennies")(
 		word(func(s *set) *string { return &s.Settlement.Rounding }, settle.HalfAway.String(), settle.HalfEven.String()))
 	add("claw_back", "false", "an event that cost money takes it from the user")(truth(func(s *set) *bool { return &s.Settlement.ClawBack }))
+	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
+		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
 	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(
 		whole(func(s *set) *flex.WattHours { return &s.DefaultNeed }, 1_000_000))
 	return all

@@ -13,6 +13,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/api"
+	"flexd/internal/books"
 	"flexd/internal/console"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
@@ -72,6 +73,7 @@ type App struct {
 	Push     *delivery.Service
 	Reading  *reading.Service
 	Reward   *reward.Service
+	Books    *books.Service
 	Market   *market.Service
 	API      *api.Server
 	Console  *console.Server
@@ -103,6 +105,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Push:     newDelivery(db, s),
 		Reading:  &reading.Service{DB: db},
 		Reward:   &reward.Service{DB: db, BaseURL: s.BaseURL},
+		Books:    &books.Service{DB: db},
 		log:      s.Log,
 	}
 
@@ -135,6 +138,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions).Rest = settleRest
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents).Rest = settleRest
 	h.add("mail", time.Minute, store.WakeMail, h.Reward.SendMail)
+	h.add("books", time.Hour, "", h.Books.CloseDue)
 	h.add("retention", time.Hour, "", h.Reading.Purge)
 	h.add("deliveries", time.Hour, "", h.Push.Purge)
 	h.add("records", time.Hour, "", h.Control.Purge)

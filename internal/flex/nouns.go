@@ -94,6 +94,19 @@ type OrgSettings struct {
 	TwoFactor         bool
 	Settlement        SettlementSettings
 	Rates             BatteryRates
+	Books             BooksSettings
+}
+
+// BooksSettings are an organisation's choices of its books; their zero values stand for the
+// printed defaults.
+type BooksSettings struct {
+	CloseAfterDays int    // a month is closed by itself so many days after its end; zero is never
+	Counterparty   string // who pays for the organisation's flexibility
+	PayerName      string // who pays the users, as their statements name it
+	PayerAddress   string
+	PayerContact   string
+	GiftLimit      Pence // the most that one goodwill, bonus or write-off may be
+	UnclaimedDays  int   // after which a balance that nobody can withdraw counts as unclaimed
 }
 
 // BatteryRates are what home batteries are planned on under a tariff whose rates nobody

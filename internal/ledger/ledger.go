@@ -77,7 +77,8 @@ type Cause struct {
 	Run       flex.RunID         // the settlement run that worked it out
 	Corrects  flex.TransactionID // the transaction that this one sets right
 	Follows   flex.TransactionID // the withdrawal that this is a step of; such a step is not listed by itself
-	By        string             // who decided it, where no round did
+	By        string             // who decided it, where no background job did
+	Reason    string             // why, in the words of who decided it
 }
 
 // Transaction is one movement of a site's money, all postings or none.
@@ -89,8 +90,12 @@ type Transaction struct {
 	At       time.Time // when it was recorded
 	Time     flex.Span // what it is for; a withdrawal has only a beginning
 	Settled  flex.Day  // zero until known
+	BookedOn flex.Day  // the day of the books that it counts in
 	Cause    Cause
 	Postings []Posting
+
+	Counterparty string // who owes or pays the market money in it
+	Reference    string // the payer's own name of a receipt
 }
 
 // MaxAmount bounds a posting: a hundred million pounds. Anything above is a mistake.
@@ -120,7 +125,7 @@ func (t *Transaction) Check() error {
 	if !slices.Contains(Kinds, t.Kind) {
 		return fmt.Errorf("transaction %s: unknown kind %q", t.Key, t.Kind)
 	}
-	if t.SiteID.IsZero() {
+	if t.SiteID.IsZero() && slices.ContainsFunc(t.Postings, func(p Posting) bool { return p.Account.PerSite() }) {
 		return fmt.Errorf("transaction %s: no site", t.Key)
 	}
 	if t.Cause == (Cause{}) {

@@ -17,6 +17,7 @@ type dialect struct {
 	groupCommit    bool              // one writer, whose waiting jobs share a commit
 	forUpdate      string            // locks the rows that a SELECT finds
 	forNoKeyUpdate string            // the same, but lets others refer to them
+	forKeyShare    string            // keeps others from forUpdate alone
 	skipLocked     string            // locks them too, passing over rows that another holds
 	idHex          string            // writes an id of the engine's type as 32 hexadecimal digits
 	maxParams      int               // parameters in one statement

@@ -28,14 +28,22 @@ func (tx *Tx) Post(ctx context.Context, t *Transaction) (posted bool, err error)
 	if err := t.Check(); err != nil {
 		return false, err
 	}
-	t.ID, t.At, t.Amount = flex.TransactionID(tx.newID()), tx.now, t.Credit()
+	closed, err := tx.closedMonth(ctx)
+	if err != nil {
+		return false, err
+	}
+	t.ID = flex.TransactionID(tx.newID())
+	t.At, t.Amount = tx.now, t.Credit()
+	t.BookedOn = ledger.BookingDay(t.About(), flex.DayAt(tx.now), closed)
 	n, err := tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
-			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
+			booked_on, counterparty, reference, reason)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
 		ON CONFLICT (org_id, key) DO NOTHING`,
 		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
 		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
-		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now))
+		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now),
+		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason)
 	if err != nil {
 		return false, fmt.Errorf("post %s: %w", t.Key, err)
 	}
@@ -103,13 +111,15 @@ func (tx *Tx) Earned(ctx context.Context, site flex.SiteID) (p flex.Pence, first
 }
 
 const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to_at, l.settled_on, l.flex_wh, l.creditable_wh, l.rate,
-	l.vehicle, l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.recorded_at, w.status`
+	l.vehicle, l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.recorded_at,
+	l.booked_on, l.counterparty, l.reference, l.reason, w.status`
 
 func scanTransaction(s scanner) (t Transaction, err error) {
 	var settled, status sql.NullString
 	var flexed, creditable, rate sql.NullInt64
 	err = s.Scan(&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount, instant{&t.Time.From}, instant{&t.Time.To}, &settled, &flexed, &creditable, &rate,
-		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At}, &status)
+		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At},
+		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, &status)
 	if err != nil {
 		return t, err
 	}

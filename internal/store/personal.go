@@ -37,7 +37,7 @@ var personal = map[string]held{
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
-	"settlement_run", "seal_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
+	"settlement_run", "books_month", "seal_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.

@@ -20,6 +20,7 @@ var postgresDialect = dialect{
 	types:          strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
 	forUpdate:      " FOR UPDATE",
 	forNoKeyUpdate: " FOR NO KEY UPDATE",
+	forKeyShare:    " FOR KEY SHARE",
 	skipLocked:     " FOR UPDATE SKIP LOCKED",
 	idHex:          "replace(CAST(%s AS text), '-', '')",
 	maxParams:      65535,

@@ -41,6 +41,31 @@ type settingsRecord struct {
 	TwoFactor         bool             `json:"TwoFactor"`
 	Settlement        settlementRecord `json:"Settlement"`
 	Rates             ratesRecord      `json:"Rates"`
+	Books             booksRecord      `json:"Books"`
+}
+
+type booksRecord struct {
+	CloseAfterDays int    `json:"CloseAfterDays"`
+	Counterparty   string `json:"Counterparty"`
+	PayerName      string `json:"PayerName"`
+	PayerAddress   string `json:"PayerAddress"`
+	PayerContact   string `json:"PayerContact"`
+	GiftLimit      int64  `json:"GiftLimit"`
+	UnclaimedDays  int    `json:"UnclaimedDays"`
+}
+
+func recordBooks(b flex.BooksSettings) booksRecord {
+	return booksRecord{
+		CloseAfterDays: b.CloseAfterDays, Counterparty: b.Counterparty, PayerName: b.PayerName, PayerAddress: b.PayerAddress,
+		PayerContact: b.PayerContact, GiftLimit: int64(b.GiftLimit), UnclaimedDays: b.UnclaimedDays,
+	}
+}
+
+func (r *booksRecord) settings() flex.BooksSettings {
+	return flex.BooksSettings{
+		CloseAfterDays: r.CloseAfterDays, Counterparty: r.Counterparty, PayerName: r.PayerName, PayerAddress: r.PayerAddress,
+		PayerContact: r.PayerContact, GiftLimit: flex.Pence(r.GiftLimit), UnclaimedDays: r.UnclaimedDays,
+	}
 }
 
 type settlementRecord struct {
@@ -68,6 +93,7 @@ func recordSettings(s flex.OrgSettings) settingsRecord {
 			PaidEarly: s.Settlement.PaidEarly, LossFactor: s.Settlement.LossFactor, Rounding: s.Settlement.Rounding, ClawBack: s.Settlement.ClawBack,
 		},
 		Rates: ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export},
+		Books: recordBooks(s.Books),
 	}
 }
 
@@ -80,6 +106,7 @@ func (r *settingsRecord) settings() flex.OrgSettings {
 			PaidEarly: r.Settlement.PaidEarly, LossFactor: r.Settlement.LossFactor, Rounding: r.Settlement.Rounding, ClawBack: r.Settlement.ClawBack,
 		},
 		Rates: flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
+		Books: r.Books.settings(),
 	}
 }
 

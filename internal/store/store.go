@@ -24,6 +24,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
+	"flexd/internal/ledger"
 )
 
 // DB is an open store.
@@ -143,6 +144,8 @@ type Tx struct {
 	org     flex.OrgID
 	now     time.Time
 	touched bool // the register's version was changed
+
+	closed *ledger.Month // the last closed month of the books, once it was asked for
 }
 
 // Now returns the instant of this transaction by the organisation's clock.

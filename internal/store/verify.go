@@ -8,14 +8,21 @@ import (
 // invariant is a law of the stored records, written as a query that finds what breaks it.
 type invariant struct {
 	law   string
-	query string // one text column: what is wrong, and where
+	query string                                        // one text column: what is wrong, and where
+	find  func(context.Context, *All) ([]string, error) // what is wrong, where that takes more than a query
 }
 
 // invariants is the list; each noun's file adds its own with law in an init function.
 var invariants []invariant
 
 func law(text, query string) bool {
-	invariants = append(invariants, invariant{text, query})
+	invariants = append(invariants, invariant{law: text, query: query})
+	return true
+}
+
+// lawInGo adds a law that no query can hold the records against.
+func lawInGo(text string, find func(context.Context, *All) ([]string, error)) bool {
+	invariants = append(invariants, invariant{law: text, find: find})
 	return true
 }
 
@@ -26,8 +33,7 @@ const findingsMax = 20
 func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 	err = db.ReadAll(ctx, func(all *All) error {
 		for _, i := range invariants {
-			text := func(s scanner) (v string, err error) { return v, s.Scan(&v) }
-			found, err := rows(ctx, all.conn, text, fmt.Sprintf("SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d", i.query, findingsMax))
+			found, err := i.broken(ctx, all)
 			if err != nil {
 				return fmt.Errorf("verify %q: %w", i.law, err)
 			}
@@ -38,6 +44,16 @@ func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 		return nil
 	})
 	return findings, err
+}
+
+// broken returns what breaks the law.
+func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
+	if i.find != nil {
+		found, err := i.find(ctx, all)
+		return found[:min(len(found), findingsMax)], err
+	}
+	text := func(s scanner) (v string, err error) { return v, s.Scan(&v) }
+	return rows(ctx, all.conn, text, fmt.Sprintf("SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d", i.query, findingsMax))
 }
 
 // Laws returns the laws that Verify holds the records against, in words.

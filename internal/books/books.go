@@ -1,0 +1,159 @@
+// Package books answers for an organisation's books as its finance department needs them:
+// months that close, the trial balance as of any day, the journal as a file.
+//
+//	open month ─► close, once it is over ─► closed: its trial balance is kept, hashed, and
+//	                                        never changes; what concerns it later is booked
+//	                                        in the open month
+//
+// What is posted, and when, is decided elsewhere; on which day a transaction is booked is
+// decided by ledger.BookingDay alone, when the store posts it.
+package books
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Service keeps the books of every organisation.
+type Service struct {
+	DB *store.DB
+}
+
+// CloseMax is the number of months that one call closes.
+const CloseMax = 120
+
+// Close closes a month, and before it every month of the books that is still open. It
+// returns them, the oldest first. A month is closed only when it is over in London.
+func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month, by string) (done []store.ClosedMonth, err error) {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		done = nil
+		closed, err := tx.HoldBooks(ctx)
+		if err != nil {
+			return err
+		}
+		today := flex.DayAt(tx.Now())
+		if !month.Before(ledger.MonthOf(today)) {
+			return flex.Fail(flex.Conflict, "%s is not over: it may be closed from %s on", month, month.Next().First())
+		}
+		if !closed.Before(month) {
+			return flex.Fail(flex.Conflict, "%s is closed already; the last closed month is %s", month, closed)
+		}
+		next, err := firstToClose(ctx, tx, closed, month)
+		if err != nil {
+			return err
+		}
+		for m := next; !month.Before(m); m = m.Next() {
+			if len(done) == CloseMax {
+				return flex.Fail(flex.Conflict, "%s to %s are more than %d months: close an earlier one first", next, month, CloseMax)
+			}
+			c, err := tx.CloseMonth(ctx, m, by)
+			if err != nil {
+				return fmt.Errorf("close %s: %w", m, err)
+			}
+			done = append(done, c)
+		}
+		return nil
+	})
+	return done, err
+}
+
+// firstToClose returns the oldest month that is still open: the one after the last closed
+// month, or the first month of the books, but none after the one to close.
+func firstToClose(ctx context.Context, tx *store.Tx, closed, month ledger.Month) (ledger.Month, error) {
+	if closed != (ledger.Month{}) {
+		return closed.Next(), nil
+	}
+	first, err := tx.FirstBooked(ctx)
+	if err != nil || first == (flex.Day{}) || month.Before(ledger.MonthOf(first)) {
+		return month, err
+	}
+	return ledger.MonthOf(first), nil
+}
+
+// Months returns the organisation's closed months, the newest first.
+func (s *Service) Months(ctx context.Context, org flex.OrgID) (months []store.ClosedMonth, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		months, err = tx.ClosedMonths(ctx)
+		return err
+	})
+	return months, err
+}
+
+// Balance is a trial balance, and whether it can still change.
+type Balance struct {
+	ledger.TrialBalance
+	Closed bool
+}
+
+// Balance returns the trial balance as of the end of a day, with the moves of the day's month
+// up to it. The zero day is today.
+func (s *Service) Balance(ctx context.Context, org flex.OrgID, day flex.Day) (b Balance, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if day == (flex.Day{}) {
+			day = flex.DayAt(tx.Now())
+		}
+		closed, err := tx.LastClosedMonth(ctx)
+		if err != nil {
+			return err
+		}
+		month := ledger.MonthOf(day)
+		b.Closed = !closed.Before(month)
+		b.TrialBalance, err = tx.TrialBalance(ctx, month.First(), day)
+		return err
+	})
+	return b, err
+}
+
+// CloseDue closes the months of organisations that have them closed by themselves, so many days
+// after their end.
+func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error) {
+	var orgs []flex.Org
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	for _, o := range orgs {
+		if err != nil {
+			return report, err
+		}
+		if o.Settings.Books.CloseAfterDays == 0 {
+			continue
+		}
+		var did int
+		did, err = s.closeMonthDue(ctx, o)
+		report.Did += did
+	}
+	return report, err
+}
+
+// Automatic is who closed a month that closed by itself.
+const Automatic = "flexd, by close_books_after_days"
+
+// closeMonthDue closes the newest month that has been over for the organisation's number of days,
+// unless it is closed already.
+func (s *Service) closeMonthDue(ctx context.Context, o flex.Org) (did int, err error) {
+	var due, closed ledger.Month
+	err = s.DB.Read(ctx, o.ID, func(tx *store.Tx) error {
+		due = lastOver(flex.DayAt(tx.Now()), o.Settings.Books.CloseAfterDays)
+		closed, err = tx.LastClosedMonth(ctx)
+		return err
+	})
+	if err != nil || !closed.Before(due) {
+		return 0, err
+	}
+	months, err := s.Close(ctx, o.ID, due, Automatic)
+	if flex.KindOf(err) == flex.Conflict {
+		return 0, nil // somebody closed it in between
+	}
+	return len(months), err
+}
+
+// lastOver returns the newest month that ended at least so many days before the day.
+func lastOver(today flex.Day, days int) ledger.Month {
+	return ledger.MonthOf(ledger.MonthOf(today.Add(-days)).First().Add(-1))
+}

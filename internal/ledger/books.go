@@ -1,0 +1,131 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Month is a calendar month of the books. Its days are London days.
+type Month struct {
+	Year  int
+	Month time.Month
+}
+
+// MonthOf returns the month that holds the day.
+func MonthOf(d flex.Day) Month { return Month{d.Year, d.Month} }
+
+// ParseMonth reads YYYY-MM.
+func ParseMonth(s string) (Month, error) {
+	t, err := time.Parse("2006-01", s)
+	if err != nil {
+		return Month{}, flex.Fail(flex.Invalid, "a month is written YYYY-MM, as in 2026-10, not %q", s)
+	}
+	return Month{t.Year(), t.Month()}, nil
+}
+
+// String writes the month as YYYY-MM, and no month as nothing.
+func (m Month) String() string {
+	if m == (Month{}) {
+		return ""
+	}
+	return fmt.Sprintf("%04d-%02d", m.Year, int(m.Month))
+}
+
+// First returns the month's first day.
+func (m Month) First() flex.Day { return flex.Day{Year: m.Year, Month: m.Month, Dom: 1} }
+
+// Last returns the month's last day.
+func (m Month) Last() flex.Day { return m.Next().First().Add(-1) }
+
+// Next returns the month after it.
+func (m Month) Next() Month { return MonthOf(m.First().Add(31)) }
+
+// Before reports whether m comes before o.
+func (m Month) Before(o Month) bool {
+	return m.Year < o.Year || m.Year == o.Year && m.Month < o.Month
+}
+
+// About returns the London day that a transaction is about, or no day if it does not say.
+func (t *Transaction) About() flex.Day {
+	switch {
+	case t.Settled != (flex.Day{}):
+		return t.Settled
+	case !t.Time.To.IsZero():
+		return flex.DayAt(t.Time.To.Add(-1))
+	case !t.Time.From.IsZero():
+		return flex.DayAt(t.Time.From)
+	}
+	return flex.Day{}
+}
+
+// BookingDay returns the day on which a transaction is booked. That is the day that it is
+// about, while the month of that day is open. What concerns a closed month is booked on the
+// day that it is recorded: a closed month never changes. The last closed month is zero if
+// none is closed. All months before a closed one are closed.
+func BookingDay(about, today flex.Day, closed Month) flex.Day {
+	if about == (flex.Day{}) || today.Start().Before(about.Start()) {
+		about = today
+	}
+	switch {
+	case closed.Before(MonthOf(about)):
+		return about
+	case closed.Before(MonthOf(today)):
+		return today
+	}
+	return closed.Next().First() // the clock is behind the last close
+}
+
+// AccountTotals is a line of a trial balance. Debits are positive, credits negative.
+type AccountTotals struct {
+	Account                  Account
+	Opening, Debits, Credits flex.Pence
+}
+
+// Closing returns what the account holds at the end.
+func (a AccountTotals) Closing() flex.Pence { return a.Opening + a.Debits + a.Credits }
+
+// TrialBalance is what an organisation's accounts hold and how they moved in some days.
+type TrialBalance struct {
+	From, To flex.Day // both included
+	Lines    []AccountTotals
+}
+
+// NewTrialBalance returns a trial balance of the totals, by account in order of name.
+// Accounts that were never used are left out.
+func NewTrialBalance(from, to flex.Day, totals []AccountTotals) TrialBalance {
+	lines := slices.DeleteFunc(slices.Clone(totals), func(a AccountTotals) bool {
+		return a.Opening == 0 && a.Debits == 0 && a.Credits == 0
+	})
+	slices.SortFunc(lines, func(a, b AccountTotals) int { return strings.Compare(string(a.Account), string(b.Account)) })
+	return TrialBalance{from, to, lines}
+}
+
+// Total returns the sums of all lines. In right books Opening and Closing are zero, and
+// Debits and Credits cancel.
+func (b TrialBalance) Total() (sum AccountTotals) {
+	for _, l := range b.Lines {
+		sum.Opening += l.Opening
+		sum.Debits += l.Debits
+		sum.Credits += l.Credits
+	}
+	return sum
+}
+
+// Text writes the trial balance in the form that is kept when a month is closed, and hashed:
+// a line an account, amounts in pence.
+func (b TrialBalance) Text() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "trial balance %s to %s in pence: account opening debits credits closing\n", b.From, b.To)
+	write := func(name string, a AccountTotals) {
+		fmt.Fprintf(&s, "%s %d %d %d %d\n", name, a.Opening, a.Debits, a.Credits, a.Closing())
+	}
+	for _, l := range b.Lines {
+		write(string(l.Account), l)
+	}
+	write("total", b.Total())
+	return s.String()
+}
