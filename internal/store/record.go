@@ -41,7 +41,7 @@ type settingsRecord struct {
 	TwoFactor         bool             `json:"TwoFactor"`
 	Settlement        settlementRecord `json:"Settlement"`
 	Rates             ratesRecord      `json:"Rates"`
-	Books             booksRecord      `json:"Books"`
+	Books             booksRecord      `json:"Books,omitzero"`
 }
 
 type booksRecord struct {
