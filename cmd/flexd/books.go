@@ -99,6 +99,7 @@ func printMonths(c console, months []records.ClosedMonth, asJSON bool) error {
 	for i, m := range months {
 		rows[i] = monthRow{m.Month.String(), m.ClosedAt, m.ClosedBy, m.Transactions, hex.EncodeToString(m.Hash[:]), m.Balance}
 	}
+
 	if asJSON {
 		return c.json(rows)
 	}
@@ -138,6 +139,7 @@ func (b *booksBalance) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	return b.read(ctx, func(h *app.App, org flex.Org) error {
 		balance, err := h.Books.Balance(ctx, org.ID, day)
 		if err != nil {
@@ -172,6 +174,7 @@ func printBalance(c console, b books.Balance) error {
 	line := func(name string, a ledger.AccountTotals) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", name, books.Decimal(a.Opening), books.Decimal(a.Debits), books.Decimal(a.Credits), books.Decimal(a.Closing()))
 	}
+
 	for _, l := range b.Lines {
 		line(string(l.Account), l)
 	}
@@ -196,12 +199,14 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	return b.read(ctx, func(h *app.App, org flex.Org) error {
 		var sum books.Totals
 		write := func(w io.Writer) (err error) {
 			sum, err = h.Books.Export(ctx, org.ID, e, w)
 			return err
 		}
+
 		if b.Out == "-" {
 			err = write(c.out)
 		} else {
@@ -220,6 +225,7 @@ func (b *booksExport) export() (e books.Export, err error) {
 	if imported && b.Out == "-" {
 		return e, flex.Fail(flex.Invalid, "--format %s needs --out FILE: its file has no last line by which a part could be known", b.Format)
 	}
+
 	for name, code := range b.Accounts {
 		a := ledger.Account(name)
 		if !slices.Contains(ledger.Accounts, a) {
@@ -227,7 +233,9 @@ func (b *booksExport) export() (e books.Export, err error) {
 		}
 		e.Accounts[a] = strings.TrimSpace(code)
 	}
-	if e.From, err = optionalDay("--from", b.From); err != nil {
+
+	e.From, err = optionalDay("--from", b.From)
+	if err != nil {
 		return e, err
 	}
 	e.To, err = optionalDay("--to", b.To)
@@ -252,6 +260,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
+
 	defer os.Remove(f.Name()) // after the rename there is none
 	err = write(f)
 	if err == nil {

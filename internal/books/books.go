@@ -40,6 +40,7 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 		if !month.Before(ledger.MonthOf(today)) {
 			return flex.Fail(flex.Conflict, "%s is not over: it may be closed from %s on", month, month.Next().First())
 		}
+
 		if !closed.Before(month) {
 			return flex.Fail(flex.Conflict, "%s is closed already; the last closed month is %s", month, closed)
 		}
@@ -47,6 +48,7 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 		if err != nil {
 			return err
 		}
+
 		for m := next; !month.Before(m); m = m.Next() {
 			if len(done) == CloseMax {
 				return flex.Fail(flex.Conflict, "%s to %s are more than %d months: close an earlier one first", next, month, CloseMax)
@@ -57,6 +59,7 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 			}
 			done = append(done, c)
 		}
+
 		return nil
 	})
 	return done, err
@@ -101,6 +104,7 @@ func (s *Service) Balance(ctx context.Context, org flex.OrgID, day flex.Day) (b 
 		if err != nil {
 			return err
 		}
+
 		month := ledger.MonthOf(day)
 		b.Closed = !closed.Before(month)
 		b.TrialBalance, err = tx.TrialBalance(ctx, month.First(), day)
@@ -117,6 +121,7 @@ func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
+
 	for _, o := range orgs {
 		if err != nil {
 			return report, err
@@ -146,6 +151,7 @@ func (s *Service) closeMonthDue(ctx context.Context, o flex.Org) (did int, err e
 	if err != nil || !closed.Before(due) {
 		return 0, err
 	}
+
 	months, err := s.Close(ctx, o.ID, due, Automatic)
 	if flex.KindOf(err) == flex.Conflict {
 		return 0, nil // somebody closed it in between

@@ -43,6 +43,7 @@ func newImport(w io.Writer, e Export) (*importFile, error) {
 	if f.TaxRate == "" {
 		f.TaxRate = DefaultTaxRate
 	}
+
 	if f.Format == Xero {
 		f.out = csvfile.NewWriter(w, "*Narration", "*Date", "Description", "*AccountCode", "*TaxRate", "*Amount",
 			"TrackingName1", "TrackingOption1", "TrackingName2", "TrackingOption2")
@@ -93,6 +94,7 @@ func (f *importFile) finish() error {
 	if len(accounts) > 0 {
 		f.journals++
 	}
+
 	for _, a := range accounts {
 		if f.lines++; f.lines > f.most {
 			return flex.Fail(flex.TooLarge, "the file would have more than the %d lines that %s takes: choose fewer days, or a journal per %s", f.most, f.Format, PerMonth)
@@ -115,6 +117,7 @@ func (f *importFile) write(a ledger.Account, sum flex.Pence) error {
 		f.out.Write(f.name, xeroDate(f.date), words, code, f.TaxRate, Decimal(sum), nil, nil, nil, nil)
 		return nil
 	}
+
 	if code == "" {
 		code = strings.ToUpper(words[:1]) + words[1:]
 	}

@@ -57,25 +57,18 @@ type Totals struct {
 	Debits, Credit flex.Pence // both positive
 }
 
-// Export writes the journal. It holds one journal in memory at a time.
+// Export writes the journal. What it writes is not whole if it fails.
 func (s *Service) Export(ctx context.Context, org flex.OrgID, e Export, out io.Writer) (sum Totals, err error) {
 	if e.To.Start().Before(e.From.Start()) {
 		return sum, flex.Fail(flex.Invalid, "the last day, %s, is before the first, %s", e.To, e.From)
 	}
+
 	w := bufio.NewWriterSize(out, 1<<16)
-	var journal writer
-	switch e.Format {
-	case CSV:
-		journal = newPlainCSV(w)
-	case JSON:
-		journal = newPlainJSON(w, e)
-	case Xero, QuickBooks:
-		if journal, err = newImport(w, e); err != nil {
-			return sum, err
-		}
-	default:
-		return sum, flex.Fail(flex.Invalid, "%q is no format; it is %s, %s, %s or %s", e.Format, CSV, JSON, Xero, QuickBooks)
+	journal, err := newJournal(w, e)
+	if err != nil {
+		return sum, err
 	}
+
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		return tx.Journal(ctx, e.From, e.To, func(l store.JournalLine) error {
 			sum.Postings++
@@ -87,6 +80,7 @@ func (s *Service) Export(ctx context.Context, org flex.OrgID, e Export, out io.W
 			return journal.line(l)
 		})
 	})
+
 	if err == nil {
 		err = journal.end(sum)
 	}
@@ -94,6 +88,19 @@ func (s *Service) Export(ctx context.Context, org flex.OrgID, e Export, out io.W
 		err = w.Flush()
 	}
 	return sum, err
+}
+
+// newJournal returns a writer of the export's format.
+func newJournal(w *bufio.Writer, e Export) (writer, error) {
+	switch e.Format {
+	case CSV:
+		return newPlainCSV(w), nil
+	case JSON:
+		return newPlainJSON(w, e), nil
+	case Xero, QuickBooks:
+		return newImport(w, e)
+	}
+	return nil, flex.Fail(flex.Invalid, "%q is no format; it is %s, %s, %s or %s", e.Format, CSV, JSON, Xero, QuickBooks)
 }
 
 // writer writes a journal line by line.
@@ -163,6 +170,7 @@ func (j *plainJSON) line(l store.JournalLine) error {
 	if err != nil {
 		return err
 	}
+
 	j.w.WriteString(j.next) // an error stays with the writer
 	j.w.Write(b)
 	j.next = ",\n"
@@ -187,6 +195,7 @@ func CauseText(c ledger.Cause) string {
 	if !c.Run.IsZero() {
 		add("run", c.Run.String())
 	}
+
 	if !c.Corrects.IsZero() {
 		add("corrects", c.Corrects.String())
 	}

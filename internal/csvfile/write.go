@@ -54,6 +54,7 @@ func Cell(cell any) string {
 		if v.IsZero() {
 			return ""
 		}
+
 		return v.UTC().Format(time.RFC3339)
 	case int, int64, int32, uint64, uint32, float64, bool:
 		return fmt.Sprint(v)

@@ -46,7 +46,8 @@ func (tx *Tx) LastClosedMonth(ctx context.Context) (ledger.Month, error) {
 }
 
 func (tx *Tx) booksClosed(ctx context.Context, lock string) (m ledger.Month, err error) {
-	return m, tx.row(ctx, `SELECT books_closed FROM org WHERE id = $1`+lock, tx.org.Bytes()).Scan(monthText{&m})
+	err = tx.row(ctx, `SELECT books_closed FROM org WHERE id = $1`+lock, tx.org.Bytes()).Scan(monthText{&m})
+	return m, err
 }
 
 // monthText reads a month that is kept as text; the empty text is no month.
@@ -91,6 +92,7 @@ func (tx *Tx) CloseMonth(ctx context.Context, m ledger.Month, by string) (c Clos
 	if err != nil {
 		return c, err
 	}
+
 	_, err = tx.exec(ctx, `INSERT INTO books_month (org_id, month, closed_at, closed_by, transactions, trial_balance, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		tx.org.Bytes(), m.String(), micros(c.ClosedAt), by, c.Transactions, c.Balance, c.Hash[:])
 	if err != nil {
@@ -127,7 +129,8 @@ func (tx *Tx) FirstBooked(ctx context.Context) (d flex.Day, err error) {
 // days to the last.
 func (tx *Tx) TrialBalance(ctx context.Context, from, to flex.Day) (ledger.TrialBalance, error) {
 	scan := func(s scanner) (a ledger.AccountTotals, err error) {
-		return a, s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
+		err = s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
+		return a, err
 	}
 	totals, err := rows(ctx, tx.conn, scan, `SELECT p.account,
 			CAST(SUM(CASE WHEN l.booked_on < $2 THEN p.amount ELSE 0 END) AS BIGINT),
@@ -164,6 +167,7 @@ func (tx *Tx) Journal(ctx context.Context, from, to flex.Day, fn func(JournalLin
 	if err != nil {
 		return err
 	}
+
 	defer found.Close()
 	for found.Next() {
 		l, err := scanJournalLine(found)
@@ -203,6 +207,7 @@ func changedMonths(ctx context.Context, all *All) (changed []string, err error) 
 	if err != nil {
 		return nil, err
 	}
+
 	for _, o := range orgs {
 		tx, err := all.For(ctx, o.ID)
 		if err != nil {
@@ -212,6 +217,7 @@ func changedMonths(ctx context.Context, all *All) (changed []string, err error) 
 		if err != nil {
 			return nil, err
 		}
+
 		for _, m := range months {
 			now, err := tx.TrialBalance(ctx, m.Month.First(), m.Month.Last())
 			if err != nil {

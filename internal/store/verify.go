@@ -41,6 +41,7 @@ func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 				findings = append(findings, i.law+": "+f)
 			}
 		}
+
 		return nil
 	})
 	return findings, err
