@@ -1,3 +1,36 @@
-// Package headroom says what the caps of a fleet, a group and a site leave to each car, and
-// plans cars within it.
+// Package headroom says what the caps of a fleet and its groups leave to each car, minute
+// by minute, and plans cars within it.
+//
+// # Model
+//
+// Cap 0 binds the whole fleet, every other cap the cars of its group. For minute m, cap k
+// and the power load[k][m] that the cars under it draw at most in that minute, the headroom
+// of a car is the least of cap[k] - load[k][m] over its caps; less than LeastPower is none.
+// A cap may also bound how many cars start in a minute.
+//
+// # Method
+//
+// A coupled fleet is planned in two steps.
+//
+//  1. Share writes the cars as a fleet in half-hours, solves it with package fleet (prices
+//     coordinate the cars) and reserves each car's energy in the minutes of its half-hours.
+//  2. One car after the other, those that can wait least first, gives its reserve back and
+//     is planned by package charge with the headroom as limits (Profile.Charge). As its own
+//     reserve is always there, no car loses what the fleet gave it.
+//
+// A start in a minute that has as many as it may is put off to the next free one, as long
+// as the need is still met.
+//
+// # Guarantee
+//
+// A minute counts as filled by the most that is drawn in it. So what fits the headroom of
+// every minute exceeds no cap at any instant. Charge-now is not limited.
+//
+// # Complexity
+//
+// Each call is linear in the minutes of the horizon (Hours) that it touches.
+//
+// # Sources
+//
+// docs/engine-fleet.md, In the service.
 package headroom

@@ -1,3 +1,9 @@
-// Package home says what is assumed of a home battery of which only power and capacity are
-// known, and what energy left in it is worth.
+// Package home turns a home battery of which only power and capacity are known into a
+// problem of package battery: the efficiencies and the reserve that are assumed, what a
+// change of mode must save, and the salvage value of energy left at the end of the plan.
+//
+// The salvage value keeps a plan with a short horizon from emptying the battery at its end.
+// It is the mean price of the cheapest quarter of the time, times the efficiency of
+// charging: no battery is filled for that price, and none is emptied for less than it can
+// be filled again for.
 package home

@@ -1,2 +1,3 @@
-// Package sample makes sample fleets, the same for the same seed.
+// Package sample makes sample fleets of cars and batteries, the same for the same random
+// source, for benchmarks and tests.
 package sample
