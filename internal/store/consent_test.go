@@ -16,7 +16,7 @@ func TestConsentSpans(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()
 		day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
-		var now time.Time
+		now := day(1)
 		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
 		org, err := db.AddOrg(ctx, "Acme")
 		if err != nil {

@@ -16,3 +16,6 @@ CREATE TABLE consent_span (
 INSERT INTO consent_span (site_id, org_id, from_at, known_at)
     SELECT c.site_id, c.org_id, c.given_at, min(c.recorded_at) FROM consent c
     WHERE c.kind = 'boundary meter' AND c.given_at IS NOT NULL GROUP BY c.site_id, c.org_id, c.given_at;
+INSERT INTO consent_span (site_id, org_id, from_at, known_at)
+    SELECT s.id, s.org_id, s.consent_at, s.consent_at FROM site s
+    WHERE s.consent_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM consent_span c WHERE c.site_id = s.id AND c.from_at = s.consent_at);
