@@ -20,33 +20,40 @@ type Again struct {
 	KnownAt time.Time   // on what was known then; zero: now
 }
 
-// againAssets is the number of assets whose events are read and settled at a time.
-const againAssets = 64
+// againSites is the number of sites whose events are read and settled at a time.
+const againSites = 64
 
 // SettleAgain settles events once more, keeps what it comes to as a run of its own, and
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
-// The assets are shared out to as many workers as there are processors.
+// The sites are shared out to as many workers as there are processors.
 func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.Run, error) {
 	w := again{service: d, org: org, span: flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}}
-	var assets []flex.AssetID
+	var sites []flex.SiteID
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		w.run = store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
 		if w.run.KnownAt.IsZero() {
 			w.run.KnownAt = tx.Now()
 		}
+
 		var err error
-		if assets, err = tx.AssetsWithEvents(ctx, a.Site, w.span); err != nil {
+		sites, err = tx.SitesWithEvents(ctx, a.Site, w.span)
+		if err != nil {
 			return err
 		}
-		if w.basis, err = basisOf(ctx, tx, []flex.Span{w.span}, w.run.KnownAt); err != nil {
+
+		w.basis, err = basisOf(ctx, tx, []flex.Span{w.span}, w.run.KnownAt)
+		if err != nil {
 			return err
 		}
+
 		return tx.AddRun(ctx, w.run)
 	})
+
 	if err != nil {
 		return w.run, err
 	}
-	chunks := make(chan []flex.AssetID)
+
+	chunks := make(chan []flex.SiteID)
 	failed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var workers sync.WaitGroup
@@ -59,16 +66,19 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 			}
 		})
 	}
-	for chunk := range slices.Chunk(assets, againAssets) {
+
+	for chunk := range slices.Chunk(sites, againSites) {
 		if failed.Err() == nil {
 			chunks <- chunk
 		}
 	}
+
 	close(chunks)
 	workers.Wait()
 	if failed.Err() != nil {
 		return w.run, context.Cause(failed)
 	}
+
 	w.run.Events, w.run.Hash = len(w.inputs), settle.RunHash(w.inputs)
 	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.FinishRun(ctx, w.run) })
 }
@@ -85,26 +95,35 @@ type again struct {
 	inputs []settle.Inputs
 }
 
-// settle settles the assets' events and keeps the settlements. What comes to the same as the
+// settle settles the sites' events and keeps the settlements. What comes to the same as the
 // event's newest settlement is kept as its hash alone.
-func (w *again) settle(ctx context.Context, assets []flex.AssetID) error {
+func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 	var settlements []store.Settlement
 	err := w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
-		events, err := tx.FlexEventsOf(ctx, assets, w.span)
+		events, err := tx.FlexEventsAt(ctx, sites, w.span, w.run.KnownAt)
 		if err != nil {
 			return err
 		}
+
 		events = slices.DeleteFunc(events, func(e store.FlexEvent) bool { return !e.Consented })
-		settlements, err = settleEvents(ctx, tx, w.basis, events, true)
+		outcomes, err := settleEvents(ctx, tx, w.basis, events, true)
+		settlements = nil
+		for _, o := range outcomes {
+			settlements = append(settlements, o.Settlement)
+		}
+
 		return err
 	})
+
 	if err != nil || len(settlements) == 0 {
 		return err
 	}
+
 	w.mu.Lock()
 	for _, s := range settlements {
 		w.inputs = append(w.inputs, settle.Inputs{Event: s.Event, Hash: s.Hash})
 	}
+
 	w.mu.Unlock()
 	return w.service.DB.Write(ctx, w.org, func(tx *store.Tx) error { return tx.AddSettlements(ctx, w.run.ID, settlements) })
 }
@@ -117,14 +136,17 @@ func (d *Service) Compare(ctx context.Context, org flex.OrgID, before, after fle
 			if _, err := tx.Run(ctx, id); err != nil {
 				return err
 			}
+
 			settlements, err := tx.SettlementsIn(ctx, id)
 			if err != nil {
 				return err
 			}
+
 			for _, s := range settlements {
 				results[i] = append(results[i], s.Result)
 			}
 		}
+
 		changes = settle.Diff(results[0], results[1])
 		return nil
 	})

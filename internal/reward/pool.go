@@ -2,7 +2,6 @@ package reward
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,10 +27,12 @@ func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.
 	if err != nil {
 		return nil, err
 	}
+
 	b := &basis{settings: o.Settings, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]flex.PricedPeriod{}}
 	if knownAt.IsZero() {
 		b.asOf = tx.Now()
 	}
+
 	for _, span := range spans {
 		prices, err := tx.SettlementPrices(ctx, span, b.asOf)
 		if err != nil {
@@ -50,6 +51,7 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 	for i, e := range events {
 		all[i] = e.Span
 	}
+
 	slices.SortFunc(all, func(a, b flex.Span) int { return a.From.Compare(b.From) })
 	for _, s := range all {
 		if n := len(spans); n > 0 && s.From.Sub(spans[n-1].To) < 7*24*time.Hour {
@@ -63,274 +65,420 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 	return spans
 }
 
-// pool is what one asset's events have in common: the readings of their days and of the days
-// before, read once for all of them.
-type pool struct {
-	basis  *basis
-	asset  flex.AssetID
-	site   flex.SiteID
-	events []store.FlexEvent // of the asset
-	cases  []settle.Case
-	at     []int // of the events, among all
-	left   []int // the cases that no meter was found for yet
+// caseOf makes the event a case, as far as it goes without its readings.
+func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
+	c := &settle.Case{
+		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: e.Most,
+		Rule: ruleOf(b.settings.Settlement), Terms: settleTerms(b.settings),
+		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
+	}
+
+	if c.Most == 0 {
+		c.Most = settle.MostMoved(powerOf(e.Power), e.Type == flex.Battery, e.Meant)
+	}
+
+	for i, wh := range e.Nominated {
+		c.Nominated.Day = e.Day
+		c.Nominated.Set(e.First+i, wh)
+	}
+
+	for n := e.First; n <= e.Last; n++ {
+		if price, read := b.prices[e.Day.Period(n)]; read {
+			c.Prices = append(c.Prices, price)
+		}
+	}
+	return c
 }
 
-// pools are the assets settled together, and what any of them needs.
-type pools struct {
-	all    []*pool
+// powerOf returns a device's power, or the usual one if it is not known.
+func powerOf(power flex.Watts) flex.Watts {
+	if power == 0 {
+		return DefaultPower
+	}
+	return power
+}
+
+// meterKey names a metered place: the boundary of a site, or an asset of it.
+type meterKey struct {
+	site  flex.SiteID
+	asset flex.AssetID // zero: the boundary
+}
+
+func (k meterKey) metering() settle.Metering {
+	if k.asset.IsZero() {
+		return settle.Boundary
+	}
+	return settle.Asset
+}
+
+// claim is an event on its way to being settled.
+type claim struct {
+	store.FlexEvent
+	*settle.Case
+	limits settle.Limits // of its meter
+	meter  meterKey
+}
+
+// outcome is what an event comes to; its result is nil if it was known already.
+type outcome struct {
+	store.Settlement
+	limits settle.Limits
+	meter  meterKey
+	most   flex.WattHours // what its asset can have moved in a half-hour
+}
+
+// settling is some events settled together, all of each site and day.
+type settling struct {
+	basis  *basis
+	claims []*claim
+	supply map[flex.SiteID]settle.Limits
 	oldest flex.Day
 	newest flex.Day
 	slots  [2]int // the first and the last settlement period of any day
 }
 
-// settleEvents works out events and returns what they come to in their order. An event whose
-// inputs have the hash that it is told to have had is not worked out again: its result is
-// nil.
-func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent, known bool) ([]store.Settlement, error) {
+// settleEvents works out events and returns what they come to in their order. The events of a
+// site and day must be given together. If known is set, an event whose inputs have the hash
+// that it has had is not worked out again.
+func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent, known bool) ([]outcome, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
-	ps := pools{slots: [2]int{settle.MaxPeriods, 1}}
-	byAsset := map[flex.AssetID]*pool{}
-	for i, e := range events {
-		p := byAsset[e.AssetID]
-		if p == nil {
-			p = &pool{basis: b, asset: e.AssetID, site: e.SiteID}
-			byAsset[e.AssetID], ps.all = p, append(ps.all, p)
-		}
-		p.at, p.left = append(p.at, i), append(p.left, len(p.cases))
-		ps.need(p.add(e), e.Day)
+
+	s := &settling{basis: b, slots: [2]int{settle.MaxPeriods, 1}}
+	var sites []flex.SiteID
+	for i := range events {
+		e := events[i]
+		s.claims = append(s.claims, &claim{FlexEvent: e, Case: b.caseOf(&e), meter: meterKey{e.SiteID, e.AssetID}})
+		s.need(s.claims[i].Case)
+		sites = append(sites, e.SiteID)
 	}
-	if err := ps.meter(ctx, tx); err != nil {
-		return nil, fmt.Errorf("read the meters of %d assets: %w", len(ps.all), err)
+
+	if err := s.supplies(ctx, tx, sites); err != nil {
+		return nil, err
 	}
-	settlements := make([]store.Settlement, len(events))
+
+	if err := s.readMeters(ctx, tx); err != nil {
+		return nil, fmt.Errorf("read the meters of %d events: %w", len(events), err)
+	}
+
+	if err := s.setApart(); err != nil {
+		return nil, err
+	}
+	return s.outcomes(known)
+}
+
+// outcomes works out the cases in their order.
+func (s *settling) outcomes(known bool) ([]outcome, error) {
+	outcomes := make([]outcome, len(s.claims))
 	var text []byte
-	for _, p := range ps.all {
-		for n, i := range p.at {
-			c := &p.cases[n]
-			text = c.AppendText(text[:0])
-			s := store.Settlement{Event: c.Event, Hash: settle.HashOf(text)}
-			if !known || !slices.Equal(s.Hash[:], events[i].Hash) {
-				var err error
-				if s.Result, err = settle.Settle(c); err != nil {
-					return nil, err
-				}
+	for i, c := range s.claims {
+		text = c.AppendText(text[:0])
+		o := outcome{store.Settlement{Event: c.Case.Event, Hash: settle.HashOf(text)}, c.limits, c.meter, c.Case.Most}
+		if !known || !slices.Equal(o.Hash[:], c.FlexEvent.Hash) {
+			r, err := settle.Settle(c.Case)
+			if err != nil {
+				return nil, err
 			}
-			settlements[i] = s
+			o.Result = r
 		}
+
+		outcomes[i] = o
 	}
-	return settlements, nil
+	return outcomes, nil
 }
 
 // need widens what is read to what a case needs.
-func (ps *pools) need(n settle.Needs, day flex.Day) {
-	if ps.oldest == (flex.Day{}) || n.Oldest.Start().Before(ps.oldest.Start()) {
-		ps.oldest = n.Oldest
-	}
-	if ps.newest.Start().Before(day.Start()) {
-		ps.newest = day
-	}
-	ps.slots[0] = min(ps.slots[0], n.Own[0], n.History[0])
-	ps.slots[1] = max(ps.slots[1], n.Own[1], n.History[1])
-}
-
-// add makes the event a case, as far as it goes without its readings, and returns what it
-// needs of them.
-func (p *pool) add(e store.FlexEvent) settle.Needs {
-	c := settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Rule: ruleOf(p.basis.settings.Settlement), Terms: settleTerms(p.basis.settings),
-		Final: !p.basis.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
-	}
-	for i, wh := range e.Nominated {
-		c.Nominated.Day = e.Day
-		c.Nominated.Set(e.First+i, wh)
-	}
-	for n := e.First; n <= e.Last; n++ {
-		if price, read := p.basis.prices[e.Day.Period(n)]; read {
-			c.Prices = append(c.Prices, price)
-		}
-	}
+func (s *settling) need(c *settle.Case) {
 	n := c.Needs()
 	if c.Rule.Method == settle.Nominated {
-		n.Oldest = e.Day
+		n.Oldest = c.Day
 	}
-	p.events, p.cases = append(p.events, e), append(p.cases, c)
-	return n
+	if s.oldest == (flex.Day{}) || n.Oldest.Start().Before(s.oldest.Start()) {
+		s.oldest = n.Oldest
+	}
+	if s.newest.Start().Before(c.Day.Start()) {
+		s.newest = c.Day
+	}
+	s.slots[0] = min(s.slots[0], n.Own[0], n.History[0])
+	s.slots[1] = max(s.slots[1], n.Own[1], n.History[1])
 }
 
-// meter chooses whose meter each event is settled on and gives its case the readings: the
-// asset's own if its model is qualified for that; else the site's boundary if it was read
-// in the event; else the asset's own, as the best that there is.
-func (ps *pools) meter(ctx context.Context, tx *store.Tx) error {
-	boundary := metered{pools: ps, by: settle.Boundary, of: map[flex.AssetID][]*pool{}}
-	own := metered{pools: ps, by: settle.Asset, of: map[flex.AssetID][]*pool{}}
-	var sites []flex.SiteID
-	for _, p := range ps.all {
-		own.of[p.asset] = append(own.of[p.asset], p)
-		if !p.events[0].CoP11 && !slices.Contains(sites, p.site) {
-			sites = append(sites, p.site)
-		}
-	}
-	if len(sites) > 0 {
-		assets, err := tx.AssetsEverAt(ctx, sites)
-		if err != nil {
-			return err
-		}
-		for _, p := range ps.all {
-			if p.events[0].CoP11 {
-				continue
-			}
-			for _, id := range assets[p.site] {
-				boundary.of[id] = append(boundary.of[id], p)
-			}
-		}
-		if err := boundary.read(ctx, tx); err != nil {
-			return err
-		}
-	}
-	return own.read(ctx, tx)
-}
-
-// metered is one way of metering, and whose meters count for which pools.
-type metered struct {
-	*pools
-	by settle.Metering
-	of map[flex.AssetID][]*pool
-
-	readings map[*pool][]flex.Reading
-}
-
-// read gives the cases that have no meter yet what these meters say, if they tell of their
-// events at all: first the events' own days are read, then, of those that were metered so,
-// the days before, by the same labels.
-func (m *metered) read(ctx context.Context, tx *store.Tx) error {
-	m.readings = map[*pool][]flex.Reading{}
-	own := store.ReadingQuery{Labels: settle.Labels(m.by), First: m.slots[0], Last: m.slots[1], KnownAt: m.all[0].basis.knownAt}
-	days := map[flex.Day]bool{}
-	for id, ps := range m.of {
-		waits := false
-		for _, p := range ps {
-			for _, i := range p.left {
-				waits, days[p.cases[i].Day] = true, true
-			}
-		}
-		if waits {
-			own.Assets = append(own.Assets, id)
-		}
-	}
-	own.Days = slices.SortedFunc(maps.Keys(days), compareDays)
-	rs, err := tx.Readings(ctx, own)
-	if err != nil || len(rs) == 0 {
-		return err
-	}
-	before := own
-	before.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool { return days[d] })
-	before.Labels = slices.DeleteFunc(before.Labels, func(l flex.Label) bool {
-		return !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l })
-	})
-	m.share(rs)
-	before.Assets = slices.DeleteFunc(before.Assets, func(id flex.AssetID) bool {
-		return !slices.ContainsFunc(m.of[id], func(p *pool) bool { return len(m.readings[p]) > 0 })
-	})
-	more, err := tx.Readings(ctx, before)
+// supplies reads what the sites' connections can carry.
+func (s *settling) supplies(ctx context.Context, tx *store.Tx, sites []flex.SiteID) error {
+	slices.SortFunc(sites, func(a, b flex.SiteID) int { return bytes.Compare(a[:], b[:]) })
+	found, err := tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
 	if err != nil {
 		return err
 	}
-	m.share(more)
-	eventDays, err := m.eventDays(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for p, rs := range m.readings {
-		slices.SortFunc(rs, byTime)
-		p.give(m.by, rs, eventDays(p))
+	s.supply = map[flex.SiteID]settle.Limits{}
+	for id, supply := range found {
+		s.supply[id] = settle.SupplyLimits(supply)
 	}
 	return nil
 }
 
-// share shares readings out to the pools that they count for.
-func (m *metered) share(rs []flex.Reading) {
-	for i := range rs {
-		for _, p := range m.of[rs[i].AssetID] {
-			m.readings[p] = append(m.readings[p], rs[i])
+// readMeters chooses whose meter each event is settled on and gives its case the readings:
+// the asset's own if its model is qualified for that; else the site's boundary if any
+// half-hour of the events settled together is known there; else the asset's own, as the best
+// that there is.
+func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
+	given, err := s.readBoundaries(ctx, tx)
+	if err != nil {
+		return err
+	}
+
+	own := meters{settling: s, by: settle.Asset, claims: map[meterKey][]*claim{}, devices: map[meterKey][]flex.AssetID{}}
+	for _, c := range s.claims {
+		if !given[c] {
+			c.limits = settle.DeviceLimits(c.Power, s.supply[c.SiteID])
+			own.claims[c.meter] = append(own.claims[c.meter], c)
+			own.devices[c.meter] = []flex.AssetID{c.AssetID}
 		}
 	}
+	_, err = own.read(ctx, tx)
+	return err
 }
 
-// eventDays returns on what days there was an event at a pool's meter.
-func (m *metered) eventDays(ctx context.Context, tx *store.Tx) (of func(*pool) []flex.Day, err error) {
-	asOf := m.all[0].basis.asOf
+// readBoundaries gives the cases of assets without a qualified meter what their sites'
+// boundaries say, and returns those that they told of.
+func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
+	shared := map[meterKey][]*claim{}
+	var sites []flex.SiteID
+	for _, c := range s.claims {
+		if key := (meterKey{site: c.SiteID}); !c.CoP11 {
+			if shared[key] == nil {
+				sites = append(sites, c.SiteID)
+			}
+			shared[key] = append(shared[key], c)
+		}
+	}
+
+	if len(sites) == 0 {
+		return nil, nil
+	}
+
+	assets, err := tx.AssetsEverAt(ctx, sites)
+	if err != nil {
+		return nil, err
+	}
+	boundaries := meters{settling: s, by: settle.Boundary, claims: shared, devices: map[meterKey][]flex.AssetID{}}
+	for key := range shared {
+		boundaries.devices[key] = assets[key.site]
+	}
+	return boundaries.read(ctx, tx)
+}
+
+// meters are meters of one kind, with the events that may be settled on each and the devices
+// that tell of it.
+type meters struct {
+	*settling
+	by      settle.Metering
+	claims  map[meterKey][]*claim
+	devices map[meterKey][]flex.AssetID
+}
+
+// read gives the cases what these meters say, and returns those that it told of. First the
+// events' own days are read, then, of the meters that tell of them, the days before.
+func (m *meters) read(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
+	given = map[*claim]bool{}
+	of := map[flex.AssetID][]meterKey{}
+	days := map[flex.Day]bool{}
+	for key, claims := range m.claims {
+		for _, id := range m.devices[key] {
+			of[id] = append(of[id], key)
+		}
+		for _, c := range claims {
+			days[c.Case.Day] = true
+		}
+	}
+
+	readings, err := m.readings(ctx, tx, of, days)
+	if err != nil || len(readings) == 0 {
+		return given, err
+	}
+	eventDays, err := m.eventDays(ctx, tx, readings)
+	if err != nil {
+		return nil, err
+	}
+	for key, rs := range readings {
+		m.give(key, rs, eventDays(key), given)
+	}
+	return given, nil
+}
+
+// readings reads the events' own days, and of the meters that tell of them the days before.
+func (m *meters) readings(ctx context.Context, tx *store.Tx, of map[flex.AssetID][]meterKey, days map[flex.Day]bool) (map[meterKey][]flex.Reading, error) {
+	q := store.ReadingQuery{Labels: settle.Labels(m.by), First: m.slots[0], Last: m.slots[1], KnownAt: m.basis.knownAt}
+	q.Assets = slices.Collect(maps.Keys(of))
+	q.Days = slices.SortedFunc(maps.Keys(days), compareDays)
+	rs, err := tx.Readings(ctx, q)
+	if err != nil || len(rs) == 0 {
+		return nil, err
+	}
+	more, err := m.before(ctx, tx, q, rs, days, of)
+	if err != nil {
+		return nil, err
+	}
+
+	readings := map[meterKey][]flex.Reading{}
+	for _, part := range [][]flex.Reading{rs, more} {
+		for i := range part {
+			for _, key := range of[part[i].AssetID] {
+				readings[key] = append(readings[key], part[i])
+			}
+		}
+	}
+	return readings, nil
+}
+
+// before reads the days before the events' own, of the devices and labels that were read on
+// these at all.
+func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery, rs []flex.Reading, own map[flex.Day]bool,
+	of map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
+	labels, told := map[flex.Label]bool{}, map[meterKey]bool{}
+	for i := range rs {
+		labels[rs[i].Label] = true
+		for _, key := range of[rs[i].AssetID] {
+			told[key] = true
+		}
+	}
+	q.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool { return own[d] })
+	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool { return !labels[l] })
+	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
+		return !slices.ContainsFunc(of[id], func(key meterKey) bool { return told[key] })
+	})
+	return tx.Readings(ctx, q)
+}
+
+// eventDays returns on what days there was an event at a meter.
+func (m *meters) eventDays(ctx context.Context, tx *store.Tx, read map[meterKey][]flex.Reading) (of func(meterKey) []flex.Day, err error) {
+	asOf := m.basis.asOf
 	var assets []flex.AssetID
 	var sites []flex.SiteID
-	for p := range m.readings {
-		assets, sites = append(assets, p.asset), append(sites, p.site)
+	for key := range read {
+		assets, sites = append(assets, key.asset), append(sites, key.site)
 	}
 	if m.by == settle.Boundary {
 		days, err := tx.EventDaysAt(ctx, sites, m.oldest, m.newest, asOf)
-		return func(p *pool) []flex.Day { return days[p.site] }, err
+		return func(key meterKey) []flex.Day { return days[key.site] }, err
 	}
 	days, err := tx.EventDaysOf(ctx, assets, m.oldest, m.newest, asOf)
-	return func(p *pool) []flex.Day { return days[p.asset] }, err
+	return func(key meterKey) []flex.Day { return days[key.asset] }, err
+}
+
+// give gives a meter's readings to its cases, as far as they tell of them.
+func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, given map[*claim]bool) {
+	claims := m.claims[key]
+	limits := claims[0].limits
+	if key.asset.IsZero() {
+		limits = m.supply[key.site]
+	}
+
+	meter := settle.NewMeter(m.by, rs, limits)
+	for _, group := range groupsOf(claims) {
+		beside(group)
+		first := group[0].Case
+		if !meter.Give(first) {
+			for _, c := range group {
+				c.Beside = nil // each is left to its own meter
+			}
+			continue
+		}
+
+		for _, c := range group {
+			c.Metering, c.Label = first.Metering, first.Label
+			c.Metered, c.EventDays = first.Metered, eventDays
+			c.meter, c.limits = key, limits
+			given[c] = true
+		}
+	}
+}
+
+// groupsOf puts events together whose half-hours meet, through others too.
+func groupsOf(claims []*claim) (groups [][]*claim) {
+	claims = slices.Clone(claims)
+	slices.SortStableFunc(claims, func(a, b *claim) int { return a.Span.From.Compare(b.Span.From) })
+	var until time.Time
+	for _, c := range claims {
+		if n := len(groups); n > 0 && c.Span.From.Before(until) {
+			groups[n-1] = append(groups[n-1], c)
+		} else {
+			groups = append(groups, []*claim{c})
+		}
+
+		if c.Span.To.After(until) {
+			until = c.Span.To
+		}
+	}
+	return groups
+}
+
+// beside tells each event of a group of the others, and of the prices and plans of all.
+func beside(group []*claim) {
+	if len(group) == 1 {
+		return
+	}
+
+	var prices []flex.PricedPeriod
+	nominated := settle.MeteredDay{Day: group[0].Case.Day}
+	for _, c := range group {
+		prices = append(prices, c.Prices...)
+		for i, wh := range c.FlexEvent.Nominated {
+			planned, _ := nominated.At(c.Case.First + i)
+			nominated.Set(c.Case.First+i, planned+wh)
+		}
+	}
+
+	for _, c := range group {
+		c.Prices, c.Case.Nominated = prices, nominated
+		for _, o := range group {
+			if o != c {
+				c.Beside = append(c.Beside, settle.Claim{Event: o.Case.Event, First: o.Case.First, Last: o.Case.Last, Meant: o.Case.Meant, Most: o.Case.Most})
+			}
+		}
+	}
+}
+
+// setApart takes what was settled on assets' own meters off their sites' boundaries, so that no
+// energy counts twice. An own deviation that is not known leaves the boundary's unknown.
+func (s *settling) setApart() error {
+	byDay := map[meterKey]map[flex.Day][]*claim{}
+	for _, c := range s.claims {
+		if key := (meterKey{site: c.SiteID}); c.meter == key {
+			if byDay[key] == nil {
+				byDay[key] = map[flex.Day][]*claim{}
+			}
+			byDay[key][c.Case.Day] = append(byDay[key][c.Case.Day], c)
+		}
+	}
+
+	for _, c := range s.claims {
+		if !c.CoP11 {
+			continue
+		}
+
+		behind := byDay[meterKey{site: c.SiteID}][c.Case.Day]
+		if len(behind) == 0 {
+			continue
+		}
+
+		r, err := settle.Settle(c.Case)
+		if err != nil {
+			return err
+		}
+
+		for _, p := range r.Periods {
+			own := settle.Apart{Period: p.Period, Flex: p.Metered - p.Baseline, Known: p.Read && r.Quality != settle.Insufficient}
+			for _, b := range behind {
+				b.Apart = append(b.Apart, own)
+			}
+		}
+	}
+	return nil
 }
 
 func compareDays(a, b flex.Day) int { return a.Start().Compare(b.Start()) }
-
-// byTime is an order in which readings of several assets always come out the same.
-func byTime(a, b flex.Reading) int {
-	return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To), cmp.Compare(a.Label, b.Label), bytes.Compare(a.AssetID[:], b.AssetID[:]))
-}
-
-// give gives the readings, in their order, to the cases that are metered by them.
-func (p *pool) give(m settle.Metering, rs []flex.Reading, eventDays []flex.Day) {
-	days := map[string][]settle.MeteredDay{}
-	p.left = slices.DeleteFunc(p.left, func(i int) bool {
-		c := &p.cases[i]
-		key, in := labelsIn(c, m, rs)
-		if key == "" {
-			return false
-		}
-		if days[key] == nil {
-			days[key] = settle.HalfHours(m, only(rs, in))
-		}
-		c.Metering, c.Metered, c.EventDays = m, days[key], eventDays
-		return true
-	})
-}
-
-// only returns the readings of the labels.
-func only(rs []flex.Reading, in map[flex.Label]bool) []flex.Reading {
-	other := func(r flex.Reading) bool { return !in[r.Label] }
-	if !slices.ContainsFunc(rs, other) {
-		return rs
-	}
-	return slices.DeleteFunc(slices.Clone(rs), other)
-}
-
-// labelsIn returns the labels of the readings that tell of the event itself, and a name for
-// their set. Like is compared with like: the days before count by these alone.
-func labelsIn(c *settle.Case, m settle.Metering, rs []flex.Reading) (key string, in map[flex.Label]bool) {
-	event := flex.Span{From: c.Day.Period(c.First).Start(), To: c.Day.Period(c.Last).End()}
-	in = map[flex.Label]bool{}
-	first, _ := slices.BinarySearchFunc(rs, event.From.Add(-longest), func(r flex.Reading, at time.Time) int { return r.From.Compare(at) })
-	for _, r := range rs[first:] {
-		if r.From.After(event.To) {
-			break
-		}
-		if !in[r.Label] && (!r.Meet(event).Empty() || r.Empty() && (event.Contains(r.From) || r.From.Equal(event.To))) {
-			in[r.Label] = true
-		}
-	}
-	for _, l := range settle.Labels(m) {
-		if in[l] {
-			key += string(l) + " "
-		}
-	}
-	return key, in
-}
-
-// longest is the longest time that one reading spans.
-const longest = 24 * time.Hour
 
 // daysBetween lists the days from one to another, both included.
 func daysBetween(from, to flex.Day) (days []flex.Day) {

@@ -23,11 +23,13 @@ func (d *Service) settleDue(ctx context.Context, org flex.OrgID, report *worker.
 		due, err = tx.DueFlexEvents(ctx, dueMax)
 		return err
 	})
+
 	report.More = report.More || len(due) == dueMax
 	for chunk := range slices.Chunk(due, eventsMax) {
 		if err != nil {
 			return err
 		}
+
 		var did int
 		err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 			events, err := tx.HoldFlexEvents(ctx, chunk)
@@ -37,70 +39,200 @@ func (d *Service) settleDue(ctx context.Context, org flex.OrgID, report *worker.
 			did, err = settleAll(ctx, tx, events)
 			return err
 		})
+
 		report.Did += did
 	}
 	return err
 }
 
-// settleAll settles events in one run, and posts what that changes. It returns how many
-// moved on.
+// settleAll settles events in one run, and posts what that changes. The events of a site and
+// day are given together. It returns how many moved on.
 func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did int, err error) {
 	basis, err := basisOf(ctx, tx, stretches(events), time.Time{})
 	if err != nil {
 		return 0, err
 	}
-	outcomes, err := settleEvents(ctx, tx, basis, events, false)
+
+	outcomes, err := settleConsented(ctx, tx, basis, events)
 	if err != nil {
 		return 0, err
 	}
-	run := store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}
-	var settlements []store.Settlement
-	var inputs []settle.Inputs
-	var earned []*store.Transaction
+
+	run := &posting{run: store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}, terms: termsOf(basis.settings)}
 	for i, e := range events {
-		was, s := e, outcomes[i]
-		if e.Consented {
-			if !slices.Equal(s.Hash[:], e.Hash) {
-				e.Version++
-				s.Version, e.Hash = e.Version, s.Hash[:]
-				settlements, inputs = append(settlements, s), append(inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
-				t, err := credit(ctx, tx, &e, s.Result, termsOf(basis.settings), run.ID)
-				if err != nil {
-					return 0, err
-				}
-				if t != nil {
-					earned = append(earned, t)
-				}
-			}
-			note(&e, s.Result)
-			came := was.LookAt.After(tx.Now())        // it is looked at because a reading came that it waited for
-			if came && e.WaitsAt.Equal(was.WaitsAt) { // what came was not enough: look again, but not at once
-				e.WaitsAt = time.Time{}
-			}
+		moved, err := run.settle(ctx, tx, e, outcomes[i])
+		if err != nil {
+			return 0, err
 		}
-		e.LookAt = nextSettlement(e, tx.Now())
-		if e.Version != was.Version || e.LookAt.IsZero() || !e.WaitsAt.Equal(was.WaitsAt) {
+		if moved {
 			did++
 		}
-		if err := tx.PutFlexEvent(ctx, e); err != nil {
-			return 0, err
+	}
+	return did, run.finish(ctx, tx, events, outcomes)
+}
+
+// settleConsented settles the events that the site consents to. The others have no part in
+// what their meter shows, and their outcome is empty.
+func settleConsented(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent) ([]outcome, error) {
+	var consented []store.FlexEvent
+	var at []int
+	for i, e := range events {
+		if e.Consented {
+			consented, at = append(consented, e), append(at, i)
 		}
 	}
-	if len(settlements) > 0 {
-		run.Events, run.Hash = len(settlements), settle.RunHash(inputs)
-		if err := tx.AddRun(ctx, run); err != nil {
-			return 0, err
+	settled, err := settleEvents(ctx, tx, b, consented, false)
+	if err != nil {
+		return nil, err
+	}
+
+	outcomes := make([]outcome, len(events))
+	for k, o := range settled {
+		outcomes[at[k]] = o
+	}
+	return outcomes, nil
+}
+
+// posting is a run under way that posts what it changes.
+type posting struct {
+	run         store.Run
+	terms       terms
+	settlements []store.Settlement
+	inputs      []settle.Inputs
+	earned      []*store.Transaction
+}
+
+// settle takes an event on to what it comes to now, and reports whether that moved it on.
+func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o outcome) (moved bool, err error) {
+	was := e
+	if e.Consented {
+		if err := p.revise(ctx, tx, &e, o.Settlement); err != nil {
+			return false, err
 		}
-		if err := tx.AddSettlements(ctx, run.ID, settlements); err != nil {
-			return 0, err
+		note(&e, o.Result)
+		came := was.Due && was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
+		if came && e.WaitsAt.Equal(was.WaitsAt) {     // what came was not enough: look again, but not at once
+			e.WaitsAt = time.Time{}
 		}
 	}
-	for _, t := range earned {
+
+	e.LookAt = nextSettlement(e, tx.Now())
+	closed := e.LookAt.IsZero() && !was.LookAt.IsZero()
+	moved = closed || e.Version != was.Version || !e.WaitsAt.Equal(was.WaitsAt)
+	return moved, tx.PutFlexEvent(ctx, e)
+}
+
+// revise gives an event its next settlement, and what that is worth more or less, if anything
+// that it depends on has changed.
+func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, s store.Settlement) error {
+	if slices.Equal(s.Hash[:], e.Hash) {
+		return nil
+	}
+	e.Version++
+	e.Hash = s.Hash[:]
+	s.Version = e.Version
+	p.settlements, p.inputs = append(p.settlements, s), append(p.inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
+
+	t, err := credit(ctx, tx, e, s.Result, p.terms, p.run.ID)
+	if t != nil {
+		p.earned = append(p.earned, t)
+	}
+	return err
+}
+
+// finish keeps the run, how the half-hours were settled, and the transactions.
+func (p *posting) finish(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
+	if len(p.settlements) == 0 {
+		return nil
+	}
+
+	p.run.Events, p.run.Hash = len(p.settlements), settle.RunHash(p.inputs)
+	if err := tx.AddRun(ctx, p.run); err != nil {
+		return err
+	}
+
+	if err := tx.AddSettlements(ctx, p.run.ID, p.settlements); err != nil {
+		return err
+	}
+
+	if err := putHalfHours(ctx, tx, events, outcomes); err != nil {
+		return err
+	}
+
+	for _, t := range p.earned {
 		if _, err := tx.Post(ctx, t); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return did, nil
+	return nil
+}
+
+// putHalfHours keeps, of the sites and days of the events, what each meter deviated by in each
+// half-hour and what the events have of it.
+func putHalfHours(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
+	days := map[siteDay]*settledDay{}
+	var order []siteDay
+	for i, e := range events {
+		key := siteDay{e.SiteID, e.Day}
+		if days[key] == nil {
+			order, days[key] = append(order, key), &settledDay{at: map[settledAt]int{}}
+		}
+		if e.Consented {
+			days[key].add(e.ID, &outcomes[i])
+		}
+	}
+
+	for _, key := range order {
+		if err := tx.PutHalfHours(ctx, key.site, key.day, days[key].halfHours); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type siteDay struct {
+	site flex.SiteID
+	day  flex.Day
+}
+
+// settledDay collects the half-hours of a site's day.
+type settledDay struct {
+	halfHours []store.HalfHour
+	at        map[settledAt]int // of a meter and period, where it is among them
+}
+
+type settledAt struct {
+	meter  meterKey
+	period int
+}
+
+// add adds what an event has in its half-hours.
+func (d *settledDay) add(event flex.FlexEventID, o *outcome) {
+	for _, p := range o.Result.Periods {
+		if !p.Known || !p.Compared {
+			continue
+		}
+
+		key := settledAt{o.meter, p.Period}
+		n, known := d.at[key]
+		if !known {
+			n = len(d.halfHours)
+			d.at[key] = n
+			d.halfHours = append(d.halfHours, o.halfHour(p))
+		}
+
+		h := &d.halfHours[n]
+		h.Parts = append(h.Parts, store.Part{Event: event, Flex: p.Flex, Most: o.most})
+	}
+}
+
+// halfHour is a settled half-hour of the event's meter, without its parts.
+func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
+	return store.HalfHour{
+		Site: o.meter.site, Meter: o.meter.asset, Period: o.Result.Day.Period(p.Period), Label: o.Result.Label,
+		Metered: p.Metered, Baseline: p.Baseline, Apart: p.Metered - p.Baseline - p.Deviation, Deviation: p.Deviation, Unassigned: p.Unassigned,
+		Import: o.limits.Import, Export: o.limits.Export,
+	}
 }
 
 // note keeps on the event where its settlement stands.
@@ -166,10 +298,12 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	if t.share == 0 && e.Posted == 0 || r.Missing > 0 && !r.Final {
 		return nil, nil
 	}
+
 	was, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
 	if err != nil {
 		return nil, err
 	}
+
 	tr := store.Transaction{Flex: &r.Flex}
 	tr.SiteID, tr.Time, tr.Settled = e.SiteID, e.Span, e.Day
 	tr.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID, Run: run}
@@ -185,6 +319,7 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 			tr.Kind = ledger.Correction
 		}
 	}
+
 	e.Posted++
 	return &tr, nil
 }

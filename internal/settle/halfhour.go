@@ -23,7 +23,49 @@ func Labels(m Metering) []flex.Label {
 	return slices.Clone(sources[m])
 }
 
-// HalfHours makes settlement days of one meter's readings, in any order: net import of
+// Limits bounds what a meter can have measured in one half-hour, both ways. What lies
+// beyond is not known.
+type Limits struct {
+	Import flex.WattHours
+	Export flex.WattHours // as a positive number
+}
+
+// Unlimited bounds nothing but what a settlement period can hold at all.
+var Unlimited = Limits{Import: MaxEnergy, Export: MaxEnergy}
+
+// PowerTolerance is how much more than its rated power a device may be measured to draw: the
+// voltage of a supply may lie a tenth above the nominal one.
+const PowerTolerance = Whole / 10
+
+// SupplyLimits returns what a connection can carry in a half-hour.
+func SupplyLimits(s flex.Supply) Limits {
+	return Limits{Import: inHalfHour(s.Import), Export: inHalfHour(s.Export)}
+}
+
+// DeviceLimits returns what a device of the rated power, behind a connection, can have taken
+// or given in a half-hour. An unknown power, 0, leaves the connection's limits.
+func DeviceLimits(power flex.Watts, supply Limits) Limits {
+	if power <= 0 {
+		return supply
+	}
+	most := inHalfHour(power)
+	most += flex.WattHours(int64(most) * int64(PowerTolerance) / int64(Whole))
+	return Limits{Import: min(most, supply.Import), Export: min(most, supply.Export)}
+}
+
+func inHalfHour(w flex.Watts) flex.WattHours { return flex.WattHours((int64(w) + 1) / 2) }
+
+// Allow reports whether a half-hour's net import is within the limits.
+func (l Limits) Allow(e flex.WattHours) bool { return e <= l.Import && -e <= l.Export }
+
+// Beyond is a half-hour that was left out because it lies beyond what can be.
+type Beyond struct {
+	Period flex.Period
+	Label  flex.Label
+	Energy flex.WattHours
+}
+
+// HalfHours makes settlement days of one device's readings, in any order: net import of
 // every half-hour that the readings give in full, and no guess at any other.
 //
 // An energy counts if its reading spans exactly the half-hour. A register counts if it was
@@ -32,25 +74,39 @@ func Labels(m Metering) []flex.Label {
 // half-hour without a gap or an overlap. A later reading of the same time takes the place
 // of an earlier one in the slice.
 func HalfHours(metering Metering, readings []flex.Reading) []MeteredDay {
-	net := seriesFor(readings)
-	order := sources[metering]
-	for i := len(order) - 1; i >= 0; i-- { // the most exact last, so that it stands
-		switch label := order[i]; label {
-		case flex.ChargerEnergy, flex.ProvisionalConsumption:
-			net.intervals(label, readings)
-		case flex.BoundaryImportPower, flex.BatteryInverterPower:
-			net.powers(label, readings)
-		default:
-			net.registers(label, readings)
-		}
-	}
-	return net.days()
+	days, _ := HalfHoursWithin(metering, readings, Unlimited)
+	return days
 }
 
-// series holds an energy, or a register's value, for each half-hour of a time.
+// HalfHoursWithin is HalfHours without the half-hours that lie beyond the limits. It lists
+// those that nothing else tells of, in order.
+func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limits) (days []MeteredDay, beyond []Beyond) {
+	net := seriesFor(readings)
+	order := sources[metering]
+	for i := len(order) - 1; i >= 0; i-- { // the most exact last, so that it counts
+		given := net.like()
+		given.read(order[i], readings, readings)
+		for at, known := range given.known {
+			e := given.value[at]
+			switch {
+			case !known:
+			case limits.Allow(e):
+				net.value[at], net.known[at] = e, true
+			default:
+				beyond = append(beyond, Beyond{Period: net.first.Add(at), Label: order[i], Energy: e})
+			}
+		}
+	}
+
+	beyond = slices.DeleteFunc(beyond, func(b Beyond) bool { return net.known[b.Period.Sub(net.first)] })
+	slices.SortStableFunc(beyond, func(a, b Beyond) int { return a.Period.Start().Compare(b.Period.Start()) })
+	return net.days(), beyond
+}
+
+// series holds an energy for each half-hour of a time.
 type series struct {
 	first flex.Period
-	value []flex.Micro
+	value []flex.WattHours
 	known []bool
 }
 
@@ -59,6 +115,7 @@ func seriesFor(readings []flex.Reading) series {
 	if len(readings) == 0 {
 		return series{}
 	}
+
 	first, last := readings[0].From, readings[0].To
 	for i := range readings {
 		if r := &readings[i]; r.From.Before(first) {
@@ -68,38 +125,54 @@ func seriesFor(readings []flex.Reading) series {
 			last = r.To
 		}
 	}
+
 	s := series{first: flex.PeriodAt(first)}
 	n := flex.PeriodAt(last).Sub(s.first) + 1
-	s.value, s.known = make([]flex.Micro, n), make([]bool, n)
+	s.value, s.known = make([]flex.WattHours, n), make([]bool, n)
 	return s
 }
 
 // like makes an empty series over the same time.
 func (s *series) like() series {
-	return series{s.first, make([]flex.Micro, len(s.value)), make([]bool, len(s.known))}
+	return series{s.first, make([]flex.WattHours, len(s.value)), make([]bool, len(s.known))}
 }
 
-func (s *series) set(p flex.Period, e flex.Micro) {
+func (s *series) set(p flex.Period, e flex.WattHours) {
 	i := p.Sub(s.first)
 	s.value[i], s.known[i] = e, true
+}
+
+// read puts in what one device's readings of a label give. Of an import register the
+// exported energy is taken off; it may be another device that reads the export register.
+func (s *series) read(label flex.Label, readings, exports []flex.Reading) {
+	switch label {
+	case flex.ChargerEnergy, flex.ProvisionalConsumption:
+		s.intervals(label, readings)
+	case flex.BoundaryImportPower, flex.BatteryInverterPower:
+		s.powers(label, readings)
+	default:
+		s.registers(label, readings, exports)
+	}
 }
 
 // days makes settlement days of net energies.
 func (s *series) days() []MeteredDay {
 	all := []MeteredDay{}
-	var wh []flex.WattHours // room for days to come
+	var wh []flex.WattHours // space for days to come
 	for i := 0; i < len(s.value); {
 		day, n := s.first.Add(i).SettlementPeriod()
 		periods := day.Periods()
 		if len(wh) < periods {
 			wh = make([]flex.WattHours, min(len(s.value)-i+2*MaxPeriods, 64*MaxPeriods))
 		}
+
 		m := MeteredDay{Day: day, Wh: wh[:periods:periods]}
 		for ; n <= periods && i < len(s.value); n, i = n+1, i+1 {
 			if s.known[i] {
-				m.Set(n, wattHours(s.value[i]))
+				m.Set(n, s.value[i])
 			}
 		}
+
 		if m.Known != 0 {
 			all, wh = append(all, m), wh[periods:]
 		}
@@ -117,93 +190,127 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 			continue
 		}
 		if p := flex.PeriodAt(r.From); r.From.Equal(p.Start()) && r.To.Sub(r.From) == flex.HalfHour {
-			s.set(p, r.Value)
+			s.set(p, wattHours(r.Value))
 		}
 	}
 }
 
 // registers puts in the differences between registers read half an hour apart, and takes
 // export off import. A register that fell, which ingest refuses, gives nothing.
-func (s *series) registers(label flex.Label, readings []flex.Reading) {
-	energy, any := s.differences(label, readings)
-	if !any {
+func (s *series) registers(label flex.Label, readings, exports []flex.Reading) {
+	energy := s.marksOf(label, readings)
+	if energy.none {
 		return
 	}
-	out, exports := series{}, false
+
+	out := marks{none: true}
 	if label == flex.BoundaryImportRegister {
-		out, exports = s.differences(flex.BoundaryExportRegister, readings)
+		out = s.marksOf(flex.BoundaryExportRegister, exports)
 	}
-	for i, e := range energy.value {
-		switch {
-		case !energy.known[i]:
-		case !exports:
-			s.value[i], s.known[i] = e, true
-		case out.known[i]:
-			s.value[i], s.known[i] = e-out.value[i], true
+
+	for i := range len(s.value) - 1 {
+		rise, known := energy.rise(i)
+		if !known {
+			continue
 		}
+
+		if !out.none {
+			back, known := out.rise(i)
+			if !known {
+				continue
+			}
+			rise -= back
+		}
+
+		s.value[i], s.known[i] = wattHours(rise), true
 	}
 }
 
-// differences returns what a register rose by in each half-hour at both ends of which it was
-// read, and whether it was read at all.
-func (s *series) differences(label flex.Label, readings []flex.Reading) (energy series, any bool) {
-	if any = slices.ContainsFunc(readings, func(r flex.Reading) bool { return r.Label == label }); !any {
-		return series{}, false
+// marks holds what a register was at the beginning of each half-hour.
+type marks struct {
+	none  bool // it was not read at all
+	value []flex.Micro
+	known []bool
+}
+
+func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
+	if !slices.ContainsFunc(readings, func(r flex.Reading) bool { return r.Label == label }) {
+		return marks{none: true}
 	}
-	energy = s.like()
-	for i := range readings { // first the register at each half-hour's start
-		if r := &readings[i]; r.Label == label {
-			if p := flex.PeriodAt(r.To); r.To.Equal(p.Start()) {
-				energy.set(p, r.Value)
-			}
+
+	m := marks{value: make([]flex.Micro, len(s.value)), known: make([]bool, len(s.value))}
+	for i := range readings {
+		r := &readings[i]
+		if r.Label != label {
+			continue
+		}
+
+		p := flex.PeriodAt(r.To)
+		at := p.Sub(s.first)
+		if r.To.Equal(p.Start()) && at >= 0 && at < len(m.value) {
+			m.value[at], m.known[at] = r.Value, true
 		}
 	}
-	last := len(energy.value) - 1
-	for i := range last {
-		energy.known[i] = energy.known[i] && energy.known[i+1] && energy.value[i+1] >= energy.value[i]
-		energy.value[i] = energy.value[i+1] - energy.value[i]
-	}
-	energy.known[last] = false
-	return energy, true
+	return m
 }
+
+// rise returns what the register rose by in a half-hour at both ends of which it was read.
+func (m *marks) rise(i int) (flex.Micro, bool) {
+	known := m.known[i] && m.known[i+1] && m.value[i+1] >= m.value[i]
+	return m.value[i+1] - m.value[i], known
+}
+
+// wattHour is one, in millionths of a kilowatt times milliseconds.
+const wattHour = 1000 * 3600 * 1000
 
 // powers adds up readings that lie end to end over a half-hour.
 func (s *series) powers(label flex.Label, readings []flex.Reading) {
+	type part struct {
+		covered time.Duration
+		sum     int64 // millionths of a kilowatt times milliseconds
+		clash   bool
+		until   time.Time
+	}
+
+	parts := map[flex.Period]*part{}
+	for _, r := range powersInOrder(label, readings) {
+		for p := flex.PeriodAt(r.From); p.Start().Before(r.To); p = p.Add(1) {
+			in := r.Meet(p.Span())
+			if parts[p] == nil {
+				parts[p] = &part{}
+			}
+
+			h := parts[p]
+			h.clash = h.clash || in.From.Before(h.until)
+			h.covered += in.Len()
+			h.until = in.To
+			h.sum += int64(r.Value) * in.Len().Milliseconds()
+		}
+	}
+
+	for p, h := range parts {
+		if h.covered == flex.HalfHour && !h.clash {
+			s.set(p, flex.WattHours(HalfAway.divide(h.sum, wattHour)))
+		}
+	}
+}
+
+// powersInOrder returns the readings of the label, each time once, by time.
+func powersInOrder(label flex.Label, readings []flex.Reading) []flex.Reading {
 	last := map[flex.Span]flex.Reading{}
 	for _, r := range readings {
 		if r.Label == label && !r.Empty() {
 			last[flex.Span{From: r.From.UTC(), To: r.To.UTC()}] = r
 		}
 	}
-	type part struct {
-		covered time.Duration
-		sum     int64 // millionths of a kilowatt-second
-		clash   bool
-		until   time.Time
-	}
-	parts := map[flex.Period]*part{}
+
 	ordered := make([]flex.Reading, 0, len(last))
 	for _, r := range last {
 		ordered = append(ordered, r)
 	}
+
 	slices.SortFunc(ordered, func(a, b flex.Reading) int {
 		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
 	})
-	for _, r := range ordered {
-		for p := flex.PeriodAt(r.From); p.Start().Before(r.To); p = p.Add(1) {
-			in := r.Meet(p.Span())
-			if parts[p] == nil {
-				parts[p] = &part{}
-			}
-			h := parts[p]
-			h.clash = h.clash || in.From.Before(h.until)
-			h.covered, h.until = h.covered+in.Len(), in.To
-			h.sum += int64(r.Value) * int64(in.Len()/time.Second)
-		}
-	}
-	for p, h := range parts {
-		if h.covered == flex.HalfHour && !h.clash {
-			s.set(p, flex.Micro(HalfAway.divide(h.sum, 3600)))
-		}
-	}
+	return ordered
 }

@@ -50,6 +50,7 @@ func TestHalfHours(t *testing.T) {
 		{"power at an instant", settle.Boundary, []string{power + " 10:00 10:00 3"}, ""},
 		{"a register stands above provisional and power", settle.Boundary, []string{in + " 10:00 10:00 5", in + " 10:30 10:30 6", site + " 10:00 10:30 2", power + " 10:00 10:30 8", site + " 10:30 11:00 2.5"}, "21=1000 22=2500"},
 		{"another meter's readings", settle.Asset, []string{site + " 10:00 10:30 2"}, ""},
+		{"power is rounded once", settle.Boundary, []string{power + " 10:00 10:30 6.188999"}, "21=3094"}, // 3,094.4995
 		{"half a watt-hour", settle.Asset, []string{energy + " 10:00 10:30 0.0005", energy + " 10:30 11:00 0.000499"}, "21=1 22=0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"flexd/internal/flex"
 )
@@ -129,37 +130,42 @@ func (c Rate) Credit(e flex.WattHours, r Rounding) flex.Pence {
 }
 
 // Split divides a total in proportion to the weights, so that the shares add up to it to
-// the penny: each gets its whole part, and the pennies left over go to the largest
+// the last unit: each gets its whole part, and the units left over go to the largest
 // remainders, the earlier first among equals. Weights must not be negative; when all are
 // zero the total is split evenly. No weights, no shares.
-func Split(total flex.Pence, weights []int64) []flex.Pence {
-	shares := make([]flex.Pence, len(weights))
-	if len(weights) == 0 {
+func Split[N ~int64](total N, weights []int64) []N {
+	shares := make([]N, len(weights))
+	switch len(weights) {
+	case 0:
+		return shares
+	case 1:
+		shares[0] = total
 		return shares
 	}
+
 	sum := new(big.Int)
 	for _, w := range weights {
 		sum.Add(sum, big.NewInt(w))
 	}
+
 	if sum.Sign() == 0 {
-		even := make([]int64, len(weights))
-		for i := range even {
-			even[i] = 1
-		}
-		return Split(total, even)
+		return Split(total, slices.Repeat([]int64{1}, len(weights)))
 	}
-	sign := flex.Pence(1)
+
+	sign := N(1)
 	if total < 0 {
 		sign, total = -1, -total
 	}
+
 	left := total
 	remainders := make([]*big.Int, len(weights))
 	for i, w := range weights {
 		n := new(big.Int).Mul(big.NewInt(int64(total)), big.NewInt(w))
 		q, rest := n.QuoRem(n, sum, new(big.Int))
-		shares[i], remainders[i] = flex.Pence(q.Int64()), rest
+		shares[i], remainders[i] = N(q.Int64()), rest
 		left -= shares[i]
 	}
+
 	for ; left > 0; left-- {
 		best := 0
 		for i := range remainders {
@@ -170,6 +176,7 @@ func Split(total flex.Pence, weights []int64) []flex.Pence {
 		shares[best]++
 		remainders[best] = big.NewInt(-1)
 	}
+
 	for i := range shares {
 		shares[i] *= sign
 	}

@@ -12,7 +12,7 @@ import (
 
 // Version names this settlement method. It is part of every case's bytes, so that a
 // change of method shows as a change of hash.
-const Version = "flexd settlement 1"
+const Version = "flexd settlement 2"
 
 // Hash identifies the inputs of a case or of a run: SHA-256 over their canonical bytes.
 type Hash [sha256.Size]byte
@@ -33,15 +33,18 @@ func (c *Case) AppendText(b []byte) []byte {
 	b = c.Rule.appendText(b)
 	t := &c.Terms
 	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t\n", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
-	for n := c.First; n <= c.Last; n++ {
+	for _, n := range c.own() {
 		price, known := c.price(n)
 		b = append(appendValue(append(b, "price"...), int64(price), known), '\n')
 	}
-	own := between(c.First, c.Last)
+
+	b = c.appendClaims(b)
+	own := c.own()
 	if c.Rule.Method == Nominated {
 		b = appendDay(b, "nominated ", &c.Nominated, own)
 		return appendDay(b, "metered ", c.metered(c.Day), own)
 	}
+
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
 	b = appendDay(b, "metered ", c.metered(c.Day), append(own, window...))
@@ -53,7 +56,31 @@ func (c *Case) AppendText(b []byte) []byte {
 		if slices.Contains(c.EventDays, d) {
 			b = append(appendDate(append(b, "event day "...), d), '\n')
 		}
+
 		b = appendDay(b, "history ", c.metered(d), slots)
+	}
+	return b
+}
+
+// appendClaims appends what decides the event's part of the meter's deviation.
+func (c *Case) appendClaims(b []byte) []byte {
+	if c.Label != "" {
+		b = fmt.Appendf(b, "label %s\n", c.Label)
+	}
+
+	b = fmt.Appendf(b, "most %d\n", c.Most)
+	if len(c.Beside) > 0 {
+		for _, e := range c.claims() {
+			b = fmt.Appendf(b, "beside %s %d-%d most=%d meant=%d\n", e.Event, e.First, e.Last, e.Most, e.Meant)
+		}
+	}
+
+	for _, n := range between(c.First, c.Last) {
+		if slices.ContainsFunc(c.Apart, func(a Apart) bool { return a.Period == n }) {
+			e, known := c.apart(n)
+			b = fmt.Appendf(b, "apart %d", n)
+			b = append(appendValue(b, int64(e), known), '\n')
+		}
 	}
 	return b
 }
@@ -108,7 +135,7 @@ func between(first, last int) []int {
 // AppendText appends the result as lines that a person can read and two runs can be
 // compared by.
 func (r *Result) AppendText(b []byte) []byte {
-	b = fmt.Appendf(b, "event %s %s %s\n", r.Event, r.Day, r.Metering)
+	b = fmt.Appendf(b, "event %s %s %s\n", r.Event, r.Day, strings.TrimSpace(string(r.Metering)+" "+string(r.Label)))
 	for _, f := range r.facts() {
 		b = fmt.Appendf(b, "%s %s\n", f.name, f.value)
 	}
@@ -123,9 +150,11 @@ func (r *Result) facts() []fact {
 	for _, d := range r.Used {
 		fmt.Fprintf(&used, "%s ", d)
 	}
+
 	for _, x := range r.Excluded {
 		fmt.Fprintf(&excluded, "%s (%s) ", x.Day, x.Reason)
 	}
+
 	all := []fact{
 		{"method", string(r.Method)},
 		{"quality", string(r.Quality)},
@@ -133,13 +162,18 @@ func (r *Result) facts() []fact {
 		{"days left out", strings.TrimSpace(excluded.String())},
 		{"adjustment", fmt.Sprintf("%d Wh applied=%t", r.Adjustment, r.Adjusted)},
 	}
+
 	for _, s := range r.Periods {
 		value := "waits for its reading or price"
 		if s.Known {
 			value = fmt.Sprintf("metered %d baseline %d flex %d Wh at %d earns %d", s.Metered, s.Baseline, s.Flex, s.Price, s.Revenue)
+			if s.Flex != s.Metered-s.Baseline {
+				value += fmt.Sprintf(", of a deviation of %d Wh with %d unassigned", s.Deviation, s.Unassigned)
+			}
 		}
 		all = append(all, fact{fmt.Sprintf("period %d", s.Period), value})
 	}
+
 	return append(all,
 		fact{"missing", strconv.Itoa(r.Missing)},
 		fact{"final", strconv.FormatBool(r.Final)},
@@ -168,8 +202,6 @@ func RunHash(cases []Inputs) Hash {
 	return Hash(sum.Sum(nil))
 }
 
-func compareID(a, b flex.FlexEventID) int { return slices.Compare(a[:], b[:]) }
-
 // Change is one thing that two runs say differently of an event. An event that only one
 // of them holds differs in "event", with an empty side.
 type Change struct {
@@ -186,15 +218,18 @@ func Diff(before, after []*Result) []Change {
 	for _, r := range before {
 		old[r.Event], ids[r.Event] = r, true
 	}
+
 	now := map[flex.FlexEventID]*Result{}
 	for _, r := range after {
 		now[r.Event], ids[r.Event] = r, true
 	}
+
 	order := make([]flex.FlexEventID, 0, len(ids))
 	for id := range ids {
 		order = append(order, id)
 	}
-	slices.SortFunc(order, compareID)
+
+	slices.SortFunc(order, func(a, b flex.FlexEventID) int { return compareID(a, b) })
 	var changes []Change
 	for _, id := range order {
 		changes = append(changes, diff(id, old[id], now[id])...)
@@ -209,16 +244,19 @@ func diff(id flex.FlexEventID, before, after *Result) (changes []Change) {
 	case after == nil:
 		return []Change{{id, "event", "settled", ""}}
 	}
+
 	was := map[string]string{}
 	for _, f := range before.facts() {
 		was[f.name] = f.value
 	}
+
 	for _, f := range after.facts() {
 		if was[f.name] != f.value {
 			changes = append(changes, Change{id, f.name, was[f.name], f.value})
 		}
 		delete(was, f.name)
 	}
+
 	for _, f := range before.facts() {
 		if value, gone := was[f.name]; gone {
 			changes = append(changes, Change{id, f.name, value, ""})

@@ -40,6 +40,15 @@ var DefaultTerms = Terms{Share: Whole / 2, PaidEarly: Whole, LossFactor: Whole}
 // MaxPeriods is the most settlement periods of one event: those of the longest day.
 const MaxPeriods = 50
 
+// Claim is a flex event's part in what its meter shows.
+type Claim struct {
+	Event flex.FlexEventID
+	First int // settlement period of the day, from 1
+	Last  int
+	Meant []flex.WattHours // what its schedules would have moved in each period
+	Most  flex.WattHours   // what its asset can have moved in a half-hour; 0: not known
+}
+
 // Case is all that the settlement of one flex event depends on. An event lies within one
 // settlement day.
 type Case struct {
@@ -47,8 +56,13 @@ type Case struct {
 	Day       flex.Day
 	First     int // settlement period of the day, from 1
 	Last      int
+	Meant     []flex.WattHours // what its schedules would have moved in each period
+	Most      flex.WattHours   // what its asset can have moved in a half-hour; 0: not known
+	Beside    []Claim          // the other events settled together with it, on the same meter
 	Metering  Metering
+	Label     flex.Label   // by which it was metered; empty: several
 	Metered   []MeteredDay // in order of day; the event's day and those before it
+	Apart     []Apart      // what is settled on meters of assets behind this one
 	EventDays []flex.Day   // days that held an event of the same meter
 	Nominated MeteredDay   // of the event's day, for the method of that name
 	Prices    []flex.PricedPeriod
@@ -57,16 +71,28 @@ type Case struct {
 	Final     bool // whether prices and readings are the market's final ones
 }
 
+// Apart is what assets behind a meter, which are settled on meters of their own, deviated by
+// in a settlement period.
+type Apart struct {
+	Period int
+	Flex   flex.WattHours
+	Known  bool // otherwise this meter's own deviation is not known either
+}
+
 // Settled is one settlement period of a result.
 type Settled struct {
 	Period   int
-	Baseline flex.WattHours
-	Metered  flex.WattHours
-	Flex     flex.WattHours
+	Baseline flex.WattHours // of the meter
+	Metered  flex.WattHours // by the meter
+	Flex     flex.WattHours // the event's part of the meter's deviation
 	Price    flex.Price
 	Revenue  PicoPounds // before the loss factor
 	Read     bool       // whether its reading is known
-	Known    bool       // whether its price is known too; if not, nothing counts yet
+	Known    bool       // whether all else is known too; if not, nothing counts yet
+
+	Compared   bool           // whether there is a baseline to compare with
+	Deviation  flex.WattHours // of the meter, less what is settled apart
+	Unassigned flex.WattHours // of it, beyond what the events' assets can have moved
 }
 
 // Result is what a case comes to, and why.
@@ -74,6 +100,7 @@ type Result struct {
 	Event      flex.FlexEventID
 	Day        flex.Day
 	Metering   Metering
+	Label      flex.Label
 	Method     Method
 	Quality    Quality
 	Used       []flex.Day // newest first
@@ -99,58 +126,115 @@ func Settle(c *Case) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Method: c.Rule.Method, Final: c.Final}
+	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Label: c.Label, Method: c.Rule.Method, Final: c.Final}
 	b := c.Rule.find(c, c.slots())
-	r.Quality, r.Used, r.Excluded = b.quality, b.used, b.excluded
+	r.Quality, r.Used = b.quality, b.used
+	r.Excluded = b.excluded
 	r.Adjusted, r.Adjustment = b.adjusted, b.adjustment
-	metered := c.metered(c.Day)
-	var exact PicoPounds
-	for i := range c.Last - c.First + 1 {
-		s := Settled{Period: c.First + i}
-		if b.energy != nil {
-			s.Baseline = b.energy[i]
-		}
-		var priced bool
-		if metered != nil {
-			s.Metered, s.Read = metered.At(s.Period)
-		}
-		s.Price, priced = c.price(s.Period)
-		if s.Known = s.Read && priced; !s.Known {
-			r.Missing++
-		}
-		if s.Known && b.energy != nil {
-			s.Flex = s.Metered - s.Baseline
-			s.Revenue = Revenue(s.Flex, s.Price)
-			r.Flex += s.Flex
-			exact += s.Revenue
-		}
-		r.Periods = append(r.Periods, s)
-	}
+
+	before, exact := c.earned(r, &b)
 	if r.Quality != Insufficient {
-		r.pay(exact, &c.Terms)
+		r.pay(before, exact, &c.Terms)
 	}
 	return r, nil
 }
 
-// pay divides the exact revenue between the user and the platform.
-func (r *Result) pay(exact PicoPounds, t *Terms) {
-	r.Gross = exact.MicroPounds(t.Rounding, t.LossFactor)
+// earned settles the half-hours of the events settled together. It adds the event's own to
+// its result, and returns what it earns and what the events of lower ids do.
+func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
+	claims := c.claims()
+	for _, n := range c.own() {
+		s, parts := c.period(n, b, claims)
+		for i, e := range claims {
+			switch covers := n >= e.First && n <= e.Last; {
+			case !covers:
+			case e.Event == c.Event:
+				s.Flex = parts[i]
+				s.Revenue = Revenue(s.Flex, s.Price)
+				exact += s.Revenue
+				r.add(s)
+			case compareID(e.Event, c.Event) < 0:
+				before += Revenue(parts[i], s.Price)
+			}
+		}
+	}
+	return before, exact
+}
+
+// add adds a settled period of the event.
+func (r *Result) add(s Settled) {
+	if !s.Known {
+		r.Missing++
+	}
+	r.Flex += s.Flex
+	r.Periods = append(r.Periods, s)
+}
+
+// period settles one settlement period, and returns the parts that the claims have in it:
+// nothing, as long as anything of it is not known.
+func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []flex.WattHours) {
+	s.Period = n
+	first, _ := c.span()
+	if b.energy != nil {
+		s.Baseline, s.Compared = b.energy[n-first], true
+	}
+
+	if metered := c.metered(c.Day); metered != nil {
+		s.Metered, s.Read = metered.At(n)
+	}
+
+	price, priced := c.price(n)
+	apart, told := c.apart(n)
+	s.Price = price
+	s.Known = s.Read && priced && told
+	if !s.Known || !s.Compared {
+		return s, make([]flex.WattHours, len(claims))
+	}
+
+	s.Deviation = s.Metered - s.Baseline - apart
+	parts, s.Unassigned = share(claims, n, s.Deviation)
+	return s, parts
+}
+
+// apart returns what is settled on other meters in a period, and whether all of it is known.
+func (c *Case) apart(n int) (e flex.WattHours, known bool) {
+	known = true
+	for _, a := range c.Apart {
+		if a.Period == n {
+			e += a.Flex
+			known = known && a.Known
+		}
+	}
+	return e, known
+}
+
+// pay divides the exact revenue between the user and the platform. Events settled together
+// are rounded together: each gets what the sum of it and of those before it comes to more
+// than the sum of those alone.
+func (r *Result) pay(before, exact PicoPounds, t *Terms) {
+	pence := func(of ...Parts) flex.Pence {
+		return (before+exact).Pence(t.Rounding, of...) - before.Pence(t.Rounding, of...)
+	}
+
+	r.Gross = (before+exact).MicroPounds(t.Rounding, t.LossFactor) - before.MicroPounds(t.Rounding, t.LossFactor)
 	early := t.PaidEarly
 	if r.Final {
 		early = Whole
 	}
-	r.Credit = exact.Pence(t.Rounding, t.LossFactor, t.Share, early)
+
+	r.Credit = pence(t.LossFactor, t.Share, early)
 	if r.Credit < 0 && !t.ClawBack {
 		r.Credit = 0
 	}
-	r.Kept = exact.Pence(t.Rounding, t.LossFactor) - r.Credit
+	r.Kept = pence(t.LossFactor) - r.Credit
 }
 
-// slots returns, for each settlement period of the event, the number of the period of an
-// ordinary day that begins at the same local time.
+// slots returns, for each settlement period of the events settled together, the number of
+// the period of an ordinary day that begins at the same local time.
 func (c *Case) slots() []int {
-	slots := make([]int, 0, c.Last-c.First+1)
-	for n := c.First; n <= c.Last; n++ {
+	first, last := c.span()
+	slots := make([]int, 0, last-first+1)
+	for n := first; n <= last; n++ {
 		slot := n
 		if ClockChange(c.Day) {
 			local := c.Day.Period(n).Start().In(flex.London)
@@ -162,12 +246,14 @@ func (c *Case) slots() []int {
 }
 
 // metered returns what was metered on the day, or nil.
-func (c *Case) metered(d flex.Day) *MeteredDay {
-	i, found := slices.BinarySearchFunc(c.Metered, d, func(m MeteredDay, d flex.Day) int { return compare(m.Day, d) })
+func (c *Case) metered(d flex.Day) *MeteredDay { return dayOf(c.Metered, d) }
+
+func dayOf(days []MeteredDay, d flex.Day) *MeteredDay {
+	i, found := slices.BinarySearchFunc(days, d, func(m MeteredDay, d flex.Day) int { return compare(m.Day, d) })
 	if !found {
 		return nil
 	}
-	return &c.Metered[i]
+	return &days[i]
 }
 
 // price returns the price of settlement period n of the event's day, if one is known.
@@ -184,7 +270,7 @@ func (c *Case) price(n int) (flex.Price, bool) {
 // nominated is the baseline of the plan without market prices, on the event's own day.
 func (c *Case) nominated([]int) baseline {
 	b := baseline{quality: Full}
-	for n := c.First; n <= c.Last; n++ {
+	for _, n := range c.own() {
 		e, known := c.Nominated.At(n)
 		if !known {
 			return baseline{quality: Insufficient}
@@ -195,14 +281,18 @@ func (c *Case) nominated([]int) baseline {
 }
 
 func (c *Case) check() error {
-	if c.First < 1 || c.Last < c.First || c.Last > c.Day.Periods() {
-		return fmt.Errorf("event %s: settlement periods %d to %d are not within the %d of %s",
-			c.Event, c.First, c.Last, c.Day.Periods(), c.Day)
+	for _, e := range c.claims() {
+		if e.First < 1 || e.Last < e.First || e.Last > c.Day.Periods() {
+			return fmt.Errorf("event %s: settlement periods %d to %d are not within the %d of %s",
+				e.Event, e.First, e.Last, c.Day.Periods(), c.Day)
+		}
 	}
+
 	if y := c.Day.Year; y < FirstHolidayYear || y > LastHolidayYear {
 		return fmt.Errorf("event %s: bank holidays are known from %d to %d, not for %s",
 			c.Event, FirstHolidayYear, LastHolidayYear, c.Day)
 	}
+
 	for i := range c.Metered {
 		m := &c.Metered[i]
 		if i > 0 && compare(c.Metered[i-1].Day, m.Day) >= 0 {
@@ -214,6 +304,7 @@ func (c *Case) check() error {
 			}
 		}
 	}
+
 	for _, p := range c.Prices {
 		if p.Price > MaxPrice || p.Price < -MaxPrice {
 			return fmt.Errorf("event %s: a price of %.2f GBP/MWh is out of range", c.Event, p.Price.GBPPerMWh())
@@ -250,7 +341,8 @@ type Needs struct {
 func (c *Case) Needs() Needs {
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
-	n := Needs{Own: [2]int{c.First, c.Last}, History: [2]int{slices.Min(slots), slices.Max(slots)}}
+	first, last := c.span()
+	n := Needs{Own: [2]int{first, last}, History: [2]int{slices.Min(slots), slices.Max(slots)}}
 	if len(window) > 0 {
 		n.Own[0], n.History[0] = min(n.Own[0], window[0]), min(n.History[0], window[0])
 	}

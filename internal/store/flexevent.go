@@ -24,6 +24,7 @@ type FlexEvent struct {
 	flex.Span
 	Meant     []flex.WattHours // what the schedules would have moved in each period
 	Nominated []flex.WattHours // what each period would have had without the market
+	Most      flex.WattHours   // what its asset could move in a half-hour when it was found; 0: not noted
 
 	Version   int              // of its newest settlement, 0 before the first
 	Hash      []byte           // of that one's inputs
@@ -38,31 +39,39 @@ type FlexEvent struct {
 	// Of its site and asset, where the event was read to be settled.
 	Consented bool // the site's meter consent held all the while, or it needs none
 	CoP11     bool // the asset's own meter may settle it, or might when it was taken away
+	Type      flex.AssetType
+	Power     flex.Watts // of the asset, 0 if it is not known
+	Due       bool       // its own time had come, not only that of another of its site and day
 }
 
-const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
+const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated, COALESCE(e.most_wh, 0),
 	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at`
 
 func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	var day, meant, nominated string
 	var flexed, final sql.NullInt64
-	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &meant, &nominated,
+	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &meant, &nominated, &e.Most,
 		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}}, more...)...)
 	if err != nil {
 		return e, err
 	}
+
 	if flexed.Valid {
 		e.Flex = new(flex.WattHours(flexed.Int64))
 	}
+
 	if final.Valid {
 		e.Final = new(flex.MicroPounds(final.Int64))
 	}
+
 	if e.Meant, err = readEnergies(meant); err != nil {
 		return e, err
 	}
+
 	if e.Nominated, err = readEnergies(nominated); err != nil {
 		return e, err
 	}
+
 	e.Day, err = flex.ParseDay(day)
 	return e, err
 }
@@ -95,12 +104,13 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	if err != nil || taken {
 		return false, err
 	}
+
 	e.ID = flex.FlexEventID(tx.newID())
-	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
-			detected_at, estimated, look_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0)
+	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated, most_wh,
+			detected_at, estimated, look_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0)
 		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
 		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
-		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), micros(tx.now), int64(e.Estimated))
+		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), int64(e.Most), micros(tx.now), int64(e.Estimated))
 	return n == 1, err
 }
 
@@ -118,34 +128,124 @@ func (tx *Tx) FlexEvent(ctx context.Context, id flex.FlexEventID) (FlexEvent, er
 		`SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.id = $2`, tx.org.Bytes(), id.Bytes())
 }
 
-// FlexEventsOf returns the assets' events that begin in the span, to be settled.
-func (tx *Tx) FlexEventsOf(ctx context.Context, assets []flex.AssetID, span flex.Span) ([]FlexEvent, error) {
-	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To)}, assets)
-	return tx.toSettle(ctx, `e.org_id = $1 AND e.from_at >= $2 AND e.from_at < $3 AND e.asset_id IN `+list, "", args[1:]...)
+// FlexEventsAt returns the sites' events that begin in the span and had been found by an
+// instant, to be settled.
+func (tx *Tx) FlexEventsAt(ctx context.Context, sites []flex.SiteID, span flex.Span, asOf time.Time) ([]FlexEvent, error) {
+	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To), micros(asOf)}, sites)
+	return tx.toSettle(ctx, `e.org_id = $1 AND e.from_at >= $2 AND e.from_at < $3 AND e.detected_at <= $4 AND e.site_id IN `+list, "", args[1:]...)
 }
 
 // HoldFlexEvents returns those of the events that are due still, as another process may have
-// looked at them meanwhile, and that no other process holds, and keeps others off them. It
-// finds them by their ids: IS TRUE keeps the organisation's index out, which would have it go
-// through all that are not final.
+// looked at them meanwhile, and that no other process holds, with all other events of their
+// sites and days, which are settled together with them; it keeps others off them. Events of
+// a site and day of which another process holds one are left to the next look.
 func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]FlexEvent, error) {
+	// Found by their ids: IS TRUE keeps the organisation's index out, which would have it go
+	// through all that are not final.
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
-	lock := ""
-	if tx.db.d.skipLocked != "" {
-		lock = " FOR UPDATE OF e SKIP LOCKED"
+	due, err := tx.toSettle(ctx, `e.id IN `+list+` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+eventRead+`)`,
+		tx.lockEvents(), args[1:]...)
+	if err != nil || len(due) == 0 {
+		return nil, err
 	}
-	return tx.toSettle(ctx, `e.id IN `+list+` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+eventRead+`)`, lock, args[1:]...)
+	for i := range due {
+		due[i].Due = true
+	}
+
+	held, missed, err := tx.holdOthers(ctx, due)
+	if err != nil {
+		return nil, err
+	}
+	all := append(due, held...)
+	return slices.DeleteFunc(all, func(e FlexEvent) bool { return missed[siteDay{e.SiteID, e.Day}] }), nil
+}
+
+// siteDay is a site's day.
+type siteDay struct {
+	site flex.SiteID
+	day  flex.Day
+}
+
+// holdOthers holds the other events of the sites and days of some that are held already. It
+// returns the sites and days of which another process holds an event.
+func (tx *Tx) holdOthers(ctx context.Context, due []FlexEvent) (held []FlexEvent, missed map[siteDay]bool, err error) {
+	others, err := tx.othersBeside(ctx, due)
+	if err != nil || len(others) == 0 {
+		return nil, nil, err
+	}
+	ids := make([]flex.FlexEventID, len(others))
+	for i, e := range others {
+		ids[i] = e.ID
+	}
+
+	list, args := in([]any{tx.org.Bytes()}, ids)
+	held, err = tx.toSettle(ctx, `e.id IN `+list+` AND (e.org_id = $1) IS TRUE`, tx.lockEvents(), args[1:]...)
+	if err != nil {
+		return nil, nil, err
+	}
+	missed = map[siteDay]bool{}
+	for _, e := range others {
+		if !slices.ContainsFunc(held, func(h FlexEvent) bool { return h.ID == e.ID }) {
+			missed[siteDay{e.SiteID, e.Day}] = true
+		}
+	}
+	return held, missed, nil
+}
+
+// othersBeside returns the events of the same sites and days that are not among those given.
+func (tx *Tx) othersBeside(ctx context.Context, due []FlexEvent) ([]FlexEvent, error) {
+	days, have := map[siteDay]bool{}, map[flex.FlexEventID]bool{}
+	var sites []flex.SiteID
+	var texts []any
+	for _, e := range due {
+		if key := (siteDay{e.SiteID, e.Day}); !days[key] {
+			days[key] = true
+			sites, texts = append(sites, e.SiteID), append(texts, e.Day.String())
+		}
+		have[e.ID] = true
+	}
+
+	others, err := tx.eventsAt(ctx, sites, texts)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(others, func(e FlexEvent) bool { return have[e.ID] || !days[siteDay{e.SiteID, e.Day}] }), nil
+}
+
+// eventsAt returns all events of the sites on any of the days.
+func (tx *Tx) eventsAt(ctx context.Context, sites []flex.SiteID, days []any) ([]FlexEvent, error) {
+	list, args := in([]any{tx.org.Bytes()}, sites)
+	var marks []string
+	for _, d := range days {
+		args = append(args, d)
+		marks = append(marks, "$"+strconv.Itoa(len(args)))
+	}
+	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
+	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e
+		WHERE e.org_id = $1 AND e.site_id IN `+list+` AND e.day IN (`+strings.Join(marks, ", ")+`) ORDER BY e.from_at, e.id`, args...)
+}
+
+// lockEvents keeps other processes off the events that a query finds, where there are any.
+func (tx *Tx) lockEvents() string {
+	if tx.db.d.skipLocked == "" {
+		return ""
+	}
+	return " FOR UPDATE OF e SKIP LOCKED"
 }
 
 func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) {
 		var consented, cop11 bool
-		e, err := scanFlexEvent(s, &consented, &cop11)
+		var typ string
+		var power int64
+		e, err := scanFlexEvent(s, &consented, &cop11, &typ, &power)
 		e.Consented, e.CoP11 = consented, cop11
+		e.Type, e.Power = flex.AssetType(typ), flex.Watts(power)
 		return e, err
 	}
+
 	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, `+consentedIn("o", "t", "e.from_at", "e.to_at")+`,
-			COALESCE(m.cop11 AND a.installed_on <> '', f.cop11, FALSE)
+			COALESCE(m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
 		WHERE `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)
@@ -211,23 +311,18 @@ func (tx *Tx) EventDaysAt(ctx context.Context, sites []flex.SiteID, from, to fle
 }
 
 func eventDays[Of any](ctx context.Context, tx *Tx, column string, ids []flex.ID[Of], from, to flex.Day, asOf time.Time) (map[flex.ID[Of]][]flex.Day, error) {
-	days, texts := map[flex.ID[Of]][]flex.Day{}, map[string]flex.Day{}
+	days, texts := map[flex.ID[Of]][]flex.Day{}, dayTexts{}
 	read := func(s scanner) (none struct{}, err error) {
 		var id flex.ID[Of]
 		var text string
 		if err := s.Scan(&id, &text); err != nil {
 			return none, err
 		}
-		d, known := texts[text]
-		if !known {
-			if d, err = flex.ParseDay(text); err != nil {
-				return none, err
-			}
-			texts[text] = d
-		}
+		d, err := texts.day(text)
 		days[id] = append(days[id], d)
-		return none, nil
+		return none, err
 	}
+
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), micros(from.Start()), micros(to.Add(1).Start()), micros(asOf)}, chunk)
 		_, err := rows(ctx, tx.conn, read, `SELECT `+column+`, day FROM flex_event
@@ -239,12 +334,24 @@ func eventDays[Of any](ctx context.Context, tx *Tx, column string, ids []flex.ID
 	return days, nil
 }
 
-// AssetsWithEvents returns the assets of one site, or for the zero id of all, that have flex
-// events that begin in the span.
-func (tx *Tx) AssetsWithEvents(ctx context.Context, site flex.SiteID, span flex.Span) ([]flex.AssetID, error) {
-	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
-	return rows(ctx, tx.conn, id, `SELECT DISTINCT asset_id FROM flex_event WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5
-		ORDER BY asset_id`, tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
+// dayTexts remembers days by their text, of which there are few.
+type dayTexts map[string]flex.Day
+
+func (t dayTexts) day(text string) (flex.Day, error) {
+	if d, known := t[text]; known {
+		return d, nil
+	}
+	d, err := flex.ParseDay(text)
+	t[text] = d
+	return d, err
+}
+
+// SitesWithEvents returns the one site, or for the zero id all, that has flex events that
+// begin in the span.
+func (tx *Tx) SitesWithEvents(ctx context.Context, site flex.SiteID, span flex.Span) ([]flex.SiteID, error) {
+	id := func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) }
+	return rows(ctx, tx.conn, id, `SELECT DISTINCT site_id FROM flex_event WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5
+		ORDER BY site_id`, tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
 }
 
 var (

@@ -115,6 +115,7 @@ type resultRecord struct {
 	Event      string           `json:"Event"`
 	Day        dayRecord        `json:"Day"`
 	Metering   string           `json:"Metering"`
+	Label      string           `json:"Label,omitempty"`
 	Method     string           `json:"Method"`
 	Quality    string           `json:"Quality"`
 	Used       []dayRecord      `json:"Used"`
@@ -150,6 +151,10 @@ type settledRecord struct {
 	Revenue  int64 `json:"Revenue"`
 	Read     bool  `json:"Read"`
 	Known    bool  `json:"Known"`
+
+	Compared   bool  `json:"Compared,omitempty"`
+	Deviation  int64 `json:"Deviation,omitempty"`
+	Unassigned int64 `json:"Unassigned,omitempty"`
 }
 
 func recordDay(d flex.Day) dayRecord { return dayRecord{d.Year, int(d.Month), d.Dom} }
@@ -172,7 +177,7 @@ func each[From, To any](from []From, change func(From) To) []To {
 
 func recordResult(r *settle.Result) resultRecord {
 	return resultRecord{
-		Event: r.Event.String(), Day: recordDay(r.Day), Metering: string(r.Metering), Method: string(r.Method), Quality: string(r.Quality),
+		Event: r.Event.String(), Day: recordDay(r.Day), Metering: string(r.Metering), Label: string(r.Label), Method: string(r.Method), Quality: string(r.Quality),
 		Used:     each(r.Used, recordDay),
 		Excluded: each(r.Excluded, func(x settle.Excluded) excludedRecord { return excludedRecord{recordDay(x.Day), string(x.Reason)} }),
 		Adjusted: r.Adjusted, Adjustment: int64(r.Adjustment),
@@ -180,6 +185,7 @@ func recordResult(r *settle.Result) resultRecord {
 			return settledRecord{
 				Period: s.Period, Baseline: int64(s.Baseline), Metered: int64(s.Metered), Flex: int64(s.Flex),
 				Price: int64(s.Price), Revenue: int64(s.Revenue), Read: s.Read, Known: s.Known,
+				Compared: s.Compared, Deviation: int64(s.Deviation), Unassigned: int64(s.Unassigned),
 			}
 		}),
 		Missing: r.Missing, Final: r.Final, Flex: int64(r.Flex), Gross: int64(r.Gross), Credit: int64(r.Credit), Kept: int64(r.Kept),
@@ -193,7 +199,7 @@ func (r *resultRecord) result() (*settle.Result, error) {
 	}
 
 	return &settle.Result{
-		Event: event, Day: r.Day.day(), Metering: settle.Metering(r.Metering), Method: settle.Method(r.Method), Quality: settle.Quality(r.Quality),
+		Event: event, Day: r.Day.day(), Metering: settle.Metering(r.Metering), Label: flex.Label(r.Label), Method: settle.Method(r.Method), Quality: settle.Quality(r.Quality),
 		Used: each(r.Used, dayRecord.day),
 		Excluded: each(r.Excluded, func(x excludedRecord) settle.Excluded {
 			return settle.Excluded{Day: x.Day.day(), Reason: settle.Reason(x.Reason)}
@@ -203,6 +209,7 @@ func (r *resultRecord) result() (*settle.Result, error) {
 			return settle.Settled{
 				Period: s.Period, Baseline: flex.WattHours(s.Baseline), Metered: flex.WattHours(s.Metered), Flex: flex.WattHours(s.Flex),
 				Price: flex.Price(s.Price), Revenue: settle.PicoPounds(s.Revenue), Read: s.Read, Known: s.Known,
+				Compared: s.Compared, Deviation: flex.WattHours(s.Deviation), Unassigned: flex.WattHours(s.Unassigned),
 			}
 		}),
 		Missing: r.Missing, Final: r.Final, Flex: flex.WattHours(r.Flex), Gross: flex.MicroPounds(r.Gross), Credit: flex.Pence(r.Credit), Kept: flex.Pence(r.Kept),

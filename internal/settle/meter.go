@@ -1,0 +1,271 @@
+package settle
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"flexd/internal/flex"
+)
+
+// Meter is what devices told of one metered place: a site's boundary, which several devices
+// may measure, or an asset. Readings of different devices are never put together: each
+// label of each device gives half-hours of its own.
+type Meter struct {
+	metering Metering
+	sources  []source // those that give any half-hour, the most exact label first
+}
+
+// source is one label, by every device that gives half-hours of it.
+type source struct {
+	label   flex.Label
+	devices []device
+}
+
+// device is what one device gives by one label.
+type device struct {
+	id       flex.AssetID
+	days     []MeteredDay
+	readings []flex.Reading // all of the device
+}
+
+// NewMeter makes a meter of the readings of its devices, in any order. What lies beyond the
+// limits is not known.
+func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter {
+	m := &Meter{metering: metering}
+	byDevice := devicesOf(readings)
+	for _, label := range sources[metering] {
+		s := source{label: label}
+		for _, own := range byDevice {
+			if !slices.ContainsFunc(own, func(r flex.Reading) bool { return r.Label == label }) {
+				continue
+			}
+
+			given := seriesFor(own)
+			given.read(label, own, exportsFor(label, own, byDevice))
+			for i, e := range given.value {
+				given.known[i] = given.known[i] && limits.Allow(e)
+			}
+
+			if days := given.days(); len(days) > 0 {
+				s.devices = append(s.devices, device{own[0].AssetID, days, own})
+			}
+		}
+
+		if len(s.devices) > 0 {
+			m.sources = append(m.sources, s)
+		}
+	}
+	return m
+}
+
+// devicesOf puts each device's readings together, in the order of the devices' ids.
+func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
+	other := func(r flex.Reading) bool { return r.AssetID != readings[0].AssetID }
+	if len(readings) == 0 {
+		return nil
+	}
+
+	if !slices.ContainsFunc(readings, other) {
+		return [][]flex.Reading{readings}
+	}
+
+	ordered := slices.Clone(readings)
+	slices.SortStableFunc(ordered, func(a, b flex.Reading) int { return compareID(a.AssetID, b.AssetID) })
+	for from := 0; from < len(ordered); {
+		to := from + 1
+		for to < len(ordered) && ordered[to].AssetID == ordered[from].AssetID {
+			to++
+		}
+		byDevice = append(byDevice, ordered[from:to:to])
+		from = to
+	}
+	return byDevice
+}
+
+// exportsFor returns the readings that an import register's exports are looked for in: the
+// device's own, or if it reads no export register, those of the first device that does.
+func exportsFor(label flex.Label, own []flex.Reading, byDevice [][]flex.Reading) []flex.Reading {
+	exports := func(rs []flex.Reading) bool {
+		return slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == flex.BoundaryExportRegister })
+	}
+	if label != flex.BoundaryImportRegister || exports(own) {
+		return own
+	}
+	if i := slices.IndexFunc(byDevice, exports); i >= 0 {
+		return byDevice[i]
+	}
+	return nil
+}
+
+// Give meters the case, its events' day and the days before alike, by one label: the one by
+// which the case can be settled, if any; then that by which the most half-hours of the events
+// are known; then that which gives the most days to compare with; then the most exact. A
+// half-hour is known by the first device that knows it, in one order of the devices for all
+// days. It reports whether any half-hour of the events is known; if none is, the case stays
+// as it was.
+func (m *Meter) Give(c *Case) bool {
+	var found []choice
+	own := c.own()
+	for i := range m.sources {
+		s := &m.sources[i]
+		days := s.days(c)
+		if known := knownIn(days, c.Day, own); known > 0 {
+			found = append(found, choice{s.label, days, known, 0})
+		}
+	}
+
+	if len(found) == 0 {
+		return false
+	}
+
+	best := found[0]
+	if len(found) > 1 {
+		best = bestOf(c, found)
+	}
+
+	c.Metering, c.Label = m.metering, best.label
+	c.Metered = best.days
+	return true
+}
+
+// choice is a label by which a case may be metered.
+type choice struct {
+	label flex.Label
+	days  []MeteredDay
+
+	known    int // half-hours of the events
+	compared int // days to compare with, and one; 0 if they are too few
+}
+
+// bestOf tries what baseline each label would give the case.
+func bestOf(c *Case, found []choice) choice {
+	trial := *c
+	for i := range found {
+		trial.Metered = found[i].days
+		b := trial.Rule.find(&trial, trial.slots())
+		if b.quality != Insufficient {
+			found[i].compared = 1 + len(b.used)
+		}
+	}
+
+	return slices.MaxFunc(found, func(a, b choice) int { // the first of equals, the most exact
+		return cmp.Or(cmp.Compare(min(a.compared, 1), min(b.compared, 1)), cmp.Compare(a.known, b.known), cmp.Compare(a.compared, b.compared))
+	})
+}
+
+// days returns the half-hours of a label: those of its only device, or of its devices laid
+// over each other in the order that suits the case.
+func (s *source) days(c *Case) []MeteredDay {
+	if len(s.devices) == 1 {
+		return s.devices[0].days
+	}
+	ranked := s.ranked(c)
+	days := ranked[0].days
+	for _, d := range ranked[1:] {
+		days = filled(days, d.days)
+	}
+	return days
+}
+
+// ranked returns the devices in the order in which they count: the one first that knows the
+// most half-hours of the events and of the same time on the days that are looked at before;
+// then that which tells of the events in the smallest parts; then that which knows more of
+// the newest day before on which they differ; then the one of the lowest id.
+func (s *source) ranked(c *Case) []*device {
+	own, slots := c.own(), c.slots()
+	slots = append(slots, c.Rule.window(c, slots)...)
+	before := c.Rule.before(c.Day)
+	ranks := make([]rank, len(s.devices))
+	for i := range s.devices {
+		d := &s.devices[i]
+		r := rank{device: d, coverage: knownIn(d.days, c.Day, own), parts: d.partsIn(c, s.label)}
+		for back := 1; back <= c.Rule.LookBack; back++ {
+			n := knownIn(d.days, before.Add(-back), slots)
+			r.history = append(r.history, n)
+			r.coverage += n
+		}
+
+		ranks[i] = r
+	}
+
+	slices.SortStableFunc(ranks, rank.compare)
+	devices := make([]*device, len(ranks))
+	for i, r := range ranks {
+		devices[i] = r.device
+	}
+	return devices
+}
+
+// rank is what a device is ranked by.
+type rank struct {
+	*device
+	history  []int // half-hours known, newest day first
+	coverage int
+	parts    int
+}
+
+func (a rank) compare(b rank) int {
+	return cmp.Or(cmp.Compare(b.coverage, a.coverage), cmp.Compare(b.parts, a.parts), slices.Compare(b.history, a.history), compareID(a.id, b.id))
+}
+
+// partsIn counts the device's readings of the label that tell of the case's events.
+func (d *device) partsIn(c *Case, label flex.Label) (n int) {
+	first, last := c.span()
+	events := flex.Span{From: c.Day.Period(first).Start(), To: c.Day.Period(last).End()}
+	for i := range d.readings {
+		r := &d.readings[i]
+		if r.Label == label && (!r.Meet(events).Empty() || events.Contains(r.To)) {
+			n++
+		}
+	}
+	return n
+}
+
+// knownIn counts the settlement periods of a day that are known.
+func knownIn(days []MeteredDay, d flex.Day, periods []int) (n int) {
+	m := dayOf(days, d)
+	if m == nil {
+		return 0
+	}
+	for _, p := range periods {
+		if _, known := m.At(p); known {
+			n++
+		}
+	}
+	return n
+}
+
+// filled returns the days with what they do not know filled in from others. It leaves both as
+// they are.
+func filled(days, from []MeteredDay) []MeteredDay {
+	all := make([]MeteredDay, 0, len(days)+len(from))
+	for len(days) > 0 && len(from) > 0 {
+		switch order := compare(days[0].Day, from[0].Day); {
+		case order < 0:
+			all, days = append(all, days[0]), days[1:]
+		case order > 0:
+			all, from = append(all, from[0]), from[1:]
+		default:
+			all = append(all, days[0].filled(&from[0]))
+			days, from = days[1:], from[1:]
+		}
+	}
+	return append(append(all, days...), from...)
+}
+
+func (m *MeteredDay) filled(from *MeteredDay) MeteredDay {
+	if from.Known&^m.Known == 0 {
+		return *m
+	}
+	both := MeteredDay{Day: m.Day, Known: m.Known, Wh: slices.Clone(m.Wh)}
+	for n := 1; n <= len(both.Wh); n++ {
+		_, known := both.At(n)
+		if e, gives := from.At(n); gives && !known {
+			both.Set(n, e)
+		}
+	}
+	return both
+}
+
+func compareID[Of any](a, b flex.ID[Of]) int { return bytes.Compare(a[:], b[:]) }

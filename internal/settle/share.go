@@ -1,0 +1,97 @@
+package settle
+
+import (
+	"slices"
+
+	"flexd/internal/flex"
+)
+
+// claims lists the events settled together, the case's own among them, in the order of
+// their ids.
+func (c *Case) claims() []Claim {
+	own := Claim{Event: c.Event, First: c.First, Last: c.Last, Meant: c.Meant, Most: c.Most}
+	if len(c.Beside) == 0 {
+		return []Claim{own}
+	}
+	all := append(slices.Clone(c.Beside), own)
+	slices.SortFunc(all, func(a, b Claim) int { return compareID(a.Event, b.Event) })
+	return all
+}
+
+// span returns the first and the last settlement period of the events settled together.
+func (c *Case) span() (first, last int) {
+	first, last = c.First, c.Last
+	for _, e := range c.Beside {
+		first, last = min(first, e.First), max(last, e.Last)
+	}
+	return first, last
+}
+
+// own returns the settlement periods of the events settled together.
+func (c *Case) own() []int { return between(c.span()) }
+
+// meant returns what the event was to move in a settlement period.
+func (e *Claim) meant(n int) flex.WattHours {
+	if i := n - e.First; i >= 0 && i < len(e.Meant) {
+		return e.Meant[i]
+	}
+	return 0
+}
+
+// share divides a meter's deviation in a settlement period among its events, and returns
+// what is nobody's of it.
+//
+// The deviation goes to the events that were meant to move the site that way, in proportion
+// to what they were meant to move; if none was, to all of the period in proportion to the
+// same. So no event gains by what another one beside it took back. What an event would get
+// beyond what its asset can have moved is nobody's.
+func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHours, unassigned flex.WattHours) {
+	parts = make([]flex.WattHours, len(claims))
+	var toward, all []int64
+	var in []int // the claims that have a part
+	with := false
+	for i := range claims {
+		e := &claims[i]
+		if n < e.First || n > e.Last {
+			continue
+		}
+
+		meant := int64(e.meant(n))
+		weight := max(meant, -meant)
+		along := int64(0)
+		if meant != 0 && deviation != 0 && (meant > 0) == (deviation > 0) {
+			along, with = weight, true
+		}
+
+		in = append(in, i)
+		toward, all = append(toward, along), append(all, weight)
+	}
+
+	if !with {
+		toward = all
+	}
+
+	unassigned = deviation
+	for k, part := range Split(deviation, toward) {
+		if most := claims[in[k]].Most; most > 0 {
+			part = min(max(part, -most), most)
+		}
+		unassigned -= part
+		parts[in[k]] = part
+	}
+	return parts, unassigned
+}
+
+// MostMoved returns what an asset of the power can have moved in a half-hour. One that gives
+// energy too can turn from taking in full to giving in full. What its schedules meant to move
+// was worked out from the power that it had then.
+func MostMoved(power flex.Watts, gives bool, meant []flex.WattHours) flex.WattHours {
+	most := inHalfHour(power)
+	if gives {
+		most *= 2
+	}
+	for _, e := range meant {
+		most = max(most, e, -e)
+	}
+	return most
+}
