@@ -274,7 +274,7 @@ func (p *player) expectHandBack(name, want string) {
 	p.must(err)
 	for _, d := range ds {
 		if d.ID == p.batteries.last[name] {
-			if got := string(d.Assets[0].HandBack); got != want {
+			if got := string(d.Assets[0].Release); got != want {
 				p.wrong("it is %s", got)
 			}
 			return

@@ -83,12 +83,12 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 		KW       float64             `json:"level_kw"`
 		State    string              `json:"delivery"`
 		Callback flex.CallbackStatus `json:"callback,omitempty"`
-		HandBack string              `json:"hand_back"`
+		Release  string              `json:"hand_back"`
 	}
 	lines := []line{}
 	for _, d := range ds {
 		for _, a := range d.Assets {
-			lines = append(lines, line{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.HandBack)})
+			lines = append(lines, line{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.Release)})
 		}
 	}
 	if o.JSON {
@@ -97,7 +97,7 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n", l.Event, l.Asset, l.From.Format(time.RFC3339), l.To.Format(time.RFC3339), l.KW, l.State, l.Callback, l.HandBack)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n", l.Event, l.Asset, l.From.Format(time.RFC3339), l.To.Format(time.RFC3339), l.KW, l.State, l.Callback, l.Release)
 	}
 	return w.Flush()
 }

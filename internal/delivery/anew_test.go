@@ -125,7 +125,7 @@ func TestPush_LostClaimHalted(t *testing.T) {
 			if err != nil {
 				h.Fatal(err)
 			}
-			return len(c.Letters)
+			return len(c.Pushes)
 		}
 		if n := claim(false); n != 1 {
 			h.Fatalf("claimed %d", n)

@@ -45,7 +45,7 @@ func (d *Service) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID)
 			return err
 		}
 
-		l, err := tx.Letter(ctx, v.Delivery)
+		l, err := tx.PushOf(ctx, v.Delivery)
 		if err != nil {
 			return err
 		}

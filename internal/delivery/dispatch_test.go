@@ -172,22 +172,22 @@ func TestDispatch_HandBack(t *testing.T) {
 		if err != nil {
 			h.Fatal(err)
 		}
-		look := func(want ...delivery.HandBack) {
+		look := func(want ...delivery.Release) {
 			h.Helper()
 			out, err := h.service.Dispatches(ctx, h.Org, 10)
 			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != store.Pending {
 				h.Fatalf("%+v, %v", out, err)
 			}
 			for i, a := range out[0].Assets {
-				if a.HandBack != want[i] || a.Callback != map[bool]flex.CallbackStatus{true: flex.Executed}[i == 1] {
-					h.Errorf("asset %d: %s and %q, want %s", i, a.HandBack, a.Callback, want[i])
+				if a.Release != want[i] || a.Callback != map[bool]flex.CallbackStatus{true: flex.Executed}[i == 1] {
+					h.Errorf("asset %d: %s and %q, want %s", i, a.Release, a.Callback, want[i])
 				}
 			}
 		}
 		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: as[1].String(), Event: ds[0].ID.String(), Status: flex.Executed}); err != nil {
 			h.Fatal(err)
 		}
-		look(delivery.HandBackAhead, delivery.HandBackAhead, delivery.HandBackAhead, delivery.HandBackAhead)
+		look(delivery.ReleaseAhead, delivery.ReleaseAhead, delivery.ReleaseAhead, delivery.ReleaseAhead)
 		reading := func(asset flex.AssetID, after time.Duration, kw float64) flex.Reading {
 			at := order.To.Add(after)
 			return flex.Reading{AssetID: asset, Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(kw * 1e6)}
@@ -199,6 +199,6 @@ func TestDispatch_HandBack(t *testing.T) {
 				reading(as[1], 10*time.Second, -1.9), reading(as[2], 2*time.Hour, 0),
 			})
 		})
-		look(delivery.HandBackDone, delivery.HandBackMissing, delivery.HandBackUnknown, delivery.HandBackUnknown)
+		look(delivery.ReleaseDone, delivery.ReleaseMissing, delivery.ReleaseUnknown, delivery.ReleaseUnknown)
 	})
 }

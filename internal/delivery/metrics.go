@@ -43,8 +43,8 @@ func (d *Service) Collectors() []prometheus.Collector {
 }
 
 func (m *metrics) observe(o *store.Outcome) {
-	name := string(o.Letter.To)
-	m.attempts.WithLabelValues(name, string(o.Verdict)).Inc()
+	name := string(o.Push.To)
+	m.attempts.WithLabelValues(name, string(o.State)).Inc()
 
 	if o.Attempt.At.IsZero() {
 		return
@@ -52,14 +52,7 @@ func (m *metrics) observe(o *store.Outcome) {
 
 	m.took.WithLabelValues(name).Observe(o.Took.Seconds())
 
-	if o.Verdict == store.PushAccepted {
-		m.arrived.WithLabelValues(name).Observe(max(0, o.Attempt.At.Sub(o.Letter.QueuedAt)+o.Took).Seconds())
-	}
-}
-
-// rest counts a lane that begins or ends to rest.
-func (l *lane) rest(on bool) {
-	if l.asleep.Swap(on) != on {
-		l.d.metrics.resting.Add(map[bool]float64{true: 1, false: -1}[on])
+	if o.State == store.PushAccepted {
+		m.arrived.WithLabelValues(name).Observe(max(0, o.Attempt.At.Sub(o.Push.QueuedAt)+o.Took).Seconds())
 	}
 }

@@ -412,8 +412,8 @@ func TestPush_DeadProcess(t *testing.T) {
 		e := h.endpoint(nil)
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
 		c, err := h.db.ClaimPushes(context.Background(), h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second})
-		if err != nil || len(c.Letters) != 1 {
-			h.Fatalf("claimed %d, %v", len(c.Letters), err)
+		if err != nil || len(c.Pushes) != 1 {
+			h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 		}
 		defer h.service.Close()
 		for _, wait := range []time.Duration{29 * time.Second, 2 * time.Second} {
@@ -437,16 +437,16 @@ func TestPush_LateRecord(t *testing.T) {
 		h.endpoint(nil)
 		car := h.chargers(1)[0]
 		ctx := context.Background()
-		claim := func(holder int64) store.Letter {
+		claim := func(holder int64) store.ClaimedPush {
 			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: holder, Most: 10, Lease: 30 * time.Second})
-			if err != nil || len(c.Letters) != 1 {
-				h.Fatalf("claimed %d, %v", len(c.Letters), err)
+			if err != nil || len(c.Pushes) != 1 {
+				h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 			}
-			return c.Letters[0]
+			return c.Pushes[0]
 		}
-		accept := func(l store.Letter) {
+		accept := func(l store.ClaimedPush) {
 			h.write(func(ctx context.Context, tx *store.Tx) error {
-				return tx.FinishPushes(ctx, []store.Outcome{{Letter: l, Verdict: store.PushAccepted, Attempt: store.Attempt{At: tx.Now(), Status: 200}}})
+				return tx.FinishPushes(ctx, []store.Outcome{{Push: l, State: store.PushAccepted, Attempt: store.Attempt{At: tx.Now(), Status: 200}}})
 			})
 		}
 		h.plan(time.Hour, car)
@@ -486,7 +486,7 @@ func TestPush_LostClaim(t *testing.T) {
 			if err != nil {
 				h.Fatal(err)
 			}
-			for _, l := range c.Letters {
+			for _, l := range c.Pushes {
 				subjects = append(subjects, l.Subject)
 			}
 			return subjects

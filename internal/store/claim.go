@@ -13,14 +13,14 @@ import (
 // Claim is a share of an endpoint's due pushes, leased to one holder.
 type Claim struct {
 	Endpoint Endpoint // as it is now; the zero value if there is none
-	Letters  []Letter
+	Pushes   []ClaimedPush
 	More     bool      // as many as were asked for: there may be more
 	Allowed  time.Time // set if the rate was used up: when it allows the next
 }
 
-// Letter is a claimed push with what its body is made of. Schedule or Dispatch is set by
+// ClaimedPush is a push under a lease with what its body is made of. Schedule or Dispatch is set by
 // its kind; with neither, the record is gone and there is nothing to send.
-type Letter struct {
+type ClaimedPush struct {
 	Push
 	Subject    [16]byte
 	Holder     int64 // of its lease
@@ -60,10 +60,10 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 		c, err = tx.claim(ctx, o)
 		return err
 	})
-	if err != nil || len(c.Letters) == 0 {
+	if err != nil || len(c.Pushes) == 0 {
 		return c, err
 	}
-	return c, db.glance(ctx, func(k conn) error { return (&Tx{conn: k, org: org}).fill(ctx, c.Letters) })
+	return c, db.glance(ctx, func(k conn) error { return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes) })
 }
 
 func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
@@ -94,8 +94,8 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	// once its turn has come.
 	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
 	if n > 0 {
-		letter := func(s scanner) (Letter, error) { return tx.scanLetter(s, o, now) }
-		c.Letters, err = rows(ctx, tx.conn, letter, `
+		push := func(s scanner) (ClaimedPush, error) { return tx.scanClaimed(s, o, now) }
+		c.Pushes, err = rows(ctx, tx.conn, push, `
 			WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
 				ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
 			UPDATE outbox SET sending = generation, holder = $5, turn_at = $6 WHERE org_id = $1 AND subject IN (SELECT subject FROM due)
@@ -104,15 +104,15 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		if err != nil {
 			return c, fmt.Errorf("claim pushes: %w", err)
 		}
-		free = free.Add(time.Duration(len(c.Letters)) * each)
+		free = free.Add(time.Duration(len(c.Pushes)) * each)
 	}
-	if len(c.Letters) > 0 {
+	if len(c.Pushes) > 0 {
 		err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
 		if err != nil {
 			return c, err
 		}
 	}
-	if c.More = len(c.Letters) == o.Most; !c.More && len(c.Letters) == n {
+	if c.More = len(c.Pushes) == o.Most; !c.More && len(c.Pushes) == n {
 		c.Allowed = free.Add(each - max(rateBurst, each))
 	}
 	return c, nil
@@ -163,7 +163,7 @@ type extra struct {
 // Scan reads a row.
 func (e extra) Scan(dest ...any) error { return e.s.Scan(append(dest, e.more...)...) }
 
-func (tx *Tx) scanLetter(s scanner, o ClaimOrder, now time.Time) (l Letter, err error) {
+func (tx *Tx) scanClaimed(s scanner, o ClaimOrder, now time.Time) (l ClaimedPush, err error) {
 	var subject flex.EventID
 	l.To, l.Holder, l.LeasedTo = o.Name, o.Holder, now.Add(o.Lease)
 	err = s.Scan(&subject, &l.Kind, &l.AssetID, &l.EventID, &l.Generation, instant{&l.QueuedAt}, instant{&l.ExpiresAt}, &l.Tries)
@@ -173,14 +173,14 @@ func (tx *Tx) scanLetter(s scanner, o ClaimOrder, now time.Time) (l Letter, err 
 	return l, err
 }
 
-// fill reads what the letters' bodies are made of.
-func (tx *Tx) fill(ctx context.Context, letters []Letter) error {
-	at := make(map[flex.EventID]*Letter, len(letters))
+// fill reads the contents of the pushes.
+func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
+	at := make(map[flex.EventID]*ClaimedPush, len(pushes))
 	var ids []flex.EventID
-	for i := range letters {
-		at[letters[i].EventID] = &letters[i]
-		if letters[i].Kind == SchedulePush {
-			ids = append(ids, letters[i].EventID)
+	for i := range pushes {
+		at[pushes[i].EventID] = &pushes[i]
+		if pushes[i].Kind == SchedulePush {
+			ids = append(ids, pushes[i].EventID)
 		}
 	}
 	for len(ids) > 0 {
@@ -196,23 +196,23 @@ func (tx *Tx) fill(ctx context.Context, letters []Letter) error {
 			return fmt.Errorf("read the schedules to push: %w", err)
 		}
 	}
-	for i := range letters {
-		if letters[i].Kind != DispatchPush {
+	for i := range pushes {
+		if pushes[i].Kind != DispatchPush {
 			continue
 		}
-		d, err := tx.Dispatch(ctx, letters[i].EventID)
+		d, err := tx.Dispatch(ctx, pushes[i].EventID)
 		switch {
 		case flex.KindOf(err) == flex.NotFound:
 		case err != nil:
 			return err
 		default:
-			letters[i].Dispatch = &d
+			pushes[i].Dispatch = &d
 		}
 	}
 	return nil
 }
 
-func scanScheduled(s scanner, at map[flex.EventID]*Letter) error {
+func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	var v flex.Schedule
 	var from time.Time
 	var steps, external string
@@ -227,22 +227,22 @@ func scanScheduled(s scanner, at map[flex.EventID]*Letter) error {
 	return err
 }
 
-// Verdict is what an attempt makes of a push.
-type Verdict string
+// PushState is the state that an attempt brings a push to.
+type PushState string
 
-// The verdicts, which are also the states of a delivery.
+// They are also the states of a delivery.
 const (
-	PushPending  Verdict = "pending"  // to be tried again
-	PushAccepted Verdict = "accepted" // the client has taken it
-	PushRejected Verdict = "rejected" // the client refused it for good
-	PushExpired  Verdict = "expired"  // its time was over first
-	PushDropped  Verdict = "dropped"  // it was not tried; its turn comes again at once
+	PushPending  PushState = "pending"  // to be tried again
+	PushAccepted PushState = "accepted" // the client has taken it
+	PushRejected PushState = "rejected" // the client refused it for good
+	PushExpired  PushState = "expired"  // its time was over first
+	PushDropped  PushState = "dropped"  // it was not tried; its turn comes again at once
 )
 
 // Outcome is how an attempt ended.
 type Outcome struct {
-	Letter  Letter
-	Verdict Verdict
+	Push    ClaimedPush
+	State   PushState
 	Again   time.Time // when it is pending
 	Version int64     // of the endpoint that it was tried at
 	Attempt
@@ -268,7 +268,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	}
 	claims := map[int64][]Outcome{}
 	for _, o := range outs {
-		claims[o.Letter.Holder] = append(claims[o.Letter.Holder], o)
+		claims[o.Push.Holder] = append(claims[o.Push.Holder], o)
 	}
 	for holder, outs := range claims {
 		if err := tx.settle(ctx, holder, outs); err != nil {
@@ -289,10 +289,10 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
 	var accepted, over []flex.EventID // subjects
 	for _, o := range outs {
-		switch o.Verdict {
+		switch o.State {
 		case PushAccepted:
-			accepted = append(accepted, o.Letter.Subject)
-			if l := &o.Letter; !tx.db.Now().Before(l.LeasedTo) {
+			accepted = append(accepted, o.Push.Subject)
+			if l := &o.Push; !tx.db.Now().Before(l.LeasedTo) {
 				err := tx.later(ctx, `UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
 					tx.org.Bytes(), l.Subject[:], l.Generation)
 				if err != nil {
@@ -300,10 +300,10 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 				}
 			}
 		case PushRejected, PushExpired:
-			over = append(over, o.Letter.Subject)
+			over = append(over, o.Push.Subject)
 		case PushDropped:
 			err := tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-				tx.org.Bytes(), holder, o.Letter.Subject[:], now)
+				tx.org.Bytes(), holder, o.Push.Subject[:], now)
 			if err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 				tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
 				turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
 				WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-				tx.org.Bytes(), holder, o.Letter.Subject[:], now, micros(o.Again))
+				tx.org.Bytes(), holder, o.Push.Subject[:], now, micros(o.Again))
 			if err != nil {
 				return err
 			}
@@ -347,14 +347,14 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 	var again []flex.EventID
 	args := make([]any, 0, deliveryInsertColumns*len(outs))
 	for _, o := range outs {
-		if o.Verdict == PushDropped {
+		if o.State == PushDropped {
 			continue
 		}
 		tries := 1
 		if o.Attempt.At.IsZero() { // it ran out of time before it was tried
 			tries, o.Attempt.At = 0, tx.db.Now()
 		}
-		l := &o.Letter
+		l := &o.Push
 		if l.Tries > 0 && tries > 0 {
 			again = append(again, l.EventID)
 		}
@@ -363,7 +363,7 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 			asset = l.AssetID.Bytes()
 		}
 		args = append(args, tx.org.Bytes(), l.EventID.Bytes(), string(l.To), string(l.Kind), asset, l.Generation, micros(l.QueuedAt),
-			string(o.Verdict), tries, micros(o.Attempt.At), o.Took.Microseconds(), o.Status, o.Error, o.Answer)
+			string(o.State), tries, micros(o.Attempt.At), o.Took.Microseconds(), o.Status, o.Error, o.Answer)
 	}
 	if len(again) > 0 {
 		list, ids := in([]any{tx.org.Bytes()}, again)

@@ -211,9 +211,9 @@ func scanAttempt(s scanner) (a Attempt, err error) {
 	return a, err
 }
 
-// Letter returns the push of a delivery with what its body is made of.
-func (tx *Tx) Letter(ctx context.Context, d Delivery) (Letter, error) {
-	l := []Letter{{Push: Push{AssetID: d.AssetID, EventID: d.ID, Kind: d.Kind, To: d.Endpoint, Generation: d.Generation}, Tries: d.Tries, QueuedAt: d.QueuedAt}}
+// PushOf returns the push of a delivery with what its body is made of.
+func (tx *Tx) PushOf(ctx context.Context, d Delivery) (ClaimedPush, error) {
+	l := []ClaimedPush{{Push: Push{AssetID: d.AssetID, EventID: d.ID, Kind: d.Kind, To: d.Endpoint, Generation: d.Generation}, Tries: d.Tries, QueuedAt: d.QueuedAt}}
 	err := tx.fill(ctx, l)
 	return l[0], err
 }

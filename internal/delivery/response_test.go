@@ -43,12 +43,12 @@ func TestDelay_RetryAfter(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestClassify(t *testing.T) {
 	cut := errors.New("cut off")
 	for _, c := range []struct {
 		status int
 		err    error
-		want   store.Verdict
+		want   store.PushState
 		words  string
 	}{
 		{0, errors.New("no answer"), store.PushPending, "no answer"},
@@ -60,18 +60,18 @@ func TestJudge(t *testing.T) {
 		{410, nil, store.PushPending, "disabled"}, {422, nil, store.PushRejected, "refuses"},
 		{500, nil, store.PushPending, "500"}, {503, cut, store.PushPending, "503"}, {599, nil, store.PushPending, "599"}, {700, nil, store.PushPending, "700"},
 	} {
-		j := judge(egress.Answer{Status: c.status}, c.err, time.Time{})
-		if j.verdict != c.want || !strings.Contains(j.words, c.words) || j.gone != (c.status == 410) {
-			t.Errorf("%d: %+v", c.status, j)
+		r := classify(egress.Answer{Status: c.status}, c.err, time.Time{})
+		if r.state != c.want || !strings.Contains(r.reason, c.words) || r.gone != (c.status == 410) {
+			t.Errorf("%d: %+v", c.status, r)
 		}
 	}
 }
 
-func TestDrawn_IsSpread(t *testing.T) {
+func TestHashDraw_IsSpread(t *testing.T) {
 	var tenths [10]int
 	for i := range 1000 {
 		for n := range 10 {
-			tenths[int(drawn([16]byte{byte(i >> 8), byte(i)}, n)*10)]++
+			tenths[int(hashDraw([16]byte{byte(i >> 8), byte(i)}, n)*10)]++
 		}
 	}
 	for i, n := range tenths {
@@ -91,7 +91,7 @@ func TestAddress(t *testing.T) {
 		{"https://a.example/{external_id}/p", ".", "https://a.example/%2E/p"},
 		{"https://a.example/{external_id}", "{asset_id}", "https://a.example/%7Basset_id%7D"},
 	} {
-		l := store.Letter{Push: store.Push{AssetID: asset}, ExternalID: c.external, SiteID: site}
+		l := store.ClaimedPush{Push: store.Push{AssetID: asset}, ExternalID: c.external, SiteID: site}
 		if got := address(c.template, &l); got != c.want {
 			t.Errorf("%s with %q: %s, want %s", c.template, c.external, got, c.want)
 		}
@@ -117,7 +117,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, external string) {
-		l := store.Letter{ExternalID: external}
+		l := store.ClaimedPush{ExternalID: external}
 		text := address("https://a.example/{external_id}/p?x={external_id}", &l)
 		u, err := url.Parse(text)
 		if err != nil {
@@ -131,9 +131,9 @@ func FuzzAddress(f *testing.F) {
 }
 
 // A text that somebody else wrote is kept as any store keeps it.
-func TestJudge_ForeignWords(t *testing.T) {
-	j := judge(egress.Answer{}, errors.New("valid for a\x00b\xff, not for c"), time.Time{})
-	if want := "valid for a\uFFFDb\uFFFD, not for c"; j.words != want {
-		t.Errorf("%q, want %q", j.words, want)
+func TestClassify_ForeignWords(t *testing.T) {
+	r := classify(egress.Answer{}, errors.New("valid for a\x00b\xff, not for c"), time.Time{})
+	if want := "valid for a\uFFFDb\uFFFD, not for c"; r.reason != want {
+		t.Errorf("%q, want %q", r.reason, want)
 	}
 }

@@ -9,23 +9,23 @@ import (
 )
 
 // After a dispatch a battery returns to what it did before. Whether it has is seen in its
-// inverter's readings that begin in handBackTime after the end: the last of them must not
-// lie within handBackShare of the dispatched power, nor within handBackNoise.
+// inverter's readings that begin in releaseTime after the end: the last of them must not
+// lie within releaseShare of the dispatched power, nor within releaseNoise.
 const (
-	handBackTime  = time.Hour
-	handBackShare = 0.1
-	handBackNoise = 100 // W
+	releaseTime  = time.Hour
+	releaseShare = 0.1
+	releaseNoise = 100 // W
 )
 
-// HandBack says whether an asset has returned to what it did before a dispatch.
-type HandBack string
+// Release says whether an asset has returned to what it did before a dispatch.
+type Release string
 
-// What is known of a hand-back.
+// What is known of a release.
 const (
-	HandBackAhead   HandBack = "ahead"   // the dispatch is not over
-	HandBackUnknown HandBack = "unknown" // there is no reading since
-	HandBackDone    HandBack = "done"
-	HandBackMissing HandBack = "missing" // it still does what it was dispatched to
+	ReleaseAhead   Release = "ahead"   // the dispatch is not over
+	ReleaseUnknown Release = "unknown" // there is no reading since
+	ReleaseDone    Release = "done"
+	ReleaseMissing Release = "missing" // it still does what it was dispatched to
 )
 
 // Dispatched is a dispatch and what has become of it.
@@ -39,7 +39,7 @@ type Dispatched struct {
 type DispatchedAsset struct {
 	store.DispatchedAsset
 	Callback flex.CallbackStatus // the furthest that was reported, "" if none
-	HandBack HandBack
+	Release  Release
 }
 
 // Dispatches returns the organisation's dispatches, the newest first.
@@ -91,10 +91,10 @@ func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Disp
 	}
 
 	for _, a := range d.Assets {
-		part := DispatchedAsset{DispatchedAsset: a, Callback: furthest[a.ID], HandBack: HandBackAhead}
+		part := DispatchedAsset{DispatchedAsset: a, Callback: furthest[a.ID], Release: ReleaseAhead}
 		if !tx.Now().Before(d.To) {
 			power, known := last[a.ID]
-			part.HandBack = handBack(a.Power, power, known)
+			part.Release = releaseOf(a.Power, power, known)
 		}
 
 		out.Assets = append(out.Assets, part)
@@ -103,21 +103,21 @@ func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Disp
 	return out, nil
 }
 
-func handBack(dispatched, now flex.Watts, known bool) HandBack {
+func releaseOf(dispatched, now flex.Watts, known bool) Release {
 	off := max(now-dispatched, dispatched-now)
 	switch {
 	case !known:
-		return HandBackUnknown
-	case off > handBackNoise && float64(off) > handBackShare*float64(max(dispatched, -dispatched)):
-		return HandBackDone
+		return ReleaseUnknown
+	case off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)):
+		return ReleaseDone
 	}
 
-	return HandBackMissing
+	return ReleaseMissing
 }
 
 // powersAfter returns the last known power of each battery in the time after the dispatch.
 func powersAfter(ctx context.Context, tx *store.Tx, d store.Dispatch) (map[flex.AssetID]flex.Watts, error) {
-	after := flex.Span{From: d.To, To: d.To.Add(handBackTime)}
+	after := flex.Span{From: d.To, To: d.To.Add(releaseTime)}
 	q := store.ReadingQuery{Labels: []flex.Label{flex.BatteryInverterPower}, Days: []flex.Day{flex.DayAt(after.From)}}
 	if last := flex.DayAt(after.To); last != q.Days[0] {
 		q.Days = append(q.Days, last)

@@ -25,21 +25,21 @@ const testTime = time.Minute
 // instant is how bodies write an instant.
 const instant = time.RFC3339
 
-// render writes the body of a letter. It depends on nothing but its arguments, so that a
+// render writes the body of a push. It depends on nothing but its arguments, so that a
 // retry has the same bytes.
-func render(e *store.Endpoint, l *store.Letter, base string) ([]byte, error) {
+func render(e *store.Endpoint, p *store.ClaimedPush, base string) ([]byte, error) {
 	switch {
-	case l.Kind == store.SchedulePush && l.Schedule != nil:
-		return profile(e, l.AssetID, l.Schedule.Steps)
-	case l.Kind == store.DispatchPush && l.Dispatch != nil:
-		return dispatched(l.Dispatch, base)
-	case l.Kind == store.TestPush && l.To == store.DispatchEndpoint:
-		d := store.Dispatch{ID: l.EventID, Market: "test", IssuedAt: l.QueuedAt, Batch: e.Batch, Assets: []store.DispatchedAsset{{}}}
-		d.From = l.QueuedAt.Truncate(flex.HalfHour).Add(flex.HalfHour)
+	case p.Kind == store.SchedulePush && p.Schedule != nil:
+		return profile(e, p.AssetID, p.Schedule.Steps)
+	case p.Kind == store.DispatchPush && p.Dispatch != nil:
+		return dispatched(p.Dispatch, base)
+	case p.Kind == store.TestPush && p.To == store.DispatchEndpoint:
+		d := store.Dispatch{ID: p.EventID, Market: "test", IssuedAt: p.QueuedAt, Batch: e.Batch, Assets: []store.DispatchedAsset{{}}}
+		d.From = p.QueuedAt.Truncate(flex.HalfHour).Add(flex.HalfHour)
 		d.To = d.From.Add(flex.HalfHour)
 		return dispatched(&d, base)
-	case l.Kind == store.TestPush:
-		from := l.QueuedAt.Truncate(time.Second)
+	case p.Kind == store.TestPush:
+		from := p.QueuedAt.Truncate(time.Second)
 		return profile(e, flex.AssetID{}, []flex.Step{{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit}})
 	}
 
@@ -111,11 +111,11 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 
 // address fills the placeholders of the endpoint's URL. A value is escaped, so that it stays
 // within its part of the path or of the query.
-func address(template string, l *store.Letter) string {
+func address(template string, p *store.ClaimedPush) string {
 	path, query, _ := strings.Cut(template, "?")
 	fill := func(s string, escape func(string) string) string {
-		return strings.NewReplacer("{asset_id}", escape(l.AssetID.String()), "{external_id}", escape(l.ExternalID),
-			"{site_id}", escape(l.SiteID.String())).Replace(s)
+		return strings.NewReplacer("{asset_id}", escape(p.AssetID.String()), "{external_id}", escape(p.ExternalID),
+			"{site_id}", escape(p.SiteID.String())).Replace(s)
 	}
 
 	out := fill(path, escapePath)
@@ -136,22 +136,22 @@ func escapePath(s string) string {
 
 // header returns the header fields of an attempt at the instant. The endpoint's own fields
 // cannot be among those of the scheme.
-func header(e *store.Endpoint, keys [][]byte, l *store.Letter, body []byte, at time.Time) map[string]string {
+func header(e *store.Endpoint, keys [][]byte, p *store.ClaimedPush, body []byte, at time.Time) map[string]string {
 	h := make(map[string]string, len(e.Headers)+8)
 	for _, f := range e.Headers {
 		h[f.Name] = f.Value.Reveal()
 	}
 
-	id := l.EventID.String()
+	id := p.EventID.String()
 	h["Content-Type"] = "application/json"
 	h["Webhook-Id"] = id
 	h["Webhook-Timestamp"] = strconv.FormatInt(at.Unix(), 10)
 	h["Webhook-Signature"] = signature(keys, id, at, body)
-	h["Flexd-Kind"] = string(l.Kind)
+	h["Flexd-Kind"] = string(p.Kind)
 
-	if l.Kind == store.SchedulePush {
-		h["Flexd-Asset-Id"] = l.AssetID.String()
-		h["Flexd-Generation"] = strconv.FormatInt(l.Generation, 10)
+	if p.Kind == store.SchedulePush {
+		h["Flexd-Asset-Id"] = p.AssetID.String()
+		h["Flexd-Generation"] = strconv.FormatInt(p.Generation, 10)
 	}
 
 	return h

@@ -10,19 +10,19 @@ import (
 
 // While a claim is under way a record says that something is due. What the claim saw may be
 // older, and does not count for more, in whichever order the two are heard of.
-func TestLane_CrossedAnswers(t *testing.T) {
+func TestDispatcher_CrossedAnswers(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
 	d := &Service{DB: db}
 	d.begin()
 	e := store.Endpoint{Name: store.ScheduleEndpoint, Enabled: true, Secret: newSecret(make([]byte, secretMade)), Concurrency: 1}
 	now := db.Now()
-	for name, recorded := range map[string]time.Time{"now": now, "soon": now.Add(time.Hour)} {
-		l := newLane(d, e)
-		l.claiming = true
-		l.finished(nil, recorded, nil)
-		l.claimed(store.Claim{Endpoint: e}, now.Add(2*time.Hour), nil)
-		if due := recorded.Equal(now); l.due != due || !due && !l.lookAt.Equal(recorded) {
-			t.Errorf("%s: due %t, else at %v", name, l.due, l.lookAt)
+	for name, at := range map[string]time.Time{"now": now, "soon": now.Add(time.Hour)} {
+		l := newDispatcher(d, e)
+		l.claimer.busy = true
+		recorded{nextDue: at}.apply(l)
+		claimed{claim: store.Claim{Endpoint: e}, nextDue: now.Add(2 * time.Hour)}.apply(l)
+		if due := at.Equal(now); l.due != due || !due && !l.dueAt.Equal(at) {
+			t.Errorf("%s: due %t, else at %v", name, l.due, l.dueAt)
 		}
 	}
 }

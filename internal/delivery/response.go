@@ -29,48 +29,48 @@ func backoff(n int, chance float64) time.Duration {
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*chance))
 }
 
-// drawn returns a number in [0, 1) that looks like chance, the same for the same arguments.
-func drawn(id [16]byte, n int) float64 {
+// hashDraw returns a number in [0, 1) that looks random and is the same for the same arguments.
+func hashDraw(id [16]byte, n int) float64 {
 	h := fnv.New64a()
 	h.Write([]byte{byte(n), byte(n >> 8)})
 	h.Write(id[:])
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-// judgement is what an exchange means for its push.
-type judgement struct {
-	verdict store.Verdict
-	after   time.Duration // when it is pending: the delay that the endpoint asked for, 0 for none
-	words   string        // what went wrong
-	gone    bool          // the endpoint wants nothing more
+// response is what an exchange means for its push.
+type response struct {
+	state  store.PushState
+	after  time.Duration // when it is pending: the delay that the endpoint asked for, 0 for none
+	reason string        // what went wrong
+	gone   bool          // the endpoint wants nothing more
 }
 
 // statusGone is the answer of an endpoint that wants nothing more.
 const statusGone = 410
 
-// judge says what an answer, or the lack of one, means. A status that came decides, even if
+// classify says what an answer, or the lack of one, means. A status that came decides, even if
 // the rest of the answer could not be read.
-func judge(a egress.Answer, err error, now time.Time) judgement {
+func classify(a egress.Answer, err error, now time.Time) response {
 	switch s := a.Status; {
 	case s == 0 && err != nil:
-		return judgement{verdict: store.PushPending, words: keepable(err.Error())}
+		return response{state: store.PushPending, reason: keepable(err.Error())}
 	case s >= 200 && s <= 299:
-		return judgement{verdict: store.PushAccepted}
+		return response{state: store.PushAccepted}
 	case s == statusGone:
-		return judgement{verdict: store.PushPending, gone: true,
-			words: "answered 410: the endpoint is disabled until it is set again"}
+		return response{state: store.PushPending, gone: true,
+			reason: "answered 410: the endpoint is disabled until it is set again"}
 	case s >= 300 && s <= 399:
-		j := judgement{verdict: store.PushPending, words: fmt.Sprintf("answered %d: redirects are not followed", s)}
+		r := response{state: store.PushPending, reason: fmt.Sprintf("answered %d: redirects are not followed", s)}
 		if to := a.Header("Location"); to != "" {
-			j.words += fmt.Sprintf("; if %.200q is right, set it as the endpoint's URL", to)
+			r.reason += fmt.Sprintf("; if %.200q is right, set it as the endpoint's URL", to)
 		}
-		return j
+		return r
 	case s == 408, s == 425, s == 429, s >= 500:
-		return judgement{verdict: store.PushPending, words: fmt.Sprintf("answered %d", s), after: retryAfter(a.Header("Retry-After"), now)}
+		return response{state: store.PushPending, reason: fmt.Sprintf("answered %d", s), after: retryAfter(a.Header("Retry-After"), now)}
 	case s >= 400:
-		return judgement{verdict: store.PushRejected, words: fmt.Sprintf("answered %d, which refuses it for good", s)}
+		return response{state: store.PushRejected, reason: fmt.Sprintf("answered %d, which refuses it for good", s)}
 	default:
-		return judgement{verdict: store.PushPending, words: fmt.Sprintf("answered %d, which is no answer to a POST", s)}
+		return response{state: store.PushPending, reason: fmt.Sprintf("answered %d, which is no answer to a POST", s)}
 	}
 }
 

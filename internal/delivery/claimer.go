@@ -1,0 +1,132 @@
+package delivery
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/store"
+)
+
+const (
+	// lease is how long a claimed push is ours: an attempt, and time to record it.
+	lease = egress.AttemptTime + 15*time.Second
+	// leaseSlack of it must be left when the attempt has ended.
+	leaseSlack = 5 * time.Second
+	// claimMax bounds the pushes of one claim.
+	claimMax = 500
+	// claimPause spares a busy dispatcher claims for a push or two.
+	claimPause = 10 * time.Millisecond
+)
+
+// claimer leases what is due, one claim at a time.
+type claimer struct {
+	busy   bool
+	at     time.Time // when the latest claim began
+	holder int64     // of the latest claim's leases
+	lost   bool      // the answer to it, so that there may be leases that nobody knows of
+}
+
+// free is how many more attempts may be under way. A half-open breaker allows one.
+func (d *dispatcher) free() int {
+	if d.breaker.halfOpen() {
+		return 1 - d.sending
+	}
+	return min(d.endpoint.Concurrency-d.sending, claimMax)
+}
+
+// mayClaim reports whether to claim now.
+func (d *dispatcher) mayClaim() bool {
+	if !d.due || d.claimer.busy {
+		return false
+	}
+	if d.disabled || d.gone {
+		return false
+	}
+
+	now := d.now()
+	if now.Before(d.blocked()) || d.free() <= 0 || d.recorder.full() {
+		return false
+	}
+
+	// A claim for few pushes costs as much as one for many: wait until half are free.
+	manyFree := 2*d.free() >= d.endpoint.Concurrency
+	return manyFree || d.breaker.halfOpen() || now.Sub(d.claimer.at) >= claimPause
+}
+
+// claim leases what is due in a goroutine of its own.
+func (d *dispatcher) claim() {
+	d.due = false
+	d.dueAt = time.Time{}
+	d.claimer.busy = true
+	d.claimer.at = d.now()
+
+	// After a lost answer the same holder claims again, so that what it may have leased counts
+	// as its own.
+	if !d.claimer.lost {
+		d.claimer.holder = rand.Int64() | 1
+	}
+
+	order := store.ClaimOrder{Name: d.name, Holder: d.claimer.holder, Most: d.free(), Lease: lease, Lost: d.claimer.lost}
+	go func() {
+		claim, err := d.service.DB.ClaimPushes(context.WithoutCancel(d.service.ctx), d.org, order)
+		done := claimed{claim: claim, err: err}
+
+		if err == nil && !claim.More {
+			done.nextDue = d.nextDue()
+		}
+
+		d.events <- done
+	}()
+}
+
+// claimed is the answer to a claim.
+type claimed struct {
+	claim   store.Claim
+	nextDue time.Time
+	err     error
+}
+
+func (c claimed) apply(d *dispatcher) {
+	// The claim counts as under way until its answer was taken in: see expect.
+	defer func() { d.claimer.busy = false }()
+
+	d.claimer.lost = c.err != nil
+	if c.err != nil {
+		d.trouble("claim pushes", c.err)
+		return
+	}
+
+	if !c.claim.Endpoint.Enabled {
+		d.disabled = !d.due // a wake-up since then may know better
+		return
+	}
+
+	d.endpoint = c.claim.Endpoint
+	d.expect(c.nextDue)
+	d.due = d.due || c.claim.More
+
+	if !c.claim.Allowed.IsZero() {
+		d.block(c.claim.Allowed)
+	}
+
+	keys, err := keysOf(&c.claim.Endpoint, d.now())
+	if err != nil {
+		d.trouble("read the endpoint's secret", err)
+		return
+	}
+
+	s := sender{service: d.service, endpoint: c.claim.Endpoint, keys: keys, leaseEnds: d.claimer.at.Add(lease)}
+	for _, push := range c.claim.Pushes {
+		// A service that is closing gives the push back: its turn comes again at once.
+		if d.stopping() {
+			d.recorder.add(store.Outcome{Push: push, State: store.PushDropped})
+			continue
+		}
+
+		d.sending++
+		d.service.metrics.underway.Inc()
+		go func() { d.events <- s.send(push) }()
+	}
+}

@@ -1,0 +1,146 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const (
+	// recordMax bounds the outcomes of one transaction.
+	recordMax = 1000
+	// keepMax bounds the outcomes that are kept while the store cannot be written.
+	keepMax = 10 * recordMax
+)
+
+// recorder keeps the outcomes of attempts until they are written, one transaction at a time.
+type recorder struct {
+	busy     bool
+	outcomes []store.Outcome
+}
+
+func (r *recorder) add(o store.Outcome) { r.outcomes = append(r.outcomes, o) }
+
+// ready reports whether there is something to write and nothing being written.
+func (r *recorder) ready() bool { return len(r.outcomes) > 0 && !r.busy }
+
+func (r *recorder) empty() bool { return len(r.outcomes) == 0 && !r.busy }
+
+// full reports whether no more outcomes should be made until some are written.
+func (r *recorder) full() bool { return len(r.outcomes) > recordMax }
+
+// take takes up to recordMax outcomes out.
+func (r *recorder) take() []store.Outcome {
+	n := min(len(r.outcomes), recordMax)
+	taken := r.outcomes[:n]
+	r.outcomes = append([]store.Outcome(nil), r.outcomes[n:]...)
+	return taken
+}
+
+// record writes outcomes in a goroutine of its own.
+func (d *dispatcher) record() {
+	d.recorder.busy = true
+	outcomes := d.recorder.take()
+	go func() {
+		done := recorded{outcomes: outcomes, err: d.write(outcomes)}
+
+		// A newer push may have waited for one of these.
+		if done.err == nil {
+			done.nextDue = d.nextDue()
+		}
+
+		d.events <- done
+	}()
+}
+
+// write records outcomes in one transaction. Where the endpoint was set anew since the attempt,
+// the answer of the former one does not count against the push: it is due again at once.
+func (d *dispatcher) write(outcomes []store.Outcome) error {
+	ctx := context.WithoutCancel(d.service.ctx)
+	return d.service.DB.Write(ctx, d.org, func(tx *store.Tx) error {
+		outcomes := slices.Clone(outcomes) // this function may run again
+
+		if slices.ContainsFunc(outcomes, failed) {
+			endpoint, err := tx.LockEndpoint(ctx, d.name)
+			if err != nil && flex.KindOf(err) != flex.NotFound {
+				return err
+			}
+			offerAgain(outcomes, endpoint, d.now())
+		}
+
+		if err := tx.FinishPushes(ctx, outcomes); err != nil {
+			return err
+		}
+
+		for _, o := range outcomes {
+			if o.Status != statusGone {
+				continue
+			}
+
+			d.service.Log.Error("an endpoint is gone and is disabled, unless it was set anew", "org", d.org, "endpoint", d.name)
+			reason := fmt.Sprintf("it answered 410 (gone) at %s", o.Attempt.At.Format(time.RFC3339))
+			if err := tx.DisableEndpoint(ctx, d.name, o.Version, reason); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+// offerAgain has what another version of the endpoint refused or failed at tried again at once.
+func offerAgain(outcomes []store.Outcome, e store.Endpoint, now time.Time) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.Version == e.Version || !failed(*o) {
+			continue
+		}
+		if now.Before(o.Push.Lapses) {
+			o.State = store.PushPending
+			o.Again = now
+		}
+	}
+}
+
+// failed reports whether a push left and was not taken.
+func failed(o store.Outcome) bool { return o.State != store.PushAccepted && !o.Attempt.At.IsZero() }
+
+// recorded is how the writing of outcomes ended.
+type recorded struct {
+	outcomes []store.Outcome
+	nextDue  time.Time
+	err      error
+}
+
+func (r recorded) apply(d *dispatcher) {
+	d.recorder.busy = false
+
+	if r.err != nil {
+		d.service.Log.Error("cannot record deliveries", "org", d.org, "endpoint", d.name, "deliveries", len(r.outcomes), "err", r.err)
+
+		// Tried again after a while, as long as it is not too much to keep. What is dropped is
+		// sent again when its leases have run out.
+		if !d.stopping() && len(d.recorder.outcomes)+len(r.outcomes) <= keepMax {
+			d.recorder.busy = true
+			time.AfterFunc(troubleWait, func() { d.events <- returned{r.outcomes} })
+			return
+		}
+	}
+
+	d.gone = slices.ContainsFunc(d.recorder.outcomes, func(o store.Outcome) bool { return o.Status == statusGone })
+	if r.err == nil {
+		d.expect(r.nextDue)
+	}
+}
+
+// returned gives outcomes that could not be written back to the recorder.
+type returned struct{ outcomes []store.Outcome }
+
+func (r returned) apply(d *dispatcher) {
+	d.recorder.busy = false
+	d.recorder.outcomes = append(r.outcomes, d.recorder.outcomes...)
+}

@@ -1,0 +1,129 @@
+package delivery
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/store"
+)
+
+// sender makes attempts at the pushes of one claim.
+type sender struct {
+	service   *Service
+	endpoint  store.Endpoint
+	keys      [][]byte
+	leaseEnds time.Time
+}
+
+// attempted is how one attempt ended.
+type attempted struct {
+	outcome  store.Outcome
+	response response
+}
+
+// send tries a push once.
+func (s *sender) send(push store.ClaimedPush) (done attempted) {
+	done.outcome.Push = push
+	done.outcome.Version = s.endpoint.Version
+
+	defer func() {
+		if p := recover(); p != nil {
+			done.response = response{state: store.PushPending, reason: "an internal error"}
+			done.outcome.State = store.PushPending
+			done.outcome.Error = done.response.reason
+			s.service.Log.Error("panic while pushing", "event", push.EventID, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+
+	now := s.service.DB.Now()
+	if push.Expired {
+		done.outcome.State = store.PushExpired
+		done.outcome.Error = "its time was over before it could be sent"
+		return done
+	}
+
+	// The claim took too long to come back: an attempt now might end after its lease.
+	if now.Add(egress.AttemptTime + leaseSlack).After(s.leaseEnds) {
+		done.outcome.State = store.PushDropped
+		return done
+	}
+
+	body, err := render(&s.endpoint, &push, s.service.BaseURL)
+	if err != nil {
+		done.outcome.State = store.PushExpired
+		done.outcome.Error = "it cannot be written: " + err.Error()
+		return done
+	}
+
+	request := egress.Request{
+		Method: "POST", URL: address(s.endpoint.URL, &push), Header: header(&s.endpoint, s.keys, &push, body, now), Body: body,
+	}
+	start := time.Now()
+	answer, err := s.service.Out.Do(context.WithoutCancel(s.service.ctx), request)
+	took := time.Since(start)
+
+	done.response = classify(answer, err, s.service.DB.Now())
+	done.outcome.State = done.response.state
+	done.outcome.Attempt = store.Attempt{
+		At: now, Took: took, Status: answer.Status, Error: done.response.reason,
+		Answer: excerpt(answer.Body, done.response.state == store.PushAccepted),
+	}
+
+	return done
+}
+
+func (a attempted) apply(d *dispatcher) {
+	d.sending--
+	d.service.ended.Add(1)
+	d.service.metrics.underway.Dec()
+
+	if a.outcome.State == store.PushPending {
+		a.retry(d)
+	}
+
+	a.observe(d)
+	d.gone = d.gone || a.response.gone
+	d.service.metrics.observe(&a.outcome)
+	d.recorder.add(a.outcome)
+}
+
+// retry sets when a push that was not taken is tried again, if it still can be then.
+func (a *attempted) retry(d *dispatcher) {
+	o := &a.outcome
+	o.Again = d.now()
+
+	// An endpoint that is gone is disabled: its pushes wait for it to be set anew, and not for
+	// a delay.
+	if !a.response.gone {
+		n := o.Push.Tries + 1
+		o.Again = o.Again.Add(delay(n, d.service.Chance(o.Push.EventID, n), a.response.after))
+	}
+
+	if !o.Again.Before(o.Push.Lapses) {
+		o.State = store.PushExpired
+		o.Error += "; its time is over before the next try"
+	}
+}
+
+// observe has the breaker learn of an attempt that reached, or did not reach, the endpoint as
+// it is set now.
+func (a *attempted) observe(d *dispatcher) {
+	left := !a.outcome.Attempt.At.IsZero()
+	if !left || a.outcome.Version != d.endpoint.Version {
+		return
+	}
+
+	if a.response.state != store.PushPending {
+		d.breaker.reset()
+		d.setResting(false)
+		return
+	}
+
+	draw := func(trip int) float64 { return d.service.Chance(d.org, trip) }
+	if d.breaker.fail(d.now(), draw) {
+		d.due = true
+		d.setResting(true)
+	}
+}

@@ -1,0 +1,158 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Service delivers pushes and keeps endpoints. Set its fields before its first use.
+type Service struct {
+	DB  *store.DB
+	Out *egress.Client
+	// BaseURL is the interface's own address, which dispatch events tell their callback.
+	BaseURL string
+	// PlainHTTP lets endpoints be http://, for private networks.
+	PlainHTTP bool
+	Log       *slog.Logger // nil means the default logger
+	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
+	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
+	Chance func(id [16]byte, n int) float64
+
+	once        sync.Once
+	ctx         context.Context // ends with Close
+	stop        context.CancelFunc
+	metrics     *metrics
+	mu          sync.Mutex
+	dispatchers map[dispatcherKey]*dispatcher
+	wait        sync.WaitGroup
+
+	ended atomic.Int64 // attempts that ended since the last report
+}
+
+type dispatcherKey struct {
+	org  flex.OrgID
+	name store.EndpointName
+}
+
+func (d *Service) begin() {
+	d.once.Do(func() {
+		d.ctx, d.stop = context.WithCancel(context.Background())
+		d.dispatchers = map[dispatcherKey]*dispatcher{}
+		d.metrics = newMetrics()
+		if d.Chance == nil {
+			d.Chance = hashDraw
+		}
+
+		if d.Log == nil {
+			d.Log = slog.Default()
+		}
+	})
+}
+
+// DispatchDue starts the dispatcher of every endpoint that has something due. It does not wait for them, so
+// that no endpoint waits for another.
+func (d *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
+	d.begin()
+	due, err := d.DB.DueEndpoints(ctx)
+	for _, e := range due {
+		d.run(e)
+	}
+	return worker.Report{Did: int(d.ended.Swap(0))}, err
+}
+
+// Recover frees the leases of a process that was killed. Call it once, before the first job.
+func (d *Service) Recover(ctx context.Context) error {
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropLeases(ctx) })
+}
+
+// run notifies the endpoint's dispatcher, and starts it if it is not running.
+func (d *Service) run(e store.Endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	if d.ctx.Err() != nil {
+		return
+	}
+
+	key := dispatcherKey{e.Org, e.Name}
+	l := d.dispatchers[key]
+	if l == nil {
+		l = newDispatcher(d, e)
+		d.dispatchers[key] = l
+		d.wait.Go(l.run)
+	}
+
+	l.version.Store(e.Version)
+	l.notify()
+}
+
+// remove takes out a dispatcher that has nothing to do, unless it was notified meanwhile.
+func (d *Service) remove(l *dispatcher) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	select {
+	case <-l.wakeups:
+		l.woken()
+		return false
+	default:
+		delete(d.dispatchers, dispatcherKey{l.org, l.name})
+		return true
+	}
+}
+
+// Close takes up no more pushes and returns when the attempts under way have ended and are
+// recorded, which takes little longer than egress.AttemptTime.
+func (d *Service) Close() {
+	d.begin()
+	d.mu.Lock()
+	d.stop()
+	d.mu.Unlock()
+	d.wait.Wait()
+}
+
+// drainPoll is how often Drain looks.
+const drainPoll = 2 * time.Millisecond
+
+// Drain sends what is due to the organisation's endpoints, and returns when every such
+// push has been tried, but for endpoints that are resting or disabled.
+func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
+	for {
+		if _, err := d.DispatchDue(ctx); err != nil {
+			return err
+		}
+
+		busy := false
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+			names, err := tx.BusyEndpoints(ctx)
+			for _, name := range names {
+				busy = busy || !d.resting(dispatcherKey{org, name})
+			}
+			return err
+		})
+		if err != nil || !busy {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(drainPoll):
+		}
+	}
+}
+
+func (d *Service) resting(key dispatcherKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.dispatchers[key]
+	return l != nil && l.resting.Load()
+}
