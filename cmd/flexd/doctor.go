@@ -123,6 +123,7 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, o := range orgs {
 		_, doubts, err := h.Market.Roles(ctx, o.ID)
 		if err != nil {
@@ -133,6 +134,7 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 			x.Detail = strings.Join(doubts, "; ")
 			x.Do = fmt.Sprintf("flexd prices roles %q planning=SOURCE settlement=SOURCE", o.Name)
 		}
+
 		out = append(out, x)
 	}
 	return out, nil

@@ -54,9 +54,10 @@ type commands struct {
 
 	Key keyCommand `cmd:"" help:"The keys that seal secrets in the database."`
 
-	Prices prices `cmd:"" help:"Market prices."`
-	Meters meters `cmd:"" help:"The list of metering points."`
-	Models models `cmd:"" help:"The catalogue of asset models."`
+	Prices prices      `cmd:"" help:"Market prices."`
+	Meters meters      `cmd:"" help:"The list of metering points."`
+	MPAN   mpanCommand `cmd:"" name:"mpan" help:"Which organisation a metering point is with."`
+	Models models      `cmd:"" help:"The catalogue of asset models."`
 
 	OCPP ocppCommand `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
 

@@ -45,6 +45,7 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	for _, pair := range p.Values {
 		role, source, given := strings.Cut(pair, "=")
 		if !given {
@@ -70,6 +71,7 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 		for _, x := range r.Choices {
 			row.Choices = append(row.Choices, choiceRow{x.Source, x.From, x.SetAt})
 		}
+
 		rows = append(rows, row)
 	}
 	if p.JSON {
@@ -87,6 +89,7 @@ func (c console) roles(rows []roleRow, doubts []string) error {
 		if r.Chosen != "" {
 			by = "choice"
 		}
+
 		if now == "" {
 			now = "none"
 		}
@@ -94,6 +97,7 @@ func (c console) roles(rows []roleRow, doubts []string) error {
 		for _, x := range r.Choices {
 			choices = append(choices, choiceText(x))
 		}
+
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Role, now, by, strings.Join(choices, "; "))
 	}
 	if err := w.Flush(); err != nil {
@@ -102,6 +106,7 @@ func (c console) roles(rows []roleRow, doubts []string) error {
 	for _, d := range doubts {
 		fmt.Fprintf(c.out, "! %s\n", d)
 	}
+
 	return nil
 }
 
@@ -113,6 +118,7 @@ func choiceText(x choiceRow) string {
 	if x.From.Unix() == 0 {
 		return source + " always"
 	}
+
 	return source + " from " + x.From.Format(time.RFC3339)
 }
 
@@ -128,5 +134,6 @@ func instantOf(flag, text string) (time.Time, error) {
 	if err != nil {
 		return at, flex.Fail(flex.Invalid, "%s: %q is neither a day such as 2026-04-14 nor an instant such as 2026-04-14T22:00:00Z", flag, text)
 	}
+
 	return at.UTC(), nil
 }

@@ -147,6 +147,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.RefreshClouds)
 	}
 
+	h.add("moves", time.Minute, "", h.Registry.MovePoints)
 	h.add("expiry", time.Minute, "", h.Access.PurgeExpired)
 	return h, nil
 }

@@ -61,6 +61,7 @@ func enrol(ctx context.Context, tx *store.Tx, s flex.Site, e Enrolment) (Outcome
 	if state == flex.Enrolled {
 		return AlreadyEnrolled, nil
 	}
+
 	if state == flex.Withdrawn && !e.Override {
 		return "", flex.Fail(flex.Unmet, "the site withdrew from %s earlier: to enrol it again, at the user's wish, send override_withdrawal true", e.Proposition)
 	}
@@ -70,6 +71,7 @@ func enrol(ctx context.Context, tx *store.Tx, s flex.Site, e Enrolment) (Outcome
 	if err := tx.AddMethod(ctx, s.ID, flex.DispatchMethod(e.Proposition)); err != nil {
 		return "", err
 	}
+
 	return Enrolled, tx.SetEnrolment(ctx, s.ID, e.Proposition, flex.Enrolled)
 }
 
@@ -83,6 +85,7 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 	if s.ConsentAt.IsZero() && !org.MeterConsentExempt {
 		reasons = append(reasons, "the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at")
 	}
+
 	e, err := eligibility(ctx, tx, s)
 	if err != nil {
 		return err
@@ -90,6 +93,7 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 	if !slices.Contains(e.Open, p) {
 		reasons = append(reasons, notOpen(e, p))
 	}
+
 	if len(reasons) == 0 {
 		return nil
 	}

@@ -71,12 +71,23 @@ func (tx *Tx) Enrolment(ctx context.Context, site flex.SiteID, p flex.Propositio
 	return state, err
 }
 
-// SetEnrolment moves a site in a proposition and writes the history of it.
+// SetEnrolment moves a site in a proposition and writes the history of it. The organisation
+// becomes the party of the site's metering point with the first enrolment, and ends to be with
+// the last; if another one is, it is a Conflict.
 func (tx *Tx) SetEnrolment(ctx context.Context, site flex.SiteID, p flex.Proposition, state flex.EnrolmentState) error {
 	_, err := tx.exec(ctx, `
 		INSERT INTO enrolment (org_id, site_id, proposition, state, since) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (site_id, proposition) DO UPDATE SET state = excluded.state, since = excluded.since`,
 		tx.org.Bytes(), site.Bytes(), string(p), string(state), micros(tx.now))
+	if err != nil {
+		return err
+	}
+
+	if state == flex.Enrolled {
+		err = tx.register(ctx, site)
+	} else {
+		err = tx.deregister(ctx, site)
+	}
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type held struct {
 var personal = map[string]held{
 	"site":            {bySite: `id = $1`},
 	"attempt":         {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
+	"registration":    {bySite: `site_id = $1`, kept: "whose a metering point was is kept as settlement asks"},
 	"settlement":      {bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
 	"ledger":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"posting":         {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},

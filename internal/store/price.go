@@ -31,6 +31,7 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 	if err != nil {
 		return p.ID, err
 	}
+
 	args := make([]any, 0, 4*len(prices))
 	for _, q := range prices {
 		var price any
@@ -39,6 +40,7 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 		}
 		args = append(args, q.Period.Start().UnixMicro(), p.ID.Bytes(), price, q.Derived)
 	}
+
 	if err := all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args); err != nil {
 		return p.ID, err
 	}
@@ -106,6 +108,7 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 	if err != nil {
 		return nil, fmt.Errorf("read which prices count: %w", err)
 	}
+
 	// A choice holds from a half-hour on, so the cuts are made between half-hours.
 	whole := flex.Span{From: flex.PeriodAt(span.From).Start(), To: flex.PeriodAt(span.To.Add(-1)).End()}
 	stretches := selection.Stretches(role, whole)
@@ -122,6 +125,7 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 		if err != nil {
 			return nil, err
 		}
+
 		for _, q := range found {
 			if s.Contains(q.Period.Start()) {
 				out[q.Period.Sub(out[0].Period)] = q
@@ -139,6 +143,7 @@ func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
 	for i, q := range qs {
 		ps[i] = q.PricedPeriod
 	}
+
 	return ps, nil
 }
 
@@ -154,6 +159,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	for i := range out {
 		out[i].Period = first.Add(i)
 	}
+
 	if len(sources) == 0 {
 		return out, nil
 	}
@@ -171,6 +177,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	if err != nil {
 		return nil, err
 	}
+
 	defer rs.Close()
 	for rs.Next() {
 		var start int64
@@ -179,6 +186,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 		if err := rs.Scan(&start, &price, &q.Derived, &q.From, &q.Source); err != nil {
 			return nil, err
 		}
+
 		q.Period = flex.PeriodAt(time.UnixMicro(start))
 		if q.Known = price != nil; q.Known {
 			q.Price = flex.Price(*price)
@@ -189,6 +197,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 			*at = q // later publications come later and overwrite
 		}
 	}
+
 	return out, rs.Err()
 }
 

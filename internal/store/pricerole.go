@@ -29,6 +29,7 @@ func (c conn) selection(ctx context.Context, org flex.OrgID) (*pricing.Selection
 		if err := rs.Scan(&role, &source, instant{&from}, instant{&set}); err != nil {
 			return nil, err
 		}
+
 		if role == "" {
 			s.Sources = append(s.Sources, pricing.Source{Name: source, Added: from})
 			continue
@@ -58,6 +59,7 @@ func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	if err != nil {
 		return fmt.Errorf("have the fleet planned anew: %w", err)
 	}
+
 	tx.Wake(WakeControl)
 	return nil
 }

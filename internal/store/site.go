@@ -110,12 +110,17 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 	if err == nil && !s.ConsentAt.Equal(before.ConsentAt) {
 		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
 	}
+
 	if err == nil && s.Supply != before.Supply {
 		err = tx.addSupply(ctx, s.ID, s.Supply)
 	}
 	if err != nil {
 		return err
 	}
+	if err := tx.follow(ctx, s.ID); err != nil {
+		return err
+	}
+
 	return tx.touchRegister(ctx)
 }
 
@@ -182,6 +187,10 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	if err := tx.endConsent(ctx, id); err != nil {
 		return err
 	}
+	if err := tx.deregister(ctx, id); err != nil {
+		return err
+	}
+
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// mpanCommand is `flexd mpan`.
+type mpanCommand struct {
+	Show mpanShow `cmd:"" help:"Show which organisation a metering point is with, and was. For example: flexd mpan show 1200023305967."`
+	Move mpanMove `cmd:"" help:"Change the party of a metering point from a day on. For example: flexd mpan move 1200023305967 --to \"My homes\" --from 2026-12-01."`
+}
+
+type mpanShow struct {
+	store
+	MPAN string `arg:"" name:"mpan" help:"MPAN, 13 digits."`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+type partyRow struct {
+	Organisation string     `json:"organisation"`
+	SiteID       string     `json:"site_id,omitempty"`
+	From         time.Time  `json:"from"`
+	To           *time.Time `json:"to"`
+	Next         string     `json:"next_organisation,omitempty"`
+	NextAt       *time.Time `json:"next_from,omitempty"`
+}
+
+// Run shows the parties.
+func (m *mpanShow) Run(ctx context.Context, c console) error {
+	core, err := corePoint(m.MPAN)
+	if err != nil {
+		return err
+	}
+	h, err := m.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	rows, err := parties(ctx, h, core)
+	if err != nil {
+		return err
+	}
+	if m.JSON {
+		return c.json(rows)
+	}
+
+	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ORGANISATION\tSITE\tFROM\tTO\tNEXT")
+	for _, r := range rows {
+		to, next := "", ""
+		if r.To != nil {
+			to = r.To.Format(time.RFC3339)
+		}
+
+		if r.NextAt != nil {
+			next = r.Next + " from " + r.NextAt.Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Organisation, r.SiteID, r.From.Format(time.RFC3339), to, next)
+	}
+	return w.Flush()
+}
+
+// parties reads whose a metering point was and is.
+func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
+	rows := []partyRow{}
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		found, err := all.Registrations(ctx, mpan)
+		if err != nil {
+			return err
+		}
+		orgs, err := all.Orgs(ctx)
+		if err != nil {
+			return err
+		}
+
+		names := map[flex.OrgID]string{}
+		for _, o := range orgs {
+			names[o.ID] = o.Name
+		}
+
+		for _, r := range found {
+			row := partyRow{Organisation: names[r.Org], From: r.From}
+			if !r.Site.IsZero() {
+				row.SiteID = r.Site.String()
+			}
+			if !r.To.IsZero() {
+				row.To = &r.To
+			}
+
+			if !r.NextAt.IsZero() {
+				row.Next, row.NextAt = names[r.NextOrg], &r.NextAt
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+type mpanMove struct {
+	store
+	MPAN string `arg:"" name:"mpan" help:"MPAN, 13 digits."`
+	To   string `help:"Name of the organisation that is to have it." required:"" placeholder:"NAME"`
+	From string `help:"First day in London, today or later; at once if not given." placeholder:"DAY"`
+}
+
+// Run decides the change of party.
+func (m *mpanMove) Run(ctx context.Context, c console) error {
+	core, err := corePoint(m.MPAN)
+	if err != nil {
+		return err
+	}
+	h, org, err := openFor(ctx, m.store, m.To)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	at := h.DB.Now()
+	if m.From != "" {
+		day, err := readDay("--from", m.From)
+		if err != nil {
+			return err
+		}
+
+		at = day.Start()
+	}
+
+	had := false
+	act := records.Act{Who: commandLine, Org: org.ID, Act: "move metering point", Subject: "…" + core[9:], Detail: at.Format(time.RFC3339)}
+	err = h.Access.Act(ctx, act, func() (err error) {
+		had, err = h.Registry.MovePoint(ctx, core, org.ID, at)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	what := "No other party has the point"
+	if had {
+		what = "The party that has the point is withdrawn then"
+	}
+	fmt.Fprintf(c.out, "%s; %s may enrol it from %s on.\n", what, m.To, at.Format(time.RFC3339))
+	return nil
+}
+
+// corePoint reads an MPAN of the command line. A wrong check digit is let through: the register
+// may hold such numbers.
+func corePoint(text string) (string, error) {
+	m, err := directory.ParseMPAN(text)
+	if err == nil {
+		return m.Core(), nil
+	}
+	plain := strings.NewReplacer(" ", "", "-", "").Replace(text)
+	if len(plain) == 13 && strings.Trim(plain, "0123456789") == "" {
+		return plain, nil
+	}
+
+	return "", flex.Fail(flex.Invalid, "%q is not an MPAN: %v", text, err)
+}

@@ -1,0 +1,85 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// MovePoint decides that a metering point changes its party at an instant, which may be now. The
+// party that has it is withdrawn from then on, with its dispatch consents; the new one may enrol
+// it. It reports whether there was another party.
+func (d *Service) MovePoint(ctx context.Context, mpan string, to flex.OrgID, at time.Time) (had bool, err error) {
+	core, why := normalMPAN(mpan)
+	if core == "" {
+		return false, flex.Fail(flex.Invalid, "%q is not an MPAN: %s", mpan, why)
+	}
+	today := flex.DayAt(d.DB.Now()).Start()
+	if at.Before(today) {
+		return false, flex.Fail(flex.Invalid, "a change of party cannot begin before today, %s: what was settled until then stays with the party that had the point", flex.DayAt(today))
+	}
+
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		had, err = all.DecideMove(ctx, core, to, at)
+		return err
+	})
+	if err != nil {
+		return had, err
+	}
+
+	_, err = d.MovePoints(ctx)
+	return had, err
+}
+
+// MovePoints is the job that carries out the changes of party that are due.
+func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
+	var due []store.Registration
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		due, err = all.DueMoves(ctx)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, err
+	}
+
+	for i, r := range due {
+		if err := d.DB.WriteAll(ctx, func(all *store.All) error { return movePoint(ctx, all, r) }); err != nil {
+			return worker.Report{Did: i}, fmt.Errorf("change the party of a metering point: %w", err)
+		}
+	}
+	return worker.Report{Did: len(due)}, nil
+}
+
+// movePoint withdraws the site that has the point and gives the point to the next party.
+func movePoint(ctx context.Context, all *store.All, r store.Registration) error {
+	if r.Site.IsZero() {
+		return all.CompleteMove(ctx, r)
+	}
+	tx, err := all.For(ctx, r.Org)
+	if err != nil {
+		return err
+	}
+
+	if _, err := tx.HoldSite(ctx, r.Site); err != nil {
+		return err
+	}
+
+	for _, p := range flex.Propositions {
+		state, err := tx.Enrolment(ctx, r.Site, p)
+		if err != nil {
+			return err
+		}
+		if state != flex.Enrolled {
+			continue
+		}
+
+		if err := withdraw(ctx, tx, r.Site, flex.DispatchMethod(p)); err != nil {
+			return err
+		}
+	}
+	return all.CompleteMove(ctx, r)
+}

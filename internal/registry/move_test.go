@@ -1,0 +1,137 @@
+package registry_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+const sharedMPAN = "1012345678900"
+
+// party makes an organisation with a site at the metering point.
+func party(t *testing.T, db *store.DB, name string) (flex.OrgID, flex.SiteID) {
+	t.Helper()
+	org, err := db.AddOrg(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &registry.Service{DB: db}
+	r, err := d.CreateSite(t.Context(), org.ID, registry.ToldSite{MPAN: sharedMPAN, Postcode: "YO1 7HH", ConsentAt: db.Now().Add(-time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return org.ID, r.ID
+}
+
+func knownPoint(t *testing.T, db *store.DB) {
+	t.Helper()
+	m := flex.Meter{MPAN: sharedMPAN, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "YO1 7HH", Address: "5 MILL LANE"}
+	if err := db.WriteAll(t.Context(), func(all *store.All) error { return all.PutMeters(t.Context(), []flex.Meter{m}) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOneParty lets a metering point be with one organisation at a time: the second waits until
+// the first ends it, by leaving or by a change of party that was decided.
+func TestOneParty(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		knownPoint(t, db)
+		d := &registry.Service{DB: db}
+		first, atFirst := party(t, db, "acme")
+		second, atSecond := party(t, db, "bravo")
+		enrol := func(org flex.OrgID, site flex.SiteID, p flex.Proposition) error {
+			_, err := d.Enrol(ctx, org, site, registry.Enrolment{Proposition: p, Override: true})
+			return err
+		}
+		wants := func(what string, err error, kind flex.Kind) {
+			t.Helper()
+			if kind == flex.Internal && err != nil || kind != flex.Internal && flex.KindOf(err) != kind {
+				t.Errorf("%s: %v", what, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "acme") || strings.Contains(err.Error(), first.String())) {
+				t.Errorf("%s says who has the point: %v", what, err)
+			}
+		}
+		wants("the first enrols", enrol(first, atFirst, flex.LimitedPause), flex.Internal)
+		wants("and in the other proposition", enrol(first, atFirst, flex.FullAssetSchedule), flex.Internal)
+		wants("the second enrols", enrol(second, atSecond, flex.LimitedPause), flex.Conflict)
+		if _, err := d.Unenrol(ctx, first, atFirst, flex.LimitedPause); err != nil {
+			t.Fatal(err)
+		}
+		wants("while the first is in one still", enrol(second, atSecond, flex.LimitedPause), flex.Conflict)
+		if _, err := d.Unenrol(ctx, first, atFirst, flex.FullAssetSchedule); err != nil {
+			t.Fatal(err)
+		}
+		wants("once it has left", enrol(second, atSecond, flex.LimitedPause), flex.Internal)
+		wants("the first again", enrol(first, atFirst, flex.LimitedPause), flex.Conflict)
+
+		// A change of party that is to come changes nothing yet; one from now on does.
+		if _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(-48*time.Hour)); flex.KindOf(err) != flex.Invalid {
+			t.Errorf("a change in the past: %v", err)
+		}
+		if had, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(48*time.Hour)); err != nil || !had {
+			t.Errorf("a change to come: %t, %v", had, err)
+		}
+		wants("before the day", enrol(first, atFirst, flex.LimitedPause), flex.Conflict)
+		if had, err := d.MovePoint(ctx, sharedMPAN, first, db.Now()); err != nil || !had {
+			t.Errorf("a change now: %t, %v", had, err)
+		}
+		wants("the second, which has lost it", enrol(second, atSecond, flex.LimitedPause), flex.Conflict)
+		wants("the first, to which it moved", enrol(first, atFirst, flex.LimitedPause), flex.Internal)
+
+		err := db.ReadAll(ctx, func(all *store.All) error {
+			rs, err := all.Registrations(ctx, sharedMPAN)
+			if len(rs) != 3 || rs[0].To.IsZero() || rs[1].To.IsZero() || !rs[2].To.IsZero() || rs[2].Org != first || rs[2].Site != atFirst {
+				t.Errorf("%+v", rs)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if findings, err := db.Verify(ctx); err != nil || len(findings) > 0 {
+			t.Errorf("%v, %v", findings, err)
+		}
+	})
+}
+
+// TestOneParty_AtOnce has organisations enrol one point at the same time: one succeeds.
+func TestOneParty_AtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		knownPoint(t, db)
+		const parties = 8
+		d := &registry.Service{DB: db}
+		var orgs [parties]flex.OrgID
+		var sites [parties]flex.SiteID
+		for i := range parties {
+			orgs[i], sites[i] = party(t, db, "party "+string(rune('a'+i)))
+		}
+		var errs [parties]error
+		var wg sync.WaitGroup
+		for i := range parties {
+			wg.Go(func() {
+				_, errs[i] = d.Enrol(t.Context(), orgs[i], sites[i], registry.Enrolment{Proposition: flex.LimitedPause})
+			})
+		}
+		wg.Wait()
+		enrolled := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				enrolled++
+			case flex.KindOf(err) != flex.Conflict:
+				t.Errorf("party %d: %v", i, err)
+			}
+		}
+		if enrolled != 1 {
+			t.Errorf("%d parties have the point", enrolled)
+		}
+	})
+}
