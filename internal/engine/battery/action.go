@@ -61,10 +61,12 @@ func (p *ModeProblem) Reasons(modes []Mode) []Reason {
 	stored, _ := p.Run(modes)
 	reasons := make([]Reason, len(modes))
 	before := p.Init
+
 	for t, m := range modes {
 		reasons[t] = reasonFor(m, stored[t]-before, p.Load[t]-p.PV[t])
 		before = stored[t]
 	}
+
 	return reasons
 }
 
@@ -79,11 +81,13 @@ func reasonFor(m Mode, y, net int) Reason {
 		return CoverLoad
 	case y > 0:
 		return StoreSurplus
+
 	case net < 0 && (m == ModeFeedIn || m == ModeLock):
 		return SellSurplus
 	case net > 0 && m == ModeLock:
 		return KeepForLater
 	}
+
 	return NothingToDo
 }
 
@@ -101,8 +105,10 @@ func StepOf(m Mode, net flex.WattHours) (action Action, deviate bool) {
 		return AvoidExport, false
 	case m == ModeLock, m == ModeFeedIn:
 		return AvoidImport, false
+
 	case net > 0:
 		return AvoidImport, true
 	}
+
 	return AvoidExport, true
 }

@@ -29,12 +29,15 @@ func around(segs []seg, place, near float64) [2]float64 {
 		if place > near {
 			r[1] = -s.slope
 		}
+
 		if place < s.length-near {
 			r[0] = -s.slope
 			return r
 		}
+
 		place -= s.length
 	}
+
 	return r
 }
 
@@ -53,23 +56,28 @@ func (w *Solver) Duals(p *Storage, worth []float64) bool {
 	if q.anyNonConvex() {
 		return false
 	}
+
 	q.backward() // for what each slot gives off
 	n := len(q.z)
 	q.marks = buffer.Resize(q.marks, n+1)
 	s, near := 0.0, 1e-12*(1+q.up+q.down+p.Max)
+
 	for t, z := range q.z {
 		q.marks[t] = slopePoint{s: s, z: z, near: near}
 		s -= z
 	}
+
 	q.marks[n] = slopePoint{s: s, near: near}
 	q.backward()
 	v := p.Terminal
+
 	for t := range worth {
 		least := max(q.marks[t].margin[0], q.marks[t+1].value[0])
 		most := min(q.marks[t].margin[1], q.marks[t+1].value[1])
 		v = max(least, min(most, v))
 		worth[t] = v
 	}
+
 	q.marks = q.marks[:0]
 	return true
 }

@@ -14,10 +14,12 @@ func (p *ModeProblem) Run(modes []Mode) (stored []int, pence []float64) {
 	q.Load(p)
 	stored, pence = make([]int, len(modes)), make([]float64, len(modes))
 	s := p.Init
+
 	for t, m := range modes {
 		s, pence[t] = q.Step(t, s, m)
 		stored[t] = s
 	}
+
 	return stored, pence
 }
 
@@ -115,6 +117,7 @@ func (w *Solver) SolveModes(p *ModeProblem, to []Mode) (f Result) {
 	f.Cost = q.forward(to)
 	f.Met = true
 	f.Bound = min(f.Cost, w.SolveStorage(q.unbound(), q.net).Bound)
+
 	return f
 }
 
@@ -123,6 +126,7 @@ func (q *Device) Load(p *ModeProblem) {
 	n := len(p.Import)
 	q.Problem = p
 	q.moves = buffer.Resize(q.moves, n)
+
 	for t := range n {
 		net := float64(p.Load[t] - p.PV[t])
 		up, down := q.most(t)
@@ -132,6 +136,7 @@ func (q *Device) Load(p *ModeProblem) {
 		} else {
 			store = min(up, int(math.Floor(-net*p.ChargeEff)))
 		}
+
 		for m, y := range [ModeCount]int{
 			ModeCharge: up, ModeDischarge: -down, ModeLock: 0,
 			ModeFeedIn: -cover, ModeSelfUse: store - cover,
@@ -151,6 +156,7 @@ func (q *Device) most(t int) (up, down int) {
 	if t == 0 && p.FirstShare > 0 {
 		up, down = int(float64(up)*p.FirstShare), int(float64(down)*p.FirstShare)
 	}
+
 	net := float64(p.Load[t] - p.PV[t])
 	if p.ImportLimit > 0 {
 		up = min(up, max(0, int(math.Floor((float64(p.limitAt(t, p.ImportLimit))-net)*p.ChargeEff))))
@@ -158,6 +164,7 @@ func (q *Device) most(t int) (up, down int) {
 	if p.ExportLimit > 0 {
 		down = min(down, max(0, int(math.Floor((float64(p.limitAt(t, p.ExportLimit))+net)/p.DischargeEff))))
 	}
+
 	return up, down
 }
 
@@ -179,6 +186,7 @@ func (q *Device) Cost(t int, y float64) float64 {
 		g += y * p.DischargeEff
 		wear = -y * p.DischargeEff * p.Wear
 	}
+
 	if g > 0 {
 		return (wear + float64(g*p.Import[t])) / 1000
 	}
@@ -197,6 +205,7 @@ func (q *Device) Step(t, s int, m Mode) (int, float64) {
 	default:
 		return to, move.cost
 	}
+
 	return to, q.Cost(t, float64(to-s))
 }
 
@@ -206,27 +215,43 @@ func (q *modeSolver) backward() {
 	n := len(p.Import)
 	level := float64(p.Max-p.Min) / (gridLevels - 1)
 	last := &q.value[n]
+
 	for i := range gridLevels {
 		for m := range last {
 			last[m][i] = -p.Terminal * (float64(p.Min) + float64(i)*level) / 1000
 		}
 	}
+
 	for t := n - 1; t >= 0; t-- {
 		for m := range ModeCount {
 			q.shift(t, &q.q[m], &q.value[t+1][m], float64(q.moves[t][m].y), level)
 		}
 		now := &q.value[t]
+
 		if p.SwitchCost == 0 {
 			for i := range gridLevels {
 				now[0][i] = min(q.q[0][i], q.q[1][i], q.q[2][i], q.q[3][i], q.q[4][i])
 			}
-			now[1], now[2], now[3], now[4] = now[0], now[0], now[0], now[0]
+			now[1] = now[0]
+			now[2] = now[0]
+			now[3] = now[0]
+			now[4] = now[0]
 			continue
 		}
+
 		for i := range gridLevels {
-			a, b, c, d, e := q.q[0][i], q.q[1][i], q.q[2][i], q.q[3][i], q.q[4][i]
+			a := q.q[0][i]
+			b := q.q[1][i]
+			c := q.q[2][i]
+			d := q.q[3][i]
+			e := q.q[4][i]
 			least := min(a, b, c, d, e) + p.SwitchCost
-			now[0][i], now[1][i], now[2][i], now[3][i], now[4][i] = min(a, least), min(b, least), min(c, least), min(d, least), min(e, least)
+			now[0][i] = min(a, least)
+			now[1][i] = min(b, least)
+
+			now[2][i] = min(c, least)
+			now[3][i] = min(d, least)
+			now[4][i] = min(e, least)
 		}
 	}
 }
@@ -242,22 +267,27 @@ func (q *modeSolver) shift(t int, out, after *[gridLevels]float64, y, level floa
 		}
 		return
 	}
+
 	steps := max(-top, min(top, y/level))
 	cost := q.Cost(t, steps*level)
 	below := math.Floor(steps)
 	part := steps - below // of the level above the one below
+
 	if steps >= 0 {
 		whole := int(below)
 		n := top - whole // levels from which nothing stops the move, or one more
 		shiftRow(out[:n], after[whole:whole+n], after[whole+1:], cost, part)
+
 		for i := n; i < gridLevels; i++ {
 			out[i] = q.Cost(t, float64(top-i)*level) + after[top]
 		}
 		return
 	}
+
 	whole := int(-below)
 	n := gridLevels - whole
 	shiftRow(out[whole:], after[:n], after[1:], cost, part)
+
 	for i := range whole {
 		out[i] = q.Cost(t, -float64(i)*level) + after[0]
 	}
@@ -284,6 +314,7 @@ func (q *modeSolver) forward(to []Mode) float64 {
 	p := q.Problem
 	q.paths = append(q.paths[:0], path{s: p.Init, parent: -1, mode: p.Previous})
 	from := 0
+
 	for t := range to {
 		end := len(q.paths)
 		for i := from; i < end; i++ {
@@ -294,19 +325,23 @@ func (q *modeSolver) forward(to []Mode) float64 {
 				if m != n.mode {
 					cost += p.SwitchCost
 				}
+
 				n = path{cost: n.cost + cost, s: s, parent: int32(i), mode: m}
 				n.promise = n.cost + q.valueAt(t+1, m, s)
 				q.keep(n, end)
 			}
 		}
+
 		from = end
 	}
+
 	best := from // the most promising comes first
 	cost := q.paths[best].cost - float64(p.Terminal*float64(q.paths[best].s))/1000
 	for t, i := len(to)-1, best; t >= 0; t-- {
 		to[t] = q.paths[i].mode
 		i = int(q.paths[i].parent)
 	}
+
 	return cost
 }
 
@@ -322,12 +357,14 @@ func (q *modeSolver) keep(n path, first int) {
 			break
 		}
 	}
+
 	if len(q.paths)-first == beamWidth {
 		if q.paths[len(q.paths)-1].promise <= n.promise {
 			return
 		}
 		q.paths = q.paths[:len(q.paths)-1]
 	}
+
 	q.paths = append(q.paths, n)
 	for i := len(q.paths) - 1; i > first && q.paths[i-1].promise > n.promise; i-- {
 		q.paths[i], q.paths[i-1] = q.paths[i-1], n
@@ -340,6 +377,7 @@ func (q *modeSolver) valueAt(t int, m Mode, s int) float64 {
 	if q.Problem.Max == q.Problem.Min {
 		return v[0]
 	}
+
 	x := float64(s-q.Problem.Min) * (gridLevels - 1) / float64(q.Problem.Max-q.Problem.Min)
 	i := max(0, min(gridLevels-2, int(x)))
 	return v[i] + (x-float64(i))*(v[i+1]-v[i])
@@ -353,12 +391,19 @@ func (q *modeSolver) unbound() *Storage {
 	n := len(p.Import)
 	q.net = buffer.Resize(q.net, n)
 	s.Load, s.PV = buffer.Resize(s.Load, n), buffer.Resize(s.PV, n)
+
 	for t := range n {
 		s.Load[t], s.PV[t] = float64(p.Load[t])/1000, float64(p.PV[t])/1000
 	}
-	s.Import, s.Export, s.Terminal, s.Wear = p.Import, p.Export, p.Terminal, p.Wear
-	s.Min, s.Max, s.Init = float64(min(p.Min, p.Init))/1000, float64(max(p.Max, p.Init))/1000, float64(p.Init)/1000
+	s.Import = p.Import
+	s.Export = p.Export
+	s.Terminal = p.Terminal
+	s.Wear = p.Wear
+	s.Min = float64(min(p.Min, p.Init)) / 1000
+	s.Max = float64(max(p.Max, p.Init)) / 1000
+	s.Init = float64(p.Init) / 1000
 	s.ChargeEff, s.DischargeEff = p.ChargeEff, p.DischargeEff
+
 	s.Charge, s.Discharge = float64(p.ChargeStep)/1000/p.ChargeEff, float64(p.DischargeStep)/1000*p.DischargeEff
 	s.ImportLimit, s.ExportLimit = math.Inf(1), math.Inf(1)
 	return s

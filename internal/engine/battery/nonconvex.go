@@ -43,18 +43,23 @@ func (r *nonConvexSlot) load(q *storageSolver, t int) {
 	points := [9]float64{-p.Discharge, p.Charge, 0, -net, p.ImportLimit - net, -p.ExportLimit - net}
 	n := 6
 	if p.Curtail && p.PV[t] > 0 {
-		points[6], points[7], points[8] = -net-p.PV[t], p.ImportLimit-net-p.PV[t], -p.ExportLimit-net-p.PV[t]
+		points[6] = -net - p.PV[t]
+		points[7] = p.ImportLimit - net - p.PV[t]
+		points[8] = -p.ExportLimit - net - p.PV[t]
 		n = 9
 	}
+
 	r.n = 0
 	for _, e := range points[:n] {
 		if e >= -p.Discharge && e <= p.Charge {
 			r.insert(e)
 		}
 	}
+
 	if p.Curtail && p.Import[t] < 0 && p.Export[t] > 0 {
 		r.insertCrossings(q, t)
 	}
+
 	for i, e := range r.y[:r.n] {
 		r.g[i] = q.cost(t, e)
 		if e > 0 {
@@ -71,6 +76,7 @@ func (r *nonConvexSlot) insert(e float64) {
 	for i > 0 && r.y[i-1] > e {
 		i--
 	}
+
 	if i > 0 && r.y[i-1] == e {
 		return
 	}
@@ -86,6 +92,7 @@ func (r *nonConvexSlot) insertCrossings(q *storageSolver, t int) {
 		a, b, _ := q.grid(t, e)
 		return q.pay(t, a) - q.pay(t, b)
 	}
+
 	for i := 1; i < r.n && r.n < maxPieces; i++ {
 		from, to := gain(r.y[i-1]), gain(r.y[i])
 		if (from < 0) != (to < 0) && from != 0 && to != 0 {
@@ -123,6 +130,7 @@ func (q *storageSolver) backwardNonConvex() float64 {
 	last := &r.values[n]
 	last.Reset()
 	last.Put(q.lo[n], -p.Terminal*(p.Init+q.lo[n]))
+
 	last.Put(q.hi[n], -p.Terminal*(p.Init+q.hi[n]))
 	for t := n - 1; t >= 0; t-- {
 		s := &r.slots[t]
@@ -136,8 +144,10 @@ func (q *storageSolver) backwardNonConvex() float64 {
 				piecewise.Lower(&r.c, &r.a, &r.b)
 				r.b, r.c = r.c, r.b
 			}
+
 			i = j
 		}
+
 		v := &r.values[t]
 		piecewise.Clip(v, &r.b, q.lo[t], q.hi[t])
 		if len(v.X) > MaxKinks {
@@ -145,6 +155,7 @@ func (q *storageSolver) backwardNonConvex() float64 {
 			r.lowered = true
 		}
 	}
+
 	q.forward()
 	return r.values[0].V[0]
 }
@@ -166,6 +177,7 @@ func (q *storageSolver) part(value *piecewise.Curve, s *nonConvexSlot, i, j int)
 		r.slider.Convolve(&r.a, value, piecewise.Line{Full: s.g[0]})
 		return
 	}
+
 	g := piecewise.Line{From: -s.y[j], To: -s.y[j-1], Full: s.g[j], Slope: -s.slope(j)}
 	r.slider.Convolve(&r.a, value, g)
 	for k := j - 1; k > i; k-- {
@@ -190,11 +202,13 @@ func (q *storageSolver) forward() {
 				best, least = min(best, cost), y
 			}
 		}
+
 		for i, k := 0, 0; i < s.n; i++ {
 			var v float64
 			v, k = value.At(k, stored+s.y[i])
 			try(s.y[i], s.g[i]+v)
 		}
+
 		cost := piecewise.Curve{X: s.y[:s.n], V: s.g[:s.n]}
 		for i, k := 0, 0; i < len(value.X); i++ {
 			y := max(s.y[0], min(s.y[s.n-1], value.X[i]-stored))
@@ -204,6 +218,7 @@ func (q *storageSolver) forward() {
 				try(y, g+value.V[i])
 			}
 		}
+
 		q.z[t] = -least
 		stored += least
 	}

@@ -86,6 +86,7 @@ func (w *Solver) SolveStorage(p *Storage, net []float64) Result {
 	} else {
 		f.Bound = q.backward()
 	}
+
 	f.Cost, f.Met = q.write(net)
 	f.Bound = min(f.Bound, f.Cost)
 	return f
@@ -98,16 +99,20 @@ func (w *Solver) SolveStorage(p *Storage, net []float64) Result {
 func (q *storageSolver) load(p *Storage) {
 	n := len(p.Import)
 	q.p, q.marks = p, q.marks[:0]
-	q.lo, q.hi, q.z = buffer.Resize(q.lo, n+1), buffer.Resize(q.hi, n+1), buffer.Resize(q.z, n)
+	q.lo = buffer.Resize(q.lo, n+1)
+	q.hi = buffer.Resize(q.hi, n+1)
+	q.z = buffer.Resize(q.z, n)
 	q.in, q.out = 1/p.ChargeEff, 1/p.DischargeEff
 	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge*q.out
 	q.lo[0], q.hi[0] = 0, 0
+
 	if p.MinAt == nil && p.MaxAt == nil && p.Min <= p.Init && p.Init <= p.Max {
 		for t := 1; t <= n; t++ {
 			q.lo[t], q.hi[t] = p.Min-p.Init, p.Max-p.Init
 		}
 		return
 	}
+
 	least, most := 0.0, 0.0 // what can be stored by now
 	for t := 1; t <= n; t++ {
 		lo, hi := p.Min, p.Max
@@ -117,6 +122,7 @@ func (q *storageSolver) load(p *Storage) {
 		if p.MaxAt != nil {
 			hi = max(lo, min(hi, p.MaxAt[t-1]))
 		}
+
 		lo, hi = lo-p.Init, hi-p.Init
 		q.lo[t] = min(lo, most+q.up)
 		q.hi[t] = max(hi, least-q.down)
@@ -133,12 +139,14 @@ func (q *storageSolver) grid(t int, e float64) (a, b, over float64) {
 	if p.Curtail {
 		hi += p.PV[t]
 	}
+
 	switch {
 	case lo > p.ImportLimit:
 		return p.ImportLimit, p.ImportLimit, lo - p.ImportLimit
 	case hi < -p.ExportLimit:
 		return -p.ExportLimit, -p.ExportLimit, -p.ExportLimit - hi
 	}
+
 	return max(lo, -p.ExportLimit), min(hi, p.ImportLimit), 0
 }
 
@@ -152,6 +160,7 @@ func (q *storageSolver) cost(t int, e float64) float64 {
 			c = min(c, 0)
 		}
 	}
+
 	if e < 0 {
 		c -= float64(e * q.p.Wear)
 	}
@@ -182,9 +191,13 @@ func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
 	if p.Charge > p.ImportLimit-net || p.Discharge > p.ExportLimit+net {
 		return q.limited(t, room)
 	}
-	buy, sell, own := p.Import[t], p.Export[t], int32(t)
+
+	buy := p.Import[t]
+	sell := p.Export[t]
+	own := int32(t)
 	s := stage{up: q.up, down: q.down}
 	k := 0
+
 	if net >= 0 { // charged from the grid; discharged into the load, then the grid
 		s.full = (net + p.Charge) * buy
 		room[0] = seg{-buy * q.in, q.up, own}
@@ -200,10 +213,12 @@ func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
 			room[0] = seg{-buy * q.in, over * p.ChargeEff, own}
 			k = 1
 		}
+
 		room[k] = seg{-sell * q.in, min(q.up, -net*p.ChargeEff), own}
 		room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
 		k += 2
 	}
+
 	s.pieces = room[:k]
 	return s
 }
@@ -214,6 +229,7 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 	s := stage{full: q.cost(t, p.Charge), up: q.up, down: q.down}
 	net := p.Load[t] - p.PV[t]
 	k, at := 0, p.Charge
+
 	add := func(price, to float64) {
 		to = max(to, -p.Discharge)
 		if end := max(to, 0); at > end {
@@ -221,18 +237,21 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 			at = end
 			k++
 		}
+
 		if to < at {
 			room[k] = seg{(p.Wear - price) * p.DischargeEff, (at - to) * q.out, int32(t)}
 			at = to
 			k++
 		}
 	}
+
 	add(Breach, p.ImportLimit-net)
 	add(p.Import[t], -net)
 	add(p.Export[t], -p.ExportLimit-net)
 	if p.Curtail {
 		add(0, -p.ExportLimit-net-p.PV[t])
 	}
+
 	add(-Breach, -p.Discharge)
 	s.pieces = room[:k]
 	return s
@@ -256,11 +275,13 @@ func (q *storageSolver) backward() (value float64) {
 	lo, hi := q.lo[count], q.hi[count]
 	q.segs[0] = seg{-p.Terminal, hi - lo, int32(count)}
 	l := slopes{q.segs, 0, 1}
+
 	if len(q.marks) > 0 {
 		q.marks[count].look(&l, stage{}, lo)
 	}
 	value = -p.Terminal * (p.Init + lo)
 	var room [maxPieces]seg
+
 	for t := count - 1; t >= 0; t-- {
 		g := q.stage(t, &room)
 		value += g.full
@@ -268,6 +289,7 @@ func (q *storageSolver) backward() (value float64) {
 		lo, hi = lo-g.up, hi+g.down
 		cheap, dear := q.lo[t]-lo, hi-q.hi[t] // what the bounds cut off either end
 		pieces := g.pieces
+
 		// a piece that would be cut off at once need not be put in
 		for len(pieces) > 0 && pieces[0].length <= cheap && (l.head == l.tail || pieces[0].slope < l.segs[l.head].slope) {
 			cheap -= pieces[0].length
@@ -275,10 +297,12 @@ func (q *storageSolver) backward() (value float64) {
 			q.z[t] += pieces[0].length
 			pieces = pieces[1:]
 		}
+
 		for k := len(pieces); k > 0 && pieces[k-1].length <= dear && (l.head == l.tail || pieces[k-1].slope >= l.segs[l.tail-1].slope); k-- {
 			dear -= pieces[k-1].length
 			pieces = pieces[:k-1]
 		}
+
 		l.merge(pieces)
 		for cheap > 0 && l.head < l.tail {
 			s := &l.segs[l.head]
@@ -287,18 +311,23 @@ func (q *storageSolver) backward() (value float64) {
 			if int(s.owner) < count {
 				q.z[s.owner] += used
 			}
-			if cheap -= used; used < s.length {
+
+			cheap -= used
+			if used < s.length {
 				s.length -= used
 				break
 			}
+
 			l.head++
 		}
+
 		l.cutDear(dear)
 		lo, hi = max(lo, q.lo[t]), min(hi, q.hi[t])
 		if len(q.marks) > 0 {
 			q.marks[t].look(&l, g, lo)
 		}
 	}
+
 	return value
 }
 
@@ -310,8 +339,11 @@ type slopes struct {
 
 // merge puts pieces in, from the tail; of equals what is there stays first.
 func (l *slopes) merge(pieces []seg) {
-	segs, i, j := l.segs, l.tail-1, len(pieces)-1
+	segs := l.segs
+	i := l.tail - 1
+	j := len(pieces) - 1
 	l.tail += len(pieces)
+
 	for to := l.tail - 1; j >= 0; to-- {
 		if i >= l.head && segs[i].slope > pieces[j].slope {
 			segs[to] = segs[i]
@@ -331,6 +363,7 @@ func (l *slopes) cutDear(length float64) {
 			s.length -= length
 			return
 		}
+
 		length -= s.length
 		l.tail--
 	}
@@ -342,6 +375,7 @@ func (q *storageSolver) write(net []float64) (cost float64, met bool) {
 	p := q.p
 	s := p.Init
 	met = true
+
 	for t := range net {
 		y := -q.z[t]
 		s += y
@@ -353,10 +387,12 @@ func (q *storageSolver) write(net []float64) (cost float64, met bool) {
 		default:
 			net[t] = 0
 		}
+
 		cost += q.cost(t, net[t])
 		if _, _, over := q.grid(t, net[t]); over > piecewise.SameX {
 			met = false
 		}
 	}
+
 	return cost - float64(p.Terminal*s), met
 }

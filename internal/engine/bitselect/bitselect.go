@@ -33,5 +33,6 @@ var nthInByte = func() (t [256 * 8]uint8) {
 			}
 		}
 	}
+
 	return t
 }()

@@ -148,11 +148,13 @@ func solve(p *Problem, blind bool, room []Period) (out Plan) {
 	} else {
 		bound = solveTiers(p, c, &out)
 	}
+
 	report(p, c, &out, room)
 	if blind {
 		out.Threshold, out.HasThreshold = 0, false
 		return out
 	}
+
 	out.LowerBound = flex.MicroPounds(math.Floor(bound))
 	return out
 }
@@ -170,6 +172,7 @@ func solveTiers(p *Problem, c []segment, out *Plan) float64 {
 			out.Threshold, out.HasThreshold = b.threshold, b.decided
 		}
 	}
+
 	if !out.HasThreshold {
 		out.Threshold = 0
 	}
@@ -195,6 +198,7 @@ func stillNeeded(p *Problem, c []segment) Joules {
 			need -= c[i].taken()
 		}
 	}
+
 	return need
 }
 
@@ -210,9 +214,11 @@ func explain(p *Problem, c []segment, t tier, need Joules, decided bool) {
 		bought = AllNeeded
 	case p.Mode != flex.Minimise:
 		left = WorthPausing
+
 	case need <= 0:
 		left = NeedMet
 	}
+
 	for i := range c {
 		if c[i].tier == t {
 			c[i].reason = left
@@ -228,6 +234,7 @@ func report(p *Problem, c []segment, out *Plan, room []Period) {
 	var sum Joules
 	out.Periods = slices.Grow(room[:0], len(c))
 	steps := make([]flex.Step, 0, stepsUsual)
+
 	for i := range c {
 		k := &c[i]
 		before := sum
@@ -237,10 +244,12 @@ func report(p *Problem, c []segment, out *Plan, room []Period) {
 			Energy: flex.WattHours(sum/3600 - before/3600),
 			Price:  k.price, Known: k.known, OffPeak: k.offPeak, Reason: k.reason,
 		})
+
 		steps = addStep(steps, k.from, k.onFrom, 0)
 		steps = addStep(steps, k.onFrom, k.onTo, k.limit(p))
 		steps = addStep(steps, k.onTo, k.to, 0)
 	}
+
 	out.Steps = append(out.Steps, steps...)
 	out.Energy = flex.WattHours(sum / 3600)
 	out.Shortfall = flex.WattHours(max(0, stillNeeded(p, c)+3599) / 3600)
@@ -252,10 +261,12 @@ func addStep(s []flex.Step, from, to int64, limit flex.Watts) []flex.Step {
 	if from >= to {
 		return s
 	}
+
 	if n := len(s); n > 0 && s[n-1].Limit == limit {
 		s[n-1].To = at(to)
 		return s
 	}
+
 	return append(s, flex.Step{Span: flex.Span{From: at(from), To: at(to)}, Limit: limit})
 }
 

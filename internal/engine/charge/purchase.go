@@ -38,10 +38,12 @@ func buy(c []segment, t tier, need Joules) (b bought) {
 			order = append(order, i)
 		}
 	}
+
 	if need <= 0 || len(order) == 0 {
 		b.decided = need <= 0
 		return b
 	}
+
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(c[i].key, c[j].key) })
 	for len(order) > 0 && b.taken < need {
 		n, size := 1, c[order[0]].size()
@@ -49,6 +51,7 @@ func buy(c []segment, t tier, need Joules) (b bought) {
 			size += c[order[n]].size()
 			n++
 		}
+
 		b.threshold = c[order[0]].key
 		if need-b.taken < size {
 			size = buyPart(c, order[:n], need-b.taken)
@@ -57,9 +60,11 @@ func buy(c []segment, t tier, need Joules) (b bought) {
 				c[i].fill()
 			}
 		}
+
 		b.taken += size
 		order = order[n:]
 	}
+
 	b.decided = b.taken >= need
 	b.bound = dual(c, t, b.taken, b.threshold)
 	return b
@@ -75,6 +80,7 @@ func dual(c []segment, t tier, energy Joules, threshold flex.Price) float64 {
 			sum += c[i].pay(c[i].size()) - at.pay(c[i].size())
 		}
 	}
+
 	return sum
 }
 
@@ -99,6 +105,7 @@ func buyPart(c []segment, group []int, need Joules) (taken Joules) {
 		taken += fillBlock(c, blocks[i], need-taken)
 		blocks = slices.Delete(blocks, i, i+1)
 	}
+
 	for {
 		gap := -1
 		for i, b := range blocks {
@@ -106,11 +113,13 @@ func buyPart(c []segment, group []int, need Joules) (taken Joules) {
 				gap = i
 			}
 		}
+
 		if gap < 0 {
 			break
 		}
 		fillWhole(gap)
 	}
+
 	for i := 0; i < len(blocks) && taken < need; {
 		if blocks[i].left || blocks[i].right {
 			fillWhole(i)
@@ -118,6 +127,7 @@ func buyPart(c []segment, group []int, need Joules) (taken Joules) {
 			i++
 		}
 	}
+
 	for starts := fewest(blocks, need-taken); taken < need; starts-- {
 		fillWhole(earliest(blocks, need-taken, starts))
 	}
@@ -135,10 +145,12 @@ func blocksOf(blocks []block, c []segment, group []int) []block {
 		}
 		blocks = append(blocks, block{first: i, last: i, size: c[i].size()})
 	}
+
 	for i := range blocks {
 		blocks[i].left = c[blocks[i].first].running || on(blocks[i].first-1)
 		blocks[i].right = on(blocks[i].last + 1)
 	}
+
 	return blocks
 }
 
@@ -159,6 +171,7 @@ func earliest(blocks []block, need Joules, n int) int {
 			return i
 		}
 	}
+
 	return 0
 }
 
@@ -188,6 +201,7 @@ func fillBlock(c []segment, b block, need Joules) (taken Joules) {
 		if backwards {
 			i = b.last - n
 		}
+
 		k := &c[i]
 		if need-taken >= k.size() {
 			k.fill()
@@ -196,11 +210,13 @@ func fillBlock(c []segment, b block, need Joules) (taken Joules) {
 		} else {
 			k.onTo = min(k.to, floorMinute(k.from+seconds+59))
 		}
+
 		taken += k.taken()
 		if taken >= need {
 			break
 		}
 	}
+
 	return taken
 }
 

@@ -75,15 +75,18 @@ func segmentsOf(c []segment, p *Problem, blind bool) []segment {
 		if w, capped := LimitAt(p.Limits, k.from); capped {
 			k.power = max(0, min(k.power, int64(w)))
 		}
+
 		k.price, k.known = PriceAt(p.Prices, k.from, assumed)
 		k.offPeak = p.AllOffPeak || within(p.OffPeak, k.from)
 		if !blind {
 			k.key = k.price
 		}
+
 		k.running = i == 1 && p.Running
 		k.tier, k.reason = tierOf(p, &k)
 		c = append(c, k)
 	}
+
 	return c
 }
 
@@ -98,11 +101,13 @@ func tierOf(p *Problem, k *segment) (tier, Reason) {
 		return tierShut, PastReady
 	case !k.offPeak && p.MayChargePeak:
 		return tierPeak, 0
+
 	case !k.offPeak:
 		return tierShut, PeakClosed
 	case p.Mode == flex.Minimise, p.PauseAbove > 0 && k.known && k.price > p.PauseAbove:
 		return tierOff, 0
 	}
+
 	return tierOpen, 0
 }
 
@@ -117,16 +122,19 @@ func edgesOf(edges []int64, p *Problem) []int64 {
 	if from >= to {
 		return nil
 	}
+
 	edges = append(edges, from)
 	for t := from - from%1800 + 1800; t < to; t += 1800 {
 		edges = append(edges, t)
 	}
+
 	edges = append(edges, to)
 	add := func(at int64) {
 		if i, found := slices.BinarySearch(edges, at); !found && from < at && at < to {
 			edges = slices.Insert(edges, i, at)
 		}
 	}
+
 	add(ready)
 	addSpan := func(s flex.Span) {
 		if !s.Empty() {
@@ -134,10 +142,12 @@ func edgesOf(edges []int64, p *Problem) []int64 {
 			add(s.To.Unix())
 		}
 	}
+
 	addSpan(p.ChargeNow)
 	for _, s := range p.OffPeak {
 		addSpan(s)
 	}
+
 	for _, l := range p.Limits {
 		addSpan(l.Span)
 	}
@@ -162,6 +172,7 @@ func LimitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
 		}
 		return 1
 	})
+
 	if i < len(limits) && limits[i].From.Unix() <= unix {
 		return limits[i].Limit, true
 	}
@@ -177,6 +188,7 @@ func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
 			known = append(known, q.Price)
 		}
 	}
+
 	if len(known) == 0 {
 		return 0
 	}
@@ -195,6 +207,7 @@ func PriceAt(prices []flex.PricedPeriod, unix int64, assumed flex.Price) (flex.P
 	if !found {
 		i, found = slices.BinarySearchFunc(prices, period, func(q flex.PricedPeriod, p flex.Period) int { return q.Period.Sub(p) })
 	}
+
 	if found && prices[i].Known {
 		return prices[i].Price, true
 	}

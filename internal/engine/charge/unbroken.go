@@ -19,6 +19,7 @@ func unbroken(c []segment, need Joules) (taken Joules) {
 			}
 		}
 	}
+
 	if best.taken == 0 {
 		return 0
 	}
@@ -45,6 +46,7 @@ func (r *run) before(o *run) bool {
 	case r.cost != o.cost:
 		return r.cost < o.cost
 	}
+
 	return r.from < o.from
 }
 
@@ -56,21 +58,25 @@ func runFrom(c []segment, i int, need Joules, backwards bool) run {
 	if backwards {
 		step = -1
 	}
+
 	for ; i >= 0 && i < len(c) && r.taken < need; i += step {
 		k := &c[i]
 		if k.tier != tierOff && k.tier != tierPeak {
 			break
 		}
+
 		e := min(k.size(), need-r.taken)
 		r.taken += e
 		if k.tier == tierPeak {
 			r.peak += e
 		}
+
 		r.cost += float64(k.key) * float64(e)
 		r.first, r.last = min(r.first, i), max(r.last, i)
 		if backwards {
 			r.from = k.to - int64(e)/k.power
 		}
 	}
+
 	return r
 }

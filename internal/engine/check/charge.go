@@ -23,6 +23,7 @@ func Charge(p charge.Problem, plan charge.Plan) error {
 	if p.Unbroken && p.Mode == flex.Minimise {
 		return cmp.Or(checkLimits(&p, atoms), checkUnbroken(&p, atoms), checkFigures(&p, &plan, atoms), checkPeriods(&plan, atoms))
 	}
+
 	return cmp.Or(checkLimits(&p, atoms), checkNeed(&p, atoms), checkPeak(&p, atoms), checkMode(&p, atoms),
 		checkFigures(&p, &plan, atoms), checkPeriods(&plan, atoms))
 }
@@ -59,12 +60,14 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	if p.ChargeNow.Len() > 0 && p.ChargeNow.To.After(end) {
 		end = p.ChargeNow.To
 	}
+
 	if !end.After(p.From) {
 		if len(plan.Steps) > 0 {
 			return fmt.Errorf("S11: steps after the end of the plan at %v", end)
 		}
 		return nil
 	}
+
 	at, before := p.From, flex.Watts(-1)
 	for i, s := range plan.Steps {
 		switch {
@@ -77,8 +80,10 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 		case s.Limit == before:
 			return fmt.Errorf("S2: step %d repeats the limit of the one before", i)
 		}
+
 		at, before = s.To, s.Limit
 	}
+
 	if !at.Equal(end) {
 		return fmt.Errorf("S11: the steps end at %v, not at %v", at, end)
 	}
@@ -97,6 +102,7 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 			cuts = append(cuts, t)
 		}
 	}
+
 	cuts = append(cuts, last)
 	cut := func(at time.Time) { // most are there already
 		t := at.Unix()
@@ -104,24 +110,30 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 			cuts = slices.Insert(cuts, i, t)
 		}
 	}
+
 	cut(p.ReadyBy)
 	cut(p.ChargeNow.From)
 	cut(p.ChargeNow.To)
+
 	for _, s := range p.OffPeak {
 		cut(s.From)
 		cut(s.To)
 	}
+
 	for _, s := range p.Limits {
 		cut(s.From)
 		cut(s.To)
 	}
+
 	for _, s := range plan.Steps { // they follow each other: checkShape
 		cut(s.To)
 	}
+
 	for _, s := range plan.Periods {
 		cut(s.From)
 		cut(s.To)
 	}
+
 	missing := checkMedian(p.Prices)
 	steps := plan.Steps
 	for i := 1; i < len(cuts); i++ {
@@ -130,6 +142,7 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 		}
 		atoms = append(atoms, lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing))
 	}
+
 	return atoms
 }
 
@@ -142,6 +155,7 @@ func lookAt(p *charge.Problem, limit flex.Watts, from, to int64, missing flex.Pr
 			a.most = min(a.most, max(0, float64(l.Limit)))
 		}
 	}
+
 	for _, s := range p.OffPeak {
 		a.off = a.off || s.Contains(t)
 	}
@@ -149,10 +163,12 @@ func lookAt(p *charge.Problem, limit flex.Watts, from, to int64, missing flex.Pr
 	if !known {
 		price = missing
 	}
+
 	a.price = price.GBPPerMWh()
 	a.draw = min(float64(a.limit), float64(p.Power))
 	a.now, a.late = p.ChargeNow.Contains(t), !t.Before(p.ReadyBy)
 	a.given = p.PauseAbove > 0 && known && price > p.PauseAbove
+
 	switch {
 	case a.now || a.late || a.most == 0:
 	case a.off:
@@ -160,6 +176,7 @@ func lookAt(p *charge.Problem, limit flex.Watts, from, to int64, missing flex.Pr
 	default:
 		a.boughtPeak = p.MayChargePeak
 	}
+
 	return a
 }
 
@@ -171,11 +188,13 @@ func checkPrice(prices []flex.PricedPeriod, period flex.Period) (price flex.Pric
 			return prices[i].Price, prices[i].Known
 		}
 	}
+
 	for _, q := range prices {
 		if q.Known && q.Period == period {
 			price, known = q.Price, true
 		}
 	}
+
 	return price, known
 }
 
@@ -187,6 +206,7 @@ func checkMedian(prices []flex.PricedPeriod) flex.Price {
 			known = append(known, q.Price)
 		}
 	}
+
 	if len(known) == 0 {
 		return 0
 	}
@@ -209,6 +229,7 @@ func checkLimits(p *charge.Problem, atoms []atom) error {
 			return fmt.Errorf("S3: charging at %v, after ready-by", time.Unix(a.from, 0).UTC())
 		}
 	}
+
 	return nil
 }
 
@@ -220,11 +241,13 @@ func checkNeed(p *charge.Problem, atoms []atom) error {
 		if a.late {
 			continue
 		}
+
 		got += a.energy()
 		if a.now || a.off || p.MayChargePeak {
 			could += a.most * a.seconds
 		}
 	}
+
 	if need := float64(p.Need) * 3600; got < min(need, could) {
 		return fmt.Errorf("S3: %v Wh by ready-by, of %d Wh needed and %v Wh possible", got/3600, p.Need, could/3600)
 	}
@@ -234,8 +257,13 @@ func checkNeed(p *charge.Problem, atoms []atom) error {
 // checkUnbroken holds what becomes of laws S3 to S5 when charging may not be interrupted:
 // one run, as long as the need or as any permitted time.
 func checkUnbroken(p *charge.Problem, atoms []atom) error {
-	need, got, longest, run, runs := float64(p.Need)*3600, 0.0, 0.0, 0.0, 0
+	need := float64(p.Need) * 3600
+	got := 0.0
+	longest := 0.0
+	run := 0.0
+	runs := 0
 	on := false
+
 	for _, a := range atoms {
 		if a.now {
 			if !a.late {
@@ -244,21 +272,25 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 			run, on = 0, false
 			continue
 		}
+
 		if a.draw > 0 && !on {
 			runs++
 		}
 		on = a.draw > 0
 		got += a.energy()
+
 		switch open := (a.off || p.MayChargePeak) && !a.late && a.most > 0; {
 		case !open && a.draw > 0:
 			return fmt.Errorf("S5: charging at %v, in time that is not permitted", time.Unix(a.from, 0).UTC())
 		case open:
 			run += a.most * a.seconds
 			longest = max(longest, run)
+
 		default:
 			run = 0
 		}
 	}
+
 	switch {
 	case runs > 1:
 		return fmt.Errorf("S7: %d runs of what may not be interrupted", runs)
@@ -267,13 +299,17 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 	case got > 0 && got >= need+oneMinute*float64(p.Power):
 		return fmt.Errorf("S7: %v Wh bought for %v Wh needed", got/3600, need/3600)
 	}
+
 	return nil
 }
 
 // checkPeak holds law S5: peak time only if permitted, when off-peak time is full, and
 // no more than is missing then.
 func checkPeak(p *charge.Problem, atoms []atom) error {
-	peak, spare, missing := 0.0, 0.0, float64(p.Need)*3600
+	peak := 0.0
+	spare := 0.0
+	missing := float64(p.Need) * 3600
+
 	for i := range atoms {
 		a := &atoms[i]
 		switch {
@@ -285,6 +321,7 @@ func checkPeak(p *charge.Problem, atoms []atom) error {
 			peak += a.energy()
 		}
 	}
+
 	switch {
 	case peak > 0 && !p.MayChargePeak:
 		return fmt.Errorf("S5: %v Wh in peak time, which is not permitted", peak/3600)
@@ -293,6 +330,7 @@ func checkPeak(p *charge.Problem, atoms []atom) error {
 	case peak > 0 && peak >= missing+oneMinute*float64(p.Power):
 		return fmt.Errorf("S5: %v Wh in peak time for %v Wh missing", peak/3600, missing/3600)
 	}
+
 	return nil
 }
 
@@ -305,15 +343,18 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 		if p.Mode != flex.Minimise && a.off && !a.now && !a.late && !a.given && a.spare() > 0 {
 			return fmt.Errorf("S7: off-peak time at %v is not open", time.Unix(a.from, 0).UTC())
 		}
+
 		if a.boughtOff {
 			got += a.energy()
 		} else if (a.off || a.now) && !a.late {
 			need -= a.energy()
 		}
 	}
+
 	if got > 0 && got >= need+oneMinute*float64(p.Power) {
 		return fmt.Errorf("S7: %v Wh bought for %v Wh needed", got/3600, need/3600)
 	}
+
 	for _, peak := range []bool{false, true} {
 		dearest, cheapest := math.Inf(-1), math.Inf(1)
 		for i := range atoms {
@@ -325,19 +366,25 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 				cheapest = min(cheapest, a.price)
 			}
 		}
+
 		if dearest > cheapest {
 			return fmt.Errorf("S7: bought at £%v/MWh while there is room at £%v/MWh", dearest, cheapest)
 		}
 	}
+
 	return nil
 }
 
 // checkFigures works out energy, shortfall and cost again, and the lower bound from the
 // threshold alone: any price gives a bound, and the plan's must be as high as its cost.
 func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
-	energy, inTime, cost, bound := 0.0, 0.0, 0.0, 0.0
+	energy := 0.0
+	inTime := 0.0
+	cost := 0.0
+	bound := 0.0
 	lambda := plan.Threshold.GBPPerMWh()
 	splitPeak, splitOff := checkSplit(atoms, true), checkSplit(atoms, false)
+
 	for i := range atoms {
 		a := &atoms[i]
 		energy += a.energy()
@@ -345,12 +392,14 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 		if !a.late {
 			inTime += a.energy()
 		}
+
 		if plan.HasThreshold && (a.boughtOff && splitOff || a.boughtPeak && splitPeak) {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
 		} else {
 			bound += a.price * a.energy()
 		}
 	}
+
 	missing := max(0, float64(p.Need)*3600-inTime)
 	pounds := func(x float64) float64 { return x / 3600 } // from pounds x watts x seconds per MWh to micro-pounds
 	switch {
@@ -362,9 +411,11 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 		return fmt.Errorf("cost is %v micro-pounds, the plan says %d", pounds(cost), plan.Cost)
 	case float64(plan.LowerBound) > pounds(bound)+1:
 		return fmt.Errorf("the threshold proves a bound of %v micro-pounds, the plan says %d", pounds(bound), plan.LowerBound)
+
 	case plan.Cost-plan.LowerBound > 2:
 		return fmt.Errorf("S7: cost %d is above the lower bound %d", plan.Cost, plan.LowerBound)
 	}
+
 	return nil
 }
 
@@ -377,6 +428,7 @@ func checkSplit(atoms []atom, peak bool) bool {
 			some, spare = some || a.energy() > 0, spare || a.spare() > 0
 		}
 	}
+
 	return some && spare
 }
 
@@ -389,6 +441,7 @@ func checkPeriods(plan *charge.Plan, atoms []atom) error {
 		for ; next < len(atoms) && atoms[next].to <= q.To.Unix(); next++ {
 			drawn += atoms[next].energy()
 		}
+
 		charges := q.Reason >= charge.Now && q.Reason <= charge.PeakNeeded
 		switch {
 		case i > 0 && !q.From.Equal(plan.Periods[i-1].To), q.Len() > flex.HalfHour:
@@ -399,6 +452,7 @@ func checkPeriods(plan *charge.Plan, atoms []atom) error {
 			return fmt.Errorf("period %d draws %v Wh, and says %d", i, drawn/3600, q.Energy)
 		}
 	}
+
 	if sum != plan.Energy || next != len(atoms) {
 		return fmt.Errorf("the periods explain %d Wh of %d", sum, plan.Energy)
 	}

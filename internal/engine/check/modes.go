@@ -12,7 +12,11 @@ func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
 	if len(to) != len(p.Import) {
 		return fmt.Errorf("%d slots for %d", len(to), len(p.Import))
 	}
-	s, cost, size, before := p.Init, 0.0, 1.0, p.Previous
+	s := p.Init
+	cost := 0.0
+	size := 1.0
+	before := p.Previous
+
 	for t, m := range to {
 		if m >= battery.ModeCount {
 			return fmt.Errorf("slot %d has mode %d", t, m)
@@ -22,12 +26,16 @@ func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
 		if next < s {
 			c += float64(s-next) * p.DischargeEff * p.Wear
 		}
-		if cost += c / 1000; m != before {
+
+		cost += c / 1000
+		if m != before {
 			cost += p.SwitchCost
 		}
+
 		size += math.Abs(c / 1000)
 		s, before = next, m
 	}
+
 	cost -= p.Terminal * float64(s) / 1000
 	if err := near("cost", cost, f.Cost, size); err != nil {
 		return err
@@ -35,6 +43,7 @@ func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
 	if f.Bound > f.Cost+slack*size {
 		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
 	}
+
 	return nil
 }
 
@@ -47,6 +56,7 @@ func checkDevice(p *battery.ModeProblem, t, s int, m battery.Mode) (int, float64
 		y = min(y, max(0, p.Max-s))
 		return s + y, grid + float64(y)/p.ChargeEff
 	}
+
 	y = max(y, -max(0, s-p.Min))
 	return s + y, grid + float64(y)*p.DischargeEff
 }
@@ -58,6 +68,7 @@ func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	if t == 0 && p.FirstShare > 0 {
 		share = p.FirstShare
 	}
+
 	up, down := int(float64(p.ChargeStep)*share), int(float64(p.DischargeStep)*share)
 	if p.ImportLimit > 0 {
 		up = min(up, max(0, int(math.Floor((float64(int(float64(p.ImportLimit)*share))-net)*p.ChargeEff))))
@@ -65,6 +76,7 @@ func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	if p.ExportLimit > 0 {
 		down = min(down, max(0, int(math.Floor((float64(int(float64(p.ExportLimit)*share))+net)/p.DischargeEff))))
 	}
+
 	switch m {
 	case battery.ModeCharge:
 		return up
@@ -75,6 +87,7 @@ func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	case battery.ModeSelfUse:
 		return min(up, max(0, int(math.Floor(-net*p.ChargeEff)))) - min(down, max(0, int(math.Floor(net/p.DischargeEff))))
 	}
+
 	return 0
 }
 

@@ -19,14 +19,17 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 		}
 		return nil
 	}
+
 	length := p.Pause
 	if length == 0 {
 		length = flex.HalfHour
 	}
+
 	inside := func(s flex.Span) bool {
 		return slices.ContainsFunc(p.Blocks, func(b flex.Span) bool { return s.Meet(b) == s })
 	}
 	var added time.Duration
+
 	for _, s := range plan.MadeUp {
 		added += s.Len()
 		for _, b := range p.Blocks {
@@ -34,10 +37,12 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 				return fmt.Errorf("S12: made up at %v, when the car charges already", s.From)
 			}
 		}
+
 		if s.From.Before(plan.Pause.To) || s.To.After(p.ReadyBy) {
 			return fmt.Errorf("S12: made up at %v, before the pause or after ready-by", s.From)
 		}
 	}
+
 	before, after := checkLength(p.Blocks), checkLength(plan.Blocks)
 	switch {
 	case plan.Pause.Len() != length || !inside(plan.Pause):
@@ -48,14 +53,17 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 		return fmt.Errorf("S12: %v are made up", added)
 	case after != before-length+added:
 		return fmt.Errorf("S12: %v of charging have become %v", before, after)
+
 	case plan.Saved < max(1, p.Worth):
 		return fmt.Errorf("a pause that saves %d was made, less than is worth it", plan.Saved)
 	}
+
 	for _, b := range plan.Blocks {
 		if !b.Meet(plan.Pause).Empty() {
 			return fmt.Errorf("S12: charging at %v, in the pause", b.From)
 		}
 	}
+
 	return nil
 }
 

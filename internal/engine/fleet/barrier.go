@@ -79,17 +79,21 @@ func (b *barrier) split() {
 	e, t := (len(b.evs)+1)/2, len(b.batteries)/2
 	b.shards[0].evs, b.shards[1].evs = [2]int{0, e}, [2]int{e, len(b.evs)}
 	b.shards[0].batteries, b.shards[1].batteries = [2]int{0, t}, [2]int{t, len(b.batteries)}
+
 	for k := range b.shards {
 		s := &b.shards[k]
 		s.nodes = make([]nodePart, len(b.nodes))
 		s.scratch = make([]float64, b.slots+2)
 		uses := make([]bool, len(b.nodes))
+
 		for _, e := range b.evs[s.evs[0]:s.evs[1]] {
 			uses[e.node] = true
 		}
+
 		for i := s.batteries[0]; i < s.batteries[1]; i++ {
 			uses[b.batteries[i].node] = true
 		}
+
 		for i, used := range uses {
 			if used {
 				s.nodes[i] = nodePart{newMatrix(b.slots), make([]float64, b.slots), make([]float64, b.slots)}
@@ -104,6 +108,7 @@ func (b *barrier) run(tolerance float64) {
 		b.measure()
 		count := b.count()
 		sum := b.rowProducts()
+
 		for k := range b.shards {
 			sum += b.shards[k].products
 		}
@@ -111,6 +116,7 @@ func (b *barrier) run(tolerance float64) {
 		if limit := tolerance * (1 + b.turnover()); sum <= limit && b.miss <= 1e-5+1e-8*b.energy() || math.IsNaN(sum) {
 			return
 		}
+
 		b.both(b.factor)
 		b.joinMatrices()
 		for i := len(b.nodes) - 1; i >= 0; i-- {
@@ -121,6 +127,7 @@ func (b *barrier) run(tolerance float64) {
 				b.nodes[v.parent].m.add(v.m)
 			}
 		}
+
 		b.target, b.correct = 0, false
 		primal, dual := b.direction()
 		after := b.after(primal, dual)
@@ -144,6 +151,7 @@ func (b *barrier) direction() (primal, dual float64) {
 			}
 		}
 	}
+
 	b.setRho()
 	for i := len(b.nodes) - 1; i >= 0; i-- {
 		v := &b.nodes[i]
@@ -154,11 +162,13 @@ func (b *barrier) direction() (primal, dual float64) {
 			}
 		}
 	}
+
 	primal, dual = b.applyRows()
 	b.both(b.apply)
 	for k := range b.shards {
 		primal, dual = min(primal, 1/b.shards[k].primal), min(dual, 1/b.shards[k].dual)
 	}
+
 	return primal, dual
 }
 
@@ -183,6 +193,7 @@ func (b *barrier) measure() {
 		v := &b.nodes[i]
 		clear(v.load)
 	}
+
 	for i := len(b.nodes) - 1; i >= 0; i-- {
 		v := &b.nodes[i]
 		for k := range b.shards {
@@ -190,12 +201,14 @@ func (b *barrier) measure() {
 				v.load[t] += l
 			}
 		}
+
 		if i > 0 {
 			for t, l := range v.load {
 				b.nodes[v.parent].load[t] += l
 			}
 		}
 	}
+
 	for k := range b.shards {
 		b.miss = max(b.miss, b.shards[k].miss)
 	}
@@ -211,6 +224,7 @@ func (b *barrier) count() int {
 			}
 		}
 	}
+
 	if b.market.traded {
 		n += 2 * b.slots
 	}

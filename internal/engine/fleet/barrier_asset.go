@@ -32,6 +32,7 @@ func (b *barrier) spans(s *barrierShard) [2][2]int {
 		last := &b.evs[s.evs[1]-1]
 		out[0] = [2]int{b.evs[s.evs[0]].at, last.at + last.n + 1}
 	}
+
 	if s.batteries[0] < s.batteries[1] {
 		out[1] = [2]int{b.batteries[s.batteries[0]].at, b.batteries[s.batteries[1]-1].at + 3*b.slots}
 	}
@@ -46,9 +47,11 @@ func (b *barrier) measureShard(s *barrierShard) {
 			s.products += v.x[j]*v.zl[j] + (v.u[j]-v.x[j])*v.zu[j]
 		}
 	}
+
 	for i := range s.nodes {
 		clear(s.nodes[i].load)
 	}
+
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
 		load, sum := s.nodes[e.node].load[e.first:e.first+e.n], v.x[e.at+e.n]
@@ -56,8 +59,10 @@ func (b *barrier) measureShard(s *barrierShard) {
 			load[t] += x
 			sum += x
 		}
+
 		s.miss = max(s.miss, math.Abs(e.need-sum))
 	}
+
 	n := b.slots
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		e := &b.batteries[i]
@@ -88,19 +93,23 @@ func (b *barrier) factor(s *barrierShard) {
 			v.inv[j] = 1 / (v.zl[j]*low + v.zu[j]*high)
 		}
 	}
+
 	for i := range s.nodes {
 		clear(s.nodes[i].m.a)
 	}
+
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
 		inv := v.inv[e.at : e.at+e.n+1]
 		after := s.scratch[:e.n+2] // of the inverses behind each, so that no difference is taken
 		after[e.n+1] = 0
+
 		for t := e.n; t >= 0; t-- {
 			after[t] = after[t+1] + inv[t]
 		}
 		e.total = after[0]
 		m, before := s.nodes[e.node].m, 0.0
+
 		for t, a := range inv[:e.n] {
 			k, row := a/e.total, m.row(e.first + t)[e.first:]
 			for q, c := range inv[:t] {
@@ -110,6 +119,7 @@ func (b *barrier) factor(s *barrierShard) {
 			before += a
 		}
 	}
+
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		b.batteries[i].factor(b, s)
 	}
@@ -121,16 +131,21 @@ func (e *barrierBattery) factor(b *barrier, s *barrierShard) {
 	n := b.slots
 	inv := b.v.inv[e.at : e.at+3*n]
 	m := s.nodes[e.node].m
+
 	for t := range n {
-		a, d, st := inv[t], inv[n+t], inv[2*n+t]
+		a := inv[t]
+		d := inv[n+t]
+		st := inv[2*n+t]
 		e.gain[t] = e.in*a + e.out*d
 		e.diag[t] = st + e.in*e.in*a + e.out*e.out*d
+
 		if t > 0 {
 			prev := inv[2*n+t-1]
 			e.off[t] = -prev / e.diag[t-1]
 			e.diag[t] += prev + prev*e.off[t]
 		}
 	}
+
 	col := s.scratch[:n]
 	for t := range n { // column t of the inverse, from row t down: the rest is symmetric
 		clear(col)
@@ -138,12 +153,14 @@ func (e *barrierBattery) factor(b *barrier, s *barrierShard) {
 		for q := t + 1; q < n; q++ {
 			col[q] = -e.off[q] * col[q-1]
 		}
+
 		for q := n - 1; q >= t; q-- {
 			col[q] /= e.diag[q]
 			if q+1 < n {
 				col[q] -= e.off[q+1] * col[q+1]
 			}
 		}
+
 		for q := t; q < n; q++ {
 			m.a[q*n+t] -= e.gain[q] * col[q] * e.gain[t]
 		}
@@ -168,10 +185,12 @@ func (b *barrier) rightSide(s *barrierShard) {
 	for i := range s.nodes {
 		clear(s.nodes[i].r)
 	}
+
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
 		w := b.nodes[e.node].w[e.first:]
 		sum, balance := 0.0, e.need
+
 		for t := range e.n + 1 {
 			j := e.at + t
 			low, high := b.pull(j)
@@ -179,26 +198,33 @@ func (b *barrier) rightSide(s *barrierShard) {
 			if t < e.n {
 				h -= w[t]
 			}
+
 			v.h[j] = h
 			sum += h * v.inv[j]
 			balance -= v.x[j]
 		}
+
 		nu := (balance - sum) / e.total
 		r := s.nodes[e.node].r[e.first:]
 		for t := range e.n {
 			r[t] += (v.h[e.at+t] + nu) * v.inv[e.at+t]
 		}
 	}
+
 	n := b.slots
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		e := &b.batteries[i]
-		w, h, inv := b.nodes[e.node].w, v.h[e.at:e.at+3*n], v.inv[e.at:e.at+3*n]
+		w := b.nodes[e.node].w
+		h := v.h[e.at : e.at+3*n]
+		inv := v.inv[e.at : e.at+3*n]
+
 		for t := range n {
 			for k := range 3 {
 				j := e.at + k*n + t
 				low, high := b.pull(j)
 				h[k*n+t] = low - high - v.c[j]
 			}
+
 			h[t] += e.in*e.nu[t] - w[t]
 			h[n+t] += w[t] - e.out*e.nu[t]
 			h[2*n+t] -= e.nu[t]
@@ -206,6 +232,7 @@ func (b *barrier) rightSide(s *barrierShard) {
 				h[2*n+t] += e.nu[t+1]
 			}
 		}
+
 		e.solve(v, n, nil)
 		r := s.nodes[e.node].r
 		for t := range n {
@@ -216,7 +243,11 @@ func (b *barrier) rightSide(s *barrierShard) {
 
 // solve sets dnu for a change dw of the price; nil is none.
 func (e *barrierBattery) solve(v *variables, n int, dw []float64) {
-	x, h, inv, d := v.x[e.at:e.at+3*n], v.h[e.at:e.at+3*n], v.inv[e.at:e.at+3*n], e.dnu
+	x := v.x[e.at : e.at+3*n]
+	h := v.h[e.at : e.at+3*n]
+	inv := v.inv[e.at : e.at+3*n]
+	d := e.dnu
+
 	for t := range n {
 		// Row t: ds(t) - ds(t-1) - in da + out dd = fault, solved for dnu.
 		d[t] = h[2*n+t]*inv[2*n+t] - e.in*h[t]*inv[t] + e.out*h[n+t]*inv[n+t] - e.fault(x, t, n)
@@ -227,9 +258,11 @@ func (e *barrierBattery) solve(v *variables, n int, dw []float64) {
 			d[t] += e.gain[t] * dw[t]
 		}
 	}
+
 	for t := 1; t < n; t++ {
 		d[t] -= e.off[t] * d[t-1]
 	}
+
 	for t := n - 1; t >= 0; t-- {
 		d[t] /= e.diag[t]
 		if t+1 < n {
@@ -247,6 +280,7 @@ func (b *barrier) apply(s *barrierShard) {
 		e := &b.evs[i]
 		dw := b.nodes[e.node].dw[e.first : e.first+e.n]
 		sum := e.need
+
 		for t := range e.n + 1 {
 			j := e.at + t
 			if t < e.n {
@@ -254,16 +288,21 @@ func (b *barrier) apply(s *barrierShard) {
 			}
 			sum -= v.h[j]*v.inv[j] + v.x[j]
 		}
+
 		e.dnu = sum / e.total
 		for j := e.at; j <= e.at+e.n; j++ {
 			b.turn(s, j, (v.h[j]+e.dnu)*v.inv[j])
 		}
 	}
+
 	n := b.slots
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		e := &b.batteries[i]
-		dw, h, inv := b.nodes[e.node].dw, v.h[e.at:e.at+3*n], v.inv[e.at:e.at+3*n]
+		dw := b.nodes[e.node].dw
+		h := v.h[e.at : e.at+3*n]
+		inv := v.inv[e.at : e.at+3*n]
 		e.solve(v, n, dw)
+
 		for t := range n {
 			b.turn(s, e.at+t, (h[t]-dw[t]+e.in*e.dnu[t])*inv[t])
 			b.turn(s, e.at+n+t, (h[n+t]+dw[t]-e.out*e.dnu[t])*inv[n+t])
@@ -271,6 +310,7 @@ func (b *barrier) apply(s *barrierShard) {
 			if t+1 < n {
 				ds += e.dnu[t+1]
 			}
+
 			b.turn(s, e.at+2*n+t, ds*inv[2*n+t])
 		}
 	}
@@ -280,9 +320,15 @@ func (b *barrier) apply(s *barrierShard) {
 func (b *barrier) turn(s *barrierShard, j int, dx float64) {
 	v := &b.v
 	low, high := b.pull(j)
-	zl, zu, toLow, toHigh := v.zl[j], v.zu[j], -dx*v.low[j], dx*v.high[j]
+	zl := v.zl[j]
+	zu := v.zu[j]
+	toLow := -dx * v.low[j]
+	toHigh := dx * v.high[j]
 	dl, du := low-zl+zl*toLow, high-zu+zu*toHigh
-	v.dx[j], v.dl[j], v.du[j] = dx, dl, du
+	v.dx[j] = dx
+
+	v.dl[j] = dl
+	v.du[j] = du
 	s.primal = max(s.primal, toLow, toHigh)
 	if -dl > s.dual*zl {
 		s.dual = -dl / zl
@@ -296,6 +342,7 @@ func (b *barrier) afterShard(s *barrierShard, primal, dual float64) {
 	v := &b.v
 	s.after = 0
 	primal, dual = min(1, primal), min(1, dual)
+
 	for _, sp := range b.spans(s) {
 		for j := sp[0]; j < sp[1]; j++ {
 			x := v.x[j] + primal*v.dx[j]
@@ -313,9 +360,11 @@ func (b *barrier) moveShard(s *barrierShard, primal, dual float64) {
 			v.zu[j] += dual * v.du[j]
 		}
 	}
+
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		b.evs[i].nu += dual * b.evs[i].dnu
 	}
+
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		e := &b.batteries[i]
 		for t := range e.nu {

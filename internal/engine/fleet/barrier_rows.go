@@ -28,15 +28,18 @@ func (b *barrier) startRows() {
 			}
 		}
 	}
+
 	k := &b.market
 	if !k.traded {
 		return
 	}
+
 	load := b.nodes[0].load
 	most := 0.0
 	for t := range load {
 		most = max(most, math.Abs(load[t]-k.kwh[t]))
 	}
+
 	for t, l := range load {
 		k.price[t] = (k.buy[t] + k.sell[t]) / 2
 		k.up[t] = max(l-k.kwh[t], 0) + 0.1*most + 1e-3
@@ -54,6 +57,7 @@ func (b *barrier) scale() float64 {
 			sum += math.Abs(b.market.price[t])
 		}
 	}
+
 	return 0.1*sum/float64(b.slots) + 0.1
 }
 
@@ -68,6 +72,7 @@ func (b *barrier) setPrices() {
 		if i > 0 {
 			from = b.nodes[v.parent].w
 		}
+
 		for t, p := range from {
 			v.w[t] = p + v.mu[t]
 		}
@@ -84,6 +89,7 @@ func (b *barrier) rowProducts() (sum float64) {
 			}
 		}
 	}
+
 	k := &b.market
 	for t := range b.slots {
 		if k.free(t) {
@@ -91,6 +97,7 @@ func (b *barrier) rowProducts() (sum float64) {
 			b.miss = max(b.miss, math.Abs(k.kwh[t]-b.nodes[0].load[t]+k.up[t]-k.down[t]))
 		}
 	}
+
 	return sum
 }
 
@@ -99,10 +106,12 @@ func (b *barrier) turnover() (sum float64) {
 	for t, l := range b.nodes[0].load {
 		sum += math.Abs(l * b.market.price[t])
 	}
+
 	for i := range b.evs {
 		e := &b.evs[i]
 		sum += b.v.c[e.at+e.n] * b.v.x[e.at+e.n]
 	}
+
 	return sum
 }
 
@@ -115,10 +124,12 @@ func (b *barrier) setTheta(i int) {
 			v.theta[t] = v.mu[t] / v.slack[t]
 		}
 	}
+
 	k := &b.market
 	if i > 0 || !k.traded {
 		return
 	}
+
 	for t := range b.slots {
 		k.theta[t] = 0
 		if k.free(t) {
@@ -159,6 +170,7 @@ func (b *barrier) setRho() {
 			}
 		}
 	}
+
 	k, v := &b.market, &b.nodes[0]
 	for t := range b.slots {
 		if k.free(t) {
@@ -181,6 +193,7 @@ func (b *barrier) applyRows() (primal, dual float64) {
 		if i > 0 {
 			copy(v.dw, b.nodes[v.parent].dw)
 		}
+
 		v.answer(v.dw)
 		for t, dload := range v.seen {
 			v.dw[t] += v.dmu[t]
@@ -189,10 +202,12 @@ func (b *barrier) applyRows() (primal, dual float64) {
 				if k.theta[t] < v.theta[t] { // the cap takes its part of the price
 					d = k.theta[t]*dload + k.rho[t]
 				}
+
 				p, q := b.applyTrade(t, d)
 				primal, dual = min(primal, p), min(dual, q)
 				v.dmu[t] -= d
 			}
+
 			if math.IsInf(v.cap[t], 1) {
 				continue
 			}
@@ -201,11 +216,13 @@ func (b *barrier) applyRows() (primal, dual float64) {
 			if ds < 0 {
 				primal = min(primal, -v.slack[t]/ds)
 			}
+
 			if v.dmu[t] < 0 {
 				dual = min(dual, -v.mu[t]/v.dmu[t])
 			}
 		}
 	}
+
 	return primal, dual
 }
 
@@ -215,18 +232,23 @@ func (b *barrier) applyTrade(t int, d float64) (primal, dual float64) {
 	k := &b.market
 	up, down := b.tradePull(t)
 	du, dd := up+k.up[t]/(k.buy[t]-k.price[t])*d, down-k.down[t]/(k.price[t]-k.sell[t])*d
-	k.dprice[t], k.dup[t], k.ddown[t] = d, du, dd
+	k.dprice[t] = d
+	k.dup[t] = du
+	k.ddown[t] = dd
+
 	if du < 0 {
 		primal = min(primal, -k.up[t]/du)
 	}
 	if dd < 0 {
 		primal = min(primal, -k.down[t]/dd)
 	}
+
 	if d > 0 {
 		dual = (k.buy[t] - k.price[t]) / d
 	} else if d < 0 {
 		dual = (k.sell[t] - k.price[t]) / d
 	}
+
 	return primal, dual
 }
 
@@ -240,6 +262,7 @@ func (b *barrier) rowAfter(primal, dual float64) (sum float64) {
 			}
 		}
 	}
+
 	k := &b.market
 	for t := range b.slots {
 		if k.free(t) {
@@ -247,6 +270,7 @@ func (b *barrier) rowAfter(primal, dual float64) (sum float64) {
 			sum += (k.up[t]+primal*k.dup[t])*(k.buy[t]-p) + (k.down[t]+primal*k.ddown[t])*(p-k.sell[t])
 		}
 	}
+
 	return sum
 }
 
@@ -260,6 +284,7 @@ func (b *barrier) moveRows(primal, dual float64) {
 			}
 		}
 	}
+
 	k := &b.market
 	for t := range b.slots {
 		if k.free(t) {

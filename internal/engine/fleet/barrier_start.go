@@ -35,8 +35,10 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 		} else if ca != cb {
 			return 1
 		}
+
 		return cmp.Compare(tree.of(p, a.asset), tree.of(p, b.asset))
 	})
+
 	b := &barrier{slots: p.Slots}
 	total := 0
 	for _, k := range picks {
@@ -47,9 +49,11 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 			total += 3 * p.Slots
 		}
 	}
+
 	b.v = newVariables(total)
 	b.makeNodes(p, tree)
 	at := 0
+
 	for _, k := range picks {
 		node := int(tree.of(p, k.asset))
 		if int(k.asset) < len(p.EVs) {
@@ -58,11 +62,13 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 			at += b.addBattery(&p.Batteries[int(k.asset)-len(p.EVs)], k.weight, at, node)
 		}
 	}
+
 	b.split()
 	b.measure()
 	b.startRows()
 	b.setPrices()
 	b.startDuals()
+
 	return b
 }
 
@@ -78,15 +84,20 @@ func (b *barrier) makeNodes(p *Problem, tree *tree) {
 			theta: cut(), root: cut(), rho: cut(), r: cut(), seen: cut(), work: cut(),
 			m: newMatrix(n), inner: newMatrix(n), raw: newMatrix(n), spare: newMatrix(n),
 		}
+
 		for t, c := range tree.cap[i] { // a cap of zero has no inside
 			b.nodes[i].cap[t] = max(c, 1e-6)
 		}
 	}
+
 	all := make([]float64, 8*n)
 	cut := func() []float64 { s := all[:n:n]; all = all[n:]; return s }
 	b.market = market{price: cut(), up: cut(), down: cut(), dprice: cut(), dup: cut(), ddown: cut(), theta: cut(), rho: cut()}
 	if q := p.Position; q != nil {
-		b.market.traded, b.market.kwh, b.market.buy, b.market.sell = true, q.KWh, q.Buy, q.Sell
+		b.market.traded = true
+		b.market.kwh = q.KWh
+		b.market.buy = q.Buy
+		b.market.sell = q.Sell
 		copy(b.market.price, q.Buy)
 	} else {
 		copy(b.market.price, p.Price)
@@ -98,19 +109,25 @@ func (b *barrier) addEV(p *Problem, k pick, at, node int) int {
 	e := &p.EVs[k.asset]
 	v, slots := &b.v, int(e.Last-e.First)+1
 	need, room := max(e.EnergyKWh*k.weight, 1e-6), 0.0
+
 	for i := range slots {
 		t := int(e.First) + i
 		v.u[at+i] = max(e.most(t)*k.weight, 1e-7)
 		v.c[at+i] = e.adder(t) + tieBreak*hash(int(k.asset), t)
 		room += v.u[at+i]
 	}
+
 	rest := at + slots
-	v.u[rest], v.c[rest], v.x[rest] = 2*need+1, p.Unserved, need
+	v.u[rest] = 2*need + 1
+	v.c[rest] = p.Unserved
+	v.x[rest] = need
 	share := min(0.5, 0.9*need/room)
+
 	for j := at; j < rest; j++ {
 		v.x[j] = share * v.u[j]
 		v.x[rest] -= v.x[j]
 	}
+
 	b.evs = append(b.evs, barrierEV{at: at, n: slots, first: int(e.First), node: node, need: need})
 	return slots + 1
 }
@@ -125,6 +142,7 @@ func (b *barrier) addBattery(e *Battery, weight float64, at, node int) int {
 		}
 		v.c[at+n+t] = e.Wear
 	}
+
 	v.c[at+3*n-1] = -e.Terminal
 	all := make([]float64, 5*n)
 	cut := func() []float64 { s := all[:n:n]; all = all[n:]; return s }
@@ -132,6 +150,7 @@ func (b *barrier) addBattery(e *Battery, weight float64, at, node int) int {
 		at: at, node: node, in: e.EffCharge, out: 1 / e.EffDischarge, init: e.InitKWh * weight,
 		nu: cut(), dnu: cut(), diag: cut(), off: cut(), gain: cut(),
 	})
+
 	return 3 * n
 }
 
@@ -141,11 +160,13 @@ func (b *barrier) startDuals() {
 	fit := func(j int, reduced float64) {
 		v.zl[j], v.zu[j] = max(reduced, 0)+scale, max(-reduced, 0)+scale
 	}
+
 	var sorted []float64
 	for i := range b.evs {
 		e := &b.evs[i]
 		w := b.nodes[e.node].w[e.first : e.first+e.n]
 		sorted = sorted[:0]
+
 		for t := range w {
 			sorted = append(sorted, w[t]+v.c[e.at+t])
 		}
@@ -154,8 +175,10 @@ func (b *barrier) startDuals() {
 		for t := range w {
 			fit(e.at+t, v.c[e.at+t]+w[t]-e.nu)
 		}
+
 		fit(e.at+e.n, v.c[e.at+e.n]-e.nu)
 	}
+
 	n := b.slots
 	for i := range b.batteries {
 		e := &b.batteries[i]
@@ -163,6 +186,7 @@ func (b *barrier) startDuals() {
 		for t := range n {
 			e.nu[t] = -v.c[e.at+3*n-1]
 		}
+
 		for t := range n {
 			fit(e.at+t, w[t]-e.in*e.nu[t])
 			fit(e.at+n+t, v.c[e.at+n+t]-w[t]+e.out*e.nu[t])

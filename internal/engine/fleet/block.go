@@ -21,6 +21,7 @@ func (d *draft) block(assets []int32) *barrier {
 	d.remove(assets)
 	rest, tree := d.residual()
 	picks := make([]pick, len(assets))
+
 	for i, a := range assets {
 		picks[i] = pick{a, 1}
 	}
@@ -30,10 +31,12 @@ func (d *draft) block(assets []int32) *barrier {
 	d.trim(assets)
 	d.reassign(assets)
 	d.purify(assets)
+
 	if !(d.partCost(assets) < before) || d.over() {
 		d.remove(assets)
 		d.restore(assets, old)
 	}
+
 	return b
 }
 
@@ -48,15 +51,18 @@ func (d *draft) residual() (*Problem, *tree) {
 		}
 		p.Position = &Position{left, q.Buy, q.Sell}
 	}
+
 	tree := *d.tree
 	tree.cap = grid(len(d.tree.cap), p.Slots)
 	for v, limit := range d.tree.cap {
 		for t, k := range limit {
-			if tree.cap[v][t] = k; !math.IsInf(k, 1) {
+			tree.cap[v][t] = k
+			if !math.IsInf(k, 1) {
 				tree.cap[v][t] = max(0, k-max(k, 1)*barrierMargin-d.load[v][t])
 			}
 		}
 	}
+
 	return &p, &tree
 }
 
@@ -69,6 +75,7 @@ func (d *draft) keep(assets []int32) (old []float64) {
 			old = append(old, d.x[d.at[a]:d.at[a+1]]...)
 		}
 	}
+
 	return old
 }
 
@@ -119,7 +126,8 @@ func (d *draft) read(b *barrier, picks []pick) {
 			e, left := &d.p.EVs[k.asset], d.p.EVs[k.asset].EnergyKWh
 			v := b.v.x[b.evs[i].at:]
 			for t := range x {
-				if x[t] = min(max(v[t], 0), e.most(first+t), left); x[t] < negligible {
+				x[t] = min(max(v[t], 0), e.most(first+t), left)
+				if x[t] < negligible {
 					x[t] = 0
 				}
 				left -= x[t]
@@ -132,6 +140,7 @@ func (d *draft) read(b *barrier, picks []pick) {
 			}
 			battery.hold(x)
 		}
+
 		d.count(x, first, node, 1)
 	}
 }
@@ -144,6 +153,7 @@ func (b *Battery) hold(x []float64) {
 		if math.Abs(q) < negligible {
 			q = 0
 		}
+
 		if q > 0 {
 			q = min(q, max(0, b.CapacityKWh-stored)/b.EffCharge)
 			stored += q * b.EffCharge
@@ -151,6 +161,7 @@ func (b *Battery) hold(x []float64) {
 			q = max(q, -stored*b.EffDischarge)
 			stored = max(0, stored+q/b.EffDischarge)
 		}
+
 		x[t] = q
 	}
 }
@@ -164,6 +175,7 @@ func (d *draft) over() bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -177,6 +189,7 @@ func (d *draft) trim(assets []int32) {
 				if excess <= 0 {
 					break
 				}
+
 				x, first, node := d.draws(a)
 				if s := t - first; s >= 0 && s < len(x) && x[s] > 0 && d.within(node, v) {
 					d.count(x, first, node, -1)

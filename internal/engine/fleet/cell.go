@@ -29,6 +29,7 @@ func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
 			drawn[o] += size
 		}
 	}
+
 	head := 0
 	for t := len(w) - 1; t >= 0; t-- {
 		drawn[t] = -in
@@ -39,29 +40,35 @@ func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
 			copy(c.owner[:], c.owner[head:c.n])
 			c.n, head = c.n-head, 0
 		}
+
 		c.insert(head, -w[t]/b.EffCharge, in, t)
 		c.insert(head, -(w[t]-b.Wear)*b.EffDischarge, out, t)
 		for left := in; left > 0 && head < c.n; {
 			size := min(left, c.size[head])
 			use(head, size)
 			left -= size
-			if c.size[head] -= size; c.size[head] <= 0 {
+			c.size[head] -= size
+			if c.size[head] <= 0 {
 				head++
 			}
 		}
+
 		for left := out; left > 0 && c.n > head; {
 			size := min(left, c.size[c.n-1])
 			left -= size
-			if c.size[c.n-1] -= size; c.size[c.n-1] <= 0 {
+			c.size[c.n-1] -= size
+			if c.size[c.n-1] <= 0 {
 				c.n--
 			}
 		}
 	}
+
 	for left := b.InitKWh; left > 0 && head < c.n; head++ {
 		size := min(left, c.size[head])
 		use(head, size)
 		left -= size
 	}
+
 	for t, d := range drawn {
 		y[t] = -d
 	}
@@ -72,9 +79,14 @@ func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
 func (c *cell) insert(head int, slope, size float64, owner int) {
 	i := c.n
 	for ; i > head && c.slope[i-1] > slope; i-- {
-		c.slope[i], c.size[i], c.owner[i] = c.slope[i-1], c.size[i-1], c.owner[i-1]
+		c.slope[i] = c.slope[i-1]
+		c.size[i] = c.size[i-1]
+		c.owner[i] = c.owner[i-1]
 	}
-	c.slope[i], c.size[i], c.owner[i] = slope, size, uint8(owner)
+
+	c.slope[i] = slope
+	c.size[i] = size
+	c.owner[i] = uint8(owner)
 	c.n++
 }
 

@@ -32,6 +32,7 @@ func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
 		node  int32
 		adder float64
 	}
+
 	like := map[key][]uint32{}
 	of = make([]uint32, len(p.EVs))
 	for i := range p.EVs {
@@ -42,24 +43,29 @@ func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
 		if peak == 0 || e.PeakAdder == 0 {
 			k.adder, peak = 0, 0
 		}
+
 		list := like[k]
 		at := slices.IndexFunc(list, func(c uint32) bool {
 			return k.adder == 0 || classes[c].flat&peak == 0 && classes[c].peak&(window&^peak) == 0
 		})
+
 		if at < 0 && (len(list) >= classesPerKey || len(classes) >= maxClasses) {
 			of[i] = noClass
 			continue
 		}
+
 		if at < 0 {
 			at = len(list)
 			list = append(list, uint32(len(classes)))
 			like[k] = list
 			classes = append(classes, class{node: k.node, adder: k.adder})
 		}
+
 		of[i] = list[at]
 		c := &classes[of[i]]
 		c.peak, c.flat = c.peak|peak, c.flat|window&^peak
 	}
+
 	return classes, of
 }
 
@@ -83,12 +89,14 @@ func (c *curve) sort(class *class, w []float64, unserved float64) {
 			c.slot[t] = uint8(t)
 		}
 	}
+
 	for t, p := range w {
 		if class.peak>>t&1 == 1 {
 			p += class.adder
 		}
 		c.price[t] = p
 	}
+
 	order := c.slot[:len(w)]
 	for i := 1; i < len(order); i++ {
 		t, j := order[i], i
@@ -98,14 +106,18 @@ func (c *curve) sort(class *class, w []float64, unserved float64) {
 			}
 			order[j] = order[j-1]
 		}
+
 		order[j] = t
 	}
+
 	for r, t := range order {
-		if c.rank[t] = uint8(r); c.price[t] >= unserved {
+		c.rank[t] = uint8(r)
+		if c.price[t] >= unserved {
 			c.rank[t] = 255
 		}
 		c.first[r+1] = c.first[r] | 1<<t
 	}
+
 	for t := range w {
 		c.before[t+1] = c.before[t]
 		if r := c.rank[t]; r != 255 {
@@ -131,6 +143,7 @@ func (c *curve) choose(e *EV) (k choice) {
 	if open == 0 || u == 0 || e.EnergyKWh == 0 {
 		return choice{short: e.EnergyKWh}
 	}
+
 	miss := u * (1 - e.FirstFraction)
 	sums := bitselect.Sums(open)
 	total := uint32(sums >> 56)
@@ -141,12 +154,14 @@ func (c *curve) choose(e *EV) (k choice) {
 			n++
 		}
 	}
+
 	r := bitselect.Nth(open, sums, n)
 	got := float64(n) * u
 	first := uint32(c.rank[e.First])
 	if first <= r {
 		got -= miss
 	}
+
 	if got < e.EnergyKWh && n < total {
 		r = uint32(bits.TrailingZeros64(open &^ (2<<r - 1)))
 		got += u
@@ -154,12 +169,14 @@ func (c *curve) choose(e *EV) (k choice) {
 			got -= miss
 		}
 	}
+
 	k.slots = c.first[r+1] & (2<<e.Last - 1) &^ (1<<e.First - 1)
 	if left := got - e.EnergyKWh; left > 0 {
 		k.cut, k.at = left, c.slot[r]
 	} else {
 		k.short = -left
 	}
+
 	return k
 }
 
@@ -169,6 +186,7 @@ func (k *choice) add(e *EV, load *[MaxSlots]float64) {
 	for s := k.slots; s != 0; s &= s - 1 {
 		load[bits.TrailingZeros64(s)&63] += u
 	}
+
 	if k.slots>>e.First&1 == 1 {
 		load[e.First&63] -= u * (1 - e.FirstFraction)
 	}

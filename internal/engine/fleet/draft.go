@@ -22,10 +22,12 @@ func newDraft(p *Problem, tree *tree) *draft {
 		d.at[i] = n
 		n += uint32(p.EVs[i].Last-p.EVs[i].First) + 1
 	}
+
 	d.at[len(p.EVs)] = n
 	d.x = make([]float64, n)
 	d.net = grid(len(p.Batteries), p.Slots)
 	d.load = grid(len(tree.parent), p.Slots)
+
 	return d
 }
 
@@ -37,6 +39,7 @@ func (d *draft) carCost(i int) (cost float64) {
 		left -= x
 		cost += x * e.adder(int(e.First)+t)
 	}
+
 	return cost + max(left, 0)*d.p.Unserved
 }
 
@@ -52,6 +55,7 @@ func (d *draft) batteryCost(i int) (cost float64) {
 			cost -= q * b.Wear
 		}
 	}
+
 	return cost - b.Terminal*stored
 }
 
@@ -64,6 +68,7 @@ func (d *draft) partCost(assets []int32) (cost float64) {
 			cost += d.carCost(int(a))
 		}
 	}
+
 	for t, l := range d.load[0] {
 		cost += d.p.energyCost(t, l)
 	}
@@ -82,16 +87,19 @@ func (d *draft) cost() (cost, turnover float64) {
 		}
 		part[k] = sum
 	})
+
 	cost = part[0] + part[1]
 	turnover = cost
 	for i := range d.p.Batteries {
 		cost += d.batteryCost(i)
 	}
+
 	for t, l := range d.load[0] {
 		m := d.p.energyCost(t, l)
 		cost += m
 		turnover += math.Abs(m)
 	}
+
 	return cost, turnover
 }
 
@@ -115,5 +123,6 @@ func (p *Problem) energyCost(t int, load float64) float64 {
 	case load > q.KWh[t]:
 		return (load - q.KWh[t]) * q.Buy[t]
 	}
+
 	return (load - q.KWh[t]) * q.Sell[t]
 }

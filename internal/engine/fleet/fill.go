@@ -48,36 +48,46 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 	for k := range c.workers {
 		c.workers[k] = fillWorker{headroom: grid(len(mu), n), took: grid(len(mu), n), position: make([]float64, n), y: make([]float64, n)}
 	}
+
 	c.prepare()
-	cars, energy, done := d.order(), 1e-9, 0.0
+	cars := d.order()
+	energy := 1e-9
+	done := 0.0
+
 	for i := range d.p.EVs {
 		energy += d.p.EVs[i].EnergyKWh
 	}
 	steered, prices := grid(len(mu), n), slices.Clone(market)
 	parts := max(1, min(fillParts, (len(cars)+len(d.net))/64))
+
 	for k := range parts {
 		share := float64(k) / float64(parts)
 		if len(cars) > 0 {
 			share = done / energy
 		}
+
 		c.steer(steered, prices, share)
 		f.set(prices, steered)
 		c.divide()
 		lo, hi := len(cars)*k/parts, len(cars)*(k+1)/parts
 		from, to := len(d.net)*k/parts, len(d.net)*(k+1)/parts
+
 		for _, i := range cars[lo:hi] {
 			done += d.p.EVs[i].EnergyKWh
 		}
+
 		both(func(k int) {
 			a, b := half(to-from, k)
 			for i := from + a; i < from+b; i++ {
 				c.placeBattery(&c.workers[k], i)
 			}
+
 			a, b = half(hi-lo, k)
 			for _, i := range cars[lo+a : lo+b] {
 				c.placeCar(&c.workers[k], int(i))
 			}
 		})
+
 		c.gather()
 	}
 }
@@ -92,11 +102,13 @@ func (c *priceFill) prepare() {
 		}
 		return max(1e-3, sum/float64(len(s)))
 	}
+
 	c.gain = mean(c.market) * fillGain
 	c.least = make([]float64, len(c.tree.cap)+1)
 	for v, limit := range c.tree.cap {
 		c.least[v] = mean(limit) / 10
 	}
+
 	if q := c.p.Position; q != nil {
 		c.least[len(c.tree.cap)] = mean(q.KWh) / 10
 		for t, p := range c.market {
@@ -113,15 +125,18 @@ func (d *draft) order() (order []int32) {
 		spare := float64(e.Last-e.First) + e.FirstFraction - e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-9)
 		return bits.Len(uint(max(0, min(15, spare))))
 	}
+
 	var start [6]int
 	mixed := make([]int32, len(d.p.EVs))
 	dice := random.Source(len(mixed))
+
 	for i := range mixed {
 		j := dice.Below(i + 1)
 		mixed[i] = mixed[j]
 		mixed[j] = int32(i)
 		start[bucket(int32(i))+1]++
 	}
+
 	for b := 1; b < len(start); b++ {
 		start[b] += start[b-1]
 	}
@@ -131,6 +146,7 @@ func (d *draft) order() (order []int32) {
 		order[start[b]] = i
 		start[b]++
 	}
+
 	return order
 }
 
@@ -145,6 +161,7 @@ func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
 			}
 		}
 	}
+
 	if q := c.p.Position; q != nil {
 		for t, p := range c.market {
 			if c.tracked[t] {
@@ -165,6 +182,7 @@ func (c *priceFill) divide() {
 				hand.headroom[v][t] = (k - c.load[v][t]) / 2
 			}
 		}
+
 		for t := range hand.position {
 			hand.position[t] = math.Inf(1)
 			if c.tracked[t] {
@@ -199,6 +217,7 @@ func (c *priceFill) placeCar(h *fillWorker, i int) {
 	x, left := c.x[c.at[i]:c.at[i+1]], e.EnergyKWh
 	node := c.tree.node[e.Group]
 	u := e.MaxKW * SlotHours
+
 	for _, soft := range [2]bool{true, false} {
 		for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open - 1 {
 			t := curve.slot[bits.TrailingZeros64(open)]
@@ -206,19 +225,23 @@ func (c *priceFill) placeCar(h *fillWorker, i int) {
 			if t == e.First {
 				q = u * e.FirstFraction
 			}
+
 			q = min(q-x[t-e.First], left)
 			if soft {
 				q = min(q, h.position[t])
 			}
+
 			for v := node; v >= 0; v = c.tree.parent[v] {
 				q = min(q, h.headroom[v][t])
 			}
+
 			if q > 0 {
 				x[t-e.First] += q
 				left -= q
 				c.take(h, node, int(t), q)
 			}
 		}
+
 		if c.p.Position == nil || left <= 0 {
 			return
 		}
@@ -230,12 +253,14 @@ func (c *priceFill) placeBattery(h *fillWorker, i int) {
 	b, x := &c.p.Batteries[i], c.net[i]
 	node := c.tree.node[b.Group]
 	h.cell.plan(b, c.f.w[node], h.y)
+
 	for t, y := range h.y {
 		x[t] = b.net(y)
 		for v := node; v >= 0; v = c.tree.parent[v] {
 			x[t] = min(x[t], max(0, h.headroom[v][t]))
 		}
 	}
+
 	b.hold(x)
 	for t, q := range x {
 		c.take(h, node, t, q)

@@ -51,6 +51,7 @@ func (m matrix) cholesky() {
 			for k, v := range rj[:j] {
 				sum -= v * ri[k]
 			}
+
 			if i == j {
 				ri[i] = math.Sqrt(max(sum, 1))
 			} else {
@@ -95,6 +96,7 @@ func (m matrix) lowerRows(x matrix) {
 				xi[j] -= v * w
 			}
 		}
+
 		inv := 1 / ri[i]
 		for j := range xi {
 			xi[j] *= inv
@@ -131,21 +133,29 @@ func (v *node) fold() {
 	copy(v.raw.a, v.m.a)
 	n := v.m.n
 	v.tight = false
+
 	for t, th := range v.theta {
 		v.root[t] = math.Sqrt(th)
 		v.tight = v.tight || th > 0
 	}
+
 	if !v.tight {
 		return
 	}
+
 	for i := range n {
-		in, raw, sp := v.inner.row(i), v.raw.row(i), v.spare.row(i)
+		in := v.inner.row(i)
+		raw := v.raw.row(i)
+		sp := v.spare.row(i)
+
 		for j := range n {
 			in[j] = v.root[i] * raw[j] * v.root[j]
 			sp[j] = v.root[i] * raw[j]
 		}
+
 		in[i]++
 	}
+
 	v.inner.cholesky()
 	v.inner.lowerRows(v.spare) // W = L^-1 S M; the parent sees M - W'W
 	for k := range n {
@@ -173,23 +183,29 @@ func (v *node) answer(dw []float64) {
 			v.work[t] += dw[t]
 		}
 	}
+
 	v.raw.times(v.work, v.seen)
 	for t, s := range v.root {
 		v.seen[t] = v.r[t] - v.seen[t]
 		v.work[t] = s * v.seen[t]
 	}
+
 	if v.tight {
 		v.inner.lower(v.work)
 		v.inner.upper(v.work)
 	}
+
 	for i, s := range v.root {
-		if v.dmu[i] = v.rho[i] + s*v.work[i]; s > 0 {
+		v.dmu[i] = v.rho[i] + s*v.work[i]
+		if s > 0 {
 			v.seen[i] = v.work[i] / s
 			continue
 		}
+
 		if !v.tight {
 			continue
 		}
+
 		for j, a := range v.raw.row(i) {
 			v.seen[i] -= a * v.root[j] * v.work[j]
 		}

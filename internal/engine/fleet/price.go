@@ -36,12 +36,14 @@ func newPricer(p *Problem, tree *tree) *pricer {
 	f.classes, f.of = classesOf(p, tree)
 	f.curves = make([]curve, len(f.classes))
 	f.w, f.load = grid(len(tree.parent), p.Slots), grid(len(tree.parent), p.Slots)
+
 	for k := range f.shards {
 		s := &f.shards[k]
 		s.load = make([][MaxSlots]float64, len(f.classes))
 		s.rest = grid(len(tree.parent), p.Slots)
 		s.y = make([]float64, p.Slots)
 	}
+
 	return f
 }
 
@@ -61,10 +63,12 @@ func (f *pricer) set(market []float64, mu [][]float64) {
 		if parent >= 0 {
 			from = f.w[parent]
 		}
+
 		for t, p := range from {
 			f.w[v][t] = p + mu[v][t]
 		}
 	}
+
 	for c := range f.classes {
 		f.curves[c].sort(&f.classes[c], f.w[f.classes[c].node], f.p.Unserved)
 	}
@@ -83,11 +87,13 @@ func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 		sum += term
 		size += math.Abs(term)
 	}
+
 	count(f.shards[0].cost)
 	count(f.shards[1].cost)
 	for v := range f.load {
 		clear(f.load[v])
 	}
+
 	for c := range f.classes {
 		node := f.classes[c].node
 		for t := range f.p.Slots {
@@ -96,6 +102,7 @@ func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 			count(l * f.curves[c].price[t])
 		}
 	}
+
 	for v := range f.load {
 		for t := range f.load[v] {
 			f.load[v][t] += f.shards[0].rest[v][t] + f.shards[1].rest[v][t]
@@ -104,11 +111,13 @@ func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 			}
 		}
 	}
+
 	if q := f.p.Position; q != nil {
 		for t, p := range market {
 			count(-p * q.KWh[t])
 		}
 	}
+
 	return sum - rounding*size
 }
 
@@ -133,6 +142,7 @@ func (f *pricer) answer(k int) {
 	for v := range s.rest {
 		clear(s.rest[v])
 	}
+
 	s.cost = 0
 	from, to := half(len(f.p.EVs), k)
 	for i := from; i < to; i++ {
@@ -144,6 +154,7 @@ func (f *pricer) answer(k int) {
 			choice.add(e, &s.load[c])
 			continue
 		}
+
 		var load [MaxSlots]float64
 		choice.add(e, &load)
 		for t, r := 0, s.rest[f.tree.node[e.Group]]; t < len(r); t++ {
@@ -151,6 +162,7 @@ func (f *pricer) answer(k int) {
 			s.cost += load[t] * curve.price[t]
 		}
 	}
+
 	from, to = half(len(f.p.Batteries), k)
 	for i := from; i < to; i++ {
 		b := &f.p.Batteries[i]

@@ -76,6 +76,7 @@ func (p *Problem) Fault() error {
 	case !(p.Unserved >= 0 && p.Unserved <= maxValue):
 		return fail("unserved energy at %v p/kWh: it should be 0 or more", p.Unserved)
 	}
+
 	if p.Position == nil {
 		if err := p.series("the price", p.Price, -maxValue); err != nil {
 			return err
@@ -86,27 +87,32 @@ func (p *Problem) Fault() error {
 				return err
 			}
 		}
+
 		for t, buy := range p.Position.Buy {
 			if p.Position.Sell[t] > buy {
 				return fail("slot %d sells at %v and buys at %v: selling must not be dearer", t, p.Position.Sell[t], buy)
 			}
 		}
 	}
+
 	if p.CapKW != nil {
 		if err := p.series("the fleet's cap", p.CapKW, 0); err != nil {
 			return err
 		}
 	}
+
 	for g, group := range p.Groups {
 		if group.CapKW != nil {
 			if err := p.series(fmt.Sprintf("the cap of group %d", g), group.CapKW, 0); err != nil {
 				return err
 			}
 		}
+
 		if group.Parent < 0 || int(group.Parent) > g {
 			return fail("group %d lies in group %d: a parent should come before its child", g, group.Parent-1)
 		}
 	}
+
 	return p.assetFault()
 }
 
@@ -126,11 +132,13 @@ func (p *Problem) series(name string, s []float64, lo float64) error {
 	if len(s) != p.Slots {
 		return flex.Fail(flex.Malformed, "%s has %d slots, the horizon %d", name, len(s), p.Slots)
 	}
+
 	for t, v := range s {
 		if !within(lo, v) {
 			return flex.Fail(flex.Malformed, "%s is %v in slot %d: it should be %v to %v", name, v, t, lo, maxValue)
 		}
 	}
+
 	return nil
 }
 
@@ -143,6 +151,7 @@ func (p *Problem) assetFault() error {
 			return flex.Fail(flex.Malformed, "EV %d: a slot, group, energy or power is out of bounds: %+v", i, *e)
 		}
 	}
+
 	for i := range p.Batteries {
 		b := &p.Batteries[i]
 		if b.Group < 0 || b.Group >= groups || !within(0, b.InitKWh, b.CapacityKWh-b.InitKWh, b.ChargeKW, b.DischargeKW, b.Wear) ||
@@ -150,5 +159,6 @@ func (p *Problem) assetFault() error {
 			return flex.Fail(flex.Malformed, "battery %d: a group, energy, power or efficiency is out of bounds: %+v", i, *b)
 		}
 	}
+
 	return nil
 }

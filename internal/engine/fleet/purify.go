@@ -37,6 +37,7 @@ func (d *draft) purify(assets []int32) {
 	cars = slices.DeleteFunc(cars, func(a int32) bool { return int(a) >= len(d.p.EVs) })
 	slices.SortStableFunc(cars, func(a, b int32) int { return cmp.Compare(d.tree.of(d.p, a), d.tree.of(d.p, b)) })
 	f := &forest{draft: d}
+
 	for i, a := range cars {
 		if i > 0 && d.tree.of(d.p, a) != d.tree.of(d.p, cars[i-1]) {
 			f.edges = f.edges[:0]
@@ -59,12 +60,14 @@ func (f *forest) plant(car int32) {
 		if x, most := f.energy(e); *x <= negligible || *x >= most-negligible {
 			continue
 		}
+
 		f.edges = append(f.edges, e)
 		if f.circle() {
 			f.turn()
 			f.edges = slices.DeleteFunc(f.edges, func(e edge) bool { return e.out })
 		}
 	}
+
 	f.prune()
 }
 
@@ -83,6 +86,7 @@ func (f *forest) circle() bool {
 	for range f.edges {
 		f.from = append(f.from, -1)
 	}
+
 	f.from[last] = last
 	f.queue[0] = append(f.queue[0][:0], last)
 	for atSlot := true; len(f.queue[0]) > 0; atSlot = !atSlot { // else the search stands at cars
@@ -94,20 +98,25 @@ func (f *forest) circle() bool {
 					continue
 				}
 				f.from[i] = q
+
 				if atSlot && e.car == f.edges[last].car {
 					f.path = f.path[:0]
 					for j := int32(i); j != last; j = f.from[j] {
 						f.path = append(f.path, j)
 					}
+
 					f.path = append(f.path, last)
 					slices.Reverse(f.path)
 					return true
 				}
+
 				f.queue[1] = append(f.queue[1], int32(i))
 			}
 		}
+
 		f.queue[0], f.queue[1] = f.queue[1], f.queue[0]
 	}
+
 	return false
 }
 
@@ -123,21 +132,26 @@ func (f *forest) turn() {
 		if k%2 == 1 {
 			more, less, sign = less, more, -1
 		}
+
 		up, down = min(up, more), min(down, less)
 		adders += sign * f.p.EVs[f.edges[i].car].adder(int(f.edges[i].slot))
 		spread += sign * f.away(f.edges[i])
 	}
+
 	move := up
 	if adders > 1e-9 || adders >= -1e-9 && spread > 0 {
 		move = -down
 	}
+
 	for k, i := range f.path {
 		x, most := f.energy(f.edges[i])
-		if *x += move * float64(1-2*(k%2)); *x <= negligible {
+		*x += move * float64(1-2*(k%2))
+		if *x <= negligible {
 			f.edges[i].out = true
 		} else if *x >= most-negligible {
 			f.edges[i].out = true
 		}
+
 		*x = max(0, min(most, *x))
 	}
 }

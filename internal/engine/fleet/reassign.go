@@ -29,6 +29,7 @@ func (d *draft) reassign(assets []int32) {
 		slices.SortFunc(offers, func(a, b offer) int {
 			return cmp.Or(cmp.Compare(a.price, b.price), -cmp.Compare(a.now, b.now), cmp.Compare(a.slot, b.slot))
 		})
+
 		clear(x)
 		left := e.EnergyKWh
 		for _, o := range offers {
@@ -39,9 +40,11 @@ func (d *draft) reassign(assets []int32) {
 			if q < negligible {
 				continue
 			}
+
 			x[o.slot-first] += q
 			left -= q
 		}
+
 		d.count(x, first, node, 1)
 	}
 }
@@ -55,22 +58,27 @@ func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 		if room <= 0 {
 			continue
 		}
+
 		o := offer{slot: t, amount: room, now: x[i]}
 		if q := d.p.Position; q != nil {
-			if o.amount = min(room, q.KWh[t]-d.load[0][t]); o.amount > 0 {
+			o.amount = min(room, q.KWh[t]-d.load[0][t])
+			if o.amount > 0 {
 				o.price = q.Sell[t] + e.adder(t)
 				list = append(list, o)
 				room -= o.amount
 			}
+
 			o.price = q.Buy[t] + e.adder(t)
 			o.amount = room
 		} else {
 			o.price = d.p.Price[t] + e.adder(t)
 		}
+
 		if o.amount > 0 {
 			list = append(list, o)
 		}
 	}
+
 	return list
 }
 

@@ -66,11 +66,13 @@ func Solve(p *Problem) (Plan, error) {
 	if p.Position != nil {
 		whole, s.sampled = wholeMostTraded, sampleSizeTraded
 	}
+
 	if len(p.EVs)+batteryWeight*len(p.Batteries) <= whole {
 		s.solveWhole()
 	} else {
 		s.solveLarge()
 	}
+
 	return s.answer(), nil
 }
 
@@ -95,6 +97,7 @@ func (s *solver) solveWhole() {
 	for i := range all {
 		all[i] = int32(i)
 	}
+
 	s.prove(s.best.block(all).prices())
 	if s.gap() > farGap {
 		s.fill()
@@ -110,6 +113,7 @@ func (s *solver) solveLarge() {
 		s.prove(b.prices())
 		s.fill()
 	}
+
 	s.improve()
 }
 
@@ -122,6 +126,7 @@ func (s *solver) improve() {
 		if gap <= goalGap {
 			return
 		}
+
 		s.pricer.set(s.market, s.mu)
 		s.prove(s.best.block(s.worst(&dice)).prices())
 		if s.gap() > gap*minGain && s.sampled >= wholeMost {
@@ -150,6 +155,7 @@ func (s *solver) fill() float64 {
 			return s.gap()
 		}
 	}
+
 	s.best = draft
 	return s.gap()
 }
@@ -158,8 +164,11 @@ func (s *solver) fill() float64 {
 // nothing else does.
 func (s *solver) prove(market []float64, mu [][]float64) {
 	if bound := s.pricer.bound(market, mu); bound > s.bound {
-		s.bound, s.market, s.mu = bound, market, mu
+		s.bound = bound
+		s.market = market
+		s.mu = mu
 	}
+
 	if s.market == nil {
 		market = slices.Clone(s.p.Price)
 		if q := s.p.Position; q != nil {
@@ -177,6 +186,7 @@ func (s *solver) warm() bool {
 	if len(from.Market) != s.p.Slots || len(from.Cap) != len(s.p.Groups)+1 {
 		return false
 	}
+
 	market, mu := slices.Clone(from.Market), grid(len(s.tree.parent), s.p.Slots)
 	copy(mu[0], from.Cap[0])
 	for g, v := range s.tree.node[:len(s.p.Groups)] {
@@ -186,6 +196,7 @@ func (s *solver) warm() bool {
 			}
 		}
 	}
+
 	for t := range market {
 		if q := s.p.Position; q != nil {
 			market[t] = max(q.Sell[t], min(q.Buy[t], market[t]))
@@ -195,12 +206,15 @@ func (s *solver) warm() bool {
 			}
 			market[t] = s.p.Price[t]
 		}
+
 		for v := range mu {
-			if mu[v][t] = max(0, mu[v][t]); math.IsInf(s.tree.cap[v][t], 1) || math.IsNaN(mu[v][t]) {
+			mu[v][t] = max(0, mu[v][t])
+			if math.IsInf(s.tree.cap[v][t], 1) || math.IsNaN(mu[v][t]) {
 				mu[v][t] = 0
 			}
 		}
 	}
+
 	s.prove(market, mu)
 	return true
 }
@@ -219,6 +233,7 @@ func (s *solver) sample() (picks []pick) {
 		keys[i] = uint64(v)<<49 | uint64(s.pricer.of[i]&63)<<43 | uint64(e.First/3)<<38 |
 			uint64(e.Last/3)<<33 | uint64(need)<<28 | uint64(i)
 	}
+
 	slices.Sort(keys)
 	share := float64(s.sampled) / float64(len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
 	for _, n := range count {
@@ -230,17 +245,20 @@ func (s *solver) sample() (picks []pick) {
 			list = list[cut:]
 		}
 	}
+
 	batteries := make([][]int32, len(s.tree.parent))
 	for i := range s.p.Batteries {
 		v := s.tree.node[s.p.Batteries[i].Group]
 		batteries[v] = append(batteries[v], int32(len(s.p.EVs)+i))
 	}
+
 	for _, list := range batteries {
 		n := min(len(list), max(sampleSizeNode/batteryWeight, int(share*float64(len(list)))))
 		for j := range n {
 			picks = append(picks, pick{list[j*len(list)/n], float64(len(list)) / float64(n)})
 		}
 	}
+
 	return picks
 }
 
@@ -251,6 +269,7 @@ func (s *solver) usual(run []uint64) pick {
 	for _, k := range run {
 		sum += need(k)
 	}
+
 	mean := sum / float64(len(run))
 	best := run[0]
 	for _, k := range run {
@@ -258,6 +277,7 @@ func (s *solver) usual(run []uint64) pick {
 			best = k
 		}
 	}
+
 	if need(best) <= 0 {
 		return pick{int32(best & (1<<28 - 1)), float64(len(run))}
 	}
@@ -274,6 +294,7 @@ func (s *solver) worst(dice *random.Source) []int32 {
 		}
 		return 1
 	}
+
 	var picks []int32
 	taken := make(map[int32]bool, s.sampled)
 	left := min(s.sampled, len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
@@ -284,12 +305,14 @@ func (s *solver) worst(dice *random.Source) []int32 {
 			left -= weight(a)
 		}
 	}
+
 	for _, a := range list {
 		if left <= s.sampled/2 {
 			break
 		}
 		add(a)
 	}
+
 	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
 		add(int32(dice.Below(n)))
 	}
@@ -302,6 +325,7 @@ func (s *solver) answer() Plan {
 	a := Plan{EVs: Energies{d.at, d.x}, Batteries: d.net}
 	a.Cost, a.Turnover = d.cost()
 	a.Bound = s.bound
+
 	for i := range s.p.EVs {
 		left := s.p.EVs[i].EnergyKWh
 		for _, x := range a.EVs.Of(i) {
@@ -309,6 +333,7 @@ func (s *solver) answer() Plan {
 		}
 		a.Unserved += max(0, left)
 	}
+
 	a.Prices = Prices{Market: s.market, Cap: grid(len(s.p.Groups)+1, s.p.Slots)}
 	copy(a.Prices.Cap[0], s.mu[0])
 	for g, v := range s.tree.node[:len(s.p.Groups)] {
@@ -316,6 +341,7 @@ func (s *solver) answer() Plan {
 			copy(a.Prices.Cap[g+1], s.mu[v])
 		}
 	}
+
 	return a
 }
 
@@ -343,7 +369,8 @@ type worstList struct {
 
 func (w *worstList) add(asset int, excess float64) {
 	if excess > w.floor {
-		if w.list = append(w.list, regret{int32(asset), excess}); len(w.list) >= 2*w.most {
+		w.list = append(w.list, regret{int32(asset), excess})
+		if len(w.list) >= 2*w.most {
 			w.cut()
 			w.floor = w.list[w.most-1].regret
 		}
@@ -366,23 +393,28 @@ func (d *draft) regrets(f *pricer, most int) []int32 {
 		w := &worst[k]
 		w.most, w.floor = most, 1e-6
 		from, to := half(len(d.p.EVs), k)
+
 		for i := from; i < to; i++ {
 			w.add(i, d.carRegret(i, f.curve(i, &f.shards[k].own)))
 		}
 		from, to = half(len(d.p.Batteries), k)
+
 		for i := from; i < to; i++ {
 			b := &d.p.Batteries[i]
 			prices := f.w[d.tree.node[b.Group]]
 			sum := d.batteryCost(i) - f.shards[k].cell.plan(b, prices, f.shards[k].y)
+
 			for t, q := range d.net[i] {
 				sum += q * prices[t]
 			}
 			w.add(len(d.p.EVs)+i, sum)
 		}
 	})
+
 	all := worstList{most: most, list: append(worst[0].list, worst[1].list...)}
 	all.cut()
 	assets := make([]int32, len(all.list))
+
 	for i, r := range all.list {
 		assets[i] = r.asset
 	}
@@ -395,10 +427,12 @@ func (d *draft) carRegret(i int, curve *curve) float64 {
 	var load [MaxSlots]float64
 	k.add(e, &load)
 	sum, left := 0.0, e.EnergyKWh-k.short
+
 	for t, x := range d.x[d.at[i]:d.at[i+1]] {
 		s := int(e.First) + t
 		sum += (x - load[s]) * curve.price[s]
 		left -= x
 	}
+
 	return sum + left*d.p.Unserved
 }

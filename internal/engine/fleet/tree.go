@@ -19,6 +19,7 @@ func newTree(p *Problem) *tree {
 	groups := max(1, len(p.Groups))
 	most := make([]float64, (groups+1)*p.Slots) // of the fleet, then of every group
 	at := func(g int32) []float64 { return most[int(g)*p.Slots : int(g+1)*p.Slots] }
+
 	for i := range p.EVs {
 		e := &p.EVs[i]
 		row := at(e.Group + 1)
@@ -26,21 +27,25 @@ func newTree(p *Problem) *tree {
 			row[t] += e.most(int(t))
 		}
 	}
+
 	for i := range p.Batteries {
 		row := at(p.Batteries[i].Group + 1)
 		for t := range row {
 			row[t] += p.Batteries[i].ChargeKW * SlotHours
 		}
 	}
+
 	for g := groups; g > 0; g-- {
 		parent := int32(0)
 		if g <= len(p.Groups) {
 			parent = p.Groups[g-1].Parent
 		}
+
 		for t, m := range at(int32(g)) {
 			at(parent)[t] += m
 		}
 	}
+
 	tree := &tree{slots: p.Slots, node: make([]int32, groups)}
 	tree.grow(-1, p.CapKW, at(0))
 	for g := range p.Groups {
@@ -50,6 +55,7 @@ func newTree(p *Problem) *tree {
 		}
 		tree.node[g] = tree.grow(up, p.Groups[g].CapKW, at(int32(g+1)))
 	}
+
 	return tree
 }
 
@@ -73,10 +79,14 @@ func (r *tree) grow(parent int32, capKW, most []float64) int32 {
 		}
 		keep[t] = limit[t] * (1 - capMargin)
 	}
+
 	if !binds {
 		return parent
 	}
-	r.parent, r.cap, r.keep = append(r.parent, parent), append(r.cap, limit), append(r.keep, keep)
+	r.parent = append(r.parent, parent)
+	r.cap = append(r.cap, limit)
+	r.keep = append(r.keep, keep)
+
 	return int32(len(r.parent) - 1)
 }
 
@@ -88,6 +98,7 @@ func (e *EV) most(t int) float64 {
 	case t == int(e.First):
 		return e.MaxKW * SlotHours * e.FirstFraction
 	}
+
 	return e.MaxKW * SlotHours
 }
 

@@ -70,6 +70,7 @@ func (r *Profile) change(cap int, steps []flex.Step, power flex.Watts, running b
 			}
 			r.starts[k][m] += int32(sign)
 		})
+
 		return true
 	})
 }
@@ -85,11 +86,13 @@ func (r *Profile) fill(cap int, steps []flex.Step, power flex.Watts, sign int64)
 		if r.load[k] == nil {
 			r.load[k] = make([]int64, horizon)
 		}
+
 		for _, s := range steps {
 			w := sign * int64(min(s.Limit, power))
 			if w == 0 {
 				continue
 			}
+
 			for m, to := r.minutes(s.Span); m < to; m++ {
 				r.load[k][m] += w
 			}
@@ -122,6 +125,7 @@ func (r *Profile) left(cap, m int, most int64) (watts int64, by int) {
 		if p := r.caps[k].Power; p != nil {
 			bound = int64(*p)
 		}
+
 		name := k
 		if k == 0 && r.ceiling != nil && (bound < 0 || r.ceiling[m] < bound) {
 			bound, name = r.ceiling[m], -1
@@ -129,6 +133,7 @@ func (r *Profile) left(cap, m int, most int64) (watts int64, by int) {
 		if bound < 0 {
 			return
 		}
+
 		if r.load[k] != nil {
 			bound -= r.load[k][m]
 		}
@@ -136,6 +141,7 @@ func (r *Profile) left(cap, m int, most int64) (watts int64, by int) {
 			watts, by = max(0, bound), name
 		}
 	})
+
 	if watts < int64(LeastPower) && watts < most {
 		watts = 0
 	}
@@ -149,6 +155,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 	if p.ChargeNow.To.After(end) {
 		end = p.ChargeNow.To
 	}
+
 	bound := false
 	put := func(from, to time.Time, limit flex.Watts) {
 		if n := len(limits); n > 0 && limits[n-1].Limit == limit {
@@ -157,12 +164,14 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 			limits = append(limits, flex.Step{Span: flex.Span{From: from, To: to}, Limit: limit})
 		}
 	}
+
 	m, to := r.minutes(flex.Span{From: p.From, To: end})
 	for at := p.From; m < to; m++ {
 		until := time.Unix((r.first+int64(m)+1)*60, 0).UTC()
 		if until.After(end) {
 			until = end
 		}
+
 		limit := flex.NoLimit
 		if w, _ := r.left(cap, m, int64(p.Power)); w < int64(p.Power) {
 			limit, bound = flex.Watts(w), true
@@ -171,17 +180,20 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 				at = now.To
 			}
 		}
+
 		if at.Before(until) {
 			put(at, until, limit)
 		}
 		at = until
 	}
+
 	if !bound {
 		return nil
 	}
 	if last := limits[len(limits)-1].To; last.Before(end) {
 		put(last, end, flex.NoLimit)
 	}
+
 	return limits
 }
 
@@ -194,6 +206,7 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 		if s.Empty() {
 			continue
 		}
+
 		ahead = append(ahead, s)
 		draw := int64(min(s.Limit, p.Power))
 		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
@@ -202,6 +215,7 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 			}
 		}
 	}
+
 	_, crowded := r.crowdedMinute(p, cap, ahead)
 	return !crowded
 }
@@ -225,6 +239,7 @@ func (r *Profile) crowdedMinute(p *charge.Problem, cap int, steps []flex.Step) (
 		}
 		return !crowded
 	})
+
 	return minute, crowded
 }
 
@@ -246,22 +261,27 @@ func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan
 			p, hasty = q, loose
 		}
 	}
+
 	q, paced := p, hasty
 	for range postponements {
 		m, crowded := r.crowdedMinute(&p, cap, paced.Steps)
 		if !crowded {
 			return q, paced
 		}
+
 		to := m + 1
 		for to < horizon && r.full(cap, to) {
 			to++
 		}
+
 		shut := flex.Span{From: time.Unix((r.first+int64(m))*60, 0).UTC(), To: time.Unix((r.first+int64(to))*60, 0).UTC()}
 		q.Limits = closeIn(q.Limits, shut, &p)
-		if paced = charge.Solve(q); paced.Shortfall > hasty.Shortfall {
+		paced = charge.Solve(q)
+		if paced.Shortfall > hasty.Shortfall {
 			break
 		}
 	}
+
 	return p, hasty
 }
 
@@ -274,6 +294,7 @@ func closeIn(limits []flex.Step, shut flex.Span, p *charge.Problem) (out []flex.
 	if len(limits) == 0 {
 		limits = []flex.Step{{Span: flex.Span{From: p.From, To: end}, Limit: flex.NoLimit}}
 	}
+
 	put := func(s flex.Span, limit flex.Watts) {
 		if n := len(out); s.Empty() {
 			return
@@ -283,14 +304,17 @@ func closeIn(limits []flex.Step, shut flex.Span, p *charge.Problem) (out []flex.
 			out = append(out, flex.Step{Span: s, Limit: limit})
 		}
 	}
+
 	if !p.ChargeNow.Empty() && shut.From.Before(p.ChargeNow.To) {
 		shut.From = p.ChargeNow.To
 	}
+
 	for _, l := range limits {
 		put(l.Meet(flex.Span{From: l.From, To: shut.From}), l.Limit)
 		put(l.Meet(shut), 0)
 		put(l.Meet(flex.Span{From: shut.To, To: l.To}), l.Limit)
 	}
+
 	return out
 }
 
@@ -310,6 +334,7 @@ func (r *Profile) Bindings(p *charge.Problem, a *charge.Plan, cap int) (held []B
 		if !k.OffPeak && !p.MayChargePeak || k.From.Before(p.ChargeNow.To) || !k.From.Before(p.ReadyBy) || k.Energy >= p.Power.For(k.Len())-1 {
 			continue
 		}
+
 		h := Binding{Span: k.Span, Cap: -1}
 		least := int64(p.Power)
 		for m, to := r.minutes(k.Span); m < to; m++ {
@@ -317,12 +342,14 @@ func (r *Profile) Bindings(p *charge.Problem, a *charge.Plan, cap int) (held []B
 				least, h.Cap = w, by
 			}
 		}
+
 		if w, limited := charge.LimitAt(p.Limits, k.From.Unix()); h.Cap < 0 && limited && w == 0 {
 			h.Cap, h.Starts = 0, true
 			if cap != 0 && r.caps[cap].StartsPerMinute > 0 {
 				h.Cap = cap
 			}
 		}
+
 		switch n := len(held); {
 		case h.Cap < 0:
 		case n > 0 && held[n-1].To.Equal(h.From) && held[n-1].Cap == h.Cap && held[n-1].Starts == h.Starts:
@@ -331,6 +358,7 @@ func (r *Profile) Bindings(p *charge.Problem, a *charge.Plan, cap int) (held []B
 			held = append(held, h)
 		}
 	}
+
 	return held
 }
 
@@ -341,12 +369,16 @@ func (r *Profile) Exceeded() (at time.Time, cap int, over bool) {
 		if r.caps[k].Power == nil || r.load[k] == nil {
 			continue
 		}
+
 		for m, w := range r.load[k] {
 			if w > int64(*r.caps[k].Power) && (!over || time.Unix((r.first+int64(m))*60, 0).Before(at)) {
-				at, cap, over = time.Unix((r.first+int64(m))*60, 0).UTC(), k, true
+				at = time.Unix((r.first+int64(m))*60, 0).UTC()
+				cap = k
+				over = true
 				break
 			}
 		}
 	}
+
 	return at, cap, over
 }

@@ -41,6 +41,7 @@ func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 	if err != nil {
 		return Shares{}, err
 	}
+
 	s := Shares{Cars: make([][]flex.Step, len(cars)), Prices: prices, Caps: make([][]flex.Price, len(r.caps))}
 	slots := make([][]share, p.Slots)
 	for n, i := range taking {
@@ -52,24 +53,28 @@ func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 			}
 		}
 	}
+
 	for k := range r.caps {
 		s.Caps[k] = make([]flex.Price, p.Slots)
 		node := k // Solve's first prices are the fleet's cap's, then the groups': the first stands for no group
 		if k > 0 {
 			node = k + 1
 		}
+
 		for t := range s.Caps[k] {
 			if node < len(a.Prices.Cap) && t < len(a.Prices.Cap[node]) {
 				s.Caps[k][t] = flex.FromGBPPerMWh(10 * a.Prices.Cap[node][t])
 			}
 		}
 	}
+
 	for t, list := range slots {
 		slices.SortStableFunc(list, func(a, b share) int { return cmp.Compare(b.seconds, a.seconds) })
 		for _, q := range list {
 			s.Cars[q.car] = append(s.Cars[q.car], r.pack(&cars[q.car], first.Add(t).Span(), q.seconds)...)
 		}
 	}
+
 	if len(traded) > 0 {
 		r.setCeiling()
 		s.Prices = make([]flex.PricedPeriod, p.Slots)
@@ -77,6 +82,7 @@ func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 			s.Prices[t] = flex.PricedPeriod{Period: first.Add(t), Price: flex.FromGBPPerMWh(10 * price), Known: true}
 		}
 	}
+
 	return s, nil
 }
 
@@ -97,6 +103,7 @@ func (r *Profile) pack(c *Car, half flex.Span, seconds float64) (steps []flex.St
 			if w == 0 || whole != (w == int64(c.Power)) || contains(steps, r.first+int64(m)) {
 				continue
 			}
+
 			begin := time.Unix((r.first+int64(m))*60, 0).UTC()
 			step := flex.Step{Span: flex.Span{From: begin, To: begin.Add(time.Minute)}, Limit: flex.Watts(w)}
 			r.Reserve(c.Cap, []flex.Step{step})
@@ -108,6 +115,7 @@ func (r *Profile) pack(c *Car, half flex.Span, seconds float64) (steps []flex.St
 			}
 		}
 	}
+
 	return steps
 }
 
@@ -127,17 +135,20 @@ func (r *Profile) fleet(cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 			p.Slots = max(p.Slots, int(e.Last)+1)
 		}
 	}
+
 	assumed := charge.AssumedPrice(prices)
 	p.Price = make([]float64, p.Slots)
 	for t := range p.Price {
 		price, _ := charge.PriceAt(prices, first.Add(t).Start().Unix(), assumed)
 		p.Price[t] = price.GBPPerMWh() / 10
 	}
+
 	p.CapKW = r.capKW(0, first, p.Slots)
 	p.Groups = make([]fleet.Group, len(r.caps)) // the first has no cap of its own
 	for k := 1; k < len(r.caps); k++ {
 		p.Groups[k].CapKW = r.capKW(k, first, p.Slots)
 	}
+
 	if len(traded) > 0 {
 		p.Position = r.position(traded, p.Price, first)
 	}
@@ -150,6 +161,7 @@ func (r *Profile) capKW(k int, first flex.Period, slots int) []float64 {
 	if bound == nil {
 		return nil
 	}
+
 	kw := make([]float64, slots)
 	for t := range kw {
 		most := int64(0)
@@ -158,6 +170,7 @@ func (r *Profile) capKW(k int, first flex.Period, slots int) []float64 {
 		}
 		kw[t] = float64(max(0, int64(*bound)-most)) / 1000
 	}
+
 	return kw
 }
 
@@ -171,12 +184,15 @@ func (r *Profile) position(traded []flex.Traded, market []float64, first flex.Pe
 		if i < 0 || i >= n {
 			continue
 		}
+
 		others := 0.0
 		for m, to := r.minutes(t.Period.Span()); m < to && r.load[0] != nil; m++ {
 			others += float64(r.load[0][m]) / 60_000
 		}
+
 		q.KWh[i], q.Buy[i], q.Sell[i] = t.Energy.KWh()-others, t.Buy.GBPPerMWh()/10, t.Sell.GBPPerMWh()/10
 	}
+
 	return q
 }
 
@@ -188,11 +204,13 @@ func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
 		from = c.ChargeNow.To
 		need -= charge.Joules(c.ChargeNow.Meet(flex.Span{From: c.From, To: c.ReadyBy}).Len()/time.Second) * charge.Joules(c.Power)
 	}
+
 	begin, end := flex.PeriodAt(from), flex.PeriodAt(c.ReadyBy).Sub(first)-1
 	e = fleet.EV{
 		EnergyKWh: float64(need) / 3.6e6, MaxKW: c.Power.KW(), Group: int32(c.Cap), PeakAdder: forbiddenPeakPrice,
 		FirstFraction: begin.End().Sub(from).Seconds() / 1800,
 	}
+
 	if c.MayChargePeak {
 		e.PeakAdder = peakPrice
 	}
@@ -200,12 +218,14 @@ func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
 	if need <= 0 || at < 0 || end < at || at >= fleet.MaxSlots {
 		return e, false
 	}
+
 	e.First, e.Last = uint8(at), uint8(min(end, fleet.MaxSlots-1))
 	for t := e.First; t <= e.Last; t++ {
 		if !c.offPeakAll(first.Add(int(t)).Span().Meet(flex.Span{From: from, To: c.ReadyBy})) {
 			e.Peak |= 1 << t
 		}
 	}
+
 	return e, true
 }
 
@@ -214,11 +234,13 @@ func (c *Car) offPeakAll(s flex.Span) bool {
 	if c.AllOffPeak {
 		return true
 	}
+
 	for _, o := range c.OffPeak {
 		if o.Meet(s) == s {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -233,6 +255,7 @@ func (c *Car) Slack() time.Duration {
 			open += o.Meet(window).Len()
 		}
 	}
+
 	if c.Power <= 0 {
 		return open
 	}

@@ -35,6 +35,7 @@ func SalvageValue(buy []float64) float64 {
 	sorted := slices.Sorted(slices.Values(buy))
 	cheapest := sorted[:(len(sorted)+3)/4]
 	sum := 0.0
+
 	for _, p := range cheapest {
 		sum += p
 	}
@@ -53,6 +54,7 @@ func (b Battery) Problem(buy, sell []float64, load, pv []flex.WattHours, stored 
 		ChargeStep: int(step * Efficiency), DischargeStep: int(step / Efficiency),
 		ChargeEff: Efficiency, DischargeEff: Efficiency, SwitchCost: SwitchCost, Previous: before, Terminal: spare,
 	}
+
 	for i := range load {
 		p.Load[i], p.PV[i] = int(load[i]), int(pv[i])
 	}

@@ -48,24 +48,29 @@ func Solve(p Problem) Plan {
 	if len(p.Blocks) == 0 {
 		return Plan{}
 	}
+
 	stretches := make([]Interval, len(p.Blocks))
 	for i, b := range p.Blocks {
 		stretches[i] = Interval{b.From.Unix(), b.To.Unix()}
 	}
+
 	q := Grid{Blocks: stretches, Pause: int64(p.Pause / time.Second), NotBefore: math.MinInt64, MakeUp: p.MakeUp,
 		ReadyBy: p.ReadyBy.Unix(), Prices: seriesOf(p.Prices)}
 	if !p.NotBefore.IsZero() {
 		q.NotBefore = p.NotBefore.Unix()
 	}
+
 	c, ok := q.Best()
 	saved := flex.MicroPounds(math.Round(c.Saved * float64(p.Power) / (3600 * 1e6)))
 	if !ok || saved < max(1, p.Worth) {
 		return Plan{Blocks: p.Blocks}
 	}
+
 	out := Plan{Made: true, Saved: saved, Pause: flex.Span{From: instant(c.At), To: instant(c.At + q.Pause)}}
 	for _, s := range q.MadeUp(nil, c) {
 		out.MadeUp = append(out.MadeUp, flex.Span{From: instant(s.From), To: instant(s.To)})
 	}
+
 	for _, s := range q.Apply(nil, c) {
 		out.Blocks = append(out.Blocks, flex.Span{From: instant(s.From), To: instant(s.To)})
 	}
@@ -82,11 +87,13 @@ func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	for i := range t.Price {
 		t.Price[i] = math.NaN()
 	}
+
 	for _, q := range prices {
 		if i := q.Period.Sub(first); q.Known && i >= 0 && i < len(t.Price) {
 			t.Price[i] = float64(q.Price)
 		}
 	}
+
 	return t
 }
 
@@ -104,10 +111,12 @@ func (t *PriceSeries) Sum(from, to int64) (sum float64) {
 		if from < t.Origin || i >= int64(len(t.Price)) {
 			return math.NaN()
 		}
+
 		end := min(to, t.Origin+(i+1)*t.Slot)
 		sum += float64(t.Price[i] * float64(end-from))
 		from = end
 	}
+
 	return sum
 }
 
@@ -147,6 +156,7 @@ func (q *Grid) Best() (best Candidate, ok bool) {
 		case MakeUpAppend:
 			cost = appended.Saved
 		}
+
 		if math.IsNaN(cost) {
 			continue
 		}
@@ -158,6 +168,7 @@ func (q *Grid) Best() (best Candidate, ok bool) {
 			}
 		}
 	}
+
 	return best, ok
 }
 
@@ -184,6 +195,7 @@ func (q *Grid) earliestAfter(i int) (cost float64) {
 			left -= n
 		}
 	}
+
 	if left > 0 {
 		return math.NaN()
 	}
@@ -226,6 +238,7 @@ func (q *Grid) MadeUp(to []Interval, c Candidate) []Interval {
 			}
 		}
 	}
+
 	return to
 }
 
@@ -240,17 +253,21 @@ func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
 			to = append(to, s)
 		}
 	}
+
 	for _, b := range q.Blocks {
 		for len(added) > 0 && added[0].From < b.From {
 			put(added[0], true)
 			added = added[1:]
 		}
+
 		if b.From <= c.At && c.At < b.To {
 			put(Interval{b.From, c.At}, false)
 			b.From = c.At + q.Pause
 		}
+
 		put(b, len(to) > 0 && q.MakeUp != MakeUpNone)
 	}
+
 	for _, s := range added {
 		put(s, true)
 	}

@@ -26,6 +26,7 @@ func (c *Curve) Put(x, v float64) {
 		c.V[n-1] = min(v, c.V[n-1])
 		return
 	}
+
 	if n > 1 {
 		run, rise := c.X[n-1]-c.X[n-2], c.V[n-1]-c.V[n-2]
 		if math.Abs(rise*(x-c.X[n-2])-(v-c.V[n-2])*run) <= (sameV+rounding*math.Abs(v))*(x-c.X[n-2]) {
@@ -33,6 +34,7 @@ func (c *Curve) Put(x, v float64) {
 			return
 		}
 	}
+
 	c.X, c.V = append(c.X, x), append(c.V, v)
 }
 
@@ -43,6 +45,7 @@ func (c *Curve) At(i int, x float64) (float64, int) {
 	for i+1 < n-1 && c.X[i+1] < x {
 		i++
 	}
+
 	switch {
 	case x < c.X[0]-SameX || x > c.X[n-1]+SameX:
 		return math.Inf(1), i
@@ -51,6 +54,7 @@ func (c *Curve) At(i int, x float64) (float64, int) {
 	case x >= c.X[n-1]:
 		return c.V[n-1], i
 	}
+
 	return c.V[i] + (c.V[i+1]-c.V[i])*((x-c.X[i])/(c.X[i+1]-c.X[i])), i
 }
 
@@ -73,15 +77,19 @@ func (w *Convolver) Convolve(out, c *Curve, g Line) {
 	out.Reset()
 	n := len(c.X)
 	w.tilted = buffer.Resize(w.tilted, n)
+
 	for i := range c.X {
 		w.tilted[i] = c.V[i] - g.Slope*c.X[i]
 	}
 	u := Curve{c.X, w.tilted}
 	w.least = w.least[:0]
-	first, enter, leave := 0, 0, 0 // of least; the next points to enter and leave
-	right, left := 0, 0            // segments that the window's ends are in
+	first := 0
+	enter := 0
+	leave := 0          // of least; the next points to enter and leave
+	right, left := 0, 0 // segments that the window's ends are in
 	s := c.X[0] + g.From
 	base := g.Full - g.Slope*g.From
+
 	for {
 		for enter < n && c.X[enter]+g.From <= s+SameX {
 			for len(w.least) > first && w.tilted[w.least[len(w.least)-1]] >= w.tilted[enter] {
@@ -90,6 +98,7 @@ func (w *Convolver) Convolve(out, c *Curve, g Line) {
 			w.least = append(w.least, int32(enter))
 			enter++
 		}
+
 		for leave < n && c.X[leave]+g.To <= s+SameX {
 			leave++
 		}
@@ -97,12 +106,14 @@ func (w *Convolver) Convolve(out, c *Curve, g Line) {
 		if enter < n {
 			next = c.X[enter] + g.From
 		}
+
 		if leave < n {
 			next = min(next, c.X[leave]+g.To)
 		}
 		if math.IsInf(next, 1) {
 			break
 		}
+
 		for first < len(w.least) && int(w.least[first]) < leave {
 			first++
 		}
@@ -110,6 +121,7 @@ func (w *Convolver) Convolve(out, c *Curve, g Line) {
 		if first < len(w.least) {
 			inside = w.tilted[w.least[first]]
 		}
+
 		var a, b [3]float64 // the three at s and at next
 		a[0], b[0] = inside, inside
 		a[1], right = u.At(right, s-g.From)
@@ -119,6 +131,7 @@ func (w *Convolver) Convolve(out, c *Curve, g Line) {
 		leastOf(out, s, next, &a, &b, base, g.Slope)
 		s = next
 	}
+
 	if len(out.X) == 0 { // a point, moved by a fixed choice
 		out.Put(s, base+g.Slope*s+w.tilted[0])
 	}
@@ -133,15 +146,18 @@ func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64)
 			a[i], b[i] = math.Inf(1), math.Inf(1)
 			continue
 		}
+
 		if a[i] < a[now] || a[i] == a[now] && b[i] < b[now] {
 			now = i
 		}
 	}
+
 	if math.IsInf(a[now], 1) {
 		return
 	}
 	out.Put(s, base+slope*s+a[now])
 	share := 0.0
+
 	for {
 		then, to := 1.0, now
 		for i := range a {
@@ -151,11 +167,13 @@ func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64)
 				}
 			}
 		}
+
 		x := s + then*(next-s)
 		out.Put(x, base+slope*x+a[now]+then*(b[now]-a[now]))
 		if to == now {
 			return
 		}
+
 		now, share = to, then
 	}
 }
@@ -163,8 +181,12 @@ func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64)
 // lower makes out the lower of two curves whose ranges meet.
 func Lower(out, a, b *Curve) {
 	out.Reset()
-	i, j, sa, sb := 0, 0, 0, 0
+	i := 0
+	j := 0
+	sa := 0
+	sb := 0
 	var x0, a0, b0 float64
+
 	for i < len(a.X) || j < len(b.X) {
 		x := math.Inf(1)
 		if i < len(a.X) {
@@ -173,9 +195,11 @@ func Lower(out, a, b *Curve) {
 		if j < len(b.X) {
 			x = min(x, b.X[j])
 		}
+
 		for i < len(a.X) && a.X[i] <= x+SameX {
 			i++
 		}
+
 		for j < len(b.X) && b.X[j] <= x+SameX {
 			j++
 		}
@@ -186,8 +210,11 @@ func Lower(out, a, b *Curve) {
 			share := d0 / (d0 - d1)
 			out.Put(x0+share*(x-x0), a0+share*(a1-a0))
 		}
+
 		out.Put(x, min(a1, b1))
-		x0, a0, b0 = x, a1, b1
+		x0 = x
+		a0 = a1
+		b0 = b1
 	}
 }
 
@@ -198,11 +225,13 @@ func Clip(out, c *Curve, lo, hi float64) {
 	lo, hi = max(lo, c.X[0]), min(hi, c.X[n-1])
 	v, i := c.At(0, lo)
 	out.Put(lo, v)
+
 	for ; i < n && c.X[i] < hi-SameX; i++ {
 		if c.X[i] > lo+SameX {
 			out.Put(c.X[i], c.V[i])
 		}
 	}
+
 	v, _ = c.At(0, hi)
 	out.Put(hi, v)
 }
@@ -221,6 +250,7 @@ func (c *Curve) Coarsen(most int) {
 				kept++
 			}
 		}
+
 		n := len(c.X)
 		c.X[kept], c.V[kept] = c.X[n-1], c.V[n-1]
 		c.X, c.V = c.X[:kept+1], c.V[:kept+1]

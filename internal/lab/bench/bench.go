@@ -28,12 +28,14 @@ func Planners(prices []float64, large bool) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	rows = append(rows, replan(1_000_000))
 
 	coupled := []fleetTarget{{cars: 100_000, seconds: 1, gap: 0.001, warm: 0.150, warmGap: 0.002, megabytes: 64}}
 	if large {
 		coupled = append(coupled, fleetTarget{cars: 1_000_000, seconds: 6, gap: 0.002})
 	}
+
 	for _, f := range coupled {
 		r, err := f.run()
 		if err != nil {
@@ -46,6 +48,7 @@ func Planners(prices []float64, large bool) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	rows = append(rows, mixed...)
 	return append(rows, pushChoice(prices)), nil
 }
@@ -88,6 +91,7 @@ func Print(out io.Writer, rows []Row) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.What, r.Target, r.Here, verdict)
 	}
+
 	return w.Flush()
 }
 
@@ -103,6 +107,7 @@ func families() (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	byFamily := map[string][]timed{}
 	var w problem.Scratch
 	for _, s := range samples {
@@ -110,6 +115,7 @@ func families() (rows []Row, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		// the samples of two days are beside what the target speaks of
 		if p.Family == "fleet" || p.Family == "battery-convex" && p.Slots() > 48 {
 			continue
@@ -119,10 +125,12 @@ func families() (rows []Row, err error) {
 		if err := p.Check(&w); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.ID, err)
 		}
+
 		t.excess = p.Answer().Cost - s.Optimum
 		t.micros, t.allocs = clock(func() { p.Plan(&w) })
 		byFamily[p.Family] = append(byFamily[p.Family], t)
 	}
+
 	for _, target := range familyTargets {
 		rows = append(rows, target.rows(byFamily[target.family])...)
 	}
@@ -137,9 +145,11 @@ func clock(f func()) (micros, allocs float64) {
 	for start := time.Now(); time.Since(start) < batch; n++ {
 		f()
 	}
+
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	micros = math.Inf(1)
+
 	for range batches {
 		start := time.Now()
 		for range n {
@@ -147,6 +157,7 @@ func clock(f func()) (micros, allocs float64) {
 		}
 		micros = min(micros, float64(time.Since(start).Nanoseconds())/1000/float64(n))
 	}
+
 	runtime.ReadMemStats(&after)
 	return micros, math.Floor(float64(after.Mallocs-before.Mallocs) / float64(batches*n)) // the runtime's own are left out
 }
@@ -162,17 +173,20 @@ func (f *familyTarget) rows(got []timed) (rows []Row) {
 		mean += max(0, t.excess) / float64(len(got))
 		allocs = max(allocs, t.allocs)
 	}
+
 	slices.SortFunc(got, func(a, b timed) int { return cmp.Compare(a.micros, b.micros) })
 	median, slowest := got[len(got)/2].micros, got[len(got)-1].micros
 	exact := Row{
 		What: fmt.Sprintf("%s, %d samples: excess", f.family, len(got)), Target: "every one optimal to 1e-6 p",
 		Here: fmt.Sprintf("at most %.1e p", max(0, worst)), Met: worst <= 1e-6,
 	}
+
 	if f.excess > 0 {
 		exact.Target = fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess)
 		exact.Here = fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst))
 		exact.Met = mean <= f.meanExcess && worst <= f.excess
 	}
+
 	rows = append(rows, exact)
 	if f.median > 0 {
 		rows = append(rows, Row{f.family + ": median", fmt.Sprintf("<= %g µs", f.median), fmt.Sprintf("%.2f µs", median), median <= f.median})
@@ -180,6 +194,7 @@ func (f *familyTarget) rows(got []timed) (rows []Row) {
 	if f.worst > 0 {
 		rows = append(rows, Row{f.family + ": worst", fmt.Sprintf("<= %g µs", f.worst), fmt.Sprintf("%.2f µs", slowest), slowest <= f.worst})
 	}
+
 	return append(rows, Row{f.family + ": allocations", "0", fmt.Sprintf("%.2f", allocs), allocs < 0.01})
 }
 
@@ -188,12 +203,14 @@ func replan(n int) Row {
 	d := random.Source(7)
 	prices := wave.SamplePrices(&d, 48)
 	before := wave.SampleCurves(prices)
+
 	for i := range prices {
 		prices[i] += flex.FromGBPPerMWh(d.Between(-8, 8))
 	}
 	after := wave.SampleCurves(prices)
 	cars := wave.SampleCars(&d, n)
 	standing, changes := make([]wave.Plan, n), make([]wave.Change, 0, n)
+
 	for i := range cars {
 		standing[i] = before[cars[i].Class].Plan(&cars[i])
 	}
@@ -203,6 +220,7 @@ func replan(n int) Row {
 		changes = wave.Replan(after, cars, standing, changes[:0])
 		best = min(best, time.Since(start))
 	}
+
 	bytes := reflect.TypeFor[wave.Asset]().Size() + reflect.TypeFor[wave.Plan]().Size()
 	return Row{
 		What:   fmt.Sprintf("%d cars re-planned after a price change, with the changes, on one core", n),
@@ -230,12 +248,14 @@ func (f *fleetTarget) run() (rows []Row, _ error) {
 		a, err := fleet.Solve(p)
 		took := time.Since(start).Seconds()
 		used := heap()
+
 		if err != nil {
 			return err
 		}
 		if err := verify.Fleet(p, &a); err != nil {
 			return err
 		}
+
 		p.Start = a.Prices
 		reached := (a.Cost - a.Bound) / a.Turnover
 		r := Row{
@@ -243,21 +263,25 @@ func (f *fleetTarget) run() (rows []Row, _ error) {
 			Here: fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
 			Met:  took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
 		}
+
 		if megabytes > 0 {
 			r.Target += fmt.Sprintf(", <= %g MB", megabytes)
 		}
 		rows = append(rows, r)
 		return nil
 	}
+
 	if err := measure(fmt.Sprintf("%d coupled cars, fleet and group caps", f.cars), f.seconds, f.gap, f.megabytes); err != nil {
 		return nil, err
 	}
+
 	if f.warm > 0 {
 		p.Price[20] += 3
 		if err := measure("the same again, the price of one half-hour moved", f.warm, f.warmGap, 0); err != nil {
 			return nil, err
 		}
 	}
+
 	return rows, nil
 }
 
@@ -268,6 +292,7 @@ func watchHeap() func() float64 {
 	runtime.ReadMemStats(&m)
 	before, most := m.HeapAlloc, m.HeapAlloc
 	stop, done := make(chan struct{}), make(chan struct{})
+
 	go func() {
 		defer close(done)
 		for {
@@ -280,6 +305,7 @@ func watchHeap() func() float64 {
 			}
 		}
 	}()
+
 	return func() float64 {
 		close(stop)
 		<-done

@@ -25,6 +25,7 @@ func mixedFleets() (rows []Row, _ error) {
 		const fleets = 5
 		worst, slowest := 0.0, time.Duration(0)
 		d := random.Source(3)
+
 		for range fleets {
 			p := sample.Fleet(&d, m.shape)
 			start := time.Now()
@@ -32,12 +33,15 @@ func mixedFleets() (rows []Row, _ error) {
 			if err != nil {
 				return nil, err
 			}
+
 			slowest = max(slowest, time.Since(start))
 			if err := verify.Fleet(p, &a); err != nil {
 				return nil, err
 			}
+
 			worst = max(worst, (a.Cost-a.Bound)/a.Turnover)
 		}
+
 		rows = append(rows, Row{
 			What:   fmt.Sprintf("%d %s", fleets, m.what),
 			Target: fmt.Sprintf("excess <= %g %% of turnover", 100*m.target),
@@ -45,6 +49,7 @@ func mixedFleets() (rows []Row, _ error) {
 			Met:    worst <= m.target,
 		})
 	}
+
 	return rows, nil
 }
 
@@ -52,14 +57,18 @@ func mixedFleets() (rows []Row, _ error) {
 // rule for pushes, every change, and none.
 func pushChoice(prices []float64) Row {
 	const week, noon = 7 * 48, 24
-	rule, every, none := wave.Study{Rule: wave.DefaultRule}, wave.Study{}, wave.Study{Rule: wave.Rule{Saving: 1e9}}
+	rule := wave.Study{Rule: wave.DefaultRule}
+	every := wave.Study{}
+	none := wave.Study{Rule: wave.Rule{Saving: 1e9}}
 	d := random.Source(81)
+
 	for day := week + noon; day+96 < len(prices); day += week {
 		cars := wave.SampleCars(&d, 300)
 		for _, s := range []*wave.Study{&rule, &every, &none} {
 			s.Day(prices, day, cars)
 		}
 	}
+
 	pushed, kept := float64(rule.Pushed)/float64(rule.Assets), (none.Cost-rule.Cost)/(none.Cost-every.Cost)
 	return Row{
 		What:   "push choice, half-hourly price updates of 2018",

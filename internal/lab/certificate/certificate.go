@@ -47,6 +47,7 @@ func potential(c *piecewise.Curve, scale, shift float64) (p Potential) {
 		}
 		p.X, p.V = append(p.X, x), append(p.V, c.V[i])
 	}
+
 	return p
 }
 
@@ -57,11 +58,13 @@ func OfStorage(w *battery.Solver, p *battery.Storage) Proof {
 	if w.Duals(p, worth) {
 		return Proof{Worth: worth}
 	}
+
 	values := w.CostToGo(p)
 	proof := Proof{Stored: make([]Potential, len(values))}
 	for t := range values {
 		proof.Stored[t] = potential(&values[t], 1, p.Init)
 	}
+
 	return proof
 }
 
@@ -77,14 +80,17 @@ func OfSlots(p *slots.Slots, f slots.Result) (proof Proof) {
 	if f.Met {
 		return proof
 	}
+
 	q = taking{p: p, price: make([]float64, len(p.Price)), over: 1, under: 1e8}
 	if f.Energy < p.Need {
 		q.over, q.under = 0, 1
 	}
+
 	all := 0.0
 	for _, full := range p.Full {
 		all += max(0, full)
 	}
+
 	proof.Missed = q.values(p.Need, all)
 	return proof
 }
@@ -111,27 +117,33 @@ func (q *taking) values(need, beyond float64) [][]Potential {
 	for n > 0 && p.Full[n-1] <= 0 {
 		n--
 	}
+
 	most, widest := 1+max(0, need)+beyond, 0.0
 	for t := range n {
 		most += 2 * (math.Abs(q.price[t])*max(0, p.Full[t]) + q.start)
 		widest = max(widest, p.Full[t])
 	}
+
 	q.low, q.high = -1000*(beyond+float64(min(m, n)+1)*widest+slots.Trickle), 1000*max(need, slots.Trickle)
 	q.flat = piecewise.Curve{X: []float64{q.low, q.high}, V: []float64{most, most}}
 	end := piecewise.Curve{X: []float64{q.low, 0, q.high}, V: []float64{-q.low * q.over / 1000, 0, q.high * q.under / 1000}}
 	next, now := make([]piecewise.Curve, m+1), make([]piecewise.Curve, m+1)
 	out := make([][]Potential, n+1)
+
 	for r := range next {
 		piecewise.Lower(&next[r], &end, &q.flat)
 	}
+
 	for t := n; ; t-- {
 		out[t] = make([]Potential, m+1)
 		for r := range next {
 			out[t][r] = potential(&next[r], 1e-3, 0)
 		}
+
 		if t == 0 {
 			return out
 		}
+
 		for r := range now {
 			q.before(t-1, r, m, next, &now[r])
 		}
@@ -150,10 +162,12 @@ func (q *taking) before(t, r, m int, next []piecewise.Curve, now *piecewise.Curv
 		if r == 0 {
 			cost += q.start
 		}
+
 		q.s.Convolve(&q.off, &next[min(r+1, m)], piecewise.Line{From: 1000 * least, To: 1000 * full, Full: cost, Slope: q.price[t] / 1000})
 		piecewise.Clip(&q.on, &q.off, q.low, q.high)
 		piecewise.Lower(now, &q.on, &q.flat)
 	}
+
 	if r == 0 || r == m {
 		piecewise.Lower(&q.off, now, &next[0])
 		*now, q.off = q.off, *now
@@ -168,5 +182,6 @@ func leastOn(p *slots.Slots, t int) (least float64) {
 	if p.StartCost > 0 || p.MinRun > 1 {
 		least = max(least, slots.Trickle)
 	}
+
 	return min(least, p.Full[t])
 }

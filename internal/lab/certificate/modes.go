@@ -23,18 +23,22 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	n := len(p.Import)
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
 	var after, did, now [battery.ModeCount]piecewise.Curve
+
 	for m := range after {
 		after[m].Put(lo, -p.Terminal*lo/1000)
 		after[m].Put(hi, -p.Terminal*hi/1000)
 	}
+
 	proof := Proof{Modes: make([][]Potential, n+1)}
 	for t := n; ; t-- {
 		for m := range after {
 			proof.Modes[t] = append(proof.Modes[t], potential(&after[m], 1, 0))
 		}
+
 		if t == 0 {
 			break
 		}
+
 		for m := range did {
 			moved(&q, &did[m], &after[m], t-1, battery.Mode(m), lo, hi)
 		}
@@ -44,15 +48,19 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 			piecewise.Lower(&part, &least, &did[m])
 			least, part = part, least
 		}
+
 		for i := range least.V {
 			least.V[i] += p.SwitchCost
 		}
+
 		for m := range now {
 			piecewise.Lower(&now[m], &did[m], &least)
 			now[m].Coarsen(modeKinks)
 		}
+
 		after, now = now, after
 	}
+
 	if value, _ := after[p.Previous].At(0, float64(p.Init)); value > f.Bound {
 		f.Bound = min(f.Cost, value)
 	}
@@ -70,18 +78,22 @@ func moved(q *battery.Device, out, after *piecewise.Curve, t int, m battery.Mode
 		case y < 0 && s+y < least:
 			return min(least, s)
 		}
+
 		return s + y
 	}
+
 	even := -float64(p.Load[t] - p.PV[t]) // moves that leave nothing through the meter
 	if even > 0 {
 		even *= p.ChargeEff
 	} else {
 		even /= p.DischargeEff
 	}
+
 	at := []float64{lo, hi, least, most, least - y, most - y, least - even, most - even}
 	for _, x := range after.X {
 		at = append(at, x, x-y)
 	}
+
 	slices.Sort(at)
 	out.Reset()
 	for _, s := range slices.Compact(at) {

@@ -48,6 +48,7 @@ func decodeBattery(line []byte) (solver, error) {
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
+
 	n := len(l.Import)
 	if err := errors.Join(
 		slotCount("import_p_per_kwh", n),
@@ -70,6 +71,7 @@ func decodeBattery(line []byte) (solver, error) {
 	); err != nil {
 		return nil, err
 	}
+
 	return &batteryProblem{net: make([]float64, n), Storage: battery.Storage{
 		Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV, Curtail: l.Curtailable,
 		Min: l.SoCMin, Max: l.SoCMax, Init: l.SoCInit,
@@ -87,9 +89,11 @@ func (b *batteryProblem) check(w *Scratch) error {
 	if err := verify.Storage(&b.Storage, b.net, b.result); err != nil {
 		return err
 	}
-	if b.worth = append(b.worth[:0], b.net...); !w.battery.Duals(&b.Storage, b.worth) {
+	b.worth = append(b.worth[:0], b.net...)
+	if !w.battery.Duals(&b.Storage, b.worth) {
 		return nil // Prove takes longer than planning
 	}
+
 	return verify.StorageProof(&b.Storage, b.result, certificate.Proof{Worth: b.worth})
 }
 

@@ -32,6 +32,7 @@ func pairs(ps []certificate.Potential) (out []potential) {
 		}
 		out = append(out, points)
 	}
+
 	return out
 }
 

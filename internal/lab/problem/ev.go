@@ -37,6 +37,7 @@ func decodeEV(line []byte) (solver, error) {
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
+
 	n := len(l.Price)
 	if err := errors.Join(
 		slotCount("price_p_per_kwh", n),
@@ -50,12 +51,15 @@ func decodeEV(line []byte) (solver, error) {
 	); err != nil {
 		return nil, err
 	}
+
 	e := &evProblem{kWh: make([]float64, n), Slots: slots.Slots{
 		Price: l.Price, Full: make([]float64, n), Need: l.EnergyKWh,
 	}}
+
 	for t, h := range l.AvailHours {
 		e.Full[t] = l.MaxKW * h
 	}
+
 	switch l.Family {
 	case "ev-tiers":
 		if len(l.OffPeak) != n {
@@ -64,8 +68,12 @@ func decodeEV(line []byte) (solver, error) {
 		if l.Mode != flex.Maximise && l.Mode != flex.Minimise {
 			return nil, flex.Fail(flex.Invalid, "charging_mode is %q, which is neither %q nor %q", l.Mode, flex.Maximise, flex.Minimise)
 		}
-		e.OffPeak, e.MayChargePeak, e.OpenOffPeak = l.OffPeak, l.MayPeak, l.Mode == flex.Maximise
+
+		e.OffPeak = l.OffPeak
+		e.MayChargePeak = l.MayPeak
+		e.OpenOffPeak = l.Mode == flex.Maximise
 		e.planner = (*slots.Solver).Fill
+
 	case "ev-plain":
 		e.planner = (*slots.Solver).Fill
 	default:
@@ -73,11 +81,15 @@ func decodeEV(line []byte) (solver, error) {
 		for t, h := range l.AvailHours {
 			e.Least[t] = l.MinKW * h
 		}
+
 		e.planner = (*slots.Solver).LeastPower
 		if l.Family == "ev-switch" {
-			e.planner, e.StartCost, e.MinRun = (*slots.Solver).Switch, l.StartCost, l.MinRunSlots
+			e.planner = (*slots.Solver).Switch
+			e.StartCost = l.StartCost
+			e.MinRun = l.MinRunSlots
 		}
 	}
+
 	return e, nil
 }
 

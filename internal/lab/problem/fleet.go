@@ -60,35 +60,42 @@ func decodeFleet(line []byte) (solver, error) {
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
+
 	if err := errors.Join(
 		within("slots", float64(l.Slots), 1, fleet.MaxSlots),
 		within("slot_hours", l.SlotHours, halfHour, halfHour),
 	); err != nil {
 		return nil, err
 	}
+
 	f := &fleetProblem{Problem: fleet.Problem{Slots: l.Slots, Price: l.Price, CapKW: l.CapKW, Unserved: l.Unserved}}
 	for i, e := range l.EVs {
 		if e.First < 0 || e.Last < e.First || e.Last >= l.Slots {
 			return nil, flex.Fail(flex.Invalid, "evs[%d] may charge from slot %d to %d, which does not lie within 0 to %d", i, e.First, e.Last, l.Slots-1)
 		}
+
 		ev := fleet.EV{
 			EnergyKWh: e.Energy, MaxKW: e.MaxKW, FirstFraction: e.Fraction, PeakAdder: e.PeakAdder,
 			Group: e.Group, First: uint8(e.First), Last: uint8(e.Last),
 		}
+
 		for _, t := range e.PeakSlots {
 			if t < 0 || t >= l.Slots {
 				return nil, flex.Fail(flex.Invalid, "evs[%d].peak_slots names slot %d, which is not from 0 to %d", i, t, l.Slots-1)
 			}
 			ev.Peak |= 1 << t
 		}
+
 		f.EVs = append(f.EVs, ev)
 	}
+
 	for _, b := range l.Batteries {
 		f.Batteries = append(f.Batteries, fleet.Battery{
 			CapacityKWh: b.Capacity, InitKWh: b.Init, ChargeKW: b.ChargeKW, DischargeKW: b.DischargeKW,
 			EffCharge: b.EffCharge, EffDischarge: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal, Group: b.Group,
 		})
 	}
+
 	for i, g := range l.Groups {
 		group := fleet.Group{CapKW: g.CapKW}
 		if g.Parent != nil {
@@ -97,14 +104,17 @@ func decodeFleet(line []byte) (solver, error) {
 			}
 			group.Parent = *g.Parent + 1
 		}
+
 		f.Groups = append(f.Groups, group)
 	}
+
 	if p := l.Position; p != nil {
 		f.Position = &fleet.Position{KWh: p.KWh, Buy: p.Buy, Sell: p.Sell}
 	}
 	if err := f.Fault(); err != nil {
 		return nil, err
 	}
+
 	return f, nil
 }
 
@@ -133,6 +143,7 @@ func (f *fleetProblem) answer() Answer {
 			}
 		}
 	}
+
 	return Answer{
 		Answer: struct {
 			EVs       [][][2]float64 `json:"ev_kwh"`

@@ -43,6 +43,7 @@ func decodeModes(line []byte) (solver, error) {
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
+
 	n := len(l.Import)
 	wholes := func(name string, v []int) error {
 		x := make([]float64, len(v))
@@ -51,10 +52,12 @@ func decodeModes(line []byte) (solver, error) {
 		}
 		return series(name, x, n, 0, maxWh)
 	}
+
 	previous, ok := battery.ParseMode(l.Previous)
 	if !ok {
 		return nil, flex.Fail(flex.Invalid, "previous_mode is %q, which is not a mode", l.Previous)
 	}
+
 	if err := errors.Join(
 		slotCount("import_p_per_kwh", n),
 		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
@@ -73,6 +76,7 @@ func decodeModes(line []byte) (solver, error) {
 	); err != nil {
 		return nil, err
 	}
+
 	return &modesProblem{modes: make([]battery.Mode, n), ModeProblem: battery.ModeProblem{
 		Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV,
 		Min: l.SoCMin, Max: l.SoCMax, Init: l.SoCInit, ChargeStep: l.ChargeStep, DischargeStep: l.DischargeStep,
@@ -103,6 +107,7 @@ func (m *modesProblem) answer() Answer {
 	for i, mode := range m.modes {
 		names[i] = mode.String()
 	}
+
 	return Answer{
 		Answer: struct {
 			Modes []string `json:"modes"`

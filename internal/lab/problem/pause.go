@@ -40,12 +40,14 @@ func decodePause(line []byte) (solver, error) {
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
+
 	n := len(l.Price)
 	end := int64(n) * l.SlotMinutes
 	makeUp, ok := makeUps[l.MakeUp]
 	if !ok {
 		return nil, flex.Fail(flex.Invalid, "make_up is %q, which is not none, earliest or append", l.MakeUp)
 	}
+
 	if err := errors.Join(
 		slotCount("price_p_per_kwh", n),
 		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
@@ -56,21 +58,26 @@ func decodePause(line []byte) (solver, error) {
 	); err != nil {
 		return nil, err
 	}
+
 	p := &pauseProblem{kw: l.ChargerKW, Grid: pause.Grid{
 		Pause: l.PauseMinutes, ReadyBy: l.ReadyBy, MakeUp: makeUp, NotBefore: math.MinInt64,
 		Prices: pause.PriceSeries{Slot: l.SlotMinutes, Price: l.Price},
 	}}
+
 	last := int64(0)
 	for i, b := range l.Blocks {
 		if b[0] < last || b[1] <= b[0] || b[1] > end {
 			return nil, flex.Fail(flex.Invalid, "blocks_min[%d] is %v, which does not follow the block before within 0 to %d", i, b, end)
 		}
-		if last = b[1]; i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
+		last = b[1]
+		if i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
 			p.Blocks[len(p.Blocks)-1].To = b[1] // charging goes on: one block
 			continue
 		}
+
 		p.Blocks = append(p.Blocks, pause.Interval{From: b[0], To: b[1]})
 	}
+
 	if len(p.Blocks) == 0 {
 		return nil, flex.Fail(flex.Invalid, "blocks_min is empty, where a block of [from, to] minutes would be right")
 	}
@@ -81,7 +88,8 @@ func (p *pauseProblem) slots() int { return len(p.Prices.Price) }
 
 func (p *pauseProblem) plan(*Scratch) {
 	p.blocks = p.blocks[:0]
-	if p.best, p.made = p.Best(); p.made {
+	p.best, p.made = p.Best()
+	if p.made {
 		p.blocks = p.Apply(p.blocks, p.best)
 	} else {
 		p.blocks = append(p.blocks, p.Blocks...)
@@ -97,6 +105,7 @@ func (p *pauseProblem) check(*Scratch) error {
 		}
 		return out
 	}
+
 	q := pause.Problem{Blocks: spans(p.Blocks), Pause: minute(p.Pause).Sub(minute(0)), MakeUp: p.MakeUp, ReadyBy: minute(p.ReadyBy)}
 	made := pause.Plan{Blocks: spans(p.blocks), Made: p.made}
 	if p.made {
@@ -104,6 +113,7 @@ func (p *pauseProblem) check(*Scratch) error {
 		made.Pause = flex.Span{From: minute(p.best.At), To: minute(p.best.At + p.Pause)}
 		made.MadeUp = spans(p.MadeUp(nil, p.best))
 	}
+
 	return check.Pause(q, made)
 }
 
@@ -116,6 +126,7 @@ func (p *pauseProblem) answer() Answer {
 		blocks[i] = [2]int64{b.From, b.To}
 		cost += p.Prices.Sum(b.From, b.To) * p.kw / 60
 	}
+
 	return Answer{
 		Answer: struct {
 			Blocks [][2]int64 `json:"blocks_min"`

@@ -105,10 +105,12 @@ func Decode(line []byte) (*Problem, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil, flex.Fail(flex.Malformed, "the line is empty, where a problem would be right")
 	}
+
 	var head struct {
 		ID     string `json:"id"`
 		Family string `json:"family"`
 	}
+
 	if err := unmarshal(line, &head); err != nil {
 		return nil, err
 	}
@@ -116,6 +118,7 @@ func Decode(line []byte) (*Problem, error) {
 	if !ok {
 		return nil, flex.Fail(flex.Invalid, "family %q is none of %s", head.Family, strings.Join(Families(), ", "))
 	}
+
 	if lacking := missing(line, f.needs); len(lacking) > 0 {
 		return nil, flex.Fail(flex.Invalid, "%s: missing from a problem of %s", strings.Join(lacking, ", "), head.Family)
 	}
@@ -123,6 +126,7 @@ func Decode(line []byte) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &Problem{ID: head.ID, Family: head.Family, solver: s}, nil
 }
 
@@ -133,11 +137,13 @@ func missing(line []byte, names []string) []string {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return lacking
 	}
+
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
 			break
 		}
+
 		key := name.String()
 		if d.PeekKind() != 'n' {
 			lacking = slices.DeleteFunc(lacking, func(n string) bool { return n == key })
@@ -146,6 +152,7 @@ func missing(line []byte, names []string) []string {
 			break
 		}
 	}
+
 	return lacking
 }
 
@@ -155,17 +162,20 @@ func IDOf(line []byte) string {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return ""
 	}
+
 	for {
 		name, err := d.ReadToken()
 		if err != nil || name.Kind() != '"' {
 			return ""
 		}
+
 		if name.String() != "id" {
 			if d.SkipValue() != nil {
 				return ""
 			}
 			continue
 		}
+
 		if id, err := d.ReadToken(); err == nil && id.Kind() == '"' {
 			return id.String()
 		}
@@ -208,6 +218,7 @@ func unmarshal(line []byte, v any) error {
 	if bytes.Contains(line, []byte("null")) { // watching for it takes longer than decoding
 		watch = json.WithUnmarshalers(nulls)
 	}
+
 	err := json.Unmarshal(line, v, watch)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), kinds[e.JSONKind])
@@ -215,6 +226,7 @@ func unmarshal(line []byte, v any) error {
 	if err != nil {
 		return flex.Fail(flex.Malformed, "%s", strings.TrimPrefix(err.Error(), "jsontext: "))
 	}
+
 	return nil
 }
 
@@ -227,6 +239,7 @@ var nulls = json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
 	if in, _ := d.StackIndex(d.StackDepth()); in == '[' {
 		return &json.SemanticError{JSONKind: 'n'}
 	}
+
 	return d.SkipValue()
 })
 
@@ -241,11 +254,13 @@ func series(name string, v []float64, n int, lo, hi float64) error {
 	if len(v) != n {
 		return flex.Fail(flex.Invalid, "%s has %d values, where %d would be right", name, len(v), n)
 	}
+
 	for i, x := range v {
 		if err := within(fmt.Sprintf("%s[%d]", name, i), x, lo, hi); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

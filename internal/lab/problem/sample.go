@@ -24,17 +24,21 @@ func Samples() (all []Sample, _ error) {
 	if err != nil {
 		return nil, fmt.Errorf("find samples: %w", err)
 	}
+
 	for _, f := range files {
 		raw, err := sampleFiles.ReadFile("testdata/" + f.Name())
 		if err != nil {
 			return nil, fmt.Errorf("read samples: %w", err)
 		}
+
 		var file struct {
 			Instances []jsontext.Value `json:"instances"`
 		}
+
 		if err := json.Unmarshal(raw, &file); err != nil {
 			return nil, fmt.Errorf("read samples of %s: %w", f.Name(), err)
 		}
+
 		for _, line := range file.Instances {
 			var known struct {
 				Optimum struct {
@@ -42,11 +46,13 @@ func Samples() (all []Sample, _ error) {
 					Gross float64 `json:"gross_p"`
 				} `json:"optimum"`
 			}
+
 			if err := json.Unmarshal(line, &known); err != nil {
 				return nil, fmt.Errorf("read a sample of %s: %w", f.Name(), err)
 			}
 			all = append(all, Sample{line, known.Optimum.Cost, known.Optimum.Gross})
 		}
 	}
+
 	return all, nil
 }

@@ -25,9 +25,11 @@ func Fleet(dice *random.Source, s Shape) *fleet.Problem {
 	p := &fleet.Problem{Slots: 48, Unserved: 200, Price: day(dice, 48)}
 	groups := max(1, s.Groups)
 	p.EVs = make([]fleet.EV, s.EVs)
+
 	for i := range p.EVs {
 		p.EVs[i] = car(dice, groups)
 	}
+
 	for range s.Batteries {
 		capacity := [...]float64{5.2, 9.5, 13.5}[dice.Below(3)]
 		p.Batteries = append(p.Batteries, fleet.Battery{
@@ -36,21 +38,25 @@ func Fleet(dice *random.Source, s Shape) *fleet.Problem {
 			Wear: 1.5, Terminal: 5, Group: int32(dice.Below(groups)),
 		})
 	}
+
 	loads := aloneLoads(p, groups)
 	for range s.Groups {
 		p.Groups = append(p.Groups, fleet.Group{})
 	}
+
 	for g := range s.Groups {
 		if s.GroupCap > 0 {
 			p.Groups[g].CapKW = flat(peak(loads[g+1]) / fleet.SlotHours * s.GroupCap)
 		}
 	}
+
 	if s.Cap > 0 {
 		p.CapKW = flat(peak(loads[0]) / fleet.SlotHours * s.Cap)
 	}
 	if s.Traded {
 		p.Position = position(dice, p, loads[0], s.Cap)
 	}
+
 	return p
 }
 
@@ -61,6 +67,7 @@ func car(dice *random.Source, groups int) fleet.EV {
 		PeakAdder:     float64(10 * dice.Below(3)),
 		Group:         int32(dice.Below(groups)),
 	}
+
 	switch dice.Below(10) {
 	case 0: // at home all day
 		e.First, e.Last = uint8(dice.Below(6)), uint8(6+dice.Below(8))
@@ -69,16 +76,19 @@ func car(dice *random.Source, groups int) fleet.EV {
 	default:
 		e.First, e.Last = uint8(8+dice.Below(14)), uint8(34+dice.Below(14))
 	}
+
 	e.Last = max(e.First, e.Last)
 	if e.PeakAdder > 0 {
 		e.Peak = (1<<14 - 1<<8) &^ (1<<e.First - 1) & (2<<e.Last - 1) // 16:00 to 19:00
 	}
+
 	room := e.MaxKW * fleet.SlotHours * (float64(e.Last-e.First) + e.FirstFraction)
 	want := 2 + 30*dice.Between(0, 1)*dice.Between(0, 1)
 	e.EnergyKWh = round(max(min(want, room), 0), 100)
 	if e.EnergyKWh > room {
 		e.EnergyKWh -= 0.01
 	}
+
 	return e
 }
 
@@ -96,8 +106,10 @@ func day(dice *random.Source, n int) []float64 {
 		case dice.Below(40) == 0:
 			p = dice.Between(-4, 3)
 		}
+
 		price[t] = round(p, 1000)
 	}
+
 	return price
 }
 
@@ -108,15 +120,18 @@ func aloneLoads(p *fleet.Problem, groups int) [][]float64 {
 	for g := range loads {
 		loads[g] = make([]float64, p.Slots)
 	}
+
 	for i := range p.EVs {
 		e := &p.EVs[i]
 		load := make([]float64, p.Slots)
 		chargeAlone(e, p.Price, p.Unserved, load)
+
 		for t, kwh := range load {
 			loads[0][t] += kwh
 			loads[e.Group+1][t] += kwh
 		}
 	}
+
 	return loads
 }
 
@@ -136,10 +151,12 @@ func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64)
 			slots = append(slots, t)
 		}
 	}
+
 	full := e.MaxKW * fleet.SlotHours
 	if len(slots) == 0 || full == 0 || e.EnergyKWh == 0 {
 		return
 	}
+
 	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(cost(a), cost(b)) })
 
 	// The first slot of the window may be partial, which at most one more slot makes up for.
@@ -149,6 +166,7 @@ func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64)
 	if slices.Contains(slots[:count], int(e.First)) {
 		taken -= missing
 	}
+
 	if taken < e.EnergyKWh && count < len(slots) {
 		taken += full
 		if slots[count] == int(e.First) {
@@ -163,6 +181,7 @@ func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64)
 			load[t] -= missing
 		}
 	}
+
 	if taken > e.EnergyKWh {
 		load[slots[count-1]] -= taken - e.EnergyKWh
 	}
@@ -173,18 +192,22 @@ func position(dice *random.Source, p *fleet.Problem, load []float64, share float
 	n := p.Slots
 	q := &fleet.Position{KWh: make([]float64, n), Buy: make([]float64, n), Sell: make([]float64, n)}
 	mean := 0.0
+
 	for _, l := range load {
 		mean += l / float64(n)
 	}
+
 	for t := range n {
 		l := (load[t] + mean) / 2
 		if share > 0 {
 			l = min(l, peak(load)*share)
 		}
+
 		q.KWh[t] = round(l*dice.Between(0.7, 1.3), 100)
 		spread := dice.Between(0.05, 0.4) * (math.Abs(p.Price[t]) + 1)
 		q.Buy[t], q.Sell[t] = round(p.Price[t]+spread, 1000), round(p.Price[t]-spread, 1000)
 	}
+
 	return q
 }
 

@@ -20,6 +20,7 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 	base := q.price[f] * float64(q.need) / microWh
 	shift := base - mu*float64(target)/microWh
 	q.rest[q.n] = 0
+
 	for t := q.n - 1; t >= 0; t-- {
 		_, e := q.energyOf(t, f)
 		if t == int(f) {
@@ -27,10 +28,12 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 		}
 		q.rest[t] = q.rest[t+1] + e
 	}
+
 	start := len(q.arena)
 	q.arena = append(q.arena, label{parent: -1})
 	from, to := start, start+1
 	w := q.m + 1
+
 	for t := range q.n {
 		q.newLayer()
 		kWh, e := q.energyOf(t, f)
@@ -38,6 +41,7 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 		if t == int(f) {
 			cost, e = 0, 0
 		}
+
 		for i := from; i < to; i++ {
 			l := q.arena[i]
 			run := int(l.run)
@@ -46,6 +50,7 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 					q.lay(label{l.energy, l.cost, int32(i), 0, false}, t+1, lo, hi, shift, mu, w, to)
 				}
 			}
+
 			if q.full[t] > 0 {
 				c := l.cost + cost
 				if run == 0 {
@@ -54,16 +59,19 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 				q.lay(label{l.energy + e, c, int32(i), int16(min(run+1, q.m)), true}, t+1, lo, hi, shift, mu, w, to)
 			}
 		}
+
 		if len(q.arena) > MaxLabels {
 			return false
 		}
 		from, to = to, len(q.arena)
 	}
+
 	for i := from; i < to; i++ {
 		if l := q.arena[i]; base+l.cost < q.best {
 			q.keep(i)
 		}
 	}
+
 	q.arena = q.arena[:start]
 	return true
 }
@@ -82,7 +90,8 @@ func (q *switching) newLayer() {
 	if len(q.table) == 0 {
 		q.table, q.stamp = make([]int32, 1<<10), make([]uint32, 1<<10)
 	}
-	if q.generation++; q.generation == 0 {
+	q.generation++
+	if q.generation == 0 {
 		clear(q.stamp)
 		q.generation = 1
 	}
@@ -94,9 +103,11 @@ func (q *switching) lay(l label, t int, lo, hi int64, shift, mu float64, w, laye
 		shift+l.cost+mu*float64(l.energy)/microWh+q.h[t*w+int(l.run)] >= q.cut() {
 		return
 	}
+
 	if (len(q.arena)-layer)*2 >= len(q.table) {
 		q.grow(layer)
 	}
+
 	if i := q.find(l.energy, l.run); q.stamp[i] != q.generation {
 		q.stamp[i], q.table[i] = q.generation, int32(len(q.arena))
 		q.arena = append(q.arena, l)
@@ -115,13 +126,17 @@ func (q *switching) find(energy int64, run int16) int {
 		}
 		i = (i + 1) & mask
 	}
+
 	return i
 }
 
 // grow doubles the table and puts the layer back into it.
 func (q *switching) grow(layer int) {
 	n := 2 * len(q.table)
-	q.table, q.stamp, q.generation = make([]int32, n), make([]uint32, n), 1
+	q.table = make([]int32, n)
+	q.stamp = make([]uint32, n)
+	q.generation = 1
+
 	for j := layer; j < len(q.arena); j++ {
 		i := q.find(q.arena[j].energy, q.arena[j].run)
 		q.stamp[i], q.table[i] = q.generation, int32(j)
@@ -133,7 +148,10 @@ func (q *switching) grow(layer int) {
 func (q *switching) raiseNeed() bool {
 	start := len(q.arena)
 	q.arena = append(q.arena, label{parent: -1})
-	from, to, above := start, start+1, int64(math.MaxInt64)
+	from := start
+	to := start + 1
+	above := int64(math.MaxInt64)
+
 	for t := range q.n {
 		q.newLayer()
 		for i := from; i < to; i++ {
@@ -145,19 +163,24 @@ func (q *switching) raiseNeed() bool {
 				q.reach(l.energy+q.eLow[t], int16(min(int(l.run)+1, q.m)), above, to)
 			}
 		}
-		if from, to = to, len(q.arena); to > MaxLabels {
+
+		from, to = to, len(q.arena)
+		if to > MaxLabels {
 			break
 		}
+
 		for _, l := range q.arena[from:to] {
 			if free := l.run == 0 || int(l.run) == q.m || t == q.n-1; free && l.energy > q.need {
 				above = min(above, l.energy)
 			}
 		}
 	}
+
 	q.arena = q.arena[:start]
 	if above == math.MaxInt64 {
 		return false
 	}
+
 	q.need = above
 	return true
 }
@@ -170,6 +193,7 @@ func (q *switching) reach(energy int64, run int16, above int64, layer int) {
 	if (len(q.arena)-layer)*2 >= len(q.table) {
 		q.grow(layer)
 	}
+
 	if i := q.find(energy, run); q.stamp[i] != q.generation {
 		q.stamp[i], q.table[i] = q.generation, int32(len(q.arena))
 		q.arena = append(q.arena, label{energy: energy, run: run})

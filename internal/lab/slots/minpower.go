@@ -27,6 +27,7 @@ func (w *Solver) LeastPower(p *Slots, x []float64) Result {
 	if !q.sort() {
 		return w.Switch(p, x)
 	}
+
 	clear(x)
 	if q.total <= p.Need {
 		return q.full(x)
@@ -34,15 +35,18 @@ func (w *Solver) LeastPower(p *Slots, x []float64) Result {
 	if p.Need <= 0 {
 		return Result{Met: true, Threshold: math.NaN()}
 	}
+
 	met := q.search(p.Need)
 	if !met {
 		q.search(q.above)
 	}
+
 	q.write(x)
 	q.best.Bound, q.best.Met = q.best.Cost, met
 	if !met {
 		q.best.Threshold = math.NaN()
 	}
+
 	return q.best
 }
 
@@ -70,6 +74,7 @@ func (q *powerCase) sort() bool {
 			q.full1, q.low1 = full, p.Least[t]
 		}
 	}
+
 	keys := q.s.keys[:0]
 	for t, full := range p.Full {
 		if full <= 0 {
@@ -85,12 +90,15 @@ func (q *powerCase) sort() bool {
 			return false
 		}
 	}
+
 	slices.Sort(keys)
 	sums := append(q.s.sums[:0], 0)
 	for _, k := range keys {
 		sums = append(sums, sums[len(sums)-1]+p.Price[k&(MaxSlots-1)])
 	}
+
 	q.s.keys, q.s.sums = keys, sums
+
 	// odd slots in order of price, for raising them in that order
 	slices.SortFunc(q.odd[:q.odds], func(a, b int) int {
 		if sortable(p.Price[a], a) < sortable(p.Price[b], b) {
@@ -98,16 +106,21 @@ func (q *powerCase) sort() bool {
 		}
 		return 1
 	})
+
 	return true
 }
 
 // full charges everything: the need is as large as all there is.
 func (q *powerCase) full(x []float64) (f Result) {
-	f.Energy, f.Threshold, f.Met = q.total, math.NaN(), q.total >= q.p.Need-nothing
+	f.Energy = q.total
+	f.Threshold = math.NaN()
+	f.Met = q.total >= q.p.Need-nothing
+
 	for t, full := range q.p.Full {
 		x[t] = max(0, full)
 		f.Cost += float64(x[t] * q.p.Price[t])
 	}
+
 	f.Bound = f.Cost
 	return f
 }
@@ -125,20 +138,24 @@ func (q *powerCase) search(goal float64) bool {
 				high += q.p.Full[q.odd[o]]
 			}
 		}
+
 		k := 0
 		if goal > high {
 			k = int(math.Ceil((goal - high - nothing) / q.full1))
 		}
+
 		for ; k <= n; k++ {
 			if least := low + float64(k)*q.low1; least > goal+nothing {
 				q.above = min(q.above, least)
 				break
 			}
+
 			if !q.try(on, k, goal-low-float64(k)*q.low1) {
 				break
 			}
 		}
 	}
+
 	return q.best.Cost < math.Inf(1)
 }
 
@@ -156,17 +173,20 @@ func (q *powerCase) try(on uint, k int, rest float64) bool {
 		if room > 0 {
 			whole = min(whole, int(rest/room))
 		}
+
 		cost += (q.s.sums[j+whole] - q.s.sums[j]) * room
 		rest -= float64(whole) * room
 		j += whole
 		if whole > 0 {
 			dearest = q.price(j - 1)
 		}
+
 		if j < upTo && rest > 0 {
 			cost += rest * q.price(j)
 			dearest, rest = q.price(j), 0
 		}
 	}
+
 	more := false
 	for o := range q.odds {
 		if on>>o&1 == 0 {
@@ -175,25 +195,30 @@ func (q *powerCase) try(on uint, k int, rest float64) bool {
 		t := q.odd[o]
 		key := sortable(q.p.Price[t], t)
 		upTo := j
+
 		for upTo < k && q.s.keys[upTo] < key {
 			upTo++
 		}
 		raise(upTo)
 		e := max(0, min(rest, q.p.Full[t]-q.p.Least[t]))
 		cost += (q.p.Least[t] + e) * q.p.Price[t]
-		if rest -= e; e > 0 {
+		rest -= e
+		if e > 0 {
 			dearest = q.p.Price[t]
 			more = more || k < len(q.s.keys) && key > q.s.keys[k]
 		}
 	}
+
 	raise(k)
 	if rest > nothing {
 		return true // more than fits, by a rounding
 	}
+
 	if cost < q.best.Cost {
 		q.best = Result{Cost: cost, Energy: q.goal, Threshold: dearest}
 		q.bestOn, q.bestK = on, k
 	}
+
 	return more
 }
 
@@ -207,6 +232,7 @@ func (q *powerCase) write(x []float64) {
 			keys = append(keys, sortable(q.p.Price[q.odd[o]], q.odd[o]))
 		}
 	}
+
 	if bits.OnesCount(q.bestOn) > 0 {
 		slices.Sort(keys)
 	}
@@ -214,11 +240,13 @@ func (q *powerCase) write(x []float64) {
 	for _, k := range keys {
 		rest -= q.p.Least[k&(MaxSlots-1)]
 	}
+
 	for _, k := range keys {
 		t := k & (MaxSlots - 1)
 		e := max(0, min(rest, q.p.Full[t]-q.p.Least[t]))
 		x[t] = q.p.Least[t] + e
 		rest -= e
 	}
+
 	q.s.keys = keys[:0]
 }

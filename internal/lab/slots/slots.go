@@ -62,6 +62,7 @@ func (w *Solver) Fill(p *Slots, x []float64) (f Result) {
 	clear(x)
 	f.Threshold = math.NaN()
 	left := p.Need
+
 	switch {
 	case p.OffPeak == nil:
 		left = w.fillTier(p, x, &f, left, true)
@@ -73,10 +74,13 @@ func (w *Solver) Fill(p *Slots, x []float64) (f Result) {
 				f.Cost += float64(x[t] * p.Price[t])
 			}
 		}
+
 		left -= f.Energy
+
 	default:
 		left = w.fillTier(p, x, &f, left, true)
 	}
+
 	if p.OffPeak != nil && p.MayChargePeak && left > 0 {
 		left = w.fillTier(p, x, &f, left, false)
 	}
@@ -84,6 +88,7 @@ func (w *Solver) Fill(p *Slots, x []float64) (f Result) {
 	if !f.Met {
 		f.Threshold = math.NaN()
 	}
+
 	f.Bound = f.Cost
 	return f
 }
@@ -99,6 +104,7 @@ func (w *Solver) fillTier(p *Slots, x []float64, f *Result, need float64, off bo
 			keys = append(keys, sortable(p.Price[t], t))
 		}
 	}
+
 	w.keys = keys
 	slices.Sort(keys)
 	for _, k := range keys {
@@ -108,9 +114,12 @@ func (w *Solver) fillTier(p *Slots, x []float64, f *Result, need float64, off bo
 		f.Energy += e
 		f.Cost += float64(e * p.Price[t])
 		f.Threshold = p.Price[t]
-		if need -= e; need <= 0 {
+		need -= e
+
+		if need <= 0 {
 			break
 		}
 	}
+
 	return need
 }

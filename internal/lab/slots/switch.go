@@ -31,11 +31,13 @@ func (w *Solver) Switch(p *Slots, x []float64) Result {
 	if q.need <= 0 || q.n == 0 {
 		return Result{Threshold: math.NaN(), Met: q.need <= 0}
 	}
+
 	if most := q.most(); most <= q.need {
 		met := most == q.need
 		q.need = most
 		return q.write(p, x, float64(most)/microWh, met)
 	}
+
 	bound := q.solve()
 	met := !math.IsInf(q.best, 1)
 	if !met && q.raiseNeed() {
@@ -44,10 +46,12 @@ func (w *Solver) Switch(p *Slots, x []float64) Result {
 	if math.IsInf(q.best, 1) {
 		return Result{Threshold: math.NaN(), Bound: bound}
 	}
+
 	need := p.Need
 	if !met {
 		need = float64(q.need) / microWh
 	}
+
 	f := q.write(p, x, need, met)
 	f.Bound = min(f.Cost, bound)
 	return f
@@ -94,26 +98,40 @@ func (q *switching) load(p *Slots) {
 			first, last = min(first, t), t
 		}
 	}
-	q.first, q.n, q.m = first, max(0, last-first+1), max(1, p.MinRun)
+
+	q.first = first
+	q.n = max(0, last-first+1)
+	q.m = max(1, p.MinRun)
 	q.m = min(q.m, max(1, q.n))
 	q.start = p.StartCost
-	q.price, q.full, q.low = q.price[:0], q.full[:0], q.low[:0]
-	q.eFull, q.eLow, q.order = q.eFull[:0], q.eLow[:0], q.order[:0]
+	q.price = q.price[:0]
+	q.full = q.full[:0]
+	q.low = q.low[:0]
+
+	q.eFull = q.eFull[:0]
+	q.eLow = q.eLow[:0]
+	q.order = q.order[:0]
 	q.need = int64(math.Round(p.Need * microWh))
+
 	for i := range q.n {
 		t := first + i
 		low := 0.0
 		if p.Least != nil {
 			low = p.Least[t]
 		}
+
 		low = min(max(low, Trickle), max(0, p.Full[t]))
-		q.price, q.full, q.low = append(q.price, p.Price[t]), append(q.full, max(0, p.Full[t])), append(q.low, low)
+		q.price = append(q.price, p.Price[t])
+		q.full = append(q.full, max(0, p.Full[t]))
+		q.low = append(q.low, low)
 		q.eFull = append(q.eFull, int64(math.Round(q.full[i]*microWh)))
 		q.eLow = append(q.eLow, int64(math.Round(low*microWh)))
+
 		if q.full[i] > 0 {
 			q.order = append(q.order, int32(i))
 		}
 	}
+
 	slices.SortFunc(q.order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(q.price[a], q.price[b]), cmp.Compare(a, b))
 	})
@@ -121,8 +139,11 @@ func (q *switching) load(p *Slots) {
 	for place, i := range q.order {
 		q.rank[i] = int32(place)
 	}
+
 	q.v, q.h = buffer.Resize(q.v, q.n), buffer.Resize(q.h, (q.n+1)*(q.m+1))
-	q.on, q.bestOn, q.rest = buffer.Resize(q.on, q.n), buffer.Resize(q.bestOn, q.n), buffer.Resize(q.rest, q.n+1)
+	q.on = buffer.Resize(q.on, q.n)
+	q.bestOn = buffer.Resize(q.bestOn, q.n)
+	q.rest = buffer.Resize(q.rest, q.n+1)
 	q.best = math.Inf(1)
 }
 
@@ -130,20 +151,24 @@ func (q *switching) load(p *Slots) {
 // best.
 func (q *switching) most() (sum int64) {
 	for t, full := range q.full {
-		if q.v[t] = -full; full == 0 {
+		q.v[t] = -full
+		if full == 0 {
 			q.v[t] = math.Inf(1)
 		}
 	}
+
 	start := q.start
 	q.start = 0
 	q.backward(-1)
 	q.trace(-1)
 	q.start = start
+
 	for t, on := range q.on {
 		if on {
 			sum += q.eFull[t]
 		}
 	}
+
 	copy(q.bestOn, q.on)
 	return sum
 }
@@ -156,6 +181,7 @@ func starts(on []bool) (n int) {
 		}
 		before = o
 	}
+
 	return n
 }
 
@@ -165,20 +191,24 @@ func (q *switching) solve() float64 {
 	q.proven = math.Inf(1)
 	q.arena = q.arena[:0]
 	q.guesses = q.guesses[:0]
+
 	for _, f := range q.order {
 		if b := q.openGuess(f); b < q.cut() {
 			q.guesses = append(q.guesses, guess{f, b})
 		}
 	}
+
 	slices.SortFunc(q.guesses, func(a, b guess) int {
 		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(a.f, b.f))
 	})
+
 	for _, g := range q.guesses {
 		if g.bound >= q.cut() {
 			break
 		}
 		q.settle(g)
 	}
+
 	return max(bound, min(q.best, q.proven))
 }
 
@@ -198,10 +228,12 @@ func (q *switching) dual() float64 {
 	hi := q.price[q.order[len(q.order)-1]] + 1
 	dLo, gLo := q.dualAt(lo)
 	dHi, gHi := q.dualAt(hi)
+
 	for step := max(1, q.start); gHi > 0 && step < 1e12; step *= 4 {
 		hi += step
 		dHi, gHi = q.dualAt(hi)
 	}
+
 	best := max(dLo, dHi)
 	for range 60 {
 		if gLo <= 0 || gHi >= 0 {
@@ -214,12 +246,18 @@ func (q *switching) dual() float64 {
 		if d >= meet-1e-10*max(1, math.Abs(meet)) || g == 0 {
 			break
 		}
+
 		if g > 0 {
-			lo, dLo, gLo = mid, d, g
+			lo = mid
+			dLo = d
+			gLo = g
 		} else {
-			hi, dHi, gHi = mid, d, g
+			hi = mid
+			dHi = d
+			gHi = g
 		}
 	}
+
 	return best
 }
 
@@ -235,9 +273,11 @@ func (q *switching) dualAt(lambda float64) (d, slope float64) {
 			q.v[t] = (c - lambda) * q.low[t]
 		}
 	}
+
 	q.backward(-1)
 	q.trace(-1)
 	got := int64(0)
+
 	for t, on := range q.on {
 		if on && q.price[t] < lambda {
 			got += q.eFull[t]
@@ -245,6 +285,7 @@ func (q *switching) dualAt(lambda float64) (d, slope float64) {
 			got += q.eLow[t]
 		}
 	}
+
 	q.offer()
 	need := float64(q.need) / microWh
 	return lambda*need + q.h[0], need - float64(got)/microWh
@@ -256,16 +297,19 @@ func (q *switching) backward(f int) {
 	m, w := q.m, q.m+1
 	next := q.h[q.n*w : (q.n+1)*w]
 	clear(next)
+
 	for t := q.n - 1; t >= 0; t-- {
 		cur := q.h[t*w : (t+1)*w]
 		on, off := q.v[t], next[0]
 		if t == f {
 			off = math.Inf(1)
 		}
+
 		cur[0] = min(off, q.start+on+next[1])
 		for r := 1; r < m; r++ {
 			cur[r] = on + next[r+1]
 		}
+
 		cur[m] = min(off, on+next[m])
 		next = cur
 	}
@@ -280,7 +324,9 @@ func (q *switching) trace(f int) {
 		on := t == f || run > 0 && run < q.m || run == q.m && here[run] == q.v[t]+next[q.m] ||
 			run == 0 && here[0] == q.start+q.v[t]+next[1]
 		on = on && q.full[t] > 0
-		if q.on[t] = on; !on {
+		q.on[t] = on
+
+		if !on {
 			run = 0
 		} else {
 			run = min(run+1, q.m)
@@ -296,6 +342,7 @@ func (q *switching) offer() {
 			least, most = least+q.eLow[t], most+q.eFull[t]
 		}
 	}
+
 	if least > q.need || most < q.need {
 		return
 	}
@@ -308,6 +355,7 @@ func (q *switching) offer() {
 			rest -= e
 		}
 	}
+
 	if cost < q.best {
 		q.best = cost
 		copy(q.bestOn, q.on)
@@ -332,15 +380,18 @@ func (q *switching) priceGuess(f int32, mu float64) (cost float64, got int64) {
 			q.v[t] = math.Inf(1)
 		}
 	}
+
 	q.v[f] = 0
 	q.backward(int(f))
 	q.trace(int(f))
+
 	for t, on := range q.on {
 		if on && t != int(f) {
 			_, e := q.energyOf(t, f)
 			got += e
 		}
 	}
+
 	return q.h[0], got
 }
 
@@ -355,6 +406,7 @@ func (q *switching) openGuess(f int32) float64 {
 			return math.Inf(1)
 		}
 	}
+
 	return cost
 }
 
@@ -369,6 +421,7 @@ func (q *switching) settle(g guess) {
 	if hi < 0 {
 		return
 	}
+
 	target, mu, bound := q.raiseBound(g.f, lo, hi)
 	if bound >= q.cut() {
 		return
@@ -388,6 +441,7 @@ func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound f
 	if got > hi {
 		target, sign = hi, 1
 	}
+
 	// in terms of s = |mu|: value(s) is concave, its slope at 0 is positive
 	at := func(s float64) (value, slope float64) {
 		cost, got = q.priceGuess(f, sign*s)
@@ -395,14 +449,25 @@ func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound f
 		excess := float64(got-target) / microWh
 		return base + cost - sign*s*float64(target)/microWh, sign * excess
 	}
-	s0, v0, g0 := 0.0, base+cost, sign*float64(got-target)/microWh
-	s1, v1, g1 := 1.0, 0.0, 1.0
+
+	s0 := 0.0
+	v0 := base + cost
+	g0 := sign * float64(got-target) / microWh
+	s1 := 1.0
+	v1 := 0.0
+	g1 := 1.0
+
 	for ; g1 > 0 && s1 < 1e9; s1 *= 8 {
-		if v1, g1 = at(s1); g1 <= 0 {
+		v1, g1 = at(s1)
+		if g1 <= 0 {
 			break
 		}
-		s0, v0, g0 = s1, v1, g1
+
+		s0 = s1
+		v0 = v1
+		g0 = g1
 	}
+
 	bound, mu = v0, sign*s0
 	if g1 > 0 {
 		return target, mu, math.Inf(1) // no path gets there
@@ -410,6 +475,7 @@ func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound f
 	if v1 > bound {
 		bound, mu = v1, sign*s1
 	}
+
 	for range 40 {
 		if g0 <= 0 || g1 >= 0 || bound >= q.cut() {
 			break
@@ -420,15 +486,22 @@ func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound f
 		if v > bound {
 			bound, mu = v, sign*mid
 		}
+
 		if v >= meet-1e-10*max(1, math.Abs(meet)) || g == 0 {
 			break
 		}
+
 		if g > 0 {
-			s0, v0, g0 = mid, v, g
+			s0 = mid
+			v0 = v
+			g0 = g
 		} else {
-			s1, v1, g1 = mid, v, g
+			s1 = mid
+			v1 = v
+			g1 = g
 		}
 	}
+
 	return target, mu, bound
 }
 
@@ -441,6 +514,7 @@ func (q *switching) write(p *Slots, x []float64, need float64, met bool) (f Resu
 			rest -= q.low[i]
 		}
 	}
+
 	for _, i := range q.order {
 		if !q.bestOn[i] {
 			continue
@@ -451,10 +525,12 @@ func (q *switching) write(p *Slots, x []float64, need float64, met bool) (f Resu
 		x[t] = q.low[i] + e
 		f.Energy += x[t]
 		f.Cost += float64(x[t] * p.Price[t])
+
 		if met && e > 0 {
 			f.Threshold = p.Price[t]
 		}
 	}
+
 	f.Cost += float64(float64(starts(q.bestOn)) * q.start)
 	f.Bound = f.Cost
 	return f

@@ -22,6 +22,7 @@ func Fleet(p *fleet.Problem, a *fleet.Plan) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -62,11 +63,13 @@ func (c *fleetChecker) checkCars() error {
 	if n := c.a.EVs.Cars(); n != len(c.p.EVs) {
 		return fmt.Errorf("plans for %d cars, not %d", n, len(c.p.EVs))
 	}
+
 	for i, e := range c.p.EVs {
 		plan := c.a.EVs.Of(i)
 		if len(plan) != int(e.Last)-int(e.First)+1 {
 			return fmt.Errorf("car %d: %d slots in a window from %d to %d", i, len(plan), e.First, e.Last)
 		}
+
 		sum := 0.0
 		for k, q := range plan {
 			t, limit := int(e.First)+k, e.MaxKW/2
@@ -76,6 +79,7 @@ func (c *fleetChecker) checkCars() error {
 			if !(q >= 0 && q <= limit+fleetSlack) {
 				return fmt.Errorf("car %d: %v kWh in slot %d, where 0 to %v fit", i, q, t, limit)
 			}
+
 			sum += q
 			if e.Peak&(1<<t) != 0 {
 				c.cost += q * e.PeakAdder
@@ -84,11 +88,13 @@ func (c *fleetChecker) checkCars() error {
 				c.draw(int(e.Group), t, q)
 			}
 		}
+
 		if sum > e.EnergyKWh+fleetSlack {
 			return fmt.Errorf("car %d: %v kWh, more than its need of %v", i, sum, e.EnergyKWh)
 		}
 		c.unserved += math.Max(0, e.EnergyKWh-sum)
 	}
+
 	c.cost += c.unserved * c.p.Unserved
 	return nil
 }
@@ -97,28 +103,34 @@ func (c *fleetChecker) checkBatteries() error {
 	if len(c.a.Batteries) != len(c.p.Batteries) {
 		return fmt.Errorf("plans for %d batteries, not %d", len(c.a.Batteries), len(c.p.Batteries))
 	}
+
 	for i, b := range c.p.Batteries {
 		if len(c.a.Batteries[i]) != c.p.Slots {
 			return fmt.Errorf("battery %d: %d slots", i, len(c.a.Batteries[i]))
 		}
 		stored := b.InitKWh
+
 		for t, q := range c.a.Batteries[i] {
 			if !(q >= -b.DischargeKW/2-fleetSlack && q <= b.ChargeKW/2+fleetSlack) {
 				return fmt.Errorf("battery %d: %v kWh in slot %d is more than its power", i, q, t)
 			}
+
 			if q >= 0 {
 				stored += q * b.EffCharge
 			} else {
 				stored += q / b.EffDischarge
 				c.cost += -q * b.Wear
 			}
+
 			if !(stored >= -fleetSlack && stored <= b.CapacityKWh+fleetSlack) {
 				return fmt.Errorf("battery %d: stores %v kWh after slot %d, and holds %v", i, stored, t, b.CapacityKWh)
 			}
 			c.draw(int(b.Group), t, q)
 		}
+
 		c.cost -= stored * b.Terminal
 	}
+
 	return nil
 }
 
@@ -127,12 +139,14 @@ func (c *fleetChecker) checkCaps() error {
 		if load := c.load[-1][t]; c.p.CapKW != nil && load > c.p.CapKW[t]/2+fleetNegligible {
 			return fmt.Errorf("the fleet draws %v kWh in slot %d, its cap is %v", load, t, c.p.CapKW[t]/2)
 		}
+
 		for g := range c.p.Groups {
 			if load, limit := c.load[g], c.p.Groups[g].CapKW; limit != nil && load != nil && load[t] > limit[t]/2+fleetNegligible {
 				return fmt.Errorf("group %d draws %v kWh in slot %d, its cap is %v", g, load[t], t, limit[t]/2)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -147,15 +161,18 @@ func (c *fleetChecker) checkCost() error {
 		} else {
 			price = l * q.Sell[t]
 		}
+
 		c.cost += price
 		c.turnover += math.Abs(price)
 	}
+
 	if off := math.Abs(c.cost - c.a.Cost); !(off <= fleetSlack*(1+c.turnover)) {
 		return fmt.Errorf("the plan costs %v p, not %v", c.cost, c.a.Cost)
 	}
 	if off := math.Abs(c.unserved - c.a.Unserved); !(off <= fleetSlack*(1+float64(len(c.p.EVs)))) {
 		return fmt.Errorf("%v kWh are unserved, not %v", c.unserved, c.a.Unserved)
 	}
+
 	return nil
 }
 
@@ -166,6 +183,7 @@ func (c *fleetChecker) checkPrices() error {
 	if len(k.Market) != c.p.Slots || len(k.Cap) != len(c.p.Groups)+1 {
 		return fmt.Errorf("prices for %d slots and %d caps", len(k.Market), len(k.Cap))
 	}
+
 	for t, m := range k.Market {
 		lo, hi := 0.0, 0.0
 		if q := c.p.Position; q != nil {
@@ -173,10 +191,12 @@ func (c *fleetChecker) checkPrices() error {
 		} else {
 			lo, hi = c.p.Price[t], c.p.Price[t]
 		}
+
 		if !(m >= lo && m <= hi) {
 			return fmt.Errorf("energy at %v p in slot %d: it costs %v to %v", m, t, lo, hi)
 		}
 	}
+
 	for g, row := range k.Cap {
 		if len(row) != c.p.Slots {
 			return fmt.Errorf("cap %d has prices for %d slots", g, len(row))
@@ -185,12 +205,14 @@ func (c *fleetChecker) checkPrices() error {
 		if g > 0 {
 			limit = c.p.Groups[g-1].CapKW
 		}
+
 		for t, m := range row {
 			if !(m >= 0) || m > 0 && limit == nil {
 				return fmt.Errorf("cap %d has the price %v in slot %d", g, m, t)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -202,6 +224,7 @@ func (c *fleetChecker) checkBound() error {
 		if c.p.Position != nil {
 			bound -= m * c.p.Position.KWh[t]
 		}
+
 		for g, row := range c.a.Prices.Cap {
 			if row[t] == 0 {
 				continue
@@ -212,6 +235,7 @@ func (c *fleetChecker) checkBound() error {
 			}
 		}
 	}
+
 	prices := make([][]float64, max(1, len(c.p.Groups)))
 	for g := range prices {
 		prices[g] = append([]float64(nil), c.a.Prices.Market...)
@@ -222,18 +246,22 @@ func (c *fleetChecker) checkBound() error {
 			}
 		}
 	}
+
 	for _, e := range c.p.EVs {
 		bound += leastCar(e, prices[e.Group], c.p.Unserved)
 	}
+
 	for _, b := range c.p.Batteries {
 		bound += leastBattery(b, prices[b.Group])
 	}
+
 	if c.a.Bound > bound+1e-8*(1+c.turnover) {
 		return fmt.Errorf("the prices prove %v p, less than the bound of %v", bound, c.a.Bound)
 	}
 	if c.a.Bound > c.cost+1e-8*(1+c.turnover) {
 		return fmt.Errorf("the bound of %v p is above the cost of %v", c.a.Bound, c.cost)
 	}
+
 	return nil
 }
 
@@ -249,8 +277,10 @@ func leastCar(e fleet.EV, price []float64, unserved float64) (cost float64) {
 		if t == int(e.First) {
 			s.room *= e.FirstFraction
 		}
+
 		slots = append(slots, s)
 	}
+
 	sort.Slice(slots, func(i, j int) bool { return slots[i].price < slots[j].price })
 	left := e.EnergyKWh
 	for _, s := range slots {
@@ -260,6 +290,7 @@ func leastCar(e fleet.EV, price []float64, unserved float64) (cost float64) {
 			left -= q
 		}
 	}
+
 	return cost + left*unserved
 }
 
@@ -280,8 +311,10 @@ func leastBattery(b fleet.Battery, price []float64) float64 {
 				next = append(next, corner{w.at - change, w.value + cost})
 			}
 		}
+
 		worth = clipped(hull(next), 0, b.CapacityKWh)
 	}
+
 	return clipped(worth, b.InitKWh, b.InitKWh)[0].value
 }
 
@@ -290,10 +323,12 @@ func hull(points []corner) (h []corner) {
 	sort.Slice(points, func(i, j int) bool {
 		return points[i].at < points[j].at || points[i].at == points[j].at && points[i].value < points[j].value
 	})
+
 	for _, p := range points {
 		if n := len(h); n > 0 && h[n-1].at == p.at {
 			continue
 		}
+
 		for n := len(h); n > 1; n = len(h) {
 			a, b := h[n-2], h[n-1]
 			if (b.value-a.value)*(p.at-a.at) < (p.value-a.value)*(b.at-a.at) {
@@ -301,8 +336,10 @@ func hull(points []corner) (h []corner) {
 			}
 			h = h[:n-1]
 		}
+
 		h = append(h, p)
 	}
+
 	return h
 }
 
@@ -315,14 +352,17 @@ func clipped(h []corner, lo, hi float64) []corner {
 		} else if i == 0 {
 			return corner{at, h[0].value}
 		}
+
 		a, b := h[i-1], h[i]
 		return corner{at, a.value + (b.value-a.value)*(at-a.at)/(b.at-a.at)}
 	}
+
 	cut := []corner{value(lo)}
 	for _, p := range h {
 		if p.at > lo && p.at < hi {
 			cut = append(cut, p)
 		}
 	}
+
 	return append(cut, value(hi))
 }

@@ -34,11 +34,13 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 	if n == 0 || len(v.V) != n {
 		return errors.New("a potential has no points, or not as many values")
 	}
+
 	for i, x := range v.X {
 		if math.IsNaN(x+v.V[i]) || math.IsInf(x+v.V[i], 0) || i > 0 && x <= v.X[i-1] {
 			return fmt.Errorf("point %d of a potential does not follow the one before it", i)
 		}
 	}
+
 	if near := 1e-9 + 1e-13*(math.Abs(lo)+math.Abs(hi)); v.X[0] > lo+near || v.X[n-1] < hi-near {
 		return fmt.Errorf("a potential goes from %v to %v, which is not all of %v to %v", v.X[0], v.X[n-1], lo, hi)
 	}
@@ -54,6 +56,7 @@ func valueAt(v *certificate.Potential, x float64) float64 {
 	case i == len(v.X):
 		return v.V[i-1]
 	}
+
 	share := (x - v.X[i-1]) / (v.X[i] - v.X[i-1])
 	return v.V[i-1] + share*(v.V[i]-v.V[i-1])
 }
@@ -69,6 +72,7 @@ func corners(v *certificate.Potential, lo, hi float64, up bool) []float64 {
 			at = append(at, x)
 		}
 	}
+
 	return at
 }
 
@@ -88,17 +92,21 @@ func checkStep(v, next *certificate.Potential, from, to checkRange, bends []floa
 		}
 		short = max(short, valueAt(v, s)-valueAt(next, then)-cost(max(least, min(most, y))))
 	}
+
 	for _, y := range bends {
 		for _, s := range v.X {
 			try(s, s+y)
 		}
+
 		for _, then := range next.X {
 			try(then-y, then)
 		}
+
 		for _, edge := range [...]float64{from.lo, from.hi, to.lo - y, to.hi - y} {
 			try(edge, edge+y)
 		}
 	}
+
 	if least < most {
 		ends := corners(next, to.lo, to.hi, false)
 		for _, s := range corners(v, from.lo, from.hi, true) {
@@ -107,6 +115,7 @@ func checkStep(v, next *certificate.Potential, from, to checkRange, bends []floa
 			}
 		}
 	}
+
 	return short
 }
 
@@ -116,6 +125,7 @@ func checkWindow(p *battery.Storage) []checkRange {
 	at := []checkRange{{p.Init, p.Init}}
 	reach := at[0]
 	up, down := p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
+
 	for t := range p.Import {
 		lo, hi := p.Min, p.Max
 		if p.MinAt != nil {
@@ -124,10 +134,12 @@ func checkWindow(p *battery.Storage) []checkRange {
 		if p.MaxAt != nil {
 			hi = max(lo, min(hi, p.MaxAt[t]))
 		}
+
 		w := checkRange{min(lo, reach.hi+up), max(hi, reach.lo-down)}
 		reach = checkRange{max(reach.lo-down, w.lo), min(reach.hi+up, w.hi)}
 		at = append(at, w)
 	}
+
 	return at
 }
 
@@ -138,9 +150,11 @@ func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, e
 	if len(v) != n+1 {
 		return 0, fmt.Errorf("%d potentials for %d slots", len(v), n)
 	}
+
 	up, down := p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
 	at := checkWindow(p)
 	bound := 0.0
+
 	for t := n; t >= 0; t-- {
 		if t < n { // from where the next window can be reached
 			at[t] = checkRange{max(at[t].lo, at[t+1].lo-up), min(at[t].hi, at[t+1].hi+down)}
@@ -149,11 +163,13 @@ func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, e
 			return 0, fmt.Errorf("slot %d: %w", t, err)
 		}
 	}
+
 	over := math.Inf(-1) // of the worth of what is left
 	for _, s := range append(corners(&v[n], at[n].lo, at[n].hi, true), v[n].X...) {
 		s = max(at[n].lo, min(at[n].hi, s))
 		over = max(over, valueAt(&v[n], s)+p.Terminal*s)
 	}
+
 	bound -= over
 	for t := range n {
 		bound -= checkStep(&v[t], &v[t+1], at[t], at[t+1], checkBends(p, t), func(y float64) float64 {
@@ -163,6 +179,7 @@ func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, e
 			return checkStage(p, t, y*p.DischargeEff)
 		})
 	}
+
 	return bound + valueAt(&v[0], p.Init), nil
 }
 
@@ -177,6 +194,7 @@ func checkBends(p *battery.Storage, t int) []float64 {
 			bends = append(bends, checkStored(p, e))
 		}
 	}
+
 	sort.Float64s(bends)
 	return bends
 }
@@ -191,31 +209,37 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 			n = t + 1
 		}
 	}
+
 	if len(v) != n+1 {
 		return 0, fmt.Errorf("%d potentials for %d slots", len(v), n)
 	}
 	all := checkRange{-beyond, max(0, need)}
+
 	for t := range v {
 		if len(v[t]) != m+1 {
 			return 0, fmt.Errorf("slot %d: %d potentials for runs of up to %d", t, len(v[t]), m)
 		}
+
 		for r := range v[t] {
 			if err := checkCurve(&v[t][r], all.lo, all.hi); err != nil {
 				return 0, fmt.Errorf("slot %d: %w", t, err)
 			}
 		}
 	}
+
 	over := 0.0
 	for _, end := range v[n] {
 		over = max(over, valueAt(&end, 0))
 		if miss == nil {
 			continue
 		}
+
 		for _, e := range append(corners(&end, all.lo, all.hi, true), end.X...) {
 			e = max(all.lo, min(all.hi, e))
 			over = max(over, valueAt(&end, e)-miss(e))
 		}
 	}
+
 	bound := valueAt(&v[0][0], max(0, need)) - over
 	for t := range n {
 		short := 0.0
@@ -224,6 +248,7 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 			if r == 0 || r == m {
 				short = max(short, checkStep(&v[t][r], &v[t+1][0], all, all, []float64{0}, func(float64) float64 { return 0 }))
 			}
+
 			if full > 0 {
 				begin := 0.0
 				if r == 0 {
@@ -233,8 +258,10 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 					func(y float64) float64 { return begin - y*price[t] }))
 			}
 		}
+
 		bound -= short
 	}
+
 	return bound, nil
 }
 
@@ -247,6 +274,7 @@ func checkLeast(p *slots.Slots, t int) (least float64) {
 	if p.StartCost > 0 || p.MinRun > 1 {
 		least = max(least, 1e-5)
 	}
+
 	return min(least, p.Full[t])
 }
 
@@ -261,20 +289,24 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 	if err != nil {
 		return err
 	}
+
 	if f.Bound > bound+proofSlack*max(1, size) {
 		return fmt.Errorf("the potentials prove a bound of %v, the plan says %v", bound, f.Bound)
 	}
 	if f.Met {
 		return nil
 	}
+
 	all := 0.0
 	for _, full := range p.Full {
 		all += max(0, full)
 	}
+
 	miss := func(wanted float64) float64 { return max(-wanted, 1e8*wanted) }
 	if f.Energy < p.Need {
 		miss = func(wanted float64) float64 { return max(0, wanted) }
 	}
+
 	far, err := checkWanted(p, proof.Missed, make([]float64, len(p.Price)), 0, p.Need, all, miss)
 	if err != nil {
 		return err
@@ -282,6 +314,7 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 	if off := math.Abs(f.Energy - p.Need); off > far+1e-5 {
 		return fmt.Errorf("the plan misses the need by %v kWh, and the potentials prove only %v", off, far)
 	}
+
 	return nil
 }
 
@@ -295,15 +328,18 @@ func StorageProof(p *battery.Storage, f battery.Result, proof certificate.Proof)
 		for _, v := range proof.Worth {
 			slack += 1e-11 * math.Abs(v) * (p.Max + p.Charge + p.Discharge) // what the dual adds up is rounded
 		}
+
 	default:
 		for t := range p.Import { // so are costs far beyond a grid limit, that a strong battery could run up
 			slack += 1e-13 * max(math.Abs(checkStage(p, t, p.Charge)), math.Abs(checkStage(p, t, -p.Discharge)))
 		}
 		var err error
-		if bound, err = checkStoredProof(p, proof.Stored); err != nil {
+		bound, err = checkStoredProof(p, proof.Stored)
+		if err != nil {
 			return err
 		}
 	}
+
 	if !(f.Bound <= bound+proofSlack*max(1, checkSize(p), math.Abs(f.Bound))+slack) {
 		return fmt.Errorf("the proof gives a bound of %v, the plan says %v", bound, f.Bound)
 	}

@@ -17,17 +17,20 @@ func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proo
 	if len(proof.Modes) != n+1 {
 		return fmt.Errorf("%d potentials for %d slots", len(proof.Modes), n)
 	}
+
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
 	for t, v := range proof.Modes {
 		if len(v) != int(battery.ModeCount) {
 			return fmt.Errorf("slot %d: %d potentials for %d modes", t, len(v), battery.ModeCount)
 		}
+
 		for m := range v {
 			if err := checkCurve(&v[m], lo, hi); err != nil {
 				return fmt.Errorf("slot %d: %w", t, err)
 			}
 		}
 	}
+
 	if p.Previous >= battery.ModeCount {
 		return fmt.Errorf("mode %d is none", p.Previous)
 	}
@@ -38,6 +41,7 @@ func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proo
 			over = max(over, valueAt(&end, s)+p.Terminal*s/1000)
 		}
 	}
+
 	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) - over
 	for t := range n {
 		short := 0.0
@@ -46,9 +50,11 @@ func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proo
 				short = max(short, checkMoved(p, t, before, m, &proof.Modes[t][before], &proof.Modes[t+1][m], lo, hi))
 			}
 		}
+
 		bound -= short
 		size += math.Abs(float64(p.Load[t]-p.PV[t])) * max(math.Abs(p.Import[t]), math.Abs(p.Export[t])) / 1000
 	}
+
 	if !(f.Bound <= bound+proofSlack*max(size, math.Abs(f.Bound))) {
 		return fmt.Errorf("the potentials prove a bound of %v, the plan says %v", bound, f.Bound)
 	}
@@ -63,6 +69,7 @@ func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *
 	if m != before {
 		change = p.SwitchCost
 	}
+
 	try := func(s float64) {
 		s = max(lo, min(hi, s))
 		then := s + y
@@ -71,25 +78,31 @@ func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *
 		} else {
 			then = max(then, min(s, float64(p.Min)))
 		}
+
 		grid, wear := net+max(0, then-s)/p.ChargeEff, 0.0
 		if then < s {
 			wear = (s - then) * p.DischargeEff
 			grid -= wear
 		}
+
 		cost := (min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t] + wear*p.Wear) / 1000
 		short = max(short, valueAt(v, s)-valueAt(next, then)-cost-change)
 	}
+
 	for _, edge := range [...]float64{lo, hi, float64(p.Min), float64(p.Max)} {
 		for _, back := range [...]float64{0, y, -net * p.ChargeEff, -net / p.DischargeEff} {
 			try(edge - back)
 		}
 	}
+
 	for _, s := range v.X {
 		try(s)
 	}
+
 	for _, s := range next.X {
 		try(s)
 		try(s - y)
 	}
+
 	return short
 }

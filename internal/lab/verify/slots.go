@@ -28,7 +28,10 @@ func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 	if len(x) != len(p.Price) {
 		return fmt.Errorf("%d slots for %d", len(x), len(p.Price))
 	}
-	energy, cost, size := 0.0, 0.0, 0.0
+	energy := 0.0
+	cost := 0.0
+	size := 0.0
+
 	for t, e := range x {
 		least := 0.0
 		if p.Least != nil && e > 1e-9 {
@@ -37,14 +40,17 @@ func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 		if !(e >= least-1e-9 && e <= max(0, p.Full[t])+1e-9) {
 			return fmt.Errorf("slot %d takes %v, where from %v to %v is possible", t, e, least, p.Full[t])
 		}
+
 		energy += e
 		cost += e * p.Price[t]
 		size += math.Abs(e * p.Price[t])
 	}
+
 	runs, err := checkRuns(p, x)
 	if err != nil {
 		return err
 	}
+
 	cost += float64(runs) * p.StartCost
 	if err := checkNear("energy", energy, f.Energy, energy); err != nil {
 		return err
@@ -52,6 +58,7 @@ func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 	if err := checkNear("cost", cost, f.Cost, size); err != nil {
 		return err
 	}
+
 	if f.Bound > f.Cost+checkSlack*max(1, size) {
 		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
 	}
@@ -61,6 +68,7 @@ func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 	if f.Met {
 		return checkNear("the need", max(0, p.Need), energy, energy)
 	}
+
 	return nil
 }
 
@@ -72,6 +80,7 @@ func checkRuns(p *slots.Slots, x []float64) (runs int, _ error) {
 			end = t + 1
 		}
 	}
+
 	length := 0
 	for t := 0; t <= len(x); t++ {
 		if t < len(x) && x[t] > 0 {
@@ -81,11 +90,13 @@ func checkRuns(p *slots.Slots, x []float64) (runs int, _ error) {
 			length++
 			continue
 		}
+
 		if length > 0 && length < p.MinRun && t < end {
 			return 0, fmt.Errorf("the run that ends before slot %d is %d slots long, not %d", t, length, p.MinRun)
 		}
 		length = 0
 	}
+
 	return runs, nil
 }
 
@@ -95,6 +106,7 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 	off := func(t int) bool { return p.OffPeak == nil || p.OffPeak[t] }
 	forced := p.OpenOffPeak && p.OffPeak != nil
 	var got, room [2]float64 // off-peak and peak
+
 	for t, e := range x {
 		tier := 0
 		if !off(t) {
@@ -103,6 +115,7 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		got[tier] += e
 		room[tier] += p.Full[t]
 	}
+
 	want := [2]float64{min(room[0], max(0, p.Need)), 0}
 	if forced {
 		want[0] = room[0]
@@ -110,6 +123,7 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 	if p.MayChargePeak && p.OffPeak != nil {
 		want[1] = min(room[1], max(0, p.Need-want[0]))
 	}
+
 	for tier := range want {
 		if err := checkNear("the energy of a tier", want[tier], got[tier], want[tier]); err != nil {
 			return err
@@ -117,7 +131,11 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		if tier == 0 && forced || want[tier] == 0 || want[tier] >= room[tier]-1e-9 {
 			continue // no choice
 		}
-		cost, bound, size := 0.0, f.Threshold*want[tier], 0.0
+
+		cost := 0.0
+		bound := f.Threshold * want[tier]
+		size := 0.0
+
 		for t, e := range x {
 			if off(t) == (tier == 0) {
 				cost += e * p.Price[t]
@@ -125,10 +143,12 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 				size += math.Abs(p.Price[t]) * p.Full[t]
 			}
 		}
+
 		if !(cost <= bound+checkSlack*max(1, size)) {
 			return fmt.Errorf("a tier costs %v, and its threshold price proves only %v", cost, bound)
 		}
 	}
+
 	if met := got[0]+got[1] >= p.Need-1e-9; met != f.Met {
 		return fmt.Errorf("the need is met: %v, the plan says %v", met, f.Met)
 	}
@@ -141,7 +161,11 @@ func Storage(p *battery.Storage, net []float64, f battery.Result) error {
 	if len(net) != len(p.Import) {
 		return fmt.Errorf("%d slots for %d", len(net), len(p.Import))
 	}
-	s, cost, size, at := p.Init, 0.0, 1.0, checkWindow(p)
+	s := p.Init
+	cost := 0.0
+	size := 1.0
+	at := checkWindow(p)
+
 	for t, e := range net {
 		if !(e >= -p.Discharge-1e-9 && e <= p.Charge+1e-9) {
 			return fmt.Errorf("slot %d moves %v", t, e)
@@ -150,10 +174,12 @@ func Storage(p *battery.Storage, net []float64, f battery.Result) error {
 		if w := at[t+1]; !(s >= w.lo-1e-6 && s <= w.hi+1e-6) {
 			return fmt.Errorf("slot %d ends with %v stored", t, s)
 		}
+
 		c := checkStage(p, t, e)
 		cost += c
 		size += math.Abs(c)
 	}
+
 	cost -= p.Terminal * s
 	size += math.Abs(p.Terminal * s)
 	if err := checkNear("cost", cost, f.Cost, size); err != nil {
@@ -162,6 +188,7 @@ func Storage(p *battery.Storage, net []float64, f battery.Result) error {
 	if f.Bound > f.Cost+checkSlack*size {
 		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
 	}
+
 	return nil
 }
 
@@ -185,10 +212,12 @@ func checkStage(p *battery.Storage, t int, e float64) float64 {
 			g = max(-p.ExportLimit, min(p.ImportLimit, g))
 			c = min(g, 0)*p.Export[t] + max(g, 0)*p.Import[t]
 		}
+
 		if beyond < over-1e-9 || beyond <= over+1e-9 && c < best {
 			best, over = c, beyond
 		}
 	}
+
 	try(p.PV[t])
 	if p.Curtail {
 		for _, roof := range [4]float64{0, p.Load[t] + e, p.Load[t] + e - p.ImportLimit, p.Load[t] + e + p.ExportLimit} {
@@ -197,6 +226,7 @@ func checkStage(p *battery.Storage, t int, e float64) float64 {
 			}
 		}
 	}
+
 	return best + max(0, -e)*p.Wear + over*battery.Breach
 }
 
@@ -207,20 +237,25 @@ func checkDual(p *battery.Storage, worth []float64) float64 {
 	n := len(worth)
 	bound := -worth[0] * p.Init
 	at := checkWindow(p)
+
 	for t, v := range worth {
 		next := p.Terminal
 		if t+1 < n {
 			next = worth[t+1]
 		}
+
 		bound += min((v-next)*at[t+1].lo, (v-next)*at[t+1].hi)
 		net := p.Load[t] - p.PV[t]
 		least := math.Inf(1)
+
 		for _, e := range [...]float64{-p.Discharge, p.Charge, 0, -net, p.ImportLimit - net, -p.ExportLimit - net,
 			-net - p.PV[t], p.ImportLimit - net - p.PV[t], -p.ExportLimit - net - p.PV[t]} {
 			e = max(-p.Discharge, min(p.Charge, e))
 			least = min(least, checkStage(p, t, e)-v*checkStored(p, e))
 		}
+
 		bound += least
 	}
+
 	return bound
 }

@@ -21,6 +21,7 @@ type Change struct {
 // the start of the part.
 func Replan(curves []Curve, assets []Asset, standing []Plan, changes []Change) []Change {
 	standing = standing[:len(assets)]
+
 	// In blocks: first every plan, noting those that differ without a branch to guess,
 	// then the weighing of those.
 	var block [128]Change
@@ -32,6 +33,7 @@ func Replan(curves []Curve, assets []Asset, standing []Plan, changes []Change) [
 			block[n&127] = Change{Plan: p, Asset: uint32(i)}
 			n += int(standing[i].differs(p))
 		}
+
 		for _, ch := range block[:n] {
 			a := &assets[ch.Asset]
 			if saving, ok := curves[a.Class].change(a, standing[ch.Asset], &ch.Plan); ok {
@@ -40,6 +42,7 @@ func Replan(curves []Curve, assets []Asset, standing []Plan, changes []Change) [
 			}
 		}
 	}
+
 	return changes
 }
 
@@ -62,11 +65,13 @@ func (c *Curve) changeAny(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	if c.touches(old, *p) {
 		p.set(Running)
 	}
+
 	d := c.difference(&v, old, *p)
 	if old.lo&^v.lo|old.hi()&^v.hi != 0 || // outside the window, or in a peak that it may not use
 		d.seconds < -Slack || d.peak > Slack {
 		p.set(Wrong)
 	}
+
 	return clampedMicros(d.money, a.Watts), true
 }
 
@@ -81,11 +86,13 @@ func cuts(p, o Plan) (x Plan) {
 	if (p.tag^o.tag)&cut == 0 {
 		return x
 	}
+
 	for _, q := range [2]Plan{p, o} {
 		if i := q.slot(); q.isCut() {
 			x.lo, x.tag = x.lo|1<<i, x.tag|1<<(i-64)
 		}
 	}
+
 	return x
 }
 
@@ -97,6 +104,7 @@ func (c *Curve) rest(v *view, p Plan) Plan {
 	if !p.isCut() {
 		return p
 	}
+
 	i := p.slot()
 	all, some := c.seconds(v, i, Plan{}), c.seconds(v, i, p)
 	if some == 0 {
@@ -105,6 +113,7 @@ func (c *Curve) rest(v *view, p Plan) Plan {
 	if some == 0 || some == all || i < v.first {
 		p.setCut(0, 0)
 	}
+
 	return p
 }
 
@@ -118,6 +127,7 @@ func (c *Curve) seconds(v *view, i uint8, p Plan) uint32 {
 	if i == v.last {
 		tail = v.tail
 	}
+
 	if p.slot() == i {
 		head, tail = max(head, p.head()), max(tail, p.tail())
 	}
@@ -137,6 +147,7 @@ func (c *Curve) difference(v *view, p, o Plan) (t tally) {
 	for x := p.lo ^ o.lo | cut.lo; x != 0; x &= x - 1 {
 		t.add(c, v, p, o, uint8(bits.TrailingZeros64(x)))
 	}
+
 	for x := p.hi() ^ o.hi() | cut.hi(); x != 0; x &= x - 1 {
 		t.add(c, v, p, o, uint8(bits.TrailingZeros64(x))+64)
 	}
@@ -190,6 +201,7 @@ func (c *Curve) Spans(a *Asset, p Plan, dst []Span) []Span {
 		if int(p.slot()) == i {
 			from, to = from+p.head(), to-p.tail()
 		}
+
 		from, to = max(from, a.From), min(to, a.To)
 		switch n := len(dst); {
 		case from >= to:
@@ -199,5 +211,6 @@ func (c *Curve) Spans(a *Asset, p Plan, dst []Span) []Span {
 			dst = append(dst, Span{from, to})
 		}
 	}
+
 	return dst
 }

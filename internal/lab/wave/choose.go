@@ -35,18 +35,22 @@ func Choose(rule Rule, curves []Curve, assets []Asset, standing []Plan, changes 
 		a := &assets[ch.Asset]
 		if c := &curves[a.Class]; ch.Plan.Flags()&Wrong == 0 {
 			var ok bool
-			if ch, ok = rule.pass(c, a, standing[ch.Asset], ch); !ok {
+			ch, ok = rule.pass(c, a, standing[ch.Asset], ch)
+			if !ok {
 				continue
 			}
 		}
+
 		kept = append(kept, ch)
 	}
+
 	slices.SortFunc(kept, func(a, b Change) int {
 		return cmp.Or(
 			-cmp.Compare(a.Plan.Flags()&Wrong, b.Plan.Flags()&Wrong),
 			-cmp.Compare(a.Saving, b.Saving),
 			cmp.Compare(a.Asset, b.Asset))
 	})
+
 	return kept
 }
 
@@ -60,12 +64,14 @@ func (r Rule) pass(c *Curve, a *Asset, old Plan, ch Change) (Change, bool) {
 		held.Asset = ch.Asset
 		ch = held
 	}
+
 	saving := flex.MicroPounds(ch.Saving)
 	worth := saving > 0 && saving >= r.Saving
 	if !worth && saving > 0 && r.Percent > 0 {
 		_, cost := c.Charge(a, old)
 		worth = cost > 0 && saving*100 >= cost*flex.MicroPounds(r.Percent)
 	}
+
 	return ch, worth && (r.Ahead == 0 || c.begins(a, old, ch.Plan) <= r.Ahead)
 }
 
@@ -80,6 +86,7 @@ func (c *Curve) begins(a *Asset, old, p Plan) uint32 {
 	if x := old.hi() ^ p.hi() | cut.hi(); x != 0 {
 		return c.start[bits.TrailingZeros64(x)+64]
 	}
+
 	return c.end
 }
 
@@ -92,6 +99,7 @@ func (c *Curve) hold(a *Asset, old Plan) (ch Change, ok bool) {
 	if stays.lo>>stays.slot()&1 == 0 {
 		stays.setCut(0, 0)
 	}
+
 	later := *a
 	later.From = max(a.From, min(halfHour, c.end))
 	later.Need -= min(later.Need, uint32(c.difference(&v, stays, Plan{}).seconds))
@@ -99,6 +107,7 @@ func (c *Curve) hold(a *Asset, old Plan) (ch Change, ok bool) {
 	if p.isCut() && stays.isCut() {
 		return ch, false
 	}
+
 	p.lo, p.tag = p.lo|stays.lo, p.tag|stays.tag
 	saving, ok := c.change(a, old, &p)
 	return Change{Plan: p, Saving: saving}, ok && p.Flags()&Running == 0

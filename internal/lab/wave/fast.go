@@ -26,6 +26,7 @@ func (k *ranks) sort(c *Curve) {
 	n := min(64, c.count)
 	k.end = c.start[n]
 	r := 0
+
 	for q := range c.count {
 		i := c.last[q+1]
 		if i >= 64 {
@@ -34,14 +35,17 @@ func (k *ranks) sort(c *Curve) {
 		if q < c.floor {
 			k.floor[1] |= 1 << r
 		}
+
 		k.of[i] = uint8(r)
 		r++
 		k.first[r], k.last[r] = k.first[r-1]|1<<i, i
 	}
+
 	for i := range n {
 		k.before[i+1] = k.before[i] | 1<<k.of[i]
 		k.tier[0] |= c.off[0] >> i & 1 << k.of[i]
 	}
+
 	k.tier[1] = k.before[n]
 }
 
@@ -60,6 +64,7 @@ func (c *Curve) plan64(a *Asset) Plan {
 	miss, tail := a.From-first*halfHour, (last+1)*halfHour-a.To
 	rFirst, rLast := uint32(k.of[first]), uint32(k.of[last])
 	open := k.before[last+1] &^ k.before[first] & k.tier[a.Flags&Peak]
+
 	if open == 0 {
 		return Plan{tag: uint64(Short) << 56}
 	}
@@ -68,6 +73,7 @@ func (c *Curve) plan64(a *Asset) Plan {
 	n := min((a.Need+halfHour-1)/halfHour, uint32(sums>>56))
 	r := bitselect.Nth(open, sums, n)
 	got := n*halfHour - miss*less(rFirst, r+1) - tail*less(rLast, r+1)
+
 	for got < a.Need {
 		rest := open &^ (2<<(r&63) - 1)
 		if rest == 0 {
@@ -84,14 +90,17 @@ func (c *Curve) plan64(a *Asset) Plan {
 	if floor := uint32(bits.Len64(open & k.floor[a.Flags>>1&1])); floor >= used {
 		left, used = 0, floor
 	}
+
 	m := k.first[used] & (2<<last - 1) &^ (1<<first - 1)
 	if left == 0 {
 		return Plan{lo: m, tag: uint64(short) << 56}
 	}
+
 	slot := uint32(k.last[used]) & 63
 	late := uint32(m>>1>>slot) &^ uint32(m<<1>>slot) & 1
 	cut := left + tail*less(slot^last, 1)
 	cut -= (cut + left + miss*less(slot^first, 1)) * late
+
 	return Plan{lo: m, tag: uint64(uint16(cut))<<32 | uint64(slot)<<48 | uint64(short)<<56}
 }
 
@@ -103,6 +112,7 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	if old.hi() != 0 || oLeft > 0 && (oSlot <= first || oSlot >= last) {
 		return c.changeAny(a, old, p)
 	}
+
 	miss, tail := a.From-first*halfHour, (last+1)*halfHour-a.To
 	pSlot, pLeft := uint32(p.slot()), p.head()+p.tail()
 	if pSlot == first && p.head() > 0 {
@@ -111,6 +121,7 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	if pSlot == last && p.tail() > 0 {
 		pLeft -= tail
 	}
+
 	window := uint64((2<<last - 1) &^ (1<<first - 1))
 	in, out := old.lo&^(1<<first-1), p.lo
 	if in == out && pSlot == oSlot && pLeft == oLeft {
@@ -120,6 +131,7 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	peak := ^c.off[0]
 	cuts := uint64(less(0, oLeft))<<(oSlot&63) | uint64(less(0, pLeft))<<(pSlot&63)
 	var pieces, peaks, money int64
+
 	for x := in ^ out; x != 0; x &= x - 1 {
 		i := bits.TrailingZeros64(x) & 63
 		sign := int64(in>>i&1)*2 - 1
@@ -127,11 +139,13 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 		peaks += sign * int64(peak>>i&1)
 		money += sign * c.price[i]
 	}
+
 	d := tally{money: money * halfHour, seconds: pieces * halfHour, peak: peaks * halfHour}
 	d.part(c, first, (int64(out>>first&1)-int64(in>>first&1))*int64(miss))
 	d.part(c, last, (int64(out>>last&1)-int64(in>>last&1))*int64(tail))
 	d.part(c, oSlot&63, -int64(oLeft))
 	d.part(c, pSlot&63, int64(pLeft))
+
 	if old.tag<<8 == p.tag<<8 {
 		cuts = 0
 	}
@@ -141,6 +155,7 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	if in&^(window&(c.off[0]|-uint64(a.Flags&Peak))) != 0 || d.seconds < -Slack || d.peak > Slack {
 		p.set(Wrong)
 	}
+
 	return clampedMicros(d.money, a.Watts), true
 }
 

@@ -17,8 +17,10 @@ func SamplePrices(dice *random.Source, n int) []flex.Price {
 		case hour < 5:
 			p -= 30
 		}
+
 		prices[t] = flex.FromGBPPerMWh(p)
 	}
+
 	return prices
 }
 
@@ -38,10 +40,12 @@ func sampleCurves(prices []flex.Price, start int) []Curve {
 				OffPeak: class == 0 || night < 6+2*class,
 			}
 		}
+
 		if err := curves[class].Sort(pieces, KeepAll); err != nil {
 			panic(err) // more half-hours than MaxPieces
 		}
 	}
+
 	return curves
 }
 
@@ -58,6 +62,7 @@ func SampleCars(dice *random.Source, n int) []Asset {
 		a.Watts = watts[dice.Below(len(watts))]
 		a.Need = 60 * uint32(30+dice.Below(6*60))
 		a.Class = uint16(dice.Below(4))
+
 		if dice.Below(4) == 0 {
 			a.Flags |= Peak
 		}
@@ -65,5 +70,6 @@ func SampleCars(dice *random.Source, n int) []Asset {
 			a.Flags |= Maximise
 		}
 	}
+
 	return cars
 }

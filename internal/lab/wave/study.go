@@ -21,11 +21,13 @@ func forecastCurve(prices []float64, day, now, n int) []flex.Price {
 		slices.Sort(week[:])
 		return week[3]
 	}
+
 	surprise := prices[day+now-1] - expect(now-1)
 	curve := make([]flex.Price, n)
 	for t := range curve {
 		curve[t] = flex.FromGBPPerMWh(expect(now+t) + surprise*math.Pow(0.8, float64(t+1)))
 	}
+
 	return curve
 }
 
@@ -55,10 +57,12 @@ func (f *Study) Day(prices []float64, day int, cars []Asset) {
 		var here []Asset
 		var plans []Plan
 		var who []int
+
 		for i, a := range cars {
 			if a.From > at {
 				continue
 			}
+
 			if arrived := at < halfHour || a.From > at-halfHour; arrived {
 				f.left[i] = a.Need
 				a := carAt(a, at, a.Need)
@@ -66,15 +70,20 @@ func (f *Study) Day(prices []float64, day int, cars []Asset) {
 			} else {
 				f.charge(i, carAt(a, at-halfHour, f.left[i]), prices[day+now-1])
 			}
+
 			if a.To > at {
-				here, plans, who = append(here, carAt(a, at, f.left[i])), append(plans, f.standing[i]), append(who, i)
+				here = append(here, carAt(a, at, f.left[i]))
+				plans = append(plans, f.standing[i])
+				who = append(who, i)
 			}
 		}
+
 		f.Assets += len(here)
 		for _, ch := range Choose(f.Rule, curves, here, plans, Replan(curves, here, plans, nil)) {
 			f.Pushed++
 			f.standing[who[ch.Asset]] = ch.Plan
 		}
+
 		f.last = curves
 	}
 }
@@ -91,6 +100,8 @@ func (f *Study) charge(i int, a Asset, price float64) {
 
 // carAt is a car on the horizon that starts at the given second of its own.
 func carAt(a Asset, at, need uint32) Asset {
-	a.From, a.To, a.Need = max(a.From, at)-at, max(a.To, at)-at, need
+	a.From = max(a.From, at) - at
+	a.To = max(a.To, at) - at
+	a.Need = need
 	return a
 }

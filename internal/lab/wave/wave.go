@@ -72,6 +72,7 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 	}
 	*c = Curve{count: len(pieces)}
 	var order [MaxPieces]uint8
+
 	for i, p := range pieces {
 		if p.Start != c.end || p.End <= p.Start || p.Start/halfHour != (p.End-1)/halfHour || p.Start < halfHour && i >= 64 {
 			return flex.Fail(flex.Malformed, "piece %d runs from second %d to %d: it should start at %d and end in the same half-hour", i, p.Start, p.End, c.end)
@@ -80,6 +81,7 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 		order[i] = uint8(i)
 		c.set(uint8(i), p)
 	}
+
 	c.start[len(pieces)] = c.end
 	slices.SortFunc(order[:len(pieces)], func(a, b uint8) int {
 		switch pa, pb := &pieces[a], &pieces[b]; {
@@ -88,13 +90,16 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 		case pa.OffPeak != pb.OffPeak || pa.Price > pb.Price:
 			return 1
 		}
+
 		return int(a) - int(b)
 	})
+
 	for r := range len(c.lo) - 1 {
 		c.lo[r+1], c.hi[r+1] = c.lo[r], c.hi[r]
 		if r >= len(pieces) {
 			continue
 		}
+
 		i := order[r]
 		c.last[r+1] = i
 		c.lo[r+1] |= 1 << i // a shift of 64 or more gives 0
@@ -103,6 +108,7 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 			c.floor = r + 1
 		}
 	}
+
 	c.ranks.sort(c)
 	return nil
 }
@@ -113,6 +119,7 @@ func (c *Curve) set(i uint8, p Piece) {
 	if p.Start%halfHour == 0 {
 		c.at[p.Start/halfHour] = i
 	}
+
 	bit := uint64(1) << (i & 63)
 	if p.OffPeak {
 		c.off[i>>6] |= bit
@@ -120,6 +127,7 @@ func (c *Curve) set(i uint8, p Piece) {
 	if p.End-p.Start != halfHour {
 		c.odd[i>>6] |= bit
 	}
+
 	if p.Start < halfHour {
 		c.now |= bit
 	}
@@ -202,6 +210,7 @@ func (p Plan) Shift(n int) Plan {
 	if n >= 64 {
 		q.lo = p.hi() >> (by - 64)
 	}
+
 	if p.isCut() && slot >= n {
 		q.setCut(uint8(slot-n), int16(p.tag>>32))
 	}
@@ -222,10 +231,12 @@ func (c *Curve) view(a *Asset) (v view) {
 	if a.From >= to {
 		return view{first: MaxPieces, last: MaxPieces}
 	}
+
 	f, l := c.at[a.From/halfHour], c.at[(to-1)/halfHour]
 	for c.start[f+1] <= a.From {
 		f++
 	}
+
 	for c.start[l+1] < to {
 		l++
 	}
@@ -234,6 +245,7 @@ func (c *Curve) view(a *Asset) (v view) {
 	peak := -uint64(a.Flags & Peak)
 	v.lo = lowMask(l+1) &^ lowMask(f) & (c.off[0] | peak)
 	v.hi = highMask(l+1) &^ highMask(f) & (c.off[1] | peak)
+
 	return v
 }
 
@@ -253,14 +265,17 @@ func (c *Curve) reach(v *view, lo, hi uint64) uint32 {
 	lo, hi = lo&v.lo, hi&v.hi
 	s := halfHour * uint32(bits.OnesCount64(lo)+bits.OnesCount64(hi))
 	s -= v.miss*bit(lo, hi, v.first) + v.tail*bit(lo, hi, v.last)
+
 	for o := lo & c.odd[0]; o != 0; o &= o - 1 {
 		i := bits.TrailingZeros64(o)
 		s -= halfHour - (c.start[i+1] - c.start[i])
 	}
+
 	for o := hi & c.odd[1]; o != 0; o &= o - 1 {
 		i := bits.TrailingZeros64(o) + 64
 		s -= halfHour - (c.start[i+1] - c.start[i])
 	}
+
 	return s
 }
 
@@ -278,30 +293,37 @@ func (c *Curve) Plan(a *Asset) Plan {
 	if a.Flags&Maximise != 0 {
 		need = max(need, c.reach(&v, c.lo[c.floor], c.hi[c.floor]))
 	}
+
 	if all := c.reach(&v, v.lo, v.hi); all < need {
 		need = all
 		p.set(Short)
 	}
+
 	r := 0
 	for step := 64; step > 0; step >>= 1 {
 		if i := r + step - 1; c.reach(&v, c.lo[i], c.hi[i]) < need {
 			r += step
 		}
 	}
+
 	p.lo, p.tag = c.lo[r]&v.lo, p.tag|c.hi[r]&v.hi
 	if left := c.reach(&v, p.lo, p.hi()) - need; left > 0 {
-		i, tail, head := c.last[r], left, left
+		i := c.last[r]
+		tail := left
+		head := left
 		if i == v.last {
 			tail += v.tail
 		}
 		if i == v.first {
 			head += v.miss
 		}
+
 		if bit(p.lo, p.hi(), i+1)&^bit(p.lo, p.hi(), i-1) != 0 {
 			p.setCut(i, -int16(head))
 		} else {
 			p.setCut(i, int16(tail))
 		}
 	}
+
 	return p
 }
