@@ -24,7 +24,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
 		l.must(l.app.DB.Write(ctx, l.org.ID, func(tx *store.Tx) error {
-			return tx.SetSettings(ctx, flex.OrgSettings{CreditPencePerKWh: 40})
+			return tx.PutTerm(ctx, store.Term{Name: "credit_pence_per_kwh", Value: "40"})
 		}))
 		site, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))

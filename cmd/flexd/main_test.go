@@ -66,7 +66,7 @@ func TestRun_Wrong(t *testing.T) {
 		said string
 	}{
 		"org add":                                        {exitUsage, "(try flexd org add --help)"},
-		"org set Acme user_share":                        {exitUsage, "user_share= sets the default again"},
+		"org set Acme user_share":                        {exitUsage, "user_share=default sets the default again"},
 		"org set Acme user_share=7":                      {exitUsage, "not a number from 0 to 1"},
 		"org set Acme two_factor=x":                      {exitUsage, "not true or false"},
 		"org set Acme no_such=1":                         {exitUsage, `flexd org set "Acme" prints them all`},

@@ -14,7 +14,9 @@ import (
 type org struct {
 	Add  orgAdd  `cmd:"" help:"Make an organisation and print its credentials, once."`
 	List orgList `cmd:"" help:"The organisations."`
-	Set  orgSet  `cmd:"" help:"Change an organisation's settings, and print them with their defaults."`
+	Set  orgSet  `cmd:"" help:"Change an organisation's settings, and print them with their defaults: flexd org set Acme user_share=0.5 --from 2026-04-01."`
+
+	Terms orgTerms `cmd:"" help:"What an organisation's terms are, were and will be, and who set them: flexd org terms Acme --json."`
 }
 
 type orgAdd struct {

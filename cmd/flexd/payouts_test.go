@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,14 +51,35 @@ func TestSettings(t *testing.T) {
 			}
 		}
 		good := "1"
-		if s.name == "baseline" {
-			good = "nominated"
-		}
-		if s.name == "rounding" {
-			good = "half_even"
-		}
 		if err := s.set(&blankSettings, good); err != nil || s.show(&blankSettings) == s.show(&zeroSettings) {
 			t.Errorf("%s does not keep %q: %v", s.name, good, err)
+		}
+	}
+}
+
+// Terms are set from a day on and listed; what is wrong with a day is said.
+func TestOrgTerms(t *testing.T) {
+	run := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	for _, step := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"org add Acme --username me", exitDone, ""},
+		{"org set Acme", exitDone, "credit_pence_per_kwh 2, or none if user_share is above 0 (default)"},
+		{"org set Acme credit_pence_per_kwh=0 min_withdrawal_pence=0", exitDone, "min_withdrawal_pence 0 the"},
+		{"org set Acme user_share=0.5 --from 2126-04-01", exitDone, "0 (default); 0.5 from 2126-04-01"},
+		{"org set Acme min_withdrawal_pence=default default_need_wh=default", exitDone, "min_withdrawal_pence 1000 (default)"},
+		{"org set Acme default_need_wh=0", exitUsage, "not a whole number from 1 to 1000000"},
+		{"org set Acme user_share=0.5 --from tomorrow", exitUsage, "is not a day such as 2026-04-01"},
+		{"org set Acme two_factor=true --from 2126-04-01", exitUsage, "--from is for what is dated: credit_pence_per_kwh"},
+		{"org terms Acme", exitDone, "user_share 2126-04-01 0.5"},
+		{"org terms Acme --json", exitDone, `"from_day": "2126-04-01"`},
+		{"org terms Nobody", exitFailed, "flexd org list prints them"},
+	} {
+		code, said := run(step.line)
+		if code != step.code || !strings.Contains(strings.Join(strings.Fields(said), " "), step.want) {
+			t.Errorf("flexd %s: %d, want %d with %q:\n%s", step.line, code, step.code, step.want, said)
 		}
 	}
 }

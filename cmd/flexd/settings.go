@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"flexd/internal/app"
 	"flexd/internal/flex"
-	"flexd/internal/ledger"
 	"flexd/internal/reward"
-	"flexd/internal/settle"
 	records "flexd/internal/store"
 )
 
@@ -21,37 +21,28 @@ import (
 type orgSet struct {
 	store
 	Name   string   `arg:"" help:"Name of the organisation."`
-	Values []string `arg:"" optional:"" name:"setting=value" help:"What to set; an empty value is the default again. Without any, all settings are printed."`
+	Values []string `arg:"" optional:"" name:"setting=value" help:"What to set, such as user_share=0.5; user_share=default is the default again. Without any, all settings are printed."`
+	From   string   `help:"London day from which terms hold, such as 2026-04-01; tomorrow if not given, or all days while nothing is settled." placeholder:"DAY"`
 }
 
-// setting is a number or a word that an organisation may set.
+// setting is a number or a word that an organisation may set and that holds at once. What it
+// sets from a day on is a reward.TermSetting.
 type setting struct {
 	name, standard, help string
 	show                 func(*flex.OrgSettings) string
 	set                  func(*flex.OrgSettings, string) error
+	clear                func(*flex.OrgSettings) // nil: the zero value is the default
 }
 
-// whole, decimal, truth and word make settings of one field each, between bounds.
+// whole and truth make settings of one field each, between bounds.
 func whole[N ~int | ~int64](field func(*flex.OrgSettings) *N, most N) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
 	return func(s *flex.OrgSettings) string { return strconv.FormatInt(int64(*field(s)), 10) },
 		func(s *flex.OrgSettings, text string) error {
 			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n < 0 || n > int64(most) {
+			if inside := n >= 0 && n <= int64(most); err != nil || !inside {
 				return fmt.Errorf("a whole number from 0 to %d", most)
 			}
 			*field(s) = N(n)
-			return nil
-		}
-}
-
-func decimal(field func(*flex.OrgSettings) *float64, most float64) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
-	return func(s *flex.OrgSettings) string { return strconv.FormatFloat(*field(s), 'f', -1, 64) },
-		func(s *flex.OrgSettings, text string) error {
-			f, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(f >= 0 && f <= most) {
-				return fmt.Errorf("a number from 0 to %g", most)
-			}
-			*field(s) = f
 			return nil
 		}
 }
@@ -66,96 +57,51 @@ func truth(field func(*flex.OrgSettings) *bool) (func(*flex.OrgSettings) string,
 		}
 }
 
-func word(field func(*flex.OrgSettings) *string, words ...string) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
-	return func(s *flex.OrgSettings) string { return *field(s) },
-		func(s *flex.OrgSettings, text string) error {
-			if !slices.Contains(words, text) {
-				return fmt.Errorf("one of %s", strings.Join(words, ", "))
-			}
-			*field(s) = text
-			return nil
-		}
-}
-
-// settings lists what an organisation may set, with the defaults as they are used.
+// settings lists what an organisation may set that is not dated, with the defaults as they are
+// used.
 func settings() []setting {
 	type set = flex.OrgSettings
 	var all []setting
 	add := func(name, standard, help string) func(func(*set) string, func(*set, string) error) {
 		return func(show func(*set) string, set func(*set, string) error) {
-			all = append(all, setting{name, standard, help, show, set})
+			all = append(all, setting{name: name, standard: standard, help: help, show: show, set: set})
 		}
 	}
-	add("credit_pence_per_kwh", fmt.Sprint(reward.DefaultCredit)+", or none if user_share is set", "what a plug session's energy earns")(
-		decimal(func(s *set) *float64 { return &s.CreditPencePerKWh }, 1000))
-	add("user_share", "0", "part of a flex event's revenue that is the user's, 0 to 1")(decimal(func(s *set) *float64 { return &s.UserShare }, 1))
-	add("min_withdrawal_pence", fmt.Sprint(int64(ledger.DefaultWithdrawalTerms.Minimum)), "the least withdrawal")(
-		whole(func(s *set) *flex.Pence { return &s.MinWithdrawal }, 1_000_000))
-	add("min_wait_days", "0", "days from the first reward to the first withdrawal")(whole(func(s *set) *int { return &s.MinWaitDays }, 3650))
+
 	add("two_factor", "false", "an e-mailed code before bank account and withdrawal")(truth(func(s *set) *bool { return &s.TwoFactor }))
-	add("baseline", string(settle.DefaultRule.Method), "how a flex event's baseline is found")(
-		word(func(s *set) *string { return &s.Settlement.Baseline }, string(settle.Mean), string(settle.MiddleEight), string(settle.Nominated)))
-	add("in_day", "false", "adjust the baseline by the hours before the event")(truth(func(s *set) *bool { return &s.Settlement.InDay }))
-	add("in_day_cap_wh", "0 (no cap)", "by at most so much in a half-hour")(whole(func(s *set) *flex.WattHours { return &s.Settlement.InDayCap }, settle.MaxEnergy))
-	add("paid_early", "1", "part of the user's share that an estimate pays, above 0 to 1")(decimal(func(s *set) *float64 { return &s.Settlement.PaidEarly }, 1))
-	add("loss_factor", "1", "by which settlement scales volumes")(decimal(func(s *set) *float64 { return &s.Settlement.LossFactor }, 2))
-	add("rounding", settle.HalfAway.String(), "of amounts between two pennies")(
-		word(func(s *set) *string { return &s.Settlement.Rounding }, settle.HalfAway.String(), settle.HalfEven.String()))
-	add("claw_back", "false", "an event that cost money takes it from the user")(truth(func(s *set) *bool { return &s.Settlement.ClawBack }))
+	show, need := whole(func(s *set) *flex.WattHours { return &s.DefaultNeed }, 1_000_000)
+	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(show, func(s *set, text string) error {
+		if err := need(s, text); err != nil || s.DefaultNeed == 0 {
+			return errors.New("a whole number from 1 to 1000000")
+		}
+		return nil
+	})
+	all[len(all)-1].clear = func(s *set) { s.DefaultNeed = 0 }
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
 		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
-	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(
-		whole(func(s *set) *flex.WattHours { return &s.DefaultNeed }, 1_000_000))
 	return all
+}
+
+// defaultWord sets the default again, as an empty value does.
+const defaultWord = "default"
+
+// changes are what a command line sets.
+type changes struct {
+	terms map[string]string // by name; empty: the default
+	plain []func(*flex.OrgSettings) error
 }
 
 // Run sets, and prints what holds then.
 func (o *orgSet) Run(ctx context.Context, c console) error {
-	known := settings()
-	return o.change(ctx, func(s *flex.OrgSettings) error {
-		for _, pair := range o.Values {
-			name, value, given := strings.Cut(pair, "=")
-			i := slices.IndexFunc(known, func(k setting) bool { return k.name == name })
-			switch {
-			case i < 0:
-				return flex.Fail(flex.Invalid, "there is no setting %q; flexd org set %q prints them all", name, o.Name)
-			case !given:
-				return flex.Fail(flex.Invalid, "%s: give its value as %s=VALUE; %s= sets the default again", name, name, name)
-			}
-			if value == "" {
-				blank := flex.OrgSettings{}
-				if value = known[i].show(&blank); value == "" {
-					*wordOf(s, name) = ""
-					continue
-				}
-			}
-			if err := known[i].set(s, value); err != nil {
-				return flex.Fail(flex.Invalid, "%s: %q is not %v", name, value, err)
-			}
-		}
-		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-		blank := flex.OrgSettings{}
-		for _, k := range known {
-			value := k.show(s)
-			if value == k.show(&blank) {
-				value = k.standard + " (default)"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", k.name, value, k.help)
-		}
-		return t.Flush()
-	})
-}
-
-// wordOf returns the settings that are words, which are blank by default.
-func wordOf(s *flex.OrgSettings, name string) *string {
-	if name == "baseline" {
-		return &s.Settlement.Baseline
+	todo, err := o.read()
+	if err != nil {
+		return err
 	}
-	return &s.Settlement.Rounding
-}
+	from, err := o.from(todo)
+	if err != nil {
+		return err
+	}
 
-// change does something to the organisation's settings, and keeps them if it changed any.
-func (o *orgSet) change(ctx context.Context, do func(*flex.OrgSettings) error) error {
 	of := ofOrg{store: o.store, Org: o.Name}
 	if len(o.Values) == 0 {
 		h, org, err := of.openOrg(ctx)
@@ -163,12 +109,215 @@ func (o *orgSet) change(ctx context.Context, do func(*flex.OrgSettings) error) e
 			return err
 		}
 		defer h.Close()
-		return do(&org.Settings)
+		return c.settings(ctx, h, org)
 	}
 	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.App, org flex.Org) error {
-		if err := do(&org.Settings); err != nil {
-			return err
+		for _, change := range todo.plain {
+			if err := change(&org.Settings); err != nil {
+				return err
+			}
 		}
-		return h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) })
+		if len(todo.plain) > 0 {
+			if err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) }); err != nil {
+				return err
+			}
+		}
+		if len(todo.terms) > 0 {
+			if _, err := h.Reward.SetTerms(ctx, org.ID, todo.terms, from, commandLine); err != nil {
+				return err
+			}
+		}
+		return c.settings(ctx, h, org)
 	})
+}
+
+// read reads what is to be set. Terms are judged as one where they are set.
+func (o *orgSet) read() (todo changes, err error) {
+	terms, plain := reward.TermSettings(), settings()
+	todo.terms = map[string]string{}
+	for _, pair := range o.Values {
+		name, value, given := strings.Cut(pair, "=")
+		isTerm := slices.ContainsFunc(terms, func(s reward.TermSetting) bool { return s.Name == name })
+		i := slices.IndexFunc(plain, func(s setting) bool { return s.name == name })
+		if i < 0 && !isTerm {
+			return todo, flex.Fail(flex.Invalid, "there is no setting %q; flexd org set %q prints them all", name, o.Name)
+		}
+		if !given {
+			return todo, flex.Fail(flex.Invalid, "%s: give its value as %s=VALUE; %s=%s sets the default again", name, name, name, defaultWord)
+		}
+
+		if value == defaultWord {
+			value = ""
+		}
+		if isTerm {
+			todo.terms[name] = value
+			continue
+		}
+		todo.plain = append(todo.plain, func(s *flex.OrgSettings) error { return plain[i].change(s, value) })
+	}
+	return todo, nil
+}
+
+// from is the day from which the terms are to hold; zero if none is given.
+func (o *orgSet) from(todo changes) (day flex.Day, err error) {
+	if o.From == "" {
+		return day, nil
+	}
+	if len(todo.terms) == 0 {
+		return day, flex.Fail(flex.Invalid, "--from is for what is dated: %s", strings.Join(termNames(), ", "))
+	}
+	if day, err = flex.ParseDay(o.From); err != nil {
+		err = flex.Fail(flex.Invalid, "--from: %q is not a day such as 2026-04-01", o.From)
+	}
+	return day, err
+}
+
+func termNames() (names []string) {
+	for _, s := range reward.TermSettings() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// change sets a value, or the default if it is empty.
+func (k setting) change(s *flex.OrgSettings, value string) error {
+	if value == "" && k.clear != nil {
+		k.clear(s)
+		return nil
+	}
+	if value == "" {
+		blank := flex.OrgSettings{}
+		value = k.show(&blank)
+	}
+	if err := k.set(s, value); err != nil {
+		return flex.Fail(flex.Invalid, "%s: %q is not %v", k.name, value, err)
+	}
+	return nil
+}
+
+// settings prints what holds today, and what will hold instead.
+func (c console) settings(ctx context.Context, h *app.App, org flex.Org) error {
+	terms, err := h.Reward.Terms(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	for _, s := range reward.TermSettings() {
+		value := cmp.Or(terms.Values[s.Name], s.Default+" (default)")
+		for _, change := range terms.Changes {
+			if change.Name == s.Name && change.From.Start().After(terms.Today.Start()) {
+				value += fmt.Sprintf("; %s from %s", cmp.Or(change.Value, s.Default+" (default)"), change.From)
+			}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, value, s.Help)
+	}
+
+	blank := flex.OrgSettings{}
+	for _, k := range settings() {
+		value := k.show(&org.Settings)
+		if value == k.show(&blank) {
+			value = k.standard + " (default)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", k.name, value, k.help)
+	}
+	return t.Flush()
+}
+
+// orgTerms is `flexd org terms`.
+type orgTerms struct {
+	store
+	Name string `arg:"" help:"Name of the organisation."`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+// termRow is a value of a term from a day on.
+type termRow struct {
+	Name   string     `json:"name"`
+	Value  *string    `json:"value"`    // null: the default
+	From   *string    `json:"from_day"` // null: from the beginning
+	Holds  bool       `json:"holds_today"`
+	SetAt  *time.Time `json:"set_at"` // null: before terms were dated
+	SetBy  string     `json:"set_by,omitempty"`
+	Listed string     `json:"default"`
+}
+
+// Run lists each value that a term had, has or is to have.
+func (o *orgTerms) Run(ctx context.Context, c console) error {
+	h, org, err := ofOrg{store: o.store, Org: o.Name}.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	terms, err := h.Reward.Terms(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	rows := []termRow{}
+	for _, s := range reward.TermSettings() {
+		rows = append(rows, termRows(s, terms)...)
+	}
+	if o.JSON {
+		return c.json(rows)
+	}
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TERM\tFROM\tVALUE\tTODAY\tSET\tBY")
+	for _, r := range rows {
+		fmt.Fprintln(t, r)
+	}
+	return t.Flush()
+}
+
+// String is the row as columns.
+func (r termRow) String() string {
+	from, value := "the beginning", r.Listed+" (default)"
+	if r.From != nil {
+		from = *r.From
+	}
+	if r.Value != nil {
+		value = *r.Value
+	}
+
+	var holds, set string
+	if r.Holds {
+		holds = "holds"
+	}
+	if r.SetAt != nil {
+		set = r.SetAt.Format(time.RFC3339)
+	}
+	return strings.Join([]string{r.Name, from, value, holds, set, r.SetBy}, "\t")
+}
+
+// termRows are a term's values in order of day, the default from the beginning among them if
+// nothing else was set then.
+func termRows(s reward.TermSetting, terms reward.Terms) (rows []termRow) {
+	for _, change := range terms.Changes {
+		if change.Name != s.Name {
+			continue
+		}
+		row := termRow{Name: s.Name, SetBy: change.SetBy, Listed: s.Default}
+		if change.Value != "" {
+			row.Value = &change.Value
+		}
+		if change.From != (flex.Day{}) {
+			row.From = new(change.From.String())
+		}
+		if !change.SetAt.IsZero() {
+			row.SetAt = &change.SetAt
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 || rows[0].From != nil {
+		rows = slices.Insert(rows, 0, termRow{Name: s.Name, Listed: s.Default})
+	}
+
+	today := terms.Today.String()
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].From == nil || *rows[i].From <= today {
+			rows[i].Holds = true
+			break
+		}
+	}
+	return rows
 }

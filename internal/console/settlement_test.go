@@ -17,7 +17,9 @@ import (
 func (s *scene) withdraw(site int, amount flex.Pence) {
 	s.Helper()
 	ctx := s.Context()
-	err := s.db.Write(ctx, s.Org, func(tx *store.Tx) error { return tx.SetSettings(ctx, flex.OrgSettings{MinWithdrawal: 10}) })
+	err := s.db.Write(ctx, s.Org, func(tx *store.Tx) error {
+		return tx.PutTerm(ctx, store.Term{Name: "min_withdrawal_pence", Value: "10"})
+	})
 	if err != nil {
 		s.Fatal(err)
 	}

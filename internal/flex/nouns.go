@@ -81,20 +81,15 @@ type Org struct {
 	CreatedAt          time.Time
 }
 
-// OrgSettings are the numbers that an organisation may set; their zero values stand for
-// the printed defaults.
+// OrgSettings are what an organisation may set that holds at once, for all it does from then
+// on; their zero values stand for the printed defaults. What is dated is in the terms.
 type OrgSettings struct {
-	MinWithdrawal     Pence
-	MinWaitDays       int
-	CreditPencePerKWh float64
-	UserShare         float64
-	DefaultNeed       WattHours
-	FleetCap          Watts
-	StartsPerMinute   int
-	TwoFactor         bool
-	Settlement        SettlementSettings
-	Rates             BatteryRates
-	Books             BooksSettings
+	DefaultNeed     WattHours
+	FleetCap        Watts
+	StartsPerMinute int
+	TwoFactor       bool
+	Rates           BatteryRates
+	Books           BooksSettings
 }
 
 // BooksSettings are an organisation's choices of its books; their zero values stand for the
@@ -112,18 +107,6 @@ type BooksSettings struct {
 // BatteryRates are what home batteries are planned on under a tariff whose rates nobody
 // told, in pence per kilowatt-hour; their zero values stand for the printed defaults.
 type BatteryRates struct{ Peak, OffPeak, Export float64 }
-
-// SettlementSettings are an organisation's choices of how flex events are settled; their
-// zero values stand for the printed defaults.
-type SettlementSettings struct {
-	Baseline   string    // "mean", "mid_8_of_10" or "nominated"
-	InDay      bool      // adjust the baseline by the hours before the event
-	InDayCap   WattHours // by at most so much in a half-hour; zero is no cap
-	PaidEarly  float64   // fraction of the user's share that an estimate pays
-	LossFactor float64
-	Rounding   string // "half_away_from_zero" or "half_even"
-	ClawBack   bool   // an event that cost money takes it from the user
-}
 
 // Site is a premises with an electricity meter.
 type Site struct {

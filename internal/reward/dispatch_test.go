@@ -63,7 +63,7 @@ func TestEventRound_Dispatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y := open(t, url)
-				y.set(t, flex.OrgSettings{UserShare: 0.5})
+				y.set(t, "user_share=0.5")
 				y.now = day.Period(33).Start() // 16:00
 				id := y.battery(t, day)
 				y.prices(t, day.Span(), 200)

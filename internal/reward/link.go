@@ -288,7 +288,7 @@ func (d *Service) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID
 		if payee == nil {
 			return flex.Fail(flex.Conflict, "there is no bank account to pay to; link one first")
 		}
-		o, err := tx.OrgRecord(ctx)
+		terms, err := historyOf(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -300,7 +300,7 @@ func (d *Service) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID
 		if err != nil {
 			return err
 		}
-		if err := termsOf(o.Settings).withdrawal.Admit(amount, balance, first, tx.Now()); err != nil {
+		if err := terms.on(flex.DayAt(tx.Now())).withdrawal.Admit(amount, balance, first, tx.Now()); err != nil {
 			return err
 		}
 		w, err = tx.Withdraw(ctx, site, amount, by)

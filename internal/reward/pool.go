@@ -15,20 +15,20 @@ import (
 
 // basis is what events are settled on.
 type basis struct {
-	settings flex.OrgSettings
-	knownAt  time.Time // as it was known then; zero: as it is known now
-	asOf     time.Time // the same, or now
-	prices   map[flex.Period]flex.PricedPeriod
+	terms   history
+	knownAt time.Time // as it was known then; zero: as it is known now
+	asOf    time.Time // the same, or now
+	prices  map[flex.Period]flex.PricedPeriod
 }
 
-// basisOf reads the organisation's settings and the prices of some times.
+// basisOf reads the organisation's terms and the prices of some times.
 func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.Time) (*basis, error) {
-	o, err := tx.OrgRecord(ctx)
+	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
 
-	b := &basis{settings: o.Settings, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]flex.PricedPeriod{}}
+	b := &basis{terms: terms, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]flex.PricedPeriod{}}
 	if knownAt.IsZero() {
 		b.asOf = tx.Now()
 	}
@@ -67,9 +67,10 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 
 // caseOf makes the event a case, as far as it goes without its readings.
 func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
+	terms := b.terms.on(e.Day)
 	c := &settle.Case{
 		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: e.Most,
-		Rule: ruleOf(b.settings.Settlement), Terms: settleTerms(b.settings),
+		Rule: terms.rule, Terms: terms.settle,
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
 	}
 

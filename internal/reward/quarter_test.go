@@ -25,7 +25,7 @@ import (
 func TestQuarter(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
-		y.set(t, flex.OrgSettings{CreditPencePerKWh: 1.5, UserShare: 0.25, MinWithdrawal: 50})
+		y.set(t, "credit_pence_per_kwh=1.5", "user_share=0.25", "min_withdrawal_pence=50")
 		y.exec(t, `UPDATE asset SET power_w = 7400`)
 		q := quarter{yard: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
 		first := flex.Day{Year: 2026, Month: 2, Dom: 1}

@@ -15,7 +15,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
-	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -25,36 +24,6 @@ type Service struct {
 	BaseURL string // where the balance page answers, as users reach it
 	// Mail sends a letter to a user; nil means that no letters can be sent.
 	Mail func(ctx context.Context, to flex.Personal, subject, text string) error
-}
-
-// DefaultCredit is what a kilowatt-hour charged in a plug session earns, in pence, where the
-// organisation has set neither a rate nor a share.
-const DefaultCredit = 2.0
-
-// terms are an organisation's settings with the defaults filled in.
-type terms struct {
-	credit     settle.Rate // per kilowatt-hour of a plug session; zero: sessions earn nothing
-	share      settle.Parts
-	withdrawal ledger.WithdrawalTerms
-	rounding   settle.Rounding
-}
-
-// termsOf reads the settings. A user earns by session at a rate, or by flex event a share;
-// by both only if both are set.
-func termsOf(s flex.OrgSettings) terms {
-	t := terms{
-		credit:     settle.RateOf(s.CreditPencePerKWh),
-		share:      settle.PartsOf(s.UserShare),
-		withdrawal: ledger.WithdrawalTerms{Minimum: s.MinWithdrawal, WaitDays: s.MinWaitDays},
-	}
-	t.rounding, _ = settle.ParseRounding(s.Settlement.Rounding)
-	if s.CreditPencePerKWh == 0 && s.UserShare == 0 {
-		t.credit = settle.RateOf(DefaultCredit)
-	}
-	if s.MinWithdrawal == 0 {
-		t.withdrawal.Minimum = ledger.DefaultWithdrawalTerms.Minimum
-	}
-	return t
 }
 
 // Info is where a site's money stands.
@@ -77,7 +46,7 @@ func (d *Service) Info(ctx context.Context, org flex.OrgID, site flex.SiteID) (i
 }
 
 func standing(ctx context.Context, tx *store.Tx, site flex.SiteID) (info Info, err error) {
-	o, err := tx.OrgRecord(ctx)
+	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return info, err
 	}
@@ -89,7 +58,7 @@ func standing(ctx context.Context, tx *store.Tx, site flex.SiteID) (info Info, e
 	if err != nil {
 		return info, err
 	}
-	info.Terms, info.Earned = termsOf(o.Settings).withdrawal, earned
+	info.Terms, info.Earned = terms.on(flex.DayAt(tx.Now())).withdrawal, earned
 	info.Standing = info.Terms.Stand(balance, first, tx.Now())
 	return info, nil
 }

@@ -79,8 +79,21 @@ func (y *yard) write(t *testing.T, fn func(context.Context, *store.Tx) error) {
 	}
 }
 
-func (y *yard) set(t *testing.T, s flex.OrgSettings) {
-	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetSettings(ctx, s) })
+// set sets terms, as in "user_share=0.5", from the beginning.
+func (y *yard) set(t *testing.T, terms ...string) {
+	t.Helper()
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return putTerms(ctx, tx, terms...) })
+}
+
+// putTerms sets terms from the beginning, whatever was settled on others.
+func putTerms(ctx context.Context, tx *store.Tx, terms ...string) error {
+	for _, term := range terms {
+		name, value, _ := strings.Cut(term, "=")
+		if err := tx.PutTerm(ctx, store.Term{Name: name, Value: value}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // charge plugs the car in and out.
@@ -160,7 +173,7 @@ func (y *yard) history(t *testing.T) string {
 func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
-		y.set(t, flex.OrgSettings{CreditPencePerKWh: 2.5})
+		y.set(t, "credit_pence_per_kwh=2.5")
 		y.charge(t, "2026-01-14 22:10", "2026-01-15 00:20")
 		if got := y.history(t); got != "" {
 			t.Errorf("without readings: %s", got)
@@ -177,7 +190,7 @@ func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh" { // 31.25
 			t.Errorf("corrected upward: %s", got)
 		}
-		y.set(t, flex.OrgSettings{CreditPencePerKWh: 100}) // holds for sessions to come
+		y.set(t, "credit_pence_per_kwh=100") // holds for sessions to come
 		y.read(t, "2026-01-14 23:30", 0)
 		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh, correction -10p for 8500 Wh" {
 			t.Errorf("corrected downward: %s", got)

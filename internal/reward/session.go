@@ -51,7 +51,7 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 	did := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		did = 0
-		o, err := tx.OrgRecord(ctx)
+		terms, err := historyOf(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 			return err
 		}
 		for _, r := range rs {
-			changed, err := reckon(ctx, tx, r, termsOf(o.Settings))
+			changed, err := reckon(ctx, tx, r, terms.on(flex.DayAt(r.From)))
 			if err != nil {
 				return fmt.Errorf("reckon up session %s: %w", r.SessionID, err)
 			}
@@ -76,7 +76,7 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 
 // reckon credits a session as far as its readings are there, and reports whether that moved
 // it on.
-func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms) (changed bool, err error) {
+func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (changed bool, err error) {
 	was := r
 	energy, known, missing, err := charged(ctx, tx, r)
 	if err != nil {
@@ -204,7 +204,7 @@ func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
 
 // creditSession posts what the session's energy earns, or what it earns more or less than
 // was posted before, and reports whether there was anything to post.
-func creditSession(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms, energy flex.WattHours) (bool, error) {
+func creditSession(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms, energy flex.WattHours) (bool, error) {
 	cause := ledger.Cause{Session: r.SessionID}
 	was, err := tx.PostingsAbout(ctx, cause)
 	if err != nil {
@@ -213,7 +213,7 @@ func creditSession(ctx context.Context, tx *store.Tx, r store.Reckoning, t terms
 	rate := settle.Rate(r.Rate)
 	tr := store.Transaction{Rate: &r.Rate, Creditable: &energy}
 	tr.SiteID, tr.Time, tr.Cause, tr.Settled = r.SiteID, r.Span, cause, flex.DayAt(r.To)
-	tr.Postings = ledger.Revised(was, ledger.Credited(rate.Credit(energy, t.rounding)))
+	tr.Postings = ledger.Revised(was, ledger.Credited(rate.Credit(energy, t.settle.Rounding)))
 	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("session:%s", r.SessionID)
 	if r.Type == flex.ElectricVehicle {
 		tr.Vehicle = r.Model

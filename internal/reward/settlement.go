@@ -58,7 +58,7 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 		return 0, err
 	}
 
-	run := &posting{run: store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}, terms: termsOf(basis.settings)}
+	run := &posting{run: store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}, terms: basis.terms}
 	for i, e := range events {
 		moved, err := run.settle(ctx, tx, e, outcomes[i])
 		if err != nil {
@@ -96,7 +96,7 @@ func settleConsented(ctx context.Context, tx *store.Tx, b *basis, events []store
 // posting is a run under way that posts what it changes.
 type posting struct {
 	run         store.Run
-	terms       terms
+	terms       history
 	settlements []store.Settlement
 	inputs      []settle.Inputs
 	earned      []*store.Transaction
@@ -133,7 +133,7 @@ func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, 
 	s.Version = e.Version
 	p.settlements, p.inputs = append(p.settlements, s), append(p.inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
 
-	t, err := credit(ctx, tx, e, s.Result, p.terms, p.run.ID)
+	t, err := credit(ctx, tx, e, s.Result, p.terms.on(e.Day), p.run.ID)
 	if t != nil {
 		p.earned = append(p.earned, t)
 	}
@@ -267,35 +267,11 @@ func nextSettlement(e store.FlexEvent, now time.Time) time.Time {
 	return final
 }
 
-// ruleOf reads an organisation's settings of baselines.
-func ruleOf(s flex.SettlementSettings) settle.Rule {
-	r := settle.DefaultRule
-	if s.Baseline != "" {
-		r.Method = settle.Method(s.Baseline)
-	}
-	r.InDay, r.InDayCap = s.InDay, s.InDayCap
-	r.Rounding, _ = settle.ParseRounding(s.Rounding)
-	return r
-}
-
-// settleTerms reads an organisation's settings of money.
-func settleTerms(s flex.OrgSettings) settle.Terms {
-	t := settle.Terms{Share: settle.PartsOf(s.UserShare), PaidEarly: settle.Whole, LossFactor: settle.Whole, ClawBack: s.Settlement.ClawBack}
-	if s.Settlement.PaidEarly > 0 {
-		t.PaidEarly = settle.PartsOf(s.Settlement.PaidEarly)
-	}
-	if s.Settlement.LossFactor > 0 {
-		t.LossFactor = settle.PartsOf(s.Settlement.LossFactor)
-	}
-	t.Rounding, _ = settle.ParseRounding(s.Settlement.Rounding)
-	return t
-}
-
 // credit makes the transaction of what the event earned, or of what it earned more or less
 // than was posted before; nil if there is none. Users who earn by session alone are not
 // credited by event.
-func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t terms, run flex.RunID) (*store.Transaction, error) {
-	if t.share == 0 && e.Posted == 0 || r.Missing > 0 && !r.Final {
+func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t *terms, run flex.RunID) (*store.Transaction, error) {
+	if t.settle.Share == 0 && e.Posted == 0 || r.Missing > 0 && !r.Final {
 		return nil, nil
 	}
 

@@ -13,7 +13,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/reward"
-	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -108,7 +107,7 @@ func pausedMonday(t *testing.T, url string) (*yard, flex.Day, *vector) {
 		t.Fatal(err)
 	}
 	y := open(t, url)
-	y.set(t, flex.OrgSettings{UserShare: 0.5})
+	y.set(t, "user_share=0.5")
 	monday := flex.Day{Year: 2025, Month: 2, Dom: 3}
 	y.now = monday.Start().Add(time.Hour)
 	for d, values := range v.History {
@@ -465,7 +464,7 @@ func TestEventRound_CorrectedAtTheBoundary(t *testing.T) {
 // The nominated method compares with the plan without the market, where there is no history.
 func TestEventRound_Nominated(t *testing.T) {
 	y, monday, v := pausedMonday(t, storetest.SQLite(t))
-	y.set(t, flex.OrgSettings{UserShare: 0.5, Settlement: flex.SettlementSettings{Baseline: string(settle.Nominated)}})
+	y.set(t, "user_share=0.5", "baseline=nominated")
 	y.kwh(t, monday, v.Metered)
 	y.now = monday.Period(36).End()
 	if got := y.events(t); got != "2025-02-03 35-36 -7190 Wh est 1797500" {
@@ -551,19 +550,19 @@ func TestEventRound_WaitsForTheBoundary(t *testing.T) {
 func TestEventRound_Terms(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		set      flex.SettlementSettings
+		set      string
 		price    float64
 		estimate string
 		final    string
 	}{
-		{"paid early in part", flex.SettlementSettings{PaidEarly: 0.8}, 250, "flex event 16p", "flex event 16p, flex period top-up 4p"},
-		{"half even", flex.SettlementSettings{Rounding: "half_even", LossFactor: 1.05}, 250, "flex event 21p", "flex event 21p"},
-		{"it cost money", flex.SettlementSettings{}, -250, "flex event 0p", "flex event 0p"},
-		{"it cost money, and the user pays", flex.SettlementSettings{ClawBack: true}, -250, "flex event -20p", "flex event -20p"},
+		{"paid early in part", "paid_early=0.8", 250, "flex event 16p", "flex event 16p, flex period top-up 4p"},
+		{"half even", "rounding=half_even loss_factor=1.05", 250, "flex event 21p", "flex event 21p"},
+		{"it cost money", "", -250, "flex event 0p", "flex event 0p"},
+		{"it cost money, and the user pays", "claw_back=true", -250, "flex event -20p", "flex event -20p"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			y, monday, v := pausedMonday(t, storetest.SQLite(t))
-			y.set(t, flex.OrgSettings{UserShare: 0.5, Settlement: tt.set})
+			y.set(t, append(strings.Fields(tt.set), "user_share=0.5")...)
 			y.now = y.now.Add(time.Minute)
 			y.prices(t, monday.Span(), tt.price)
 			y.kwh(t, monday, v.Metered)

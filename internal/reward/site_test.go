@@ -31,7 +31,7 @@ const homeDays = 20
 func newHome(t *testing.T, url string, share, price float64) *home {
 	t.Helper()
 	h := &home{yard: open(t, url), t: t, monday: flex.Day{Year: 2025, Month: 2, Dom: 3}}
-	h.set(t, flex.OrgSettings{UserShare: share})
+	h.set(t, fmt.Sprintf("user_share=%g", share))
 	h.now = h.monday.Start().Add(time.Hour)
 	h.prices(t, h.monday.Span(), price)
 	h.exec(t, `UPDATE asset SET power_w = 7400`)

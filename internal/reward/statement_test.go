@@ -40,7 +40,7 @@ func tell(s reward.Statement) string {
 func TestStatement(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
-		y.set(t, flex.OrgSettings{UserShare: 0.5, CreditPencePerKWh: 2.5, MinWithdrawal: 1})
+		y.set(t, "user_share=0.5", "credit_pence_per_kwh=2.5", "min_withdrawal_pence=1")
 		y.kwh(t, monday, v.Metered)
 		y.now = monday.Period(36).End()
 		y.events(t)

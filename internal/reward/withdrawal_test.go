@@ -265,7 +265,9 @@ func TestCode(t *testing.T) {
 		var letter string
 		y.service.Mail = func(_ context.Context, _ flex.Personal, _, text string) error { letter = text; return nil }
 		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
-		y.set(t, flex.OrgSettings{TwoFactor: true})
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetSettings(ctx, flex.OrgSettings{TwoFactor: true})
+		})
 		y.earn(t, 25)
 		link, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "https://a.example"})
 		if err != nil {

@@ -192,11 +192,9 @@ func named(t *testing.T, db *store.DB, name string) flex.Org {
 func TestGolden_Settings(t *testing.T) {
 	want := map[string]flex.OrgSettings{
 		"golden": {
-			MinWithdrawal: 10, MinWaitDays: 1, CreditPencePerKWh: 2.5, UserShare: 0.5, DefaultNeed: 12_345, FleetCap: 50_000, StartsPerMinute: 7, TwoFactor: true,
-			Settlement: flex.SettlementSettings{Baseline: "mean", InDayCap: 777, PaidEarly: 0.8, LossFactor: 1.05, Rounding: "half_even"},
-			Rates:      flex.BatteryRates{Peak: 30.5, OffPeak: 7.25, Export: 15},
+			DefaultNeed: 12_345, FleetCap: 50_000, StartsPerMinute: 7, TwoFactor: true, Rates: flex.BatteryRates{Peak: 30.5, OffPeak: 7.25, Export: 15},
 		},
-		"untouched": {}, "blank": {}, "zeros": {UserShare: 0.3},
+		"untouched": {}, "blank": {}, "zeros": {},
 	}
 	eachGolden(t, func(t *testing.T, db *store.DB, url string) {
 		seed := storetest.At(t, db, url)
@@ -213,6 +211,36 @@ func TestGolden_Settings(t *testing.T) {
 			}
 			if is := seed.Strings(`SELECT settings FROM org WHERE name = $1`, name); name != "untouched" && !slices.Equal(was, is) {
 				t.Errorf("%s: kept as\n%s, was\n%s", name, is, was)
+			}
+		}
+	})
+}
+
+// TestGolden_Terms shows that what was set before terms were dated holds from the beginning, and
+// that what was zero then is the default.
+func TestGolden_Terms(t *testing.T) {
+	want := map[string][]string{
+		"golden": {
+			"baseline=mean", "credit_pence_per_kwh=2.5", "in_day_cap_wh=777", "loss_factor=1.05", "min_wait_days=1", "min_withdrawal_pence=10",
+			"paid_early=0.8", "rounding=half_even", "user_share=0.5",
+		},
+		"untouched": nil, "blank": nil, "zeros": {"user_share=0.3"},
+	}
+	eachGolden(t, func(t *testing.T, db *store.DB, _ string) {
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			var got []string
+			err := db.Read(t.Context(), named(t, db, name).ID, func(tx *store.Tx) error {
+				terms, err := tx.Terms(t.Context())
+				for _, term := range terms {
+					got = append(got, term.Name+"="+term.Value)
+					if term.From != (flex.Day{}) || !term.SetAt.IsZero() {
+						t.Errorf("%s: %+v", name, term)
+					}
+				}
+				return err
+			})
+			if err != nil || !slices.Equal(got, want[name]) {
+				t.Errorf("%s: %q, %v, want %q", name, got, err, want[name])
 			}
 		}
 	})

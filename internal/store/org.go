@@ -68,7 +68,17 @@ func (tx *Tx) SetClock(ctx context.Context, offset time.Duration) error {
 
 // SetSettings replaces the organisation's settings.
 func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
-	text, err := encode(recordSettings(s))
+	var was string
+	if err := tx.row(ctx, `SELECT settings FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate, tx.org.Bytes()).Scan(&was); err != nil {
+		return err
+	}
+	var r settingsRecord
+	if err := decode("settings of an organisation", was, &r); err != nil {
+		return err
+	}
+
+	r.put(s)
+	text, err := encode(r)
 	if err != nil {
 		return err
 	}

@@ -29,17 +29,18 @@ func decode(what, text string, record any) error {
 	return nil
 }
 
-// settingsRecord is org.settings.
+// settingsRecord is org.settings. What is marked with "before" is dated since migration
+// 125 and in the table term; a program of before reads it here.
 type settingsRecord struct {
-	MinWithdrawal     int64            `json:"MinWithdrawal"`
-	MinWaitDays       int              `json:"MinWaitDays"`
-	CreditPencePerKWh float64          `json:"CreditPencePerKWh"`
-	UserShare         float64          `json:"UserShare"`
+	MinWithdrawal     int64            `json:"MinWithdrawal"`     // before
+	MinWaitDays       int              `json:"MinWaitDays"`       // before
+	CreditPencePerKWh float64          `json:"CreditPencePerKWh"` // before
+	UserShare         float64          `json:"UserShare"`         // before
 	DefaultNeed       int64            `json:"DefaultNeed"`
 	FleetCap          int64            `json:"FleetCap"`
 	StartsPerMinute   int              `json:"StartsPerMinute"`
 	TwoFactor         bool             `json:"TwoFactor"`
-	Settlement        settlementRecord `json:"Settlement"`
+	Settlement        settlementRecord `json:"Settlement"` // before
 	Rates             ratesRecord      `json:"Rates"`
 	Books             booksRecord      `json:"Books,omitzero"`
 }
@@ -84,27 +85,17 @@ type ratesRecord struct {
 	Export  float64 `json:"Export"`
 }
 
-func recordSettings(s flex.OrgSettings) settingsRecord {
-	return settingsRecord{
-		MinWithdrawal: int64(s.MinWithdrawal), MinWaitDays: s.MinWaitDays, CreditPencePerKWh: s.CreditPencePerKWh, UserShare: s.UserShare,
-		DefaultNeed: int64(s.DefaultNeed), FleetCap: int64(s.FleetCap), StartsPerMinute: s.StartsPerMinute, TwoFactor: s.TwoFactor,
-		Settlement: settlementRecord{
-			Baseline: s.Settlement.Baseline, InDay: s.Settlement.InDay, InDayCap: int64(s.Settlement.InDayCap),
-			PaidEarly: s.Settlement.PaidEarly, LossFactor: s.Settlement.LossFactor, Rounding: s.Settlement.Rounding, ClawBack: s.Settlement.ClawBack,
-		},
-		Rates: ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export},
-		Books: recordBooks(s.Books),
-	}
+// put changes a record to what is set now; the rest stays.
+func (r *settingsRecord) put(s flex.OrgSettings) {
+	r.DefaultNeed, r.TwoFactor = int64(s.DefaultNeed), s.TwoFactor
+	r.FleetCap, r.StartsPerMinute = int64(s.FleetCap), s.StartsPerMinute
+	r.Rates = ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export}
+	r.Books = recordBooks(s.Books)
 }
 
 func (r *settingsRecord) settings() flex.OrgSettings {
 	return flex.OrgSettings{
-		MinWithdrawal: flex.Pence(r.MinWithdrawal), MinWaitDays: r.MinWaitDays, CreditPencePerKWh: r.CreditPencePerKWh, UserShare: r.UserShare,
 		DefaultNeed: flex.WattHours(r.DefaultNeed), FleetCap: flex.Watts(r.FleetCap), StartsPerMinute: r.StartsPerMinute, TwoFactor: r.TwoFactor,
-		Settlement: flex.SettlementSettings{
-			Baseline: r.Settlement.Baseline, InDay: r.Settlement.InDay, InDayCap: flex.WattHours(r.Settlement.InDayCap),
-			PaidEarly: r.Settlement.PaidEarly, LossFactor: r.Settlement.LossFactor, Rounding: r.Settlement.Rounding, ClawBack: r.Settlement.ClawBack,
-		},
 		Rates: flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
 		Books: r.Books.settings(),
 	}

@@ -1,0 +1,288 @@
+package reward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// DefaultCredit is what a kilowatt-hour charged in a plug session earns, in pence, where the
+// organisation has set neither a rate nor a share.
+const DefaultCredit = 2.0
+
+// terms are what events and sessions of one London day are settled and credited on, and what
+// withdrawals of that day must meet.
+type terms struct {
+	credit     settle.Rate // per kilowatt-hour of a plug session; zero: sessions earn nothing
+	creditSet  bool        // whether the organisation has set the rate
+	withdrawal ledger.WithdrawalTerms
+	rule       settle.Rule
+	settle     settle.Terms
+}
+
+// TermSetting is a term that an organisation may set, from a day on.
+type TermSetting struct {
+	Name    string
+	Default string // as it is printed
+	Help    string
+
+	read func(*terms, string) error
+}
+
+// TermSettings lists them with the defaults that are used.
+func TermSettings() []TermSetting {
+	return []TermSetting{
+		{"credit_pence_per_kwh", fmt.Sprint(DefaultCredit) + ", or none if user_share is above 0", "what a plug session's energy earns", readCredit},
+		{"user_share", "0", "part of a flex event's revenue that is the user's, 0 to 1",
+			readParts(func(t *terms) *settle.Parts { return &t.settle.Share }, 1)},
+		{"min_withdrawal_pence", strconv.Itoa(int(ledger.DefaultWithdrawalTerms.Minimum)), "the least withdrawal",
+			readWhole(func(t *terms) *flex.Pence { return &t.withdrawal.Minimum }, 0, 1_000_000)},
+		{"min_wait_days", "0", "days from the first reward to the first withdrawal",
+			readWhole(func(t *terms) *int { return &t.withdrawal.WaitDays }, 0, 3650)},
+
+		{"baseline", string(settle.DefaultRule.Method), "how a flex event's baseline is found",
+			readWord(func(t *terms, word string) { t.rule.Method = settle.Method(word) }, string(settle.Mean), string(settle.MiddleEight), string(settle.Nominated))},
+		{"in_day", "false", "adjust the baseline by the hours before the event", readTruth(func(t *terms) *bool { return &t.rule.InDay })},
+		{"in_day_cap_wh", "no cap", "by at most so much in a half-hour",
+			readWhole(func(t *terms) *flex.WattHours { return &t.rule.InDayCap }, 1, settle.MaxEnergy)},
+
+		{"paid_early", "1", "part of the user's share that an estimate pays, 0 to 1",
+			readParts(func(t *terms) *settle.Parts { return &t.settle.PaidEarly }, 1)},
+		{"loss_factor", "1", "by which settlement scales volumes, 0 to 2", readParts(func(t *terms) *settle.Parts { return &t.settle.LossFactor }, 2)},
+		{"rounding", settle.HalfAway.String(), "of amounts between two pennies", readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String())},
+		{"claw_back", "false", "an event that cost money takes it from the user", readTruth(func(t *terms) *bool { return &t.settle.ClawBack })},
+	}
+}
+
+func readCredit(t *terms, text string) error {
+	f, err := decimal(text, 1000)
+	t.credit, t.creditSet = settle.RateOf(f), true
+	return err
+}
+
+func setRounding(t *terms, word string) {
+	t.settle.Rounding, _ = settle.ParseRounding(word) // the word is one of its own
+	t.rule.Rounding = t.settle.Rounding
+}
+
+// decimal reads a number from 0 to most.
+func decimal(text string, most float64) (float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if inside := f >= 0 && f <= most; err != nil || !inside {
+		return 0, fmt.Errorf("a number from 0 to %g", most)
+	}
+	return f, nil
+}
+
+func readParts(field func(*terms) *settle.Parts, most float64) func(*terms, string) error {
+	return func(t *terms, text string) error {
+		f, err := decimal(text, most)
+		*field(t) = settle.PartsOf(f)
+		return err
+	}
+}
+
+func readWhole[N ~int | ~int64](field func(*terms) *N, least, most N) func(*terms, string) error {
+	return func(t *terms, text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if inside := n >= int64(least) && n <= int64(most); err != nil || !inside {
+			return fmt.Errorf("a whole number from %d to %d", least, most)
+		}
+		*field(t) = N(n)
+		return nil
+	}
+}
+
+func readTruth(field func(*terms) *bool) func(*terms, string) error {
+	return func(t *terms, text string) error {
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("true or false")
+		}
+		*field(t) = b
+		return nil
+	}
+}
+
+func readWord(set func(*terms, string), words ...string) func(*terms, string) error {
+	return func(t *terms, text string) error {
+		if !slices.Contains(words, text) {
+			return fmt.Errorf("one of %s", strings.Join(words, ", "))
+		}
+		set(t, text)
+		return nil
+	}
+}
+
+// defaultTerms are those of an organisation that has set none.
+func defaultTerms() terms {
+	t := terms{withdrawal: ledger.DefaultWithdrawalTerms, rule: settle.DefaultRule}
+	t.settle = settle.Terms{PaidEarly: settle.Whole, LossFactor: settle.Whole}
+	return t
+}
+
+// termsOf reads the values of terms by name. A user earns by session at a rate, or by flex
+// event a share; by both only if both are set.
+func termsOf(values map[string]string) (terms, error) {
+	t := defaultTerms()
+	for _, s := range TermSettings() {
+		value := values[s.Name]
+		if value == "" {
+			continue
+		}
+		if err := s.read(&t, value); err != nil {
+			return t, flex.Fail(flex.Invalid, "%s: %q is not %v", s.Name, value, err)
+		}
+	}
+
+	if !t.creditSet && t.settle.Share == 0 {
+		t.credit = settle.RateOf(DefaultCredit)
+	}
+	return t, nil
+}
+
+// history is an organisation's terms over time, in order of day.
+type history []struct {
+	from flex.Day
+	terms
+}
+
+// historyOf reads it.
+func historyOf(ctx context.Context, tx *store.Tx) (history, error) {
+	all, err := tx.Terms(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	days := []flex.Day{{}}
+	for _, t := range all {
+		days = append(days, t.From)
+	}
+	slices.SortFunc(days, compareDays)
+	days = slices.Compact(days)
+
+	h := make(history, len(days))
+	for i, d := range days {
+		t, err := termsOf(valuesOn(all, d))
+		if err != nil {
+			return nil, fmt.Errorf("stored terms from %s: %w", d, err)
+		}
+		h[i].from, h[i].terms = d, t
+	}
+	return h, nil
+}
+
+// valuesOn returns the values that hold on a day, by name; of each name the days are in order.
+func valuesOn(all []store.Term, d flex.Day) map[string]string {
+	values := map[string]string{}
+	for _, t := range all {
+		if compareDays(t.From, d) <= 0 {
+			values[t.Name] = t.Value
+		}
+	}
+	return values
+}
+
+// on returns the terms that hold on a day.
+func (h history) on(d flex.Day) *terms {
+	last := 0
+	for i := range h {
+		if compareDays(h[i].from, d) <= 0 {
+			last = i
+		}
+	}
+	return &h[last].terms
+}
+
+// Terms are an organisation's terms: what holds today, and when each was or will be changed.
+type Terms struct {
+	Today   flex.Day
+	Values  map[string]string // that hold today, by name; the default is empty or not there
+	Changes []store.Term      // by name, then by day
+}
+
+// Terms returns the organisation's terms.
+func (d *Service) Terms(ctx context.Context, org flex.OrgID) (t Terms, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		t, err = termsNow(ctx, tx)
+		return err
+	})
+	return t, err
+}
+
+func termsNow(ctx context.Context, tx *store.Tx) (t Terms, err error) {
+	t.Today = flex.DayAt(tx.Now())
+	t.Changes, err = tx.Terms(ctx)
+	t.Values = valuesOn(t.Changes, t.Today)
+	return t, err
+}
+
+// SetTerms sets terms by name, an empty value for the default, from a London day on. The zero
+// day stands for tomorrow, or for all days as long as nothing was settled. A day of which, or
+// after which, something was settled is a Conflict: events and sessions keep the terms of
+// their day. It returns the day from which the terms hold, zero for the beginning.
+func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[string]string, from flex.Day, by string) (flex.Day, error) {
+	for name := range values {
+		if !slices.ContainsFunc(TermSettings(), func(s TermSetting) bool { return s.Name == name }) {
+			return from, flex.Fail(flex.Invalid, "there is no term %q", name)
+		}
+	}
+	if _, err := termsOf(values); err != nil {
+		return from, err
+	}
+
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+		day, err := firstDay(ctx, tx, from)
+		if err != nil {
+			return err
+		}
+
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if err := putTerm(ctx, tx, store.Term{Name: name, From: day, Value: values[name], SetBy: by}); err != nil {
+				return err
+			}
+		}
+		from = day
+		return nil
+	})
+	return from, err
+}
+
+// firstDay is the day from which terms are to hold, if they may.
+func firstDay(ctx context.Context, tx *store.Tx, from flex.Day) (flex.Day, error) {
+	last, err := tx.LastSettled(ctx)
+	if err != nil || last == (flex.Day{}) {
+		return from, err
+	}
+
+	if from == (flex.Day{}) {
+		from = flex.DayAt(tx.Now()).Add(1)
+	}
+	if compareDays(from, last) <= 0 {
+		return from, flex.Fail(flex.Conflict, "%s was settled already, on the terms of then, which its events and sessions keep: the first day from which terms can be changed is %s", last, last.Add(1))
+	}
+	return from, nil
+}
+
+// putTerm keeps a term. From the beginning it is the only one of its name: nothing was settled
+// on what it was.
+func putTerm(ctx context.Context, tx *store.Tx, t store.Term) error {
+	if t.From == (flex.Day{}) {
+		if err := tx.DropTerm(ctx, t.Name); err != nil {
+			return err
+		}
+	}
+	return tx.PutTerm(ctx, t)
+}
