@@ -50,6 +50,7 @@ type commands struct {
 	Replay   replay   `cmd:"" help:"Have a delivery sent once more."`
 	Export   export   `cmd:"" help:"Print everything that is held on a site, as JSON."`
 	Erase    erase    `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
+	Migrate  migrate  `cmd:"" help:"Bring the schema of the database to the one that this flexd needs."`
 	Backup   backup   `cmd:"" help:"Copy the store to a file while it is in use."`
 
 	Key keyCommand `cmd:"" help:"The keys that seal secrets in the database."`

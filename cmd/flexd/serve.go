@@ -25,6 +25,8 @@ type serve struct {
 	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
+	Migrate bool `help:"Bring an older schema of the database up to date first. With --no-migrate, refuse it." default:"true" negatable:"" env:"FLEXD_MIGRATE"`
+
 	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch. A sandbox without any has made-up prices." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
 	Carbon      bool     `help:"Ask for the carbon intensity beside the prices." env:"FLEXD_CARBON"`
 
@@ -77,16 +79,20 @@ func (s store) settings() (app.Settings, error) {
 			return app.Settings{}, flex.Fail(flex.NotFound, "there is no database at %s: name one with --database, or make it with flexd org add", path)
 		}
 	}
-	return s.anew()
+
+	settings, err := s.anew()
+	settings.Schema = records.SchemaAsIs
+	return settings, err
 }
 
-// anew are the settings of a store that is made if it is not there.
+// anew are the settings of a store that is made if it is not there. A command never changes the
+// schema of one that is: only flexd migrate and flexd serve do.
 func (s store) anew() (app.Settings, error) {
 	if err := records.CheckURL(s.Database); err != nil {
 		return app.Settings{}, err
 	}
 	keys, err := s.keys()
-	return app.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment)}, err
+	return app.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment), Schema: records.SchemaCreate}, err
 }
 
 // path returns where an embedded database is.
@@ -118,6 +124,10 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	settings, err := s.anew()
 	if err != nil {
 		return err
+	}
+
+	if s.Migrate {
+		settings.Schema = records.SchemaMigrate
 	}
 	if settings.Keys == nil {
 		return errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")

@@ -34,6 +34,7 @@ import (
 type Settings struct {
 	Database    string           // sqlite:PATH or postgres://…
 	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
+	Schema      store.SchemaMode // what may be done to the database's schema
 	Environment flex.Environment // Production if empty
 	Log         *slog.Logger     // nil means the default logger
 
@@ -92,7 +93,9 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		s.Log = slog.Default()
 	}
 
-	db, err := store.Open(ctx, s.Database, store.Options{Environment: s.Environment, Keys: s.Keys, Now: s.Now, Random: s.Random})
+	db, err := store.Open(ctx, s.Database, store.Options{
+		Environment: s.Environment, Schema: s.Schema, Keys: s.Keys, Now: s.Now, Random: s.Random,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ type dialect struct {
 	forNoKeyUpdate string            // the same, but lets others refer to them
 	forKeyShare    string            // keeps others from forUpdate alone
 	skipLocked     string            // locks them too, passing over rows that another holds
+	versionTable   string            // asks whether the table of the schema's versions is there
 	idHex          string            // writes an id of the engine's type as 32 hexadecimal digits
 	maxParams      int               // parameters in one statement
 	weekly         bool              // readings lie in a table for each week

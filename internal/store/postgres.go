@@ -18,6 +18,7 @@ import (
 var postgresDialect = dialect{
 	name:           "postgres",
 	types:          strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
+	versionTable:   `SELECT to_regclass('goose_db_version') IS NOT NULL`,
 	forUpdate:      " FOR UPDATE",
 	forNoKeyUpdate: " FOR NO KEY UPDATE",
 	forKeyShare:    " FOR KEY SHARE",

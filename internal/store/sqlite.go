@@ -22,9 +22,11 @@ var sqliteDialect = dialect{
 	name:        "sqlite",
 	types:       strings.NewReplacer(" UUID", " BLOB", " BYTES", " BLOB", " CLUSTERED", " WITHOUT ROWID"),
 	groupCommit: true,
-	idHex:       "hex(%s)",
-	maxParams:   32766,
-	retryable:   func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY },
+
+	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,
+	idHex:        "hex(%s)",
+	maxParams:    32766,
+	retryable:    func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY },
 	unique: func(err error) bool {
 		c := sqliteCode(err)
 		return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY

@@ -55,6 +55,7 @@ type Options struct {
 	Now         func() time.Time // nil means time.Now
 	Random      io.Reader        // nil means crypto/rand; a seeded one makes ids repeat
 	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
+	Schema      SchemaMode       // what may be done to the schema
 }
 
 // CheckURL says what is wrong with the url of a store, by its scheme alone: the rest may hold
@@ -70,9 +71,8 @@ func CheckURL(url string) error {
 	return flex.Fail(flex.Invalid, "a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme)
 }
 
-// Open opens the store at url, brings its schema up to date and returns it. The url is
-// "sqlite:PATH" or "postgres://…".
-func Open(ctx context.Context, url string, o Options) (*DB, error) {
+// connect makes the connections to the database at the url.
+func connect(url string, o Options) (*DB, error) {
 	db := &DB{Environment: o.Environment, keys: o.Keys, now: o.Now, random: o.Random}
 	if db.Environment == "" {
 		db.Environment = flex.Production
@@ -83,6 +83,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if db.random == nil {
 		db.random = crand.Reader
 	}
+
 	var err error
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -93,12 +94,25 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	default:
 		err = CheckURL(url)
 	}
+
 	if err != nil {
 		return nil, err
 	}
-	if err := db.migrate(ctx); err != nil {
+	return db, nil
+}
+
+// Open opens the store at url and returns it. What is done to its schema the options say; a
+// schema that this program cannot work with is a Conflict. The url is "sqlite:PATH" or
+// "postgres://…".
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	db, err := connect(url, o)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := db.prepareSchema(ctx, o.Schema); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("bring the schema up to date: %w", err)
+		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	if db.d.groupCommit {
 		if err := db.startSQLite(ctx); err != nil {
