@@ -105,8 +105,15 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 		if s.Stale != "" {
 			x.Detail, x.Do = s.Stale, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
 		}
+
+		for _, k := range s.KeptOut {
+			x.Well = false
+			x.Detail += fmt.Sprintf("; %d rows were kept out: %s", k.Rows, k.Reason)
+			x.Do = "flexd prices fetch shows it; a later answer without such rows ends it"
+		}
 		out = append(out, x)
 	}
+
 	if len(out) == 0 {
 		out = []symptom{{Part: "prices", Detail: "there are none", Do: "flexd prices import FILE, or serve with --price-source"}}
 	}

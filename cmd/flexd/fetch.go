@@ -27,6 +27,7 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	told := time.Now()
 	r, err := h.FetchPrices(ctx, p.Source, span, func(done, total time.Duration) {
 		if time.Since(told) > time.Second {
@@ -37,11 +38,12 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	if err != nil && r.Prices == 0 {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "fetched %d half-hours, made %d publications", r.Prices, r.Published)
-	if r.KeptOut > 0 {
-		fmt.Fprintf(c.out, ", kept out %d half-hours that cannot be true", r.KeptOut)
-	}
 	fmt.Fprintln(c.out)
+	for _, k := range r.KeptOut {
+		fmt.Fprintf(c.out, "kept out %d rows, the first of %s: %s\n", k.Rows, k.First.Format(time.RFC3339), k.Reason)
+	}
 	return err
 }
 
@@ -55,6 +57,7 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 		if f.text == "" {
 			continue
 		}
+
 		day, err := readDay(f.flag, f.text)
 		if err != nil {
 			return flex.Span{}, err
@@ -65,6 +68,7 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 	if span.Empty() {
 		return flex.Span{}, flex.Fail(flex.Invalid, "--to %s is before --from %s", to, from)
 	}
+
 	return span, nil
 }
 

@@ -127,6 +127,10 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		TrustedProxies: s.TrustedProxies, MetricsFrom: s.MetricsFrom, RequestsPerSecond: s.RateLimit,
 	}
 
+	if err := h.API.Collect(market.Metrics{Service: h.Market}); err != nil {
+		db.Close()
+		return nil, err
+	}
 	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
 	h.Console = h.newConsole(s)
 	h.add("prices", time.Minute, "", h.Market.FetchPrices)

@@ -62,6 +62,7 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 		"to":            {flex.PeriodAt(span.To.Add(-1)).Start().Format(minute)},
 		"dataProviders": {provider},
 	}
+
 	var rows []indexRow
 	var err error
 	if e.Stream {
@@ -72,22 +73,54 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 		_, err = e.Web.get(ctx, e.URL+"/balancing/pricing/market-index?"+q.Encode(), &a)
 		rows = a.Data
 	}
+
 	if err != nil {
 		return Fetched{}, fmt.Errorf("fetch the market index: %w", err)
 	}
+
 	b := newBook(span)
+	inQuarters := map[flex.Period]bool{}
 	for _, r := range rows {
-		// A half-hour in which nothing was traded has the price 0 and means nothing.
-		if r.DataProvider != provider || r.Price == nil || r.Volume == nil || *r.Volume == 0 {
-			continue
-		}
-		if p, ok := settlementPeriod(r.StartTime, r.SettlementDate, r.SettlementPeriod); ok {
-			b.add(p, *r.Price, false)
-		} else {
-			b.keptOut++
+		if start, p, ok := r.at(); ok && start.After(p.Start()) {
+			inQuarters[p] = true
 		}
 	}
+
+	for _, r := range rows {
+		b.addIndex(r, inQuarters)
+	}
 	return b.fetched(), nil
+}
+
+// at returns when a row begins and in what half-hour, and false if its start and its number
+// contradict each other. It begins with the half-hour or a quarter of an hour later.
+func (r indexRow) at() (start time.Time, p flex.Period, ok bool) {
+	start, err := instant(r.StartTime)
+	if err != nil {
+		return start, p, false
+	}
+	p = flex.PeriodAt(start)
+	day, n := p.SettlementPeriod()
+	late := start.Sub(p.Start())
+	return start, p, (late == 0 || late == flex.HalfHour/2) && day.String() == r.SettlementDate && n == r.SettlementPeriod
+}
+
+// addIndex notes a row of the index: of a half-hour, or of a quarter of an hour, two of which
+// bear the half-hour's number. A row without trades has the price 0 and means nothing.
+func (b *book) addIndex(r indexRow, inQuarters map[flex.Period]bool) {
+	if r.DataProvider != provider || r.Price == nil || r.Volume == nil {
+		return
+	}
+	start, p, ok := r.at()
+	switch {
+	case ok && inQuarters[p]:
+		b.addQuarter(start, *r.Price, *r.Volume)
+	case *r.Volume == 0:
+	case ok:
+		b.add(p, *r.Price, false)
+	default:
+		b.keepOut(contradictory, start)
+	}
 }
 
 // settlementPeriod reads a half-hour that is given twice over, by its start and by its
@@ -138,12 +171,14 @@ func (e ElexonSystemPrice) Fetch(ctx context.Context, span flex.Span) (Fetched, 
 			p, ok := settlementPeriod(r.StartTime, r.SettlementDate, r.SettlementPeriod)
 			switch {
 			case !ok:
-				b.keptOut++
+				start, _ := instant(r.StartTime)
+				b.keepOut(contradictory, start)
 			case r.SystemSellPrice != nil && r.CreatedDateTime >= made[p]:
 				made[p] = r.CreatedDateTime
 				b.add(p, *r.SystemSellPrice, false)
 			}
 		}
 	}
+
 	return b.fetched(), nil
 }

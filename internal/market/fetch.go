@@ -17,9 +17,9 @@ const AskEvery = 5 * time.Minute
 
 // Report is what a fetch brought in.
 type Report struct {
-	Prices    int // half-hours with a price
-	KeptOut   int // half-hours whose price could not be true
-	Published int // publications made
+	Prices    int       // half-hours with a price
+	KeptOut   []KeptOut // rows that were not taken, by reason
+	Published int       // publications made
 }
 
 // Fetch asks the source for the prices of a span, in pieces as long as it allows, and
@@ -34,49 +34,92 @@ func (d *Service) Fetch(ctx context.Context, s Source, span flex.Span, progress 
 		if err != nil {
 			return r, err
 		}
+
 		r.Prices += len(got.Prices)
-		r.KeptOut += got.KeptOut
-		if got.KeptOut > 0 {
-			d.log().WarnContext(ctx, "prices that cannot be true were kept out", "source", s.Name(), "half_hours", got.KeptOut, "from", piece.From)
+		r.keepOut(got.KeptOut)
+		published, err := d.publishAll(ctx, s.Name(), got)
+		r.Published += published
+		if err != nil {
+			return r, err
 		}
-		for len(got.Prices) > 0 {
-			day := flex.EFADayAt(got.Prices[0].Period.Start())
-			n := slices.IndexFunc(got.Prices, func(p flex.PricedPeriod) bool { return !day.Span().Contains(p.Period.Start()) })
-			if n < 0 {
-				n = len(got.Prices)
-			}
-			made, err := d.publish(ctx, s.Name(), day, got.Prices[:n])
-			if err != nil {
-				return r, fmt.Errorf("keep the prices of %s: %w", day, err)
-			}
-			if made {
-				r.Published++
-			}
-			got.Prices = got.Prices[n:]
-		}
-		if at = piece.To; progress != nil {
+
+		at = piece.To
+		if progress != nil {
 			progress(at.Sub(span.From), span.Len())
 		}
 	}
-	return r, nil
+	return r, d.noteKeptOut(ctx, s.Name(), r.KeptOut)
+}
+
+// keepOut adds what a piece of a span kept out.
+func (r *Report) keepOut(more []KeptOut) {
+	for _, k := range more {
+		i := slices.IndexFunc(r.KeptOut, func(old KeptOut) bool { return old.Reason == k.Reason })
+		if i < 0 {
+			r.KeptOut = append(r.KeptOut, k)
+			continue
+		}
+		r.KeptOut[i].Rows += k.Rows
+	}
+}
+
+// noteKeptOut raises the alarm about rows that were not taken, and has the store say so until an
+// answer of the source is whole again.
+func (d *Service) noteKeptOut(ctx context.Context, source string, out []KeptOut) error {
+	rows := make([]store.PriceKeptOut, len(out))
+	for i, k := range out {
+		d.log().ErrorContext(ctx, "prices were kept out", "source", source, "reason", k.Reason, "rows", k.Rows, "from", k.First)
+		rows[i] = store.PriceKeptOut{Source: source, Reason: k.Reason, Rows: k.Rows, First: k.First}
+	}
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.SetPricesKeptOut(ctx, source, rows) })
+}
+
+// publishAll publishes what a source gave, by EFA day, preliminary prices apart from final ones.
+func (d *Service) publishAll(ctx context.Context, source string, got Fetched) (published int, err error) {
+	for prices := got.Prices; len(prices) > 0; {
+		day, preliminary := flex.EFADayAt(prices[0].Period.Start()), got.Preliminary[prices[0].Period]
+		n := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool {
+			return !day.Span().Contains(p.Period.Start()) || got.Preliminary[p.Period] != preliminary
+		})
+		if n < 0 {
+			n = len(prices)
+		}
+
+		made, err := d.publish(ctx, store.Publication{Source: source, Preliminary: preliminary}, day, prices[:n])
+		if err != nil {
+			return published, fmt.Errorf("keep the prices of %s: %w", day, err)
+		}
+		if made {
+			published++
+		}
+
+		prices = prices[n:]
+	}
+	return published, nil
 }
 
 // publish keeps prices of one EFA day as a publication, if they say anything that the
-// source did not say before. It counts as known from the day's hour of publication or, if
-// that is past, from now; the prices of a day that is over are history, and count as if
-// they had come out on time.
-func (d *Service) publish(ctx context.Context, source string, day flex.EFADay, prices []flex.PricedPeriod) (made bool, err error) {
+// source did not say before, be it that they are final. It counts as known from the day's hour
+// of publication or, if that is past, from now; the prices of a day that is over are history,
+// and count as if they had come out on time.
+func (d *Service) publish(ctx context.Context, p store.Publication, day flex.EFADay, prices []flex.PricedPeriod) (made bool, err error) {
+	p.Span = flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
-		span := flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
-		before, err := all.PricesFrom(ctx, source, span)
+		before, err := all.QuotesFrom(ctx, p.Source, p.Span)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(prices, func(p flex.PricedPeriod) bool { return p != before[p.Period.Sub(before[0].Period)] }) {
+
+		news := slices.ContainsFunc(prices, func(q flex.PricedPeriod) bool {
+			old := before[q.Period.Sub(before[0].Period)]
+			return q != old.PricedPeriod || old.Preliminary && !p.Preliminary
+		})
+		if !news {
 			return nil
 		}
-		p := store.Publication{Source: source, PublishedAt: d.outAt(day), Span: span}
+
+		p.PublishedAt = d.outAt(day)
 		if p.PublishedAt.Before(all.Now()) && day.Span().To.After(all.Now()) {
 			p.PublishedAt = all.Now()
 		}
@@ -153,15 +196,22 @@ const Grace = time.Hour
 // Freshness says how current a source is.
 type Freshness struct {
 	store.SourceState
-	Stale string // what is missing, or empty if nothing is
+	Stale   string               // what is missing, or empty if nothing is
+	KeptOut []store.PriceKeptOut // of the source's latest answer
 }
 
 // Freshness returns the state of every source that ever published and of every one that is
 // asked.
 func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	var states []store.SourceState
+	var keptOut []store.PriceKeptOut
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		states, err = all.SourceStates(ctx)
+		if err != nil {
+			return err
+		}
+
+		keptOut, err = all.PricesKeptOut(ctx)
 		return err
 	})
 	if err != nil {
@@ -172,10 +222,17 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 			states = append(states, store.SourceState{Source: s.Name()})
 		}
 	}
+
 	out := make([]Freshness, len(states))
 	for i, s := range states {
-		out[i] = Freshness{s, d.stale(s, d.DB.Now())}
+		out[i] = Freshness{SourceState: s, Stale: d.stale(s, d.DB.Now())}
+		for _, k := range keptOut {
+			if k.Source == s.Source {
+				out[i].KeptOut = append(out[i].KeptOut, k)
+			}
+		}
 	}
+
 	return out, nil
 }
 

@@ -25,7 +25,7 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 	}
 
 	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
-		if _, err := d.publish(ctx, pricing.SandboxSource, next, inventedDay(next)); err != nil {
+		if _, err := d.publish(ctx, store.Publication{Source: pricing.SandboxSource}, next, inventedDay(next)); err != nil {
 			return made, fmt.Errorf("publish the made-up prices of %s: %w", next, err)
 		}
 		made++

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -30,7 +32,26 @@ const nordPoolArea = "UK"
 
 type nordPoolDay struct {
 	Currency         string
+	State            string
+	AreaStates       []nordPoolState
 	MultiAreaEntries []nordPoolEntry
+}
+
+// nordPoolState says of some areas whether their prices are final.
+type nordPoolState struct {
+	State string
+	Areas []string
+}
+
+// preliminary reports whether the exchange may still change the day's prices.
+func (d *nordPoolDay) preliminary() bool {
+	state := d.State
+	for _, s := range d.AreaStates {
+		if slices.Contains(s.Areas, nordPoolArea) {
+			state = s.State
+		}
+	}
+	return strings.EqualFold(state, "Preliminary")
 }
 
 type nordPoolEntry struct {
@@ -50,23 +71,42 @@ func (n NordPool) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 		if err != nil {
 			return Fetched{}, fmt.Errorf("fetch the day-ahead prices of %s: %w", day, err)
 		}
+
 		if !found || len(d.MultiAreaEntries) == 0 {
 			continue
 		}
 		if d.Currency != "GBP" {
 			return Fetched{}, fmt.Errorf("fetch the day-ahead prices of %s: they are in %q, not in GBP", day, d.Currency)
 		}
-		for _, e := range d.MultiAreaEntries {
-			price := e.EntryPerArea[nordPoolArea]
-			s := flex.Span{From: e.DeliveryStart, To: e.DeliveryEnd}
-			switch {
-			case price == nil:
-			case s.Len() < flex.HalfHour || s.Len() > time.Hour:
-				b.keptOut++
-			default:
-				b.addSpan(s, *price, s.Len() > flex.HalfHour)
-			}
+		b.addNordPool(&d)
+	}
+
+	return b.fetched(), nil
+}
+
+// addNordPool notes a delivery day's prices, by the hour, the half-hour or the quarter of an hour.
+// The two quarters of a half-hour count alike: the auction tells no volumes with its prices.
+func (b *book) addNordPool(d *nordPoolDay) {
+	for _, e := range d.MultiAreaEntries {
+		price := e.EntryPerArea[nordPoolArea]
+		if price == nil {
+			continue
+		}
+		s := flex.Span{From: e.DeliveryStart, To: e.DeliveryEnd}
+		switch s.Len() {
+		case flex.HalfHour / 2:
+			b.addQuarter(s.From, *price, 1)
+		case flex.HalfHour:
+			b.addSpan(s, *price, false)
+		case time.Hour:
+			b.addSpan(s, *price, true)
+		default:
+			b.keepOut(oddLength, s.From)
+			continue
+		}
+
+		if d.preliminary() {
+			b.preliminary[flex.PeriodAt(s.From)], b.preliminary[flex.PeriodAt(s.To.Add(-1))] = true, true
 		}
 	}
-	return b.fetched(), nil
 }

@@ -137,14 +137,14 @@ func readRates(rates []octopusRate, span flex.Span) Fetched {
 		}
 		from, ok := londonInstant(r.From, last)
 		if !ok {
-			b.keptOut++
+			b.keepOut(unreadable, span.From)
 			continue
 		}
 		last = from
 		to := span.To // an open end
 		if r.To != nil {
 			if to, ok = londonInstant(*r.To, from); !ok {
-				b.keptOut++
+				b.keepOut(unreadable, from)
 				continue
 			}
 		}

@@ -36,6 +36,7 @@ func (d *Service) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState,
 					r.Choices = append(r.Choices, c)
 				}
 			}
+
 			roles = append(roles, r)
 		}
 		doubts = s.Doubts(tx.Now())
@@ -91,6 +92,7 @@ func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role
 	if err != nil {
 		return err
 	}
+
 	var known []string
 	for _, x := range s.Sources {
 		known = append(known, x.Name)
@@ -104,5 +106,6 @@ func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role
 	if !slices.Contains(known, source) {
 		return flex.Fail(flex.Invalid, "no source is called %q; those that have published are %s", source, strings.Join(known, ", "))
 	}
+
 	return pricing.Allowed(role, source, s.Environment)
 }

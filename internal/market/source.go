@@ -24,19 +24,57 @@ type Source interface {
 // Fetched is what a source gave: the periods that it has a price for, in order of time,
 // each once. A period that is not there is missing; nothing is made up for it.
 type Fetched struct {
-	Prices  []flex.PricedPeriod
-	KeptOut int // half-hours whose price could not be true, or whose time contradicted itself
+	Prices      []flex.PricedPeriod
+	Preliminary map[flex.Period]bool // prices that the source may still change
+	KeptOut     []KeptOut            // rows that are no price of a half-hour, by reason
 }
+
+// KeptOut are rows of a source's answer that were not taken, for one reason.
+type KeptOut struct {
+	Reason string
+	Rows   int
+	First  time.Time // the start of the first of them; zero if it cannot be read
+}
+
+// Why rows are kept out.
+const (
+	beyondBounds  = "the price is beyond what any half-hour has cost"
+	contradictory = "the start and the settlement period contradict each other"
+	oddLength     = "the time is neither a quarter of an hour, half an hour nor an hour"
+	unreadable    = "a time cannot be read"
+	halfMissing   = "one of the half-hour's two quarters is missing"
+)
 
 // book collects prices as they are read.
 type book struct {
-	span    flex.Span
-	prices  map[flex.Period]flex.PricedPeriod
-	keptOut int
+	span        flex.Span
+	prices      map[flex.Period]flex.PricedPeriod
+	preliminary map[flex.Period]bool
+	quarters    map[time.Time]quarter
+	keptOut     map[string]*KeptOut
 }
 
+// quarter is the price of a part of a half-hour, and how much was traded in it.
+type quarter struct{ price, weight float64 }
+
 func newBook(span flex.Span) *book {
-	return &book{span: span, prices: map[flex.Period]flex.PricedPeriod{}}
+	return &book{
+		span: span, prices: map[flex.Period]flex.PricedPeriod{}, preliminary: map[flex.Period]bool{},
+		quarters: map[time.Time]quarter{}, keptOut: map[string]*KeptOut{},
+	}
+}
+
+// keepOut counts a row that is not taken.
+func (b *book) keepOut(reason string, start time.Time) {
+	k := b.keptOut[reason]
+	if k == nil {
+		k = &KeptOut{Reason: reason, First: start}
+		b.keptOut[reason] = k
+	}
+	k.Rows++
+	if start.Before(k.First) {
+		k.First = start
+	}
 }
 
 // add notes the price of a period in pounds per megawatt-hour; a later one replaces it.
@@ -45,9 +83,38 @@ func (b *book) add(p flex.Period, price float64, derived bool) {
 	switch {
 	case !b.span.Contains(p.Start()):
 	case math.IsNaN(price) || !believable(price):
-		b.keptOut++
+		b.keepOut(beyondBounds, p.Start())
 	default:
 		b.prices[p] = flex.PricedPeriod{Period: p, Price: flex.FromGBPPerMWh(price), Known: true, Derived: derived}
+	}
+}
+
+// addQuarter notes the price of a quarter of an hour; a later one for the same start replaces it.
+func (b *book) addQuarter(start time.Time, price, weight float64) {
+	switch {
+	case !b.span.Contains(start):
+	case math.IsNaN(price) || !believable(price):
+		b.keepOut(beyondBounds, start)
+	default:
+		b.quarters[start.UTC()] = quarter{price, weight}
+	}
+}
+
+// joinQuarters makes each half-hour's price the mean of its two quarters, weighted by what was
+// traded in them. A half-hour of which one quarter is missing has no price.
+func (b *book) joinQuarters() {
+	for _, start := range slices.SortedFunc(maps.Keys(b.quarters), time.Time.Compare) {
+		p := flex.PeriodAt(start)
+		first, hasFirst := b.quarters[p.Start()]
+		second, hasSecond := b.quarters[p.Start().Add(flex.HalfHour/2)]
+		if !hasFirst || !hasSecond {
+			b.keepOut(halfMissing, start)
+			continue
+		}
+
+		if weight := first.weight + second.weight; weight > 0 {
+			b.add(p, (first.price*first.weight+second.price*second.weight)/weight, false)
+		}
 	}
 }
 
@@ -63,6 +130,11 @@ func (b *book) addSpan(s flex.Span, price float64, derived bool) {
 }
 
 func (b *book) fetched() Fetched {
-	prices := slices.SortedFunc(maps.Values(b.prices), func(p, q flex.PricedPeriod) int { return cmp.Compare(p.Period.Sub(q.Period), 0) })
-	return Fetched{prices, b.keptOut}
+	b.joinQuarters()
+	f := Fetched{Preliminary: b.preliminary}
+	f.Prices = slices.SortedFunc(maps.Values(b.prices), func(p, q flex.PricedPeriod) int { return cmp.Compare(p.Period.Sub(q.Period), 0) })
+	for _, reason := range slices.Sorted(maps.Keys(b.keptOut)) {
+		f.KeptOut = append(f.KeptOut, *b.keptOut[reason])
+	}
+	return f
 }

@@ -104,8 +104,12 @@ func listed(f Fetched) string {
 		}
 		out = append(out, s)
 	}
-	if f.KeptOut > 0 {
-		out = append(out, fmt.Sprintf("(%d kept out)", f.KeptOut))
+	keptOut := 0
+	for _, k := range f.KeptOut {
+		keptOut += k.Rows
+	}
+	if keptOut > 0 {
+		out = append(out, fmt.Sprintf("(%d kept out)", keptOut))
 	}
 	return strings.Join(out, " ")
 }

@@ -39,7 +39,7 @@ var personal = map[string]held{
 // impersonal are the tables that hold nothing of a site. A new table is in one of the two
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
-	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
+	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
 	"settlement_run", "books_month", "seal_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
 }
 

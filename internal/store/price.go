@@ -17,13 +17,14 @@ type Publication struct {
 	PublishedAt time.Time // when it counts as known, by each organisation's clock
 	FetchedAt   time.Time
 	Span        flex.Span
+	Preliminary bool // the source may still change the prices: they plan, and settle nothing
 }
 
 // AddPublication keeps a version of prices. Its id and FetchedAt are set here.
 func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex.PricedPeriod) (flex.PublicationID, error) {
 	p.ID, p.FetchedAt = flex.PublicationID(all.newID()), all.now
-	_, err := all.exec(ctx, `INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		p.ID.Bytes(), p.Source, micros(p.PublishedAt), micros(p.FetchedAt), micros(p.Span.From), micros(p.Span.To))
+	_, err := all.exec(ctx, `INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at, preliminary) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		p.ID.Bytes(), p.Source, micros(p.PublishedAt), micros(p.FetchedAt), micros(p.Span.From), micros(p.Span.To), p.Preliminary)
 	if err != nil {
 		return p.ID, err
 	}
@@ -52,8 +53,9 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 // from, which are zero if none covers the period.
 type Quote struct {
 	flex.PricedPeriod
-	From   flex.PublicationID
-	Source string
+	From        flex.PublicationID
+	Source      string
+	Preliminary bool
 }
 
 // Prices returns the planning prices of the periods of the span as they are known at this
@@ -70,14 +72,15 @@ func (tx *Tx) Quotes(ctx context.Context, role pricing.Role, span flex.Span) ([]
 }
 
 // SettlementPrices returns what delivered energy is worth in the periods of the span, as it was
-// known at an instant: of what was out then, what had come in by then.
+// known at an instant: of what was out then, what had come in by then. A preliminary price is
+// none.
 func (tx *Tx) SettlementPrices(ctx context.Context, span flex.Span, at time.Time) ([]flex.PricedPeriod, error) {
 	return withoutOrigin(tx.SettlementQuotes(ctx, span, at))
 }
 
 // SettlementQuotes is SettlementPrices with where each is from.
 func (tx *Tx) SettlementQuotes(ctx context.Context, span flex.Span, at time.Time) ([]Quote, error) {
-	return tx.roleQuotes(ctx, tx.org, pricing.Settlement, span, `b.published_at <= $3 AND b.fetched_at <= $3`, at.UnixMicro())
+	return tx.roleQuotes(ctx, tx.org, pricing.Settlement, span, `b.published_at <= $3 AND b.fetched_at <= $3 AND NOT b.preliminary`, at.UnixMicro())
 }
 
 // QuotesFrom returns what is known now of one source, whatever its role.
@@ -94,9 +97,9 @@ func (all *All) Prices(ctx context.Context, span flex.Span, source string) ([]fl
 	return withoutOrigin(all.roleQuotes(ctx, flex.OrgID{}, pricing.Planning, span, `b.published_at <= $3`, all.now.UnixMicro()))
 }
 
-// PricesFrom returns what a source said last about the periods of the span, out or not.
-func (all *All) PricesFrom(ctx context.Context, source string, span flex.Span) ([]flex.PricedPeriod, error) {
-	return withoutOrigin(all.quotes(ctx, span, []string{source}, `TRUE`))
+// QuotesFrom returns what a source said last about the periods of the span, out or not.
+func (all *All) QuotesFrom(ctx context.Context, source string, span flex.Span) ([]Quote, error) {
+	return all.quotes(ctx, span, []string{source}, `TRUE`)
 }
 
 // roleQuotes is quotes of the sources that count for a role of the organisation's.
@@ -171,7 +174,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	}
 
 	rs, err := c.query(ctx, `
-		SELECT p.start_at, p.price, p.derived, p.publication_id, b.source FROM price p JOIN publication b ON b.id = p.publication_id
+		SELECT p.start_at, p.price, p.derived, p.publication_id, b.source, b.preliminary FROM price p JOIN publication b ON b.id = p.publication_id
 		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+` AND b.source IN (`+strings.Join(marks, ", ")+`)
 		ORDER BY p.start_at, b.published_at, b.id`, args...)
 	if err != nil {
@@ -183,7 +186,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 		var start int64
 		var price *int64
 		var q Quote
-		if err := rs.Scan(&start, &price, &q.Derived, &q.From, &q.Source); err != nil {
+		if err := rs.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary); err != nil {
 			return nil, err
 		}
 
@@ -212,9 +215,9 @@ type PublicationRecord struct {
 // transaction's instant, newest first, of one source or, if that is empty, of all.
 func (tx *Tx) Publications(ctx context.Context, span flex.Span, source string) ([]PublicationRecord, error) {
 	return rows(ctx, tx.conn, func(s scanner) (r PublicationRecord, err error) {
-		return r, s.Scan(&r.ID, &r.Source, instant{&r.PublishedAt}, instant{&r.FetchedAt}, instant{&r.Span.From}, instant{&r.Span.To}, &r.Missing)
+		return r, s.Scan(&r.ID, &r.Source, instant{&r.PublishedAt}, instant{&r.FetchedAt}, instant{&r.Span.From}, instant{&r.Span.To}, &r.Preliminary, &r.Missing)
 	}, `
-		SELECT b.id, b.source, b.published_at, b.fetched_at, b.from_at, b.to_at,
+		SELECT b.id, b.source, b.published_at, b.fetched_at, b.from_at, b.to_at, b.preliminary,
 			(SELECT count(*) FROM price p WHERE p.publication_id = b.id AND p.start_at >= b.from_at AND p.start_at < b.to_at AND p.price IS NULL)
 		FROM publication b
 		WHERE b.from_at < $1 AND b.to_at > $2 AND b.published_at <= $3 AND ($4 = '' OR b.source = $4)

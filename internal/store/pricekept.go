@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// PriceKeptOut are rows of a source's latest answer that were not taken, for one reason.
+type PriceKeptOut struct {
+	Source    string
+	Reason    string
+	Rows      int
+	First     time.Time // the start of the first of them
+	FetchedAt time.Time
+}
+
+// SetPricesKeptOut replaces what was kept out of a source's latest answer; none is well.
+func (all *All) SetPricesKeptOut(ctx context.Context, source string, rows []PriceKeptOut) error {
+	if _, err := all.exec(ctx, `DELETE FROM price_kept_out WHERE source = $1`, source); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		_, err := all.exec(ctx, `INSERT INTO price_kept_out (source, reason, rows, first_at, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
+			source, r.Reason, r.Rows, r.First.UnixMicro(), micros(all.now))
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// PricesKeptOut returns what was kept out of the sources' latest answers.
+func (all *All) PricesKeptOut(ctx context.Context) ([]PriceKeptOut, error) {
+	return rows(ctx, all.conn, func(s scanner) (r PriceKeptOut, err error) {
+		err = s.Scan(&r.Source, &r.Reason, &r.Rows, instant{&r.First}, instant{&r.FetchedAt})
+		return r, err
+	}, `SELECT source, reason, rows, first_at, fetched_at FROM price_kept_out ORDER BY source, reason`)
+}
