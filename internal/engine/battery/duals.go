@@ -6,7 +6,7 @@ import (
 	"flexd/internal/engine/buffer"
 )
 
-// mark is a point of a plan at which the slopes of cost and value are looked up.
+// slopePoint is a point of a plan at which the slopes of cost and value are looked up.
 type slopePoint struct {
 	s, z   float64 // stored before the slot, less Init, and given off in it
 	near   float64

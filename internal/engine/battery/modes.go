@@ -78,7 +78,7 @@ const (
 	beamWidth  = 8
 )
 
-// moded is the working memory of SolveModes.
+// modeSolver is the working memory of SolveModes.
 type modeSolver struct {
 	Device
 	value [][ModeCount][gridLevels]float64 // from each slot on, by the mode before it

@@ -11,7 +11,7 @@ import (
 // the value is lowered to one with fewer, and the plan reports its gap.
 const MaxKinks = 512
 
-// rough is the working memory for slots whose cost is not convex.
+// nonConvex is the working memory for slots whose cost is not convex.
 type nonConvex struct {
 	slots   []nonConvexSlot
 	values  []piecewise.Curve // of stored energy less Init, before each slot and at the end
@@ -26,7 +26,7 @@ type nonConvexSlot struct {
 	y, g [maxPieces]float64
 }
 
-// anyRough says whether a slot's cost is not of the simple kind.
+// anyNonConvex says whether a slot's cost is not of the simple kind.
 func (q *storageSolver) anyNonConvex() bool {
 	for t := range q.p.Import {
 		if !q.simple(t) {
@@ -114,7 +114,7 @@ func (r *nonConvexSlot) convexTo(i int) int {
 	return j
 }
 
-// roughBackward values stored energy exactly, convex or not, and leaves in z what each
+// backwardNonConvex values stored energy exactly, convex or not, and leaves in z what each
 // slot gives off from a start at Init. It returns the least cost.
 //
 // The cost of a slot is the lower of a few convex parts, and a convex part is the sum, in

@@ -37,7 +37,7 @@ type Solver struct {
 // idle is how many kWh a battery that stands still may seem to move, by rounding.
 const idle = 1e-12
 
-// breach is what a kWh beyond a grid limit counts, in pence: ten times what any price may
+// Breach is what a kWh beyond a grid limit counts, in pence: ten times what any price may
 // be.
 const Breach = 1e5
 
@@ -58,7 +58,7 @@ type stage struct {
 // maxPieces is how many pieces a slot's cost has at most.
 const maxPieces = 12
 
-// stored is the working memory of SolveStorage.
+// storageSolver is the working memory of SolveStorage.
 type storageSolver struct {
 	p        *Storage
 	up, down float64 // most stored energy that a slot takes in and gives off

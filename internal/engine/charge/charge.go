@@ -57,7 +57,7 @@ type Plan struct {
 	HasThreshold bool
 }
 
-// Period is one cut period of a plan.
+// Period is one segment of a plan, a half-hour or a part of one.
 type Period struct {
 	flex.Span
 	Energy  flex.WattHours // the periods' energies add up to the plan's
@@ -109,7 +109,7 @@ func (r Reason) String() string {
 	return "no reason recorded"
 }
 
-// Charge plans one car. In this order: charge-now at full power to its end; the need by
+// Solve plans one car. In this order: charge-now at full power to its end; the need by
 // ready-by inside off-peak time; peak time if it is permitted, for what is missing then
 // and no more; the least market cost; the fewest starts; the earliest.
 func Solve(p Problem) Plan { return solve(&p, false, nil) }
@@ -120,7 +120,7 @@ type Solver struct {
 	periods []Period
 }
 
-// Charge plans one car as the function Charge does, for thousands in turn: the plan's Periods
+// Solve plans one car as the function Solve does, for thousands in turn: the plan's Periods
 // are the solver's, good until it plans the next car. The rest of the plan is its own.
 func (w *Solver) Solve(p *Problem) Plan {
 	out := solve(p, false, w.periods)
@@ -136,12 +136,12 @@ func Counterfactual(p Problem) Plan {
 	return solve(&p, true, nil)
 }
 
-// charge plans p and lays its periods in room, if that is large enough. A blind plan pays
-// the prices without having looked at them.
-func solve(p *Problem, blind bool, room []Period) (out Plan) {
-	c := segmentsOf(make([]segment, 0, segmentsUsual), p, blind)
-	open(c, tierNow, Now)
-	open(c, tierOpen, OpenOffPeak)
+// solve plans p and lays its periods in buffer, if that is large enough. A plan that ignores
+// the prices still pays them.
+func solve(p *Problem, ignorePrices bool, buffer []Period) (out Plan) {
+	c := segmentsOf(make([]segment, 0, segmentsUsual), p, ignorePrices)
+	openTier(c, tierNow, Now)
+	openTier(c, tierOpen, OpenOffPeak)
 	bound := 0.0
 	if p.Unbroken && p.Mode == flex.Minimise {
 		bound = solveUnbroken(p, c)
@@ -149,8 +149,8 @@ func solve(p *Problem, blind bool, room []Period) (out Plan) {
 		bound = solveTiers(p, c, &out)
 	}
 
-	report(p, c, &out, room)
-	if blind {
+	write(p, c, &out, buffer)
+	if ignorePrices {
 		out.Threshold, out.HasThreshold = 0, false
 		return out
 	}
@@ -189,7 +189,7 @@ func solveUnbroken(p *Problem, c []segment) (bound float64) {
 	return costOf(c)
 }
 
-// stillNeeded is the need less what the cuts deliver by ready-by; negative if they
+// stillNeeded is the need less what the segments deliver by ready-by; negative if they
 // deliver more.
 func stillNeeded(p *Problem, c []segment) Joules {
 	need := Joules(p.Need) * 3600
@@ -229,10 +229,10 @@ func explain(p *Problem, c []segment, t tier, need Joules, decided bool) {
 	}
 }
 
-// report writes the decided periods down as a plan.
-func report(p *Problem, c []segment, out *Plan, room []Period) {
+// write notes the decided periods down as a plan.
+func write(p *Problem, c []segment, out *Plan, buffer []Period) {
 	var sum Joules
-	out.Periods = slices.Grow(room[:0], len(c))
+	out.Periods = slices.Grow(buffer[:0], len(c))
 	steps := make([]flex.Step, 0, stepsUsual)
 
 	for i := range c {

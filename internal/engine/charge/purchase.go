@@ -7,8 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// open switches every cut of a tier on.
-func open(c []segment, t tier, why Reason) {
+// openTier switches every segment of a tier on.
+func openTier(c []segment, t tier, why Reason) {
 	for i := range c {
 		if c[i].tier == t {
 			c[i].fill()
@@ -17,8 +17,8 @@ func open(c []segment, t tier, why Reason) {
 	}
 }
 
-// bought is what a purchase came to.
-type bought struct {
+// purchase is what buying from one tier came to.
+type purchase struct {
 	taken     Joules
 	bound     float64    // no purchase of the same energy in the tier costs less, in micro-pounds
 	threshold flex.Price // the dearest price paid
@@ -28,10 +28,10 @@ type bought struct {
 // buy takes need from one tier at the least cost: whole groups of equal price in rising
 // order, and the last group in part.
 //
-// It is optimal because moving energy from a dearer cut to spare room in a cheaper one
+// It is optimal because moving energy from a dearer segment to free room in a cheaper one
 // always pays, so that an optimum has no such pair: it is a prefix of the order. The
 // bound is the dual of that argument, for the price that decided.
-func buy(c []segment, t tier, need Joules) (b bought) {
+func buy(c []segment, t tier, need Joules) (b purchase) {
 	order := make([]int, 0, segmentsUsual)
 	for i := range c {
 		if c[i].tier == t {
@@ -84,14 +84,14 @@ func dual(c []segment, t tier, energy Joules, threshold flex.Price) float64 {
 	return sum
 }
 
-// block is a stretch of neighbouring cuts of one price, of which part will be bought.
+// block is a stretch of neighbouring segments of one price, of which part will be bought.
 type block struct {
-	first, last int // cuts
+	first, last int // segments
 	size        Joules
 	left, right bool // what lies before or after it charges already
 }
 
-// buyPart takes need out of a group of equally cheap cuts that holds more, with the
+// buyPart takes need out of a group of equally cheap segments that holds more, with the
 // fewest starts and then the earliest, and returns what it took: the need, rounded up
 // to the minute at the free end.
 //
@@ -106,20 +106,16 @@ func buyPart(c []segment, group []int, need Joules) (taken Joules) {
 		blocks = slices.Delete(blocks, i, i+1)
 	}
 
+	// Close gaps between charging blocks, the shortest first.
 	for {
-		gap := -1
-		for i, b := range blocks {
-			if b.left && b.right && b.size <= need-taken && (gap < 0 || b.size < blocks[gap].size) {
-				gap = i
-			}
-		}
-
+		gap := shortestGap(blocks, need-taken)
 		if gap < 0 {
 			break
 		}
 		fillWhole(gap)
 	}
 
+	// Lengthen what charges already.
 	for i := 0; i < len(blocks) && taken < need; {
 		if blocks[i].left || blocks[i].right {
 			fillWhole(i)
@@ -128,13 +124,29 @@ func buyPart(c []segment, group []int, need Joules) (taken Joules) {
 		}
 	}
 
+	// Start anew, as seldom as possible.
 	for starts := fewest(blocks, need-taken); taken < need; starts-- {
 		fillWhole(earliest(blocks, need-taken, starts))
 	}
 	return taken
 }
 
-// blocksOf appends cuts, given in order of time, to no blocks, grouped.
+// shortestGap is the shortest block between two that charge which need fills whole, or -1.
+func shortestGap(blocks []block, need Joules) int {
+	gap := -1
+	for i, b := range blocks {
+		if !b.left || !b.right || b.size > need {
+			continue
+		}
+		if gap < 0 || b.size < blocks[gap].size {
+			gap = i
+		}
+	}
+
+	return gap
+}
+
+// blocksOf appends segments, given in order of time, to no blocks, grouped.
 func blocksOf(blocks []block, c []segment, group []int) []block {
 	on := func(i int) bool { return i >= 0 && i < len(c) && c[i].taken() > 0 }
 	for _, i := range group {

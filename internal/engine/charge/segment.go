@@ -6,7 +6,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// joules count energy to the watt-second, the finest that a schedule can say.
+// Joules count energy to the watt-second, the finest that a schedule can say.
 type Joules int64
 
 // tier is a period's place in the order of duties.
@@ -20,7 +20,7 @@ const (
 	tierPeak             // peak that is bought for what off-peak time cannot deliver
 )
 
-// cut is a stretch of time in which nothing that matters changes: at most a half-hour.
+// segment is a stretch of time in which nothing that matters changes: at most a half-hour.
 type segment struct {
 	from, to     int64 // Unix seconds
 	power        int64 // watts that may flow
@@ -30,8 +30,8 @@ type segment struct {
 	offPeak      bool
 	tier         tier
 	reason       Reason
-	running      bool  // the plan begins with this cut, and the car charges already
-	onFrom, onTo int64 // the charging part, empty or all or one end of the cut
+	running      bool  // the plan begins with this segment, and the car charges already
+	onFrom, onTo int64 // the charging part, empty or all or one end of the segment
 }
 
 func (k *segment) size() Joules { return Joules((k.to - k.from) * k.power) }
@@ -43,7 +43,7 @@ func (k *segment) fill() { k.onFrom, k.onTo = k.from, k.to }
 // pay returns the cost of energy e in micro-pounds.
 func (k *segment) pay(e Joules) float64 { return float64(k.price) * float64(e) / (3600 * 1e6) }
 
-// limit is what the steps say of the cut's charging part.
+// limit is what the steps say of the segment's charging part.
 func (k *segment) limit(p *Problem) flex.Watts {
 	if flex.Watts(k.power) < p.Power {
 		return flex.Watts(k.power)
@@ -51,7 +51,7 @@ func (k *segment) limit(p *Problem) flex.Watts {
 	return flex.NoLimit
 }
 
-// costOf adds up what the cuts' charging parts cost.
+// costOf adds up what the segments' charging parts cost.
 func costOf(c []segment) (sum float64) {
 	for i := range c {
 		sum += c[i].pay(c[i].taken())
@@ -66,7 +66,7 @@ const (
 )
 
 // segmentsOf appends the problem's time to c, cut wherever anything changes.
-func segmentsOf(c []segment, p *Problem, blind bool) []segment {
+func segmentsOf(c []segment, p *Problem, ignorePrices bool) []segment {
 	edges := edgesOf(make([]int64, 0, 2*segmentsUsual), p)
 	assumed := AssumedPrice(p.Prices)
 	for i := 1; i < len(edges); i++ {
@@ -78,7 +78,7 @@ func segmentsOf(c []segment, p *Problem, blind bool) []segment {
 
 		k.price, k.known = PriceAt(p.Prices, k.from, assumed)
 		k.offPeak = p.AllOffPeak || within(p.OffPeak, k.from)
-		if !blind {
+		if !ignorePrices {
 			k.key = k.price
 		}
 
@@ -90,7 +90,7 @@ func segmentsOf(c []segment, p *Problem, blind bool) []segment {
 	return c
 }
 
-// tierOf places a cut in the order of duties; a cut that is shut has its reason already.
+// tierOf places a segment in the order of duties; a segment that is shut has its reason already.
 func tierOf(p *Problem, k *segment) (tier, Reason) {
 	switch {
 	case k.power <= 0:
@@ -164,7 +164,7 @@ func within(spans []flex.Span, unix int64) bool {
 	return false
 }
 
-// limitAt returns the cap in force at the instant, if there is one.
+// LimitAt returns the cap in force at the instant, if there is one.
 func LimitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
 	i, _ := slices.BinarySearchFunc(limits, unix, func(l flex.Step, t int64) int {
 		if l.To.Unix() <= t {
@@ -196,7 +196,7 @@ func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
 	return known[(len(known)-1)/2]
 }
 
-// priceAt returns the price of the period that holds the instant, or the assumed one.
+// PriceAt returns the price of the period that holds the instant, or the assumed one.
 func PriceAt(prices []flex.PricedPeriod, unix int64, assumed flex.Price) (flex.Price, bool) {
 	if len(prices) == 0 {
 		return assumed, false

@@ -4,7 +4,7 @@ package charge
 // least of the need unmet, then draws the least in peak time, then costs the least, then
 // begins the earliest. What charge-now delivers comes on top.
 //
-// Between the instants at which the run's start or its end passes an edge of a cut, both
+// Between the instants at which the run's start or its end passes an edge of a segment, both
 // peak energy and cost change linearly with the start; so one of the runs that begin or
 // end at an edge is best.
 func unbroken(c []segment, need Joules) (taken Joules) {
@@ -27,10 +27,10 @@ func unbroken(c []segment, need Joules) (taken Joules) {
 	return fillBlock(c, b, need)
 }
 
-// run is charging without a break from one cut to another.
+// run is charging without a break from one segment to another.
 type run struct {
 	first, last int
-	backwards   bool // it ends with its last cut, and begins within its first
+	backwards   bool // it ends with its last segment, and begins within its first
 	taken, peak Joules
 	cost        float64 // in millionths of a pound per MWh, times joules
 	from        int64
@@ -50,7 +50,7 @@ func (r *run) before(o *run) bool {
 	return r.from < o.from
 }
 
-// runFrom is the run that begins with cut i, or ends with it, and takes need or as much as
+// runFrom is the run that begins with segment i, or ends with it, and takes need or as much as
 // it can without a break.
 func runFrom(c []segment, i int, need Joules, backwards bool) run {
 	r := run{first: i, last: i, backwards: backwards, from: c[i].from}

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Check holds a plan against the laws of a schedule and proves its cost. It shares no
+// Charge holds a plan against the laws of a schedule and proves its cost. It shares no
 // code with the planner: it looks at the atoms of time in which nothing changes, one by
 // one, and believes no figure that it has not worked out itself. An error names the law
 // that the plan breaks; such a plan must not be sent.

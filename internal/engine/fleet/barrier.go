@@ -157,7 +157,7 @@ func (b *barrier) direction() (primal, dual float64) {
 		v := &b.nodes[i]
 		v.answer(nil)
 		if i > 0 {
-			for t, r := range v.seen {
+			for t, r := range v.response {
 				b.nodes[v.parent].r[t] += r
 			}
 		}

@@ -101,7 +101,7 @@ func (b *barrier) rowProducts() (sum float64) {
 	return sum
 }
 
-// turnover is the money that changes hands, without signs.
+// turnover is the money that changes workers, without signs.
 func (b *barrier) turnover() (sum float64) {
 	for t, l := range b.nodes[0].load {
 		sum += math.Abs(l * b.market.price[t])
@@ -195,7 +195,7 @@ func (b *barrier) applyRows() (primal, dual float64) {
 		}
 
 		v.answer(v.dw)
-		for t, dload := range v.seen {
+		for t, dload := range v.response {
 			v.dw[t] += v.dmu[t]
 			if i == 0 && k.free(t) {
 				d := v.dmu[t]

@@ -81,7 +81,7 @@ func (b *barrier) makeNodes(p *Problem, tree *tree) {
 		b.nodes[i] = node{
 			parent: int(tree.parent[i]), cap: cut(),
 			slack: cut(), mu: cut(), dslack: cut(), dmu: cut(), load: cut(), w: cut(), dw: cut(),
-			theta: cut(), root: cut(), rho: cut(), r: cut(), seen: cut(), work: cut(),
+			theta: cut(), root: cut(), rho: cut(), r: cut(), response: cut(), work: cut(),
 			m: newMatrix(n), inner: newMatrix(n), raw: newMatrix(n), spare: newMatrix(n),
 		}
 

@@ -34,7 +34,7 @@ func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
 	for t := len(w) - 1; t >= 0; t-- {
 		drawn[t] = -in
 		cost += w[t] * b.ChargeKW * SlotHours
-		if head >= 2 { // what was cut off the cheap end leaves room
+		if head >= 2 { // what was cut off the cheap end leaves headroom
 			copy(c.slope[:], c.slope[head:c.n])
 			copy(c.size[:], c.size[head:c.n])
 			copy(c.owner[:], c.owner[head:c.n])

@@ -8,11 +8,11 @@ import (
 	"flexd/internal/engine/random"
 )
 
-// A crowd is a fleet too large to be solved as one. Prices found on a sample are nearly
+// A large fleet is too large to be solved as one. Prices found on a sample are nearly
 // right for all; what they leave open is who takes which of the slots that cost the same.
 // So the cars choose one after the other, those with little choice first, the others in
-// an order without meaning, each its cheapest slots with room left. Between parts of the
-// crowd every price is moved a little towards filling its cap evenly.
+// an order without meaning, each its cheapest slots with headroom left. Between parts of the
+// large fleet every price is moved a little towards filling its cap evenly.
 
 const (
 	fillParts = 512
@@ -31,8 +31,8 @@ type priceFill struct {
 	workers [2]fillWorker
 }
 
-// fillWorker is a worker's half of the room under every cap, and what it took of it; of the
-// room up to what is traded; and what it plans with.
+// fillWorker is a worker's half of the headroom under every cap, and what it took of it; of the
+// headroom up to what is traded; and what it plans with.
 type fillWorker struct {
 	headroom, took [][]float64
 	position       []float64
@@ -41,7 +41,7 @@ type fillWorker struct {
 	own            curve
 }
 
-// crowd places all assets into an empty draft, under the caps.
+// fillAtPrices places all assets into an empty draft, under the caps.
 func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 	n := d.p.Slots
 	c := &priceFill{draft: d, f: f, market: market, mu: mu, tracked: make([]bool, n)}
@@ -128,10 +128,10 @@ func (d *draft) order() (order []int32) {
 
 	var start [6]int
 	mixed := make([]int32, len(d.p.EVs))
-	dice := random.Source(len(mixed))
+	source := random.Source(len(mixed))
 
 	for i := range mixed {
-		j := dice.Below(i + 1)
+		j := source.Below(i + 1)
 		mixed[i] = mixed[j]
 		mixed[j] = int32(i)
 		start[bucket(int32(i))+1]++
@@ -172,27 +172,27 @@ func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
 	}
 }
 
-// deal gives each hand half of the room.
+// divide gives each worker half of the headroom.
 func (c *priceFill) divide() {
 	for h := range c.workers {
-		hand := &c.workers[h]
+		worker := &c.workers[h]
 		for v, limit := range c.tree.keep {
-			clear(hand.took[v])
+			clear(worker.took[v])
 			for t, k := range limit {
-				hand.headroom[v][t] = (k - c.load[v][t]) / 2
+				worker.headroom[v][t] = (k - c.load[v][t]) / 2
 			}
 		}
 
-		for t := range hand.position {
-			hand.position[t] = math.Inf(1)
+		for t := range worker.position {
+			worker.position[t] = math.Inf(1)
 			if c.tracked[t] {
-				hand.position[t] = (c.p.Position.KWh[t] - c.load[0][t]) / 2
+				worker.position[t] = (c.p.Position.KWh[t] - c.load[0][t]) / 2
 			}
 		}
 	}
 }
 
-// gather counts what the hands took.
+// gather counts what the workers took.
 func (c *priceFill) gather() {
 	for v := range c.load {
 		for t := range c.load[v] {
@@ -248,7 +248,7 @@ func (c *priceFill) placeCar(h *fillWorker, i int) {
 	}
 }
 
-// placeBattery lets a battery choose, as far as there is room to charge.
+// placeBattery lets a battery choose, as far as there is headroom to charge.
 func (c *priceFill) placeBattery(h *fillWorker, i int) {
 	b, x := &c.p.Batteries[i], c.net[i]
 	node := c.tree.node[b.Group]

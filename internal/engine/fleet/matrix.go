@@ -110,21 +110,21 @@ func (m matrix) lowerRows(x matrix) {
 type node struct {
 	parent    int       // -1: the whole fleet
 	cap       []float64 // kWh; +Inf where no cap can bind
-	slack, mu []float64 // room under the cap, and its price
+	slack, mu []float64 // headroom under the cap, and its price
 	dslack    []float64
 	dmu       []float64
 	load      []float64
 	w, dw     []float64 // price of energy to the assets: mu summed up to the fleet, and the market's
 
-	m, inner matrix    // M, then what the parent sees of it; factor of I + S M S
-	raw      matrix    // M
-	theta    []float64 // dmu = theta dL + rho
-	root     []float64 // of theta
-	rho      []float64
-	r, seen  []float64 // r, then what the parent sees of it
-	work     []float64
-	spare    matrix
-	tight    bool // theta is not all zero
+	m, inner    matrix    // M, then what the parent sees of it; factor of I + S M S
+	raw         matrix    // M
+	theta       []float64 // dmu = theta dL + rho
+	root        []float64 // of theta
+	rho         []float64
+	r, response []float64 // r, then what the parent sees of it
+	work        []float64
+	spare       matrix
+	tight       bool // theta is not all zero
 }
 
 // fold turns (M, r) into what the parent sees: with the cap's answer inside,
@@ -172,8 +172,8 @@ func (v *node) fold() {
 	}
 }
 
-// answer sets seen to the change of the load if the price above the node changes by dw,
-// nil for not at all: (I + M Theta)^-1 (r - M (rho + dw)), and dmu to Theta seen + rho.
+// answer sets response to the change of the load if the price above the node changes by dw,
+// nil for not at all: (I + M Theta)^-1 (r - M (rho + dw)), and dmu to Theta response + rho.
 // Where the cap is tight, both come from the solution itself: a difference of large
 // numbers, however small, would be a large fault in the price.
 func (v *node) answer(dw []float64) {
@@ -184,10 +184,10 @@ func (v *node) answer(dw []float64) {
 		}
 	}
 
-	v.raw.times(v.work, v.seen)
+	v.raw.times(v.work, v.response)
 	for t, s := range v.root {
-		v.seen[t] = v.r[t] - v.seen[t]
-		v.work[t] = s * v.seen[t]
+		v.response[t] = v.r[t] - v.response[t]
+		v.work[t] = s * v.response[t]
 	}
 
 	if v.tight {
@@ -198,7 +198,7 @@ func (v *node) answer(dw []float64) {
 	for i, s := range v.root {
 		v.dmu[i] = v.rho[i] + s*v.work[i]
 		if s > 0 {
-			v.seen[i] = v.work[i] / s
+			v.response[i] = v.work[i] / s
 			continue
 		}
 
@@ -207,7 +207,7 @@ func (v *node) answer(dw []float64) {
 		}
 
 		for j, a := range v.raw.row(i) {
-			v.seen[i] -= a * v.root[j] * v.work[j]
+			v.response[i] -= a * v.root[j] * v.work[j]
 		}
 	}
 }

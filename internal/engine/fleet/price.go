@@ -7,7 +7,7 @@ import (
 // Prices are the prices that coordinate a fleet. Any such prices prove a bound.
 type Prices struct {
 	Market []float64   // p/kWh of energy in every slot; with a position, between its selling and buying price
-	Cap    [][]float64 // p/kWh of room under the fleet's cap, then under every group's
+	Cap    [][]float64 // p/kWh of headroom under the fleet's cap, then under every group's
 }
 
 // pricer answers prices with the load of the whole fleet and a bound.

@@ -156,7 +156,7 @@ func (f *forest) turn() {
 	}
 }
 
-// away is how far, squared, an edge's slot is from the one that the car likes by lot. Cars
+// away is how far, squared, an edge's slot is from the one that the car likes at random. Cars
 // that keep to their own middle charge in one go, and not all at once.
 func (f *forest) away(e edge) float64 {
 	ev := &f.p.EVs[e.car]

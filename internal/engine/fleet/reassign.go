@@ -13,8 +13,8 @@ type offer struct {
 	now    float64 // what the car takes there already
 }
 
-// settle lets each of the cars among the assets choose again, one after the other, at what
-// a kWh more costs in truth and under the room that the others leave it. No choice makes
+// reassign lets each of the cars among the assets choose again, one after the other, at what
+// a kWh more costs in truth and under the headroom that the others leave it. No choice makes
 // the fleet dearer, as the car may always stay; crumbs are swept together on the way.
 func (d *draft) reassign(assets []int32) {
 	var offers []offer
@@ -82,7 +82,7 @@ func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 	return list
 }
 
-// room is what is left under the caps of a node and of all above it in slot t.
+// headroom is what is left under the caps of a node and of all above it in slot t.
 func (d *draft) headroom(node int32, t int) float64 {
 	room := maxValue
 	for v := node; v >= 0; v = d.tree.parent[v] {

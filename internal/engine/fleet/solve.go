@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// wholeMost is how many cars are solved as one; a larger fleet is a crowd. A battery
+	// wholeMost is how many cars are solved as one; a larger fleet is a large fleet. A battery
 	// counts as batteryWeight cars. Around a position, where every slot is worth much the same
-	// to everybody, a crowd comes out worse, and more are solved as one.
+	// to everybody, a large fleet comes out worse, and more are solved as one.
 	wholeMost       = 10_000
 	wholeMostTraded = 30_000
 	batteryWeight   = 6
-	// sampleSize is how many cars stand for a crowd when its prices are found, and how
+	// sampleSize is how many cars stand for a large fleet when its prices are found, and how
 	// many of it are planned anew together. At least sampleSizeNode are of each node.
 	sampleSize       = 1_500
 	sampleSizeTraded = 6_000
 	sampleSizeNode   = 60
-	// goalGap is the gap, as a share of the turnover, at which a crowd is done, and
+	// goalGap is the gap, as a share of the turnover, at which a large fleet is done, and
 	// maxBlocks how many blocks it may take to get there. From a gap of farGap the next
 	// block is twice as large; the largest must close some of the gap, or there is no other.
 	goalGap   = 1e-4
@@ -33,7 +33,7 @@ const (
 type Plan struct {
 	Cost     float64 // pence, as the problem counts it
 	Bound    float64 // pence; no plan whatever costs less
-	Turnover float64 // pence that change hands, without signs
+	Turnover float64 // pence that change workers, without signs
 	Unserved float64 // kWh of need that is not met
 	Prices   Prices
 
@@ -89,8 +89,8 @@ type solver struct {
 	mu      [][]float64
 }
 
-// whole solves the fleet as one. Should that ever fail to end near its bound, the fleet is
-// improved like a crowd.
+// solveWhole solves the fleet as one. Should that ever fail to end near its bound, the fleet is
+// improved like a large fleet.
 func (s *solver) solveWhole() {
 	s.best = newDraft(s.p, s.tree)
 	all := make([]int32, len(s.p.EVs)+len(s.p.Batteries))
@@ -105,7 +105,7 @@ func (s *solver) solveWhole() {
 	}
 }
 
-// crowd plans the fleet at prices that an earlier run or a sample gave, and improves that.
+// solveLarge plans the fleet at prices that an earlier run or a sample gave, and improves that.
 func (s *solver) solveLarge() {
 	if !s.warm() || s.fill() > farGap {
 		b := newBarrier(s.p, s.tree, s.sample())
@@ -120,7 +120,7 @@ func (s *solver) solveLarge() {
 // improve plans anew those that came off worst, until the gap is proven small or nothing
 // more is won.
 func (s *solver) improve() {
-	dice := random.Source(1)
+	source := random.Source(1)
 	for range maxBlocks {
 		gap := s.gap()
 		if gap <= goalGap {
@@ -128,7 +128,7 @@ func (s *solver) improve() {
 		}
 
 		s.pricer.set(s.market, s.mu)
-		s.prove(s.best.block(s.worst(&dice)).prices())
+		s.prove(s.best.block(s.worst(&source)).prices())
 		if s.gap() > gap*minGain && s.sampled >= wholeMost {
 			return
 		}
@@ -144,7 +144,7 @@ func (s *solver) gap() float64 {
 	return (cost - s.bound) / max(turnover, 1e-9)
 }
 
-// fill lets a crowd choose at the best prices, keeps its plan if it is the best so far,
+// fill lets a large fleet choose at the best prices, keeps its plan if it is the best so far,
 // and returns the gap.
 func (s *solver) fill() float64 {
 	draft := newDraft(s.p, s.tree)
@@ -285,8 +285,8 @@ func (s *solver) usual(run []uint64) pick {
 }
 
 // worst returns a block to plan anew: the assets that pay most above their best at the
-// present prices, and as many others by lot, whose freedom is needed.
-func (s *solver) worst(dice *random.Source) []int32 {
+// present prices, and as many others at random, whose freedom is needed.
+func (s *solver) worst(source *random.Source) []int32 {
 	list := s.best.regrets(s.pricer, s.sampled/2)
 	weight := func(a int32) int {
 		if int(a) >= len(s.p.EVs) {
@@ -314,7 +314,7 @@ func (s *solver) worst(dice *random.Source) []int32 {
 	}
 
 	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
-		add(int32(dice.Below(n)))
+		add(int32(source.Below(n)))
 	}
 	return picks
 }

@@ -63,8 +63,8 @@ func sharedFleet(t *rapid.T) (caps []flex.Cap, cars []Car, prices []flex.PricedP
 	return caps, cars, prices
 }
 
-// inRoom plans cars as a fleet is planned: shares, then one by one.
-func inRoom(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) ([]charge.Problem, []charge.Plan, error) {
+// planShared plans cars as a fleet is planned: shares, then one by one.
+func planShared(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) ([]charge.Problem, []charge.Plan, error) {
 	now := make([][]flex.Step, len(cars))
 	for i, c := range cars {
 		if !c.ChargeNow.Empty() {
@@ -94,10 +94,10 @@ func inRoom(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 	return problems, plans, nil
 }
 
-// TestRoom_NoCapIsExceeded plans random fleets and adds up what they draw at every instant at
+// TestProfile_NoCapIsExceeded plans random fleets and adds up what they draw at every instant at
 // which anything changes: charge-now apart, it is never more than a cap, every plan keeps the
 // laws alone, and a need is short only where a cap held the car back.
-func TestRoom_NoCapIsExceeded(t *testing.T) {
+func TestProfile_NoCapIsExceeded(t *testing.T) {
 	if v := flag.Lookup("rapid.checks").Value; v.String() == "20000" || v.String() == "1000" { // as TestMain has it
 		all := v.String()
 		v.Set(all[:len(all)-1]) // a tenth: each plans a fleet
@@ -110,7 +110,7 @@ func TestRoom_NoCapIsExceeded(t *testing.T) {
 			traded = append(traded, flex.Traded{Period: flex.PeriodAt(evening).Add(10 + i), Energy: 5000, Buy: 200e6, Sell: 20e6})
 		}
 		r := New(evening, caps)
-		problems, plans, err := inRoom(r, cars, prices, traded)
+		problems, plans, err := planShared(r, cars, prices, traded)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,8 +145,8 @@ func TestRoom_NoCapIsExceeded(t *testing.T) {
 	})
 }
 
-// TestRoom_Pace has more cars than may start in a minute, up to the edge.
-func TestRoom_Pace(t *testing.T) {
+// TestProfile_Pace has more cars than may start in a minute, up to the edge.
+func TestProfile_Pace(t *testing.T) {
 	for _, c := range []struct {
 		cars, pace int
 		minutes    []int // in which they start, after the half-hour's beginning

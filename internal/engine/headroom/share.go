@@ -21,69 +21,75 @@ const (
 // Car is a car among others that share caps. Its problem has no limits yet.
 type Car struct {
 	*charge.Problem
-	Cap int // of its group, as a Room names it
+	Cap int // of its group, by its place
 }
 
-// Shares are what each car of a fleet is to have of the room that all share.
+// Shares are what each car of a fleet is to have of the headroom that all share.
 type Shares struct {
 	Cars   [][]flex.Step // reserved for each car, until Release
 	Prices []flex.PricedPeriod
-	Caps   [][]flex.Price // of room under each cap, half-hour by half-hour
+	Caps   [][]flex.Price // of headroom under each cap, half-hour by half-hour
 }
 
-// Share divides the room under caps among cars for the least cost, by half-hours, with Solve,
-// and reserves each car's share to the minute. Charge-now and what else takes room must be in
-// the room already. Where something was traded the fleet is held to what it then draws, and the
-// prices are between selling and buying.
+// Share divides the headroom under caps among cars for the least cost, by half-hours, with
+// package fleet, and reserves each car's share to the minute. Charge-now and other loads must
+// be in the profile already. Where something was traded the fleet is held to what it then
+// draws, and the prices are between selling and buying.
 func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) (Shares, error) {
-	p, first, taking := r.fleet(cars, prices, traded)
-	a, err := fleet.Solve(&p)
+	p := r.problem(cars, prices, traded)
+	plan, err := fleet.Solve(&p.Problem)
 	if err != nil {
 		return Shares{}, err
 	}
 
-	s := Shares{Cars: make([][]flex.Step, len(cars)), Prices: prices, Caps: make([][]flex.Price, len(r.caps))}
-	slots := make([][]share, p.Slots)
-	for n, i := range taking {
-		e := &p.EVs[n]
-		for k, kwh := range a.EVs.Of(n) {
-			t := int(e.First) + k
-			if seconds := kwh * 3.6e6 / max(1, float64(cars[i].Power)); seconds >= 1 {
-				slots[t] = append(slots[t], share{i, seconds})
-			}
-		}
-	}
-
-	for k := range r.caps {
-		s.Caps[k] = make([]flex.Price, p.Slots)
-		node := k // Solve's first prices are the fleet's cap's, then the groups': the first stands for no group
-		if k > 0 {
-			node = k + 1
-		}
-
-		for t := range s.Caps[k] {
-			if node < len(a.Prices.Cap) && t < len(a.Prices.Cap[node]) {
-				s.Caps[k][t] = flex.FromGBPPerMWh(10 * a.Prices.Cap[node][t])
-			}
-		}
-	}
-
-	for t, list := range slots {
+	s := Shares{Cars: make([][]flex.Step, len(cars)), Prices: prices, Caps: capPrices(&plan, len(r.caps), p.Slots)}
+	for t, list := range p.shares(&plan, cars) {
+		// The largest first, as it has the least choice of minutes.
 		slices.SortStableFunc(list, func(a, b share) int { return cmp.Compare(b.seconds, a.seconds) })
 		for _, q := range list {
-			s.Cars[q.car] = append(s.Cars[q.car], r.pack(&cars[q.car], first.Add(t).Span(), q.seconds)...)
+			steps := r.pack(&cars[q.car], p.first.Add(t).Span(), q.seconds)
+			s.Cars[q.car] = append(s.Cars[q.car], steps...)
 		}
 	}
 
 	if len(traded) > 0 {
 		r.setCeiling()
 		s.Prices = make([]flex.PricedPeriod, p.Slots)
-		for t, price := range a.Prices.Market {
-			s.Prices[t] = flex.PricedPeriod{Period: first.Add(t), Price: flex.FromGBPPerMWh(10 * price), Known: true}
+		for t, price := range plan.Prices.Market {
+			s.Prices[t] = flex.PricedPeriod{Period: p.first.Add(t), Price: priceOf(price), Known: true}
 		}
 	}
 
 	return s, nil
+}
+
+// priceOf turns pence per kWh into a price.
+func priceOf(pencePerKWh float64) flex.Price { return flex.FromGBPPerMWh(10 * pencePerKWh) }
+
+// penceOf is a price in pence per kWh.
+func penceOf(p flex.Price) float64 { return p.GBPPerMWh() / 10 }
+
+// capPrices returns the prices of caps by their places. A plan of a fleet has the fleet's cap
+// first, then the groups'; the first group is that of cars without one, and has no cap.
+func capPrices(plan *fleet.Plan, caps, slots int) [][]flex.Price {
+	all := make([][]flex.Price, caps)
+	for k := range all {
+		all[k] = make([]flex.Price, slots)
+		node := k
+		if k > 0 {
+			node = k + 1
+		}
+		if node >= len(plan.Prices.Cap) {
+			continue
+		}
+
+		row := plan.Prices.Cap[node]
+		for t := range min(slots, len(row)) {
+			all[k][t] = priceOf(row[t])
+		}
+	}
+
+	return all
 }
 
 // share is what a car is to have of a half-hour, in seconds at full power.
@@ -92,67 +98,99 @@ type share struct {
 	seconds float64
 }
 
-// pack reserves a share in the minutes of a half-hour: at full power where there is room for
-// that, then at less where there is not. Two that share a half-hour so take turns in it, and
-// neither is left with less power than a car can charge with.
+// pack reserves a share in the minutes of a half-hour: at full power where there is headroom
+// for that, then at less where there is not. Two that share a half-hour so take turns in it,
+// and neither is left with less power than a car can charge with.
 func (r *Profile) pack(c *Car, half flex.Span, seconds float64) (steps []flex.Step) {
+	from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
 	for _, whole := range []bool{true, false} {
-		from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
 		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
 			w, _ := r.left(c.Cap, m, int64(c.Power))
-			if w == 0 || whole != (w == int64(c.Power)) || contains(steps, r.first+int64(m)) {
+			if w == 0 || whole != (w == int64(c.Power)) || contains(steps, r.instant(m)) {
 				continue
 			}
 
-			begin := time.Unix((r.first+int64(m))*60, 0).UTC()
+			begin := r.instant(m)
 			step := flex.Step{Span: flex.Span{From: begin, To: begin.Add(time.Minute)}, Limit: flex.Watts(w)}
 			r.Reserve(c.Cap, []flex.Step{step})
 			seconds -= 60 * float64(w) / float64(c.Power)
-			if n := len(steps); n > 0 && steps[n-1].To.Equal(begin) && steps[n-1].Limit == step.Limit {
-				steps[n-1].To = step.To
-			} else {
-				steps = append(steps, step)
-			}
+			steps = joinNext(steps, step)
 		}
 	}
 
 	return steps
 }
 
-// taken reports whether steps hold a minute.
-func contains(steps []flex.Step, minute int64) bool {
-	return slices.ContainsFunc(steps, func(s flex.Step) bool { return s.Contains(time.Unix(minute*60, 0)) })
+// joinNext appends a step, or lengthens the last one if the step follows it at once with the
+// same limit.
+func joinNext(steps []flex.Step, next flex.Step) []flex.Step {
+	if n := len(steps); n > 0 && steps[n-1].To.Equal(next.From) && steps[n-1].Limit == next.Limit {
+		steps[n-1].To = next.To
+		return steps
+	}
+	return append(steps, next)
 }
 
-// fleet writes the cars as a coupled fleet, from the half-hour first on. Of the cars, taking
-// names those that are in it.
-func (r *Profile) fleet(cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) (p fleet.Problem, first flex.Period, taking []int) {
-	first = flex.PeriodAt(time.Unix(r.first*60, 0))
-	p.Slots, p.Unserved = 1, unservedPrice
-	for i := range cars {
-		if e, ok := cars[i].ev(first); ok {
-			p.EVs, taking = append(p.EVs, e), append(taking, i)
-			p.Slots = max(p.Slots, int(e.Last)+1)
+// contains reports whether one of the steps holds an instant.
+func contains(steps []flex.Step, at time.Time) bool {
+	return slices.ContainsFunc(steps, func(s flex.Step) bool { return s.Contains(at) })
+}
+
+// shared is the problem of a fleet that shares caps.
+type shared struct {
+	fleet.Problem
+	first flex.Period // its first half-hour
+	cars  []int       // of each EV, the place among all cars
+}
+
+// shares returns what each car has of each half-hour by a plan.
+func (p *shared) shares(plan *fleet.Plan, cars []Car) [][]share {
+	slots := make([][]share, p.Slots)
+	for n, i := range p.cars {
+		first := int(p.EVs[n].First)
+		for k, kwh := range plan.EVs.Of(n) {
+			seconds := kwh * 3.6e6 / max(1, float64(cars[i].Power))
+			if seconds >= 1 {
+				slots[first+k] = append(slots[first+k], share{i, seconds})
+			}
 		}
+	}
+
+	return slots
+}
+
+// problem writes the cars as a fleet that shares caps, from the profile's first half-hour on.
+func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) *shared {
+	p := &shared{first: flex.PeriodAt(r.instant(0))}
+	p.Slots = 1
+	p.Unserved = unservedPrice
+	for i := range cars {
+		e, ok := cars[i].ev(p.first)
+		if !ok {
+			continue
+		}
+		p.EVs = append(p.EVs, e)
+		p.cars = append(p.cars, i)
+		p.Slots = max(p.Slots, int(e.Last)+1)
 	}
 
 	assumed := charge.AssumedPrice(prices)
 	p.Price = make([]float64, p.Slots)
 	for t := range p.Price {
-		price, _ := charge.PriceAt(prices, first.Add(t).Start().Unix(), assumed)
-		p.Price[t] = price.GBPPerMWh() / 10
+		price, _ := charge.PriceAt(prices, p.first.Add(t).Start().Unix(), assumed)
+		p.Price[t] = penceOf(price)
 	}
 
-	p.CapKW = r.capKW(0, first, p.Slots)
+	p.CapKW = r.capKW(0, p.first, p.Slots)
 	p.Groups = make([]fleet.Group, len(r.caps)) // the first has no cap of its own
 	for k := 1; k < len(r.caps); k++ {
-		p.Groups[k].CapKW = r.capKW(k, first, p.Slots)
+		p.Groups[k].CapKW = r.capKW(k, p.first, p.Slots)
 	}
 
 	if len(traded) > 0 {
-		p.Position = r.position(traded, p.Price, first)
+		p.Position = r.position(traded, p.Price, p.first)
 	}
-	return p, first, taking
+	return p
 }
 
 // capKW is what a cap leaves in each half-hour, nil if it bounds no power.
@@ -178,7 +216,7 @@ func (r *Profile) capKW(k int, first flex.Period, slots int) []float64 {
 // is paid at the market's price.
 func (r *Profile) position(traded []flex.Traded, market []float64, first flex.Period) *fleet.Position {
 	n := len(market)
-	q := &fleet.Position{KWh: make([]float64, n), Buy: append([]float64(nil), market...), Sell: append([]float64(nil), market...)}
+	q := &fleet.Position{KWh: make([]float64, n), Buy: slices.Clone(market), Sell: slices.Clone(market)}
 	for _, t := range traded {
 		i := t.Period.Sub(first)
 		if i < 0 || i >= n {
@@ -190,38 +228,41 @@ func (r *Profile) position(traded []flex.Traded, market []float64, first flex.Pe
 			others += float64(r.load[0][m]) / 60_000
 		}
 
-		q.KWh[i], q.Buy[i], q.Sell[i] = t.Energy.KWh()-others, t.Buy.GBPPerMWh()/10, t.Sell.GBPPerMWh()/10
+		q.KWh[i] = t.Energy.KWh() - others
+		q.Buy[i] = penceOf(t.Buy)
+		q.Sell[i] = penceOf(t.Sell)
 	}
 
 	return q
 }
 
-// ev writes a car for Solve, with the half-hours after charge-now that are wholly its own;
-// false if there are none, or nothing is needed.
+// ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
+// own; false if there are none, or nothing is needed.
 func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
-	from, need := c.From, charge.Joules(c.Need)*3600
-	if !c.ChargeNow.Empty() && c.ChargeNow.To.After(from) {
-		from = c.ChargeNow.To
-		need -= charge.Joules(c.ChargeNow.Meet(flex.Span{From: c.From, To: c.ReadyBy}).Len()/time.Second) * charge.Joules(c.Power)
+	free := flex.Span{From: c.From, To: c.ReadyBy}
+	need := charge.Joules(c.Need) * 3600
+	if !c.ChargeNow.Empty() && c.ChargeNow.To.After(c.From) {
+		now := c.ChargeNow.Meet(free).Len() / time.Second
+		need -= charge.Joules(now) * charge.Joules(c.Power)
+		free.From = c.ChargeNow.To
 	}
-
-	begin, end := flex.PeriodAt(from), flex.PeriodAt(c.ReadyBy).Sub(first)-1
-	e = fleet.EV{
-		EnergyKWh: float64(need) / 3.6e6, MaxKW: c.Power.KW(), Group: int32(c.Cap), PeakAdder: forbiddenPeakPrice,
-		FirstFraction: begin.End().Sub(from).Seconds() / 1800,
-	}
-
-	if c.MayChargePeak {
-		e.PeakAdder = peakPrice
-	}
-	at := begin.Sub(first)
-	if need <= 0 || at < 0 || end < at || at >= fleet.MaxSlots {
+	if need <= 0 {
 		return e, false
 	}
 
-	e.First, e.Last = uint8(at), uint8(min(end, fleet.MaxSlots-1))
+	begin := flex.PeriodAt(free.From)
+	from, to := begin.Sub(first), flex.PeriodAt(c.ReadyBy).Sub(first)-1
+	if from < 0 || to < from || from >= fleet.MaxSlots {
+		return e, false
+	}
+
+	e = fleet.EV{
+		EnergyKWh: float64(need) / 3.6e6, MaxKW: c.Power.KW(), Group: int32(c.Cap), PeakAdder: c.peakAdder(),
+		First: uint8(from), Last: uint8(min(to, fleet.MaxSlots-1)),
+		FirstFraction: begin.End().Sub(free.From).Seconds() / 1800,
+	}
 	for t := e.First; t <= e.Last; t++ {
-		if !c.offPeakAll(first.Add(int(t)).Span().Meet(flex.Span{From: from, To: c.ReadyBy})) {
+		if !c.offPeakAll(first.Add(int(t)).Span().Meet(free)) {
 			e.Peak |= 1 << t
 		}
 	}
@@ -229,19 +270,18 @@ func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
 	return e, true
 }
 
+// peakAdder is what a kWh in peak time counts beside its price.
+func (c *Car) peakAdder() float64 {
+	if c.MayChargePeak {
+		return peakPrice
+	}
+	return forbiddenPeakPrice
+}
+
 // offPeakAll reports whether a span is off-peak from end to end.
 func (c *Car) offPeakAll(s flex.Span) bool {
-	if c.AllOffPeak {
-		return true
-	}
-
-	for _, o := range c.OffPeak {
-		if o.Meet(s) == s {
-			return true
-		}
-	}
-
-	return false
+	within := func(o flex.Span) bool { return o.Meet(s) == s }
+	return c.AllOffPeak || slices.ContainsFunc(c.OffPeak, within)
 }
 
 // Slack is how long a car could wait and still meet its need, in off-peak time or, where it

@@ -25,7 +25,7 @@ func (b Battery) Usable() (least, most flex.WattHours) {
 	return flex.WattHours(Reserve * float64(b.Capacity)), b.Capacity
 }
 
-// Spare is what a kWh that is left in the battery at the end of a plan is worth, in pence,
+// SalvageValue is what a kWh that is left in the battery at the end of a plan is worth, in pence,
 // by the prices of a day or more: what it saves in the cheapest quarter of the time. No
 // battery is filled for that, and none is emptied for less than it can be filled again for.
 func SalvageValue(buy []float64) float64 {

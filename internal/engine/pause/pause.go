@@ -39,7 +39,7 @@ type Plan struct {
 	Made   bool
 }
 
-// Pause places one pause whole inside one block, where it saves the most; of equal
+// Solve places one pause whole inside one block, where it saves the most; of equal
 // savings the earliest. Without a worthwhile place the schedule comes back as it was.
 func Solve(p Problem) Plan {
 	if p.Pause == 0 {
@@ -49,45 +49,59 @@ func Solve(p Problem) Plan {
 		return Plan{}
 	}
 
-	stretches := make([]Interval, len(p.Blocks))
-	for i, b := range p.Blocks {
-		stretches[i] = Interval{b.From.Unix(), b.To.Unix()}
-	}
-
-	q := Grid{Blocks: stretches, Pause: int64(p.Pause / time.Second), NotBefore: math.MinInt64, MakeUp: p.MakeUp,
-		ReadyBy: p.ReadyBy.Unix(), Prices: seriesOf(p.Prices)}
-	if !p.NotBefore.IsZero() {
-		q.NotBefore = p.NotBefore.Unix()
-	}
-
+	q := gridOf(&p)
 	c, ok := q.Best()
 	saved := flex.MicroPounds(math.Round(c.Saved * float64(p.Power) / (3600 * 1e6)))
 	if !ok || saved < max(1, p.Worth) {
 		return Plan{Blocks: p.Blocks}
 	}
 
-	out := Plan{Made: true, Saved: saved, Pause: flex.Span{From: instant(c.At), To: instant(c.At + q.Pause)}}
-	for _, s := range q.MadeUp(nil, c) {
-		out.MadeUp = append(out.MadeUp, flex.Span{From: instant(s.From), To: instant(s.To)})
+	return Plan{
+		Made: true, Saved: saved, Pause: Interval{c.At, c.At + q.Pause}.span(),
+		MadeUp: spans(q.MadeUp(nil, c)),
+		Blocks: spans(q.Apply(nil, c)),
+	}
+}
+
+// gridOf writes the problem in seconds.
+func gridOf(p *Problem) *Grid {
+	q := &Grid{
+		Pause: int64(p.Pause / time.Second), NotBefore: math.MinInt64, ReadyBy: p.ReadyBy.Unix(),
+		MakeUp: p.MakeUp, Prices: seriesOf(p.Prices),
+	}
+	for _, b := range p.Blocks {
+		q.Blocks = append(q.Blocks, Interval{b.From.Unix(), b.To.Unix()})
+	}
+	if !p.NotBefore.IsZero() {
+		q.NotBefore = p.NotBefore.Unix()
 	}
 
-	for _, s := range q.Apply(nil, c) {
-		out.Blocks = append(out.Blocks, flex.Span{From: instant(s.From), To: instant(s.To)})
+	return q
+}
+
+// span is an interval of seconds as a span.
+func (i Interval) span() flex.Span {
+	return flex.Span{From: time.Unix(i.From, 0).UTC(), To: time.Unix(i.To, 0).UTC()}
+}
+
+func spans(intervals []Interval) (out []flex.Span) {
+	for _, i := range intervals {
+		out = append(out, i.span())
 	}
 	return out
 }
 
-// seriesOf lays prices out on a tape, from the first period to the last.
+// seriesOf lays prices out by half-hours, from the first period to the last.
 func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	if len(prices) == 0 {
 		return PriceSeries{Slot: 1800}
 	}
+
 	first, last := prices[0].Period, prices[len(prices)-1].Period
 	t := PriceSeries{Origin: first.Start().Unix(), Slot: 1800, Price: make([]float64, last.Sub(first)+1)}
 	for i := range t.Price {
 		t.Price[i] = math.NaN()
 	}
-
 	for _, q := range prices {
 		if i := q.Period.Sub(first); q.Known && i >= 0 && i < len(t.Price) {
 			t.Price[i] = float64(q.Price)
@@ -97,14 +111,14 @@ func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	return t
 }
 
-// Tape is a price over time: Price[i] holds from Origin + i*Slot for one slot. A missing
-// price is NaN, and so is everything outside the tape.
+// PriceSeries is a price over time: Price[i] holds from Origin + i*Slot for one slot. A missing
+// price is NaN, and so is everything outside the series.
 type PriceSeries struct {
 	Origin, Slot int64
 	Price        []float64
 }
 
-// Over is the price summed over [from, to).
+// Sum is the price summed over [from, to).
 func (t *PriceSeries) Sum(from, to int64) (sum float64) {
 	for from < to {
 		i := (from - t.Origin) / t.Slot
@@ -120,10 +134,10 @@ func (t *PriceSeries) Sum(from, to int64) (sum float64) {
 	return sum
 }
 
-// Stretch is the time [From, To) in whole ticks.
+// Interval is the time [From, To) in whole ticks.
 type Interval struct{ From, To int64 }
 
-// Grid is a pause problem in ticks: seconds or minutes, whatever its tape is in.
+// Grid is a pause problem in ticks: seconds or minutes, whatever its prices are in.
 type Grid struct {
 	Blocks                    []Interval
 	Pause, NotBefore, ReadyBy int64
@@ -162,14 +176,22 @@ func (q *Grid) Best() (best Candidate, ok bool) {
 		}
 		first, last := max(q.Blocks[i].From, q.NotBefore), q.Blocks[i].To-q.Pause
 		for s := first; s <= last; s = q.nextPoint(s, last) {
-			saved := q.Prices.Sum(s, s+q.Pause) - cost
-			if saved > best.Saved || !ok && !math.IsNaN(saved) || saved == best.Saved && s < best.At {
-				best, ok = Candidate{s, appended.At, saved}, true
+			c := Candidate{s, appended.At, q.Prices.Sum(s, s+q.Pause) - cost}
+			if math.IsNaN(c.Saved) {
+				continue
+			}
+			if !ok || c.better(&best) {
+				best, ok = c, true
 			}
 		}
 	}
 
 	return best, ok
+}
+
+// better reports whether c saves more than o, or as much and earlier.
+func (c *Candidate) better(o *Candidate) bool {
+	return c.Saved > o.Saved || c.Saved == o.Saved && c.At < o.At
 }
 
 // nextPoint is the next candidate after s: where s or s+Pause meets an edge of a slot,
@@ -217,7 +239,9 @@ func (q *Grid) cheapestAfter(i int, best *Candidate) {
 	}
 	gap := q.gapAfter(i)
 	for s := gap.From; s <= gap.To-q.Pause; s = q.nextPoint(s, gap.To-q.Pause) {
-		if cost := q.Prices.Sum(s, s+q.Pause); cost < best.Saved || math.IsNaN(best.Saved) || cost == best.Saved && s < best.At {
+		cost := q.Prices.Sum(s, s+q.Pause)
+		cheaper := cost < best.Saved || cost == best.Saved && s < best.At
+		if cheaper || math.IsNaN(best.Saved) {
 			*best = Candidate{At: s, Saved: cost}
 		}
 	}
@@ -228,6 +252,7 @@ func (q *Grid) MadeUp(to []Interval, c Candidate) []Interval {
 	switch q.MakeUp {
 	case MakeUpAppend:
 		return append(to, Interval{c.Append, c.Append + q.Pause})
+
 	case MakeUpEarliest:
 		left := q.Pause
 		for i := range q.Blocks {
@@ -244,8 +269,8 @@ func (q *Grid) MadeUp(to []Interval, c Candidate) []Interval {
 
 // Apply appends the schedule with the pause at c taken out and what is made up put in.
 func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
-	var room [4]Interval
-	added := q.MadeUp(room[:0], c)
+	var buffer [4]Interval
+	added := q.MadeUp(buffer[:0], c)
 	put := func(s Interval, join bool) {
 		if n := len(to); join && n > 0 && to[n-1].To == s.From {
 			to[n-1].To = s.To
@@ -273,5 +298,3 @@ func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
 	}
 	return to
 }
-
-func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

@@ -6,7 +6,7 @@ import (
 	"flexd/internal/engine/buffer"
 )
 
-// curve is a continuous piecewise linear function on [x[0], x[len-1]], convex or not.
+// Curve is a continuous piecewise linear function on [x[0], x[len-1]], convex or not.
 type Curve struct{ X, V []float64 }
 
 // Two points of a curve closer than SameX are one, and a point within sameV of the line
@@ -19,7 +19,7 @@ const (
 
 func (c *Curve) Reset() { c.X, c.V = c.X[:0], c.V[:0] }
 
-// put appends a point to the right.
+// Put appends a point to the right.
 func (c *Curve) Put(x, v float64) {
 	n := len(c.X)
 	if n > 0 && x-c.X[n-1] < SameX {
@@ -38,7 +38,7 @@ func (c *Curve) Put(x, v float64) {
 	c.X, c.V = append(c.X, x), append(c.V, v)
 }
 
-// at returns the value at x, which lies in or after the segment that begins at point i,
+// At returns the value at x, which lies in or after the segment that begins at point i,
 // and that segment. Outside the curve the value is infinite.
 func (c *Curve) At(i int, x float64) (float64, int) {
 	n := len(c.X)
@@ -58,17 +58,17 @@ func (c *Curve) At(i int, x float64) (float64, int) {
 	return c.V[i] + (c.V[i+1]-c.V[i])*((x-c.X[i])/(c.X[i+1]-c.X[i])), i
 }
 
-// line is a straight cost of a choice z in [from, to]: full at from, rising by slope.
+// Line is a straight cost of a choice z in [from, to]: full at from, rising by slope.
 type Line struct{ From, To, Full, Slope float64 }
 
-// slider is the working memory of slide: the tilted curve, and the points of it that are
+// Convolver is the working memory of slide: the tilted curve, and the points of it that are
 // the least of their window, in order.
 type Convolver struct {
 	tilted []float64
 	least  []int32
 }
 
-// slide makes out the least of c(x) + g(z) over x+z = s, for a line g: every choice of z
+// Convolve makes out the least of c(x) + g(z) over x+z = s, for a line g: every choice of z
 // moves c to the right. With c tilted by the slope of g that is the least of c over a
 // window [s-to, s-from], which lies at an end of the window or at the least of the
 // points inside. Between the instants at which a point enters or leaves the window the
@@ -178,7 +178,7 @@ func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64)
 	}
 }
 
-// lower makes out the lower of two curves whose ranges meet.
+// Lower makes out the lower of two curves whose ranges meet.
 func Lower(out, a, b *Curve) {
 	out.Reset()
 	i := 0
@@ -218,7 +218,7 @@ func Lower(out, a, b *Curve) {
 	}
 }
 
-// clip keeps the part of c over [lo, hi].
+// Clip keeps the part of c over [lo, hi].
 func Clip(out, c *Curve, lo, hi float64) {
 	out.Reset()
 	n := len(c.X)
@@ -236,7 +236,7 @@ func Clip(out, c *Curve, lo, hi float64) {
 	out.Put(hi, v)
 }
 
-// coarsen leaves out points until at most most are left, so that the curve nowhere
+// Coarsen leaves out points until at most most are left, so that the curve nowhere
 // rises: only points above the line through their neighbours go, the lowest above it
 // first.
 func (c *Curve) Coarsen(most int) {

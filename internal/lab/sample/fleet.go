@@ -19,23 +19,23 @@ type Shape struct {
 }
 
 // Fleet returns a fleet of the given shape for 24 hours from noon, the same for the
-// same dice: cars that come between noon and the next morning, most of them in the
+// same source: cars that come between noon and the next morning, most of them in the
 // evening, and leave in the morning, one in three paying more in the evening peak.
-func Fleet(dice *random.Source, s Shape) *fleet.Problem {
-	p := &fleet.Problem{Slots: 48, Unserved: 200, Price: day(dice, 48)}
+func Fleet(source *random.Source, s Shape) *fleet.Problem {
+	p := &fleet.Problem{Slots: 48, Unserved: 200, Price: day(source, 48)}
 	groups := max(1, s.Groups)
 	p.EVs = make([]fleet.EV, s.EVs)
 
 	for i := range p.EVs {
-		p.EVs[i] = car(dice, groups)
+		p.EVs[i] = car(source, groups)
 	}
 
 	for range s.Batteries {
-		capacity := [...]float64{5.2, 9.5, 13.5}[dice.Below(3)]
+		capacity := [...]float64{5.2, 9.5, 13.5}[source.Below(3)]
 		p.Batteries = append(p.Batteries, fleet.Battery{
-			CapacityKWh: capacity, InitKWh: round(capacity*dice.Between(0, 1)*dice.Between(0, 1), 100),
+			CapacityKWh: capacity, InitKWh: round(capacity*source.Between(0, 1)*source.Between(0, 1), 100),
 			ChargeKW: 3.6, DischargeKW: 3.6, EffCharge: 0.95, EffDischarge: 0.95,
-			Wear: 1.5, Terminal: 5, Group: int32(dice.Below(groups)),
+			Wear: 1.5, Terminal: 5, Group: int32(source.Below(groups)),
 		})
 	}
 
@@ -54,27 +54,27 @@ func Fleet(dice *random.Source, s Shape) *fleet.Problem {
 		p.CapKW = flat(peak(loads[0]) / fleet.SlotHours * s.Cap)
 	}
 	if s.Traded {
-		p.Position = position(dice, p, loads[0], s.Cap)
+		p.Position = position(source, p, loads[0], s.Cap)
 	}
 
 	return p
 }
 
-func car(dice *random.Source, groups int) fleet.EV {
+func car(source *random.Source, groups int) fleet.EV {
 	e := fleet.EV{
-		MaxKW:         [...]float64{3.6, 3.6, 7.4, 7.4, 7.4, 11}[dice.Below(6)],
-		FirstFraction: round(dice.Between(0.05, 1), 1000),
-		PeakAdder:     float64(10 * dice.Below(3)),
-		Group:         int32(dice.Below(groups)),
+		MaxKW:         [...]float64{3.6, 3.6, 7.4, 7.4, 7.4, 11}[source.Below(6)],
+		FirstFraction: round(source.Between(0.05, 1), 1000),
+		PeakAdder:     float64(10 * source.Below(3)),
+		Group:         int32(source.Below(groups)),
 	}
 
-	switch dice.Below(10) {
+	switch source.Below(10) {
 	case 0: // at home all day
-		e.First, e.Last = uint8(dice.Below(6)), uint8(6+dice.Below(8))
+		e.First, e.Last = uint8(source.Below(6)), uint8(6+source.Below(8))
 	case 1, 2: // in the morning
-		e.First, e.Last = uint8(34+dice.Below(11)), uint8(44+dice.Below(4))
+		e.First, e.Last = uint8(34+source.Below(11)), uint8(44+source.Below(4))
 	default:
-		e.First, e.Last = uint8(8+dice.Below(14)), uint8(34+dice.Below(14))
+		e.First, e.Last = uint8(8+source.Below(14)), uint8(34+source.Below(14))
 	}
 
 	e.Last = max(e.First, e.Last)
@@ -83,7 +83,7 @@ func car(dice *random.Source, groups int) fleet.EV {
 	}
 
 	room := e.MaxKW * fleet.SlotHours * (float64(e.Last-e.First) + e.FirstFraction)
-	want := 2 + 30*dice.Between(0, 1)*dice.Between(0, 1)
+	want := 2 + 30*source.Between(0, 1)*source.Between(0, 1)
 	e.EnergyKWh = round(max(min(want, room), 0), 100)
 	if e.EnergyKWh > room {
 		e.EnergyKWh -= 0.01
@@ -94,17 +94,17 @@ func car(dice *random.Source, groups int) fleet.EV {
 
 // day makes prices as a market has them: low at night, dear in the evening,
 // some the same as the one before, some negative.
-func day(dice *random.Source, n int) []float64 {
+func day(source *random.Source, n int) []float64 {
 	price := make([]float64, n)
-	base, swing := dice.Between(5, 20), dice.Between(0, 1)
+	base, swing := source.Between(5, 20), source.Between(0, 1)
 	for t := range price {
 		hour := math.Mod(12+float64(t)/2, 24)
-		p := base + swing*base*(math.Exp(-(hour-18)*(hour-18)/6)-0.6*math.Exp(-(hour-4)*(hour-4)/12)) + dice.Between(-1, 1)
+		p := base + swing*base*(math.Exp(-(hour-18)*(hour-18)/6)-0.6*math.Exp(-(hour-4)*(hour-4)/12)) + source.Between(-1, 1)
 		switch {
-		case t > 0 && dice.Below(4) == 0:
+		case t > 0 && source.Below(4) == 0:
 			p = price[t-1]
-		case dice.Below(40) == 0:
-			p = dice.Between(-4, 3)
+		case source.Below(40) == 0:
+			p = source.Between(-4, 3)
 		}
 
 		price[t] = round(p, 1000)
@@ -188,7 +188,7 @@ func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64)
 }
 
 // position trades the uncoordinated load under the cap, here more, there less.
-func position(dice *random.Source, p *fleet.Problem, load []float64, share float64) *fleet.Position {
+func position(source *random.Source, p *fleet.Problem, load []float64, share float64) *fleet.Position {
 	n := p.Slots
 	q := &fleet.Position{KWh: make([]float64, n), Buy: make([]float64, n), Sell: make([]float64, n)}
 	mean := 0.0
@@ -203,8 +203,8 @@ func position(dice *random.Source, p *fleet.Problem, load []float64, share float
 			l = min(l, peak(load)*share)
 		}
 
-		q.KWh[t] = round(l*dice.Between(0.7, 1.3), 100)
-		spread := dice.Between(0.05, 0.4) * (math.Abs(p.Price[t]) + 1)
+		q.KWh[t] = round(l*source.Between(0.7, 1.3), 100)
+		spread := source.Between(0.05, 0.4) * (math.Abs(p.Price[t]) + 1)
 		q.Buy[t], q.Sell[t] = round(p.Price[t]+spread, 1000), round(p.Price[t]-spread, 1000)
 	}
 

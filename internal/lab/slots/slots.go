@@ -29,7 +29,7 @@ type Slots struct {
 	MinRun    int     // slots that a run lasts at least, unless it reaches the last slot of all
 }
 
-// Filled is what a numeric plan came to.
+// Result is what a numeric plan came to.
 type Result struct {
 	Cost, Bound float64 // no plan costs less than Bound
 	Energy      float64

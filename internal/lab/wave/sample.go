@@ -7,10 +7,10 @@ import (
 
 // SamplePrices returns the prices of n half-hours from noon, as a GB winter day has them: low
 // at night, dear from 16:00 to 19:00, noise on top.
-func SamplePrices(dice *random.Source, n int) []flex.Price {
+func SamplePrices(source *random.Source, n int) []flex.Price {
 	prices := make([]flex.Price, n)
 	for t := range prices {
-		p := 55 + dice.Between(-12, 12)
+		p := 55 + source.Between(-12, 12)
 		switch hour := (12 + float64(t)/2) - 24*float64((24+t)/48); {
 		case hour >= 16 && hour < 19:
 			p += 70
@@ -52,21 +52,21 @@ func sampleCurves(prices []flex.Price, start int) []Curve {
 // SampleCars returns n cars on the classes of SampleCurves: plugged in between
 // noon and midnight, ready the next morning, one in four maximising, one in four allowed
 // to use the peak.
-func SampleCars(dice *random.Source, n int) []Asset {
+func SampleCars(source *random.Source, n int) []Asset {
 	cars := make([]Asset, n)
 	watts := [...]uint32{3_600, 7_400, 7_400, 11_000}
 	for i := range cars {
 		a := &cars[i]
-		a.From = uint32(dice.Below(12 * 3600))
-		a.To = 18*3600 + 900*uint32(dice.Below(20))
-		a.Watts = watts[dice.Below(len(watts))]
-		a.Need = 60 * uint32(30+dice.Below(6*60))
-		a.Class = uint16(dice.Below(4))
+		a.From = uint32(source.Below(12 * 3600))
+		a.To = 18*3600 + 900*uint32(source.Below(20))
+		a.Watts = watts[source.Below(len(watts))]
+		a.Need = 60 * uint32(30+source.Below(6*60))
+		a.Class = uint16(source.Below(4))
 
-		if dice.Below(4) == 0 {
+		if source.Below(4) == 0 {
 			a.Flags |= Peak
 		}
-		if dice.Below(4) == 0 {
+		if source.Below(4) == 0 {
 			a.Flags |= Maximise
 		}
 	}

@@ -1,0 +1,81 @@
+package headroom
+
+import (
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// Binding is a cap that keeps a car from charging as it would for a time.
+type Binding struct {
+	flex.Span
+	Cap    int  // by its place
+	Starts bool // it is the number of starts that binds
+}
+
+// Bindings returns the caps that constrain a plan of Charge, by half-hours: where the car may
+// charge by its tariff, has less headroom than its power, and does not charge in full. The car
+// itself must not be counted in the profile.
+func (r *Profile) Bindings(p *charge.Problem, a *charge.Plan, cap int) (all []Binding) {
+	for i := range a.Periods {
+		k := &a.Periods[i]
+		if !wanted(p, k) {
+			continue
+		}
+
+		b, found := r.binding(p, k.Span, cap)
+		if !found {
+			continue
+		}
+
+		if n := len(all); n > 0 && all[n-1].continues(b) {
+			all[n-1].To = b.To
+		} else {
+			all = append(all, b)
+		}
+	}
+
+	return all
+}
+
+// continues reports whether o is the same constraint, right after b.
+func (b Binding) continues(o Binding) bool {
+	return b.To.Equal(o.From) && b.Cap == o.Cap && b.Starts == o.Starts
+}
+
+// wanted reports whether the car may charge in a period by its tariff, after charge-now and
+// before ready-by, and does not charge there in full.
+func wanted(p *charge.Problem, k *charge.Period) bool {
+	if !k.OffPeak && !p.MayChargePeak {
+		return false
+	}
+	if k.From.Before(p.ChargeNow.To) || !k.From.Before(p.ReadyBy) {
+		return false
+	}
+	return k.Energy < p.Power.For(k.Len())-1
+}
+
+// binding returns the cap that leaves the least in a span. Where power is not what binds, and
+// the car's problem has no power there, it is the number of starts.
+func (r *Profile) binding(p *charge.Problem, span flex.Span, cap int) (b Binding, found bool) {
+	b = Binding{Span: span}
+	least := int64(p.Power)
+	for m, to := r.minutes(span); m < to; m++ {
+		if w, by := r.left(cap, m, least); by >= 0 && w < least {
+			least = w
+			b.Cap = by
+			found = true
+		}
+	}
+	if found {
+		return b, true
+	}
+
+	if w, limited := charge.LimitAt(p.Limits, span.From.Unix()); !limited || w > 0 {
+		return b, false
+	}
+	if cap != 0 && r.caps[cap].StartsPerMinute > 0 {
+		b.Cap = cap
+	}
+	b.Starts = true
+	return b, true
+}

@@ -1,0 +1,172 @@
+package headroom
+
+import (
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// postponements is how many starts of one car are put off before it starts when it likes.
+const postponements = 64
+
+// Charge plans a car in the headroom that is left. It returns the problem as it was planned,
+// with its limits. A start in a full minute is put off to the next that has a place; but the
+// need goes before the pace of starts, and before the ceiling.
+func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan) {
+	p.Limits = r.Limits(&p, cap)
+	first := charge.Solve(p)
+	if r.ceiling != nil && first.Shortfall > 0 {
+		ceiling := r.ceiling
+		r.ceiling = nil
+		defer func() { r.ceiling = ceiling }()
+
+		free := p
+		free.Limits = r.Limits(&p, cap)
+		if better := charge.Solve(free); better.Shortfall < first.Shortfall {
+			p, first = free, better
+		}
+	}
+
+	// Close the minutes in which the car would start and must not, one gap after the other.
+	paced, plan := p, first
+	for range postponements {
+		from, found := r.fullStart(&p, cap, plan.Steps)
+		if !found {
+			return paced, plan
+		}
+
+		to := from + 1
+		for to < horizon && r.full(cap, to) {
+			to++
+		}
+
+		paced.Limits = without(paced.Limits, flex.Span{From: r.instant(from), To: r.instant(to)}, &p)
+		plan = charge.Solve(paced)
+		if plan.Shortfall > first.Shortfall {
+			break
+		}
+	}
+
+	return p, first
+}
+
+// Limits returns the headroom of a car as limits of its problem: none if nothing binds it.
+// Charge-now is not limited: whoever asks for it has their reason.
+func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
+	end := endOf(p)
+	bound := false
+	m, to := r.minutes(flex.Span{From: p.From, To: end})
+	for at := p.From; m < to; m++ {
+		until := r.instant(m + 1)
+		if until.After(end) {
+			until = end
+		}
+
+		limit := flex.NoLimit
+		if w, _ := r.left(cap, m, int64(p.Power)); w < int64(p.Power) {
+			limit = flex.Watts(w)
+			bound = true
+
+			// Charge-now may end within the minute.
+			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
+			if !now.Empty() && now.From.Equal(at) {
+				limits = join(limits, flex.Span{From: at, To: now.To}, flex.NoLimit)
+				at = now.To
+			}
+		}
+
+		if at.Before(until) {
+			limits = join(limits, flex.Span{From: at, To: until}, limit)
+		}
+		at = until
+	}
+
+	if !bound {
+		return nil
+	}
+
+	// Beyond the horizon nothing is known to bind.
+	if last := limits[len(limits)-1].To; last.Before(end) {
+		limits = join(limits, flex.Span{From: last, To: end}, flex.NoLimit)
+	}
+	return limits
+}
+
+// endOf is the end of what is planned for a car: ready-by, or charge-now if that is later.
+func endOf(p *charge.Problem) time.Time {
+	if p.ChargeNow.To.After(p.ReadyBy) {
+		return p.ChargeNow.To
+	}
+	return p.ReadyBy
+}
+
+// join appends a step, or lengthens the last one if that has the same limit.
+func join(steps []flex.Step, s flex.Span, limit flex.Watts) []flex.Step {
+	if n := len(steps); n > 0 && steps[n-1].Limit == limit {
+		steps[n-1].To = s.To
+		return steps
+	}
+	return append(steps, flex.Step{Span: s, Limit: limit})
+}
+
+// without returns the limits with nothing allowed in a span, charge-now apart.
+func without(limits []flex.Step, closed flex.Span, p *charge.Problem) (out []flex.Step) {
+	if len(limits) == 0 {
+		limits = []flex.Step{{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.NoLimit}}
+	}
+	if !p.ChargeNow.Empty() && closed.From.Before(p.ChargeNow.To) {
+		closed.From = p.ChargeNow.To
+	}
+
+	add := func(s flex.Span, limit flex.Watts) {
+		if !s.Empty() {
+			out = join(out, s, limit)
+		}
+	}
+	for _, l := range limits {
+		add(l.Meet(flex.Span{From: l.From, To: closed.From}), l.Limit)
+		add(l.Meet(closed), 0)
+		add(l.Meet(flex.Span{From: closed.To, To: l.To}), l.Limit)
+	}
+
+	return out
+}
+
+// Fits reports whether steps of a car stay within the headroom from the problem's start on,
+// charge-now apart, without a start in a full minute.
+func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
+	ahead := make([]flex.Step, 0, len(steps))
+	for _, s := range steps {
+		s.Span = s.Meet(flex.Span{From: p.From, To: s.To})
+		if s.Empty() {
+			continue
+		}
+
+		ahead = append(ahead, s)
+		draw := int64(min(s.Limit, p.Power))
+		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
+			if w, _ := r.left(cap, m, draw); w < draw && !p.ChargeNow.Contains(r.instant(m)) {
+				return false
+			}
+		}
+	}
+
+	_, found := r.fullStart(p, cap, ahead)
+	return !found
+}
+
+// fullStart returns the first minute in which steps start although it is full. A start of
+// charge-now is not put off.
+func (r *Profile) fullStart(p *charge.Problem, cap int, steps []flex.Step) (minute int, found bool) {
+	r.eachStart(steps, p.Running, func(m int) bool {
+		last := r.instant(m + 1).Add(-time.Second)
+		if r.full(cap, m) && !p.ChargeNow.Contains(last) {
+			minute = m
+			found = true
+		}
+		return !found
+	})
+
+	return minute, found
+}

@@ -1,0 +1,204 @@
+package headroom
+
+import (
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Hours is how far ahead a Profile looks. What is planned later is not counted.
+const Hours = 48
+
+// LeastPower is the least that a car can charge with, 6 A at 230 V. Less headroom than that
+// is none.
+const LeastPower flex.Watts = 1380
+
+const horizon = Hours * 60
+
+// Profile is the headroom that caps leave to cars that share them, minute by minute from an
+// instant on. A minute counts as filled by the most that is drawn in it, so that what fits
+// every minute exceeds no cap at any instant.
+//
+// Caps are named by their place: the fleet's is 0, which binds every car, and others bind a
+// group. A car that is in no group names 0.
+type Profile struct {
+	first   int64 // minute since 1970
+	caps    []flex.Cap
+	load    [][]int64 // watts, by cap and minute; nil before anything was added
+	starts  [][]int32
+	ceiling []int64 // a tighter cap of the fleet, by minute, in watts; nil for none
+}
+
+// New returns the headroom under caps, the fleet's first, from an instant on.
+func New(from time.Time, caps []flex.Cap) *Profile {
+	return &Profile{first: from.Unix() / 60, caps: caps, load: make([][]int64, len(caps)), starts: make([][]int32, len(caps))}
+}
+
+// of calls fn with every cap that binds a car.
+func (r *Profile) of(cap int, fn func(k int)) {
+	fn(0)
+	if cap != 0 {
+		fn(cap)
+	}
+}
+
+// instant returns the beginning of a minute.
+func (r *Profile) instant(minute int) time.Time {
+	return time.Unix((r.first+int64(minute))*60, 0).UTC()
+}
+
+// minutes returns the minutes that a span touches, within the horizon.
+func (r *Profile) minutes(s flex.Span) (from, to int) {
+	from = int(max(0, s.From.Unix()/60-r.first))
+	to = int(min(horizon, (s.To.Unix()+59)/60-r.first))
+	return from, to
+}
+
+// Add counts what a car of some power draws by its steps, and their starts. A car that is
+// charging already as they begin does not start then.
+func (r *Profile) Add(cap int, steps []flex.Step, power flex.Watts, running bool) {
+	r.change(cap, steps, power, running, 1)
+}
+
+// Remove takes back what was added.
+func (r *Profile) Remove(cap int, steps []flex.Step, power flex.Watts, running bool) {
+	r.change(cap, steps, power, running, -1)
+}
+
+func (r *Profile) change(cap int, steps []flex.Step, power flex.Watts, running bool, sign int) {
+	r.fill(cap, steps, power, int64(sign))
+	r.eachStart(steps, running, func(m int) bool {
+		r.of(cap, func(k int) {
+			if r.starts[k] == nil {
+				r.starts[k] = make([]int32, horizon)
+			}
+			r.starts[k][m] += int32(sign)
+		})
+
+		return true
+	})
+}
+
+// Reserve keeps power for a car without counting a start; Release gives it back.
+func (r *Profile) Reserve(cap int, steps []flex.Step) { r.fill(cap, steps, flex.NoLimit, 1) }
+
+// Release gives back what was reserved.
+func (r *Profile) Release(cap int, steps []flex.Step) { r.fill(cap, steps, flex.NoLimit, -1) }
+
+func (r *Profile) fill(cap int, steps []flex.Step, power flex.Watts, sign int64) {
+	r.of(cap, func(k int) {
+		if r.load[k] == nil {
+			r.load[k] = make([]int64, horizon)
+		}
+
+		for _, s := range steps {
+			w := sign * int64(min(s.Limit, power))
+			if w == 0 {
+				continue
+			}
+
+			for m, to := r.minutes(s.Span); m < to; m++ {
+				r.load[k][m] += w
+			}
+		}
+	})
+}
+
+// eachStart calls fn with the minutes in which steps begin to charge, until it says no.
+func (r *Profile) eachStart(steps []flex.Step, running bool, fn func(m int) bool) {
+	for _, s := range steps {
+		starts := s.Limit > 0 && !running
+		running = s.Limit > 0
+		if !starts {
+			continue
+		}
+
+		m := s.From.Unix()/60 - r.first
+		if m >= 0 && m < horizon && !fn(int(m)) {
+			return
+		}
+	}
+}
+
+// setCeiling holds the fleet, beside its cap, to what is drawn and reserved now.
+func (r *Profile) setCeiling() {
+	r.ceiling = make([]int64, horizon)
+	copy(r.ceiling, r.load[0])
+}
+
+// bound returns the power that cap k allows in a minute, and the cap's place: -1 if that is
+// the ceiling. It reports false if the cap bounds no power.
+func (r *Profile) bound(k, minute int) (watts int64, by int, bounded bool) {
+	by = k
+	if p := r.caps[k].Power; p != nil {
+		watts = int64(*p)
+		bounded = true
+	}
+
+	if k == 0 && r.ceiling != nil {
+		if ceiling := r.ceiling[minute]; !bounded || ceiling < watts {
+			return ceiling, -1, true
+		}
+	}
+	return watts, by, bounded
+}
+
+// left returns the headroom of a car in a minute, at most the given watts, and the place of
+// the cap that sets it: -1 if none does, or the ceiling.
+func (r *Profile) left(cap, minute int, most int64) (watts int64, by int) {
+	watts, by = most, -1
+	r.of(cap, func(k int) {
+		allowed, place, bounded := r.bound(k, minute)
+		if !bounded {
+			return
+		}
+
+		if r.load[k] != nil {
+			allowed -= r.load[k][minute]
+		}
+		if allowed < watts {
+			watts = max(0, allowed)
+			by = place
+		}
+	})
+
+	if watts < int64(LeastPower) && watts < most {
+		watts = 0
+	}
+	return watts, by
+}
+
+// full reports whether a car may not start in a minute.
+func (r *Profile) full(cap, minute int) (full bool) {
+	r.of(cap, func(k int) {
+		most := r.caps[k].StartsPerMinute
+		if most > 0 && r.starts[k] != nil {
+			full = full || int(r.starts[k][minute]) >= most
+		}
+	})
+	return full
+}
+
+// Exceeded returns the first minute in which more is drawn than a cap, and which cap; false
+// if no cap is exceeded.
+func (r *Profile) Exceeded() (at time.Time, cap int, over bool) {
+	for k := range r.caps {
+		most := r.caps[k].Power
+		if most == nil || r.load[k] == nil {
+			continue
+		}
+
+		for m, w := range r.load[k] {
+			if w <= int64(*most) {
+				continue
+			}
+			if first := r.instant(m); !over || first.Before(at) {
+				at, cap = first, k
+				over = true
+			}
+			break
+		}
+	}
+
+	return at, cap, over
+}
