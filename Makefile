@@ -1,20 +1,27 @@
 # make test   the whole suite, race detector on, on SQLite and on a PostgreSQL of its own
 # make long   the long campaigns, hours; their figures stand in docs/
 # make build  the program, static
+# make check  linters, and known vulnerabilities of what is linked
 # make bench  the benchmarks behind the README's figures
 
 # The race detector watches our code and its libraries but for SQLite's, C made into Go: its
 # every access to its own pages would be checked, at four times the cost.
-GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeout 8m
+GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeout 20m
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test long build bench fmt
+.PHONY: test check long build bench fmt
 test:
 	@test/tools.sh
 	go vet ./...
 	go run ./test/withpg go test $(GOFLAGS_TEST) ./...
 	go test ./internal/engine/... ./internal/lab/... # 20,000 and 2,000 draws each, and large fleets: too much for the race detector
+
+# The tools are pinned; govulncheck asks the public list of vulnerabilities.
+check:
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@v0.7.0 ./...
+	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
 # The long campaigns: 100 kills and restarts, 1,000 power cuts, a simulated year, the
 # street night in full, a million random problems.
