@@ -62,6 +62,8 @@ type commands struct {
 
 	OCPP ocppCommand `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
 
+	Readings readings `cmd:"" help:"Readings that are held back: list them, release them or discard them."`
+
 	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
 	Books   booksCommand  `cmd:"" help:"An organisation's books: months, trial balance, journal."`
 	Settle  settleCommand `cmd:"" help:"Settlement runs."`

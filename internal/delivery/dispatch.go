@@ -45,7 +45,7 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 		}
 
 		for _, id := range ids {
-			if !own[id] {
+			if _, ours := own[id]; !ours {
 				return flex.Fail(flex.NotFound, store.AssetMissing)
 			}
 		}

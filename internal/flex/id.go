@@ -25,6 +25,7 @@ type (
 	FlexEventID   = ID[flexEventKind]
 	TransactionID = ID[transactionKind]
 	RunID         = ID[runKind]
+	HeldID        = ID[heldKind]
 	UserID        = ID[userKind] // an end user, as a component token names one
 )
 
@@ -40,6 +41,7 @@ type (
 	flexEventKind   struct{}
 	transactionKind struct{}
 	runKind         struct{}
+	heldKind        struct{}
 	userKind        struct{}
 )
 

@@ -43,6 +43,9 @@ type intake struct {
 	verdicts []Verdict
 	kept     []flex.Reading // judged by itself, by position in the batch
 	stand    []int          // positions in the batch that may still stand
+	ratings  map[flex.AssetID]store.Rating
+	held     []store.HeldReading // what is held back
+	waiting  *int                // how many were held back before; nil until it was asked
 }
 
 func (in *intake) take(ctx context.Context) error {
@@ -51,9 +54,17 @@ func (in *intake) take(ctx context.Context) error {
 		return err
 	}
 	in.lastOfEach()
+	if err := in.plausible(ctx); err != nil {
+		return err
+	}
 	if err := in.registers(ctx); err != nil {
 		return err
 	}
+
+	if err := in.tx.HoldReadings(ctx, in.held); err != nil {
+		return err
+	}
+
 	rs := make([]flex.Reading, 0, len(in.stand))
 	for _, i := range in.stand {
 		if in.verdicts[i].Accepted() {
@@ -66,6 +77,7 @@ func (in *intake) take(ctx context.Context) error {
 	if err := in.countRefused(ctx); err != nil {
 		return err
 	}
+
 	if slices.ContainsFunc(rs, func(r flex.Reading) bool { return settles[r.Label] }) {
 		in.tx.Wake(store.WakeSettle) // which of them was waited for, the background jobs find out
 	}
@@ -122,12 +134,14 @@ func (in *intake) own(ctx context.Context) error {
 	for _, i := range in.stand {
 		ids = append(ids, in.kept[i].AssetID)
 	}
+
 	own, err := in.tx.OwnAssets(ctx, ids)
 	if err != nil {
 		return err
 	}
+	in.ratings = own
 	in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
-		if own[in.kept[i].AssetID] {
+		if _, ours := own[in.kept[i].AssetID]; ours {
 			return false
 		}
 		in.verdicts[i] = NotFound
@@ -187,24 +201,73 @@ func (in *intake) registers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	resets, err := in.tx.Resets(ctx, assets)
+	if err != nil {
+		return err
+	}
+
 	for _, k := range order {
 		positions := byRegister[k]
 		slices.SortStableFunc(positions, func(a, b int) int { return in.kept[a].To.Compare(in.kept[b].To) })
-		var mark *Mark // the last one accepted of this batch
-		for _, i := range positions {
-			before, after, err := in.around(ctx, k, in.kept[i].To, newest)
-			if err != nil {
-				return err
-			}
-			if mark != nil && (before == nil || !mark.At.Before(before.At)) {
-				before = mark
-			}
-			if in.verdicts[i] = JudgeRegister(in.kept[i], before, after); in.verdicts[i].Accepted() {
-				mark = &Mark{in.kept[i].To, in.kept[i].Value}
-			}
+		if err := in.register(ctx, k, positions, newest, resets[k]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// register judges the readings of one register, in the order of time.
+func (in *intake) register(ctx context.Context, k store.Register, positions []int, newest map[store.Register]store.Mark, resets []time.Time) error {
+	var last *Mark // the last one accepted of this batch
+	for _, i := range positions {
+		r := in.kept[i]
+		before, after, err := in.around(ctx, k, r.To, newest)
+		if err != nil {
+			return err
+		}
+		if last != nil && (before == nil || !last.At.Before(before.At)) {
+			before = last
+		}
+		before, after = sameMeter(r.To, before, after, resets)
+
+		if err := in.judgeRegister(ctx, i, before, after); err != nil {
+			return err
+		}
+		if in.verdicts[i].Accepted() {
+			last = &Mark{r.To, r.Value}
+		}
+	}
+	return nil
+}
+
+// judgeRegister holds back what a register cannot show after the mark before it, and refuses
+// what it cannot show before a later one.
+func (in *intake) judgeRegister(ctx context.Context, at int, before, after *Mark) error {
+	r := in.kept[at]
+	if before != nil && r.Value < before.Value {
+		return in.hold(ctx, at, suspectFall(r, *before))
+	}
+	if before != nil {
+		if s := suspectRise(r, in.ratings[r.AssetID], *before); s.reason != "" {
+			return in.hold(ctx, at, s)
+		}
+	}
+	in.verdicts[at] = JudgeRegister(r, before, after)
+	return nil
+}
+
+// sameMeter leaves out the neighbours of a register's reading that another meter counted: a
+// reset lies between.
+func sameMeter(at time.Time, before, after *Mark, resets []time.Time) (sameBefore, sameAfter *Mark) {
+	for _, reset := range resets {
+		if before != nil && reset.After(before.At) && !reset.After(at) {
+			before = nil
+		}
+		if after != nil && reset.After(at) && !reset.After(after.At) {
+			after = nil
+		}
+	}
+	return before, after
 }
 
 // around finds the stored marks beside an instant: mostly the newest is before it, and

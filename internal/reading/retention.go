@@ -30,6 +30,9 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 		if err := all.MakeRoom(ctx, flex.Span{From: all.Now(), To: all.Now().Add(aheadFor)}); err != nil {
 			return err
 		}
+		if err := all.DropHeld(ctx, all.Now().Add(-KeptFor)); err != nil {
+			return err
+		}
 		return all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays))
 	})
 	return worker.Report{Did: int(dropped), More: dropped >= dropMax}, err

@@ -45,6 +45,9 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.touchRegister(ctx); err != nil { // what its readings are held against may be another
+		return err
+	}
 	return tx.MarkDue(ctx, a.ID)
 }
 

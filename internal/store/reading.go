@@ -40,8 +40,9 @@ func keptAt(r flex.Reading) time.Time {
 	return r.From
 }
 
-// owners remembers whose assets are whose, so that a batch need not ask for each. What is
-// remembered of an organisation counts as long as none of its assets was taken away.
+// owners remembers whose assets are whose, and what each can measure, so that a batch need not
+// ask for each. What is remembered of an organisation counts as long as its register stays as
+// it is.
 type owners struct {
 	mu    sync.RWMutex
 	byOrg map[flex.OrgID]*owned
@@ -49,72 +50,104 @@ type owners struct {
 }
 
 type owned struct {
-	gone   int64
-	assets map[flex.AssetID]bool
+	register int64 // its version, and how many assets were taken away
+	assets   map[flex.AssetID]Rating
+}
+
+// Rating is what bounds the readings of an asset.
+type Rating struct {
+	Power  flex.Watts // of the asset; 0 if never told
+	Supply flex.Supply
 }
 
 // ownersMax bounds what is remembered; beyond it everything is forgotten.
 const ownersMax = 2_000_000
 
-// OwnAssets returns those of the assets that are the organisation's. It remembers what it
-// found, so a transaction that makes assets must not ask.
-func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.AssetID]bool, error) {
-	var gone int64
-	if err := tx.row(ctx, `SELECT assets_gone FROM org WHERE id = $1`, tx.org.Bytes()).Scan(&gone); err != nil {
+// OwnAssets returns those of the assets that are the organisation's, with their ratings. It
+// remembers what it found, so a transaction that makes or changes assets must not ask.
+func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.AssetID]Rating, error) {
+	var register int64
+	if err := tx.row(ctx, `SELECT register + assets_gone FROM org WHERE id = $1`, tx.org.Bytes()).Scan(&register); err != nil {
 		return nil, err
 	}
-	own, ask := tx.db.owners.look(tx.org, gone, ids)
+
+	own, ask := tx.db.owners.look(tx.org, register, ids)
 	for len(ask) > 0 {
 		list, args := in([]any{tx.org.Bytes()}, ask[:min(len(ask), ownersChunk)])
 		ask = ask[min(len(ask), ownersChunk):]
-		id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
-		found, err := rows(ctx, tx.conn, id, `SELECT id FROM asset WHERE org_id = $1 AND id IN `+list, args...)
+
+		scan := func(s scanner) (a ratedAsset, err error) {
+			err = s.Scan(&a.id, &a.Power, &a.Supply.Import, &a.Supply.Export)
+			return a, err
+		}
+		found, err := rows(ctx, tx.conn, scan, `SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w
+			FROM asset a JOIN site s ON s.id = a.site_id WHERE a.org_id = $1 AND a.id IN `+list, args...)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range found {
-			own[id] = true
+
+		for _, a := range found {
+			own[a.id] = a.Rating
 		}
-		tx.db.owners.learn(tx.org, gone, found)
+		tx.db.owners.learn(tx.org, register, found)
 	}
 	return own, nil
 }
 
-func (o *owners) look(org flex.OrgID, gone int64, ids []flex.AssetID) (own map[flex.AssetID]bool, ask []flex.AssetID) {
-	own = make(map[flex.AssetID]bool, len(ids))
+type ratedAsset struct {
+	id flex.AssetID
+	Rating
+}
+
+func (o *owners) look(org flex.OrgID, register int64, ids []flex.AssetID) (own map[flex.AssetID]Rating, ask []flex.AssetID) {
+	own = make(map[flex.AssetID]Rating, len(ids))
 	o.mu.RLock()
 	defer o.mu.RUnlock()
+
 	known := o.byOrg[org]
+	if known != nil && known.register != register {
+		known = nil
+	}
 	for _, id := range ids {
-		switch {
-		case known != nil && known.gone == gone && known.assets[id]:
-			own[id] = true
-		case len(ask) == 0 || ask[len(ask)-1] != id:
+		if known != nil {
+			if rating, ours := known.assets[id]; ours {
+				own[id] = rating
+				continue
+			}
+		}
+
+		if len(ask) == 0 || ask[len(ask)-1] != id {
 			ask = append(ask, id)
 		}
 	}
 	return own, ask
 }
 
-func (o *owners) learn(org flex.OrgID, gone int64, ids []flex.AssetID) {
+func (o *owners) learn(org flex.OrgID, register int64, found []ratedAsset) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byOrg == nil || o.total > ownersMax {
 		o.byOrg, o.total = map[flex.OrgID]*owned{}, 0
 	}
+
 	known := o.byOrg[org]
-	if known == nil || known.gone != gone {
-		if known != nil && known.gone > gone {
+	if known == nil || known.register != register {
+		if known != nil && known.register > register {
 			return // an older view of the store
 		}
-		known = &owned{gone, map[flex.AssetID]bool{}}
+		if known != nil {
+			o.total -= len(known.assets)
+		}
+
+		known = &owned{register, map[flex.AssetID]Rating{}}
 		o.byOrg[org] = known
 	}
-	for _, id := range ids {
-		if !known.assets[id] {
-			known.assets[id] = true
+
+	for _, a := range found {
+		if _, there := known.assets[a.id]; !there {
 			o.total++
 		}
+		known.assets[a.id] = a.Rating
 	}
 }
 

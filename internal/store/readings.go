@@ -356,8 +356,11 @@ func (all *All) DropReadings(ctx context.Context, before time.Time, limit int) (
 var (
 	_ = law("a half-hour's energy begins and ends with it", `SELECT asset_id AS what FROM reading
 		WHERE label = 1 AND (at % 1800000000 <> 0 OR seconds <> 1800)`)
-	_ = law("a register never falls", `SELECT asset_id AS what FROM (
-		SELECT asset_id, value, LAG(value) OVER (PARTITION BY asset_id, label ORDER BY at) AS earlier
-		FROM reading WHERE label IN (12, 13, 14)) AS marks WHERE value < earlier`)
+	_ = law("a register falls only where it began anew", `SELECT asset_id AS what FROM (
+		SELECT asset_id, label, at, value, LAG(value) OVER (PARTITION BY asset_id, label ORDER BY at) AS earlier,
+			LAG(at) OVER (PARTITION BY asset_id, label ORDER BY at) AS before_at
+		FROM reading WHERE label IN (12, 13, 14)) AS marks WHERE value < earlier
+		AND NOT EXISTS (SELECT 1 FROM register_reset r WHERE r.asset_id = marks.asset_id AND r.label = marks.label
+			AND r.at > marks.before_at AND r.at <= marks.at)`)
 	_ = law("a corrected reading was known before", `SELECT asset_id AS what FROM reading_history WHERE known_at >= replaced_at`)
 )

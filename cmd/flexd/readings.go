@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// readings is `flexd readings`.
+type readings struct {
+	Held    readingsHeld    `cmd:"" help:"Readings that no device or connection can have measured. They count nowhere until they are released. Example: flexd readings held --org Acme"`
+	Release readingsRelease `cmd:"" help:"Let a held reading count. Example: flexd readings release ID --meter-replaced"`
+	Discard readingsDiscard `cmd:"" help:"Decide that a held reading never counts. Example: flexd readings discard ID"`
+}
+
+type readingsHeld struct {
+	store
+	Org     string `help:"The organisation's name." required:"" placeholder:"NAME"`
+	Site    string `help:"Only those of a site, by its id."`
+	Decided bool   `help:"Those that were released or discarded, in place of those that wait."`
+	Limit   int    `help:"How many at most, the newest first." default:"100"`
+	Offset  int    `help:"How many to pass over."`
+	JSON    bool   `help:"Print as JSON." name:"json"`
+}
+
+// heldRow is a held reading as it is printed.
+type heldRow struct {
+	ID       flex.HeldID  `json:"id"`
+	AssetID  flex.AssetID `json:"asset_id"`
+	Label    flex.Label   `json:"label"`
+	From     time.Time    `json:"start_timestamp"`
+	To       time.Time    `json:"end_timestamp"`
+	Value    float64      `json:"value"`
+	Reason   string       `json:"reason"`
+	Detail   string       `json:"detail"`
+	HeldAt   time.Time    `json:"held_at"`
+	Decision string       `json:"decision,omitempty"`
+}
+
+func heldRowOf(h records.HeldReading) heldRow {
+	return heldRow{h.ID, h.AssetID, h.Label, h.From, h.To, float64(h.Value) / 1e6, h.Reason, h.Detail, h.HeldAt, h.Decision}
+}
+
+// Run lists the readings.
+func (o *readingsHeld) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+
+	f := records.HeldFilter{Decided: o.Decided, Limit: o.Limit, Offset: o.Offset}
+	if o.Limit < 1 || o.Offset < 0 {
+		return flex.Fail(flex.Invalid, "--limit is at least 1 and --offset at least 0")
+	}
+	if o.Site != "" {
+		f.Site, err = siteID(o.Site)
+	}
+	if err != nil {
+		return err
+	}
+
+	return o.show(ctx, c, h, f)
+}
+
+// show prints the readings that the filter chooses.
+func (o *readingsHeld) show(ctx context.Context, c console, h *app.App, f records.HeldFilter) error {
+	var org flex.Org
+	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = orgNamed(ctx, all, o.Org)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	page, total, err := h.Reading.Held(ctx, org.ID, f)
+	if err != nil {
+		return err
+	}
+
+	rows := make([]heldRow, len(page))
+	for i, r := range page {
+		rows[i] = heldRowOf(r)
+	}
+	if o.JSON {
+		return c.json(map[string]any{"total": total, "readings": rows})
+	}
+	return c.heldTable(rows, total)
+}
+
+func (c console) heldTable(rows []heldRow, total int) error {
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tASSET\tFROM\tTO\tVALUE\tWHY\tDECISION")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", r.ID, r.AssetID, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), r.Value, r.Detail, r.Decision)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.out, "%d of %d\n", len(rows), total)
+	return err
+}
+
+type readingsRelease struct {
+	store
+	ID            string `arg:"" help:"Id of the held reading."`
+	MeterReplaced bool   `help:"The register began anew with it: the meter was replaced or reset."`
+	JSON          bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run releases the reading.
+func (o *readingsRelease) Run(ctx context.Context, c console) error {
+	return o.decide(ctx, c, o.ID, "release reading", o.JSON, func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
+		return h.Reading.Release(ctx, org, id, o.MeterReplaced)
+	})
+}
+
+type readingsDiscard struct {
+	store
+	ID   string `arg:"" help:"Id of the held reading."`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run discards the reading.
+func (o *readingsDiscard) Run(ctx context.Context, c console) error {
+	return o.decide(ctx, c, o.ID, "discard reading", o.JSON, func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
+		return h.Reading.Discard(ctx, org, id)
+	})
+}
+
+// decide finds whose the reading is, and writes the decision on it and its audit entry.
+func (s *store) decide(ctx context.Context, c console, text, act string, asJSON bool,
+	do func(*app.App, flex.OrgID, flex.HeldID) (records.HeldReading, error),
+) error {
+	var id flex.HeldID
+	if err := id.UnmarshalText([]byte(text)); err != nil {
+		return flex.Fail(flex.Invalid, "%q is not the id of a held reading: flexd readings held lists them", text)
+	}
+	h, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+
+	var decided records.HeldReading
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: act, Subject: text}, func() error {
+		org, err := heldOrg(ctx, h, id)
+		if err == nil {
+			decided, err = do(h, org, id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.decided(decided, asJSON)
+}
+
+// heldOrg returns whose held reading it is.
+func heldOrg(ctx context.Context, h *app.App, id flex.HeldID) (org flex.OrgID, err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = all.HeldOrg(ctx, id)
+		return err
+	})
+	return org, err
+}
+
+func (c console) decided(decided records.HeldReading, asJSON bool) error {
+	if asJSON {
+		return c.json(heldRowOf(decided))
+	}
+	_, err := fmt.Fprintf(c.out, "%s of %g at %s: %s\n", decided.Label, float64(decided.Value)/1e6, decided.To.Format(time.RFC3339), decided.Decision)
+	return err
+}

@@ -1,0 +1,136 @@
+package reading
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// hold keeps what is held back, and lets what was released with the same value before stand.
+func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
+	released, err := in.tx.WasReleased(ctx, in.kept[at])
+	if err != nil || released {
+		return err
+	}
+
+	if in.waiting == nil {
+		n, err := in.tx.CountHeld(ctx)
+		if err != nil {
+			return err
+		}
+		in.waiting = &n
+	}
+	if *in.waiting+len(in.held) >= HeldMax {
+		in.verdicts[at] = refuse("%s. It is not kept either, as %d readings wait to be released or discarded", s.detail, HeldMax)
+		return nil
+	}
+
+	in.verdicts[at] = s.verdict()
+	in.held = append(in.held, store.HeldReading{Reading: in.kept[at], Reason: s.reason, Detail: cut(s.detail, exampleMax)})
+	return nil
+}
+
+// plausible holds back what shows more than its device or connection can carry.
+func (in *intake) plausible(ctx context.Context) error {
+	for _, i := range in.stand {
+		if s := suspect(in.kept[i], in.ratings[in.kept[i].AssetID]); s.reason != "" {
+			if err := in.hold(ctx, i, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Held returns a page of the readings that are held back, and how many there are in all.
+func (d *Service) Held(ctx context.Context, org flex.OrgID, f store.HeldFilter) (page []store.HeldReading, total int, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		page, total, err = tx.HeldReadings(ctx, f)
+		return err
+	})
+	return page, total, err
+}
+
+// Discard decides that a reading that is held back never counts.
+func (d *Service) Discard(ctx context.Context, org flex.OrgID, id flex.HeldID) (store.HeldReading, error) {
+	return d.decide(ctx, org, id, store.HeldDiscarded, nil)
+}
+
+// Release decides that a reading that is held back counts, as a correction where there is
+// another for its time. Of a register it may say that the meter was replaced or reset with it;
+// one that is lower than before always says that. No difference is taken across such a place.
+func (d *Service) Release(ctx context.Context, org flex.OrgID, id flex.HeldID, meterReplaced bool) (store.HeldReading, error) {
+	decision := store.HeldReleased
+	if meterReplaced {
+		decision = store.HeldMeterReplaced
+	}
+	return d.decide(ctx, org, id, decision, func(tx *store.Tx, h store.HeldReading) error {
+		if meterReplaced && !Register(h.Label) {
+			return flex.Fail(flex.Malformed, "%s is no register: only a register begins anew with a new meter", h.Label)
+		}
+		return release(ctx, tx, h.Reading, meterReplaced)
+	})
+}
+
+func (d *Service) decide(ctx context.Context, org flex.OrgID, id flex.HeldID, decision string, do func(*store.Tx, store.HeldReading) error) (h store.HeldReading, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if h, err = tx.HeldReading(ctx, id); err != nil {
+			return err
+		}
+
+		waited, err := tx.DecideHeld(ctx, id, decision)
+		if err != nil {
+			return err
+		}
+		if !waited {
+			return flex.Fail(flex.Conflict, "the reading was decided on already: %s", h.Decision)
+		}
+
+		if do != nil {
+			if err := do(tx, h); err != nil {
+				return err
+			}
+		}
+		h, err = tx.HeldReading(ctx, id)
+		return err
+	})
+	return h, err
+}
+
+// release keeps a reading that was held back, and notes where its register begins anew.
+func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bool) error {
+	own, err := tx.OwnAssets(ctx, []flex.AssetID{r.AssetID})
+	if err != nil {
+		return err
+	}
+	if _, ours := own[r.AssetID]; !ours {
+		return flex.Fail(flex.NotFound, store.AssetMissing)
+	}
+
+	if Register(r.Label) {
+		k := store.Register{AssetID: r.AssetID, Label: r.Label}
+		before, after, err := tx.MarksAround(ctx, k, r.To, int(MaxAge/(24*time.Hour))+2)
+		if err != nil {
+			return err
+		}
+
+		if meterReplaced || before != nil && r.Value < before.Value {
+			if err := tx.AddReset(ctx, k, r.To); err != nil {
+				return err
+			}
+		}
+		if after != nil && after.Value < r.Value {
+			if err := tx.AddReset(ctx, k, after.At); err != nil {
+				return err
+			}
+		}
+	}
+
+	if err := tx.PutReadings(ctx, []flex.Reading{r}); err != nil {
+		return err
+	}
+	tx.Wake(store.WakeSettle)
+	return nil
+}

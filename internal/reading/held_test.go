@@ -1,0 +1,164 @@
+package reading_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// TestTake_HeldBack holds each label at the edge of what its device or connection can carry.
+func TestTake_HeldBack(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := open(t, url, 2)
+		h.exec(t, `UPDATE asset SET power_w = 7400 WHERE id = $1`, asset(1).Bytes())
+		h.exec(t, `UPDATE site SET import_w = 18400, export_w = 3680`)
+		half := func(n int, l flex.Label, v float64) reading.Given {
+			return given(asset(n), l, "10:00", flex.HalfHour, v)
+		}
+		for _, c := range []struct {
+			name string
+			in   reading.Given
+			held bool
+		}{
+			{"energy at the asset's power", half(1, flex.ChargerEnergy, 4.07), false},
+			{"energy beyond it", half(1, flex.ChargerEnergy, 4.070001), true},
+			{"the audit's 510 kWh", half(1, flex.ChargerEnergy, 510), true},
+			{"energy of an asset of unknown power at the supply", half(2, flex.ChargerEnergy, 10.12), false},
+			{"energy beyond it", half(2, flex.ChargerEnergy, 10.120001), true},
+			{"inverter at its power", half(1, flex.BatteryInverterPower, 8.14), false},
+			{"inverter beyond it", half(1, flex.BatteryInverterPower, 8.140001), true},
+			{"inverter beyond it, giving", half(1, flex.BatteryInverterPower, -8.140001), true},
+			{"import at the supply", half(1, flex.BoundaryImportPower, 20.24), false},
+			{"import beyond it", half(1, flex.BoundaryImportPower, 20.240001), true},
+			{"export at the supply", half(1, flex.BoundaryImportPower, -4.048), false},
+			{"export beyond it", half(1, flex.BoundaryImportPower, -4.048001), true},
+			{"consumption at the supply", half(1, flex.ProvisionalConsumption, 10.12), false},
+			{"consumption beyond it", half(1, flex.ProvisionalConsumption, 10.120001), true},
+			{"solar power, which settles nothing", half(1, flex.SolarPower, 50), false},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				v := h.take(t, c.in)[0]
+				if held := strings.HasPrefix(string(v), "held back: "); held != c.held || v.Accepted() == c.held {
+					t.Errorf("verdict %q, want held %v", v, c.held)
+				}
+			})
+		}
+		if _, total, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Limit: 100}); err != nil || total != 5 {
+			t.Errorf("%d are held back, %v; want 5, as two of a label and time are one", total, err)
+		}
+	})
+}
+
+// TestTake_RegisterJump sends the audit's register of 4,294,967 kWh among good ones: it is held
+// back, and all others are taken.
+func TestTake_RegisterJump(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.exec(t, `UPDATE asset SET power_w = 7400`)
+		read := func(clock string, v float64) reading.Given { return given(a, flex.ChargerRegister, clock, 0, v) }
+		for i, v := range h.take(t, read("09:00", 100), read("09:30", 4294967), read("10:00", 107.4)) {
+			if v.Accepted() != (i != 1) {
+				t.Errorf("reading %d: %q", i, v)
+			}
+		}
+		// 7.4 kW for half an hour and a tenth, and a whole kilowatt-hour.
+		if v := h.take(t, read("10:30", 112.470001))[0]; v.Accepted() {
+			t.Error("just beyond the edge was taken")
+		}
+		if v := h.take(t, read("10:30", 112.47))[0]; !v.Accepted() {
+			t.Errorf("at the edge: %s", v)
+		}
+		if v := h.take(t, read("11:00", 113))[0]; !v.Accepted() {
+			t.Errorf("later: %s", v)
+		}
+		h.verify(t)
+	})
+}
+
+// TestHeld_Decided releases and discards: what was released counts, also as a correction, what
+// was discarded never does, and each is decided once.
+func TestHeld_Decided(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.exec(t, `UPDATE asset SET power_w = 7400`)
+		h.take(t, half(a, "10:00", 3), half(a, "10:30", 5))
+		h.take(t, half(a, "10:00", 6))
+		held := func() []store.HeldReading {
+			t.Helper()
+			page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Asset: a, Limit: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page
+		}
+		page := held()
+		if len(page) != 2 || page[0].Value != 6_000_000 || page[0].Reason != reading.BeyondPower {
+			t.Fatalf("held: %+v", page)
+		}
+		if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != "10:30=3" {
+			t.Errorf("before: %s", got)
+		}
+		if _, err := h.service.Release(t.Context(), h.org, page[0].ID, true); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("an energy as a new meter: %v", err)
+		}
+		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, false); err != nil || r.Decision != store.HeldReleased {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if _, err := h.service.Discard(t.Context(), h.org, page[0].ID); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("decided twice: %v", err)
+		}
+		if _, err := h.service.Discard(t.Context(), h.org, page[1].ID); err != nil {
+			t.Error(err)
+		}
+		if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != "10:30=6" || len(held()) != 0 {
+			t.Errorf("after: %s, %v", got, held())
+		}
+		// Sent again: the released one stands, the discarded one stays discarded.
+		v := h.take(t, half(a, "10:00", 6), half(a, "10:30", 5))
+		if !v[0].Accepted() || v[1].Accepted() || len(held()) != 0 {
+			t.Errorf("sent again: %q, held %v", v, held())
+		}
+	})
+}
+
+// TestHeld_MeterReplaced has a register begin anew: the fall is held back, and once released
+// as a new meter the readings after it are taken, those before it are still judged by the old
+// one, and the law of registers holds.
+func TestHeld_MeterReplaced(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		read := func(clock string, v float64) reading.Given { return given(a, flex.BoundaryImportRegister, clock, 0, v) }
+		h.take(t, read("09:00", 52000), read("10:00", 52003))
+		if v := h.take(t, read("10:30", 1))[0]; v.Accepted() {
+			t.Fatal("a fall was taken")
+		}
+		page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Limit: 10})
+		if err != nil || len(page) != 1 || page[0].Reason != reading.RegisterFall {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, true); err != nil || r.Decision != store.HeldMeterReplaced {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for i, v := range h.take(t, read("11:00", 3), read("09:30", 52001), read("11:30", 2), read("09:45", 52000)) {
+			if v.Accepted() != (i < 2) {
+				t.Errorf("reading %d: %q", i, v)
+			}
+		}
+		if got := h.values(t, a, flex.BoundaryImportRegister, time.Time{}); got != "09:00=52000 09:30=52001 10:00=52003 10:30=1 11:00=3" {
+			t.Errorf("kept %s", got)
+		}
+		h.verify(t)
+	})
+}
+
+func (h *fixture) verify(t *testing.T) {
+	t.Helper()
+	if findings, err := h.db.Verify(t.Context()); err != nil || len(findings) > 0 {
+		t.Errorf("%v, %v", findings, err)
+	}
+}

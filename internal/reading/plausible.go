@@ -1,0 +1,116 @@
+package reading
+
+import (
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Bounds of what a device or a connection can have measured.
+const (
+	// Tolerance is how much more than its rating in percent a device or a connection may be
+	// measured to carry: the voltage may lie a tenth above the nominal one.
+	Tolerance = 10
+	// RegisterStep is what a register may rise by beyond that: some count whole kilowatt-hours.
+	RegisterStep flex.Micro = 1_000_000
+	// HeldMax is how many readings of an organisation wait for a decision at most; what comes
+	// beyond is refused.
+	HeldMax = 100_000
+)
+
+// The reasons for which a reading is held back.
+const (
+	BeyondSupply = "beyond_supply" // more than the site's connection can carry
+	BeyondPower  = "beyond_power"  // more than the asset can draw or give
+	RegisterJump = "register_jump" // a register rose by more than that
+	RegisterFall = "register_fall" // a register is lower than before: a new meter, or a wrong value
+)
+
+// suspicion is why a reading is held back; one without a reason is none.
+type suspicion struct{ reason, detail string }
+
+// verdict is what the client is told.
+func (s suspicion) verdict() Verdict { return Verdict("held back: " + s.detail) }
+
+// bound is the most that readings of a label can show of a time, each way, in watts.
+type bound struct {
+	most, least flex.Watts
+	reason      string
+	of          string // what sets it
+}
+
+// boundOf returns what bounds readings of a label, and false where nothing does.
+func boundOf(l flex.Label, r store.Rating) (bound, bool) {
+	switch l {
+	case flex.BoundaryImportPower:
+		return bound{r.Supply.Import, -r.Supply.Export, BeyondSupply, "import_capacity_kw and export_capacity_kw of the site"}, true
+
+	case flex.BoundaryImportRegister, flex.ProvisionalConsumption:
+		return bound{r.Supply.Import, 0, BeyondSupply, "import_capacity_kw of the site"}, true
+	case flex.BoundaryExportRegister:
+		return bound{r.Supply.Export, 0, BeyondSupply, "export_capacity_kw of the site"}, true
+
+	case flex.ChargerEnergy, flex.ChargerRegister, flex.BatteryInverterPower:
+		if r.Power > 0 {
+			return bound{r.Power, -r.Power, BeyondPower, "power_kw of the asset"}, true
+		}
+		return bound{r.Supply.Import, -r.Supply.Import, BeyondSupply, "import_capacity_kw of the site, as the asset's power_kw is not known,"}, true
+	}
+	return bound{}, false
+}
+
+// suspect says whether a reading by itself shows more than its bound; registers are compared
+// with their neighbours instead.
+func suspect(r flex.Reading, rating store.Rating) suspicion {
+	b, bounded := boundOf(r.Label, rating)
+	if !bounded || Register(r.Label) {
+		return suspicion{}
+	}
+
+	if rules[r.Label].kind == level {
+		if over(r.Value, b.most, time.Hour) || over(-r.Value, -b.least, time.Hour) {
+			return suspicion{b.reason, fmt.Sprintf("%s of %s kW is more than %s, %s, allow%s", r.Label, micro(r.Value), b.of, b.limits(), remedy)}
+		}
+		return suspicion{}
+	}
+
+	if over(r.Value, b.most, r.Len()) {
+		return suspicion{b.reason, fmt.Sprintf("%s of %s kWh in %s is more than %s, %s kW, allows%s", r.Label, micro(r.Value), r.Len(), b.of, watts(b.most), remedy)}
+	}
+	return suspicion{}
+}
+
+// suspectRise says whether a register rose by more, from one mark to a later one, than its
+// bound allows.
+func suspectRise(r flex.Reading, rating store.Rating, before Mark) suspicion {
+	b, bounded := boundOf(r.Label, rating)
+	if !bounded || !over(r.Value-before.Value-RegisterStep, b.most, r.To.Sub(before.At)) {
+		return suspicion{}
+	}
+	return suspicion{RegisterJump, fmt.Sprintf("%s rose from %s at %s to %s, which is more than %s, %s kW, allows in that time%s",
+		r.Label, micro(before.Value), stamp(before.At), micro(r.Value), b.of, watts(b.most), remedy)}
+}
+
+// suspectFall says that a register is lower than before.
+func suspectFall(r flex.Reading, before Mark) suspicion {
+	return suspicion{RegisterFall, fmt.Sprintf(
+		"%s fell from %s at %s to %s, and a register never falls. If the earlier reading was wrong, send it again with the right value; if the meter was replaced, have this one released as that",
+		r.Label, micro(before.Value), stamp(before.At), micro(r.Value))}
+}
+
+const remedy = ". Correct the value, or the rating, or have the reading released"
+
+// over reports whether an energy in millionths of a kilowatt-hour is more than a power gives
+// in a time, and the tolerance.
+func over(e flex.Micro, power flex.Watts, d time.Duration) bool {
+	most := float64(power) * 1000 * d.Hours() * (100 + Tolerance) / 100
+	return float64(e) > most
+}
+
+func (b bound) limits() string { return watts(b.least) + " to " + watts(b.most) + " kW" }
+
+func watts(w flex.Watts) string { return number(w.KW()) }
+
+func micro(v flex.Micro) string { return number(float64(v) / 1e6) }
