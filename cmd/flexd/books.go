@@ -25,7 +25,16 @@ type booksCommand struct {
 	Close   booksClose   `cmd:"" help:"Close a month that is over, and every open month before it: flexd books close ACME 2026-10. A closed month never changes."`
 	Months  booksMonths  `cmd:"" aliases:"list" help:"The closed months, the newest first: flexd books months ACME."`
 	Balance booksBalance `cmd:"" help:"The trial balance as of a day: flexd books balance ACME --as-of 2026-10-31."`
-	Export  booksExport  `cmd:"" help:"Write the journal, also for Xero and QuickBooks: flexd books export ACME --from 2026-10-01 --to 2026-10-31 --out journal.csv."`
+	Receive booksReceive `cmd:"" help:"Book money that the market paid: flexd books receive ACME --counterparty NAME --month 2026-10 --amount 123.45 --reference R. The same again changes nothing."`
+	Market  booksMarket  `cmd:"" help:"What the market owes and paid, by counterparty and month: flexd books market ACME."`
+
+	Owed      booksOwed      `cmd:"" help:"What is owed to users and not yet paid, by age: flexd books owed ACME --as-of 2026-10-31."`
+	Unclaimed booksUnclaimed `cmd:"" help:"Balances of offboarded sites; --move takes what has rested long enough to its own account: flexd books unclaimed ACME."`
+	Goodwill  booksGoodwill  `cmd:"" help:"Give a site's user money: flexd books goodwill ACME SITE --amount 5.00 --reason TEXT."`
+	Bonus     booksBonus     `cmd:"" help:"Give a signup or referral bonus: flexd books bonus ACME SITE --kind referrer --amount 10.00 --reason TEXT."`
+	WriteOff  booksWriteOff  `cmd:"" help:"Give up what a user owes, or what a counterparty does not pay: flexd books write-off ACME --site SITE --amount 0.59 --reason TEXT."`
+
+	Export booksExport `cmd:"" help:"Write the journal, also for Xero and QuickBooks: flexd books export ACME --from 2026-10-01 --to 2026-10-31 --out journal.csv."`
 }
 
 // booksOrg is the flags of commands on the books of one organisation.
@@ -74,6 +83,7 @@ func (b *booksClose) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		return printMonths(c, months, b.JSON)
 	})
 }
@@ -108,6 +118,7 @@ func printMonths(c console, months []records.ClosedMonth, asJSON bool) error {
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", r.Month, r.ClosedAt.Format(time.RFC3339), r.ClosedBy, r.Transactions, r.Hash)
 	}
+
 	return t.Flush()
 }
 
@@ -148,6 +159,7 @@ func (b *booksBalance) Run(ctx context.Context, c console) error {
 		if b.JSON {
 			return c.json(reportBalance(balance))
 		}
+
 		return printBalance(c, balance)
 	})
 }
@@ -160,6 +172,7 @@ func reportBalance(b books.Balance) balanceReport {
 	for _, l := range b.Lines {
 		r.Accounts = append(r.Accounts, row(string(l.Account), l))
 	}
+
 	return r
 }
 
@@ -215,6 +228,7 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 		if err == nil {
 			fmt.Fprintf(c.err, "%d postings, debits %s, credits %s\n", sum.Postings, sum.Debits, sum.Credit)
 		}
+
 		return err
 	})
 }
@@ -251,6 +265,7 @@ func optionalDay(flag, text string) (flex.Day, error) {
 	if err != nil {
 		return d, flex.Fail(flex.Invalid, "%s: a day is written YYYY-MM-DD, not %q", flag, text)
 	}
+
 	return d, nil
 }
 
@@ -269,5 +284,6 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+
 	return os.Rename(f.Name(), path)
 }

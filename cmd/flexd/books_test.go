@@ -22,6 +22,7 @@ import (
 type bookkeeping struct {
 	*testing.T
 	url  string
+	site flex.SiteID
 	last flex.Day // of the month before
 }
 
@@ -34,10 +35,11 @@ func newBookkeeping(t *testing.T) *bookkeeping {
 	}
 	defer h.Close()
 	seed := storetest.NewSeed(t, h.DB, b.url)
+	b.site = seed.Site()
 	today := flex.DayAt(time.Now())
 	b.last = flex.Day{Year: today.Year, Month: today.Month, Dom: 1}.Add(-1)
 	tr := records.Transaction{}
-	tr.Key, tr.Kind, tr.SiteID, tr.Settled, tr.Cause = "k", ledger.FlexEvent, seed.Site(), b.last, ledger.Cause{By: "test"}
+	tr.Key, tr.Kind, tr.SiteID, tr.Settled, tr.Cause = "k", ledger.FlexEvent, b.site, b.last, ledger.Cause{By: "test"}
 	tr.Postings = ledger.Earned(100, 60, 40)
 	err = h.DB.Write(t.Context(), seed.Org, func(tx *records.Tx) error {
 		_, err := tx.Post(t.Context(), &tr)
@@ -98,6 +100,39 @@ func TestBooks(t *testing.T) {
 	b.run(exitUsage, append(quickbooks, "--out", file, "--account", "cash=1")...)
 	if out := b.run(exitDone, "verify"); !strings.Contains(out, "laws hold") {
 		t.Error(out)
+	}
+}
+
+// TestBooks_Money takes the commands that move money.
+func TestBooks_Money(t *testing.T) {
+	b := newBookkeeping(t)
+	month := ledger.MonthOf(b.last).String()
+	receive := []string{"books", "receive", "seeded", "--counterparty", "market", "--month", month, "--reference", "R1", "--amount"}
+	b.wants(b.run(exitDone, append(receive, "0.80")...), "£0.80  booked\n")
+	b.wants(b.run(exitDone, append(receive, "0.80")...), "booked before")
+	b.wants(b.run(exitFailed, append(receive, "0.81")...), "says something else")
+	for _, wrong := range []string{"1,50", "-1", "1.5", "£1", "1.505", "."} {
+		b.run(exitUsage, append(receive[:len(receive)-1], "--amount="+wrong)...)
+	}
+	b.wants(b.run(exitDone, "books", "market"), "market        "+month+"  £1.00     £0.80     £0.00        £0.20")
+	b.wants(b.run(exitDone, "books", "market", "--json"), `"difference_pence": 20`)
+
+	b.wants(b.run(exitDone, "books", "owed"), "£0.60  to users of 1 sites")
+	b.wants(b.run(exitDone, "books", "owed", "--json"), `"owed_pence": 60`)
+	b.wants(b.run(exitDone, "books", "goodwill", "seeded", b.site.String(), "--amount", "5.00", "--reason", "a late reply"), "£5.00  goodwill credit")
+	b.wants(b.run(exitUsage, "books", "goodwill", "seeded", b.site.String(), "--amount", "50.01", "--reason", "too much"), "at most £50.00")
+	b.wants(b.run(exitDone, "books", "bonus", "seeded", b.site.String(), "--kind", "signup", "--amount", "10", "--reason", "welcome"), "£10.00  signup bonus")
+	b.wants(b.run(exitFailed, "books", "write-off", "seeded", "--site", b.site.String(), "--amount", "1.00", "--reason", "no debt"), "at most £0.00")
+	b.wants(b.run(exitDone, "books", "write-off", "seeded", "--counterparty", "market", "--month", month, "--reference", "R2", "--amount", "0.20", "--reason", "dispute lost"), "booked")
+	b.wants(b.run(exitDone, "books", "unclaimed", "--json"), "[]")
+	b.run(exitUsage, "books", "unclaimed", "--move")
+	b.wants(b.run(exitDone, "verify"), "laws hold")
+}
+
+func (b *bookkeeping) wants(out, want string) {
+	b.Helper()
+	if !strings.Contains(out, want) {
+		b.Errorf("%q is not in %s", want, out)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"flexd/internal/books"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 )
@@ -45,7 +46,11 @@ func TestSettings(t *testing.T) {
 			t.Errorf("setting %q: known already, or without default or help", s.name)
 		}
 		seen[s.name] = true
-		for _, nonsense := range []string{"nonsense", "-1"} {
+		wrong := []string{"nonsense", "-1"}
+		if s.name == "counterparty" || strings.HasPrefix(s.name, "payer_") { // they take any text of one line
+			wrong = []string{"two\nlines", strings.Repeat("x", books.TextMax+1)}
+		}
+		for _, nonsense := range wrong {
 			if err := s.set(&blankSettings, nonsense); err == nil {
 				t.Errorf("%s takes %q", s.name, nonsense)
 			}

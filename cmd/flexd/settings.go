@@ -79,7 +79,7 @@ func settings() []setting {
 	all[len(all)-1].clear = func(s *set) { s.DefaultNeed = 0 }
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
 		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
-	return all
+	return append(all, bookSettings()...)
 }
 
 // defaultWord sets the default again, as an empty value does.

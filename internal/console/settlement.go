@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 // runsMax is how many settlement runs are listed.
 const runsMax = 30
 
+// marketMax is how many lines of market money are shown.
+const marketMax = 36
+
 // settlementPage is an organisation's runs, events and money.
 type settlementPage struct {
 	ofOrg
@@ -26,6 +30,8 @@ type settlementPage struct {
 	Approved    int
 	Owed        flex.Pence // to users
 	Accounts    []store.AccountSum
+	Market      []store.MarketMoney // the newest months
+	Closed      ledger.Month        // the last closed month of the books
 	Events      []eventLine
 	Next        string
 	Runs        []store.Run
@@ -67,6 +73,7 @@ func (s *Server) settlement(r *request) (view, error) {
 	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	before := time.Time{}
 	if text := q.Get("before"); text != "" {
 		var err error
@@ -74,6 +81,7 @@ func (s *Server) settlement(r *request) (view, error) {
 			return view{}, flex.Fail(flex.Malformed, "before is an instant such as 2026-01-14T00:00:00Z")
 		}
 	}
+
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, before) })
 	if err != nil {
 		return view{}, err
@@ -84,6 +92,7 @@ func (s *Server) settlement(r *request) (view, error) {
 		if e.Flex != nil {
 			energy = int64(*e.Flex)
 		}
+
 		if e.Final != nil {
 			final = e.Final.GBP()
 		}
@@ -100,9 +109,11 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 	}
 	p.Today = flex.DayAt(tx.Now())
 	p.MonthAgo = p.Today.Add(-30)
-	if err := p.money(ctx, all, tx); err != nil {
+	err = errors.Join(p.money(ctx, all, tx), p.market(ctx, tx))
+	if err != nil {
 		return err
 	}
+
 	if p.Runs, err = tx.Runs(ctx, runsMax); err != nil {
 		return err
 	}
@@ -113,6 +124,7 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 	if err != nil {
 		return err
 	}
+
 	if len(events) > r.limit() {
 		events = events[:r.limit()]
 		p.Next = r.with("before", events[len(events)-1].From.Format(time.RFC3339))
@@ -121,10 +133,22 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 	for i, e := range events {
 		ids[i] = e.AssetID
 	}
+
 	names, err := all.AssetNames(ctx, ids)
 	for _, e := range events {
 		p.Events = append(p.Events, eventLine{e, names[e.AssetID]})
 	}
+	return err
+}
+
+// market reads what the market owes and paid, and up to when the books are closed.
+func (p *settlementPage) market(ctx context.Context, tx *store.Tx) error {
+	money, err := tx.MarketMoney(ctx)
+	if err != nil {
+		return err
+	}
+	p.Market = money[max(0, len(money)-marketMax):]
+	p.Closed, err = tx.LastClosedMonth(ctx)
 	return err
 }
 
@@ -142,6 +166,7 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 	if err != nil {
 		return err
 	}
+
 	for _, w := range ws {
 		switch w.Status {
 		case ledger.PendingApproval:
@@ -149,6 +174,7 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 		case ledger.Approved:
 			p.Approved++
 		}
+
 		if p.Status != "" && w.Status != p.Status {
 			continue
 		}
@@ -158,6 +184,7 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 		} else if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
+
 		p.Withdrawals = append(p.Withdrawals, l)
 		if len(p.Withdrawals) == exportMax {
 			break
@@ -176,6 +203,7 @@ func (s *Server) decide(r *request) (view, error) {
 	if err := readID(&id, r.PathValue("id"), "withdrawal"); err != nil {
 		return view{}, err
 	}
+
 	to, note := ledger.PaymentStatus(r.PathValue("to")), r.PostFormValue("note")
 	switch to {
 	case ledger.Approved, ledger.Rejected, ledger.Cancelled:
@@ -206,6 +234,7 @@ func (s *Server) payments(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	t := &table{Name: "payments", Columns: []string{"withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference"}}
 	for _, p := range ps {
 		t.add(p.ID.String(), p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(), fmt.Sprintf("%d.%02d", p.Amount/100, p.Amount%100), p.Reference)
@@ -226,6 +255,7 @@ func (s *Server) settleAgain(r *request) (view, error) {
 	if err1 != nil || err2 != nil {
 		return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
 	}
+
 	err := s.act(r, store.Act{Act: "settle again", Org: org, Subject: fmt.Sprintf("%s to %s", a.From, a.To)}, func() error {
 		_, err := s.Reward.SettleAgain(r.Context(), org, a)
 		return err
@@ -249,6 +279,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	if err := readID(&before, r.URL.Query().Get("run_before"), "run"); err != nil {
 		return view{}, err
 	}
+
 	if err := readID(&after, r.URL.Query().Get("run_after"), "run"); err != nil {
 		return view{}, err
 	}
@@ -256,6 +287,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	if p.Changes, err = s.Reward.Compare(r.Context(), p.Org, before, after); err != nil {
 		return view{}, err
 	}
+
 	err = s.DB.Read(r.Context(), p.Org, func(tx *store.Tx) error {
 		if p.Before, err = tx.Run(r.Context(), before); err != nil {
 			return err
@@ -267,6 +299,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	for _, c := range p.Changes {
 		t.add(c.Event.String(), c.What, c.Before, c.After)
 	}
+
 	return view{page: "compare", title: "Two runs compared", crumbs: []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.String()}}, data: p, table: t}, err
 }
 
@@ -300,6 +333,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		if err != nil {
 			return err
 		}
+
 		tx, err := all.For(r.Context(), org)
 		if err != nil {
 			return err
@@ -307,6 +341,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		if p.Org, err = tx.OrgRecord(r.Context()); err != nil {
 			return err
 		}
+
 		if p.Event, err = tx.FlexEvent(r.Context(), id); err != nil {
 			return err
 		}
@@ -314,6 +349,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		if err != nil {
 			return err
 		}
+
 		p.AssetName = names[p.Event.AssetID]
 		settled, err := tx.NewestSettlement(r.Context(), id)
 		if flex.KindOf(err) == flex.NotFound {
@@ -326,6 +362,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	if p.Result != nil {
 		p.addLines()
 	}
@@ -333,6 +370,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 	for _, l := range p.Lines {
 		t.add(l.Start, l.Baseline, orNull(l.Metered), orNull(l.Flex), orNull(l.Price))
 	}
+
 	crumbs := []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.ID.String()}, {p.AssetName, "/console/assets/" + p.Event.AssetID.String()}}
 	return view{page: "flexevent", title: "Flex event", crumbs: crumbs, data: p, table: t}, nil
 }
@@ -346,6 +384,7 @@ func (p *flexEventPage) addLines() {
 		if q.Known {
 			l.Flex, l.Price = new(q.Flex.KWh()), new(q.Price.GBPPerMWh())
 		}
+
 		p.Lines = append(p.Lines, l)
 	}
 }

@@ -61,12 +61,12 @@ func TestSettlement(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
 		d.login()
-		d.wants(d.page("/console/settlement"), "No withdrawal is like that.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.")
+		d.wants(d.page("/console/settlement"), "No withdrawal is like that.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.", "No market money is expected yet.", "No month is closed.")
 		s.night()
 		s.withdraw(plain, 40)
 		d.login() // the one from the evening is over
 		page := d.page("/console/settlement")
-		d.wants(page, "<dt>Wait for approval</dt><dd>1</dd>", "£0.40 in all", "4 Elm Row", "rewards payable", ">CP-2041</a>", "round")
+		d.wants(page, "<dt>Wait for approval</dt><dd>1</dd>", "£0.40 in all", "4 Elm Row", "rewards payable", "Market money", ">CP-2041</a>", "round")
 		base := "/console/settlement/" + d.Org.String()
 		_, id, _ := strings.Cut(page, base+"/withdrawals/")
 		id = id[:36]

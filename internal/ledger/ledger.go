@@ -22,19 +22,24 @@ const (
 	PlatformRevenue   Account = "platform_revenue"   // the share that is not the users'
 	RewardsPayable    Account = "rewards_payable"    // what is owed to a site's user; a credit
 	PayoutsInFlight   Account = "payouts_in_flight"  // withdrawn, and not yet at the user's bank
-	Bank              Account = "bank"               // what has left for users' banks
+	Bank              Account = "bank"               // what came from the market, less what has left for users' banks
 	PromotionsExpense Account = "promotions_expense" // bonuses, referrals and goodwill
 	RewardsExpense    Account = "rewards_expense"    // credits at a rate, owed whatever the market pays
 	Rounding          Account = "rounding"           // the pennies between a whole and its rounded parts
+	UnclaimedBalances Account = "unclaimed_balances" // owed to users whose sites left long ago; a credit
+	WriteOffs         Account = "write_offs"         // what was owed to the organisation, and given up
 )
 
 // Accounts lists every account.
 var Accounts = []Account{
 	MarketReceivable, PlatformRevenue, RewardsPayable, PayoutsInFlight, Bank, PromotionsExpense, RewardsExpense, Rounding,
+	UnclaimedBalances, WriteOffs,
 }
 
 // PerSite reports whether the account is kept apart for each site.
-func (a Account) PerSite() bool { return a == RewardsPayable || a == PayoutsInFlight }
+func (a Account) PerSite() bool {
+	return a == RewardsPayable || a == PayoutsInFlight || a == UnclaimedBalances
+}
 
 // Posting is one side of a transaction: a debit is positive, a credit negative.
 type Posting struct {
@@ -182,6 +187,24 @@ func Credited(user flex.Pence) []Posting {
 // Given returns the postings of a gift.
 func Given(user flex.Pence) []Posting {
 	return Set(Posting{PromotionsExpense, user}, Posting{RewardsPayable, -user})
+}
+
+// DefaultCounterparty names who owes market money where the organisation has named nobody.
+const DefaultCounterparty = "market"
+
+// Received returns the postings of market money that came.
+func Received(p flex.Pence) []Posting {
+	return Set(Posting{Bank, p}, Posting{MarketReceivable, -p})
+}
+
+// WrittenOff returns the postings that give up what is owed to the organisation on an account.
+func WrittenOff(p flex.Pence, on Account) []Posting {
+	return Set(Posting{WriteOffs, p}, Posting{on, -p})
+}
+
+// Unclaimed returns the postings that take a balance away which nobody can withdraw any more.
+func Unclaimed(p flex.Pence) []Posting {
+	return Set(Posting{RewardsPayable, p}, Posting{UnclaimedBalances, -p})
 }
 
 // Revised returns the postings that take a transaction's postings from what they were to

@@ -21,17 +21,36 @@ type ClosedMonth struct {
 	Hash         [sha256.Size]byte
 }
 
-// closedMonth returns the last closed month for a transaction that posts, and keeps the books
-// from being closed until it ends. It is asked once a transaction.
-func (tx *Tx) closedMonth(ctx context.Context) (ledger.Month, error) {
-	if tx.closed == nil {
-		m, err := tx.booksClosed(ctx, tx.db.d.forKeyShare)
-		if err != nil {
-			return m, err
-		}
-		tx.closed = &m
+// openBooks is what a transaction that posts must know of the books.
+type openBooks struct {
+	closed       ledger.Month // the last closed month
+	counterparty string       // who owes the organisation's market money
+}
+
+// openBooks returns what a transaction that posts must know, and keeps the books from being
+// closed until it ends. It is asked once a transaction.
+func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
+	if tx.books != nil {
+		return tx.books, nil
 	}
-	return *tx.closed, nil
+	b := openBooks{counterparty: ledger.DefaultCounterparty}
+	var text string
+	err := tx.row(ctx, `SELECT books_closed, settings FROM org WHERE id = $1`+tx.db.d.forKeyShare, tx.org.Bytes()).
+		Scan(monthText{&b.closed}, &text)
+	if err != nil {
+		return nil, err
+	}
+
+	var settings settingsRecord
+	if err := decode("settings of an organisation", text, &settings); err != nil {
+		return nil, err
+	}
+	if name := settings.Books.Counterparty; name != "" {
+		b.counterparty = name
+	}
+
+	tx.books = &b
+	return tx.books, nil
 }
 
 // HoldBooks waits for the transactions that are posting, keeps others from posting until this
@@ -63,6 +82,7 @@ func (m monthText) Scan(src any) (err error) {
 	if text != "" {
 		*m.to, err = ledger.ParseMonth(text)
 	}
+
 	return err
 }
 
@@ -99,7 +119,7 @@ func (tx *Tx) CloseMonth(ctx context.Context, m ledger.Month, by string) (c Clos
 		return c, err
 	}
 	_, err = tx.exec(ctx, `UPDATE org SET books_closed = $2 WHERE id = $1`, tx.org.Bytes(), m.String())
-	tx.closed = nil
+	tx.books = nil
 	return c, err
 }
 
@@ -178,6 +198,7 @@ func (tx *Tx) Journal(ctx context.Context, from, to flex.Day, fn func(JournalLin
 			return err
 		}
 	}
+
 	return found.Err()
 }
 
@@ -229,5 +250,6 @@ func changedMonths(ctx context.Context, all *All) (changed []string, err error) 
 			}
 		}
 	}
+
 	return changed, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -18,6 +19,7 @@ type Transaction struct {
 	Rate       *int64 // millionths of a penny per kWh
 	Vehicle    string
 	Status     ledger.PaymentStatus // of a withdrawal; empty on all else
+	ForMonth   ledger.Month         // of market money that came or was given up
 	Amount     flex.Pence           // what it gave the user when it was recorded
 }
 
@@ -28,33 +30,54 @@ func (tx *Tx) Post(ctx context.Context, t *Transaction) (posted bool, err error)
 	if err := t.Check(); err != nil {
 		return false, err
 	}
-	closed, err := tx.closedMonth(ctx)
-	if err != nil {
+	if err := tx.complete(ctx, t); err != nil {
 		return false, err
 	}
-	t.ID = flex.TransactionID(tx.newID())
-	t.At, t.Amount = tx.now, t.Credit()
-	t.BookedOn = ledger.BookingDay(t.About(), flex.DayAt(tx.now), closed)
-	n, err := tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
-			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
-			booked_on, counterparty, reference, reason)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
-		ON CONFLICT (org_id, key) DO NOTHING`,
-		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
-		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
-		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now),
-		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason)
+
+	n, err := tx.insertTransaction(ctx, t)
 	if err != nil {
 		return false, fmt.Errorf("post %s: %w", t.Key, err)
 	}
 	if n == 0 {
 		return false, tx.posted(ctx, t)
 	}
+
 	args := make([]any, 0, 5*len(t.Postings))
 	for _, p := range t.Postings {
 		args = append(args, t.ID.Bytes(), string(p.Account), tx.org.Bytes(), t.SiteID.Bytes(), int64(p.Amount))
 	}
 	return true, tx.bulk(ctx, `INSERT INTO posting (ledger_id, account, org_id, site_id, amount)`, ``, 5, args)
+}
+
+// complete gives a transaction what it has from the books: its id and instant, the day on
+// which it is booked, and who owes the market money in it.
+func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
+	books, err := tx.openBooks(ctx)
+	if err != nil {
+		return err
+	}
+	t.ID = flex.TransactionID(tx.newID())
+	t.At, t.Amount = tx.now, t.Credit()
+	t.BookedOn = ledger.BookingDay(t.About(), flex.DayAt(tx.now), books.closed)
+
+	market := slices.ContainsFunc(t.Postings, func(p ledger.Posting) bool { return p.Account == ledger.MarketReceivable })
+	if market && t.Counterparty == "" {
+		t.Counterparty = books.counterparty
+	}
+	return nil
+}
+
+// insertTransaction writes a transaction's row, unless there is one of its key.
+func (tx *Tx) insertTransaction(ctx context.Context, t *Transaction) (int64, error) {
+	return tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
+			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
+			booked_on, counterparty, reference, reason, for_month)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+		ON CONFLICT (org_id, key) DO NOTHING`,
+		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
+		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
+		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now),
+		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason, t.ForMonth.String())
 }
 
 // posted compares a transaction with the one that has its key.
@@ -69,6 +92,7 @@ func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
 	if old.Postings, err = tx.Postings(ctx, old.ID); err != nil {
 		return err
 	}
+
 	t.ID = old.ID
 	if !old.Same(&t.Transaction) {
 		return flex.Fail(flex.Conflict, "transaction %s is posted already, and says something else", t.Key)
@@ -112,17 +136,18 @@ func (tx *Tx) Earned(ctx context.Context, site flex.SiteID) (p flex.Pence, first
 
 const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to_at, l.settled_on, l.flex_wh, l.creditable_wh, l.rate,
 	l.vehicle, l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.recorded_at,
-	l.booked_on, l.counterparty, l.reference, l.reason, w.status`
+	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, w.status`
 
 func scanTransaction(s scanner) (t Transaction, err error) {
 	var settled, status sql.NullString
 	var flexed, creditable, rate sql.NullInt64
 	err = s.Scan(&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount, instant{&t.Time.From}, instant{&t.Time.To}, &settled, &flexed, &creditable, &rate,
 		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At},
-		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, &status)
+		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth}, &status)
 	if err != nil {
 		return t, err
 	}
+
 	t.Status = ledger.PaymentStatus(status.String)
 	if flexed.Valid {
 		t.Flex = new(flex.WattHours(flexed.Int64))
@@ -130,6 +155,7 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 	if creditable.Valid {
 		t.Creditable = new(flex.WattHours(creditable.Int64))
 	}
+
 	if rate.Valid {
 		t.Rate = &rate.Int64
 	}

@@ -24,7 +24,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
-	"flexd/internal/ledger"
 )
 
 // DB is an open store.
@@ -159,7 +158,7 @@ type Tx struct {
 	now     time.Time
 	touched bool // the register's version was changed
 
-	closed *ledger.Month // the last closed month of the books, once it was asked for
+	books *openBooks // what posting needs to know, once it was asked for
 }
 
 // Now returns the instant of this transaction by the organisation's clock.

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/books"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	records "flexd/internal/store"
+)
+
+// amountForm is an amount such as 123.45 or 12, of at most a billion pounds.
+var amountForm = regexp.MustCompile(`^[0-9]{1,10}(\.[0-9]{2})?$`)
+
+// poundsFlag is an amount on the command line, in pounds and pence.
+type poundsFlag flex.Pence
+
+// UnmarshalText reads an amount such as 123.45 or 12. A comma is refused: it means one thing
+// here and another elsewhere.
+func (p *poundsFlag) UnmarshalText(text []byte) error {
+	if !amountForm.Match(text) {
+		return fmt.Errorf("an amount is written in pounds and pence, as in 123.45, not %q", text)
+	}
+	whole, part, _ := strings.Cut(string(text), ".")
+	pence, err := strconv.ParseInt(whole+(part + "00")[:2], 10, 64)
+	*p = poundsFlag(pence)
+	return err
+}
+
+type booksReceive struct {
+	booksOrg
+	Counterparty string     `help:"Who paid." required:"" placeholder:"NAME"`
+	Month        string     `help:"The month that it is for." required:"" placeholder:"YYYY-MM"`
+	Amount       poundsFlag `help:"How much, in pounds and pence." required:"" placeholder:"123.45"`
+	Reference    string     `help:"The payment's own reference: with counterparty and month it counts once." required:"" placeholder:"R"`
+	On           string     `help:"The day on which it came; today if left out." placeholder:"YYYY-MM-DD"`
+}
+
+// receipt reads the flags.
+func (b *booksReceive) receipt() (r books.Receipt, err error) {
+	r = books.Receipt{Counterparty: b.Counterparty, Amount: flex.Pence(b.Amount), Reference: b.Reference, By: commandLine}
+	r.Month, err = ledger.ParseMonth(b.Month)
+	if err != nil {
+		return r, err
+	}
+	r.On, err = optionalDay("--on", b.On)
+	return r, err
+}
+
+// Run books the receipt.
+func (b *booksReceive) Run(ctx context.Context, c console) error {
+	r, err := b.receipt()
+	if err != nil {
+		return err
+	}
+	subject := fmt.Sprintf("%s %s %s %s", b.Counterparty, b.Month, b.Reference, r.Amount)
+	return b.of().actOn(ctx, "receive market money", subject, func(h *app.App, org flex.Org) error {
+		posted, err := h.Books.Receive(ctx, org.ID, r)
+		if err != nil {
+			return err
+		}
+
+		return printPosted(c, posted, r.Amount)
+	})
+}
+
+func printPosted(c console, posted bool, amount flex.Pence) error {
+	word := "booked"
+	if !posted {
+		word = "booked before, nothing changed"
+	}
+	_, err := fmt.Fprintf(c.out, "%s  %s\n", amount, word)
+	return err
+}
+
+type booksMarket struct {
+	booksOrg
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+type marketRow struct {
+	Counterparty string     `json:"counterparty"`
+	Month        string     `json:"month"`
+	Expected     flex.Pence `json:"expected_pence"`
+	Received     flex.Pence `json:"received_pence"`
+	WrittenOff   flex.Pence `json:"written_off_pence"`
+	Difference   flex.Pence `json:"difference_pence"`
+}
+
+// Run prints the reconciliation.
+func (b *booksMarket) Run(ctx context.Context, c console) error {
+	return b.read(ctx, func(h *app.App, org flex.Org) error {
+		money, err := h.Books.Reconciliation(ctx, org.ID)
+		if err != nil {
+			return err
+		}
+		rows := make([]marketRow, len(money))
+		for i, m := range money {
+			rows[i] = marketRow{m.Counterparty, m.Month.String(), m.Expected, m.Received, m.WrittenOff, m.Difference()}
+		}
+
+		if b.JSON {
+			return c.json(rows)
+		}
+
+		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "COUNTERPARTY\tMONTH\tEXPECTED\tRECEIVED\tWRITTEN OFF\tDIFFERENCE")
+		for _, r := range rows {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Counterparty, r.Month, r.Expected, r.Received, r.WrittenOff, r.Difference)
+		}
+		return t.Flush()
+	})
+}
+
+type booksOwed struct {
+	booksOrg
+	AsOf string `help:"The last day that counts; today if left out." name:"as-of" placeholder:"YYYY-MM-DD"`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run prints what is owed.
+func (b *booksOwed) Run(ctx context.Context, c console) error {
+	day, err := optionalDay("--as-of", b.AsOf)
+	if err != nil {
+		return err
+	}
+	return b.read(ctx, func(h *app.App, org flex.Org) error {
+		o, err := h.Books.Owed(ctx, org.ID, day)
+		if err != nil {
+			return err
+		}
+
+		if b.JSON {
+			return c.json(map[string]any{
+				"as_of": o.AsOf.String(), "sites": o.Sites, "owed_pence": o.Total, "age_days": books.Ages, "owed_by_age_pence": o.ByAge,
+				"in_flight_pence": o.InFlight, "overdrawn_pence": o.Overdraw,
+			})
+		}
+
+		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(t, "owed on %s\t%s\tto users of %d sites\n", o.AsOf, o.Total, o.Sites)
+		from := 0
+		for i, sum := range o.ByAge {
+			words := fmt.Sprintf("older than %d days", from-1)
+			if i < len(books.Ages) {
+				words = fmt.Sprintf("%d to %d days old", from, books.Ages[i])
+				from = books.Ages[i] + 1
+			}
+
+			fmt.Fprintf(t, "  %s\t%s\t\n", words, sum)
+		}
+		fmt.Fprintf(t, "in flight to banks\t%s\t\nbalances below nothing\t%s\t\n", o.InFlight, o.Overdraw)
+		return t.Flush()
+	})
+}
+
+type booksUnclaimed struct {
+	booksOrg
+	Move   bool   `help:"Move what is due to the account of unclaimed balances."`
+	Reason string `help:"Why; needed to move." placeholder:"TEXT"`
+	JSON   bool   `help:"Print as JSON." name:"json"`
+}
+
+type unclaimedRow struct {
+	SiteID    flex.SiteID `json:"site_id"`
+	Balance   flex.Pence  `json:"balance_pence"`
+	LastMoved time.Time   `json:"last_moved_at"`
+	Due       bool        `json:"due"`
+}
+
+// Run lists the unclaimed balances, or moves those that are due.
+func (b *booksUnclaimed) Run(ctx context.Context, c console) error {
+	if b.Move {
+		return b.of().actOn(ctx, "move unclaimed balances", b.Reason, func(h *app.App, org flex.Org) error {
+			moved, err := h.Books.MoveUnclaimed(ctx, org.ID, commandLine, b.Reason)
+			if err != nil {
+				return err
+			}
+			return b.print(c, moved)
+		})
+	}
+
+	return b.read(ctx, func(h *app.App, org flex.Org) error {
+		us, err := h.Books.Unclaimed(ctx, org.ID)
+		if err != nil {
+			return err
+		}
+		return b.print(c, us)
+	})
+}
+
+func (b *booksUnclaimed) print(c console, us []books.Unclaimed) error {
+	rows := make([]unclaimedRow, len(us))
+	for i, u := range us {
+		rows[i] = unclaimedRow{u.SiteID, u.Balance, u.LastMoved, u.Due}
+	}
+	if b.JSON {
+		return c.json(rows)
+	}
+
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SITE\tBALANCE\tLAST MOVED\tDUE")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%t\n", r.SiteID, r.Balance, r.LastMoved.Format(time.RFC3339), r.Due)
+	}
+	return t.Flush()
+}
+
+// giftFlags are what every decision about money needs.
+type giftFlags struct {
+	Amount    poundsFlag `help:"How much, in pounds and pence; at most the setting gift_limit_pence." required:"" placeholder:"5.00"`
+	Reason    string     `help:"Why, as the user reads it." required:"" placeholder:"TEXT"`
+	Reference string     `help:"With site and kind it counts once; without, each time." placeholder:"R"`
+}
+
+type booksGoodwill struct {
+	store
+	Name string      `arg:"" name:"org" help:"The organisation's name."`
+	Site flex.SiteID `arg:"" help:"The site, by its id."`
+	giftFlags
+}
+
+// Run gives goodwill.
+func (b *booksGoodwill) Run(ctx context.Context, c console) error {
+	return giveGift(ctx, c, ofOrg{store: b.store, Org: b.Name}, b.giftFlags.gift(b.Site, books.Goodwill))
+}
+
+func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.Gift {
+	return books.Gift{SiteID: site, Kind: kind, Amount: flex.Pence(f.Amount), Reason: f.Reason, Reference: f.Reference, By: commandLine}
+}
+
+func giveGift(ctx context.Context, c console, of ofOrg, g books.Gift) error {
+	return of.actOn(ctx, string(g.Kind), fmt.Sprintf("%s %s: %s", g.SiteID, g.Amount, g.Reason), func(h *app.App, org flex.Org) error {
+		t, err := h.Books.Give(ctx, org.ID, g)
+		return printTransaction(c, t, err)
+	})
+}
+
+func printTransaction(c console, t records.Transaction, err error) error {
+	if err == nil {
+		fmt.Fprintf(c.out, "%s  %s  %s\n", t.ID, t.Credit(), t.Kind)
+	}
+	return err
+}
+
+type booksBonus struct {
+	store
+	Name string      `arg:"" name:"org" help:"The organisation's name."`
+	Site flex.SiteID `arg:"" help:"The site, by its id."`
+	Kind string      `help:"signup, referred or referrer." enum:"signup,referred,referrer" required:""`
+	giftFlags
+}
+
+// bonuses are the kinds of bonus by their word on the command line.
+var bonuses = map[string]ledger.Kind{"signup": books.Signup, "referred": books.Referred, "referrer": books.Referrer}
+
+// Run gives a bonus.
+func (b *booksBonus) Run(ctx context.Context, c console) error {
+	return giveGift(ctx, c, ofOrg{store: b.store, Org: b.Name}, b.giftFlags.gift(b.Site, bonuses[b.Kind]))
+}
+
+type booksWriteOff struct {
+	store
+	Name         string       `arg:"" name:"org" help:"The organisation's name."`
+	Site         *flex.SiteID `help:"The site whose balance is below nothing." placeholder:"SITE" xor:"whose"`
+	Counterparty string       `help:"Who does not pay; with --month and --reference." placeholder:"NAME" xor:"whose"`
+	Month        string       `help:"The month that is not paid for." placeholder:"YYYY-MM"`
+	giftFlags
+}
+
+// Run writes off.
+func (b *booksWriteOff) Run(ctx context.Context, c console) error {
+	of := ofOrg{store: b.store, Org: b.Name}
+	if b.Site != nil {
+		return of.actOn(ctx, "write off", fmt.Sprintf("%s %s: %s", b.Site, flex.Pence(b.Amount), b.Reason), func(h *app.App, org flex.Org) error {
+			t, err := h.Books.WriteOff(ctx, org.ID, b.gift(*b.Site, ledger.Correction))
+			return printTransaction(c, t, err)
+		})
+	}
+
+	return b.receivable(ctx, c, of)
+}
+
+// receivable writes off what a counterparty does not pay.
+func (b *booksWriteOff) receivable(ctx context.Context, c console, of ofOrg) error {
+	r := books.Receipt{Counterparty: b.Counterparty, Amount: flex.Pence(b.Amount), Reference: b.Reference, By: commandLine}
+	var err error
+	r.Month, err = ledger.ParseMonth(b.Month)
+	if err != nil {
+		return err
+	}
+
+	return of.actOn(ctx, "write off", fmt.Sprintf("%s %s %s: %s", b.Counterparty, b.Month, r.Amount, b.Reason), func(h *app.App, org flex.Org) error {
+		posted, err := h.Books.WriteOffReceivable(ctx, org.ID, r, b.Reason)
+		if err != nil {
+			return err
+		}
+
+		return printPosted(c, posted, r.Amount)
+	})
+}

@@ -1,0 +1,209 @@
+package books_test
+
+import (
+	"strings"
+	"testing"
+
+	"flexd/internal/books"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// settings sets the organisation's choices of its books.
+func (o *office) settings(s flex.BooksSettings) {
+	o.Helper()
+	err := o.db.Write(o.Context(), o.org, func(tx *store.Tx) error {
+		return tx.SetSettings(o.Context(), flex.OrgSettings{Books: s})
+	})
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
+func TestReceive(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2026-09-05", 300)
+		o.settings(flex.BooksSettings{Counterparty: "Grid Ltd"})
+		o.earn("b", "2026-09-06", 200)
+		o.earn("c", "2026-10-01", 50)
+
+		r := books.Receipt{Counterparty: "Grid Ltd", Month: month(t, "2026-09"), Amount: 180, Reference: "R1", By: "ada"}
+		receive := func(r books.Receipt, posted bool, kind flex.Kind) {
+			t.Helper()
+			got, err := o.books.Receive(t.Context(), o.org, r)
+			if got != posted || err == nil && kind != 0 || err != nil && flex.KindOf(err) != kind {
+				t.Errorf("%+v: %t, %v", r, got, err)
+			}
+		}
+		receive(r, true, 0)
+		receive(r, false, 0)
+		other := r
+		other.Amount = 181
+		receive(other, false, flex.Conflict)
+		for _, wrong := range []func(*books.Receipt){
+			func(r *books.Receipt) { r.Amount = 0 }, func(r *books.Receipt) { r.Counterparty = "" }, func(r *books.Receipt) { r.Reference = " R" },
+			func(r *books.Receipt) { r.Reference = strings.Repeat("x", books.TextMax+1) }, func(r *books.Receipt) { r.On = day(t, "2026-10-21") },
+		} {
+			bad := r
+			wrong(&bad)
+			receive(bad, false, flex.Invalid)
+		}
+		late := r
+		late.Reference, late.Amount, late.On = strings.Repeat("x", books.TextMax), 5, day(t, "2026-10-19")
+		receive(late, true, 0)
+		give := books.Receipt{Counterparty: "Grid Ltd", Month: month(t, "2026-09"), Amount: 10, Reference: "R1", By: "ada"}
+		if posted, err := o.books.WriteOffReceivable(t.Context(), o.org, give, "in dispute"); !posted || err != nil {
+			t.Errorf("written off: %t, %v", posted, err)
+		}
+
+		money, err := o.books.Reconciliation(t.Context(), o.org)
+		want := []store.MarketMoney{
+			{Counterparty: "Grid Ltd", Month: month(t, "2026-09"), Expected: 200, Received: 185, WrittenOff: 10},
+			{Counterparty: ledger.DefaultCounterparty, Month: month(t, "2026-09"), Expected: 300},
+			{Counterparty: "Grid Ltd", Month: month(t, "2026-10"), Expected: 50},
+		}
+		if err != nil || len(money) != len(want) {
+			t.Fatalf("%+v, %v", money, err)
+		}
+		for i := range want {
+			if money[i] != want[i] {
+				t.Errorf("%+v, want %+v", money[i], want[i])
+			}
+		}
+		if d := money[0].Difference(); d != 5 {
+			t.Errorf("%d pence are missing, want 5", d)
+		}
+		if sums := o.replay(day(t, "2026-10-19")); sums["bank"] != 5 {
+			t.Errorf("the bank holds %d on the day of the second receipt", sums["bank"])
+		}
+	})
+}
+
+// What is owed is aged by what earned it; what was withdrawn counts against the oldest.
+func TestOwed(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2025-08-01", 1000) // the user's half is 500
+		o.earn("b", "2026-07-01", 200)
+		o.earn("c", "2026-09-20", 60) // 30 days old
+		o.earn("d", "2026-09-19", 40) // 31
+		other := earned("e", o.sites[1], day(t, "2026-10-01"), -90)
+		err := o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
+			if _, err := tx.Post(t.Context(), &other); err != nil {
+				return err
+			}
+			_, err := tx.Withdraw(t.Context(), o.sites[0], 450, "user")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		got, err := o.books.Owed(t.Context(), o.org, flex.Day{})
+		want := books.Owed{
+			AsOf: day(t, "2026-10-20"), Sites: 1, Total: 200, ByAge: [4]flex.Pence{30, 20, 100, 50}, InFlight: 450, Overdraw: 45,
+		}
+		if err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+		before, err := o.books.Owed(t.Context(), o.org, day(t, "2026-09-19"))
+		if err != nil || before.Total != 620 || before.InFlight != 0 || before.Overdraw != 0 {
+			t.Errorf("as of September %+v, %v", before, err)
+		}
+	})
+}
+
+func TestGive(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		gift := books.Gift{SiteID: o.sites[0], Kind: books.Goodwill, Amount: books.DefaultGiftLimit, Reason: "a charger stood still", Reference: "case 7", By: "ada"}
+		give := func(g books.Gift, kind flex.Kind) store.Transaction {
+			t.Helper()
+			got, err := o.books.Give(t.Context(), o.org, g)
+			if err == nil && kind != 0 || err != nil && flex.KindOf(err) != kind {
+				t.Errorf("%+v: %v", g, err)
+			}
+			return got
+		}
+		first := give(gift, 0)
+		if again := give(gift, 0); again.ID != first.ID {
+			t.Error("one reference counts twice")
+		}
+		gift.Amount++
+		give(gift, flex.Invalid) // a penny above the limit
+		gift.Amount, gift.Reason = 10, ""
+		give(gift, flex.Invalid)
+		gift.Reason, gift.SiteID = "x", flex.SiteID{9}
+		give(gift, flex.NotFound)
+		give(books.Gift{SiteID: o.sites[0], Kind: books.Referrer, Amount: 10, Reason: "a friend", By: "ada"}, 0)
+		give(books.Gift{SiteID: o.sites[0], Kind: books.Referrer, Amount: 10, Reason: "a friend", By: "ada"}, 0) // another one
+
+		err := o.db.Read(t.Context(), o.org, func(tx *store.Tx) error {
+			ts, total, err := tx.Transactions(t.Context(), o.sites[0], 10, 0)
+			if err != nil || total != 3 || ts[2].Cause.Reason != "a charger stood still" || ts[2].Amount != books.DefaultGiftLimit || ts[0].Kind != ledger.ReferrerCredit {
+				t.Errorf("%d transactions: %+v", total, ts)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWriteOff(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2026-10-01", -118) // the balance is -59 p
+		off := books.Gift{SiteID: o.sites[0], Amount: 60, Reason: "our mistake", By: "ada"}
+		if _, err := o.books.WriteOff(t.Context(), o.org, off); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("more than is owed: %v", err)
+		}
+		off.Amount = 59
+		tr, err := o.books.WriteOff(t.Context(), o.org, off)
+		if err != nil || tr.Credit() != 59 || o.replay(day(t, "2026-10-20"))[string(ledger.WriteOffs)] != 59 {
+			t.Errorf("%+v, %v", tr, err)
+		}
+	})
+}
+
+// An offboarded site's balance is listed, and moved when it has rested long enough.
+func TestUnclaimed(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.settings(flex.BooksSettings{UnclaimedDays: 30})
+		o.earn("a", "2026-10-01", 94)
+		list := func(want int) []books.Unclaimed {
+			t.Helper()
+			us, err := o.books.Unclaimed(t.Context(), o.org)
+			if err != nil || len(us) != want {
+				t.Fatalf("%+v, %v", us, err)
+			}
+			return us
+		}
+		list(0)
+		o.seed.Exec(`DELETE FROM site WHERE id = $1`, o.sites[0].Bytes())
+		if u := list(1)[0]; u.Balance != 47 || u.Due {
+			t.Errorf("%+v", u)
+		}
+		move := func(want int) {
+			t.Helper()
+			moved, err := o.books.MoveUnclaimed(t.Context(), o.org, "ada", "nobody came")
+			if err != nil || len(moved) != want {
+				t.Errorf("moved %+v, %v", moved, err)
+			}
+		}
+		o.set("2026-11-19 07:59")
+		move(0)
+		o.set("2026-11-19 08:00") // thirty times 24 hours later, over a clock change
+		move(1)
+		move(0)
+		list(0)
+		if sums := o.replay(day(t, "2026-11-19")); sums[string(ledger.UnclaimedBalances)] != -47 || sums[string(ledger.RewardsPayable)] != 0 {
+			t.Errorf("the books hold %v", sums)
+		}
+	})
+}
