@@ -46,9 +46,29 @@ func (s *Server) handle(rt Route) http.Handler {
 		if hr.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			a.status = clientGone
 		}
+
 		status, size := write(w, r, a)
+		if r.brokenOff != nil {
+			err = r.brokenOff
+			status = brokenOffStatus(hr.Context())
+		}
 		s.record(r, status, size, time.Since(start), err)
+
+		// What was sent of the answer cannot be taken back: the client sees the connection break,
+		// and never takes a part for the whole.
+		if r.brokenOff != nil {
+			panic(http.ErrAbortHandler)
+		}
 	})
+}
+
+// brokenOffStatus is what the log and the metrics say of an answer that broke off after its
+// status was sent.
+func brokenOffStatus(ctx context.Context) int {
+	if ctx.Err() != nil {
+		return clientGone
+	}
+	return http.StatusInternalServerError
 }
 
 // answer is the request's answer, or the reason why there is none. A panic is an internal

@@ -26,6 +26,8 @@ type request struct {
 	faults []error
 	note   []any  // further attributes of the log's event
 	sent   []byte // the body, where it was read whole
+
+	brokenOff error // why the answer broke off after its beginning was sent; nil if it did not
 }
 
 // answer is what a handler returns; its zero value is 200 with the body null.

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -71,14 +72,13 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 }
 
 // stream writes an answer whose length is not known beforehand. What has been sent cannot
-// be taken back, so that a failure breaks the connection.
+// be taken back: of a failure the request is told, and the connection is broken.
 func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	n := &counted{Writer: w}
 	if err := a.stream(n); err != nil {
-		r.note = append(r.note, "stream", err)
-		panic(http.ErrAbortHandler)
+		r.brokenOff = fmt.Errorf("the answer broke off after %d bytes: %w", n.n, err)
 	}
 	return n.n
 }

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// A streamed answer that breaks off is logged and counted, and the client sees it break.
+func TestStream_BreaksOff(t *testing.T) {
+	var log lockedBuffer
+	s := &Server{DB: storetest.Open(t, storetest.SQLite(t), store.Options{}), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s.Handler()
+	recorded := make(chan struct{})
+	failing := s.handle(Route{Method: http.MethodGet, Pattern: "/failing", Role: Public, handle: func(*Server, *request) (answer, error) {
+		return answer{stream: func(w io.Writer) error {
+			if _, err := io.WriteString(w, `{"responses":[`); err != nil {
+				return err
+			}
+			return errors.New("the disk is full")
+		}}, nil
+	}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(recorded)
+		failing.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelError)
+
+	response, err := http.Get(server.URL + "/failing")
+	if err == nil {
+		defer response.Body.Close()
+		_, err = io.ReadAll(response.Body)
+	}
+	if err == nil {
+		t.Error("the client took a part of the answer for the whole")
+	}
+
+	<-recorded
+	for _, words := range []string{"the disk is full", "broke off after 14 bytes", "status=500", "level=ERROR"} {
+		if !strings.Contains(log.String(), words) {
+			t.Errorf("the log lacks %q: %s", words, log.String())
+		}
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
