@@ -29,9 +29,26 @@ type variables struct {
 }
 
 func newVariables(n int) variables {
-	all := make([]float64, 12*n)
-	cut := func() []float64 { s := all[:n:n]; all = all[n:]; return s }
-	return variables{cut(), cut(), cut(), cut(), cut(), cut(), cut(), cut(), cut(), cut(), cut(), cut()}
+	a := newArena(12, n)
+	return variables{
+		x: a.row(), u: a.row(), c: a.row(), zl: a.row(), zu: a.row(), low: a.row(), high: a.row(),
+		inv: a.row(), h: a.row(), dx: a.row(), dl: a.row(), du: a.row(),
+	}
+}
+
+// arena is memory for rows of one length, side by side.
+type arena struct {
+	left []float64
+	n    int
+}
+
+func newArena(rows, n int) *arena { return &arena{make([]float64, rows*n), n} }
+
+// row returns the next row.
+func (a *arena) row() []float64 {
+	row := a.left[:a.n:a.n]
+	a.left = a.left[a.n:]
+	return row
 }
 
 // barrier is one run of the method.

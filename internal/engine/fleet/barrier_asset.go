@@ -39,6 +39,7 @@ func (b *barrier) spans(s *barrierShard) [2][2]int {
 	return out
 }
 
+// measureShard adds up the shard's loads, products and the largest fault of its balances.
 func (b *barrier) measureShard(s *barrierShard) {
 	v := &b.v
 	s.products, s.miss = 0, 0
@@ -54,24 +55,39 @@ func (b *barrier) measureShard(s *barrierShard) {
 
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
-		load, sum := s.nodes[e.node].load[e.first:e.first+e.n], v.x[e.at+e.n]
-		for t, x := range v.x[e.at : e.at+e.n] {
-			load[t] += x
-			sum += x
-		}
-
-		s.miss = max(s.miss, math.Abs(e.need-sum))
+		miss := e.measure(v, s.nodes[e.node].load)
+		s.miss = max(s.miss, miss)
 	}
 
-	n := b.slots
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		e := &b.batteries[i]
-		load, x := s.nodes[e.node].load, v.x[e.at:e.at+3*n]
-		for t := range n {
-			load[t] += x[t] - x[n+t]
-			s.miss = max(s.miss, math.Abs(e.fault(x, t, n)))
-		}
+		miss := e.measure(v, s.nodes[e.node].load, b.slots)
+		s.miss = max(s.miss, miss)
 	}
+}
+
+// measure adds the car to the load of its node and returns the fault of its balance.
+func (e *barrierEV) measure(v *variables, load []float64) (miss float64) {
+	load = load[e.first : e.first+e.n]
+	sum := v.x[e.at+e.n]
+	for t, x := range v.x[e.at : e.at+e.n] {
+		load[t] += x
+		sum += x
+	}
+
+	return math.Abs(e.need - sum)
+}
+
+// measure adds the battery to the load of its node and returns the largest fault of its
+// balances.
+func (e *barrierBattery) measure(v *variables, load []float64, n int) (miss float64) {
+	x := v.x[e.at : e.at+3*n]
+	for t := range n {
+		load[t] += x[t] - x[n+t]
+		miss = max(miss, math.Abs(e.fault(x, t, n)))
+	}
+
+	return miss
 }
 
 // fault is by how much the balance of stored energy fails in slot t.
@@ -100,28 +116,34 @@ func (b *barrier) factor(s *barrierShard) {
 
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
-		inv := v.inv[e.at : e.at+e.n+1]
-		after := s.scratch[:e.n+2] // of the inverses behind each, so that no difference is taken
-		after[e.n+1] = 0
-
-		for t := e.n; t >= 0; t-- {
-			after[t] = after[t+1] + inv[t]
-		}
-		e.total = after[0]
-		m, before := s.nodes[e.node].m, 0.0
-
-		for t, a := range inv[:e.n] {
-			k, row := a/e.total, m.row(e.first + t)[e.first:]
-			for q, c := range inv[:t] {
-				row[q] -= k * c
-			}
-			row[t] += k * (before + after[t+1])
-			before += a
-		}
+		e.factor(v.inv[e.at:e.at+e.n+1], s.nodes[e.node].m, s.scratch)
 	}
 
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		b.batteries[i].factor(b, s)
+	}
+}
+
+// factor eliminates the car: with a its inverses and A their sum, its part of M is
+// diag(a) - a a' / A. The diagonal is a times the sum of the others, over A, so that no
+// difference is taken.
+func (e *barrierEV) factor(inv []float64, m matrix, scratch []float64) {
+	after := scratch[:e.n+2] // sums of the inverses from each on
+	after[e.n+1] = 0
+	for t := e.n; t >= 0; t-- {
+		after[t] = after[t+1] + inv[t]
+	}
+
+	e.total = after[0]
+
+	before := 0.0
+	for t, a := range inv[:e.n] {
+		k, row := a/e.total, m.row(e.first + t)[e.first:]
+		for q, c := range inv[:t] {
+			row[q] -= k * c
+		}
+		row[t] += k * (before + after[t+1])
+		before += a
 	}
 }
 
@@ -130,41 +152,50 @@ func (b *barrier) factor(s *barrierShard) {
 func (e *barrierBattery) factor(b *barrier, s *barrierShard) {
 	n := b.slots
 	inv := b.v.inv[e.at : e.at+3*n]
+	e.tridiagonal(inv, n)
+
+	// Column t of the inverse, from row t down: the rest is symmetric.
 	m := s.nodes[e.node].m
-
+	col := s.scratch[:n]
 	for t := range n {
-		a := inv[t]
-		d := inv[n+t]
-		st := inv[2*n+t]
-		e.gain[t] = e.in*a + e.out*d
-		e.diag[t] = st + e.in*e.in*a + e.out*e.out*d
+		e.column(col, t)
+		for q := t; q < n; q++ {
+			m.a[q*n+t] -= e.gain[q] * col[q] * e.gain[t]
+		}
+		m.a[t*n+t] += inv[t] + inv[n+t]
+	}
+}
 
+// tridiagonal factors the system of the balances, and sets the answer of each to its price.
+func (e *barrierBattery) tridiagonal(inv []float64, n int) {
+	for t := range n {
+		a, d := inv[t], inv[n+t]
+		stored := inv[2*n+t]
+		e.gain[t] = e.in*a + e.out*d
+		e.diag[t] = stored + e.in*e.in*a + e.out*e.out*d
 		if t > 0 {
 			prev := inv[2*n+t-1]
 			e.off[t] = -prev / e.diag[t-1]
 			e.diag[t] += prev + prev*e.off[t]
 		}
 	}
+}
 
-	col := s.scratch[:n]
-	for t := range n { // column t of the inverse, from row t down: the rest is symmetric
-		clear(col)
-		col[t] = 1
-		for q := t + 1; q < n; q++ {
-			col[q] = -e.off[q] * col[q-1]
-		}
+// column sets col to column t of the inverse of the tridiagonal system.
+func (e *barrierBattery) column(col []float64, t int) {
+	n := len(col)
+	clear(col)
+	col[t] = 1
 
-		for q := n - 1; q >= t; q-- {
-			col[q] /= e.diag[q]
-			if q+1 < n {
-				col[q] -= e.off[q+1] * col[q+1]
-			}
-		}
+	for q := t + 1; q < n; q++ {
+		col[q] = -e.off[q] * col[q-1]
+	}
 
-		for q := t; q < n; q++ {
-			m.a[q*n+t] -= e.gain[q] * col[q] * e.gain[t]
+	for q := n - 1; q >= t; q-- {
+		col[q] /= e.diag[q]
+		if q+1 < n {
+			col[q] -= e.off[q+1] * col[q+1]
 		}
-		m.a[t*n+t] += inv[t] + inv[n+t]
 	}
 }
 
@@ -181,63 +212,70 @@ func (b *barrier) pull(j int) (low, high float64) {
 
 // rightSide sets h and adds up every node's r.
 func (b *barrier) rightSide(s *barrierShard) {
-	v := &b.v
 	for i := range s.nodes {
 		clear(s.nodes[i].r)
 	}
 
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
-		w := b.nodes[e.node].w[e.first:]
-		sum, balance := 0.0, e.need
+		e.rightSide(b, s.nodes[e.node].r[e.first:])
+	}
 
-		for t := range e.n + 1 {
-			j := e.at + t
-			low, high := b.pull(j)
-			h := e.nu - v.c[j] + low - high
-			if t < e.n {
-				h -= w[t]
-			}
+	for i := s.batteries[0]; i < s.batteries[1]; i++ {
+		e := &b.batteries[i]
+		e.rightSide(b, s.nodes[e.node].r)
+	}
+}
 
-			v.h[j] = h
-			sum += h * v.inv[j]
-			balance -= v.x[j]
+// rightSide sets the car's h, and adds to r what its load does at unchanged prices.
+func (e *barrierEV) rightSide(b *barrier, r []float64) {
+	v := &b.v
+	w := b.nodes[e.node].w[e.first:]
+	sum, balance := 0.0, e.need
+
+	for t := range e.n + 1 {
+		j := e.at + t
+		low, high := b.pull(j)
+		h := e.nu - v.c[j] + low - high
+		if t < e.n {
+			h -= w[t]
 		}
 
-		nu := (balance - sum) / e.total
-		r := s.nodes[e.node].r[e.first:]
-		for t := range e.n {
-			r[t] += (v.h[e.at+t] + nu) * v.inv[e.at+t]
+		v.h[j] = h
+		sum += h * v.inv[j]
+		balance -= v.x[j]
+	}
+
+	nu := (balance - sum) / e.total
+	for t := range e.n {
+		r[t] += (v.h[e.at+t] + nu) * v.inv[e.at+t]
+	}
+}
+
+// rightSide sets the battery's h, and adds to r what its load does at unchanged prices.
+func (e *barrierBattery) rightSide(b *barrier, r []float64) {
+	v, n := &b.v, b.slots
+	w := b.nodes[e.node].w
+	h, inv := v.h[e.at:e.at+3*n], v.inv[e.at:e.at+3*n]
+
+	for t := range n {
+		for k := range 3 {
+			j := e.at + k*n + t
+			low, high := b.pull(j)
+			h[k*n+t] = low - high - v.c[j]
+		}
+
+		h[t] += e.in*e.nu[t] - w[t]
+		h[n+t] += w[t] - e.out*e.nu[t]
+		h[2*n+t] -= e.nu[t]
+		if t+1 < n {
+			h[2*n+t] += e.nu[t+1]
 		}
 	}
 
-	n := b.slots
-	for i := s.batteries[0]; i < s.batteries[1]; i++ {
-		e := &b.batteries[i]
-		w := b.nodes[e.node].w
-		h := v.h[e.at : e.at+3*n]
-		inv := v.inv[e.at : e.at+3*n]
-
-		for t := range n {
-			for k := range 3 {
-				j := e.at + k*n + t
-				low, high := b.pull(j)
-				h[k*n+t] = low - high - v.c[j]
-			}
-
-			h[t] += e.in*e.nu[t] - w[t]
-			h[n+t] += w[t] - e.out*e.nu[t]
-			h[2*n+t] -= e.nu[t]
-			if t+1 < n {
-				h[2*n+t] += e.nu[t+1]
-			}
-		}
-
-		e.solve(v, n, nil)
-		r := s.nodes[e.node].r
-		for t := range n {
-			r[t] += h[t]*inv[t] - h[n+t]*inv[n+t] + e.gain[t]*e.dnu[t]
-		}
+	e.solve(v, n, nil)
+	for t := range n {
+		r[t] += h[t]*inv[t] - h[n+t]*inv[n+t] + e.gain[t]*e.dnu[t]
 	}
 }
 
@@ -274,45 +312,52 @@ func (e *barrierBattery) solve(v *variables, n int, dw []float64) {
 // apply sets the direction of every variable, given that of the prices, and the longest
 // steps.
 func (b *barrier) apply(s *barrierShard) {
-	v := &b.v
 	s.primal, s.dual = 1e-9, 1e-9
 	for i := s.evs[0]; i < s.evs[1]; i++ {
-		e := &b.evs[i]
-		dw := b.nodes[e.node].dw[e.first : e.first+e.n]
-		sum := e.need
-
-		for t := range e.n + 1 {
-			j := e.at + t
-			if t < e.n {
-				v.h[j] -= dw[t]
-			}
-			sum -= v.h[j]*v.inv[j] + v.x[j]
-		}
-
-		e.dnu = sum / e.total
-		for j := e.at; j <= e.at+e.n; j++ {
-			b.turn(s, j, (v.h[j]+e.dnu)*v.inv[j])
-		}
+		b.evs[i].apply(b, s)
 	}
 
-	n := b.slots
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
-		e := &b.batteries[i]
-		dw := b.nodes[e.node].dw
-		h := v.h[e.at : e.at+3*n]
-		inv := v.inv[e.at : e.at+3*n]
-		e.solve(v, n, dw)
+		b.batteries[i].apply(b, s)
+	}
+}
 
-		for t := range n {
-			b.turn(s, e.at+t, (h[t]-dw[t]+e.in*e.dnu[t])*inv[t])
-			b.turn(s, e.at+n+t, (h[n+t]+dw[t]-e.out*e.dnu[t])*inv[n+t])
-			ds := h[2*n+t] - e.dnu[t]
-			if t+1 < n {
-				ds += e.dnu[t+1]
-			}
+// apply sets the direction of the car's variables.
+func (e *barrierEV) apply(b *barrier, s *barrierShard) {
+	v := &b.v
+	dw := b.nodes[e.node].dw[e.first : e.first+e.n]
+	sum := e.need
 
-			b.turn(s, e.at+2*n+t, ds*inv[2*n+t])
+	for t := range e.n + 1 {
+		j := e.at + t
+		if t < e.n {
+			v.h[j] -= dw[t]
 		}
+		sum -= v.h[j]*v.inv[j] + v.x[j]
+	}
+
+	e.dnu = sum / e.total
+	for j := e.at; j <= e.at+e.n; j++ {
+		b.turn(s, j, (v.h[j]+e.dnu)*v.inv[j])
+	}
+}
+
+// apply sets the direction of the battery's variables.
+func (e *barrierBattery) apply(b *barrier, s *barrierShard) {
+	v, n := &b.v, b.slots
+	dw := b.nodes[e.node].dw
+	h, inv := v.h[e.at:e.at+3*n], v.inv[e.at:e.at+3*n]
+	e.solve(v, n, dw)
+
+	for t := range n {
+		b.turn(s, e.at+t, (h[t]-dw[t]+e.in*e.dnu[t])*inv[t])
+		b.turn(s, e.at+n+t, (h[n+t]+dw[t]-e.out*e.dnu[t])*inv[n+t])
+		ds := h[2*n+t] - e.dnu[t]
+		if t+1 < n {
+			ds += e.dnu[t+1]
+		}
+
+		b.turn(s, e.at+2*n+t, ds*inv[2*n+t])
 	}
 }
 

@@ -28,32 +28,13 @@ func hash(a, b int) float64 {
 // weight, started inside all bounds. It sorts the picks: cars before batteries, either in
 // the order of their nodes.
 func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
-	slices.SortStableFunc(picks, func(a, b pick) int {
-		ca, cb := int(a.asset) < len(p.EVs), int(b.asset) < len(p.EVs)
-		if ca != cb && ca {
-			return -1
-		} else if ca != cb {
-			return 1
-		}
-
-		return cmp.Compare(tree.of(p, a.asset), tree.of(p, b.asset))
-	})
-
+	sortPicks(p, tree, picks)
 	b := &barrier{slots: p.Slots}
-	total := 0
-	for _, k := range picks {
-		if int(k.asset) < len(p.EVs) {
-			e := &p.EVs[k.asset]
-			total += int(e.Last-e.First) + 2
-		} else {
-			total += 3 * p.Slots
-		}
-	}
+	b.v = newVariables(countVariables(p, picks))
+	b.makeNodes(tree)
+	b.makeMarket(p)
 
-	b.v = newVariables(total)
-	b.makeNodes(p, tree)
 	at := 0
-
 	for _, k := range picks {
 		node := int(tree.of(p, k.asset))
 		if int(k.asset) < len(p.EVs) {
@@ -72,16 +53,46 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 	return b
 }
 
-func (b *barrier) makeNodes(p *Problem, tree *tree) {
-	n := p.Slots
+// sortPicks sorts cars before batteries, and either by their nodes.
+func sortPicks(p *Problem, tree *tree, picks []pick) {
+	slices.SortStableFunc(picks, func(a, b pick) int {
+		firstIsCar, secondIsCar := int(a.asset) < len(p.EVs), int(b.asset) < len(p.EVs)
+		if firstIsCar != secondIsCar {
+			if firstIsCar {
+				return -1
+			}
+			return 1
+		}
+
+		return cmp.Compare(tree.of(p, a.asset), tree.of(p, b.asset))
+	})
+}
+
+// countVariables counts a variable for each slot of a car and its unserved need, and three
+// for each slot of a battery.
+func countVariables(p *Problem, picks []pick) (total int) {
+	for _, k := range picks {
+		if int(k.asset) < len(p.EVs) {
+			e := &p.EVs[k.asset]
+			total += int(e.Last-e.First) + 2
+		} else {
+			total += 3 * p.Slots
+		}
+	}
+
+	return total
+}
+
+// makeNodes makes a node of each cap of the tree.
+func (b *barrier) makeNodes(tree *tree) {
+	n := b.slots
 	b.nodes = make([]node, len(tree.parent))
 	for i := range b.nodes {
-		all := make([]float64, 14*n)
-		cut := func() []float64 { s := all[:n:n]; all = all[n:]; return s }
+		a := newArena(14, n)
 		b.nodes[i] = node{
-			parent: int(tree.parent[i]), cap: cut(),
-			slack: cut(), mu: cut(), dslack: cut(), dmu: cut(), load: cut(), w: cut(), dw: cut(),
-			theta: cut(), root: cut(), rho: cut(), r: cut(), response: cut(), work: cut(),
+			parent: int(tree.parent[i]), cap: a.row(),
+			slack: a.row(), mu: a.row(), dslack: a.row(), dmu: a.row(), load: a.row(), w: a.row(), dw: a.row(),
+			theta: a.row(), root: a.row(), rho: a.row(), r: a.row(), response: a.row(), work: a.row(),
 			m: newMatrix(n), inner: newMatrix(n), raw: newMatrix(n), spare: newMatrix(n),
 		}
 
@@ -89,19 +100,26 @@ func (b *barrier) makeNodes(p *Problem, tree *tree) {
 			b.nodes[i].cap[t] = max(c, 1e-6)
 		}
 	}
+}
 
-	all := make([]float64, 8*n)
-	cut := func() []float64 { s := all[:n:n]; all = all[n:]; return s }
-	b.market = market{price: cut(), up: cut(), down: cut(), dprice: cut(), dup: cut(), ddown: cut(), theta: cut(), rho: cut()}
-	if q := p.Position; q != nil {
-		b.market.traded = true
-		b.market.kwh = q.KWh
-		b.market.buy = q.Buy
-		b.market.sell = q.Sell
-		copy(b.market.price, q.Buy)
-	} else {
-		copy(b.market.price, p.Price)
+// makeMarket takes over the price of energy, or the position.
+func (b *barrier) makeMarket(p *Problem) {
+	a := newArena(8, b.slots)
+	b.market = market{
+		price: a.row(), up: a.row(), down: a.row(), dprice: a.row(), dup: a.row(), ddown: a.row(),
+		theta: a.row(), rho: a.row(),
 	}
+
+	if p.Position == nil {
+		copy(b.market.price, p.Price)
+		return
+	}
+
+	b.market.traded = true
+	b.market.kwh = p.Position.KWh
+	b.market.buy = p.Position.Buy
+	b.market.sell = p.Position.Sell
+	copy(b.market.price, p.Position.Buy)
 }
 
 // addEV adds a car that stands for weight alike and returns how many variables it has.
@@ -144,11 +162,10 @@ func (b *barrier) addBattery(e *Battery, weight float64, at, node int) int {
 	}
 
 	v.c[at+3*n-1] = -e.Terminal
-	all := make([]float64, 5*n)
-	cut := func() []float64 { s := all[:n:n]; all = all[n:]; return s }
+	a := newArena(5, n)
 	b.batteries = append(b.batteries, barrierBattery{
 		at: at, node: node, in: e.EffCharge, out: 1 / e.EffDischarge, init: e.InitKWh * weight,
-		nu: cut(), dnu: cut(), diag: cut(), off: cut(), gain: cut(),
+		nu: a.row(), dnu: a.row(), diag: a.row(), off: a.row(), gain: a.row(),
 	})
 
 	return 3 * n
@@ -156,41 +173,54 @@ func (b *barrier) addBattery(e *Battery, weight float64, at, node int) int {
 
 // startDuals sets a value of energy for every asset and multipliers that fit it exactly.
 func (b *barrier) startDuals() {
-	v, scale := &b.v, b.scale()
-	fit := func(j int, reduced float64) {
-		v.zl[j], v.zu[j] = max(reduced, 0)+scale, max(-reduced, 0)+scale
-	}
-
-	var sorted []float64
+	scale := b.scale()
+	var costs []float64
 	for i := range b.evs {
 		e := &b.evs[i]
 		w := b.nodes[e.node].w[e.first : e.first+e.n]
-		sorted = sorted[:0]
-
-		for t := range w {
-			sorted = append(sorted, w[t]+v.c[e.at+t])
-		}
-		slices.Sort(sorted)
-		e.nu = sorted[e.n/2]
-		for t := range w {
-			fit(e.at+t, v.c[e.at+t]+w[t]-e.nu)
-		}
-
-		fit(e.at+e.n, v.c[e.at+e.n]-e.nu)
+		costs = e.startDuals(&b.v, w, scale, costs)
 	}
 
-	n := b.slots
 	for i := range b.batteries {
 		e := &b.batteries[i]
-		w := b.nodes[e.node].w
-		for t := range n {
-			e.nu[t] = -v.c[e.at+3*n-1]
-		}
+		e.startDuals(&b.v, b.nodes[e.node].w, scale)
+	}
+}
 
-		for t := range n {
-			fit(e.at+t, w[t]-e.in*e.nu[t])
-			fit(e.at+n+t, v.c[e.at+n+t]-w[t]+e.out*e.nu[t])
-			fit(e.at+2*n+t, 0) // the value is the same in all slots, and the terminal one at the end
-		}
+// fit sets the multipliers of variable j so that their difference is its reduced cost.
+func (v *variables) fit(j int, reduced, scale float64) {
+	v.zl[j] = max(reduced, 0) + scale
+	v.zu[j] = max(-reduced, 0) + scale
+}
+
+// startDuals values a car's energy at the median of its costs at the prices w. It returns
+// the memory that it sorted them in.
+func (e *barrierEV) startDuals(v *variables, w []float64, scale float64, costs []float64) []float64 {
+	costs = costs[:0]
+	for t := range w {
+		costs = append(costs, w[t]+v.c[e.at+t])
+	}
+
+	slices.Sort(costs)
+	e.nu = costs[e.n/2]
+
+	for t := range w {
+		v.fit(e.at+t, v.c[e.at+t]+w[t]-e.nu, scale)
+	}
+	v.fit(e.at+e.n, v.c[e.at+e.n]-e.nu, scale)
+	return costs
+}
+
+// startDuals values a battery's energy in all slots at what it is worth at the end.
+func (e *barrierBattery) startDuals(v *variables, w []float64, scale float64) {
+	n := len(w)
+	for t := range n {
+		e.nu[t] = -v.c[e.at+3*n-1]
+	}
+
+	for t := range n {
+		v.fit(e.at+t, w[t]-e.in*e.nu[t], scale)
+		v.fit(e.at+n+t, v.c[e.at+n+t]-w[t]+e.out*e.nu[t], scale)
+		v.fit(e.at+2*n+t, 0, scale) // the value is the same in all slots, and the terminal one at the end
 	}
 }

@@ -50,13 +50,13 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 	}
 
 	c.prepare()
-	cars := d.order()
-	energy := 1e-9
-	done := 0.0
 
+	energy, done := 1e-9, 0.0
 	for i := range d.p.EVs {
 		energy += d.p.EVs[i].EnergyKWh
 	}
+
+	cars := d.order()
 	steered, prices := grid(len(mu), n), slices.Clone(market)
 	parts := max(1, min(fillParts, (len(cars)+len(d.net))/64))
 
@@ -68,28 +68,31 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 
 		c.steer(steered, prices, share)
 		f.set(prices, steered)
-		c.divide()
-		lo, hi := len(cars)*k/parts, len(cars)*(k+1)/parts
-		from, to := len(d.net)*k/parts, len(d.net)*(k+1)/parts
 
-		for _, i := range cars[lo:hi] {
+		part := cars[len(cars)*k/parts : len(cars)*(k+1)/parts]
+		for _, i := range part {
 			done += d.p.EVs[i].EnergyKWh
 		}
 
-		both(func(k int) {
-			a, b := half(to-from, k)
-			for i := from + a; i < from+b; i++ {
-				c.placeBattery(&c.workers[k], i)
-			}
-
-			a, b = half(hi-lo, k)
-			for _, i := range cars[lo+a : lo+b] {
-				c.placeCar(&c.workers[k], int(i))
-			}
-		})
-
+		c.divide()
+		c.place(part, len(d.net)*k/parts, len(d.net)*(k+1)/parts)
 		c.gather()
 	}
+}
+
+// place lets cars and the batteries from one to another choose, one half for each worker.
+func (c *priceFill) place(cars []int32, from, to int) {
+	both(func(k int) {
+		first, end := half(to-from, k)
+		for i := from + first; i < from+end; i++ {
+			c.placeBattery(&c.workers[k], i)
+		}
+
+		first, end = half(len(cars), k)
+		for _, i := range cars[first:end] {
+			c.placeCar(&c.workers[k], int(i))
+		}
+	})
 }
 
 // prepare sets what the run measures loads against.
@@ -213,39 +216,48 @@ func (c *priceFill) take(h *fillWorker, node int32, t int, q float64) {
 // placeCar lets a car choose: first among the slots in which what is traded is not yet
 // drawn, then among all.
 func (c *priceFill) placeCar(h *fillWorker, i int) {
-	e, curve := &c.p.EVs[i], c.f.curve(i, &h.own)
-	x, left := c.x[c.at[i]:c.at[i+1]], e.EnergyKWh
-	node := c.tree.node[e.Group]
-	u := e.MaxKW * SlotHours
-
-	for _, soft := range [2]bool{true, false} {
-		for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open - 1 {
-			t := curve.slot[bits.TrailingZeros64(open)]
-			q := u
-			if t == e.First {
-				q = u * e.FirstFraction
-			}
-
-			q = min(q-x[t-e.First], left)
-			if soft {
-				q = min(q, h.position[t])
-			}
-
-			for v := node; v >= 0; v = c.tree.parent[v] {
-				q = min(q, h.headroom[v][t])
-			}
-
-			if q > 0 {
-				x[t-e.First] += q
-				left -= q
-				c.take(h, node, int(t), q)
-			}
-		}
-
-		if c.p.Position == nil || left <= 0 {
+	left := c.p.EVs[i].EnergyKWh
+	if c.p.Position != nil {
+		left = c.placeEnergy(h, i, left, true)
+		if left <= 0 {
 			return
 		}
 	}
+
+	c.placeEnergy(h, i, left, false)
+}
+
+// placeEnergy places energy of a car in its cheapest slots with headroom, within what is
+// traded if wanted, and returns what is left.
+func (c *priceFill) placeEnergy(h *fillWorker, i int, left float64, traded bool) float64 {
+	e, curve := &c.p.EVs[i], c.f.curve(i, &h.own)
+	x := c.x[c.at[i]:c.at[i+1]]
+	node := c.tree.node[e.Group]
+
+	for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open - 1 {
+		t := curve.slot[bits.TrailingZeros64(open)]
+		q := e.MaxKW * SlotHours
+		if t == e.First {
+			q *= e.FirstFraction
+		}
+
+		q = min(q-x[t-e.First], left)
+		if traded {
+			q = min(q, h.position[t])
+		}
+
+		for v := node; v >= 0; v = c.tree.parent[v] {
+			q = min(q, h.headroom[v][t])
+		}
+
+		if q > 0 {
+			x[t-e.First] += q
+			left -= q
+			c.take(h, node, int(t), q)
+		}
+	}
+
+	return left
 }
 
 // placeBattery lets a battery choose, as far as there is headroom to charge.

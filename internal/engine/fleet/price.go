@@ -163,7 +163,12 @@ func (f *pricer) answer(k int) {
 		}
 	}
 
-	from, to = half(len(f.p.Batteries), k)
+	f.answerBatteries(s, k)
+}
+
+// answerBatteries plans half k of the batteries at the prices.
+func (f *pricer) answerBatteries(s *pricerShard, k int) {
+	from, to := half(len(f.p.Batteries), k)
 	for i := from; i < to; i++ {
 		b := &f.p.Batteries[i]
 		v := f.tree.node[b.Group]

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 
 	"flexd/internal/flex"
@@ -65,36 +66,54 @@ type Position struct {
 
 // Fault returns what is wrong with the problem, or nil.
 func (p *Problem) Fault() error {
-	fail := func(format string, args ...any) error { return flex.Fail(flex.Malformed, format, args...) }
-	switch n := len(p.EVs) + len(p.Batteries); {
-	case p.Slots < 1 || p.Slots > MaxSlots:
-		return fail("%d slots: a fleet's horizon has 1 to %d", p.Slots, MaxSlots)
-	case n > MaxAssets:
-		return fail("%d assets: a fleet has at most %d", n, MaxAssets)
-	case len(p.Groups) > MaxGroups:
-		return fail("%d groups: a fleet has at most %d", len(p.Groups), MaxGroups)
-	case !(p.Unserved >= 0 && p.Unserved <= maxValue):
-		return fail("unserved energy at %v p/kWh: it should be 0 or more", p.Unserved)
-	}
-
-	if p.Position == nil {
-		if err := p.series("the price", p.Price, -maxValue); err != nil {
+	for _, part := range []func() error{p.sizeFault, p.energyFault, p.capFault, p.assetFault} {
+		if err := part(); err != nil {
 			return err
 		}
-	} else {
-		for i, s := range [][]float64{p.Position.KWh, p.Position.Buy, p.Position.Sell} {
-			if err := p.series([]string{"the position", "the buying price", "the selling price"}[i], s, -maxValue); err != nil {
-				return err
-			}
-		}
+	}
+	return nil
+}
 
-		for t, buy := range p.Position.Buy {
-			if p.Position.Sell[t] > buy {
-				return fail("slot %d sells at %v and buys at %v: selling must not be dearer", t, p.Position.Sell[t], buy)
-			}
+func fault(format string, args ...any) error { return flex.Fail(flex.Malformed, format, args...) }
+
+func (p *Problem) sizeFault() error {
+	switch n := len(p.EVs) + len(p.Batteries); {
+	case p.Slots < 1 || p.Slots > MaxSlots:
+		return fault("%d slots: a fleet's horizon has 1 to %d", p.Slots, MaxSlots)
+	case n > MaxAssets:
+		return fault("%d assets: a fleet has at most %d", n, MaxAssets)
+	case len(p.Groups) > MaxGroups:
+		return fault("%d groups: a fleet has at most %d", len(p.Groups), MaxGroups)
+	case !within(0, p.Unserved):
+		return fault("unserved energy at %v p/kWh: it should be 0 or more", p.Unserved)
+	}
+
+	return nil
+}
+
+// energyFault looks at what energy costs.
+func (p *Problem) energyFault() error {
+	q := p.Position
+	if q == nil {
+		return p.series("the price", p.Price, -maxValue)
+	}
+
+	err := cmp.Or(p.series("the position", q.KWh, -maxValue), p.series("the buying price", q.Buy, -maxValue),
+		p.series("the selling price", q.Sell, -maxValue))
+	if err != nil {
+		return err
+	}
+
+	for t, buy := range q.Buy {
+		if q.Sell[t] > buy {
+			return fault("slot %d sells at %v and buys at %v: selling must not be dearer", t, q.Sell[t], buy)
 		}
 	}
 
+	return nil
+}
+
+func (p *Problem) capFault() error {
 	if p.CapKW != nil {
 		if err := p.series("the fleet's cap", p.CapKW, 0); err != nil {
 			return err
@@ -109,11 +128,11 @@ func (p *Problem) Fault() error {
 		}
 
 		if group.Parent < 0 || int(group.Parent) > g {
-			return fail("group %d lies in group %d: a parent should come before its child", g, group.Parent-1)
+			return fault("group %d lies in group %d: a parent should come before its child", g, group.Parent-1)
 		}
 	}
 
-	return p.assetFault()
+	return nil
 }
 
 // maxValue is above any price, power or energy that a fleet may name.
@@ -130,12 +149,12 @@ func within(lo float64, values ...float64) bool {
 
 func (p *Problem) series(name string, s []float64, lo float64) error {
 	if len(s) != p.Slots {
-		return flex.Fail(flex.Malformed, "%s has %d slots, the horizon %d", name, len(s), p.Slots)
+		return fault("%s has %d slots, the horizon %d", name, len(s), p.Slots)
 	}
 
 	for t, v := range s {
 		if !within(lo, v) {
-			return flex.Fail(flex.Malformed, "%s is %v in slot %d: it should be %v to %v", name, v, t, lo, maxValue)
+			return fault("%s is %v in slot %d: it should be %v to %v", name, v, t, lo, maxValue)
 		}
 	}
 
@@ -143,22 +162,36 @@ func (p *Problem) series(name string, s []float64, lo float64) error {
 }
 
 func (p *Problem) assetFault() error {
-	groups := int32(max(1, len(p.Groups)))
+	groups := max(1, len(p.Groups))
 	for i := range p.EVs {
 		e := &p.EVs[i]
-		if e.First > e.Last || int(e.Last) >= p.Slots || e.Group < 0 || e.Group >= groups ||
-			!within(0, e.EnergyKWh, e.MaxKW, e.FirstFraction, 1-e.FirstFraction) || !within(-maxValue, e.PeakAdder) {
-			return flex.Fail(flex.Malformed, "EV %d: a slot, group, energy or power is out of bounds: %+v", i, *e)
+		if !e.valid(p.Slots, groups) {
+			return fault("EV %d: a slot, group, energy or power is out of bounds: %+v", i, *e)
 		}
 	}
 
 	for i := range p.Batteries {
 		b := &p.Batteries[i]
-		if b.Group < 0 || b.Group >= groups || !within(0, b.InitKWh, b.CapacityKWh-b.InitKWh, b.ChargeKW, b.DischargeKW, b.Wear) ||
-			!within(0.01, b.EffCharge, b.EffDischarge, 1.01-b.EffCharge, 1.01-b.EffDischarge) || !within(-maxValue, b.Terminal) {
-			return flex.Fail(flex.Malformed, "battery %d: a group, energy, power or efficiency is out of bounds: %+v", i, *b)
+		if !b.valid(groups) {
+			return fault("battery %d: a group, energy, power or efficiency is out of bounds: %+v", i, *b)
 		}
 	}
 
 	return nil
+}
+
+// valid reports whether everything about the car is within bounds.
+func (e *EV) valid(slots, groups int) bool {
+	window := e.First <= e.Last && int(e.Last) < slots
+	group := e.Group >= 0 && int(e.Group) < groups
+	amounts := within(0, e.EnergyKWh, e.MaxKW, e.FirstFraction, 1-e.FirstFraction)
+	return window && group && amounts && within(-maxValue, e.PeakAdder)
+}
+
+// valid reports whether everything about the battery is within bounds.
+func (b *Battery) valid(groups int) bool {
+	group := b.Group >= 0 && int(b.Group) < groups
+	amounts := within(0, b.InitKWh, b.CapacityKWh-b.InitKWh, b.ChargeKW, b.DischargeKW, b.Wear)
+	efficiencies := within(0.01, b.EffCharge, b.EffDischarge, 1.01-b.EffCharge, 1.01-b.EffDischarge)
+	return group && amounts && efficiencies && within(-maxValue, b.Terminal)
 }

@@ -130,7 +130,8 @@ func (f *forest) turn() {
 		more, less := most-*x, *x
 		sign := 1.0
 		if k%2 == 1 {
-			more, less, sign = less, more, -1
+			more, less = less, more
+			sign = -1
 		}
 
 		up, down = min(up, more), min(down, less)

@@ -51,6 +51,7 @@ func wanted(p *charge.Problem, k *charge.Period) bool {
 	if k.From.Before(p.ChargeNow.To) || !k.From.Before(p.ReadyBy) {
 		return false
 	}
+
 	return k.Energy < p.Power.For(k.Len())-1
 }
 
@@ -66,6 +67,7 @@ func (r *Profile) binding(p *charge.Problem, span flex.Span, cap int) (b Binding
 			found = true
 		}
 	}
+
 	if found {
 		return b, true
 	}
@@ -76,6 +78,7 @@ func (r *Profile) binding(p *charge.Problem, span flex.Span, cap int) (b Binding
 	if cap != 0 && r.caps[cap].StartsPerMinute > 0 {
 		b.Cap = cap
 	}
+
 	b.Starts = true
 	return b, true
 }

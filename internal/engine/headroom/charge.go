@@ -57,6 +57,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 	end := endOf(p)
 	bound := false
 	m, to := r.minutes(flex.Span{From: p.From, To: end})
+
 	for at := p.From; m < to; m++ {
 		until := r.instant(m + 1)
 		if until.After(end) {
@@ -124,6 +125,7 @@ func without(limits []flex.Step, closed flex.Span, p *charge.Problem) (out []fle
 			out = join(out, s, limit)
 		}
 	}
+
 	for _, l := range limits {
 		add(l.Meet(flex.Span{From: l.From, To: closed.From}), l.Limit)
 		add(l.Meet(closed), 0)

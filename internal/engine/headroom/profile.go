@@ -140,6 +140,7 @@ func (r *Profile) bound(k, minute int) (watts int64, by int, bounded bool) {
 			return ceiling, -1, true
 		}
 	}
+
 	return watts, by, bounded
 }
 
@@ -156,6 +157,7 @@ func (r *Profile) left(cap, minute int, most int64) (watts int64, by int) {
 		if r.load[k] != nil {
 			allowed -= r.load[k][minute]
 		}
+
 		if allowed < watts {
 			watts = max(0, allowed)
 			by = place
@@ -176,6 +178,7 @@ func (r *Profile) full(cap, minute int) (full bool) {
 			full = full || int(r.starts[k][minute]) >= most
 		}
 	})
+
 	return full
 }
 
@@ -192,10 +195,12 @@ func (r *Profile) Exceeded() (at time.Time, cap int, over bool) {
 			if w <= int64(*most) {
 				continue
 			}
+
 			if first := r.instant(m); !over || first.Before(at) {
 				at, cap = first, k
 				over = true
 			}
+
 			break
 		}
 	}

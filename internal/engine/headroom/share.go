@@ -164,11 +164,13 @@ func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.
 	p := &shared{first: flex.PeriodAt(r.instant(0))}
 	p.Slots = 1
 	p.Unserved = unservedPrice
+
 	for i := range cars {
 		e, ok := cars[i].ev(p.first)
 		if !ok {
 			continue
 		}
+
 		p.EVs = append(p.EVs, e)
 		p.cars = append(p.cars, i)
 		p.Slots = max(p.Slots, int(e.Last)+1)
@@ -246,6 +248,7 @@ func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
 		need -= charge.Joules(now) * charge.Joules(c.Power)
 		free.From = c.ChargeNow.To
 	}
+
 	if need <= 0 {
 		return e, false
 	}
@@ -261,6 +264,7 @@ func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
 		First: uint8(from), Last: uint8(min(to, fleet.MaxSlots-1)),
 		FirstFraction: begin.End().Sub(free.From).Seconds() / 1800,
 	}
+
 	for t := e.First; t <= e.Last; t++ {
 		if !c.offPeakAll(first.Add(int(t)).Span().Meet(free)) {
 			e.Peak |= 1 << t

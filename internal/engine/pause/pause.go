@@ -69,9 +69,11 @@ func gridOf(p *Problem) *Grid {
 		Pause: int64(p.Pause / time.Second), NotBefore: math.MinInt64, ReadyBy: p.ReadyBy.Unix(),
 		MakeUp: p.MakeUp, Prices: seriesOf(p.Prices),
 	}
+
 	for _, b := range p.Blocks {
 		q.Blocks = append(q.Blocks, Interval{b.From.Unix(), b.To.Unix()})
 	}
+
 	if !p.NotBefore.IsZero() {
 		q.NotBefore = p.NotBefore.Unix()
 	}
@@ -102,6 +104,7 @@ func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	for i := range t.Price {
 		t.Price[i] = math.NaN()
 	}
+
 	for _, q := range prices {
 		if i := q.Period.Sub(first); q.Known && i >= 0 && i < len(t.Price) {
 			t.Price[i] = float64(q.Price)
@@ -175,6 +178,7 @@ func (q *Grid) Best() (best Candidate, ok bool) {
 			continue
 		}
 		first, last := max(q.Blocks[i].From, q.NotBefore), q.Blocks[i].To-q.Pause
+
 		for s := first; s <= last; s = q.nextPoint(s, last) {
 			c := Candidate{s, appended.At, q.Prices.Sum(s, s+q.Pause) - cost}
 			if math.IsNaN(c.Saved) {
