@@ -69,7 +69,7 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 			}
 		}
 		out = split(blocks, spans, made.Pause)
-		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved)
+		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved, endOf(spans))
 	})
 }
 
@@ -97,6 +97,16 @@ func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spa
 		return pause.Plan{}, nil
 	}
 	return made, nil
+}
+
+// endOf returns when the last of the blocks ends.
+func endOf(blocks []flex.Span) (end time.Time) {
+	for _, b := range blocks {
+		if b.To.After(end) {
+			end = b.To
+		}
+	}
+	return end
 }
 
 // canPause reports whether a charge can spare a settlement period of what is ahead of it:

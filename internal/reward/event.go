@@ -115,9 +115,11 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps})
 	}
 	would := settle.InForce(nominated, r.To)
+	plan := settle.Planned(would, s.Power, r.Span)
 	for _, found := range settle.Detect(s) {
 		e := eventOf(found)
 		e.SiteID, e.AssetID, e.SessionID = r.SiteID, r.AssetID, r.SessionID
+		e.Stay, e.StayPlan = r.Span, plan
 		for n := found.First; n <= found.Last; n++ {
 			e.Nominated = append(e.Nominated, settle.Drawn(would, s.Power, found.Day.Period(n).Span()))
 		}
@@ -156,6 +158,11 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 	if a.Power != nil && *a.Power > 0 {
 		power = *a.Power
 	}
+	if p.Until.IsZero() {
+		p.Until = p.To.Add(pauseStay)
+	}
+	stay := flex.Span{From: p.From, To: p.Until}
+
 	free := []flex.Step{{Span: p.Span, Limit: flex.NoLimit}}
 	for _, found := range settle.Detect(settle.Steering{
 		Within: p.Span, Power: power, Least: settle.LeastFlexed,
@@ -164,6 +171,7 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 	}) {
 		e := eventOf(found)
 		e.SiteID, e.AssetID = p.SiteID, p.AssetID
+		e.Stay, e.StayPlan = stay, settle.Planned(free, power, stay)
 		for n := found.First; n <= found.Last; n++ {
 			e.Nominated = append(e.Nominated, settle.Drawn(free, power, found.Day.Period(n).Span()))
 		}
@@ -173,6 +181,10 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 	}
 	return nil
 }
+
+// pauseStay is how long after a pause its car is taken to be plugged in, where the end of the
+// client's schedule was not noted.
+const pauseStay = 12 * time.Hour
 
 // detectDispatch makes the events of an asset's part in a dispatch that its client took over.
 func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) error {

@@ -118,7 +118,13 @@ type claim struct {
 	*settle.Case
 	limits settle.Limits // of its meter
 	meter  meterKey
+
+	nomination *nomination // nil unless its baseline is nominated
 }
+
+// ownMeter reports whether the event is settled on its asset's own meter, whatever the
+// site's boundary says.
+func (c *claim) ownMeter() bool { return c.CoP11 || c.nomination != nil && c.nomination.own }
 
 // outcome is what an event comes to; its result is nil if it was known already.
 type outcome struct {
@@ -136,6 +142,10 @@ type settling struct {
 	oldest flex.Day
 	newest flex.Day
 	slots  [2]int // the first and the last settlement period of any day
+
+	// For nominated baselines at boundaries: what assets used, and when they had events.
+	used   map[flex.AssetID][]settle.MeteredDay
+	others map[flex.SiteID]map[flex.AssetID][]flex.Day
 }
 
 // settleEvents works out events and returns what they come to in their order. The events of a
@@ -157,6 +167,10 @@ func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.Fl
 
 	if err := s.supplies(ctx, tx, sites); err != nil {
 		return nil, err
+	}
+
+	if err := s.nominate(ctx, tx); err != nil {
+		return nil, fmt.Errorf("work out what is shown of the plans of %d events: %w", len(events), err)
 	}
 
 	if err := s.readMeters(ctx, tx); err != nil {
@@ -247,7 +261,7 @@ func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[
 	shared := map[meterKey][]*claim{}
 	var sites []flex.SiteID
 	for _, c := range s.claims {
-		if key := (meterKey{site: c.SiteID}); !c.CoP11 {
+		if key := (meterKey{site: c.SiteID}); !c.ownMeter() {
 			if shared[key] == nil {
 				sites = append(sites, c.SiteID)
 			}
@@ -379,6 +393,10 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 	meter := settle.NewMeter(m.by, rs, limits)
 	for _, group := range groupsOf(claims) {
 		beside(group)
+		m.nominateTogether(group)
+		if key.asset.IsZero() && group[0].nomination != nil {
+			m.atHome(group)
+		}
 		first := group[0].Case
 		if !meter.Give(first) {
 			for _, c := range group {
@@ -389,7 +407,10 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 
 		for _, c := range group {
 			c.Metering, c.Label = first.Metering, first.Label
-			c.Metered, c.EventDays = first.Metered, eventDays
+			c.Metered = first.Metered
+			if c.Used == nil {
+				c.EventDays = eventDays
+			}
 			c.meter, c.limits = key, limits
 			given[c] = true
 		}
@@ -435,7 +456,7 @@ func beside(group []*claim) {
 		c.Prices, c.Case.Nominated = prices, nominated
 		for _, o := range group {
 			if o != c {
-				c.Beside = append(c.Beside, settle.Claim{Event: o.Case.Event, First: o.Case.First, Last: o.Case.Last, Meant: o.Case.Meant, Most: o.Case.Most})
+				c.Beside = append(c.Beside, settle.Claim{Event: o.Case.Event, First: o.Case.First, Last: o.Case.Last, Meant: o.Case.Meant, Most: o.Case.Most, Bounds: o.Case.Bounds})
 			}
 		}
 	}
@@ -455,7 +476,7 @@ func (s *settling) setApart() error {
 	}
 
 	for _, c := range s.claims {
-		if !c.CoP11 {
+		if !c.ownMeter() {
 			continue
 		}
 

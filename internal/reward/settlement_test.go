@@ -461,12 +461,18 @@ func TestEventRound_CorrectedAtTheBoundary(t *testing.T) {
 	})
 }
 
-// The nominated method compares with the plan without the market, where there is no history.
+// The nominated method compares with the plan without the market, where there is no history,
+// as far as the charge that came later shows that the car could have taken it.
 func TestEventRound_Nominated(t *testing.T) {
 	y, monday, v := pausedMonday(t, storetest.SQLite(t))
 	y.set(t, "user_share=0.5", "baseline=nominated")
 	y.kwh(t, monday, v.Metered)
 	y.now = monday.Period(36).End()
+	if got := y.events(t); got != "2025-02-03 35-36 est 1850000 missing 1" {
+		t.Errorf("as long as it may be shown: %s", got)
+	}
+	y.kwh(t, monday, map[string]string{"40": "3.7", "41": "3.7"})
+	y.now = monday.Add(3).Start()
 	if got := y.events(t); got != "2025-02-03 35-36 -7190 Wh est 1797500" {
 		t.Errorf("got %s", got)
 	}

@@ -56,7 +56,7 @@ func (a *Accuracy) Error() float64 {
 // and are metered whole. Days of a clock change are not tried.
 func (t *Trial) Try(rule Rule) (a Accuracy) {
 	for d := t.From; compare(d, t.To) <= 0; d = d.Add(1) {
-		own := metered(t.Metered, d)
+		own := dayOf(t.Metered, d)
 		periods := between(t.First, t.Last)
 		if ClockChange(d) || slices.Contains(t.EventDays, d) {
 			continue
@@ -98,7 +98,7 @@ func (t *Trial) baseline(rule Rule, d flex.Day) (energy []flex.WattHours, found 
 		copy(energy, b.energy)
 	}
 
-	if shown := metered(t.Shown, d); shown != nil {
+	if shown := dayOf(t.Shown, d); shown != nil {
 		for i := range energy {
 			e, _ := shown.At(t.First + i)
 			energy[i] += e

@@ -100,6 +100,16 @@ func Drawn(steps []flex.Step, power flex.Watts, in flex.Span) flex.WattHours {
 	return flex.WattHours(drawn / 3600)
 }
 
+// Planned returns what Drawn does of each half-hour that the span touches.
+func Planned(steps []flex.Step, power flex.Watts, in flex.Span) []flex.WattHours {
+	stay := Stay{Span: in}
+	plan := make([]flex.WattHours, stay.halfHours())
+	for i := range plan {
+		plan[i] = Drawn(steps, power, flex.PeriodAt(in.From).Add(i).Span().Meet(in))
+	}
+	return plan
+}
+
 // drawnIn returns watt-seconds, and the seconds that the steps cover.
 func drawnIn(steps []flex.Step, power flex.Watts, in flex.Span) (wattSeconds, covered int64) {
 	for _, step := range steps {

@@ -47,12 +47,26 @@ func (s *Stay) Shown() []flex.WattHours {
 	return shown
 }
 
+// Bounds returns between what the event can have moved in settlement periods of the stay: from
+// none of what is shown to all that the car could have drawn, at its rated power.
+func (s *Stay) Bounds(first flex.Period, n int, power flex.Watts) []Bound {
+	shown, could := s.Shown(), s.Could(power)
+	bounds := make([]Bound, n)
+	for i := range bounds {
+		at := first.Add(i).Sub(flex.PeriodAt(s.From))
+		if at >= 0 && at < len(shown) {
+			bounds[i] = Bound{-shown[at], max(0, could[at]-shown[at])}
+		}
+	}
+	return bounds
+}
+
 // Could returns the most that the car could have drawn in each half-hour of the stay, at its
 // rated power.
 func (s *Stay) Could(power flex.Watts) []flex.WattHours {
 	could := make([]flex.WattHours, s.halfHours())
 	for i := range could {
-		could[i] = min(s.part(i, inHalfHourOf(power)), s.Drawn)
+		could[i] = min(s.part(i, inHalfHour(power)), s.Drawn)
 	}
 	return could
 }
@@ -65,7 +79,7 @@ func (s *Stay) Meter(days []MeteredDay) (missing int) {
 	for i := range s.halfHours() {
 		day, n := first.Add(i).SettlementPeriod()
 		e, known := flex.WattHours(0), false
-		if m := metered(days, day); m != nil {
+		if m := dayOf(days, day); m != nil {
 			e, known = m.At(n)
 		}
 
@@ -108,15 +122,6 @@ func (s *Stay) part(i int, e flex.WattHours) flex.WattHours {
 	return flex.WattHours(int64(e) * int64(in/time.Second) / int64(flex.HalfHour/time.Second))
 }
 
-// inHalfHourOf returns what a power moves in a half-hour, rounded up.
-func inHalfHourOf(w flex.Watts) flex.WattHours { return flex.WattHours((int64(w) + 1) / 2) }
-
-// metered returns the day among days in order, or nil.
-func metered(days []MeteredDay, d flex.Day) *MeteredDay {
-	c := Case{Metered: days}
-	return c.metered(d)
-}
-
 // Without returns a boundary's days without what assets behind it used. A half-hour is known
 // where the boundary and all of them are.
 func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
@@ -128,7 +133,7 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 		for n := 1; n <= b.Day.Periods(); n++ {
 			e, known := b.At(n)
 			for _, days := range assets {
-				own := metered(days, b.Day)
+				own := dayOf(days, b.Day)
 				used, told := flex.WattHours(0), false
 				if own != nil {
 					used, told = own.At(n)
@@ -151,7 +156,7 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 func (s *Stay) At(power flex.Watts) []flex.WattHours {
 	plan := make([]flex.WattHours, s.halfHours())
 	for i := range plan {
-		plan[i] = s.part(i, inHalfHourOf(power))
+		plan[i] = s.part(i, inHalfHour(power))
 	}
 	return plan
 }
@@ -184,14 +189,14 @@ func Used(own []MeteredDay, stays []flex.Span, days []flex.Day) []MeteredDay {
 		last := flex.PeriodAt(s.To.Add(-1))
 		for p := flex.PeriodAt(s.From); !s.Empty() && !last.Before(p); p = p.Add(1) {
 			day, n := p.SettlementPeriod()
-			if m := metered(used, day); m != nil {
+			if m := dayOf(used, day); m != nil {
 				m.Known &^= 1 << (n - 1)
 			}
 		}
 	}
 
 	for i := range own {
-		m := metered(used, own[i].Day)
+		m := dayOf(used, own[i].Day)
 		for n := 1; m != nil && n <= own[i].Day.Periods(); n++ {
 			if e, known := own[i].At(n); known {
 				m.Set(n, e)
@@ -199,4 +204,26 @@ func Used(own []MeteredDay, stays []flex.Span, days []flex.Day) []MeteredDay {
 		}
 	}
 	return used
+}
+
+// Sum returns the half-hours that two accounts know added up, or those of the second alone for
+// the first of several.
+func Sum(a, b []MeteredDay, alone bool) []MeteredDay {
+	if alone {
+		return b
+	}
+	sum := make([]MeteredDay, 0, len(a))
+	for i := range a {
+		m := MeteredDay{Day: a[i].Day}
+		more := dayOf(b, m.Day)
+		for n := 1; more != nil && n <= m.Day.Periods(); n++ {
+			e, known := a[i].At(n)
+			f, told := more.At(n)
+			if known && told {
+				m.Set(n, e+f)
+			}
+		}
+		sum = append(sum, m)
+	}
+	return sum
 }

@@ -42,13 +42,22 @@ func (c *Case) AppendText(b []byte) []byte {
 	own := c.own()
 	if c.Rule.Method == Nominated {
 		b = appendDay(b, "nominated ", &c.Nominated, own)
-		return appendDay(b, "metered ", c.metered(c.Day), own)
+		b = fmt.Appendf(b, "pending %t\n", c.Pending)
+		b = appendDay(b, "metered ", c.metered(c.Day), own)
+		if c.Metering == Boundary {
+			b = c.home().appendHistory(b, c.slots())
+		}
+		return b
 	}
 
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
 	b = appendDay(b, "metered ", c.metered(c.Day), append(own, window...))
-	slots = append(slots, window...)
+	return c.appendHistory(b, append(slots, window...))
+}
+
+// appendHistory appends the days before, as far as they are looked at.
+func (c *Case) appendHistory(b []byte, slots []int) []byte {
 	before := c.Rule.before(c.Day)
 	last := c.Rule.looksBack(c, slots)
 	for back := 1; back <= last; back++ {
@@ -69,9 +78,15 @@ func (c *Case) appendClaims(b []byte) []byte {
 	}
 
 	b = fmt.Appendf(b, "most %d\n", c.Most)
+	if len(c.Bounds) > 0 {
+		b = fmt.Appendf(b, "bounds %v\n", c.Bounds)
+	}
 	if len(c.Beside) > 0 {
 		for _, e := range c.claims() {
 			b = fmt.Appendf(b, "beside %s %d-%d most=%d meant=%d\n", e.Event, e.First, e.Last, e.Most, e.Meant)
+			if len(e.Bounds) > 0 {
+				b = fmt.Appendf(b, "bounds %v\n", e.Bounds)
+			}
 		}
 	}
 

@@ -47,7 +47,13 @@ type Claim struct {
 	Last  int
 	Meant []flex.WattHours // what its schedules would have moved in each period
 	Most  flex.WattHours   // what its asset can have moved in a half-hour; 0: not known
+	// Bounds is between what its asset can have moved in each period, where it is known that
+	// closely: with a nominated baseline, from all of the plan to all that the car could take.
+	Bounds []Bound
 }
+
+// Bound is the least and the most that an event can have moved.
+type Bound struct{ Least, Most flex.WattHours }
 
 // Case is all that the settlement of one flex event depends on. An event lies within one
 // settlement day.
@@ -58,13 +64,16 @@ type Case struct {
 	Last      int
 	Meant     []flex.WattHours // what its schedules would have moved in each period
 	Most      flex.WattHours   // what its asset can have moved in a half-hour; 0: not known
+	Bounds    []Bound          // as a claim's
 	Beside    []Claim          // the other events settled together with it, on the same meter
 	Metering  Metering
 	Label     flex.Label   // by which it was metered; empty: several
 	Metered   []MeteredDay // in order of day; the event's day and those before it
 	Apart     []Apart      // what is settled on meters of assets behind this one
 	EventDays []flex.Day   // days that held an event of the same meter
-	Nominated MeteredDay   // of the event's day, for the method of that name
+	Nominated MeteredDay   // of the event's day, for the method of that name: what is shown of the plans
+	Used      []MeteredDay // what the assets of the events used on the days before, for the same at a boundary
+	Pending   bool         // something that is still awaited may show more of the plans
 	Prices    []flex.PricedPeriod
 	Rule      Rule
 	Terms     Terms
@@ -131,6 +140,10 @@ func Settle(c *Case) (*Result, error) {
 	r.Quality, r.Used = b.quality, b.used
 	r.Excluded = b.excluded
 	r.Adjusted, r.Adjustment = b.adjusted, b.adjustment
+
+	if c.Pending && !c.Final {
+		r.Missing++
+	}
 
 	before, exact := c.earned(r, &b)
 	if r.Quality != Insufficient {
@@ -267,17 +280,35 @@ func (c *Case) price(n int) (flex.Price, bool) {
 	return 0, false
 }
 
-// nominated is the baseline of the plan without market prices, on the event's own day.
-func (c *Case) nominated([]int) baseline {
-	b := baseline{quality: Full}
-	for _, n := range c.own() {
+// nominated is the baseline of the plans without market prices, as far as they are shown: by
+// an asset's own meter the plan, by a boundary's the plans above what the home used without
+// the events' assets, by the mean of days on which that is known.
+func (c *Case) nominated(slots []int) baseline {
+	b := baseline{quality: Full, energy: make([]flex.WattHours, len(slots))}
+	if c.Metering == Boundary {
+		home := c.home()
+		b = home.Rule.find(home, slots)
+	}
+
+	for i, n := range c.own() {
 		e, known := c.Nominated.At(n)
 		if !known {
-			return baseline{quality: Insufficient}
+			return baseline{quality: Insufficient, excluded: b.excluded}
 		}
-		b.energy = append(b.energy, e)
+		if b.energy != nil {
+			b.energy[i] += e
+		}
 	}
 	return b
+}
+
+// home is the case of what is behind a boundary besides the assets of the events. Days on
+// which these had events count too, as their energy is taken off.
+func (c *Case) home() *Case {
+	home := *c
+	home.Rule.Method, home.Rule.InDay = Mean, false
+	home.Metered = Without(c.Metered, c.Used)
+	return &home
 }
 
 func (c *Case) check() error {

@@ -245,7 +245,7 @@ func TestSettle_Frozen(t *testing.T) {
 
 func TestSettle_Nominated(t *testing.T) {
 	c, _ := vectorCase(t)
-	c.Rule.Method = settle.Nominated
+	c.Rule.Method, c.Metering = settle.Nominated, settle.Asset // its own meter: the plan is the baseline
 	if r := mustSettle(t, c); r.Quality != settle.Insufficient || r.Credit != 0 {
 		t.Errorf("without a nomination: %s, %d p; want insufficient and nothing", r.Quality, r.Credit)
 	}

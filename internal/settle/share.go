@@ -9,7 +9,7 @@ import (
 // claims lists the events settled together, the case's own among them, in the order of
 // their ids.
 func (c *Case) claims() []Claim {
-	own := Claim{Event: c.Event, First: c.First, Last: c.Last, Meant: c.Meant, Most: c.Most}
+	own := Claim{Event: c.Event, First: c.First, Last: c.Last, Meant: c.Meant, Most: c.Most, Bounds: c.Bounds}
 	if len(c.Beside) == 0 {
 		return []Claim{own}
 	}
@@ -38,6 +38,17 @@ func (e *Claim) meant(n int) flex.WattHours {
 	return 0
 }
 
+// bound keeps an energy within what the event's asset can have moved in a settlement period.
+func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
+	if i := n - e.First; i >= 0 && i < len(e.Bounds) {
+		return min(max(moved, e.Bounds[i].Least), e.Bounds[i].Most)
+	}
+	if e.Most > 0 {
+		return min(max(moved, -e.Most), e.Most)
+	}
+	return moved
+}
+
 // share divides a meter's deviation in a settlement period among its events, and returns
 // what is nobody's of it.
 //
@@ -56,7 +67,7 @@ func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHo
 			continue
 		}
 
-		meant := int64(e.meant(n))
+		meant := int64(e.bound(n, e.meant(n)))
 		weight := max(meant, -meant)
 		along := int64(0)
 		if meant != 0 && deviation != 0 && (meant > 0) == (deviation > 0) {
@@ -73,9 +84,7 @@ func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHo
 
 	unassigned = deviation
 	for k, part := range Split(deviation, toward) {
-		if most := claims[in[k]].Most; most > 0 {
-			part = min(max(part, -most), most)
-		}
+		part = claims[in[k]].bound(n, part)
 		unassigned -= part
 		parts[in[k]] = part
 	}

@@ -35,11 +35,11 @@ func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
 // been looked for.
 func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
 	scan := func(s scanner) (p Pause, err error) {
-		return p, s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt})
+		return p, s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt}, instant{&p.Until})
 	}
 	return rows(ctx, tx.conn, scan, `UPDATE pause SET detected = TRUE WHERE id IN
 			(SELECT id FROM pause WHERE org_id = $1 AND NOT detected AND to_at <= $2 ORDER BY to_at, id LIMIT $3`+tx.db.d.skipLocked+`)
-		RETURNING asset_id, site_id, from_at, to_at, saved, made_at`, tx.org.Bytes(), micros(tx.now), limit)
+		RETURNING asset_id, site_id, from_at, to_at, saved, made_at, until_at`, tx.org.Bytes(), micros(tx.now), limit)
 }
 
 // SchedulesOf returns the schedules that were committed in a session, oldest first.

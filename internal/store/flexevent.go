@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ type FlexEvent struct {
 	Meant     []flex.WattHours // what the schedules would have moved in each period
 	Nominated []flex.WattHours // what each period would have had without the market
 	Most      flex.WattHours   // what its asset could move in a half-hour when it was found; 0: not noted
+	Stay      flex.Span        // in which the car was plugged in; empty for an asset that is not
+	StayPlan  []flex.WattHours // what each half-hour of the stay would have had without the market; none: not noted
 
 	Version   int              // of its newest settlement, 0 before the first
 	Hash      []byte           // of that one's inputs
@@ -45,12 +48,14 @@ type FlexEvent struct {
 }
 
 const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated, COALESCE(e.most_wh, 0),
+	e.stay_from, e.stay_to, e.stay_plan,
 	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at`
 
 func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
-	var day, meant, nominated string
+	var r flexEventText
 	var flexed, final sql.NullInt64
-	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &meant, &nominated, &e.Most,
+	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated, &e.Most,
+		instant{&e.Stay.From}, instant{&e.Stay.To}, &r.plan,
 		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}}, more...)...)
 	if err != nil {
 		return e, err
@@ -63,17 +68,20 @@ func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	if final.Valid {
 		e.Final = new(flex.MicroPounds(final.Int64))
 	}
-
-	if e.Meant, err = readEnergies(meant); err != nil {
-		return e, err
-	}
-
-	if e.Nominated, err = readEnergies(nominated); err != nil {
-		return e, err
-	}
-
-	e.Day, err = flex.ParseDay(day)
+	err = r.read(&e)
 	return e, err
+}
+
+// flexEventText is what is kept of an event as text.
+type flexEventText struct{ day, meant, nominated, plan string }
+
+func (r *flexEventText) read(e *FlexEvent) (err error) {
+	var faults [4]error
+	e.Day, faults[0] = flex.ParseDay(r.day)
+	e.Meant, faults[1] = readEnergies(r.meant)
+	e.Nominated, faults[2] = readEnergies(r.nominated)
+	e.StayPlan, faults[3] = readEnergies(r.plan)
+	return errors.Join(faults[:]...)
 }
 
 func writeEnergies(es []flex.WattHours) string {
@@ -107,10 +115,12 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 
 	e.ID = flex.FlexEventID(tx.newID())
 	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated, most_wh,
-			detected_at, estimated, look_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0)
+			detected_at, estimated, look_at, stay_from, stay_to, stay_plan)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17, $18)
 		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
 		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
-		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), int64(e.Most), micros(tx.now), int64(e.Estimated))
+		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), int64(e.Most), micros(tx.now), int64(e.Estimated),
+		micros(e.Stay.From), micros(e.Stay.To), writeEnergies(e.StayPlan))
 	return n == 1, err
 }
 

@@ -16,6 +16,7 @@ type Pause struct {
 	flex.Span
 	Saved  flex.MicroPounds // at the market prices known when it was made
 	MadeAt time.Time
+	Until  time.Time // the end of the client's schedule; zero if it was not noted
 }
 
 // Pausable is an asset into whose schedule a pause may be put.
@@ -47,15 +48,21 @@ func (tx *Tx) Pausable(ctx context.Context, id flex.AssetID) (p Pausable, err er
 
 // SetPause records the pause that was put into an asset's schedule, in the place of any that
 // has not begun: the client has replaced that schedule. An empty pause records none.
-func (tx *Tx) SetPause(ctx context.Context, a flex.Asset, pause flex.Span, saved flex.MicroPounds) error {
+// It may be said until when that schedule lasts.
+func (tx *Tx) SetPause(ctx context.Context, a flex.Asset, pause flex.Span, saved flex.MicroPounds, until ...time.Time) error {
 	_, err := tx.exec(ctx, `DELETE FROM pause WHERE org_id = $1 AND asset_id = $2 AND from_at > $3`,
 		tx.org.Bytes(), a.ID.Bytes(), micros(tx.now))
 	if err != nil || pause.Empty() {
 		return err
 	}
+	end := time.Time{}
+	if len(until) > 0 {
+		end = until[0]
+	}
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO pause (id, org_id, asset_id, site_id, from_at, to_at, saved, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		id[:], tx.org.Bytes(), a.ID.Bytes(), a.SiteID.Bytes(), micros(pause.From), micros(pause.To), int64(saved), micros(tx.now))
+	_, err = tx.exec(ctx, `INSERT INTO pause (id, org_id, asset_id, site_id, from_at, to_at, saved, made_at, until_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		id[:], tx.org.Bytes(), a.ID.Bytes(), a.SiteID.Bytes(), micros(pause.From), micros(pause.To), int64(saved), micros(tx.now), micros(end))
 	return err
 }
 

@@ -1,0 +1,247 @@
+package reward
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// nomination is what is shown of an asset's plan without the market.
+type nomination struct {
+	stay  *settle.Stay // nil for an asset that is not plugged in, whose plan needs no showing
+	shown []flex.WattHours
+	own   bool // the asset's own meter tells of the event
+}
+
+// nominate works out what is shown of the plans of events with a nominated baseline, and on
+// which meter each is settled: on the asset's own if that tells of it.
+func (s *settling) nominate(ctx context.Context, tx *store.Tx) error {
+	var claims []*claim
+	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Asset), flex.BatteryStateOfCharge), KnownAt: s.basis.knownAt}
+	days := map[flex.Day]bool{}
+	for _, c := range s.claims {
+		if c.Rule.Method != settle.Nominated {
+			continue
+		}
+		claims = append(claims, c)
+		q.Assets = append(q.Assets, c.AssetID)
+
+		days[c.Case.Day] = true
+		for _, d := range daysOf(c.Stay) {
+			days[d] = true
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+
+	slices.SortFunc(q.Assets, compareIDs)
+	q.Assets = slices.Compact(q.Assets)
+	for d := range days {
+		q.Days = append(q.Days, d)
+	}
+	slices.SortFunc(q.Days, compareDays)
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return err
+	}
+	return s.showAll(ctx, tx, claims, rs)
+}
+
+// showAll works out what the readings show of the plans of events.
+func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, rs []flex.Reading) error {
+	of := map[flex.AssetID][]flex.Reading{}
+	for _, r := range rs {
+		of[r.AssetID] = append(of[r.AssetID], r)
+	}
+
+	own := map[flex.AssetID][]settle.MeteredDay{}
+	for id, rs := range of {
+		own[id] = settle.HalfHours(settle.Asset, rs)
+	}
+
+	var left []*claim
+	for _, c := range claims {
+		capacity, err := capacityOf(ctx, tx, c.AssetID, of[c.AssetID])
+		if err != nil {
+			return err
+		}
+		c.show(own[c.AssetID], of[c.AssetID], capacity, s.basis.asOf)
+		if !c.nomination.own {
+			left = append(left, c)
+		}
+	}
+	return s.compareHomes(ctx, tx, left)
+}
+
+// capacityOf returns the capacity of an asset whose state of charge was read.
+func capacityOf(ctx context.Context, tx *store.Tx, id flex.AssetID, rs []flex.Reading) (flex.WattHours, error) {
+	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == flex.BatteryStateOfCharge }) {
+		return 0, nil
+	}
+	a, err := tx.Asset(ctx, id)
+	if flex.KindOf(err) == flex.NotFound {
+		return 0, nil // taken away since
+	}
+	if err != nil || a.Capacity == nil {
+		return 0, err
+	}
+	return *a.Capacity, nil
+}
+
+// show works out what is shown of the event's plan.
+func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.WattHours, asOf time.Time) {
+	n := &nomination{shown: c.FlexEvent.Nominated}
+	c.nomination = n
+	for _, m := range own {
+		for p := c.Case.First; p <= c.Case.Last && m.Day == c.Case.Day; p++ {
+			_, known := m.At(p)
+			n.own = n.own || known
+		}
+	}
+	if c.Stay.Empty() {
+		return
+	}
+
+	stay := settle.Stay{Span: c.Stay, Plan: c.StayPlan}
+	first := c.Case.Day.Period(c.Case.First)
+	if len(stay.Plan) == 0 { // of before it was kept
+		stay.Plan = append(make([]flex.WattHours, max(0, first.Sub(flex.PeriodAt(stay.From)))), c.FlexEvent.Nominated...)
+	}
+	missing := stay.Meter(own)
+	if stay.Drawn == 0 {
+		slices.SortFunc(rs, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
+		stay.Charge(rs, capacity)
+	}
+
+	n.stay, n.shown = &stay, stay.Shown()
+	c.Case.Bounds = stay.Bounds(first, c.Case.Last-c.Case.First+1, powerOf(c.Power))
+	c.Case.Pending = missing > 0 && asOf.Before(stay.To.Add(EmptyAfter))
+}
+
+// compareHomes reads what the assets of events used on the days before, which a boundary is
+// compared without, and on what days other assets of their sites had events.
+func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*claim) error {
+	s.used, s.others = map[flex.AssetID][]settle.MeteredDay{}, map[flex.SiteID]map[flex.AssetID][]flex.Day{}
+	for _, c := range claims {
+		oldest := c.Needs().Oldest
+		if compareDays(oldest, s.oldest) < 0 {
+			s.oldest = oldest
+		}
+	}
+
+	for _, c := range claims {
+		if s.used[c.AssetID] == nil {
+			used, err := s.usedBy(ctx, tx, c)
+			if err != nil {
+				return err
+			}
+			s.used[c.AssetID] = used
+		}
+
+		if s.others[c.SiteID] == nil {
+			assets, err := tx.AssetsEverAt(ctx, []flex.SiteID{c.SiteID})
+			if err != nil {
+				return err
+			}
+			days, err := tx.EventDaysOf(ctx, assets[c.SiteID], s.oldest, s.newest, s.basis.asOf)
+			if err != nil {
+				return err
+			}
+			s.others[c.SiteID] = days
+		}
+	}
+	return nil
+}
+
+// usedBy returns what the event's asset used in each half-hour of the days before: what its own
+// meter read, and nothing where it was not plugged in.
+func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle.MeteredDay, error) {
+	days := daysBetween(s.oldest, s.newest)
+	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{c.AssetID}, Labels: settle.Labels(settle.Asset), Days: days, KnownAt: s.basis.knownAt})
+	if err != nil {
+		return nil, err
+	}
+	own := settle.HalfHours(settle.Asset, rs)
+	if c.Stay.Empty() || c.SessionID.IsZero() { // when it was plugged in is not known
+		return own, nil
+	}
+	stays, err := staysOf(ctx, tx, c.AssetID, flex.Span{From: s.oldest.Start(), To: s.newest.Add(1).Start()})
+	return settle.Used(own, stays, days), err
+}
+
+// nominateTogether gives the events of a group, which are settled together, what is shown of
+// the plans of all of their assets, and at a boundary what these used on the days before.
+func (s *settling) nominateTogether(group []*claim) {
+	if group[0].nomination == nil {
+		return
+	}
+	first, last := group[0].Case.First, group[0].Case.Last
+	for _, c := range group {
+		first, last = min(first, c.Case.First), max(last, c.Case.Last)
+	}
+
+	sum := settle.MeteredDay{Day: group[0].Case.Day}
+	for n := first; n <= last; n++ {
+		e := flex.WattHours(0)
+		for i, c := range group {
+			again := func(o *claim) bool { return c.nomination.stay != nil && o.AssetID == c.AssetID && o.Stay == c.Stay }
+			if !slices.ContainsFunc(group[:i], again) {
+				e += c.shownIn(n)
+			}
+		}
+		sum.Set(n, e)
+	}
+	for _, c := range group {
+		c.Case.Nominated = sum
+	}
+}
+
+// shownIn returns what is shown of the plan in a settlement period.
+func (c *claim) shownIn(n int) flex.WattHours {
+	at := n - c.Case.First
+	if c.nomination.stay != nil {
+		at = c.Case.Day.Period(n).Sub(flex.PeriodAt(c.Stay.From))
+	}
+	if at < 0 || at >= len(c.nomination.shown) {
+		return 0
+	}
+	return c.nomination.shown[at]
+}
+
+// atHome tells the events of a group, which are settled at a boundary, what their assets used
+// on the days before, and on what days other assets of the site had events.
+func (s *settling) atHome(group []*claim) {
+	var used []settle.MeteredDay
+	var days []flex.Day
+	mine := map[flex.AssetID]bool{}
+	for _, c := range group {
+		if !mine[c.AssetID] {
+			used = settle.Sum(used, s.used[c.AssetID], len(mine) == 0)
+		}
+		mine[c.AssetID] = true
+	}
+
+	for id, held := range s.others[group[0].SiteID] {
+		if !mine[id] {
+			days = append(days, held...)
+		}
+	}
+	for _, c := range group {
+		c.Case.Used, c.Case.EventDays = used, days
+	}
+}
+
+// daysOf lists the days that a span touches.
+func daysOf(s flex.Span) []flex.Day {
+	if s.Empty() {
+		return nil
+	}
+	return daysBetween(flex.DayAt(s.From), flex.DayAt(s.To.Add(-1)))
+}
+
+func compareIDs(a, b flex.AssetID) int { return slices.Compare(a[:], b[:]) }
