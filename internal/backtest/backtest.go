@@ -31,7 +31,7 @@ type Bills struct {
 	None      float64 // without a battery
 	SelfUse   float64 // the battery covers the load and stores the roof's surplus, nothing else
 	Plan      float64 // as the service plans it, on guesses and known prices
-	Foresight float64 // planned with loads, roof and prices known three days ahead
+	Foresight float64 // a rolling plan, by the same planner, with loads, roof and prices known three days ahead
 }
 
 func (b *Bills) add(o Bills) {
@@ -49,6 +49,7 @@ type Result struct {
 	Bills    []Bill // of the days for which all loads and prices are known
 	Skipped  int    // the other days
 	Total    Bills
+	Optimum  float64        // the least that any way of running the battery could cost over all the days, in pence
 	Drawn    flex.WattHours // by the home in the days counted
 	MissedBy flex.WattHours // mean error of the guessed load, per half-hour
 }
@@ -68,6 +69,7 @@ func Run(c *Case, progress func(done, total int)) Result {
 	start := state{stored: least, mode: battery.ModeSelfUse}
 	selfUse, planned, foreseen := start, start, start
 	var r Result
+	var all actual
 	var missed, halfHours float64
 	var scratch battery.Solver
 	total := days(c.From, c.To)
@@ -78,6 +80,7 @@ func Run(c *Case, progress func(done, total int)) Result {
 			r.Skipped++
 			continue
 		}
+
 		b := Bill{Day: day, Bills: Bills{None: past.bill()}}
 		b.SelfUse = past.follow(&selfUse, c.Battery, same(len(periods), battery.ModeSelfUse))
 		b.Foresight = past.follow(&foreseen, c.Battery, c.foresee(&scratch, day, foreseen)[:len(periods)])
@@ -90,12 +93,16 @@ func Run(c *Case, progress func(done, total int)) Result {
 			r.Drawn += past.load[i]
 			halfHours++
 		}
+
+		all.append(past)
 		r.Bills = append(r.Bills, b)
 		r.Total.add(b.Bills)
 		if progress != nil {
 			progress(n, total)
 		}
 	}
+
+	r.Optimum = all.optimum(c.Battery)
 	r.MissedBy = flex.WattHours(missed/max(1, halfHours) + 0.5)
 	return r
 }
@@ -175,6 +182,12 @@ func (c *Case) actual(periods []flex.Period) (a actual, ok bool) {
 		a.load, a.roof = append(a.load, load), append(a.roof, c.Roof[p])
 	}
 	return a, true
+}
+
+// append adds the half-hours of a later time.
+func (a *actual) append(b actual) {
+	a.buy, a.sell = append(a.buy, b.buy...), append(a.sell, b.sell...)
+	a.load, a.roof = append(a.load, b.load...), append(a.roof, b.roof...)
 }
 
 func (a actual) slot(i int) actual {

@@ -36,7 +36,7 @@ func (r Result) Table(w io.Writer) error {
 	row := func(name string, days int, b Bills) {
 		fmt.Fprintf(t, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, days, b.None/100, b.SelfUse/100, b.Plan/100, b.Foresight/100)
 	}
-	fmt.Fprintln(t, "month\tdays\tno battery\tself-use\tplanned\tforesight\t")
+	fmt.Fprintln(t, "month\tdays\tno battery\tself-use\tplanned\trolling plan\t")
 	for _, m := range r.months() {
 		row(m.name, m.days, m.Bills)
 	}
@@ -44,11 +44,20 @@ func (r Result) Table(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	saved, most := r.Total.SelfUse-r.Total.Plan, r.Total.SelfUse-r.Total.Foresight
-	_, err := fmt.Fprintf(w, "\nThe plan costs £%.2f less than self-use alone: %.0f %% of the £%.2f that perfect foresight would save.\n"+
+	saved, most := r.Total.SelfUse-r.Total.Plan, r.Total.SelfUse-r.Optimum
+	_, err := fmt.Fprintf(w, "\nThe true optimum, exact and over all the days at once, costs %s; the rolling plan knows three days ahead.\n"+
+		"The plan costs £%.2f less than self-use alone: %.1f %% of the £%.2f that the optimum would save.\n"+
 		"The home drew %.0f kWh; its load was guessed with a mean error of %d Wh in a half-hour. %d days lack loads or prices.\n",
-		saved/100, percent(saved, most), most/100, r.Drawn.KWh(), int64(r.MissedBy), r.Skipped)
+		pounds(r.Optimum), saved/100, percent(saved, most), most/100, r.Drawn.KWh(), int64(r.MissedBy), r.Skipped)
 	return err
+}
+
+// pounds writes an amount in pence.
+func pounds(pence float64) string {
+	if pence < 0 {
+		return fmt.Sprintf("-£%.2f", -pence/100)
+	}
+	return fmt.Sprintf("£%.2f", pence/100)
 }
 
 func percent(part, whole float64) float64 {
@@ -72,7 +81,7 @@ var series = []struct {
 	{"no battery", "#b8bcc4", func(b Bills) float64 { return b.None }},
 	{"self-use", "#e0a84b", func(b Bills) float64 { return b.SelfUse }},
 	{"planned", "#2f7d5d", func(b Bills) float64 { return b.Plan }},
-	{"foresight", "#7aa6d8", func(b Bills) float64 { return b.Foresight }},
+	{"rolling plan", "#7aa6d8", func(b Bills) float64 { return b.Foresight }},
 }
 
 // SVG draws the bills of each month as bars.
