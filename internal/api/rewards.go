@@ -105,7 +105,7 @@ func (s *Server) gaps(r *request) (answer, error) {
 	v := wire.GapsResponse{SiteID: q.SiteID, Gaps: make([]wire.Gap, len(gaps))}
 	for i, g := range gaps {
 		v.Gaps[i] = wire.Gap{
-			AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day), NumExpected: g.Expected, NumMissing: g.Missing, FirstMissing: wire.At(g.First),
+			AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day), NumExpected: g.Expected, NumMissing: g.Missing, NumHeldBack: g.Held, FirstMissing: wire.At(g.First),
 		}
 	}
 	return ok(v), err

@@ -17,6 +17,7 @@ type Gap struct {
 	Day      flex.Day
 	Expected int // half-hours of the day that are over, and after the asset was registered
 	Missing  int
+	Held     int       // of those missing, the half-hours that a reading which is held back tells of
 	First    time.Time // the first half-hour that is missing
 }
 
@@ -32,6 +33,7 @@ const (
 // boundary, for what they have told before in these days. Readings that give a half-hour
 // only together, such as registers, count under their label.
 func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) ([]Gap, error) {
+
 	var gaps []Gap
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
@@ -84,6 +86,7 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 	if err != nil {
 		return nil, err
 	}
+
 	var label flex.Label
 	switch i := slices.IndexFunc(labels, func(l flex.Label) bool {
 		return slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l })
@@ -95,6 +98,11 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 	default:
 		return nil, nil
 	}
+	held, err := tx.HeldTimes(ctx, a.ID, labels, flex.Span{From: days[0].Start(), To: days[len(days)-1].Add(1).Start().Add(time.Second)})
+	if err != nil {
+		return nil, err
+	}
+
 	metered := settle.HalfHours(m, rs)
 	var gaps []Gap
 	for _, day := range days {
@@ -105,12 +113,17 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 			if p.End().After(tx.Now()) || p.Start().Before(a.CreatedAt) {
 				continue
 			}
+
 			g.Expected++
 			if i >= 0 {
 				if _, known := metered[i].At(n); known {
 					continue
 				}
 			}
+			if isHeld(p, held) {
+				g.Held++
+			}
+
 			if g.Missing++; g.Missing == 1 {
 				g.First = p.Start()
 			}
@@ -120,4 +133,15 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 		}
 	}
 	return gaps, nil
+}
+
+// isHeld reports whether any of the readings' times tells of the half-hour. A register, which is
+// read at an instant, tells of the half-hours that end and begin there.
+func isHeld(p flex.Period, readings []flex.Span) bool {
+	return slices.ContainsFunc(readings, func(r flex.Span) bool {
+		if r.Empty() {
+			return !r.To.Before(p.Start()) && !r.To.After(p.End())
+		}
+		return !r.Meet(p.Span()).Empty()
+	})
 }

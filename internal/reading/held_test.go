@@ -103,6 +103,11 @@ func TestHeld_Decided(t *testing.T) {
 		if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != "10:30=3" {
 			t.Errorf("before: %s", got)
 		}
+		today := flex.DayAt(h.now)
+		gaps, err := h.service.Gaps(t.Context(), h.org, flex.SiteID{9}, today, today)
+		if err != nil || len(gaps) != 1 || gaps[0].Held != 1 || gaps[0].Missing != gaps[0].Expected-1 {
+			t.Errorf("gaps: %+v, %v; want one half-hour held back", gaps, err)
+		}
 		if _, err := h.service.Release(t.Context(), h.org, page[0].ID, true); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("an energy as a new meter: %v", err)
 		}

@@ -30,6 +30,7 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 		if err := all.MakeRoom(ctx, flex.Span{From: all.Now(), To: all.Now().Add(aheadFor)}); err != nil {
 			return err
 		}
+
 		if err := all.DropHeld(ctx, all.Now().Add(-KeptFor)); err != nil {
 			return err
 		}

@@ -59,6 +59,7 @@ type Gap struct {
 	Day          Day          `json:"day"`
 	NumExpected  int          `json:"num_expected"` // half-hours of the day
 	NumMissing   int          `json:"num_missing"`
+	NumHeldBack  int          `json:"num_held_back"`
 	FirstMissing Time         `json:"first_missing"`
 }
 
