@@ -26,7 +26,7 @@ var layers = map[string]int{
 	"flex": 0, "wire": 1, "egress": 1, "worker": 1, "csvfile": 1, "keyring": 1, "guide": 1,
 	"engine/buffer": 0, "engine/random": 0, "engine/bitselect": 0, "engine/piecewise": 1,
 	// pure packages: arguments in, values out
-	"tariff": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2, "pricing": 2,
+	"tariff": 2, "ocpp": 2, "settle": 2, "ledger": 2, "forecast": 2, "pricing": 2, "bankfile": 2,
 	"engine/charge": 2, "engine/pause": 2, "engine/battery": 2, "engine/fleet": 2,
 	"engine/headroom": 3, "engine/home": 3, "engine/check": 3, "backtest": 4,
 	// the database, and what is looked up
@@ -62,7 +62,7 @@ var restricted = map[string][]string{
 var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
 
 // purePackages read no clock, draw no random numbers and look at no environment.
-var purePackages = []string{"flex", "wire", "tariff", "ocpp", "settle", "ledger", "forecast", "pricing", "backtest",
+var purePackages = []string{"flex", "wire", "tariff", "ocpp", "settle", "ledger", "forecast", "pricing", "bankfile", "backtest",
 	"engine/buffer", "engine/random", "engine/bitselect", "engine/piecewise", "engine/charge", "engine/pause", "engine/battery", "engine/home",
 	"engine/headroom", "engine/fleet", "engine/check",
 	"lab/slots", "lab/wave", "lab/sample", "lab/certificate", "lab/verify", "lab/problem"}

@@ -24,6 +24,9 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
 		l.must(l.app.DB.Write(ctx, l.org.ID, func(tx *store.Tx) error {
+			if err := tx.SetSettings(ctx, flex.OrgSettings{Payout: flex.PayoutSettings{WithoutCode: true}}); err != nil {
+				return err
+			}
 			return tx.PutTerm(ctx, store.Term{Name: "credit_pence_per_kwh", Value: "40"})
 		}))
 		site, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
@@ -126,7 +129,7 @@ func (l *line) withdraw(site client.SiteID) {
 		want   string
 	}{
 		{"/account", url.Values{"name": {"Ann Other"}, "sort_code": {"12-34-56"}, "account_number": {"12345678"}}, "Your bank account is linked."},
-		{"/withdraw", url.Values{"amount": {"12.00"}}, "Your withdrawal was asked for."},
+		{"/withdraw", url.Values{"amount": {"12.00"}, "form": {"a form"}}, "Your withdrawal was asked for."},
 	} {
 		a, err := http.PostForm(page+form.path, form.values)
 		l.must(err)
@@ -140,13 +143,17 @@ func (l *line) withdraw(site client.SiteID) {
 	service := l.app.Reward
 	asked, err := service.Payouts(ctx, l.org.ID, ledger.PendingApproval)
 	l.must(err)
+	if _, err = service.Decide(ctx, l.org.ID, asked[0].ID, ledger.Approved, "operator", ""); flex.KindOf(err) != flex.Conflict {
+		l.Fatalf("approved at once after the account was linked: %v", err)
+	}
+	l.until(l.Now().Add(24 * time.Hour))
 	_, err = service.Decide(ctx, l.org.ID, asked[0].ID, ledger.Approved, "operator", "")
 	l.must(err)
-	file, err := service.Export(ctx, l.org.ID, "operator", false)
+	file, err := service.Export(ctx, l.org.ID, "operator", reward.ExportOptions{})
 	l.must(err)
-	if len(file) != 1 || file[0].Amount != 1200 || file[0].Number.Reveal() != "12345678" {
+	if len(file.Payments) != 1 || file.Payments[0].Amount != 1200 || file.Payments[0].Number.Reveal() != "12345678" {
 		l.Fatalf("payment file %+v", file)
 	}
-	_, err = service.Import(ctx, l.org.ID, "operator", []reward.PaymentResult{{ID: file[0].ID, Status: ledger.Posted}})
+	_, err = service.Import(ctx, l.org.ID, "operator", []reward.PaymentResult{{ID: file.Payments[0].ID, Status: ledger.Posted}})
 	l.must(err)
 }

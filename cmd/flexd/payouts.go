@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -46,6 +47,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 			org, err = orgNamed(ctx, all, o.Org)
 			return err
 		}
+
 		orgs, err := all.Orgs(ctx)
 		if err != nil {
 			return err
@@ -53,6 +55,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 		if len(orgs) != 1 {
 			return flex.Fail(flex.Invalid, "there are %d organisations: name one with --org; flexd org list prints them", len(orgs))
 		}
+
 		org = orgs[0]
 		return nil
 	})
@@ -60,6 +63,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 		h.Close()
 		return nil, org, err
 	}
+
 	return h, org, nil
 }
 
@@ -87,6 +91,26 @@ type payoutRow struct {
 	Attempt int                  `json:"attempt"`
 	AskedAt time.Time            `json:"asked_at"`
 	Changed time.Time            `json:"changed_at"`
+
+	Ending    string     `json:"account_ending,omitempty"`
+	LinkedAt  *time.Time `json:"account_linked_at,omitempty"`
+	Sites     int        `json:"account_sites,omitempty"`
+	Reference string     `json:"reference,omitempty"`
+	Approvals []string   `json:"approved_by,omitempty"`
+	Note      string     `json:"note,omitempty"`
+	Warnings  []string   `json:"warnings,omitempty"`
+}
+
+func payoutRowOf(p reward.Payout) payoutRow {
+	r := payoutRow{
+		ID: p.ID, SiteID: p.SiteID, Amount: p.Amount, Status: p.Status, Attempt: p.Attempt, AskedAt: p.AskedAt, Changed: p.ChangedAt,
+		Ending: p.Ending, Sites: p.Sites, Reference: p.Reference, Approvals: p.Approvals, Note: p.Note, Warnings: p.Warnings,
+	}
+	if !p.LinkedAt.IsZero() {
+		r.LinkedAt = &p.LinkedAt
+	}
+
+	return r
 }
 
 // Run lists the withdrawals.
@@ -98,6 +122,7 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	ws, err := h.Reward.Payouts(ctx, org.ID, ledger.PaymentStatus(p.Status))
 	if err != nil {
@@ -105,15 +130,22 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 	}
 	rows := make([]payoutRow, len(ws))
 	for i, w := range ws {
-		rows[i] = payoutRow{w.ID, w.SiteID, w.Amount, w.Status, w.Attempt, w.AskedAt, w.ChangedAt}
+		rows[i] = payoutRowOf(w)
 	}
+
 	if p.JSON {
 		return c.json(rows)
 	}
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED")
+	fmt.Fprintln(t, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tWARNINGS")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt.Format(time.RFC3339))
+		linked := ""
+		if r.LinkedAt != nil {
+			linked = r.LinkedAt.Format(time.RFC3339)
+		}
+
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt.Format(time.RFC3339),
+			r.Ending, linked, r.Sites, strings.Join(r.Warnings, "; "))
 	}
 	return t.Flush()
 }
@@ -142,13 +174,22 @@ func (p *payoutsApprove) decide(ctx context.Context, c console, to ledger.Paymen
 		err := p.actOn(ctx, string(to)+" withdrawal", id.String(), func(h *app.App, org flex.Org) error {
 			w, err := h.Reward.Decide(ctx, org.ID, id, to, commandLine, p.Note)
 			if err == nil {
-				fmt.Fprintf(c.out, "%s  %s  %s\n", w.ID, w.Amount, w.Status)
+				fmt.Fprintf(c.out, "%s  %s  %s%s\n", w.ID, w.Amount, w.Status, waitsForSecond(to, w.Status))
 			}
+
 			return err
 		})
 		all = errors.Join(all, err)
 	}
 	return all
+}
+
+// waitsForSecond says that an approval was not enough.
+func waitsForSecond(asked, is ledger.PaymentStatus) string {
+	if asked == ledger.Approved && is == ledger.PendingApproval {
+		return " (approved by you; a second operator is needed)"
+	}
+	return ""
 }
 
 type payoutsExport struct {
@@ -168,28 +209,39 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 		defer f.Close()
 		out = f
 	}
+
 	return p.actOn(ctx, "export payments", p.File, func(h *app.App, org flex.Org) error {
-		payments, err := h.Reward.Export(ctx, org.ID, commandLine, p.Again)
+		file, err := h.Reward.Export(ctx, org.ID, commandLine, reward.ExportOptions{Again: p.Again})
 		if err != nil {
 			return err
 		}
-		var total flex.Pence
-		w := csvfile.NewWriter(out, "withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference")
-		for _, pay := range payments {
-			total += pay.Amount
-			w.Write(pay.ID.String(), pay.Attempt, pay.Name.Reveal(), pay.SortCode.Reveal(), pay.Number.Reveal(),
-				fmt.Sprintf("%d.%02d", pay.Amount/100, pay.Amount%100), pay.Reference)
-		}
-		if err := w.Flush(); err != nil {
+		if err := writePayments(out, file.Payments); err != nil {
 			return fmt.Errorf("write the payment file; write it again with --again: %w", err)
 		}
-		fmt.Fprintf(c.err, "%d payments of %s in all\n", len(payments), total)
+		fmt.Fprintf(c.err, "%d payments of %s in all\n", len(file.Payments), file.Total)
+		for _, kept := range file.Kept {
+			fmt.Fprintf(c.err, "not paid: %s\n", kept)
+		}
+
 		return nil
 	})
 }
 
+// writePayments writes the payment file.
+func writePayments(out io.Writer, payments []reward.Payment) error {
+	w := csvfile.NewWriter(out, "withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference")
+	for _, p := range payments {
+		w.Write(p.ID.String(), p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(),
+			fmt.Sprintf("%d.%02d", p.Amount/100, p.Amount%100), p.Reference)
+	}
+	return w.Flush()
+}
+
 type payoutsImport struct {
 	ofOrg
+	Mail    mailRelay `embed:"" prefix:"mail-"`
+	BaseURL string    `help:"The service's own address as users reach it, for the links in mails sent from here." env:"FLEXD_BASE_URL" placeholder:"URL"`
+
 	File string `arg:"" help:"The CSV; - reads standard input."`
 }
 
@@ -204,17 +256,53 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		defer f.Close()
 		in = f
 	}
+
 	results, err := readResults(in)
 	if err != nil {
 		return err
 	}
-	return p.actOn(ctx, "import payment results", p.File, func(h *app.App, org flex.Org) error {
-		moved, err := h.Reward.Import(ctx, org.ID, commandLine, results)
-		if err == nil {
-			fmt.Fprintf(c.err, "%d results, %d of them new\n", len(results), moved)
-		}
+	mailer, err := p.Mail.mailer()
+	if err != nil {
 		return err
+	}
+
+	return p.actOn(ctx, "import payment results", p.File, func(h *app.App, org flex.Org) error {
+		done, err := h.Reward.Import(ctx, org.ID, commandLine, results)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.err, "%d results, %d of them new\n", done.Results, done.Moved)
+		if done.Without > 0 {
+			fmt.Fprintf(c.err, "%d users were not told: there is no e-mail address\n", done.Without)
+		}
+
+		if done.Mails == 0 {
+			return nil
+		}
+		if mailer == nil {
+			fmt.Fprintf(c.err, "%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n", done.Mails, reward.LetterLinkLife/time.Hour)
+			return nil
+		}
+
+		h.Reward.Mail, h.Reward.BaseURL = mailer.Send, p.BaseURL
+		return sendMails(ctx, c, h)
 	})
+}
+
+// sendMails sends what waits to be sent.
+func sendMails(ctx context.Context, c console, h *app.App) error {
+	sent := 0
+	for more := true; more; {
+		r, err := h.Reward.SendMail(ctx)
+		if err != nil {
+			return err
+		}
+		sent += r.Did
+		more = r.More
+	}
+
+	fmt.Fprintf(c.err, "%d mails given to the relay\n", sent)
+	return nil
 }
 
 // readResults reads a CSV of results, whose columns may come in any order.
@@ -227,12 +315,15 @@ func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
 		if err := r.ID.UnmarshalText([]byte(row.Get("withdrawal_id"))); err != nil {
 			return nil, row.Fault("%v", err)
 		}
+
 		if attempt := row.Get("attempt"); attempt != "" {
-			if r.Attempt, err = strconv.Atoi(attempt); err != nil || r.Attempt < 1 {
+			r.Attempt, err = strconv.Atoi(attempt)
+			if err != nil || r.Attempt < 1 {
 				return nil, row.Fault("an attempt is a number from 1, as in the payment file, not %q", attempt)
 			}
 		}
 		results = append(results, r)
 	}
+
 	return results, nil
 }

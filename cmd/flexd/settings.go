@@ -68,7 +68,6 @@ func settings() []setting {
 		}
 	}
 
-	add("two_factor", "false", "an e-mailed code before bank account and withdrawal")(truth(func(s *set) *bool { return &s.TwoFactor }))
 	show, need := whole(func(s *set) *flex.WattHours { return &s.DefaultNeed }, 1_000_000)
 	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(show, func(s *set, text string) error {
 		if err := need(s, text); err != nil || s.DefaultNeed == 0 {
@@ -79,7 +78,7 @@ func settings() []setting {
 	all[len(all)-1].clear = func(s *set) { s.DefaultNeed = 0 }
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
 		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
-	return append(all, bookSettings()...)
+	return slices.Concat(all, bookSettings(), payoutSettings())
 }
 
 // defaultWord sets the default again, as an empty value does.

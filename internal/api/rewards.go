@@ -73,7 +73,8 @@ func (s *Server) balanceURL(r *request) (answer, error) {
 		return answer{}, err
 	}
 	link, expires, err := s.Reward.Link(r.Context(), r.who.Org, p.SiteID, reward.LinkOptions{
-		RedirectURI: q.RedirectURI, TwoFactor: q.EnforceTwoFactorAuth, HideTransactions: q.HideTransactions, Setup: q.AutoRedirectToSetup,
+		RedirectURI: q.RedirectURI, TwoFactor: q.EnforceTwoFactorAuth != nil && *q.EnforceTwoFactorAuth,
+		MayPayOut: r.who.May(flex.Payouts), HideTransactions: q.HideTransactions, Setup: q.AutoRedirectToSetup,
 	})
 	return ok(wire.BalanceWithdrawalURLResponse{BalanceWithdrawalURL: link, URLExpiryTimestamp: wire.At(expires)}), err
 }

@@ -50,6 +50,9 @@ type fixture struct {
 	MPAN, Address, Case string
 }
 
+// credentialRoles are what a credential may be given.
+var credentialRoles = append(slices.Clone(flex.Roles), flex.Payouts)
+
 func (s *Server) developer(r *request) (view, error) {
 	p, err := s.developerPage(r)
 	if err != nil {
@@ -63,7 +66,7 @@ func (s *Server) developer(r *request) (view, error) {
 }
 
 func (s *Server) developerPage(r *request) (*developerPage, error) {
-	p := &developerPage{Sandbox: s.Environment == flex.Sandbox && s.Clock != nil, Roles: flex.Roles, Export: r.exports()}
+	p := &developerPage{Sandbox: s.Environment == flex.Sandbox && s.Clock != nil, Roles: credentialRoles, Export: r.exports()}
 	var chosen flex.OrgID
 	if err := readFilter(&chosen, r.URL.Query().Get("org"), "organisation"); err != nil {
 		return nil, err
@@ -244,7 +247,7 @@ func (s *Server) addCredential(r *request) (view, error) {
 	}
 	username := r.PostFormValue("username")
 	var roles []flex.Role
-	for _, role := range flex.Roles {
+	for _, role := range credentialRoles {
 		if slices.Contains(r.PostForm["role"], string(role)) {
 			roles = append(roles, role)
 		}

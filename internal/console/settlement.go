@@ -41,7 +41,7 @@ type settlementPage struct {
 }
 
 type withdrawalLine struct {
-	store.Withdrawal
+	reward.Payout
 	SiteName string
 	MayMove  []move
 }
@@ -56,7 +56,7 @@ type move struct {
 var decisions = map[ledger.PaymentStatus][]move{
 	ledger.PendingApproval: {{ledger.Approved, "Approve"}, {ledger.Rejected, "Reject"}},
 	ledger.Approved:        {{ledger.Cancelled, "Cancel"}},
-	ledger.Failed:          {{ledger.Approved, "Try again"}},
+	ledger.Failed:          {{ledger.PendingApproval, "Try again"}},
 }
 
 type eventLine struct {
@@ -77,7 +77,8 @@ func (s *Server) settlement(r *request) (view, error) {
 	before := time.Time{}
 	if text := q.Get("before"); text != "" {
 		var err error
-		if before, err = time.Parse(time.RFC3339, text); err != nil {
+		before, err = time.Parse(time.RFC3339, text)
+		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "before is an instant such as 2026-01-14T00:00:00Z")
 		}
 	}
@@ -86,6 +87,10 @@ func (s *Server) settlement(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if err := s.withdrawals(r.Context(), p); err != nil {
+		return view{}, err
+	}
+
 	t := &table{Name: "flex-events", Columns: []string{"flex_event_id", "asset_id", "external_id", "from", "to", "flex_wh", "estimated_gbp", "final_gbp", "missing", "version"}}
 	for _, e := range p.Events {
 		var energy, final any
@@ -96,6 +101,7 @@ func (s *Server) settlement(r *request) (view, error) {
 		if e.Final != nil {
 			final = e.Final.GBP()
 		}
+
 		t.add(e.ID.String(), e.AssetID.String(), e.AssetName, e.From, e.To, energy, e.Estimated.GBP(), final, e.Missing, e.Version)
 	}
 	return view{page: "settlement", title: "Settlement and rewards", data: p, table: t}, nil
@@ -114,12 +120,14 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 		return err
 	}
 
-	if p.Runs, err = tx.Runs(ctx, runsMax); err != nil {
+	p.Runs, err = tx.Runs(ctx, runsMax)
+	if err != nil {
 		return err
 	}
 	if before.IsZero() {
 		before = tx.Now().Add(24 * time.Hour)
 	}
+
 	events, err := tx.NewestFlexEvents(ctx, before, r.limit()+1)
 	if err != nil {
 		return err
@@ -129,6 +137,7 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 		events = events[:r.limit()]
 		p.Next = r.with("before", events[len(events)-1].From.Format(time.RFC3339))
 	}
+
 	ids := make([]flex.AssetID, len(events))
 	for i, e := range events {
 		ids[i] = e.AssetID
@@ -138,6 +147,7 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 	for _, e := range events {
 		p.Events = append(p.Events, eventLine{e, names[e.AssetID]})
 	}
+
 	return err
 }
 
@@ -154,7 +164,8 @@ func (p *settlementPage) market(ctx context.Context, tx *store.Tx) error {
 
 // money reads the books and the withdrawals.
 func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx) (err error) {
-	if p.Accounts, err = tx.AccountSums(ctx); err != nil {
+	p.Accounts, err = tx.AccountSums(ctx)
+	if err != nil {
 		return err
 	}
 	for _, a := range p.Accounts {
@@ -162,6 +173,7 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 			p.Owed = -a.Sum
 		}
 	}
+
 	ws, err := tx.Withdrawals(ctx, "")
 	if err != nil {
 		return err
@@ -174,23 +186,36 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 		case ledger.Approved:
 			p.Approved++
 		}
-
-		if p.Status != "" && w.Status != p.Status {
-			continue
-		}
-		l := withdrawalLine{Withdrawal: w, SiteName: short(w.SiteID), MayMove: decisions[w.Status]}
-		if site, err := tx.Site(ctx, w.SiteID); err == nil && site.Address.Reveal() != "" {
-			l.SiteName = site.Address.Reveal()
-		} else if err != nil && flex.KindOf(err) != flex.NotFound {
-			return err
-		}
-
-		p.Withdrawals = append(p.Withdrawals, l)
-		if len(p.Withdrawals) == exportMax {
-			break
-		}
 	}
+
 	return nil
+}
+
+// withdrawals lists the withdrawals of the status that was asked for.
+func (s *Server) withdrawals(ctx context.Context, p *settlementPage) error {
+	if p.Org.IsZero() {
+		return nil
+	}
+	found, err := s.Reward.Payouts(ctx, p.Org, p.Status)
+	if err != nil {
+		return err
+	}
+
+	return s.DB.Read(ctx, p.Org, func(tx *store.Tx) error {
+		for _, w := range found[:min(len(found), exportMax)] {
+			l := withdrawalLine{Payout: w, SiteName: short(w.SiteID), MayMove: decisions[w.Status]}
+			site, err := tx.Site(ctx, w.SiteID)
+			if err != nil && flex.KindOf(err) != flex.NotFound {
+				return err
+			}
+
+			if site.Address.Reveal() != "" {
+				l.SiteName = site.Address.Reveal()
+			}
+			p.Withdrawals = append(p.Withdrawals, l)
+		}
+		return nil
+	})
 }
 
 // decide moves a withdrawal by the operator's decision.
@@ -206,15 +231,16 @@ func (s *Server) decide(r *request) (view, error) {
 
 	to, note := ledger.PaymentStatus(r.PathValue("to")), r.PostFormValue("note")
 	switch to {
-	case ledger.Approved, ledger.Rejected, ledger.Cancelled:
+	case ledger.Approved, ledger.Rejected, ledger.Cancelled, ledger.PendingApproval:
 	default:
-		return view{}, flex.Fail(flex.NotFound, "a withdrawal is approved, rejected or cancelled, not %q", to)
+		return view{}, flex.Fail(flex.NotFound, "a withdrawal is approved, rejected, cancelled or tried again, not %q", to)
 	}
 	act := store.Act{Act: "withdrawal " + string(to), Org: org, Subject: id.String(), Detail: note}
 	err := s.act(r, act, func() error {
 		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
 		return err
 	})
+
 	return view{to: "/console/settlement?org=" + org.String() + "&done=decided"}, err
 }
 
@@ -226,19 +252,21 @@ func (s *Server) payments(r *request) (view, error) {
 		return view{}, err
 	}
 	again := r.PostFormValue("again") != ""
-	var ps []reward.Payment
+	var file reward.PaymentFile
 	err := s.act(r, store.Act{Act: "export payments", Org: org}, func() (err error) {
-		ps, err = s.Reward.Export(r.Context(), org, r.who.Name, again)
+		file, err = s.Reward.Export(r.Context(), org, r.who.Name, reward.ExportOptions{Again: again})
 		return err
 	})
+
 	if err != nil {
 		return view{}, err
 	}
 
 	t := &table{Name: "payments", Columns: []string{"withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference"}}
-	for _, p := range ps {
+	for _, p := range file.Payments {
 		t.add(p.ID.String(), p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(), fmt.Sprintf("%d.%02d", p.Amount/100, p.Amount%100), p.Reference)
 	}
+
 	return view{table: t}, nil
 }
 
@@ -284,17 +312,20 @@ func (s *Server) compareRuns(r *request) (view, error) {
 		return view{}, err
 	}
 	var err error
-	if p.Changes, err = s.Reward.Compare(r.Context(), p.Org, before, after); err != nil {
+	p.Changes, err = s.Reward.Compare(r.Context(), p.Org, before, after)
+	if err != nil {
 		return view{}, err
 	}
 
 	err = s.DB.Read(r.Context(), p.Org, func(tx *store.Tx) error {
-		if p.Before, err = tx.Run(r.Context(), before); err != nil {
+		p.Before, err = tx.Run(r.Context(), before)
+		if err != nil {
 			return err
 		}
 		p.After, err = tx.Run(r.Context(), after)
 		return err
 	})
+
 	t := &table{Name: "comparison", Columns: []string{"flex_event_id", "what", "before", "after"}}
 	for _, c := range p.Changes {
 		t.add(c.Event.String(), c.What, c.Before, c.After)
@@ -338,11 +369,13 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		if err != nil {
 			return err
 		}
-		if p.Org, err = tx.OrgRecord(r.Context()); err != nil {
+		p.Org, err = tx.OrgRecord(r.Context())
+		if err != nil {
 			return err
 		}
 
-		if p.Event, err = tx.FlexEvent(r.Context(), id); err != nil {
+		p.Event, err = tx.FlexEvent(r.Context(), id)
+		if err != nil {
 			return err
 		}
 		names, err := all.AssetNames(r.Context(), []flex.AssetID{p.Event.AssetID})
@@ -359,6 +392,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		p.Result = settled.Result
 		return err
 	})
+
 	if err != nil {
 		return view{}, err
 	}

@@ -18,23 +18,27 @@ func (s *scene) withdraw(site int, amount flex.Pence) {
 	s.Helper()
 	ctx := s.Context()
 	err := s.db.Write(ctx, s.Org, func(tx *store.Tx) error {
+		payout := flex.PayoutSettings{WithoutCode: true, CoolingHours: flex.Some(0)}
+		if err := tx.SetSettings(ctx, flex.OrgSettings{Payout: payout}); err != nil {
+			return err
+		}
 		return tx.PutTerm(ctx, store.Term{Name: "min_withdrawal_pence", Value: "10"})
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
-	link, _, err := s.reward.Link(ctx, s.Org, s.sites[site], reward.LinkOptions{RedirectURI: "https://app.example/rewards"})
+	link, _, err := s.reward.Link(ctx, s.Org, s.sites[site], reward.LinkOptions{RedirectURI: "https://app.example/rewards", MayPayOut: true})
 	if err != nil {
 		s.Fatal(err)
 	}
-	visit, err := s.reward.Open(ctx, link[strings.LastIndex(link, "/")+1:])
+	visit, err := s.reward.Open(ctx, link[strings.LastIndex(link, "/")+1:], "")
 	if err != nil {
 		s.Fatal(err)
 	}
 	if err := s.reward.LinkAccount(ctx, visit, reward.BankAccount{Name: "A Driver", SortCode: "200000", Number: "55779911"}); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := s.reward.Withdraw(ctx, visit, amount); err != nil {
+	if _, err := s.reward.Withdraw(ctx, visit, amount, "form"); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -78,7 +82,7 @@ func TestSettlement(t *testing.T) {
 			t.Errorf("rejected after it was approved: %d", a.status)
 		}
 		a := d.do("POST", base+"/payments.csv", url.Values{})
-		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") || !strings.Contains(a.body, id+",1,A Driver,200000,55779911,0.40,FLEXD ") {
+		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") || !strings.Contains(a.body, id+",1,A Driver,200000,55779911,0.40,FLEXD") {
 			t.Errorf("payment file: %d %s", a.status, a.body)
 		}
 		d.wants(d.page("/console/settlement?status=processing"), "4 Elm Row", `<span class="tag ">processing</span>`)

@@ -22,9 +22,11 @@ const (
 	Lookup       Role = "lookup"
 	MetricsWrite Role = "metrics_write"
 	Components   Role = "components"
+	// Payouts is ours: only with it may a link to the balance page do without the e-mailed code.
+	Payouts Role = "payouts"
 )
 
-// Roles lists every role.
+// Roles lists the roles of the interface, which an organisation's first credential has.
 var Roles = []Role{EntityRead, EntityWrite, Rewards, Lookup, MetricsWrite, Components}
 
 // Proposition is what a site is enrolled in.
@@ -87,9 +89,9 @@ type OrgSettings struct {
 	DefaultNeed     WattHours
 	FleetCap        Watts
 	StartsPerMinute int
-	TwoFactor       bool
 	Rates           BatteryRates
 	Books           BooksSettings
+	Payout          PayoutSettings
 }
 
 // BooksSettings are an organisation's choices of its books; their zero values stand for the
@@ -102,6 +104,25 @@ type BooksSettings struct {
 	PayerContact   string
 	GiftLimit      Pence // the most that one goodwill, bonus or write-off may be
 	UnclaimedDays  int   // after which a balance that nobody can withdraw counts as unclaimed
+}
+
+// PayoutSettings are an organisation's rules for paying its users; what is not given and blank stand for
+// the printed defaults.
+type PayoutSettings struct {
+	WithoutCode  bool            // a link by a credential that may pay out needs no e-mailed code
+	CoolingHours Optional[int]   // before anything is paid to an account that was linked
+	TwoAbove     Optional[Pence] // more to one account on one day needs two operators
+	DailyCap     Optional[Pence] // of what is approved
+	Payer        PayerSettings
+}
+
+// PayerSettings are whom payment files name as the one who pays.
+type PayerSettings struct {
+	SortCode string // six digits
+	Number   string // eight digits
+	SUN      string // the service user number at Bacs, six digits
+	IBAN     string // in the place of sort code and number, where a bank asks for it
+	BIC      string
 }
 
 // BatteryRates are what home batteries are planned on under a tariff whose rates nobody

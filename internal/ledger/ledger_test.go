@@ -81,7 +81,7 @@ func TestMove(t *testing.T) {
 	legal := map[string]bool{
 		" pending_approval": true, "pending_approval approved": true, "pending_approval rejected": true,
 		"pending_approval cancelled": true, "approved processing": true, "approved cancelled": true,
-		"processing posted": true, "processing failed": true, "posted returned": true, "failed approved": true,
+		"processing posted": true, "processing failed": true, "posted returned": true, "failed pending_approval": true,
 	}
 	for _, from := range append([]ledger.PaymentStatus{""}, ledger.Statuses...) {
 		for _, to := range ledger.Statuses {

@@ -9,9 +9,11 @@ type PaymentStatus string
 
 // The payment statuses.
 //
+//	  ┌──────────────── failed ◄────┐
+//	  ▼                             │
 //	pending_approval ─► approved ─► processing ─► posted ─► returned
-//	  │  │                │  ▲          │
-//	  │  └► rejected      │  └─ failed ◄┘
+//	  │  │                │
+//	  │  └► rejected      │
 //	  └──► cancelled ◄────┘
 const (
 	PendingApproval PaymentStatus = "pending_approval"
@@ -34,7 +36,7 @@ var moves = map[PaymentStatus]map[PaymentStatus]func(flex.Pence) []Posting{
 	Approved:        {Processing: nothing, Cancelled: release},
 	Processing:      {Posted: pay, Failed: release},
 	Posted:          {Returned: takeBack},
-	Failed:          {Approved: hold}, // tried again, if the money is still there
+	Failed:          {PendingApproval: hold}, // tried again, if the money is still there
 }
 
 func nothing(flex.Pence) []Posting { return nil }

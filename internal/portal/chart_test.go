@@ -24,12 +24,12 @@ func TestChart(t *testing.T) {
 }
 
 func TestReadPounds(t *testing.T) {
-	for text, want := range map[string]flex.Pence{"12.34": 1234, "£12": 1200, "12.3": 1230, "1,000.00": 100000, " 5 ": 500, "0": 0} {
+	for text, want := range map[string]flex.Pence{"12.34": 1234, "£12": 1200, "12.3": 1230, "£ 1.50": 150, "1.50": 150, "1": 100, " 5 ": 500, "0": 0, "9999999.99": 999999999} {
 		if got, err := readPounds(text); err != nil || got != want {
 			t.Errorf("%q: %d %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "x", "1.234", "-1", "1.-1", "99999999999", "1e3", "."} {
+	for _, text := range []string{"", "x", "1.234", "-1", "1.-1", "99999999", "1e3", ".", "1,50", "1,000.00", "1.", ".5", "££1", "1 5", "€1", "１"} {
 		if got, err := readPounds(text); err == nil {
 			t.Errorf("%q: %d", text, got)
 		}

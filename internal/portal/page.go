@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,7 @@ func kind(t store.Transaction) string {
 	case ledger.Withdrawal:
 		return "Withdrawal"
 	}
+
 	return strings.ToUpper(string(t.Kind)[:1]) + string(t.Kind)[1:]
 }
 
@@ -80,6 +82,7 @@ func (s *Server) purse(r *request) error {
 		http.Redirect(r.w, r.Request, reward.Root+r.token+"/account", http.StatusSeeOther)
 		return nil
 	}
+
 	return s.showPurse(r, http.StatusOK, p, "")
 }
 
@@ -88,7 +91,13 @@ func (s *Server) showPurse(r *request, status int, p reward.Purse, wrong string)
 	if p.DaysLeft != nil {
 		days = *p.DaysLeft
 	}
+	form, err := s.Reward.NewForm()
+	if err != nil {
+		return err
+	}
+
 	return s.show(r, status, "purse", map[string]any{
+		"Form":  form,
 		"Purse": p, "Days": days, "Done": done[r.URL.Query().Get("done")], "Wrong": wrong, "Hidden": r.visit.HideTransactions,
 	})
 }
@@ -99,10 +108,11 @@ func (s *Server) again(r *request, wrong error) error {
 	if k := flex.KindOf(wrong); !shown || k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
 		return wrong
 	}
-	visit, err := s.Reward.Open(r.Context(), r.token) // as it is now
+	visit, err := s.Reward.Open(r.Context(), r.token, r.visit.Browser) // as it is now
 	if err != nil {
 		return err
 	}
+
 	r.visit = visit
 	p, err := s.Reward.Purse(r.Context(), r.visit)
 	if err != nil {
@@ -125,6 +135,7 @@ func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
 	for _, f := range wrong {
 		faults[f.Loc[len(f.Loc)-1]] = sentence(f.Msg)
 	}
+
 	return s.show(r, status, "account", map[string]any{
 		"Purse": p, "Wrong": faults,
 		"Name": r.PostFormValue("name"), "SortCode": r.PostFormValue("sort_code"), "Number": r.PostFormValue("account_number"),
@@ -140,11 +151,15 @@ func (s *Server) linkAccount(r *request) error {
 	if err := s.Reward.LinkAccount(r.Context(), r.visit, account); err != nil {
 		return s.again(r, err)
 	}
+
 	return s.back(r, "linked")
 }
 
-// sendCode sends a code.
+// sendCode sends a code, to be entered in this browser.
 func (s *Server) sendCode(r *request) error {
+	if err := s.knowBrowser(r); err != nil {
+		return err
+	}
 	if err := s.Reward.SendCode(r.Context(), r.visit); err != nil {
 		return s.again(r, err)
 	}
@@ -164,23 +179,33 @@ func (s *Server) enterCode(r *request) error {
 func (s *Server) withdraw(r *request) error {
 	amount, err := readPounds(r.PostFormValue("amount"))
 	if err == nil {
-		_, err = s.Reward.Withdraw(r.Context(), r.visit, amount)
+		_, err = s.Reward.Withdraw(r.Context(), r.visit, amount, r.PostFormValue("form"))
 	}
 	if err != nil {
 		return s.again(r, err)
 	}
+
 	return s.back(r, "withdrawn")
 }
 
-// readPounds reads an amount as people write it: £12.34, 12.3 or 12.
+// amountForm is how an amount is written: an optional pound sign, one to seven digits, and
+// an optional point with one or two digits for the pence. A comma is refused, since it means
+// thousands to some and pence to others.
+var amountForm = regexp.MustCompile(`^£? ?([0-9]{1,7})(?:\.([0-9]{1,2}))?$`)
+
+// readPounds reads an amount as amountForm says: £12.34, 12.3 or 12.
 func readPounds(text string) (flex.Pence, error) {
-	whole, part, _ := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(text, " ", ""), "£"), ".")
-	pounds, err := strconv.ParseUint(strings.ReplaceAll(whole, ",", ""), 10, 32)
-	pence, err2 := strconv.ParseUint((part + "00")[:max(2, len(part))], 10, 32)
-	if err != nil || err2 != nil || len(part) > 2 {
-		return 0, flex.Fail(flex.Malformed, "an amount is written in pounds and pence, as in 12.34")
+	text = strings.TrimSpace(text)
+	if strings.Contains(text, ",") {
+		return 0, flex.Fail(flex.Malformed, "write the amount with a point before the pence and without commas, as in 1234.50")
 	}
-	return flex.Pence(pounds*100 + pence), nil
+	parts := amountForm.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, flex.Fail(flex.Malformed, "write the amount in pounds and pence, as in 12.34")
+	}
+
+	pence, err := strconv.ParseInt(parts[1]+(parts[2] + "00")[:2], 10, 64)
+	return flex.Pence(pence), err
 }
 
 // statement shows what was earned in some days, and why, to be read or printed.
@@ -195,6 +220,7 @@ func (s *Server) statement(r *request) error {
 			if err != nil {
 				return flex.Fail(flex.Malformed, "a day is written as in 2026-01-31")
 			}
+
 			*into = d
 		}
 	}
@@ -202,5 +228,6 @@ func (s *Server) statement(r *request) error {
 	if err != nil {
 		return err
 	}
+
 	return s.show(r, http.StatusOK, "statement", map[string]any{"Statement": st})
 }

@@ -54,6 +54,7 @@ func (s *Server) build() {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
 	}
+
 	mux.HandleFunc("GET /balance/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		w.Header().Set("Cache-Control", "public, max-age=3600")
@@ -81,12 +82,45 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*Serv
 	q := &request{Request: r, w: w, token: r.PathValue("token")}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
 	var err error
-	if q.visit, err = s.Reward.Open(r.Context(), q.token); err == nil {
+	q.visit, err = s.Reward.Open(r.Context(), q.token, browserOf(r))
+	if err == nil {
 		err = handle(s, q)
 	}
+
 	if err != nil {
 		s.refuse(q, err)
 	}
+}
+
+// browserCookie is the cookie that tells one browser from another that has the same link.
+const browserCookie = "flexd_balance"
+
+// browserOf returns the secret that the browser keeps, or nothing.
+func browserOf(r *http.Request) string {
+	c, err := r.Cookie(browserCookie)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// knowBrowser gives the browser a secret of its own, if it has none. The cookie goes to this
+// link's pages alone, and no script can read it.
+func (s *Server) knowBrowser(r *request) error {
+	if r.visit.Browser != "" {
+		return nil
+	}
+	secret, err := s.Reward.NewBrowser()
+	if err != nil {
+		return err
+	}
+
+	r.visit.Browser = secret
+	http.SetCookie(r.w, &http.Cookie{
+		Name: browserCookie, Value: secret, Path: reward.Root + r.token, HttpOnly: true,
+		Secure: strings.HasPrefix(s.Reward.BaseURL, "https:"), SameSite: http.SameSiteLaxMode,
+	})
+	return nil
 }
 
 // refuse shows an error: what was written to be shown, or that something went wrong here.
@@ -104,6 +138,7 @@ func (s *Server) refuse(r *request, err error) {
 			status, text = http.StatusBadRequest, sentence(e.Detail)
 		}
 	}
+
 	s.show(r, status, "error", map[string]any{"Text": text})
 }
 
@@ -132,6 +167,7 @@ func (s *Server) show(r *request, status int, page string, data map[string]any) 
 		http.Error(r.w, "Something went wrong here. Please try again later.", http.StatusInternalServerError)
 		return nil
 	}
+
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	r.w.WriteHeader(status)
 	r.w.Write(b.Bytes())

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
@@ -29,11 +30,23 @@ type home struct {
 	now     time.Time
 	door    *httptest.Server
 	letter  string
+
+	browser *http.Client
+}
+
+// client gives the visitor a browser that keeps cookies.
+func (h *home) client(t *testing.T) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.browser = &http.Client{Jar: jar}
 }
 
 func open(t *testing.T) *home {
 	t.Helper()
-	h := &home{site: flex.SiteID{9}, now: time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)}
+	h := &home{browser: http.DefaultClient, site: flex.SiteID{9}, now: time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)}
 	url := storetest.SQLite(t)
 	h.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return h.now }})
 	org, err := h.db.AddOrg(t.Context(), "acme")
@@ -50,6 +63,9 @@ func open(t *testing.T) *home {
 	t.Cleanup(h.door.Close)
 	h.service.BaseURL = h.door.URL
 	err = h.db.Write(t.Context(), h.org, func(tx *store.Tx) error {
+		if err := tx.SetSettings(t.Context(), flex.OrgSettings{Payout: flex.PayoutSettings{WithoutCode: true}}); err != nil {
+			return err
+		}
 		tr := store.Transaction{}
 		tr.Key, tr.Kind, tr.SiteID, tr.Time = "bonus", ledger.SignupBonus, h.site, flex.Span{From: h.now}
 		tr.Cause, tr.Postings = ledger.Cause{By: "test"}, ledger.Given(2500)
@@ -67,6 +83,7 @@ func (h *home) link(t *testing.T, o reward.LinkOptions) string {
 	if o.RedirectURI == "" {
 		o.RedirectURI = "app://rewards?x=1&y=2"
 	}
+	o.MayPayOut = true
 	link, _, err := h.service.Link(t.Context(), h.org, h.site, o)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +94,7 @@ func (h *home) link(t *testing.T, o reward.LinkOptions) string {
 // get opens a page and returns its status and text.
 func (h *home) get(t *testing.T, link string) (int, string) {
 	t.Helper()
-	return read(t, http.Get, link)
+	return read(t, h.browser.Get, link)
 }
 
 // post sends a form and follows to the page after it.
@@ -87,7 +104,7 @@ func (h *home) post(t *testing.T, link string, pairs ...string) (int, string) {
 	for i := 0; i < len(pairs); i += 2 {
 		form.Set(pairs[i], pairs[i+1])
 	}
-	return read(t, func(link string) (*http.Response, error) { return http.PostForm(link, form) }, link)
+	return read(t, func(link string) (*http.Response, error) { return h.browser.PostForm(link, form) }, link)
 }
 
 func read(t *testing.T, ask func(string) (*http.Response, error), link string) (int, string) {
@@ -131,7 +148,7 @@ func checkPage(t *testing.T, link, page string) {
 			t.Errorf("%s: field %s has no label", link, input[1])
 		}
 	}
-	if strings.Count(page, "<input ") != len(regexp.MustCompile(`<input id="`).FindAllString(page, -1)) {
+	if strings.Count(page, "<input ")-strings.Count(page, `<input type="hidden"`) != len(regexp.MustCompile(`<input id="`).FindAllString(page, -1)) {
 		t.Errorf("%s: a field without an id", link)
 	}
 }
@@ -153,20 +170,27 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	link := h.link(t, reward.LinkOptions{})
 	status, page := h.get(t, link)
 	want(t, status, page, 200, "£25.00", "Link a bank account", "Signup bonus", `href="app://rewards?x=1&amp;y=2"`)
-	status, page = h.post(t, link+"/withdraw", "amount", "25")
+	status, page = h.post(t, link+"/withdraw", "amount", "25", "form", "a form")
 	want(t, status, page, 422, "There is no bank account to pay to")
 	status, page = h.get(t, link+"/account")
 	want(t, status, page, 200, "Sort code")
 	status, page = h.post(t, link+"/account", "name", `Ann "<b>" Other`, "sort_code", "12-34", "account_number", "1")
 	want(t, status, page, 422, `value="Ann &#34;&lt;b&gt;&#34; Other"`, "A sort code has six digits", "An account number has eight digits", `aria-invalid="true"`)
 	status, page = h.post(t, link+"/account", "name", "Ann Other", "sort_code", "12-34-56", "account_number", "12345678")
-	want(t, status, page, 200, "Your bank account is linked.", "ending in 78", `value="25.00"`)
-	for _, amount := range []string{"", "x", "1.234", "-3", "9.99", "25.01"} {
-		status, page = h.post(t, link+"/withdraw", "amount", amount)
+	want(t, status, page, 200, "Your bank account is linked.", "ending in 5678", `value="25.00"`, "nothing is paid to it before 16 January, 12:00")
+	form := formOf(t, page)
+	status, page = h.post(t, link+"/withdraw", "amount", "10")
+	want(t, status, page, 422, "Open the page again")
+	for _, amount := range []string{"", "x", "1.234", "-3", "9.99", "25.01", "1,50", "1,0.5", "1 0", "£", "12345678"} {
+		status, page = h.post(t, link+"/withdraw", "amount", amount, "form", form)
 		want(t, status, page, 422, `role="alert"`)
 	}
-	status, page = h.post(t, link+"/withdraw", "amount", "£1,0.5")
+	status, page = h.post(t, link+"/withdraw", "amount", "£10.5", "form", form)
 	want(t, status, page, 200, "Your withdrawal was asked for.", "£14.50", "-£10.50", "waits for approval")
+	status, page = h.post(t, link+"/withdraw", "amount", "£10.50", "form", form) // sent twice, it withdraws once
+	want(t, status, page, 200, "£14.50")
+	status, page = h.post(t, link+"/withdraw", "amount", "£10.51", "form", form)
+	want(t, status, page, 422, "This form asked for £10.50 already")
 	status, page = h.get(t, link+"/statement")
 	want(t, status, page, 200, "2026-01-01 to 2026-01-15", "£25.00", "-£10.50", "Balance after")
 	status, page = h.get(t, link+"/statement?from=2025-12-01&to=2025-12-31")
@@ -177,9 +201,21 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	}
 }
 
+// formOf returns the name of the page's form of withdrawal.
+func formOf(t *testing.T, page string) string {
+	t.Helper()
+	form := regexp.MustCompile(`name="form" value="([^"]+)"`).FindStringSubmatch(page)
+	if form == nil {
+		t.Fatalf("the page has no form:\n%s", page)
+	}
+	return form[1]
+}
+
 func TestPortal_Code(t *testing.T) {
 	h := open(t)
-	link := h.link(t, reward.LinkOptions{TwoFactor: new(true)})
+	link := h.link(t, reward.LinkOptions{TwoFactor: true})
+	stranger := *http.DefaultClient
+	h.client(t)
 	status, page := h.get(t, link)
 	want(t, status, page, 200, "£25.00", "Send me a code")
 	status, page = h.post(t, link+"/account", "name", "Ann", "sort_code", "123456", "account_number", "12345678")
@@ -194,6 +230,16 @@ func TestPortal_Code(t *testing.T) {
 	code := regexp.MustCompile(`\d{6}`).FindString(h.letter)
 	status, page = h.post(t, link+"/confirm", "code", code[:3]+" "+code[3:])
 	want(t, status, page, 200, "the code was right", "Link a bank account")
+	// Who else has the link has not entered the code.
+	status, page = read(t, stranger.Get, link)
+	want(t, status, page, 200, "Send another code", "The six digits")
+	account := url.Values{"name": {"A Thief"}, "sort_code": {"666666"}, "account_number": {"66666666"}}
+	status, page = read(t, func(to string) (*http.Response, error) { return stranger.PostForm(to, account) }, link+"/account")
+	want(t, status, page, 422, "Enter the code")
+	status, page = read(t, func(to string) (*http.Response, error) { return stranger.PostForm(to, url.Values{"code": {code}}) }, link+"/confirm")
+	want(t, status, page, 422, "Your browser keeps no cookies")
+	status, page = h.post(t, link+"/account", "name", "Ann", "sort_code", "123456", "account_number", "12345678")
+	want(t, status, page, 200, "ending in 5678")
 }
 
 func TestPortal_Links(t *testing.T) {

@@ -37,7 +37,8 @@ const Root = "/balance/"
 // LinkOptions are what a client may ask of a link.
 type LinkOptions struct {
 	RedirectURI      string // where the page leads back to; nothing is added to it
-	TwoFactor        *bool  // an e-mailed code before bank account and withdrawal; nil: as the organisation has set
+	TwoFactor        bool   // an e-mailed code before bank account and withdrawal, even if the organisation asks for none
+	MayPayOut        bool   // the credential may make a link that needs no code, if the organisation asks for none
 	HideTransactions bool
 	Setup            bool // begin with the bank account if there is none
 }
@@ -51,6 +52,7 @@ func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o 
 	if err != nil {
 		return "", time.Time{}, err
 	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -59,16 +61,15 @@ func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o 
 		if err != nil {
 			return err
 		}
+
 		expires = tx.Now().Add(LinkLife)
 		l := store.BalanceLink{
 			Hash: hashOf(token), SiteID: site, ExpiresAt: expires, RedirectURI: o.RedirectURI, HideTransactions: o.HideTransactions, Setup: o.Setup,
-			TwoFactor: record.Settings.TwoFactor,
-		}
-		if o.TwoFactor != nil {
-			l.TwoFactor = *o.TwoFactor
+			TwoFactor: o.TwoFactor || !o.MayPayOut || !record.Settings.Payout.WithoutCode,
 		}
 		return tx.AddBalanceLink(ctx, l)
 	})
+
 	return d.BaseURL + Root + token, expires, err
 }
 
@@ -86,6 +87,7 @@ func checkRedirect(uri string) error {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host == "":
 		return wrong("the URL names no host")
 	}
+
 	switch u.Scheme {
 	case "javascript", "data", "vbscript", "file", "blob", "about":
 		return wrong("the URL must lead to a page or an app, not to %s:", u.Scheme)
@@ -107,22 +109,35 @@ func hashOf(token string) []byte {
 	return h[:]
 }
 
-// Visit is somebody who has opened a link.
+// Visit is somebody who has opened a link, in one browser.
 type Visit struct {
 	store.BalanceLink
+	Browser string // the browser's secret, from its cookie; empty if it has none
 }
 
-// Open returns the visit of a link's token. An unknown token and one whose time is over are
-// NotFound alike.
-func (d *Service) Open(ctx context.Context, token string) (v Visit, err error) {
+// Confirmed reports whether the code was entered in this browser.
+func (v Visit) Confirmed() bool {
+	return v.Browser != "" && subtle.ConstantTimeCompare(hashOf(v.Browser), v.ConfirmedBy) == 1
+}
+
+// NewBrowser makes the secret that a browser keeps, so that what is confirmed in it holds
+// there alone.
+func (d *Service) NewBrowser() (string, error) { return d.token() }
+
+// Open returns the visit of a link's token by a browser. An unknown token and one whose time
+// is over are NotFound alike.
+func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err error) {
+	v.Browser = browser
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
-		if v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token)); err != nil {
+		v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token))
+		if err != nil {
 			return err
 		}
 		tx, err := all.For(ctx, v.OrgID)
 		if err != nil {
 			return err
 		}
+
 		if !tx.Now().Before(v.ExpiresAt) {
 			return flex.Fail(flex.NotFound, "this link is not known")
 		}
@@ -136,6 +151,8 @@ func (d *Service) Open(ctx context.Context, token string) (v Visit, err error) {
 type Account struct {
 	Linked bool
 	Ending string // the last digits of its number
+	// PaidFrom is when something can be paid to it, if that is still to come.
+	PaidFrom time.Time
 }
 
 // Purse is what the balance page shows.
@@ -157,37 +174,68 @@ func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 		if err != nil {
 			return err
 		}
-		if p.Info, err = standing(ctx, tx, v.SiteID); err != nil {
+		p.Info, err = standing(ctx, tx, v.SiteID)
+		if err != nil {
+			return err
+		}
+
+		record, err := tx.OrgRecord(ctx)
+		if err != nil {
 			return err
 		}
 		payee, err := tx.Payee(ctx, v.SiteID)
 		if err != nil {
 			return err
 		}
-		if payee != nil {
-			p.Account = Account{Linked: true, Ending: payee.Ending}
-		}
-		p.NeedsCode = v.TwoFactor && !v.Confirmed
+
+		p.Account = accountOf(payee, payoutTerms(record.Settings.Payout), tx.Now())
+		p.NeedsCode = v.TwoFactor && !v.Confirmed()
 		p.CodeSent = v.CodeUntil.After(tx.Now())
 		p.CanSendCode = d.Mail != nil && site.Email.Reveal() != ""
 		if !v.HideTransactions {
 			p.Transactions, _, err = tx.Transactions(ctx, v.SiteID, purseTransactions, 0)
 		}
+
 		return err
 	})
 	return p, err
 }
 
-// SendCode has a code sent to the site's e-mail address. The one before is void.
+// accountOf is what a visitor sees of a payee, nil if there is none.
+func accountOf(p *store.Payee, terms ledger.PayoutTerms, now time.Time) (a Account) {
+	if p == nil {
+		return a
+	}
+	a = Account{Linked: true, Ending: p.Ending}
+	if from := terms.PaidFrom(p.ChangedAt); from.After(now) {
+		a.PaidFrom = from
+	}
+	return a
+}
+
+// newCode makes a code of random digits.
+func (d *Service) newCode() (string, error) {
+	var random [8]byte
+	if _, err := io.ReadFull(d.DB.Random(), random[:]); err != nil {
+		return "", fmt.Errorf("make a code: %w", err)
+	}
+	return codeOf(random), nil
+}
+
+// SendCode has a code sent to the site's e-mail address, to be entered in the visitor's
+// browser. The one before is void.
 func (d *Service) SendCode(ctx context.Context, v Visit) error {
 	if d.Mail == nil {
 		return flex.Fail(flex.Unavailable, "no code can be sent: this service has no way to send e-mail")
 	}
-	var random [8]byte
-	if _, err := io.ReadFull(d.DB.Random(), random[:]); err != nil {
-		return fmt.Errorf("make a code: %w", err)
+	if v.Browser == "" {
+		return errNoCookie
 	}
-	code := codeOf(random)
+	code, err := d.newCode()
+	if err != nil {
+		return err
+	}
+
 	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
@@ -197,6 +245,7 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		if err != nil {
 			return err
 		}
+
 		v.BalanceLink = held
 		switch {
 		case site.Email.Reveal() == "":
@@ -204,10 +253,15 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		case v.CodeUntil.Sub(tx.Now()) > CodeLife-CodePause:
 			return flex.Fail(flex.TooMany, "a code was sent a moment ago; another can be sent in a minute")
 		}
+
+		if err := settledEmail(ctx, tx, v.SiteID); err != nil {
+			return err
+		}
 		v.CodeHash, v.CodeUntil, v.CodeTries = codeHash(v, code), tx.Now().Add(CodeLife), 0
 		if err := tx.PutCode(ctx, v.BalanceLink); err != nil {
 			return err
 		}
+
 		return tx.AddMail(ctx, store.Mail{
 			SiteID: v.SiteID, To: site.Email, Subject: "Your code: " + code,
 			Text: fmt.Sprintf("Your code is %s.\n\nIt can be entered for %d minutes. If you did not ask for it, there is nothing to do.\n", code, CodeLife/time.Minute),
@@ -224,15 +278,39 @@ func codeOf(random [8]byte) string {
 	return fmt.Sprintf("%0*d", codeDigits, n%1_000_000)
 }
 
-// codeHash ties the code to its link.
+// errNoCookie is what a browser is told that keeps no cookies.
+var errNoCookie = flex.Fail(flex.Conflict, "your browser keeps no cookies; allow them for this page, so that the code holds for this browser alone")
+
+// settledEmail fails if the address was replaced so lately that the code might go to whoever
+// replaced it.
+func settledEmail(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+	record, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+	cooling := payoutTerms(record.Settings.Payout).Cooling
+	changes, err := tx.FormerEmails(ctx, site, tx.Now().Add(-cooling))
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+
+	return flex.Fail(flex.Conflict, "your e-mail address was changed a short time ago; for your safety a code can be sent to it from %s",
+		changes[0].ChangedAt.Add(cooling).In(flex.London).Format("2 January, 15:04"))
+}
+
+// codeHash ties the code to its link and to the browser that it was asked for in.
 func codeHash(v Visit, code string) []byte {
-	h := sha256.Sum256(append(append([]byte{}, v.Hash...), code...))
+	text := append(append([]byte{}, v.Hash...), hashOf(v.Browser)...)
+	h := sha256.Sum256(append(text, code...))
 	return h[:]
 }
 
 // EnterCode confirms the visitor if the code is the one that was sent last. A wrong one is
 // counted, and after CodeTries of them only a new code will do.
 func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
+	if v.Browser == "" {
+		return errNoCookie
+	}
 	var wrong error
 	err := d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		wrong = nil
@@ -240,6 +318,7 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 		if err != nil {
 			return err
 		}
+
 		v.BalanceLink = held
 		switch {
 		case len(v.CodeHash) == 0 || !tx.Now().Before(v.CodeUntil):
@@ -247,11 +326,12 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 		case v.CodeTries >= CodeTries:
 			return flex.Fail(flex.TooMany, "the code was entered wrongly %d times; ask for a new one", CodeTries)
 		case subtle.ConstantTimeCompare(codeHash(v, code), v.CodeHash) == 1:
-			v.CodeHash, v.Confirmed = nil, true
+			v.CodeHash, v.ConfirmedBy = nil, hashOf(v.Browser)
 		default:
 			v.CodeTries++
 			wrong = flex.Fail(flex.Malformed, "that is not the code; %d more tries", CodeTries-v.CodeTries)
 		}
+
 		return tx.PutCode(ctx, v.BalanceLink) // a wrong try is kept too
 	})
 	if err != nil {
@@ -262,58 +342,8 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 
 // confirmed returns a failure if a code is asked for and was not entered.
 func (v Visit) confirmed() error {
-	if v.TwoFactor && !v.Confirmed {
+	if v.TwoFactor && !v.Confirmed() {
 		return flex.Fail(flex.Forbidden, "enter the code that was sent to your e-mail address first")
 	}
 	return nil
-}
-
-// Withdraw asks for an amount to be paid out to the visitor's bank account.
-func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence) (w store.Withdrawal, err error) {
-	if err := v.confirmed(); err != nil {
-		return w, err
-	}
-	return d.withdraw(ctx, v.OrgID, v.SiteID, amount, "user")
-}
-
-func (d *Service) withdraw(ctx context.Context, org flex.OrgID, site flex.SiteID, amount flex.Pence, by string) (w store.Withdrawal, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if _, err := tx.HoldSite(ctx, site); err != nil {
-			return err
-		}
-		payee, err := tx.Payee(ctx, site)
-		if err != nil {
-			return err
-		}
-		if payee == nil {
-			return flex.Fail(flex.Conflict, "there is no bank account to pay to; link one first")
-		}
-		terms, err := historyOf(ctx, tx)
-		if err != nil {
-			return err
-		}
-		balance, err := tx.Balance(ctx, site)
-		if err != nil {
-			return err
-		}
-		_, first, err := tx.Earned(ctx, site)
-		if err != nil {
-			return err
-		}
-		if err := terms.on(flex.DayAt(tx.Now())).withdrawal.Admit(amount, balance, first, tx.Now()); err != nil {
-			return err
-		}
-		w, err = tx.Withdraw(ctx, site, amount, by)
-		return err
-	})
-	return w, err
-}
-
-// Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
-func (d *Service) Payouts(ctx context.Context, org flex.OrgID, status ledger.PaymentStatus) (ws []store.Withdrawal, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		ws, err = tx.Withdrawals(ctx, status)
-		return err
-	})
-	return ws, err
 }

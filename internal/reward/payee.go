@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/store"
 )
 
@@ -38,6 +39,7 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		fault("name", "the name has characters that cannot be printed")
 	}
+
 	sortCode, number = digits(sortCode), digits(number)
 	if len(sortCode) != 6 {
 		fault("sort_code", "a sort code has six digits, as in 12-34-56")
@@ -45,6 +47,7 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	if len(number) != 8 {
 		fault("account_number", "an account number has eight digits; put zeros in front of a shorter one")
 	}
+
 	if len(faults) > 0 {
 		return BankAccount{}, &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
@@ -74,16 +77,98 @@ func unpack(b []byte) (BankAccount, error) {
 	return BankAccount{SortCode: flex.Personal(parts[0]), Number: flex.Personal(parts[1]), Name: flex.Personal(parts[2])}, nil
 }
 
-// LinkAccount keeps the visitor's bank account, in the place of any other.
+// number is what names the account, whoever it belongs to.
+func (a BankAccount) number() string { return a.SortCode.Reveal() + a.Number.Reveal() }
+
+// endingDigits is how many digits of an account number are shown.
+const endingDigits = 4
+
+// LinkAccount keeps the visitor's bank account, in the place of any other. Another account
+// than before cancels the withdrawals that are not given to the bank yet, since they were
+// asked for, and maybe approved, for the one before; the user is told, at the address of
+// before too. The same account again changes nothing.
 func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error {
 	if err := v.confirmed(); err != nil {
 		return err
 	}
 	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
-		if _, err := tx.HoldSite(ctx, v.SiteID); err != nil {
+		site, err := tx.HoldSite(ctx, v.SiteID)
+		if err != nil {
 			return err
 		}
+
+		before, err := tx.Payee(ctx, v.SiteID)
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			opened, err := open(tx, *before)
+			if err != nil {
+				return err
+			}
+
+			if opened == a {
+				return nil
+			}
+		}
 		number := a.Number.Reveal()
-		return tx.PutPayee(ctx, store.Payee{SiteID: v.SiteID, Ending: number[len(number)-2:]}, a.pack())
+		payee := store.Payee{SiteID: v.SiteID, Ending: number[len(number)-endingDigits:]}
+		if err := tx.PutPayee(ctx, &payee, a.pack(), a.number()); err != nil {
+			return err
+		}
+
+		voided, err := d.voidUnexported(ctx, tx, v.SiteID)
+		if err != nil {
+			return err
+		}
+		return d.tellAccount(ctx, tx, site, payee, voided)
 	})
+}
+
+// open reads a payee's account.
+func open(tx *store.Tx, p store.Payee) (BankAccount, error) {
+	packed, err := tx.OpenPayee(p)
+	if err != nil {
+		return BankAccount{}, err
+	}
+	return unpack(packed)
+}
+
+// accountChanged is the reason of a cancellation, as operators and users read it.
+const accountChanged = "the bank account was changed before the payment was made"
+
+// voidUnexported cancels the site's withdrawals that are not given to the bank yet, and
+// returns what they came to.
+func (d *Service) voidUnexported(ctx context.Context, tx *store.Tx, site flex.SiteID) (sum flex.Pence, err error) {
+	ws, err := tx.LockUnexported(ctx, site)
+	if err != nil {
+		return 0, err
+	}
+	for _, w := range ws {
+		if _, err := tx.MoveWithdrawal(ctx, w.ID, ledger.Cancelled, "user", accountChanged); err != nil {
+			return 0, err
+		}
+
+		sum += w.Amount
+	}
+	return sum, nil
+}
+
+// tellAccount tells the user that an account was linked.
+func (d *Service) tellAccount(ctx context.Context, tx *store.Tx, site flex.Site, p store.Payee, voided flex.Pence) error {
+	o, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("On %s a bank account ending in %s was linked to your balance.\n", when(p.ChangedAt), p.Ending)
+	if from := payoutTerms(o.Settings.Payout).PaidFrom(p.ChangedAt); from.After(p.ChangedAt) {
+		text += fmt.Sprintf("Nothing is paid to it before %s.\n", when(from))
+	}
+
+	if voided > 0 {
+		text += fmt.Sprintf("Withdrawals of %s that had not been paid yet were cancelled. The money is in your balance.\n", voided)
+	}
+	text += "\nIf this was not you, tell the company that you have the app from at once.\n"
+	_, err = notify(ctx, tx, site, notice{subject: "A bank account was linked to your balance", text: text, former: true})
+	return err
 }

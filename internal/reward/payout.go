@@ -8,184 +8,227 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/store"
-	"flexd/internal/worker"
 )
 
-// Payment is a line of a payment file: what a bank, or a payout provider, is to pay.
-type Payment struct {
-	store.Withdrawal
-	BankAccount
-	Reference string // what the user sees on the bank statement
+// payoutsMax is how many withdrawals are listed, and given to the bank, at once.
+const payoutsMax = 50_000
+
+// Payout is a withdrawal as an approver sees it.
+type Payout struct {
+	store.Payout
+	PaidFrom time.Time // from when the account is paid, if that is still to come
+	NeedsTwo bool      // a second operator is needed, as far as this amount alone says
+	Warnings []string
 }
 
-// Decide moves a withdrawal by an operator's decision: approved, rejected or cancelled.
+// Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
+func (d *Service) Payouts(ctx context.Context, org flex.OrgID, status ledger.PaymentStatus) (ps []Payout, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		ps, err = payouts(ctx, tx, status)
+		return err
+	})
+	return ps, err
+}
+
+func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]Payout, error) {
+	o, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := tx.Payouts(ctx, status, payoutsMax)
+	if err != nil {
+		return nil, err
+	}
+
+	terms := payoutTerms(o.Settings.Payout)
+	ps := make([]Payout, len(found))
+	for i, p := range found {
+		ps[i] = Payout{Payout: p, NeedsTwo: terms.NeedsTwo(ledger.Approval{Amount: p.Amount})}
+		if from := terms.PaidFrom(p.LinkedAt); from.After(tx.Now()) {
+			ps[i].PaidFrom = from
+		}
+
+		if p.Status == ledger.PendingApproval || p.Status == ledger.Approved {
+			ps[i].Warnings = ps[i].warn(tx.Now())
+		}
+	}
+	return ps, nil
+}
+
+// youngEmail is how long a changed e-mail address is a warning.
+const youngEmail = 30 * 24 * time.Hour
+
+// warn says what an approver should look at.
+func (p Payout) warn(now time.Time) (warnings []string) {
+	add := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if p.Ending == "" {
+		add("no bank account is fixed for it: it cannot be paid; reject it")
+		return warnings
+	}
+	if !p.PaidFrom.IsZero() {
+		add("the account was linked a short time ago and is paid from %s", p.PaidFrom.UTC().Format("2006-01-02 15:04 MST"))
+	}
+
+	if p.Sites > 1 {
+		add("the same account is linked to %d sites", p.Sites)
+	}
+	if !p.PaidBefore {
+		add("the first payment to this account")
+	}
+	if !p.EmailAt.IsZero() && now.Sub(p.EmailAt) < youngEmail {
+		add("the user's e-mail address was changed on %s", p.EmailAt.UTC().Format("2006-01-02"))
+	}
+
+	return warnings
+}
+
+// Decide moves a withdrawal by an operator's decision: approved, rejected, cancelled, or
+// pending_approval for one that failed and is to be tried again. One that needs a second
+// operator stays pending_approval after the first.
 func (d *Service) Decide(ctx context.Context, org flex.OrgID, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		w, err = d.move(ctx, tx, id, to, by, note)
+		switch to {
+		case ledger.Approved:
+			w, err = d.approve(ctx, tx, id, by, note)
+		case ledger.PendingApproval:
+			w, err = d.tryAgain(ctx, tx, id, by, note)
+		default:
+			w, _, err = d.move(ctx, tx, id, to, by, note)
+		}
+
 		return err
 	})
 	return w, err
 }
 
+// approve counts an operator's approval, and moves the withdrawal if it is complete.
+func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.TransactionID, by, note string) (store.Withdrawal, error) {
+	// Two approvals at once must not both find room under the day's cap.
+	if err := tx.LockOrg(ctx); err != nil {
+		return store.Withdrawal{}, err
+	}
+	w, err := tx.LockWithdrawal(ctx, id)
+	if err != nil {
+		return w, err
+	}
+
+	if _, err := ledger.Move(w.Status, ledger.Approved, w.Amount); err != nil {
+		return w, err
+	}
+	o, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return w, err
+	}
+	a, err := approval(ctx, tx, w, by)
+	if err != nil {
+		return w, err
+	}
+
+	complete, err := payoutTerms(o.Settings.Payout).Approve(a, tx.Now())
+	if err != nil {
+		return w, err
+	}
+	if err := tx.NoteApproval(ctx, w, by); err != nil || !complete {
+		return w, err
+	}
+	return tx.MoveWithdrawal(ctx, id, ledger.Approved, by, note)
+}
+
+// approval collects what an approval is judged by.
+func approval(ctx context.Context, tx *store.Tx, w store.Withdrawal, by string) (a ledger.Approval, err error) {
+	pinned, err := tx.PinnedPayee(ctx, w)
+	if err != nil {
+		return a, err
+	}
+	if pinned == nil {
+		return a, flex.Fail(flex.Conflict, "no bank account is fixed for the withdrawal; reject it, and the user can ask again")
+	}
+
+	a = ledger.Approval{Amount: w.Amount, LinkedAt: pinned.LinkedAt, By: by}
+	a.Today, a.ToAccount, err = tx.ApprovedSince(ctx, flex.DayAt(tx.Now()).Period(0).Start(), pinned.Account)
+	if err != nil {
+		return a, err
+	}
+	a.Before, err = tx.Approvals(ctx, w)
+	return a, err
+}
+
+// tryAgain asks anew for a withdrawal that failed, to the account that is linked now.
+func (d *Service) tryAgain(ctx context.Context, tx *store.Tx, id flex.TransactionID, by, note string) (w store.Withdrawal, err error) {
+	w, err = tx.Withdrawal(ctx, id)
+	if err != nil {
+		return w, err
+	}
+	if _, err := tx.HoldSite(ctx, w.SiteID); err != nil {
+		return w, err
+	}
+
+	payee, err := tx.Payee(ctx, w.SiteID)
+	if err != nil {
+		return w, err
+	}
+	if payee == nil {
+		return w, flex.Fail(flex.Conflict, "there is no bank account to pay to; the user has to link one first")
+	}
+
+	w, err = tx.MoveWithdrawal(ctx, id, ledger.PendingApproval, by, note)
+	if err != nil {
+		return w, err
+	}
+	return w, tx.PinPayee(ctx, w, *payee, ledger.Reference(w.ID, w.Attempt))
+}
+
+// notified is who was told of a payment that came back.
+type notified struct{ mails, without int }
+
 // move takes a withdrawal on, and tells its user if the money came back: the bank account
 // is then forgotten, since it may be the wrong one.
-func (d *Service) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (store.Withdrawal, error) {
-	w, err := tx.MoveWithdrawal(ctx, id, to, by, note)
-	if err != nil || to != ledger.Failed && to != ledger.Returned {
-		return w, err
-	}
-	if err := tx.DropPayee(ctx, w.SiteID); err != nil {
-		return w, err
-	}
-	site, err := tx.Site(ctx, w.SiteID)
-	if flex.KindOf(err) == flex.NotFound || err == nil && (d.Mail == nil || site.Email.Reveal() == "") {
-		return w, nil
-	}
+func (d *Service) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, t notified, err error) {
+	w, err = tx.MoveWithdrawal(ctx, id, to, by, note)
 	if err != nil {
-		return w, err
+		return w, t, err
 	}
-	token, err := d.token()
-	if err != nil {
-		return w, err
+	if to != ledger.Failed && to != ledger.Returned {
+		return w, t, nil
 	}
-	if err := tx.AddBalanceLink(ctx, store.BalanceLink{Hash: hashOf(token), SiteID: w.SiteID, ExpiresAt: tx.Now().Add(LetterLinkLife), Setup: true, TwoFactor: true}); err != nil {
-		return w, err
+
+	if err := forgetAccount(ctx, tx, w); err != nil {
+		return w, t, err
 	}
-	return w, tx.AddMail(ctx, store.Mail{
-		SiteID: w.SiteID, To: site.Email, Subject: "Your withdrawal could not be paid",
-		Text: fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n\nPlease check your bank account here, within %d hours:\n%s\n",
-			w.Amount, LetterLinkLife/time.Hour, d.BaseURL+Root+token),
-	})
+	t, err = d.tellFailed(ctx, tx, w)
+	return w, t, err
 }
 
-// Export returns the payments of all approved withdrawals and moves them to processing: from
-// then on they count as given to the bank. With again it returns those that are processing
-// already, for a file that was lost.
-func (d *Service) Export(ctx context.Context, org flex.OrgID, by string, again bool) (ps []Payment, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		ps = nil
-		status := ledger.Approved
-		if again {
-			status = ledger.Processing
-		}
-		ws, err := tx.Withdrawals(ctx, status)
-		if err != nil {
-			return err
-		}
-		for _, w := range ws {
-			payee, err := tx.Payee(ctx, w.SiteID)
-			if err != nil {
-				return err
-			}
-			if payee == nil {
-				continue // the user must link an account again first
-			}
-			p := Payment{Withdrawal: w, Reference: reference(w)}
-			account, err := tx.OpenPayee(*payee)
-			if err != nil {
-				return err
-			}
-			if p.BankAccount, err = unpack(account); err != nil {
-				return err
-			}
-			if !again {
-				if p.Withdrawal, err = d.move(ctx, tx, w.ID, ledger.Processing, by, ""); err != nil {
-					return err
-				}
-			}
-			ps = append(ps, p)
-		}
-		return nil
-	})
-	return ps, err
-}
-
-// reference is what names a payment on a bank statement: at most 18 characters, and another
-// for every attempt.
-func reference(w store.Withdrawal) string {
-	return fmt.Sprintf("FLEXD %X-%d", w.ID[10:14], w.Attempt)
-}
-
-// PaymentResult is what became of a payment: posted, failed or returned.
-type PaymentResult struct {
-	ID      flex.TransactionID
-	Status  ledger.PaymentStatus
-	Attempt int // as in the payment file; 0 if it is not told, which means the latest
-	Note    string
-}
-
-// known reports whether the result says again what is known: of the withdrawal as it stands,
-// on its way to there, or of an attempt before it was tried again.
-func (r PaymentResult) known(w store.Withdrawal) bool {
-	return r.Status == w.Status || r.Status == ledger.Posted && w.Status == ledger.Returned || r.Attempt > 0 && r.Attempt < w.Attempt
-}
-
-// Import takes what became of payments. One that says again what is known changes nothing.
-// It fails at the first result that cannot be; none of them then counts.
-func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (moved int, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		moved = 0
-		for i, r := range results {
-			switch r.Status {
-			case ledger.Posted, ledger.Failed, ledger.Returned:
-			default:
-				return flex.Fail(flex.Malformed, "result %d: a payment is %s, %s or %s, not %q", i+1, ledger.Posted, ledger.Failed, ledger.Returned, r.Status)
-			}
-			w, err := tx.Withdrawal(ctx, r.ID)
-			if err != nil {
-				return fmt.Errorf("result %d: %w", i+1, err)
-			}
-			if r.Attempt > w.Attempt {
-				return flex.Fail(flex.Conflict, "result %d, of withdrawal %s: there was no attempt %d, the latest is %d", i+1, r.ID, r.Attempt, w.Attempt)
-			}
-			if r.known(w) {
-				continue
-			}
-			if _, err := d.move(ctx, tx, r.ID, r.Status, by, r.Note); err != nil {
-				return fmt.Errorf("result %d, of withdrawal %s: %w", i+1, r.ID, err)
-			}
-			moved++
-		}
-		return nil
-	})
-	return moved, err
-}
-
-// Limits of sending letters.
-const (
-	mailsMax  = 20
-	mailLease = 2 * time.Minute
-	mailTries = 6
-	mailPause = time.Minute // doubled with every try
-)
-
-// SendMail sends letters that are due. A relay that is down is tried again for about an hour.
-func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
-	if d.Mail == nil {
-		return worker.Report{}, nil
-	}
-	var mails []store.Mail
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		mails, err = all.TakeMail(ctx, mailsMax, mailLease)
+// forgetAccount forgets the account that a payment went to, if it is still the user's.
+func forgetAccount(ctx context.Context, tx *store.Tx, w store.Withdrawal) error {
+	pinned, err := tx.PinnedPayee(ctx, w)
+	if err != nil || pinned == nil {
 		return err
-	})
+	}
+	return tx.DropPayee(ctx, w.SiteID, pinned.Account)
+}
+
+// tellFailed tells the user that a payment came back, with a link to correct the account.
+func (d *Service) tellFailed(ctx context.Context, tx *store.Tx, w store.Withdrawal) (t notified, err error) {
+	site, err := tx.Site(ctx, w.SiteID)
+	if flex.KindOf(err) == flex.NotFound {
+		return notified{without: 1}, nil // offboarded: there is nobody to tell
+	}
 	if err != nil {
-		return worker.Report{}, err
+		return t, err
 	}
-	for _, m := range mails {
-		problem := d.Mail(ctx, m.To, m.Subject, m.Text)
-		err := d.DB.WriteAll(ctx, func(all *store.All) error {
-			switch {
-			case problem == nil:
-				return all.MailDone(ctx, m.ID, "")
-			case m.Tries >= mailTries:
-				return all.MailDone(ctx, m.ID, problem.Error())
-			}
-			return all.MailAgain(ctx, m.ID, all.Now().Add(mailPause<<(m.Tries-1)), problem.Error())
-		})
-		if err != nil {
-			return worker.Report{}, err
-		}
+	link, err := d.linkIn(ctx, tx, w.SiteID)
+	if err != nil {
+		return t, err
 	}
-	return worker.Report{Did: len(mails), More: len(mails) == mailsMax}, nil
+
+	t.mails, err = notify(ctx, tx, site, notice{
+		subject: "Your withdrawal could not be paid",
+		text: fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n\nPlease check your bank account here, within %d hours:\n%s\n",
+			w.Amount, LetterLinkLife/time.Hour, link),
+	})
+	if t.mails == 0 {
+		t.without = 1
+	}
+	return t, err
 }

@@ -152,7 +152,7 @@ func (q *quarter) withdraw() {
 	v := q.visit(q.t, reward.LinkOptions{})
 	q.link(q.t, v)
 	balance := q.balance(q.t)
-	w, err := q.service.Withdraw(q.t.Context(), v, balance)
+	w, err := q.service.Withdraw(q.t.Context(), v, balance, q.form(q.t))
 	if err != nil {
 		if balance >= 50 {
 			q.t.Errorf("withdraw %s: %v", balance, err)

@@ -40,6 +40,7 @@ func open(t *testing.T, url string) *yard {
 	y.consent(t)
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, model, created_at) VALUES ($1, $2, $3, 'a', 'electric_vehicle', 'Leaf', 0)`,
 		y.asset.Bytes(), y.org.Bytes(), y.site.Bytes())
+	y.pays(t, atOnce())
 	return y
 }
 
@@ -77,6 +78,17 @@ func (y *yard) write(t *testing.T, fn func(context.Context, *store.Tx) error) {
 	if err := y.db.Write(t.Context(), y.org, func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// atOnce are settings under which a link is enough, and an account is paid at once.
+func atOnce() flex.PayoutSettings {
+	return flex.PayoutSettings{WithoutCode: true, CoolingHours: flex.Some(0)}
+}
+
+// pays sets the rules of payments.
+func (y *yard) pays(t *testing.T, s flex.PayoutSettings) {
+	t.Helper()
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetSettings(ctx, flex.OrgSettings{Payout: s}) })
 }
 
 // set sets terms, as in "user_share=0.5", from the beginning.
@@ -459,7 +471,9 @@ func TestWithdrawal_Steps(t *testing.T) {
 			{ledger.Processing, 0, 500},
 			{ledger.Failed, 0, 2000},
 			{ledger.Processing, flex.Conflict, 2000},
-			{ledger.Approved, 0, 500}, // tried again
+			{ledger.Approved, flex.Conflict, 2000},
+			{ledger.PendingApproval, 0, 500}, // tried again
+			{ledger.Approved, 0, 500},
 			{ledger.Processing, 0, 500},
 			{ledger.Posted, 0, 500},
 			{ledger.Returned, 0, 2000},

@@ -31,6 +31,7 @@ func (y *yard) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
 	if o.RedirectURI == "" {
 		o.RedirectURI = "https://app.example.com/rewards"
 	}
+	o.MayPayOut = true
 	link, expires, err := y.service.Link(t.Context(), y.org, y.site, o)
 	if err != nil {
 		t.Fatal(err)
@@ -38,11 +39,21 @@ func (y *yard) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
 	if want := y.now.Add(time.Hour); !expires.Equal(want) {
 		t.Errorf("the link lives to %s, want %s", expires, want)
 	}
-	v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
+	v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:], "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// form names a new form of the balance page.
+func (y *yard) form(t *testing.T) string {
+	t.Helper()
+	form, err := y.service.NewForm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return form
 }
 
 var bank = reward.BankAccount{Name: "Ann Other", SortCode: "123456", Number: "01234567"}
@@ -79,11 +90,11 @@ func TestLink_Life(t *testing.T) {
 			kind  flex.Kind
 		}{{59 * time.Minute, 0}, {59 * time.Minute, 0}, {60 * time.Minute, flex.NotFound}, {61 * time.Minute, flex.NotFound}} {
 			y.now = start.Add(tt.after)
-			if _, err := y.service.Open(t.Context(), token); (err != nil) != (tt.kind != 0) || err != nil && flex.KindOf(err) != tt.kind {
+			if _, err := y.service.Open(t.Context(), token, ""); (err != nil) != (tt.kind != 0) || err != nil && flex.KindOf(err) != tt.kind {
 				t.Errorf("after %s: %v", tt.after, err)
 			}
 		}
-		if _, err := y.service.Open(t.Context(), token[1:]+"A"); flex.KindOf(err) != flex.NotFound {
+		if _, err := y.service.Open(t.Context(), token[1:]+"A", ""); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another token: %v", err)
 		}
 		if _, _, err := y.service.Link(t.Context(), y.org, flex.SiteID{7}, reward.LinkOptions{RedirectURI: "https://a.example"}); flex.KindOf(err) != flex.NotFound {
@@ -103,42 +114,42 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		y := open(t, url)
 		y.earn(t, 25)
 		v := y.visit(t, reward.LinkOptions{})
-		if _, err := y.service.Withdraw(t.Context(), v, 2500); flex.KindOf(err) != flex.Conflict {
+		if _, err := y.service.Withdraw(t.Context(), v, 2500, y.form(t)); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("without a bank account: %v", err)
 		}
 		y.link(t, v)
 		for _, amount := range []flex.Pence{0, -1, 999, 2501} {
-			if _, err := y.service.Withdraw(t.Context(), v, amount); err == nil {
+			if _, err := y.service.Withdraw(t.Context(), v, amount, y.form(t)); err == nil {
 				t.Errorf("withdrew %d of 2500", amount)
 			}
 		}
-		w, err := y.service.Withdraw(t.Context(), v, 1000)
+		w, err := y.service.Withdraw(t.Context(), v, 1000, y.form(t))
 		if err != nil || y.balance(t) != 1500 {
 			t.Fatal(w, err, y.balance(t))
 		}
-		if ps, err := y.service.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 0 {
+		if ps, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{}); err != nil || len(ps.Payments) != 0 {
 			t.Errorf("exported before approval: %v %v", ps, err)
 		}
 		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 			t.Fatal(err)
 		}
-		ps, err := y.service.Export(t.Context(), y.org, "ann", false)
-		if err != nil || len(ps) != 1 {
+		ps, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{})
+		if err != nil || len(ps.Payments) != 1 {
 			t.Fatal(ps, err)
 		}
-		if p := ps[0]; p.BankAccount != bank || p.Amount != 1000 || p.Status != ledger.Processing || !regexp.MustCompile(`^FLEXD [0-9A-F]{8}-1$`).MatchString(p.Reference) {
+		if p := ps.Payments[0]; p.BankAccount != bank || p.Amount != 1000 || p.Status != ledger.Processing || !regexp.MustCompile(`^FLEXD[0-9A-Z]{10}-1$`).MatchString(p.Reference) {
 			t.Errorf("payment %+v of %s", p, p.Reference)
 		}
-		if ps, _ := y.service.Export(t.Context(), y.org, "ann", false); len(ps) != 0 {
+		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{}); len(ps.Payments) != 0 {
 			t.Error("exported twice")
 		}
-		if ps, _ := y.service.Export(t.Context(), y.org, "ann", true); len(ps) != 1 {
+		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Again: true}); len(ps.Payments) != 1 {
 			t.Error("not exported again when asked to")
 		}
 		posted := []reward.PaymentResult{{ID: w.ID, Status: ledger.Posted}}
 		for i, want := range []int{1, 0} { // the same result again changes nothing
-			if moved, err := y.service.Import(t.Context(), y.org, "ann", posted); err != nil || moved != want {
-				t.Errorf("import %d: %d %v", i, moved, err)
+			if moved, err := y.service.Import(t.Context(), y.org, "ann", posted); err != nil || moved.Moved != want {
+				t.Errorf("import %d: %+v %v", i, moved, err)
 			}
 		}
 		if got := y.history(t); got != "flex event 2500p for 1250000 Wh, withdrawal -1000p posted" {
@@ -166,7 +177,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	y.earn(t, 25)
 	v := y.visit(t, reward.LinkOptions{})
 	y.link(t, v)
-	w, err := y.service.Withdraw(t.Context(), v, 2500)
+	w, err := y.service.Withdraw(t.Context(), v, 2500, y.form(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +189,12 @@ func TestWithdraw_Failed(t *testing.T) {
 	if y.balance(t) != 2500 {
 		t.Errorf("balance %d", y.balance(t))
 	}
-	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 1 || len(letters) != 1 || !strings.Contains(letters[0], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
+	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 || len(letters) != 2 || !strings.Contains(letters[1], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
 		t.Fatalf("letters %q %v", letters, err)
 	}
-	token := letters[0][strings.Index(letters[0], reward.Root)+len(reward.Root):]
+	token := letters[1][strings.Index(letters[1], reward.Root)+len(reward.Root):]
 	y.now = y.now.Add(47 * time.Hour)
-	again, err := y.service.Open(t.Context(), strings.TrimSpace(token))
+	again, err := y.service.Open(t.Context(), strings.TrimSpace(token), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,16 +213,19 @@ func TestImport_Again(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.earn(t, 25)
 	y.link(t, y.visit(t, reward.LinkOptions{}))
-	w, err := y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2500)
+	w, err := y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2500, y.form(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	send := func() {
 		t.Helper()
+		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.PendingApproval, "ann", ""); err != nil && flex.KindOf(err) != flex.Conflict {
+			t.Fatal(err)
+		}
 		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 			t.Fatal(err)
 		}
-		if ps, err := y.service.Export(t.Context(), y.org, "ann", false); err != nil || len(ps) != 1 {
+		if ps, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{}); err != nil || len(ps.Payments) != 1 {
 			t.Fatal(ps, err)
 		}
 	}
@@ -220,8 +234,8 @@ func TestImport_Again(t *testing.T) {
 	}
 	take := func(moved int, balance flex.Pence, results ...reward.PaymentResult) {
 		t.Helper()
-		if n, err := y.service.Import(t.Context(), y.org, "ann", results); err != nil || n != moved || y.balance(t) != balance {
-			t.Errorf("%d results moved, %v, and %s are left; want %d and %s", n, err, y.balance(t), moved, balance)
+		if n, err := y.service.Import(t.Context(), y.org, "ann", results); err != nil || n.Moved != moved || y.balance(t) != balance {
+			t.Errorf("%d results moved, %v, and %s are left; want %d and %s", n.Moved, err, y.balance(t), moved, balance)
 		}
 	}
 	send()
@@ -243,7 +257,8 @@ func TestMailRound_RelayDown(t *testing.T) {
 	tries := 0
 	y.service.Mail = func(context.Context, flex.Personal, string, string) error { tries++; return errors.New("down") }
 	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
-	v := y.visit(t, reward.LinkOptions{TwoFactor: new(true)})
+	v := y.visit(t, reward.LinkOptions{TwoFactor: true})
+	v.Browser = "a browser"
 	if err := y.service.SendCode(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
@@ -265,9 +280,7 @@ func TestCode(t *testing.T) {
 		var letter string
 		y.service.Mail = func(_ context.Context, _ flex.Personal, _, text string) error { letter = text; return nil }
 		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
-		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetSettings(ctx, flex.OrgSettings{TwoFactor: true})
-		})
+		y.pays(t, flex.PayoutSettings{CoolingHours: flex.Some(0)})
 		y.earn(t, 25)
 		link, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "https://a.example"})
 		if err != nil {
@@ -275,7 +288,7 @@ func TestCode(t *testing.T) {
 		}
 		visit := func() reward.Visit {
 			t.Helper()
-			v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:])
+			v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:], "a browser")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -295,7 +308,7 @@ func TestCode(t *testing.T) {
 		if err := y.service.LinkAccount(t.Context(), visit(), bank); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("bank account without the code: %v", err)
 		}
-		if _, err := y.service.Withdraw(t.Context(), visit(), 2500); flex.KindOf(err) != flex.Forbidden {
+		if _, err := y.service.Withdraw(t.Context(), visit(), 2500, y.form(t)); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("withdrawal without the code: %v", err)
 		}
 		if err := y.service.EnterCode(t.Context(), visit(), ""); flex.KindOf(err) != flex.Conflict {
@@ -330,7 +343,7 @@ func TestCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		y.link(t, visit())
-		if _, err := y.service.Withdraw(t.Context(), visit(), 2500); err != nil {
+		if _, err := y.service.Withdraw(t.Context(), visit(), 2500, y.form(t)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -347,7 +360,7 @@ func TestWithdraw_Once(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 64 {
 			wg.Go(func() {
-				switch _, err := y.service.Withdraw(t.Context(), v, 2500); {
+				switch _, err := y.service.Withdraw(t.Context(), v, 2500, y.form(t)); {
 				case err == nil:
 					done.Add(1)
 				case flex.KindOf(err) != flex.Conflict:
@@ -373,7 +386,7 @@ func TestBankAccount_Sealed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if p.Ending != "67" {
+		if p.Ending != "4567" {
 			t.Errorf("it ends in %s", p.Ending)
 		}
 		return nil
@@ -390,14 +403,8 @@ func TestBankAccount_Sealed(t *testing.T) {
 	y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
 	y.read(t, "2026-01-15 22:00", 2000)
 	y.round(t)
-	w, err := y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := y.service.Export(t.Context(), y.org, "ann", false); err == nil || strings.Contains(err.Error(), "Ann") {
+	_, err = y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2000, y.form(t))
+	if err == nil || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("an account that was copied to another site: %v", err)
 	}
 }

@@ -2,55 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"flexd/internal/flex"
 )
-
-// Payee is a user's bank account as it is kept.
-type Payee struct {
-	SiteID    flex.SiteID
-	Ending    string // the last digits of the account number
-	ChangedAt time.Time
-
-	sealed []byte // sort code, account number and name
-}
-
-// Payee returns the bank account of the site's user, or nil if there is none.
-func (tx *Tx) Payee(ctx context.Context, site flex.SiteID) (*Payee, error) {
-	p := Payee{SiteID: site}
-	err := tx.row(ctx, `SELECT sealed, ending, changed_at FROM payee WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).
-		Scan(&p.sealed, &p.Ending, instant{&p.ChangedAt})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return &p, err
-}
-
-// OpenPayee returns the account that PutPayee was given.
-func (tx *Tx) OpenPayee(p Payee) ([]byte, error) {
-	return tx.unseal(sealedPayee, tx.org, p.SiteID.Bytes(), p.sealed)
-}
-
-// PutPayee keeps the bank account of a site's user under seal, in the place of any other.
-func (tx *Tx) PutPayee(ctx context.Context, p Payee, account []byte) error {
-	sealed, err := tx.seal(sealedPayee, tx.org, p.SiteID.Bytes(), account)
-	if err != nil {
-		return err
-	}
-	_, err = tx.exec(ctx, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (site_id) DO UPDATE SET sealed = excluded.sealed, ending = excluded.ending, changed_at = excluded.changed_at
-		WHERE payee.org_id = excluded.org_id`, p.SiteID.Bytes(), tx.org.Bytes(), sealed, p.Ending, micros(tx.now))
-	return err
-}
-
-// DropPayee forgets the bank account of a site's user.
-func (tx *Tx) DropPayee(ctx context.Context, site flex.SiteID) error {
-	_, err := tx.exec(ctx, `DELETE FROM payee WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes())
-	return err
-}
 
 // BalanceLink is a link to a site's balance page.
 type BalanceLink struct {
@@ -65,7 +20,7 @@ type BalanceLink struct {
 	CodeHash         []byte
 	CodeUntil        time.Time
 	CodeTries        int
-	Confirmed        bool
+	ConfirmedBy      []byte // SHA-256 of the secret of the browser that the code was entered in
 }
 
 // linksMax bounds how many expired links one new link clears away.
@@ -83,11 +38,11 @@ func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 	return err
 }
 
-const balanceLinkColumns = `hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor, code_hash, code_until, code_tries, confirmed`
+const balanceLinkColumns = `hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor, code_hash, code_until, code_tries, confirmed_by`
 
 func scanBalanceLink(s scanner) (l BalanceLink, err error) {
 	return l, s.Scan(&l.Hash, &l.OrgID, &l.SiteID, instant{&l.ExpiresAt}, &l.RedirectURI, &l.HideTransactions, &l.Setup, &l.TwoFactor,
-		&l.CodeHash, instant{&l.CodeUntil}, &l.CodeTries, &l.Confirmed)
+		&l.CodeHash, instant{&l.CodeUntil}, &l.CodeTries, &l.ConfirmedBy)
 }
 
 // HoldBalanceLink returns the organisation's link of that hash and keeps others off it.
@@ -104,8 +59,8 @@ func (all *All) BalanceLink(ctx context.Context, hash []byte) (BalanceLink, erro
 
 // PutCode keeps the code that was sent to the link's user, or how often it was tried.
 func (tx *Tx) PutCode(ctx context.Context, l BalanceLink) error {
-	_, err := tx.exec(ctx, `UPDATE balance_link SET code_hash = $3, code_until = $4, code_tries = $5, confirmed = $6 WHERE org_id = $1 AND hash = $2`,
-		tx.org.Bytes(), l.Hash, l.CodeHash, micros(l.CodeUntil), l.CodeTries, l.Confirmed)
+	_, err := tx.exec(ctx, `UPDATE balance_link SET code_hash = $3, code_until = $4, code_tries = $5, confirmed_by = $6 WHERE org_id = $1 AND hash = $2`,
+		tx.org.Bytes(), l.Hash, l.CodeHash, micros(l.CodeUntil), l.CodeTries, l.ConfirmedBy)
 	return err
 }
 
@@ -154,4 +109,9 @@ func (all *All) MailDone(ctx context.Context, id [16]byte, problem string) error
 func (all *All) MailAgain(ctx context.Context, id [16]byte, at time.Time, problem string) error {
 	_, err := all.exec(ctx, `UPDATE mail SET turn_at = $2, error = $3 WHERE id = $1`, id[:], micros(at), problem)
 	return err
+}
+
+// DropMails gives up the letters that were queued before an instant and not sent.
+func (all *All) DropMails(ctx context.Context, before time.Time, problem string) (int64, error) {
+	return all.exec(ctx, `UPDATE mail SET turn_at = NULL, text = '', recipient = '', error = $2 WHERE turn_at IS NOT NULL AND queued_at < $1`, micros(before), problem)
 }

@@ -32,19 +32,22 @@ var personal = map[string]held{
 	"deviation":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"deviation_part":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"supply":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"flex_event":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"reckoning":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"withdrawal_approval": {
+		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone",
+	},
+	"flex_event": {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"reckoning":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 }
 
 // impersonal are the tables that hold nothing of a site. A new table is in one of the two
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
-	"settlement_run", "books_month", "seal_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
+	"settlement_run", "books_month", "seal_key", "account_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.
-var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state"}
+var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state", "account", "form", "confirmed_by"}
 
 // columns returns the columns of every table.
 func (c conn) columns(ctx context.Context) (map[string][]string, error) {

@@ -39,10 +39,11 @@ type settingsRecord struct {
 	DefaultNeed       int64            `json:"DefaultNeed"`
 	FleetCap          int64            `json:"FleetCap"`
 	StartsPerMinute   int              `json:"StartsPerMinute"`
-	TwoFactor         bool             `json:"TwoFactor"`
 	Settlement        settlementRecord `json:"Settlement"` // before
 	Rates             ratesRecord      `json:"Rates"`
 	Books             booksRecord      `json:"Books,omitzero"`
+	Payout            payoutRecord     `json:"payout,omitzero"`
+	// "TwoFactor" was written once: whether a code was asked for, which it is by default now.
 }
 
 type booksRecord struct {
@@ -87,17 +88,19 @@ type ratesRecord struct {
 
 // put changes a record to what is set now; the rest stays.
 func (r *settingsRecord) put(s flex.OrgSettings) {
-	r.DefaultNeed, r.TwoFactor = int64(s.DefaultNeed), s.TwoFactor
+	r.DefaultNeed = int64(s.DefaultNeed)
 	r.FleetCap, r.StartsPerMinute = int64(s.FleetCap), s.StartsPerMinute
 	r.Rates = ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export}
 	r.Books = recordBooks(s.Books)
+	r.Payout = recordPayout(s.Payout)
 }
 
 func (r *settingsRecord) settings() flex.OrgSettings {
 	return flex.OrgSettings{
-		DefaultNeed: flex.WattHours(r.DefaultNeed), FleetCap: flex.Watts(r.FleetCap), StartsPerMinute: r.StartsPerMinute, TwoFactor: r.TwoFactor,
-		Rates: flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
-		Books: r.Books.settings(),
+		DefaultNeed: flex.WattHours(r.DefaultNeed), FleetCap: flex.Watts(r.FleetCap), StartsPerMinute: r.StartsPerMinute,
+		Rates:  flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
+		Books:  r.Books.settings(),
+		Payout: r.Payout.settings(),
 	}
 }
 

@@ -15,6 +15,8 @@ const (
 	sealedPayee    = "bank account"
 	sealedLink     = "cloud link"
 	sealedToken    = "cloud token"
+	sealedPinned   = "bank account of a payment"
+	sealedAccounts = "key of accounts"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -64,6 +66,18 @@ var sealedTables = []sealedTable{
 		var site flex.SiteID
 		err = s.Scan(&r.sealed, &r.org, &site)
 		r.row, r.args = site.Bytes(), []any{r.org.Bytes(), site.Bytes()}
+		return r, err
+	}},
+	{"withdrawal_payee", sealedPinned, `org_id, withdrawal_id, attempt`, `org_id = $2 AND withdrawal_id = $3 AND attempt = $4`, func(s scanner) (r sealedRow, err error) {
+		var id flex.TransactionID
+		var attempt int
+		err = s.Scan(&r.sealed, &r.org, &id, &attempt)
+		r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+		return r, err
+	}},
+	{"account_key", sealedAccounts, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
+		err = s.Scan(&r.sealed, &r.org)
+		r.row, r.args = accountKeyRow, []any{r.org.Bytes()}
 		return r, err
 	}},
 	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {

@@ -45,7 +45,7 @@ func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 		if err != nil {
 			return err
 		}
-		return tx.PutPayee(ctx, store.Payee{SiteID: site.ID, Ending: "67"}, []byte(secrets[3]))
+		return tx.PutPayee(ctx, &store.Payee{SiteID: site.ID, Ending: "4567"}, []byte(secrets[3]), "12345601234567")
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -166,16 +166,16 @@ func TestReseal(t *testing.T) {
 			t.Fatal(err)
 		}
 		site := keepSecrets(t, old, org.ID)
-		if s := sealing(old); s.Old() != 0 || s.Under[s.Newest] != 4 {
+		if s := sealing(old); s.Old() != 0 || s.Under[s.Newest] != 5 {
 			t.Errorf("at first: %+v", s)
 		}
 		open("does not hold", 2)
 		both := open("", 2, 1)
 		wantSecrets(t, both, org.ID, site)
-		if s := sealing(both); s.Old() != 4 || s.Newest == sealing(old).Newest {
+		if s := sealing(both); s.Old() != 5 || s.Newest == sealing(old).Newest {
 			t.Errorf("with a new key: %+v", s)
 		}
-		if n, err := both.Reseal(t.Context()); n != 4 || err != nil {
+		if n, err := both.Reseal(t.Context()); n != 5 || err != nil {
 			t.Errorf("sealed %d again: %v", n, err)
 		}
 		if n, err := both.Reseal(t.Context()); n != 0 || err != nil {

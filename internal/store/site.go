@@ -100,6 +100,9 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 	if err != nil {
 		return err
 	}
+	if err := tx.noteEmail(ctx, s, before.Email.Reveal()); err != nil {
+		return err
+	}
 	_, err = tx.exec(ctx, `
 		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
 			import_w = $12, export_w = $13
@@ -179,7 +182,7 @@ func (tx *Tx) siteBy(ctx context.Context, condition, value string) (*flex.Site, 
 // the bank account and links of its user, whom nothing can be paid any more.
 // Its assets must be gone.
 func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
-	for _, table := range []string{"dispatch_method", "enrolment", "cloud_link", "cloud_token", "token", "payee", "balance_link"} {
+	for _, table := range []string{"dispatch_method", "enrolment", "cloud_link", "cloud_token", "token", "payee", "balance_link", "former_email"} {
 		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
 			return err
 		}

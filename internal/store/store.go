@@ -123,6 +123,10 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		db.Close()
 		return nil, err
 	}
+	if err := db.pinOlder(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("fix the accounts of payments under way: %w", err)
+	}
 	return db, nil
 }
 

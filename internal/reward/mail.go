@@ -1,0 +1,124 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Limits of sending letters.
+const (
+	mailsMax  = 20
+	mailLease = 2 * time.Minute
+	mailTries = 6
+	mailPause = time.Minute // doubled with every try
+)
+
+// baseMark stands in a queued mail for the address of the service, which the process that
+// sends it knows. The one that queues it may be a command that does not.
+const baseMark = "{base-url}"
+
+// SendMail sends letters that are due. A relay that is down is tried again for about an hour.
+// Without a relay, mails wait for a process that has one, as long as the links in them live.
+func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
+	if d.Mail == nil {
+		return d.dropMails(ctx)
+	}
+	var mails []store.Mail
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		mails, err = all.TakeMail(ctx, mailsMax, mailLease)
+		return err
+	})
+
+	if err != nil {
+		return worker.Report{}, err
+	}
+	for _, m := range mails {
+		problem := d.Mail(ctx, m.To, m.Subject, strings.ReplaceAll(m.Text, baseMark, d.BaseURL))
+		err := d.DB.WriteAll(ctx, func(all *store.All) error {
+			switch {
+			case problem == nil:
+				return all.MailDone(ctx, m.ID, "")
+			case m.Tries >= mailTries:
+				return all.MailDone(ctx, m.ID, problem.Error())
+			}
+
+			return all.MailAgain(ctx, m.ID, all.Now().Add(mailPause<<(m.Tries-1)), problem.Error())
+		})
+		if err != nil {
+			return worker.Report{}, err
+		}
+	}
+	return worker.Report{Did: len(mails), More: len(mails) == mailsMax}, nil
+}
+
+// dropMails gives up mails that no process could send as long as the links in them lived.
+func (d *Service) dropMails(ctx context.Context) (worker.Report, error) {
+	var n int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropMails(ctx, all.Now().Add(-LetterLinkLife), "no process with a mail relay ran while it waited")
+		return err
+	})
+	return worker.Report{Did: int(n)}, err
+}
+
+// notice is a mail that tells a site's user something of their money.
+type notice struct {
+	subject, text string
+	former        bool // goes to addresses too that the user had a short time ago
+}
+
+// notify queues the notice. It returns to how many addresses; none is not a failure, and the
+// caller says so.
+func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent int, err error) {
+	var to []flex.Personal
+	if site.Email.Reveal() != "" {
+		to = append(to, site.Email)
+	}
+	if n.former {
+		former, err := tx.FormerEmails(ctx, site.ID, tx.Now().Add(-formerFor))
+		if err != nil {
+			return 0, err
+		}
+
+		for _, f := range former {
+			if !slices.Contains(to, f.Email) {
+				to = append(to, f.Email)
+			}
+		}
+	}
+	for _, address := range to {
+		if err := tx.AddMail(ctx, store.Mail{SiteID: site.ID, To: address, Subject: n.subject, Text: n.text}); err != nil {
+			return sent, err
+		}
+
+		sent++
+	}
+	return sent, nil
+}
+
+// formerFor is how long an address that was replaced is told of changes.
+const formerFor = 30 * 24 * time.Hour
+
+// when writes an instant for a user.
+func when(t time.Time) string { return t.In(flex.London).Format("2 January 2006, 15:04") }
+
+// linkIn makes a link to the balance page that goes into a mail.
+func (d *Service) linkIn(ctx context.Context, tx *store.Tx, site flex.SiteID) (string, error) {
+	token, err := d.token()
+	if err != nil {
+		return "", err
+	}
+	l := store.BalanceLink{Hash: hashOf(token), SiteID: site, ExpiresAt: tx.Now().Add(LetterLinkLife), Setup: true, TwoFactor: true}
+	if err := tx.AddBalanceLink(ctx, l); err != nil {
+		return "", fmt.Errorf("keep the link of a mail: %w", err)
+	}
+
+	return baseMark + Root + token, nil
+}

@@ -1,0 +1,77 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// PaymentResult is what became of a payment: posted, failed or returned.
+type PaymentResult struct {
+	ID      flex.TransactionID
+	Status  ledger.PaymentStatus
+	Attempt int // as in the payment file; 0 if it is not told, which means the latest
+	Note    string
+}
+
+// known reports whether the result says again what is known: of the withdrawal as it stands,
+// on its way to there, or of an attempt before it was tried again.
+func (r PaymentResult) known(w store.Withdrawal) bool {
+	return r.Status == w.Status || r.Status == ledger.Posted && w.Status == ledger.Returned || r.Attempt > 0 && r.Attempt < w.Attempt
+}
+
+// Imported is what an import of results did.
+type Imported struct {
+	Results int
+	Moved   int // withdrawals that are elsewhere now
+	Mails   int // queued to users whose payment came back
+	Without int // users of those that have no e-mail address, and were not told
+}
+
+// Import takes what became of payments. One that says again what is known changes nothing.
+// It fails at the first result that cannot be; none of them then counts.
+func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (done Imported, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		done = Imported{Results: len(results)}
+		for i, r := range results {
+			if err := d.take(ctx, tx, r, by, &done); err != nil {
+				return fmt.Errorf("result %d: %w", i+1, err)
+			}
+		}
+
+		return nil
+	})
+	return done, err
+}
+
+// take counts one result.
+func (d *Service) take(ctx context.Context, tx *store.Tx, r PaymentResult, by string, done *Imported) error {
+	switch r.Status {
+	case ledger.Posted, ledger.Failed, ledger.Returned:
+	default:
+		return flex.Fail(flex.Malformed, "a payment is %s, %s or %s, not %q", ledger.Posted, ledger.Failed, ledger.Returned, r.Status)
+	}
+	w, err := tx.Withdrawal(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+
+	if r.Attempt > w.Attempt {
+		return flex.Fail(flex.Conflict, "of withdrawal %s there was no attempt %d, the latest is %d", r.ID, r.Attempt, w.Attempt)
+	}
+	if r.known(w) {
+		return nil
+	}
+	_, t, err := d.move(ctx, tx, r.ID, r.Status, by, r.Note)
+	if err != nil {
+		return fmt.Errorf("withdrawal %s: %w", r.ID, err)
+	}
+
+	done.Moved++
+	done.Mails += t.mails
+	done.Without += t.without
+	return nil
+}
