@@ -49,13 +49,16 @@ func (tx *Tx) Withdraw(ctx context.Context, site flex.SiteID, amount flex.Pence,
 	w := Withdrawal{
 		ID: t.ID, OrgID: tx.org, SiteID: site, Amount: amount, Status: ledger.PendingApproval, Moves: 1, Attempt: 1, AskedAt: tx.now, ChangedAt: tx.now,
 	}
-	_, err = tx.exec(ctx, `INSERT INTO withdrawal (`+withdrawalColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		w.ID.Bytes(), tx.org.Bytes(), site.Bytes(), int64(amount), string(w.Status), w.Moves, w.Attempt, micros(tx.now), micros(tx.now))
-	if err != nil {
-		return Withdrawal{}, err
-	}
+	return w, tx.addWithdrawal(ctx, w, by)
+}
 
-	return w, tx.noteMove(ctx, w, by, "")
+func (tx *Tx) addWithdrawal(ctx context.Context, w Withdrawal, by string) error {
+	_, err := tx.exec(ctx, `INSERT INTO withdrawal (`+withdrawalColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		w.ID.Bytes(), tx.org.Bytes(), w.SiteID.Bytes(), int64(w.Amount), string(w.Status), w.Moves, w.Attempt, micros(tx.now), micros(tx.now))
+	if err != nil {
+		return err
+	}
+	return tx.noteMove(ctx, w, by, "")
 }
 
 // MoveWithdrawal takes a withdrawal to another status, posting what that does to the money.
@@ -85,14 +88,8 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 		w.Attempt++
 	}
 	w.Status, w.Moves, w.ChangedAt = to, w.Moves+1, tx.now
-	if len(postings) > 0 {
-		step := Transaction{Transaction: ledger.Transaction{
-			Key: fmt.Sprintf("withdrawal:%s:%d", w.ID, w.Moves), Kind: ledger.Withdrawal, SiteID: w.SiteID,
-			Time: flex.Span{From: tx.now}, Cause: ledger.Cause{Follows: w.ID, By: by}, Postings: postings,
-		}}
-		if _, err := tx.Post(ctx, &step); err != nil {
-			return w, err
-		}
+	if err := tx.postMove(ctx, w, by, postings); err != nil {
+		return w, err
 	}
 
 	_, err = tx.exec(ctx, `UPDATE withdrawal SET status = $3, moves = $4, attempt = $5, changed_at = $6 WHERE org_id = $1 AND id = $2`,
@@ -101,6 +98,19 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 		return w, err
 	}
 	return w, tx.noteMove(ctx, w, by, note)
+}
+
+// postMove books what a move does to the money.
+func (tx *Tx) postMove(ctx context.Context, w Withdrawal, by string, postings []ledger.Posting) error {
+	if len(postings) == 0 {
+		return nil
+	}
+	step := Transaction{Transaction: ledger.Transaction{
+		Key: fmt.Sprintf("withdrawal:%s:%d", w.ID, w.Moves), Kind: ledger.Withdrawal, SiteID: w.SiteID,
+		Time: flex.Span{From: tx.now}, Cause: ledger.Cause{Follows: w.ID, By: by}, Postings: postings,
+	}}
+	_, err := tx.Post(ctx, &step)
+	return err
 }
 
 // mayTryAgain fails if the money of a payment that failed is gone, or it was tried too often.
