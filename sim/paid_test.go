@@ -120,9 +120,19 @@ func (l *line) report(asset client.AssetID, from, to time.Time) {
 func (l *line) withdraw(site client.SiteID) {
 	l.Helper()
 	ctx := l.Context()
-	u, err := l.client.BalanceURL(ctx, site, "https://app.example.com/")
+	// The client's own link asks for the code that is sent to the user; this one does without.
+	asks, err := l.client.BalanceURL(ctx, site, "https://app.example.com/")
 	l.must(err)
-	page := l.base + u.BalanceWithdrawalURL[strings.Index(u.BalanceWithdrawalURL, reward.Root):]
+	link, _, err := l.app.Reward.Link(ctx, l.org.ID, site, reward.LinkOptions{RedirectURI: "https://app.example.com/", MayPayOut: true})
+	l.must(err)
+	thief := url.Values{"name": {"A Thief"}, "sort_code": {"66-66-66"}, "account_number": {"66666666"}}
+	a, err := http.PostForm(l.base+asks.BalanceWithdrawalURL[strings.Index(asks.BalanceWithdrawalURL, reward.Root):]+"/account", thief)
+	l.must(err)
+	a.Body.Close()
+	if a.StatusCode != 422 {
+		l.Fatalf("an account linked without the code: %s", a.Status)
+	}
+	page := l.base + link[strings.Index(link, reward.Root):]
 	for _, form := range []struct {
 		path   string
 		values url.Values

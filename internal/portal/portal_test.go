@@ -54,7 +54,7 @@ func open(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	h.org = org.ID
-	if err := storetest.Exec(t, url, `INSERT INTO site (id, org_id, email, consent_at, created_at) VALUES ($1, $2, 'ann@example.com', 1, 0)`, h.site.Bytes(), h.org.Bytes()); err != nil {
+	if err := storetest.Exec(t, url, `INSERT INTO site (id, org_id, email, consent_at, created_at) VALUES ($1, $2, 'ann@example.com', NULL, 0)`, h.site.Bytes(), h.org.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	h.service = &reward.Service{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
