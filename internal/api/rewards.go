@@ -30,6 +30,7 @@ func (s *Server) transactions(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	out := wire.TransactionDataResponse{
 		SiteID: p.SiteID, Transactions: make([]wire.TransactionDatumResponse, len(h.Transactions)), TotalCount: h.Total,
 		IsBelowWithdrawalMinimum: h.Standing.BelowMinimum, DaysUntilMinimumWaitTimeMet: h.Standing.DaysLeft,
@@ -37,6 +38,7 @@ func (s *Server) transactions(r *request) (answer, error) {
 	for i, t := range h.Transactions {
 		out.Transactions[i] = transaction(t)
 	}
+
 	return ok(out), nil
 }
 
@@ -50,6 +52,7 @@ func transaction(t store.Transaction) wire.TransactionDatumResponse {
 	if t.Settled != (flex.Day{}) {
 		w.SettlementDate = new(wire.Day(t.Settled))
 	}
+
 	if t.Rate != nil {
 		w.CreditRatePencePerKWh = new(float64(*t.Rate) / 1e6)
 	}
@@ -93,6 +96,7 @@ func (s *Server) flexEvents(r *request) (answer, error) {
 			v.Events[i].FinalGrossRevenueGBP = new(e.Final.GBP())
 		}
 	}
+
 	return ok(v), err
 }
 
@@ -109,6 +113,7 @@ func (s *Server) gaps(r *request) (answer, error) {
 			AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day), NumExpected: g.Expected, NumMissing: g.Missing, NumHeldBack: g.Held, FirstMissing: wire.At(g.First),
 		}
 	}
+
 	return ok(v), err
 }
 
@@ -129,21 +134,41 @@ func (s *Server) statement(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	v := wire.StatementResponse{
 		SiteID: p.SiteID, From: wire.Day(st.From), To: wire.Day(st.To), OpeningBalancePence: st.Opening, ClosingBalancePence: st.Closing,
+		Number: st.Number, Payer: wire.StatementPayer(st.Payer), RoundingRule: reward.RoundingRule,
 		Lines: make([]wire.StatementLine, len(st.Lines)),
 	}
 	for i, l := range st.Lines {
-		line := wire.StatementLine{
-			TransactionDatumResponse: transaction(l.Transaction), BalancePence: l.Balance, Cause: l.Cause, Provisional: l.Provisional,
-			Periods: make([]wire.StatementPeriod, len(l.Periods)),
-		}
-		for j, period := range l.Periods {
-			line.Periods[j] = wire.StatementPeriod{
-				StartTimestamp: wire.At(period.Start), BaselineKWh: kwh(period.Baseline), MeteredKWh: kwh(period.Metered), FlexKWh: kwh(period.Flex),
-			}
-		}
-		v.Lines[i] = line
+		v.Lines[i] = statementLine(l)
 	}
+
 	return ok(v), nil
+}
+
+// statementLine writes a line with what it rests on.
+func statementLine(l reward.Line) wire.StatementLine {
+	line := wire.StatementLine{
+		TransactionDatumResponse: transaction(l.Transaction), BalancePence: l.Balance, Cause: l.Cause, Provisional: l.Provisional,
+		Periods: make([]wire.StatementPeriod, len(l.Periods)),
+	}
+	for j, period := range l.Periods {
+		p := wire.StatementPeriod{
+			StartTimestamp: wire.At(period.Start), BaselineKWh: kwh(period.Baseline), MeteredKWh: kwh(period.Metered), FlexKWh: kwh(period.Flex),
+		}
+
+		if period.Price != nil {
+			p.PricePencePerKWh = new(period.Price.GBPPerMWh() / 10)
+		}
+		line.Periods[j] = p
+	}
+
+	if c := l.Calculation; c != nil {
+		line.Calculation = &wire.StatementCalculation{
+			UserShare: float64(c.Share) / 1e6, LossFactor: float64(c.LossFactor) / 1e6, PaidPart: float64(c.PaidEarly) / 1e6,
+			CarriedPence: float64(c.Carried) / 1e10, EarlierPence: c.Earlier, Rounding: c.Rounding.String(), LossesPassed: c.ClawBack,
+		}
+	}
+	return line
 }

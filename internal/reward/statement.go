@@ -12,12 +12,25 @@ import (
 	"flexd/internal/store"
 )
 
-// Statement is what a site's user earned and withdrew in some London days, and why.
+// Statement is what a site's user earned and withdrew in some London days, and why. Whoever
+// reads it alone can work every line out again.
 type Statement struct {
 	From, To flex.Day // both included
+	Number   string   // of the statement: another one has another
+	Payer    Payer
+	Customer Customer
 	Opening  flex.Pence
 	Closing  flex.Pence
 	Lines    []Line // oldest first
+}
+
+// Payer is who pays the user.
+type Payer struct{ Name, Address, Contact string }
+
+// Customer is whose statement it is.
+type Customer struct {
+	SiteID            flex.SiteID
+	Address, Postcode flex.Personal
 }
 
 // Line is one transaction with what it rests on.
@@ -27,13 +40,33 @@ type Line struct {
 	Cause       string     // in plain words
 	Provisional bool       // it may still be followed by a top-up or a correction without anybody's mistake
 	Periods     []Period
+	Calculation *Calculation // nil where nothing was worked out, or before it was kept
 }
 
 // Period is one settlement period behind a line; what does not apply or is not known is nil.
 type Period struct {
 	Start                   time.Time
 	Baseline, Metered, Flex *flex.WattHours
+	Price                   *flex.Price
 }
+
+// Calculation is how a line's pence come from its half-hours. For a flex event: the sum over
+// them of minus energy times price, plus what is carried, times share, loss factor and the
+// part paid early, rounded once; less the same of what is carried alone; nothing if that is
+// below nothing and losses are not passed on; less what earlier lines credited. For a session:
+// energy times rate, rounded once, less what earlier lines credited.
+type Calculation struct {
+	settle.Terms
+	Carried settle.PicoPounds // of events settled before it on the same meter; they are rounded together
+	Earlier flex.Pence        // what earlier lines about the same credited
+}
+
+// RoundingRule says how a line's pence come from what stands beside them. Statements print it.
+const RoundingRule = "Of flexibility: in each half-hour the difference in kWh, with its sign turned, times the price in pence per kWh; " +
+	"their sum and the carried pence, times share, times loss factor, times paid part, is rounded once to a whole penny; " +
+	"the carried pence times the same, rounded, are taken off; below nothing it is nothing unless losses are passed on; " +
+	"what earlier lines credited is taken off. Of charging: kWh times rate, rounded once to a whole penny, less what earlier lines credited. " +
+	"half_away_from_zero: half a penny is rounded away from zero; half_even: to the even penny."
 
 // StatementDaysMax is the number of days that one statement covers.
 const StatementDaysMax = 366
@@ -42,12 +75,13 @@ const StatementDaysMax = 366
 // the current month so far.
 func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) (s Statement, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if _, err := tx.Site(ctx, site); err != nil {
-			return err
-		}
 		if s.From, s.To, err = statementDays(from, to, flex.DayAt(tx.Now())); err != nil {
 			return err
 		}
+		if err := s.address(ctx, tx, site); err != nil {
+			return err
+		}
+
 		span := flex.Span{From: s.From.Start(), To: s.To.Add(1).Start()}
 		ts, before, err := tx.TransactionsWithin(ctx, site, span)
 		if err != nil {
@@ -58,6 +92,7 @@ func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteI
 			if t.Amount == 0 && !t.Cause.Follows.IsZero() {
 				continue // a step of a withdrawal that moved no money of the user's
 			}
+
 			s.Closing += t.Amount
 			line := Line{Transaction: t, Balance: s.Closing}
 			if err := explain(ctx, tx, &line); err != nil {
@@ -65,6 +100,7 @@ func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteI
 			}
 			s.Lines = append(s.Lines, line)
 		}
+
 		return nil
 	})
 	return s, err
@@ -83,6 +119,7 @@ func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
 	case from.Add(StatementDaysMax - 1).Start().Before(to.Start()):
 		return from, to, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, StatementDaysMax)
 	}
+
 	return from, to, nil
 }
 
@@ -102,8 +139,39 @@ func explain(ctx context.Context, tx *store.Tx, l *Line) error {
 		l.Cause = "withdrawn to the bank account"
 	default:
 		l.Cause = string(l.Kind)
+		if c.Reason != "" {
+			l.Cause += ": " + c.Reason
+		}
 	}
+
 	return nil
+}
+
+// address fills in who pays whom, and the statement's number.
+func (s *Statement) address(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+	site, err := tx.Site(ctx, id)
+	if err != nil {
+		return err
+	}
+	o, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
+	b := o.Settings.Books
+	s.Payer = Payer{Name: b.PayerName, Address: b.PayerAddress, Contact: b.PayerContact}
+	if s.Payer.Name == "" {
+		s.Payer.Name = o.Name
+	}
+	s.Customer = Customer{SiteID: id, Address: site.Address, Postcode: site.Postcode}
+	s.Number = fmt.Sprintf("%s/%s/%s", id, s.From, s.To)
+	return nil
+}
+
+// TaxYear returns the first and the last day of the United Kingdom's tax year that begins in
+// a year.
+func TaxYear(year int) (from, to flex.Day) {
+	return flex.Day{Year: year, Month: time.April, Dom: 6}, flex.Day{Year: year + 1, Month: time.April, Dom: 5}
 }
 
 func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
@@ -116,12 +184,16 @@ func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
 	if err != nil {
 		return err
 	}
-	word := "less"
-	if settled.Result.Flex > 0 {
-		word = "more"
+
+	l.Cause = eventText(settled.Result, l.Time)
+	if settled.Result.Terms != (settle.Terms{}) {
+		l.Calculation = &Calculation{Terms: settled.Result.Terms, Carried: settled.Result.Before}
+		l.Calculation.Earlier, err = tx.CreditedBefore(ctx, l.Transaction)
+		if err != nil {
+			return err
+		}
 	}
-	l.Cause = fmt.Sprintf("%s kWh %s than usual, %s (%s baseline over %d days)", kwhText(max(settled.Result.Flex, -settled.Result.Flex)), word,
-		spanText(l.Time), settled.Result.Quality, len(settled.Result.Used))
+
 	for _, s := range settled.Result.Periods {
 		p := Period{Start: e.Day.Period(s.Period).Start()}
 		if len(settled.Result.Used) > 0 || settled.Result.Method == settle.Nominated {
@@ -130,12 +202,30 @@ func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
 		if s.Read {
 			p.Metered = &s.Metered
 		}
+
 		if s.Known && p.Baseline != nil {
-			p.Flex = &s.Flex
+			p.Flex, p.Price = &s.Flex, &s.Price
 		}
 		l.Periods = append(l.Periods, p)
 	}
 	return nil
+}
+
+// eventText says what a flex event came to, and what usual means.
+func eventText(r *settle.Result, span flex.Span) string {
+	word := "less"
+	if r.Flex > 0 {
+		word = "more"
+	}
+	usual := "usual is what the plan without flexibility would have used"
+	if r.Method != settle.Nominated {
+		usual = fmt.Sprintf("usual is what was used at the same time on %d similar days before", len(r.Used))
+	}
+
+	if r.Quality == settle.Insufficient {
+		usual = fmt.Sprintf("there are only %d similar days before to compare with, too few to be paid for", len(r.Used))
+	}
+	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, spanText(span), usual)
 }
 
 func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
@@ -147,6 +237,19 @@ func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
 	if l.Creditable != nil && l.Rate != nil {
 		l.Cause = fmt.Sprintf("charged %s kWh at %s p, %s", kwhText(*l.Creditable), strconv.FormatFloat(settle.Rate(*l.Rate).PencePerKWh(), 'f', -1, 64), spanText(l.Time))
 	}
+
+	terms, err := historyOf(ctx, tx)
+	if err != nil {
+		return err
+	}
+	l.Calculation = &Calculation{Terms: settle.Terms{
+		Share: settle.Whole, LossFactor: settle.Whole, PaidEarly: settle.Whole, Rounding: terms.on(flex.DayAt(r.From)).settle.Rounding,
+	}}
+	l.Calculation.Earlier, err = tx.CreditedBefore(ctx, l.Transaction)
+	if err != nil {
+		return err
+	}
+
 	periods, days, err := sessionReadings(ctx, tx, r)
 	if err != nil {
 		return err
@@ -156,6 +259,7 @@ func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
 		if e, known := energyIn(days, p); known {
 			line.Metered = &e
 		}
+
 		l.Periods = append(l.Periods, line)
 	}
 	return nil

@@ -64,7 +64,7 @@ func TestStatement(t *testing.T) {
 			want     string
 		}{
 			{flex.Day{Year: 2025, Month: 2, Dom: 1}, flex.Day{Year: 2025, Month: 2, Dom: 28}, `2025-02-01 to 2025-02-28: 0 to 20
-20 (20) 1.632 kWh less than usual, 3 February, 17:00 to 18:00 (full baseline over 10 days), provisional; 17:00 921 120 -801; 17:30 921 90 -831
+20 (20) 1.632 kWh less than usual, 3 February, 17:00 to 18:00; usual is what was used at the same time on 10 similar days before, provisional; 17:00 921 120 -801; 17:30 921 90 -831
 `},
 			{flex.Day{}, flex.Day{}, `2025-03-01 to 2025-03-01: 20 to 36
 11 (31) charged 4.5 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -

@@ -123,6 +123,9 @@ type Result struct {
 	Gross      flex.MicroPounds
 	Credit     flex.Pence // the user's
 	Kept       flex.Pence // the platform's
+
+	Before PicoPounds // what the events settled before it on the same meter earned; they are rounded together
+	Terms  Terms      // on which it was paid; PaidEarly is whole once it is final
 }
 
 // Provisional reports whether the result can still change without any correction, for
@@ -235,6 +238,8 @@ func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 		early = Whole
 	}
 
+	r.Before, r.Terms = before, *t
+	r.Terms.PaidEarly = early
 	r.Credit = pence(t.LossFactor, t.Share, early)
 	if r.Credit < 0 && !t.ClawBack {
 		r.Credit = 0

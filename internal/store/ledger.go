@@ -192,6 +192,18 @@ func (tx *Tx) TransactionsWithin(ctx context.Context, site flex.SiteID, span fle
 	return ts, before, err
 }
 
+// CreditedBefore returns what earlier transactions about the same flex event, or the same
+// session itself, credited.
+func (tx *Tx) CreditedBefore(ctx context.Context, t Transaction) (p flex.Pence, err error) {
+	about, id := "session_id = $2 AND flex_event_id IS NULL", t.Cause.Session.Bytes()
+	if !t.Cause.FlexEvent.IsZero() {
+		about, id = "flex_event_id = $2", t.Cause.FlexEvent.Bytes()
+	}
+	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND `+about+` AND id < $3`,
+		tx.org.Bytes(), id, t.ID.Bytes()).Scan(&p)
+	return p, err
+}
+
 func nullID[Of any](id flex.ID[Of]) any {
 	if id.IsZero() {
 		return nil

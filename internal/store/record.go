@@ -123,6 +123,33 @@ type resultRecord struct {
 	Gross      int64            `json:"Gross"`
 	Credit     int64            `json:"Credit"`
 	Kept       int64            `json:"Kept"`
+	Before     int64            `json:"Before,omitempty"`
+	Terms      termsRecord      `json:"Terms,omitzero"`
+}
+
+// termsRecord is what a result was paid on; results of before it was kept have none.
+type termsRecord struct {
+	Share      int64 `json:"Share"`
+	PaidEarly  int64 `json:"PaidEarly"`
+	LossFactor int64 `json:"LossFactor"`
+	HalfEven   bool  `json:"HalfEven"`
+	ClawBack   bool  `json:"ClawBack"`
+}
+
+func recordTerms(t settle.Terms) termsRecord {
+	return termsRecord{
+		Share: int64(t.Share), PaidEarly: int64(t.PaidEarly), LossFactor: int64(t.LossFactor), HalfEven: t.Rounding == settle.HalfEven, ClawBack: t.ClawBack,
+	}
+}
+
+func (r *termsRecord) terms() settle.Terms {
+	t := settle.Terms{
+		Share: settle.Parts(r.Share), PaidEarly: settle.Parts(r.PaidEarly), LossFactor: settle.Parts(r.LossFactor), ClawBack: r.ClawBack,
+	}
+	if r.HalfEven {
+		t.Rounding = settle.HalfEven
+	}
+	return t
 }
 
 type dayRecord struct {
@@ -183,6 +210,7 @@ func recordResult(r *settle.Result) resultRecord {
 			}
 		}),
 		Missing: r.Missing, Final: r.Final, Flex: int64(r.Flex), Gross: int64(r.Gross), Credit: int64(r.Credit), Kept: int64(r.Kept),
+		Before: int64(r.Before), Terms: recordTerms(r.Terms),
 	}
 }
 
@@ -207,6 +235,7 @@ func (r *resultRecord) result() (*settle.Result, error) {
 			}
 		}),
 		Missing: r.Missing, Final: r.Final, Flex: flex.WattHours(r.Flex), Gross: flex.MicroPounds(r.Gross), Credit: flex.Pence(r.Credit), Kept: flex.Pence(r.Kept),
+		Before: settle.PicoPounds(r.Before), Terms: r.Terms.terms(),
 	}, nil
 }
 

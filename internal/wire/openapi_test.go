@@ -151,6 +151,8 @@ func init() {
 	schema[StatementResponse]()
 	schema[StatementLine]()
 	schema[StatementPeriod]()
+	schema[StatementPayer]()
+	schema[StatementCalculation]()
 	// forms go by their own names in Go
 	delete(structs, "TokenForm")
 	delete(structs, "ComponentTokenForm")
