@@ -26,7 +26,7 @@ func TestSettle(t *testing.T) {
 	seed := storetest.NewSeed(t, h.DB, at.Database)
 	site := seed.Site()
 	asset := seed.Asset(site, flex.Charger, 0)
-	seed.Exec(`UPDATE site SET consent_at = 1`)
+	seed.Consent(time.UnixMicro(1))
 	day := flex.DayAt(time.Now()).Add(-3)
 	put := func(value flex.Micro) {
 		t.Helper()
