@@ -21,6 +21,7 @@ const (
 	MarketReceivable  Account = "market_receivable"  // what the market owes for flexibility; a debit
 	PlatformRevenue   Account = "platform_revenue"   // the share that is not the users'
 	RewardsPayable    Account = "rewards_payable"    // what is owed to a site's user; a credit
+	RewardsAccrued    Account = "rewards_accrued"    // what a site's user is owed and is paid later
 	PayoutsInFlight   Account = "payouts_in_flight"  // withdrawn, and not yet at the user's bank
 	Bank              Account = "bank"               // what came from the market, less what has left for users' banks
 	PromotionsExpense Account = "promotions_expense" // bonuses, referrals and goodwill
@@ -32,13 +33,13 @@ const (
 
 // Accounts lists every account.
 var Accounts = []Account{
-	MarketReceivable, PlatformRevenue, RewardsPayable, PayoutsInFlight, Bank, PromotionsExpense, RewardsExpense, Rounding,
+	MarketReceivable, PlatformRevenue, RewardsPayable, RewardsAccrued, PayoutsInFlight, Bank, PromotionsExpense, RewardsExpense, Rounding,
 	UnclaimedBalances, WriteOffs,
 }
 
 // PerSite reports whether the account is kept apart for each site.
 func (a Account) PerSite() bool {
-	return a == RewardsPayable || a == PayoutsInFlight || a == UnclaimedBalances
+	return slices.Contains([]Account{RewardsPayable, RewardsAccrued, PayoutsInFlight, UnclaimedBalances}, a)
 }
 
 // Posting is one side of a transaction: a debit is positive, a credit negative.
@@ -172,11 +173,17 @@ func Set(postings ...Posting) []Posting {
 // Earned returns the postings of revenue from the market: gross is divided between the
 // user and the platform, and what the rounding of each leaves over is posted as such.
 func Earned(gross, user, platform flex.Pence) []Posting {
+	return EarnedInPart(gross, user, 0, platform)
+}
+
+// EarnedInPart is Earned where a part of the user's is owed and paid later.
+func EarnedInPart(gross, user, later, platform flex.Pence) []Posting {
 	return Set(
 		Posting{MarketReceivable, gross},
 		Posting{RewardsPayable, -user},
+		Posting{RewardsAccrued, -later},
 		Posting{PlatformRevenue, -platform},
-		Posting{Rounding, user + platform - gross})
+		Posting{Rounding, user + later + platform - gross})
 }
 
 // Credited returns the postings of a credit at a rate.

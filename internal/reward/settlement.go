@@ -2,12 +2,10 @@ package reward
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/ledger"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/worker"
@@ -265,37 +263,4 @@ func nextSettlement(e store.FlexEvent, now time.Time) time.Time {
 		return now.Add(recheck)
 	}
 	return final
-}
-
-// credit makes the transaction of what the event earned, or of what it earned more or less
-// than was posted before; nil if there is none. Users who earn by session alone are not
-// credited by event.
-func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t *terms, run flex.RunID) (*store.Transaction, error) {
-	if t.settle.Share == 0 && e.Posted == 0 || r.Missing > 0 && !r.Final {
-		return nil, nil
-	}
-
-	was, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
-	if err != nil {
-		return nil, err
-	}
-
-	tr := store.Transaction{Flex: &r.Flex}
-	tr.SiteID, tr.Time, tr.Settled = e.SiteID, e.Span, e.Day
-	tr.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID, Run: run}
-	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("flex event:%s", e.ID)
-	tr.Postings = ledger.Revised(was, ledger.Earned(r.Gross.Pence(), r.Credit, r.Kept))
-	if e.Posted > 0 {
-		tr.Key = fmt.Sprintf("flex event:%s:%d", e.ID, e.Posted)
-		tr.Kind = ledger.FlexPeriodTopUp
-		switch {
-		case len(tr.Postings) == 0:
-			return nil, nil
-		case tr.Credit() < 0:
-			tr.Kind = ledger.Correction
-		}
-	}
-
-	e.Posted++
-	return &tr, nil
 }

@@ -59,9 +59,17 @@ func TermSettings() []TermSetting {
 			readParts(func(t *terms) *settle.Parts { return &t.settle.PaidEarly }, 1)},
 		{"loss_factor", "1", "by which settlement scales volumes, 0 to 2", readParts(func(t *terms) *settle.Parts { return &t.settle.LossFactor }, 2)},
 		{"rounding", settle.HalfAway.String(), "of amounts between two pennies", readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String())},
-		{"claw_back", "false", "an event that cost money takes it from the user", readTruth(func(t *terms) *bool { return &t.settle.ClawBack })},
+		{"crediting", byMonth, "a user's shares are netted over a London month before they are floored at nothing, or each event is floored",
+			readWord(func(t *terms, word string) { t.settle.ByMonth = word == byMonth }, byMonth, byEvent)},
+		{"claw_back", "false", "what cost money takes it from the user", readTruth(func(t *terms) *bool { return &t.settle.ClawBack })},
 	}
 }
+
+// The words of crediting.
+const (
+	byMonth = "month"
+	byEvent = "event"
+)
 
 func readCredit(t *terms, text string) error {
 	f, err := decimal(text, 1000)
@@ -126,7 +134,7 @@ func readWord(set func(*terms, string), words ...string) func(*terms, string) er
 // defaultTerms are those of an organisation that has set none.
 func defaultTerms() terms {
 	t := terms{withdrawal: ledger.DefaultWithdrawalTerms, rule: settle.DefaultRule}
-	t.settle = settle.Terms{PaidEarly: settle.Whole, LossFactor: settle.Whole}
+	t.settle = settle.Terms{PaidEarly: settle.Whole, LossFactor: settle.Whole, ByMonth: true}
 	return t
 }
 

@@ -33,6 +33,9 @@ func (c *Case) AppendText(b []byte) []byte {
 	b = c.Rule.appendText(b)
 	t := &c.Terms
 	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t\n", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
+	if t.ByMonth {
+		b = append(b[:len(b)-1], " crediting=month\n"...)
+	}
 	for _, n := range c.own() {
 		price, known := c.price(n)
 		b = append(appendValue(append(b, "price"...), int64(price), known), '\n')
@@ -189,6 +192,9 @@ func (r *Result) facts() []fact {
 		all = append(all, fact{fmt.Sprintf("period %d", s.Period), value})
 	}
 
+	if r.Owed != r.Credit {
+		all = append(all, fact{"owed", fmt.Sprintf("%d p", r.Owed)})
+	}
 	return append(all,
 		fact{"missing", strconv.Itoa(r.Missing)},
 		fact{"final", strconv.FormatBool(r.Final)},

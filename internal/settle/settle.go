@@ -31,6 +31,7 @@ type Terms struct {
 	LossFactor Parts // by which settlement scales volumes at the site
 	Rounding   Rounding
 	ClawBack   bool // whether an event that cost money takes it from the user
+	ByMonth    bool // whether that is asked of the events of a month together: then a credit may be below zero
 }
 
 // DefaultTerms is half for the user, at once and in full, without losses; an event that
@@ -121,8 +122,9 @@ type Result struct {
 	Final      bool
 	Flex       flex.WattHours
 	Gross      flex.MicroPounds
-	Credit     flex.Pence // the user's
-	Kept       flex.Pence // the platform's
+	Credit     flex.Pence // the user's, as far as it is paid now; below zero if it is netted with others
+	Owed       flex.Pence // the user's in all
+	Kept       flex.Pence // the platform's: gross less what is owed
 
 	Before PicoPounds // what the events settled before it on the same meter earned; they are rounded together
 	Terms  Terms      // on which it was paid; PaidEarly is whole once it is final
@@ -240,11 +242,13 @@ func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 
 	r.Before, r.Terms = before, *t
 	r.Terms.PaidEarly = early
-	r.Credit = pence(t.LossFactor, t.Share, early)
-	if r.Credit < 0 && !t.ClawBack {
-		r.Credit = 0
+	r.Credit, r.Owed = pence(t.LossFactor, t.Share, early), pence(t.LossFactor, t.Share)
+	if t.ByMonth && !t.ClawBack {
+		r.Credit = min(r.Credit, r.Owed) // what cost money counts in full at once
+	} else if !t.ClawBack {
+		r.Credit, r.Owed = max(0, r.Credit), max(0, r.Owed)
 	}
-	r.Kept = pence(t.LossFactor) - r.Credit
+	r.Kept = pence(t.LossFactor) - r.Owed
 }
 
 // slots returns, for each settlement period of the events settled together, the number of

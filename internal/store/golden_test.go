@@ -233,9 +233,14 @@ func TestGolden_Terms(t *testing.T) {
 	eachGolden(t, func(t *testing.T, db *store.DB, _ string) {
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			var got []string
+			var crediting []store.Term
 			err := db.Read(t.Context(), named(t, db, name).ID, func(tx *store.Tx) error {
 				terms, err := tx.Terms(t.Context())
 				for _, term := range terms {
+					if term.Name == "crediting" {
+						crediting = append(crediting, term)
+						continue
+					}
 					got = append(got, term.Name+"="+term.Value)
 					if term.From != (flex.Day{}) || !term.SetAt.IsZero() {
 						t.Errorf("%s: %+v", name, term)
@@ -245,6 +250,9 @@ func TestGolden_Terms(t *testing.T) {
 			})
 			if err != nil || !slices.Equal(got, want[name]) {
 				t.Errorf("%s: %q, %v, want %q", name, got, err, want[name])
+			}
+			if len(crediting) != 2 || crediting[0].Value != "event" || crediting[1].Value != "" || crediting[1].From.Dom != 1 || crediting[1].From.Year < 2026 {
+				t.Errorf("%s credits by event, and by month from the first of a month: %+v", name, crediting)
 			}
 		}
 	})
@@ -273,7 +281,7 @@ func TestGolden_Results(t *testing.T) {
 			r.Excluded = nil // eight of them, which the bytes below hold
 			want := settle.Result{
 				Event: r.Event, Day: flex.Day{Year: 2025, Month: 2, Dom: 3}, Metering: settle.Asset, Method: settle.Mean, Quality: settle.Full,
-				Used: r.Used, Flex: -1632, Gross: 428_400, Credit: 17, Kept: 26,
+				Used: r.Used, Flex: -1632, Gross: 428_400, Credit: 17, Owed: 17, Kept: 26,
 				Periods: []settle.Settled{
 					{Period: 35, Baseline: 921, Metered: 120, Flex: -801, Price: 250_000_000, Revenue: 200_250_000_000, Read: true, Known: true},
 					{Period: 36, Baseline: 921, Metered: 90, Flex: -831, Price: 250_000_000, Revenue: 207_750_000_000, Read: true, Known: true},
@@ -402,7 +410,8 @@ func TestRecords_Whole(t *testing.T) {
 		for _, v := range []any{&result, &settings, &event} {
 			fill(reflect.ValueOf(v).Elem())
 		}
-		event.Blocks = nil // an event that has them has nothing else
+		event.Blocks = nil                      // an event that has them has nothing else
+		result.Terms.Rounding = settle.HalfEven // there is no seventh
 
 		err = db.Write(t.Context(), org.ID, func(tx *store.Tx) error {
 			run := store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: tx.Now(), StartedAt: tx.Now()}

@@ -169,12 +169,12 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 // Steps of withdrawals are not among them: they show in the withdrawal's status.
 func (tx *Tx) Transactions(ctx context.Context, site flex.SiteID, limit, offset int) (ts []Transaction, total int, err error) {
 	ts, err = rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
-		WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL ORDER BY l.id DESC LIMIT $3 OFFSET $4`,
+		WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+unlisted+` ORDER BY l.id DESC LIMIT $3 OFFSET $4`,
 		tx.org.Bytes(), site.Bytes(), limit, offset)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = tx.row(ctx, `SELECT count(*) FROM ledger WHERE org_id = $1 AND site_id = $2 AND follows IS NULL`, tx.org.Bytes(), site.Bytes()).Scan(&total)
+	err = tx.row(ctx, `SELECT count(*) FROM ledger l WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+unlisted, tx.org.Bytes(), site.Bytes()).Scan(&total)
 	return ts, total, err
 }
 
@@ -182,7 +182,7 @@ func (tx *Tx) Transactions(ctx context.Context, site flex.SiteID, limit, offset 
 // and the balance before it.
 func (tx *Tx) TransactionsWithin(ctx context.Context, site flex.SiteID, span flex.Span) (ts []Transaction, before flex.Pence, err error) {
 	ts, err = rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
-		WHERE l.org_id = $1 AND l.site_id = $2 AND l.recorded_at >= $3 AND l.recorded_at < $4 ORDER BY l.id`,
+		WHERE l.org_id = $1 AND l.site_id = $2 AND l.recorded_at >= $3 AND l.recorded_at < $4 AND NOT `+unlisted+` ORDER BY l.id`,
 		tx.org.Bytes(), site.Bytes(), micros(span.From), micros(span.To))
 	if err != nil {
 		return nil, 0, err

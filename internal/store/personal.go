@@ -29,6 +29,7 @@ var personal = map[string]held{
 	"posting":         {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"withdrawal":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"withdrawal_move": {bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
+	"event_credit":    {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"deviation":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"deviation_part":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"supply":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
@@ -43,7 +44,7 @@ var personal = map[string]held{
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
-	"settlement_run", "books_month", "seal_key", "account_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
+	"settlement_run", "term", "books_month", "seal_key", "account_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.

@@ -123,6 +123,7 @@ type resultRecord struct {
 	Gross      int64            `json:"Gross"`
 	Credit     int64            `json:"Credit"`
 	Kept       int64            `json:"Kept"`
+	Later      int64            `json:"Later,omitempty"` // what is owed beyond Credit
 	Before     int64            `json:"Before,omitempty"`
 	Terms      termsRecord      `json:"Terms,omitzero"`
 }
@@ -134,17 +135,19 @@ type termsRecord struct {
 	LossFactor int64 `json:"LossFactor"`
 	HalfEven   bool  `json:"HalfEven"`
 	ClawBack   bool  `json:"ClawBack"`
+	ByMonth    bool  `json:"ByMonth,omitempty"`
 }
 
 func recordTerms(t settle.Terms) termsRecord {
 	return termsRecord{
 		Share: int64(t.Share), PaidEarly: int64(t.PaidEarly), LossFactor: int64(t.LossFactor), HalfEven: t.Rounding == settle.HalfEven, ClawBack: t.ClawBack,
+		ByMonth: t.ByMonth,
 	}
 }
 
 func (r *termsRecord) terms() settle.Terms {
 	t := settle.Terms{
-		Share: settle.Parts(r.Share), PaidEarly: settle.Parts(r.PaidEarly), LossFactor: settle.Parts(r.LossFactor), ClawBack: r.ClawBack,
+		Share: settle.Parts(r.Share), PaidEarly: settle.Parts(r.PaidEarly), LossFactor: settle.Parts(r.LossFactor), ClawBack: r.ClawBack, ByMonth: r.ByMonth,
 	}
 	if r.HalfEven {
 		t.Rounding = settle.HalfEven
@@ -210,7 +213,7 @@ func recordResult(r *settle.Result) resultRecord {
 			}
 		}),
 		Missing: r.Missing, Final: r.Final, Flex: int64(r.Flex), Gross: int64(r.Gross), Credit: int64(r.Credit), Kept: int64(r.Kept),
-		Before: int64(r.Before), Terms: recordTerms(r.Terms),
+		Later: int64(r.Owed - r.Credit), Before: int64(r.Before), Terms: recordTerms(r.Terms),
 	}
 }
 
@@ -235,7 +238,7 @@ func (r *resultRecord) result() (*settle.Result, error) {
 			}
 		}),
 		Missing: r.Missing, Final: r.Final, Flex: flex.WattHours(r.Flex), Gross: flex.MicroPounds(r.Gross), Credit: flex.Pence(r.Credit), Kept: flex.Pence(r.Kept),
-		Before: settle.PicoPounds(r.Before), Terms: r.Terms.terms(),
+		Owed: flex.Pence(r.Credit + r.Later), Before: settle.PicoPounds(r.Before), Terms: r.Terms.terms(),
 	}, nil
 }
 
