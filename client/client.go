@@ -106,6 +106,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 		}
 		r.body, r.contentType = b, "application/json"
 	}
+
 	b, err := c.send(ctx, r)
 	if err != nil || out == nil {
 		return err
@@ -113,11 +114,13 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
+
 	return nil
 }
 
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (out T, err error) {
-	return out, c.Do(ctx, method, path, query, in, &out)
+	err = c.Do(ctx, method, path, query, in, &out)
+	return out, err
 }
 
 // send makes the request until it is answered, renewing the token once and pausing between
@@ -127,6 +130,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 	if r.method != http.MethodGet && !r.open {
 		key = rand.Text()
 	}
+
 	renewed := false
 	for try := 0; ; try++ {
 		b, pause, err := c.once(ctx, r, key)
@@ -140,6 +144,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		case !passing(err) || try >= c.Retries || ctx.Err() != nil:
 			return nil, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -157,6 +162,7 @@ func passing(err error) bool {
 		var network *url.Error // the connection failed, or broke before the answer
 		return errors.As(err, &network)
 	}
+
 	return false
 }
 
@@ -165,16 +171,20 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 	if len(r.query) > 0 {
 		u += "?" + r.query.Encode()
 	}
+
 	req, err := http.NewRequestWithContext(ctx, r.method, u, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, 0, err
 	}
+
 	if r.contentType != "" {
 		req.Header.Set("Content-Type", r.contentType)
 	}
+
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
+
 	if !r.open {
 		token, err := c.currentToken(ctx)
 		if err != nil {
@@ -182,20 +192,25 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
+
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	defer resp.Body.Close()
+
 	body, err = io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
 		return nil, 0, &url.Error{Op: r.method, URL: u, Err: err}
 	}
+
 	// 202 is how the service says that no unique meter was found.
 	if resp.StatusCode >= 300 || resp.StatusCode == http.StatusAccepted {
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return nil, time.Duration(seconds) * time.Second, failure(resp, body)
 	}
+
 	return body, 0, nil
 }
 
@@ -210,6 +225,7 @@ func failure(resp *http.Response, body []byte) error {
 		e.Detail = string(body[:min(len(body), 200)])
 		return e
 	}
+
 	e.Code, e.Docs = shape.Code, shape.Docs
 	switch {
 	case json.Unmarshal(shape.Detail, &e.Detail) == nil:
@@ -221,15 +237,18 @@ func failure(resp *http.Response, body []byte) error {
 			e.Detail += fmt.Sprintf(" (and %d more)", n)
 		}
 	}
+
 	return e
 }
 
 func (c *Client) currentToken(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.token != "" && time.Now().Before(c.renewAt) {
 		return c.token, nil
 	}
+
 	form := url.Values{"username": {c.username}, "password": {c.password}, "grant_type": {"password"}}
 	b, _, err := c.once(ctx, request{
 		method: http.MethodPost, path: "/auth/token-form", open: true,
@@ -238,10 +257,12 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("get a token: %w", err)
 	}
+
 	var t wire.Token
 	if err := json.Unmarshal(b, &t); err != nil {
 		return "", fmt.Errorf("get a token: %w", err)
 	}
+
 	c.token, c.renewAt = t.AccessToken, time.Now().Add(tokenLife)
 	return c.token, nil
 }

@@ -16,9 +16,11 @@ func (p Page) query() url.Values {
 	if p.Limit != 0 {
 		q.Set("limit", strconv.Itoa(p.Limit))
 	}
+
 	if p.Offset != 0 {
 		q.Set("offset", strconv.Itoa(p.Offset))
 	}
+
 	return q
 }
 
@@ -54,9 +56,11 @@ func (c *Client) Sites(ctx context.Context, mpan, postcode string, p Page) (Site
 	if mpan != "" {
 		q.Set("mpan", mpan)
 	}
+
 	if postcode != "" {
 		q.Set("postcode", postcode)
 	}
+
 	return call[SiteResponsePage](ctx, c, get, "/entities/site", q, nil)
 }
 

@@ -23,6 +23,7 @@ func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id
 	if err != nil || len(key) == 0 { // an empty one would verify what anybody signs
 		return "", errors.New("the secret is not whsec_ followed by base64")
 	}
+
 	id, stamp := h.Get("webhook-id"), h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if id == "" || err != nil {
@@ -31,10 +32,12 @@ func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id
 	if age := now.Sub(time.Unix(seconds, 0)); age > webhookTolerance || age < -webhookTolerance {
 		return "", errors.New("webhook-timestamp is more than five minutes away")
 	}
+
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + stamp + "."))
 	mac.Write(body)
 	want := mac.Sum(nil)
+
 	for signature := range strings.FieldsSeq(h.Get("webhook-signature")) {
 		version, text, _ := strings.Cut(signature, ",")
 		got, err := base64.StdEncoding.DecodeString(text)
@@ -42,6 +45,7 @@ func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id
 			return id, nil
 		}
 	}
+
 	return "", errors.New("no signature of webhook-signature is right")
 }
 
@@ -52,6 +56,7 @@ func SignWebhook(secret, id string, at time.Time, body []byte) (http.Header, err
 	if err != nil {
 		return nil, errors.New("the secret is not whsec_ followed by base64")
 	}
+
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + stamp + "."))
@@ -60,5 +65,6 @@ func SignWebhook(secret, id string, at time.Time, body []byte) (http.Header, err
 	h.Set("webhook-id", id)
 	h.Set("webhook-timestamp", stamp)
 	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+
 	return h, nil
 }

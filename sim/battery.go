@@ -46,6 +46,7 @@ func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street st
 	if err != nil {
 		return fmt.Errorf("onboard %s: %w", b.Name, err)
 	}
+
 	b.Site, b.Asset = r.Site.SiteID, r.Assets[0].AssetID
 	return c.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{
 		Tariff: client.Tariff{Timezone: "Europe/London", TariffType: flex.DynamicTariff}})
@@ -58,7 +59,9 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 		b.at = now
 		e.Say(now, b.Name, fmt.Sprintf("is a battery of %g kWh, %.0f %% full: %s", b.Capacity.KWh(), b.Full(), b.Why))
 	}
+
 	b.runTo(now, e.Price)
+
 	if p := flex.PeriodAt(now); p != b.read {
 		b.read = p
 		at := client.At(now)
@@ -66,20 +69,24 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 			return err
 		}
 	}
+
 	s, err := e.Client.BatterySchedule(ctx, b.Asset)
 	if err != nil {
 		return err
 	}
+
 	for _, told := range s.ScheduleSteps {
 		if now.Before(told.StartTimestamp.Time) || !now.Before(told.EndTimestamp.Time) {
 			continue
 		}
+
 		if action := battery.Action(told.Action); action != b.action {
 			b.action = action
 			price := e.Price(flex.PeriodAt(now)).GBPPerMWh()
 			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %.2f £/MWh%s", b.inWords(), told.EndTimestamp.In(flex.London).Format("15:04"), price, b.gain(price)))
 		}
 	}
+
 	return nil
 }
 
@@ -100,6 +107,7 @@ func (b *Battery) inWords() string {
 	case b.action == battery.AvoidImport:
 		return "covers the home"
 	}
+
 	return "waits"
 }
 
@@ -112,7 +120,9 @@ func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
 		if to.Before(next) {
 			next = to
 		}
+
 		hours := next.Sub(b.at).Hours()
+
 		b.flow = 0
 		switch b.action {
 		case battery.ChargeMax:
@@ -122,6 +132,7 @@ func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
 		case battery.AvoidImport:
 			b.flow = -min(b.Power, b.Load)
 		}
+
 		moved := float64(b.flow) * hours // on the grid's side
 		if moved > 0 {
 			moved = min(moved, (float64(most)-b.Stored)/home.Efficiency)
@@ -130,6 +141,7 @@ func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
 			moved = -min(-moved, max(0, b.Stored-float64(least))*home.Efficiency)
 			b.Stored += moved / home.Efficiency
 		}
+
 		b.flow = flex.Watts(moved / hours)
 		used, worth := float64(b.Load)*hours, float64(price(p))/1e6
 		b.Drawn += used

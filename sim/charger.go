@@ -48,11 +48,14 @@ func (c *Charger) Receive(body []byte) error {
 	if err != nil {
 		return err
 	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for n := len(c.profiles); n > 0 && !c.profiles[n-1].Span().From.Before(p.Span().From); n-- {
 		c.profiles = c.profiles[:n-1]
 	}
+
 	c.profiles = append(c.profiles, p)
 	c.received++
 	return nil
@@ -117,14 +120,17 @@ func (c *Charger) powerAt(at time.Time) flex.Watts {
 func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for c.at.Before(to) {
 		next := c.boundary(to)
 		if c.car != nil && c.car.Room > 0 {
 			wh := min(c.car.Room, float64(c.powerAt(c.at))*next.Sub(c.at).Hours())
 			c.draw(flex.PeriodAt(c.at), wh, price)
 		}
+
 		c.at = next
 	}
+
 	for len(c.profiles) > 1 && !c.profiles[1].Span().From.After(c.at) {
 		c.profiles = c.profiles[1:]
 	}
@@ -138,6 +144,7 @@ func (c *Charger) boundary(to time.Time) time.Time {
 			next = edge
 		}
 	}
+
 	for _, p := range c.profiles {
 		for _, s := range p.Steps {
 			for _, edge := range []time.Time{s.From, s.To} {
@@ -147,9 +154,11 @@ func (c *Charger) boundary(to time.Time) time.Time {
 			}
 		}
 	}
+
 	if to.Before(next) {
 		return to
 	}
+
 	return next
 }
 
@@ -162,6 +171,7 @@ func (c *Charger) draw(p flex.Period, wh float64, price func(flex.Period) flex.P
 		c.meter[n-1].Energy += wh
 		return
 	}
+
 	c.meter = append(c.meter, Metered{p, wh})
 }
 
@@ -169,10 +179,12 @@ func (c *Charger) draw(p flex.Period, wh float64, price func(flex.Period) flex.P
 func (c *Charger) Meter(by time.Time) []Metered {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	n := 0
 	for n < len(c.meter) && !c.meter[n].Period.End().After(by) {
 		n++
 	}
+
 	out := c.meter[:n:n]
 	c.meter = c.meter[n:]
 	return out

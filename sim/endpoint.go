@@ -48,34 +48,42 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e.Now != nil {
 		now = e.Now()
 	}
+
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	if err != nil {
 		http.Error(w, "the body is too large or broke off", http.StatusBadRequest)
 		return
 	}
+
 	id, err := client.VerifyWebhook(e.Secret, r.Header, body, now)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
+
 	e.mu.Lock()
 	c := e.charger[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
 	e.mu.Unlock()
+
 	if c == nil {
 		http.Error(w, "no such charger", http.StatusNotFound)
 		return
 	}
+
 	if e.again(id) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+
 	if err := c.Receive(body); err != nil {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
+
 	if e.Heard != nil {
 		e.Heard(Heard{c, id, body, now})
 	}
+
 	w.WriteHeader(http.StatusNoContent)
 }
 

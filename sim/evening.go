@@ -56,11 +56,13 @@ func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) er
 			return err
 		}
 	}
+
 	for i, v := range e.Visits {
 		kw, proposition := v.Power.KW(), flex.FullAssetSchedule
 		if !v.Own.Empty() {
 			proposition = flex.LimitedPause
 		}
+
 		r, err := e.Client.Onboard(ctx, client.OnboardRequest{
 			Site: client.SiteRequest{
 				MPAN: mpans[i], Postcode: "SW1A 1AA", StreetAddress: fmt.Sprintf("%d High Street", i+1),
@@ -75,9 +77,11 @@ func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) er
 		if err != nil {
 			return fmt.Errorf("onboard %s: %w", v.Name, err)
 		}
+
 		v.Site, v.Asset = r.Site.SiteID, r.Assets[0].AssetID
 		v.Charger = &Charger{ExternalID: v.Name, Power: v.Power, Outage: v.Trips}
 	}
+
 	return nil
 }
 
@@ -87,15 +91,18 @@ func (e *Evening) Step(ctx context.Context, now time.Time) error {
 		if v.came {
 			v.RunTo(now, e.Price)
 		}
+
 		if err := e.act(ctx, v, now); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
+
 	for _, b := range e.Batteries {
 		if err := b.step(ctx, e, now); err != nil {
 			return fmt.Errorf("%s: %w", b.Name, err)
 		}
 	}
+
 	return e.report(ctx, now)
 }
 
@@ -120,19 +127,24 @@ func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
 		e.Say(now, v.Name, fmt.Sprintf("drives off with %.1f kWh more than it came with", v.stayed.Got/1000))
 		return e.Client.PlugOut(ctx, v.Asset)
 	}
+
 	return nil
 }
 
 func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 	v.Plug(&Car{Name: v.Name, Rate: v.Power, Room: 80_000}, now)
+
 	if !v.Own.Empty() {
 		return e.pause(ctx, v, now)
 	}
+
 	e.Say(now, v.Name, fmt.Sprintf("plugs in, wants %g kWh by %s. %s: %s", v.NeedKWh, v.ReadyBy[:5], v.Case, v.Why))
+
 	wall, err := flex.ParseWallTime(v.ReadyBy)
 	if err != nil {
 		return err
 	}
+
 	local := client.WallTime(wall)
 	return e.Client.PlugIn(ctx, v.Asset, client.PlugInEventRequest{
 		Intent: &client.Intent{
@@ -154,28 +166,35 @@ func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
 	if err != nil {
 		return err
 	}
+
 	var steps []flex.Step
 	end := now.Truncate(time.Second)
+
 	for _, block := range got.ModifiedChargingSchedule {
 		from, err := time.Parse(time.RFC3339, block.StartTimestamp)
 		if err != nil {
 			return err
 		}
+
 		to, err := time.Parse(time.RFC3339, block.EndTimestamp)
 		if err != nil {
 			return err
 		}
+
 		if len(steps) > 0 {
 			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(end), clock(from)))
 		}
+
 		steps = append(steps, flex.Step{Span: flex.Span{From: end, To: from}}, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.NoLimit})
 		end = to
 	}
+
 	steps = append(steps, flex.Step{Span: flex.Span{From: end, To: v.Leave}})
 	profile, err := ocpp.New(v.Asset, steps)
 	if err != nil {
 		return err
 	}
+
 	return v.Receive(profile.Wrapped(1))
 }
 
@@ -190,9 +209,11 @@ func (e *Evening) report(ctx context.Context, now time.Time) error {
 			})
 		}
 	}
+
 	if len(readings) == 0 {
 		return nil
 	}
+
 	return e.post(ctx, readings)
 }
 
@@ -201,11 +222,13 @@ func (e *Evening) post(ctx context.Context, readings []client.ReadingDataPoint) 
 	if err != nil {
 		return fmt.Errorf("post readings: %w", err)
 	}
+
 	for _, r := range verdicts.Responses {
 		if !r.Accepted {
 			return fmt.Errorf("a reading of %s was not accepted: %s", r.AssetID, r.Error)
 		}
 	}
+
 	return nil
 }
 
@@ -248,16 +271,20 @@ func InWords(p ocpp.Profile) string {
 		if s.Limit == 0 || s.Len() < time.Minute {
 			continue
 		}
+
 		if text != "" {
 			text += ", "
 		}
+
 		text += s.From.In(flex.London).Format("15:04") + "-" + s.To.In(flex.London).Format("15:04")
 		if s.Limit != flex.NoLimit {
 			text += fmt.Sprintf(" at %.1f kW", s.Limit.KW())
 		}
 	}
+
 	if text == "" {
 		return "no charging until " + p.Span().To.In(flex.London).Format("15:04")
 	}
+
 	return "charge " + text
 }

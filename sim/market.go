@@ -26,8 +26,10 @@ func Prices2018() ([]flex.PricedPeriod, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := csv.NewReader(bufio.NewReader(zr))
 	var out []flex.PricedPeriod
+
 	for line := 1; ; line++ {
 		rec, err := r.Read()
 		if err == io.EOF {
@@ -39,14 +41,17 @@ func Prices2018() ([]flex.PricedPeriod, error) {
 		if line == 1 {
 			continue // the header
 		}
+
 		at, err := time.Parse(time.RFC3339, rec[0])
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
+
 		p, err := strconv.ParseFloat(rec[1], 64)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
+
 		out = append(out, flex.PricedPeriod{Period: flex.PeriodAt(at), Price: flex.FromGBPPerMWh(p), Known: true})
 	}
 }
@@ -60,10 +65,12 @@ func PricesAround(first, last flex.Day) ([]flex.PricedPeriod, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	by := make(map[flex.Period]flex.Price, len(all))
 	for _, p := range all {
 		by[p.Period] = p.Price
 	}
+
 	var out []flex.PricedPeriod
 	for d := first; !d.Start().After(last.Start()); d = d.Add(1) {
 		twin := twin2018(d)
@@ -72,6 +79,7 @@ func PricesAround(first, last flex.Day) ([]flex.PricedPeriod, error) {
 			out = append(out, flex.PricedPeriod{Period: d.Period(n + 1), Price: p, Known: known})
 		}
 	}
+
 	return out, nil
 }
 
@@ -85,9 +93,11 @@ func twin2018(d flex.Day) flex.Day {
 	for twin.Year < 2018 {
 		twin = twin.Add(7)
 	}
+
 	for twin.Year > 2018 {
 		twin = twin.Add(-7)
 	}
+
 	return twin
 }
 
@@ -95,6 +105,7 @@ func twin2018(d flex.Day) flex.Day {
 func PricesCSV(w io.Writer, prices []flex.PricedPeriod) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "start,price_gbp_per_mwh")
+
 	for _, p := range prices {
 		text := ""
 		if p.Known {
@@ -102,5 +113,6 @@ func PricesCSV(w io.Writer, prices []flex.PricedPeriod) error {
 		}
 		fmt.Fprintf(b, "%s,%s\n", p.Period.Start().Format(time.RFC3339), text)
 	}
+
 	return b.Flush()
 }

@@ -30,24 +30,31 @@ func RealSessions() (out []RealSession, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	records, err := csv.NewReader(zr).ReadAll()
 	if err != nil {
 		return nil, err
 	}
+
 	for i, r := range records[1:] {
 		var at [2]time.Time
 		var kwh [2]float64
+
 		for j := range 2 {
-			if at[j], err = time.Parse("2006-01-02 15:04:05-07:00", r[j]); err != nil {
+			at[j], err = time.Parse("2006-01-02 15:04:05-07:00", r[j])
+			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+2, err)
 			}
 			if r[2+j] == "" {
 				continue // nothing was asked for
 			}
-			if kwh[j], err = strconv.ParseFloat(r[2+j], 64); err != nil {
+
+			kwh[j], err = strconv.ParseFloat(r[2+j], 64)
+			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+2, err)
 			}
 		}
+
 		s := RealSession{Stay: at[1].Sub(at[0]).Truncate(time.Minute), Wanted: flex.FromKWh(kwh[0]), Received: flex.FromKWh(kwh[1])}
 		h, m, _ := at[0].Clock()
 		s.Arrival = flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute)
@@ -55,5 +62,6 @@ func RealSessions() (out []RealSession, err error) {
 			out = append(out, s)
 		}
 	}
+
 	return out, nil
 }

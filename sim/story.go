@@ -89,6 +89,7 @@ func ParseStory(text string) (lines []Line, err error) {
 		if words == "" {
 			continue
 		}
+
 		if stamp, ok := strings.CutPrefix(words, "at "); ok {
 			next, err := time.Parse("2006-01-02T15:04Z07:00", stamp)
 			if err != nil {
@@ -97,19 +98,24 @@ func ParseStory(text string) (lines []Line, err error) {
 			if next.Before(at) {
 				return nil, fmt.Errorf("line %d: %s is before the time above", i+1, stamp)
 			}
+
 			at = next
 			continue
 		}
+
 		if at.IsZero() {
 			return nil, fmt.Errorf("line %d: a story begins with an at line", i+1)
 		}
+
 		l, ok := matchLine(words)
 		if !ok {
 			return nil, fmt.Errorf("line %d: %q is none of the lines that a story may have", i+1, words)
 		}
+
 		l.Number, l.At = i+1, at
 		lines = append(lines, l)
 	}
+
 	return lines, nil
 }
 
@@ -147,24 +153,32 @@ func readWish(words string) (w wish, err error) {
 	if strings.Contains(words, "maximise") {
 		w.mode = flex.Maximise
 	}
+
 	w.peak = strings.Contains(words, "peak allowed")
 	if m := wishForms["need"].FindStringSubmatch(words); m != nil {
 		w.given = true
-		if w.kwh, err = strconv.ParseFloat(m[1], 64); err != nil {
+		w.kwh, err = strconv.ParseFloat(m[1], 64)
+		if err != nil {
 			return w, err
 		}
-		if w.readyBy, err = flex.ParseWallTime(m[2]); err != nil {
+
+		w.readyBy, err = flex.ParseWallTime(m[2])
+		if err != nil {
 			return w, err
 		}
 	}
+
 	if m := wishForms["tariff"].FindStringSubmatch(words); m != nil {
 		w.offPeak, w.zone = strings.TrimSpace(m[1]), m[2]
 	}
+
 	if m := wishForms["rate"].FindStringSubmatch(words); m != nil {
-		if w.rate, err = strconv.ParseFloat(m[1], 64); err != nil {
+		w.rate, err = strconv.ParseFloat(m[1], 64)
+		if err != nil {
 			return w, err
 		}
 	}
+
 	return w, nil
 }
 
@@ -175,15 +189,19 @@ func PlugIn(words string, now time.Time) (in client.PlugInEventRequest, err erro
 	if err != nil {
 		return in, err
 	}
+
 	if w.given {
 		local := client.WallTime(w.readyBy)
 		in.Intent = &client.Intent{EnergyRequiredKWh: w.kwh, ReadyBy: client.At(now), ReadyByLocalTime: &local, MayChargePeak: w.peak, ChargingMode: w.mode}
 	}
+
 	if w.offPeak != "" {
 		in.Tariff = &client.Tariff{OffPeakTimes: w.offPeak, Timezone: w.zone}
 	}
+
 	if w.rate > 0 {
 		in.Vehicle = &client.Vehicle{ChargingRateKW: w.rate}
 	}
+
 	return in, nil
 }

@@ -19,6 +19,7 @@ func serveAlone(path string) (release func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("claim the database: %w", err)
 	}
+
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		f.Close()
@@ -27,5 +28,6 @@ func serveAlone(path string) (release func() error, err error) {
 		f.Close()
 		return nil, fmt.Errorf("claim the database: %w", err)
 	}
+
 	return f.Close, nil
 }

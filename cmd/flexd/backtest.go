@@ -37,6 +37,7 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	told := time.Now()
 	result := backtest.Run(test, func(done, total int) {
 		if time.Since(told) > time.Second {
@@ -47,11 +48,13 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 	if len(result.Bills) == 0 {
 		return flex.Fail(flex.Invalid, "no day from %s to %s has all its loads and prices", test.From, test.To)
 	}
+
 	if b.SVG != "" {
 		if err := os.WriteFile(b.SVG, []byte(result.SVG()), 0o644); err != nil {
 			return err
 		}
 	}
+
 	return result.Table(c.out)
 }
 
@@ -61,24 +64,33 @@ func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
 		Battery: home.Battery{Power: flex.FromKW(b.Power), Capacity: flex.FromKWh(b.Capacity)},
 		Working: settle.Working,
 	}
+
 	var err error
-	if test.From, err = readDay("--from", b.From); err != nil {
+	test.From, err = readDay("--from", b.From)
+	if err != nil {
 		return nil, err
 	}
-	if test.To, err = readDay("--to", b.To); err != nil {
+
+	test.To, err = readDay("--to", b.To)
+	if err != nil {
 		return nil, err
 	}
+
 	f, err := os.Open(b.Readings)
 	if err != nil {
 		return nil, err
 	}
+
 	defer f.Close()
-	if test.Load, test.Roof, err = backtest.ReadHome(f, b.Shift); err != nil {
+
+	test.Load, test.Roof, err = backtest.ReadHome(f, b.Shift)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Readings, err)
 	}
 	if b.Tariff != "dynamic" {
 		return test, b.fixed(test)
 	}
+
 	return test, b.dynamic(ctx, test)
 }
 
@@ -88,6 +100,7 @@ func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) erro
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	known := map[flex.Period]float64{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
@@ -97,8 +110,10 @@ func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) erro
 				known[p.Period] = p.Price.GBPPerMWh() / 10
 			}
 		}
+
 		return err
 	})
+
 	test.Buy = func(p flex.Period) (float64, bool) { v, ok := known[p]; return v, ok }
 	test.Sell = test.Buy
 	test.Known = func(at time.Time) time.Time {
@@ -108,6 +123,7 @@ func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) erro
 		}
 		return flex.CurveHorizon(at, day).To
 	}
+
 	return err
 }
 
@@ -117,6 +133,7 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 	if err != nil {
 		return err
 	}
+
 	test.Buy = func(p flex.Period) (float64, bool) {
 		cheap := 0.0
 		for _, s := range w.Spans(p.Span()) {
@@ -124,6 +141,7 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 		}
 		return cheap*b.OffPeak + (1-cheap)*b.Peak, true
 	}
+
 	test.Sell = func(flex.Period) (float64, bool) { return b.Export, true }
 	test.Known = func(at time.Time) time.Time { return flex.DayAt(at).Add(2).Start() }
 	return nil

@@ -25,10 +25,12 @@ func (b *benchPlanCommand) Run(c console) error {
 	if err != nil {
 		return err
 	}
+
 	prices := make([]float64, len(known))
 	for i, p := range known {
 		prices[i] = p.Price.GBPPerMWh()
 	}
+
 	rows, err := bench.Planners(prices, b.Large)
 	if err != nil {
 		return err
@@ -36,5 +38,6 @@ func (b *benchPlanCommand) Run(c console) error {
 	if b.JSON {
 		return c.json(rows)
 	}
+
 	return bench.Print(c.out, rows)
 }

@@ -21,9 +21,11 @@ func openBench(ctx context.Context, database string, c console) (h *app.App, don
 		if err != nil {
 			return nil, nil, err
 		}
+
 		remove = func() { os.RemoveAll(dir) }
 		database = "sqlite:" + filepath.Join(dir, "flexd.db")
 	}
+
 	keys, err := keyring.NewRing([keyring.KeySize]byte{1}) // of a store that ends with the benchmark
 	if err == nil {
 		h, err = app.Open(ctx, app.Settings{
@@ -31,9 +33,11 @@ func openBench(ctx context.Context, database string, c console) (h *app.App, don
 			Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 	}
+
 	if err != nil {
 		remove()
 		return nil, nil, err
 	}
+
 	return h, func() { h.Close(); remove() }, nil
 }

@@ -54,9 +54,11 @@ func (o ownHand) deliver(ctx context.Context) (s waveShare, err error) {
 	if err == nil {
 		err = o.Push.Drain(ctx, o.org)
 	}
+
 	if err == nil {
 		s.Tried, err = o.tried()
 	}
+
 	s.Tried -= before
 	return s, err
 }
@@ -65,6 +67,7 @@ func (o ownHand) deliver(ctx context.Context) (s waveShare, err error) {
 func (o ownHand) tried() (n int, err error) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(o.Push.Collectors()...)
+
 	families, err := r.Gather()
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -73,6 +76,7 @@ func (o ownHand) tried() (n int, err error) {
 			}
 		}
 	}
+
 	return n, err
 }
 
@@ -95,16 +99,21 @@ func (b *benchHandCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	h, done, err := openBench(ctx, b.Database, c)
 	if err != nil {
 		return err
 	}
+
 	defer done()
+
 	answers := json.NewEncoder(c.out)
 	if err := answers.Encode(waveShare{}); err != nil {
 		return err
 	}
+
 	hand := ownHand{h, flex.OrgID(org)}
+
 	orders := bufio.NewScanner(c.in)
 	for orders.Scan() {
 		var s waveShare
@@ -116,13 +125,16 @@ func (b *benchHandCommand) Run(ctx context.Context, c console) error {
 		default:
 			err = fmt.Errorf("%q is no order", orders.Text())
 		}
+
 		if err != nil {
 			s.Error = err.Error()
 		}
+
 		if err := answers.Encode(s); err != nil {
 			return err
 		}
 	}
+
 	return orders.Err()
 }
 
@@ -140,11 +152,14 @@ func startHand(ctx context.Context, database string, org flex.OrgID, c console) 
 	if err != nil {
 		return nil, err
 	}
+
 	p := &process{cmd: exec.CommandContext(ctx, self, "bench", "hand", "--database", database, "--org", org.String())}
 	p.cmd.Stderr = c.err
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	p.in, err = p.cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
+
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -152,16 +167,19 @@ func startHand(ctx context.Context, database string, org flex.OrgID, c console) 
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	p.out = json.NewDecoder(out)
 	if _, err := p.answer(); err != nil {
 		p.end()
 		return nil, fmt.Errorf("a further process did not come up: %w", err)
 	}
+
 	return p, nil
 }
 
 func (p *process) answer() (s waveShare, err error) {
-	if err = p.out.Decode(&s); err == nil && s.Error != "" {
+	err = p.out.Decode(&s)
+	if err == nil && s.Error != "" {
 		err = fmt.Errorf("process %d: %s", p.cmd.Process.Pid, s.Error)
 	}
 	return s, err

@@ -62,33 +62,41 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 	if b.Rate < 1 || b.Seconds < 1 || b.Rate*b.Seconds > 1_000_000 {
 		return flex.Fail(flex.Invalid, "--rate times --seconds is 1 to 1000000 cars, not %d", b.Rate*b.Seconds)
 	}
+
 	h, done, err := openBench(ctx, b.Database, c)
 	if err != nil {
 		return err
 	}
+
 	defer done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
 	run := &pushBench{app: h, base: "http://" + l.Addr().String(), http: &http.Client{
 		Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256},
 	}}
+
 	rows, err := run.measure(ctx, b.Rate, b.Rate*b.Seconds)
 	if err != nil {
 		return err
 	}
+
 	cancel()
+
 	if err := <-served; err != nil {
 		return err
 	}
 	if b.JSON {
 		return c.json(rows)
 	}
+
 	return bench.Print(c.out, rows)
 }
 
@@ -97,10 +105,12 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, erro
 	if err != nil {
 		return nil, err
 	}
+
 	org, err := r.prepare(ctx, n)
 	if err != nil {
 		return nil, err
 	}
+
 	set := delivery.Settings{URL: received, Rate: delivery.RateMax, Concurrency: 256}
 	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return nil, err
@@ -108,6 +118,7 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, erro
 	if err := r.plugIn(ctx, rate); err != nil {
 		return nil, err
 	}
+
 	slices.Sort(r.took)
 	at := func(share float64) time.Duration { return r.took[int(share*float64(len(r.took)-1))] }
 	rows := []bench.Row{{
@@ -116,10 +127,12 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, erro
 		Here:   fmt.Sprintf("p50 %v, p99 %v, worst %v", at(0.5).Round(10*time.Microsecond), at(0.99).Round(10*time.Microsecond), at(1).Round(10*time.Microsecond)),
 		Met:    at(0.99) <= benchPlugTarget,
 	}}
+
 	per, err := r.drain(ctx, org, set)
 	if err != nil {
 		return nil, err
 	}
+
 	return append(rows, bench.Row{
 		What:   fmt.Sprintf("%d new schedules delivered to one endpoint", n),
 		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
@@ -133,9 +146,11 @@ func (r *pushBench) listen(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	s := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
 	go s.Serve(l)
 	context.AfterFunc(ctx, func() { s.Close() })
+
 	return "http://" + l.Addr().String() + "/{external_id}", nil
 }
 
@@ -145,9 +160,11 @@ func (r *pushBench) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	io.Copy(io.Discard, req.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if asked, ok := r.asked[req.Header.Get("Flexd-Asset-Id")]; ok {
 		r.took = append(r.took, now.Sub(asked))
 	}
+
 	if r.left--; r.left == 0 {
 		close(r.all)
 	}
@@ -159,32 +176,39 @@ func (r *pushBench) prepare(ctx context.Context, n int) (flex.OrgID, error) {
 	if err != nil {
 		return flex.OrgID{}, err
 	}
+
 	meter := directory.SandboxMeters()[0]
 	api := client.New(r.base, benchUser, benchPassword)
 	in := client.OnboardRequest{Proposition: flex.FullAssetSchedule}
 	in.Site.MPAN, in.Site.Postcode = meter.MPAN, meter.Postcode
 	in.Site.GaveBoundaryMeterConsentAt.Time = time.Now().UTC()
+
 	for len(r.assets) < n {
 		in.Assets = nil
 		for i := range min(100, n-len(r.assets)) {
 			in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car-%d", len(r.assets)+i), Type: flex.Charger})
 		}
+
 		out, err := api.Onboard(ctx, in)
 		if err != nil {
 			return org.ID, err
 		}
+
 		for _, a := range out.Assets {
 			r.assets = append(r.assets, a.AssetID)
 		}
 	}
+
 	answer, err := r.http.PostForm(r.base+"/auth/token-form", url.Values{"username": {benchUser}, "password": {benchPassword}})
 	if err != nil {
 		return org.ID, err
 	}
+
 	defer answer.Body.Close()
 	var token struct {
 		Access string `json:"access_token"`
 	}
+
 	err = json.NewDecoder(answer.Body).Decode(&token)
 	r.token = token.Access
 	return org.ID, err
@@ -194,7 +218,9 @@ func (r *pushBench) prepare(ctx context.Context, n int) (flex.OrgID, error) {
 func (r *pushBench) expect(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left, r.all, r.asked = n, make(chan struct{}), make(map[string]time.Time, n)
+	r.left = n
+	r.all = make(chan struct{})
+	r.asked = make(map[string]time.Time, n)
 }
 
 // await returns once the pushes have come.
@@ -204,11 +230,14 @@ func (r *pushBench) await(ctx context.Context) error {
 	case <-time.After(2 * time.Minute):
 	case <-ctx.Done():
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if r.left > 0 {
 		return errors.Join(fmt.Errorf("%d pushes did not come", r.left), r.broken, ctx.Err())
 	}
+
 	return nil
 }
 
@@ -217,11 +246,13 @@ func (r *pushBench) await(ctx context.Context) error {
 func (r *pushBench) plugIn(ctx context.Context, rate int) error {
 	r.expect(len(r.assets))
 	start := time.Now()
+
 	for i, a := range r.assets {
 		due := start.Add(time.Duration(i) * time.Second / time.Duration(rate))
 		time.Sleep(time.Until(due))
 		go r.event(ctx, a, due, "plug-in", `{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}`)
 	}
+
 	return r.await(ctx)
 }
 
@@ -235,17 +266,22 @@ func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time
 		if err != nil {
 			return err
 		}
+
 		req.Header.Set("Authorization", "Bearer "+r.token)
 		req.Header.Set("Content-Type", "application/json")
+
 		answer, err := r.http.Do(req)
 		if err != nil {
 			return err
 		}
+
 		defer answer.Body.Close()
 		said, _ := io.ReadAll(answer.Body)
+
 		if answer.StatusCode != http.StatusOK {
 			return fmt.Errorf("%s: %d %s", name, answer.StatusCode, bytes.TrimSpace(said))
 		}
+
 		return nil
 	}()
 	if err != nil {
@@ -263,9 +299,11 @@ func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Sett
 	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return 0, err
 	}
+
 	r.expect(len(r.assets))
 	var wait sync.WaitGroup
 	next := make(chan flex.AssetID)
+
 	for range 32 {
 		wait.Go(func() {
 			for a := range next {
@@ -273,16 +311,20 @@ func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Sett
 			}
 		})
 	}
+
 	for _, a := range r.assets {
 		next <- a
 	}
+
 	close(next)
 	wait.Wait()
 	set.Enabled = &on
 	start := time.Now()
+
 	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
 		return 0, err
 	}
+
 	err := r.await(ctx)
 	return float64(len(r.assets)) / time.Since(start).Seconds(), err
 }

@@ -54,15 +54,19 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	if b.Houses > 1 && !strings.HasPrefix(b.Database, "postgres") {
 		return flex.Fail(flex.Invalid, "several houses share a store on PostgreSQL: give --database postgres://…")
 	}
+
 	h, done, err := openBench(ctx, b.Database, c)
 	if err != nil {
 		return err
 	}
+
 	defer done()
+
 	w := &waveBench{ownHand: ownHand{App: h}}
 	if err := w.prepare(ctx, b.Cars); err != nil {
 		return err
 	}
+
 	rows, err := w.measure(ctx, b, c)
 	if err != nil {
 		return err
@@ -70,6 +74,7 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	if b.JSON {
 		return c.json(rows)
 	}
+
 	return bench.Print(c.out, rows)
 }
 
@@ -80,13 +85,16 @@ func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console)
 	if err != nil {
 		return nil, err
 	}
+
 	defer stop()
 	falling := func(i int) float64 { return 100 - float64(i) }
 	rising := func(i int) float64 { return 50 + float64(i) }
+
 	alone, err := w.wave(ctx, falling)
 	if err != nil || b.Houses == 1 {
 		return w.rows(alone, nil), err
 	}
+
 	hired, dismiss := context.WithCancel(ctx)
 	defer func() {
 		dismiss()
@@ -94,6 +102,7 @@ func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console)
 			p.cmd.Wait()
 		}
 	}()
+
 	for len(w.others) < b.Houses-1 {
 		p, err := startHand(hired, b.Database, w.org, c)
 		if err != nil {
@@ -101,13 +110,16 @@ func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console)
 		}
 		w.others = append(w.others, p)
 	}
+
 	if err := w.rest(ctx); err != nil {
 		return nil, err
 	}
+
 	shared, err := w.wave(ctx, rising)
 	for _, p := range w.others {
 		err = errors.Join(err, p.end())
 	}
+
 	return w.rows(shared, &alone), err
 }
 
@@ -137,9 +149,11 @@ func (v *waved) list(of func(waveShare) int) string {
 func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	n, sum := len(w.cars), v.sum()
 	target := benchWaveSQLite
+
 	if w.DB.Engine() == "postgres" {
 		target = benchWavePostgres
 	}
+
 	target = target * time.Duration(n) / benchWaveCars
 	rows := []bench.Row{{
 		What:   fmt.Sprintf("wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored", n, w.DB.Engine(), len(v.by), sum.Changed),
@@ -160,9 +174,11 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	}, {
 		What: "an older schedule after a newer", Target: "0", Here: fmt.Sprint(w.sink.older), Met: w.sink.older == 0,
 	}}
+
 	if alone == nil {
 		return rows
 	}
+
 	times := func(one, all time.Duration) string {
 		return fmt.Sprintf("%v, %.2f times as long", one.Round(time.Millisecond), one.Seconds()/all.Seconds())
 	}
@@ -176,28 +192,36 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 // prepare plugs n cars in, each with a need of its own, and plans them on level prices.
 func (w *waveBench) prepare(ctx context.Context, n int) error {
 	h := w.App
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(serving, l) }()
 	made := &pushBench{app: h, base: "http://" + l.Addr().String(), http: &http.Client{Timeout: 30 * time.Second}}
-	if w.org, err = made.prepare(ctx, n); err != nil {
+	w.org, err = made.prepare(ctx, n)
+	if err != nil {
 		return err
 	}
+
 	stop()
+
 	if err := <-served; err != nil {
 		return err
 	}
-	if w.cars = made.assets; len(w.cars) != n {
+
+	w.cars = made.assets
+	if len(w.cars) != n {
 		return fmt.Errorf("%d cars of %d", len(w.cars), n)
 	}
 	if err := w.publish(ctx, func(int) float64 { return 60 }); err != nil {
 		return err
 	}
+
 	return w.plugIn(ctx)
 }
 
@@ -210,6 +234,7 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 	var wait sync.WaitGroup
 	errs := make([]error, hands)
 	ready := flex.WallTime(time.Duration(time.Now().Add(benchNight).In(flex.London).Hour()) * time.Hour)
+
 	for hand := range hands {
 		wait.Go(func() {
 			for i := hand; i < len(w.cars) && errs[hand] == nil; i += hands {
@@ -218,6 +243,7 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 			}
 		})
 	}
+
 	wait.Wait()
 	return errors.Join(errs...)
 }
@@ -242,21 +268,27 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 	if err := w.publish(ctx, price); err != nil {
 		return v, err
 	}
+
 	v.by = make([]waveShare, 1+len(w.others))
-	if v.planned, err = w.all(v.by, func(h waveHand) (waveShare, error) { return h.plan(ctx) }); err != nil {
+	v.planned, err = w.all(v.by, func(h waveHand) (waveShare, error) { return h.plan(ctx) })
+	if err != nil {
 		return v, err
 	}
+
 	all := w.sink.expect(len(w.cars))
+
 	set := delivery.Settings{URL: w.sink.url, Rate: delivery.RateMax, Concurrency: 256}
 	if _, _, err := w.Push.SetEndpoint(ctx, w.org, records.ScheduleEndpoint, set); err != nil {
 		return v, err
 	}
+
 	start := time.Now()
 	settled := make(chan error, 1)
 	go func() {
 		_, err := w.all(v.by, func(h waveHand) (waveShare, error) { return h.deliver(ctx) })
 		settled <- err
 	}()
+
 	select {
 	case <-all:
 	case <-time.After(5 * time.Minute):
@@ -264,6 +296,7 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+
 	v.delivered = time.Since(start)
 	return v, errors.Join(err, <-settled)
 }
@@ -274,9 +307,11 @@ func (w *waveBench) all(by []waveShare, do func(waveHand) (waveShare, error)) (t
 	for _, p := range w.others {
 		hands = append(hands, p)
 	}
+
 	var wait sync.WaitGroup
 	errs := make([]error, len(hands))
 	start := time.Now()
+
 	for i, h := range hands {
 		wait.Go(func() {
 			var s waveShare
@@ -284,6 +319,7 @@ func (w *waveBench) all(by []waveShare, do func(waveHand) (waveShare, error)) (t
 			by[i] = waveShare{by[i].Changed + s.Changed, by[i].Tried + s.Tried, max(by[i].MiB, s.MiB), ""}
 		})
 	}
+
 	wait.Wait()
 	return time.Since(start), errors.Join(errs...)
 }
@@ -327,14 +363,17 @@ func (s *waveSink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if generation < s.newest[asset] {
 		s.older++
 	}
+
 	s.newest[asset] = max(s.newest[asset], generation)
 	if _, again := s.got[id]; again {
 		s.twice++
 		return
 	}
+
 	s.got[id] = struct{}{}
 	if s.left--; s.left == 0 {
 		close(s.all)
@@ -347,9 +386,13 @@ func (w *waveBench) listen(ctx context.Context) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s := &w.sink
-	s.url, s.got, s.newest = "http://"+l.Addr().String()+"/{external_id}", map[string]struct{}{}, map[string]int64{}
+	s.url = "http://" + l.Addr().String() + "/{external_id}"
+	s.got = map[string]struct{}{}
+	s.newest = map[string]int64{}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(l)
+
 	return func() { server.Close() }, nil
 }

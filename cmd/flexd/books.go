@@ -77,6 +77,7 @@ func (b *booksClose) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	of := ofOrg{store: b.store, Org: b.Name}
 	return of.actOn(ctx, "close month", month.String(), func(h *app.App, org flex.Org) error {
 		months, err := h.Books.Close(ctx, org.ID, month, commandLine)
@@ -113,8 +114,10 @@ func printMonths(c console, months []records.ClosedMonth, asJSON bool) error {
 	if asJSON {
 		return c.json(rows)
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "MONTH\tCLOSED\tBY\tTRANSACTIONS\tTRIAL BALANCE SHA-256")
+
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", r.Month, r.ClosedAt.Format(time.RFC3339), r.ClosedBy, r.Transactions, r.Hash)
 	}
@@ -168,6 +171,7 @@ func reportBalance(b books.Balance) balanceReport {
 	row := func(name string, a ledger.AccountTotals) balanceRow {
 		return balanceRow{name, a.Opening, a.Debits, -a.Credits, a.Closing()}
 	}
+
 	r := balanceReport{From: b.From.String(), AsOf: b.To.String(), Closed: b.Closed, Accounts: []balanceRow{}, Total: row("total", b.Total())}
 	for _, l := range b.Lines {
 		r.Accounts = append(r.Accounts, row(string(l.Account), l))
@@ -181,6 +185,7 @@ func printBalance(c console, b books.Balance) error {
 	if b.Closed {
 		state = "closed"
 	}
+
 	fmt.Fprintf(c.out, "%s to %s, the month is %s; pounds, a credit is negative\n", b.From, b.To, state)
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ACCOUNT\tOPENING\tDEBITS\tCREDITS\tCLOSING\t")
@@ -191,6 +196,7 @@ func printBalance(c console, b books.Balance) error {
 	for _, l := range b.Lines {
 		line(string(l.Account), l)
 	}
+
 	line("total", b.Total())
 	return t.Flush()
 }
@@ -225,6 +231,7 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 		} else {
 			err = writeWhole(b.Out, write)
 		}
+
 		if err == nil {
 			fmt.Fprintf(c.err, "%d postings, debits %s, credits %s\n", sum.Postings, sum.Debits, sum.Credit)
 		}
@@ -252,6 +259,7 @@ func (b *booksExport) export() (e books.Export, err error) {
 	if err != nil {
 		return e, err
 	}
+
 	e.To, err = optionalDay("--to", b.To)
 	return e, err
 }
@@ -261,6 +269,7 @@ func optionalDay(flag, text string) (flex.Day, error) {
 	if text == "" {
 		return flex.Day{}, nil
 	}
+
 	d, err := flex.ParseDay(text)
 	if err != nil {
 		return d, flex.Fail(flex.Invalid, "%s: a day is written YYYY-MM-DD, not %q", flag, text)
@@ -277,10 +286,12 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	}
 
 	defer os.Remove(f.Name()) // after the rename there is none
+
 	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}
+
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ func (b *booksReceive) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	subject := fmt.Sprintf("%s %s %s %s", b.Counterparty, b.Month, b.Reference, r.Amount)
 	return b.of().actOn(ctx, "receive market money", subject, func(h *app.App, org flex.Org) error {
 		posted, err := h.Books.Receive(ctx, org.ID, r)
@@ -101,6 +102,7 @@ func (b *booksMarket) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		rows := make([]marketRow, len(money))
 		for i, m := range money {
 			rows[i] = marketRow{m.Counterparty, m.Month.String(), m.Expected, m.Received, m.WrittenOff, m.Difference()}
@@ -112,9 +114,11 @@ func (b *booksMarket) Run(ctx context.Context, c console) error {
 
 		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "COUNTERPARTY\tMONTH\tEXPECTED\tRECEIVED\tWRITTEN OFF\tDIFFERENCE")
+
 		for _, r := range rows {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Counterparty, r.Month, r.Expected, r.Received, r.WrittenOff, r.Difference)
 		}
+
 		return t.Flush()
 	})
 }
@@ -131,6 +135,7 @@ func (b *booksOwed) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	return b.read(ctx, func(h *app.App, org flex.Org) error {
 		o, err := h.Books.Owed(ctx, org.ID, day)
 		if err != nil {
@@ -147,6 +152,7 @@ func (b *booksOwed) Run(ctx context.Context, c console) error {
 		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(t, "owed on %s\t%s\tto users of %d sites\n", o.AsOf, o.Total, o.Sites)
 		from := 0
+
 		for i, sum := range o.ByAge {
 			words := fmt.Sprintf("older than %d days", from-1)
 			if i < len(books.Ages) {
@@ -156,6 +162,7 @@ func (b *booksOwed) Run(ctx context.Context, c console) error {
 
 			fmt.Fprintf(t, "  %s\t%s\t\n", words, sum)
 		}
+
 		fmt.Fprintf(t, "in flight to banks\t%s\t\nbalances below nothing\t%s\t\n", o.InFlight, o.Overdraw)
 		return t.Flush()
 	})
@@ -201,15 +208,18 @@ func (b *booksUnclaimed) print(c console, us []books.Unclaimed) error {
 	for i, u := range us {
 		rows[i] = unclaimedRow{u.SiteID, u.Balance, u.LastMoved, u.Due}
 	}
+
 	if b.JSON {
 		return c.json(rows)
 	}
 
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SITE\tBALANCE\tLAST MOVED\tDUE")
+
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%t\n", r.SiteID, r.Balance, r.LastMoved.Format(time.RFC3339), r.Due)
 	}
+
 	return t.Flush()
 }
 

@@ -39,13 +39,16 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 	if len(o.Site) > 0 && o.Group == "" {
 		return flex.Fail(flex.Invalid, "--site names the sites of a group: give --group too")
 	}
+
 	var position []flex.Traded
 	if o.Position != "" {
 		var err error
-		if position, err = readPosition(o.Position); err != nil {
+		position, err = readPosition(o.Position)
+		if err != nil {
 			return err
 		}
 	}
+
 	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			if o.Position != "" {
@@ -57,6 +60,7 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 		if err == nil {
 			fmt.Fprintln(c.out, "The fleet is planned under its caps at once, by whatever process serves it.")
 		}
+
 		return err
 	})
 }
@@ -69,16 +73,21 @@ func (o *capsSet) change(caps *flex.Caps) {
 		if i < 0 {
 			i, caps.Groups = len(caps.Groups), append(caps.Groups, flex.CapGroup{Name: o.Group})
 		}
+
 		if len(o.Site) > 0 {
 			caps.Groups[i].Sites = o.Site
 		}
+
 		one = &caps.Groups[i].Cap
 	}
+
 	if o.Power != nil {
-		if one.Power = nil; *o.Power >= 0 {
+		one.Power = nil
+		if *o.Power >= 0 {
 			one.Power = new(flex.FromKW(*o.Power))
 		}
 	}
+
 	if o.Starts != nil {
 		one.StartsPerMinute = *o.Starts
 	}
@@ -90,23 +99,30 @@ func readPosition(file string) (ts []flex.Traded, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	defer f.Close()
+
 	for row, err := range csvfile.Read(f, "start", "kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh") {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+
 		start, err := time.Parse(time.RFC3339, row.Get("start"))
 		if err != nil || !flex.PeriodAt(start).Start().Equal(start) {
 			return nil, row.Fault("start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z", row.Get("start"))
 		}
+
 		var v [3]float64
 		for i, name := range []string{"kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh"} {
-			if v[i], err = strconv.ParseFloat(row.Get(name), 64); err != nil || v[i] != v[i] || v[i] > 1e6 || v[i] < -1e6 {
+			v[i], err = strconv.ParseFloat(row.Get(name), 64)
+			if err != nil || v[i] != v[i] || v[i] > 1e6 || v[i] < -1e6 {
 				return nil, row.Fault("%s is %q: it should be a number", name, row.Get(name))
 			}
 		}
+
 		ts = append(ts, flex.Traded{Period: flex.PeriodAt(start), Energy: flex.FromKWh(v[0]), Buy: flex.FromGBPPerMWh(v[1]), Sell: flex.FromGBPPerMWh(v[2])})
 	}
+
 	return ts, nil
 }
 
@@ -121,7 +137,9 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	caps, err := h.Control.Caps(ctx, org.ID)
 	if flex.KindOf(err) == flex.NotFound {
 		return flex.Fail(flex.NotFound, "no caps are set: flexd caps set sets them")
@@ -132,18 +150,23 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 	if o.JSON {
 		return c.json(api.ShowCaps(caps))
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "OF\tKW\tSTARTS A MINUTE\tSITES")
 	fmt.Fprintf(t, "the fleet\t%s\t%s\tall\n", capText(caps.Fleet.Power), startsText(caps.Fleet))
+
 	for _, g := range caps.Groups {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", g.Name, capText(g.Power), startsText(g.Cap), len(g.Sites))
 	}
+
 	if len(caps.Position) > 0 {
 		fmt.Fprintln(t, "\nHALF-HOUR\tKWH\tBUY £/MWH\tSELL £/MWH")
 	}
+
 	for _, p := range caps.Position {
 		fmt.Fprintf(t, "%s\t%g\t%g\t%g\n", p.Period.Start().Format(time.RFC3339), p.Energy.KWh(), p.Buy.GBPPerMWh(), p.Sell.GBPPerMWh())
 	}
+
 	return t.Flush()
 }
 
@@ -172,12 +195,15 @@ func (o *capsClear) Run(ctx context.Context) error {
 		if o.Group == "" {
 			return h.Control.ClearCaps(ctx, org.ID)
 		}
+
 		return h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			n := len(caps.Groups)
+
 			caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool { return g.Name == o.Group })
 			if len(caps.Groups) == n {
 				return flex.Fail(flex.NotFound, "no group is named %q: flexd caps show prints them", o.Group)
 			}
+
 			return nil
 		})
 	})

@@ -17,10 +17,12 @@ func readClouds(path string) ([]registry.Provider, error) {
 	if path == "" {
 		return nil, nil
 	}
+
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+
 	var list []struct {
 		Name         string   `json:"name"`
 		AuthorizeURL string   `json:"authorize_url"`
@@ -32,23 +34,28 @@ func readClouds(path string) ([]registry.Provider, error) {
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+
 	var clouds []registry.Provider
 	for i, c := range list {
 		if !slices.Contains(wire.Enum("OAuthProvider"), c.Name) {
 			return nil, fmt.Errorf("%s: provider %d has the name %q, which is none of %v", path, i+1, c.Name, wire.Enum("OAuthProvider"))
 		}
+
 		for _, text := range []string{c.AuthorizeURL, c.TokenURL} {
 			if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
 				return nil, fmt.Errorf("%s: %s: %q is not an https URL", path, c.Name, text)
 			}
 		}
+
 		if c.ClientID == "" {
 			return nil, fmt.Errorf("%s: %s has no client_id", path, c.Name)
 		}
+
 		clouds = append(clouds, registry.Provider{
 			Name: c.Name, AuthorizeURL: c.AuthorizeURL, TokenURL: c.TokenURL,
 			ClientID: c.ClientID, ClientSecret: flex.Secret(c.ClientSecret), Scopes: c.Scopes,
 		})
 	}
+
 	return clouds, nil
 }

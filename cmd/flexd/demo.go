@@ -54,24 +54,31 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	if d.Speed < 0.1 || d.Speed > speedMax {
 		return flex.Fail(flex.Invalid, "--speed is 0.1 to %d minutes a second, not %g", speedMax, d.Speed)
 	}
+
 	dir, err := os.MkdirTemp("", "flexd-demo-")
 	if err != nil {
 		return err
 	}
+
 	defer os.RemoveAll(dir)
+
 	l, err := listenAt("--listen", d.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) { // the usual port is taken
 		l, err = listenAt("--listen", "127.0.0.1:0")
 	}
+
 	if err != nil {
 		return err
 	}
+
 	var key [keyring.KeySize]byte // of a store that ends with this process
 	rand.Read(key[:])
+
 	keys, err := keyring.NewRing(key)
 	if err != nil {
 		return err
 	}
+
 	base := "http://" + l.Addr().String()
 	h, err := app.Open(ctx, app.Settings{
 		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
@@ -81,6 +88,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,15 +100,20 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
+
 	p.greet()
+
 	if err := p.run(ctx); err != nil {
 		return err
 	}
+
 	p.sum(ctx)
+
 	if !d.Once {
 		fmt.Fprintf(c.out, "\nflexd goes on answering at %s until you press Ctrl-C.\n", p.base)
 		<-ctx.Done()
 	}
+
 	cancel()
 	return <-served
 }
@@ -115,10 +128,12 @@ func (p *play) prepare(ctx context.Context) error {
 	if _, err := p.app.Access.AddOperator(ctx, "demo", demoPassword); err != nil {
 		return err
 	}
+
 	today := flex.DayAt(time.Now())
 	if eveningOf(today).Before(time.Now()) {
 		today = today.Add(1)
 	}
+
 	start := eveningOf(today)
 	prices, err := p.market(ctx, today, start)
 	if err != nil {
@@ -133,11 +148,14 @@ func (p *play) prepare(ctx context.Context) error {
 	if err := p.app.Advance(ctx, org.ID, start); err != nil {
 		return err
 	}
+
 	p.now.Store(&start)
 	by := make(map[flex.Period]flex.Price, len(prices))
+
 	for _, q := range prices {
 		by[q.Period] = q.Price
 	}
+
 	p.evening = &sim.Evening{
 		Client: p.client, Visits: demoVisits(start), Batteries: demoBatteries(), Say: p.say,
 		Price: func(q flex.Period) flex.Price { return by[q] },
@@ -145,6 +163,7 @@ func (p *play) prepare(ctx context.Context) error {
 	if err := p.evening.Onboard(ctx, start, demoMPANs); err != nil {
 		return err
 	}
+
 	return p.endpoint(ctx)
 }
 
@@ -164,6 +183,7 @@ func sampled(first flex.Day, around flex.Day) (prices []flex.PricedPeriod, err e
 		q.Period = p
 		prices = append(prices, q)
 	}
+
 	return prices, err
 }
 
@@ -180,15 +200,18 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 	if err != nil {
 		return nil, err
 	}
+
 	forecast, err := sampled(today.Add(-1), sampleDay.Add(-8))
 	if err != nil {
 		return nil, err
 	}
+
 	for i, q := range actual {
 		if at := q.Period.Start().Sub(start); windyFrom <= at && at < windyTo {
 			actual[i].Price = flex.FromGBPPerMWh(windyPrice)
 		}
 	}
+
 	p.revised = start.Add(revisedAt)
 	for at, prices := range map[time.Time][]flex.PricedPeriod{{}: forecast, p.revised: actual} {
 		var csv bytes.Buffer
@@ -199,6 +222,7 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 			return nil, err
 		}
 	}
+
 	return actual, nil
 }
 
@@ -208,17 +232,21 @@ func (p *play) endpoint(ctx context.Context) error {
 	for _, v := range p.evening.Visits {
 		chargers = append(chargers, v.Charger)
 	}
+
 	e := sim.NewEndpoint("", chargers...)
 	e.Heard = p.heard
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+
 	server := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(l)
 	context.AfterFunc(ctx, func() { server.Close() })
 	made, err := p.client.SetEndpoint(ctx, client.EndpointRequest{URL: "http://" + l.Addr().String() + "/profiles/{external_id}"})
 	e.Secret = made.Secret
+
 	return err
 }
 
@@ -292,25 +320,30 @@ func (p *play) run(ctx context.Context) error {
 			shown = flex.PeriodAt(now).Start()
 			p.status(shown)
 		}
+
 		next := now.Add(step)
 		if !p.revised.IsZero() && !next.Before(p.revised) { // said before its pushes are
 			p.say(p.revised, "market", "revises its prices, some below zero: plans that are better now are pushed")
 			p.revised = time.Time{}
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
+
 		p.now.Store(&next) // what is heard on the way is of this instant
 		var err error
-		if now, err = p.client.SetClock(ctx, next); err != nil {
+		now, err = p.client.SetClock(ctx, next)
+		if err != nil {
 			return err
 		}
 		if err := p.evening.Step(ctx, now); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -321,16 +354,20 @@ const width = 80
 func (p *play) say(at time.Time, name, text string) {
 	margin := fmt.Sprintf("  %s  %-6s ", at.In(flex.London).Format("15:04"), name)
 	line, lines := margin, ""
+
 	for i, word := range strings.Fields(text) {
 		if i > 0 && len([]rune(line))+1+len([]rune(word)) > width {
 			lines += line + "\n"
 			line = strings.Repeat(" ", len(margin)-1)
 		}
+
 		if i > 0 {
 			line += " "
 		}
+
 		line += word
 	}
+
 	fmt.Fprintln(p.out, lines+line)
 }
 
@@ -348,21 +385,26 @@ func (p *play) status(at time.Time) {
 	var head, row strings.Builder
 	head.WriteString("          £/MWh")
 	fmt.Fprintf(&row, "  %s %7.2f", at.In(flex.London).Format("15:04"), p.evening.Price(flex.PeriodAt(at)).GBPPerMWh())
+
 	for _, v := range p.evening.Visits {
 		mark := "-"
 		if v.Car() != nil {
 			mark = fmt.Sprintf("%.1f", v.Drawing(at).KW())
 		}
+
 		fmt.Fprintf(&head, " %6s", v.Name)
 		fmt.Fprintf(&row, " %6s", mark)
 	}
+
 	for _, b := range p.evening.Batteries {
 		fmt.Fprintf(&head, " %6s %5s", b.Name, "full")
 		fmt.Fprintf(&row, " %6.1f %4.0f%%", b.Flow().KW(), b.Full())
 	}
+
 	if p.shown%headEvery == 0 {
 		fmt.Fprintln(p.out, head.String())
 	}
+
 	p.shown++
 	fmt.Fprintln(p.out, row.String())
 }
@@ -388,8 +430,12 @@ at once on arrival it would have cost so much; and its user was credited.
   %-6s %7s %7s %8s %8s %8s
   %-6s %7s %7s %8s %8s %8s
 `, "car", "wanted", "charged", "cost", "at once", "credit", "", "kWh", "kWh", "p", "p", "p")
+
 	for _, v := range p.evening.Visits {
-		took, credited, remark := v.Took(), "-", v.Case
+		took := v.Took()
+		credited := "-"
+		remark := v.Case
+
 		if t, err := p.client.Transactions(ctx, v.Site, client.Page{}); err == nil && len(t.Transactions) > 0 {
 			sum := flex.Pence(0)
 			for _, x := range t.Transactions {
@@ -397,15 +443,19 @@ at once on arrival it would have cost so much; and its user was credited.
 			}
 			credited = fmt.Sprint(int64(sum))
 		}
+
 		if short := v.NeedKWh - took.Got/1000; short > 0.1 {
 			remark += fmt.Sprintf(": %.1f kWh short", short)
 		}
+
 		fmt.Fprintf(p.out, "  %-6s %7.1f %7.1f %8.1f %8.1f %8s  %s\n",
 			v.Name, v.NeedKWh, took.Got/1000, took.Cost/1e4, v.AtOnce(p.evening.Price)/1e4, credited, remark)
 	}
+
 	for _, b := range p.evening.Batteries {
 		fmt.Fprintf(p.out, "\n  %-6s The home's %.1f kWh cost %.1f p, without the battery %.1f p; %.0f %% full.\n",
 			b.Name, b.Drawn/1000, b.Cost/1e4, b.Without/1e4, b.Full())
 	}
+
 	fmt.Fprintf(p.out, "\nWhy each hour was chosen, and every push: %s/console/\n", p.base)
 }

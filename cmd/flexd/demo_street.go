@@ -38,6 +38,7 @@ func demoVisits(start time.Time) []*sim.Visit {
 	at := func(hours float64) time.Time {
 		return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute()+int(hours*60), 0, 0, flex.London).UTC()
 	}
+
 	span := func(from, to float64) flex.Span { return flex.Span{From: at(from), To: at(to)} }
 	const night = "00:00-05:30, 23:30-24:00"
 	return []*sim.Visit{

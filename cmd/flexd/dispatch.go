@@ -33,8 +33,10 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	order := records.Dispatch{Market: o.Market, Span: flex.Span{From: o.From.UTC(), To: o.From.Add(o.For).UTC()}}
+
 	for _, text := range o.Assets {
 		id, err := flex.ParseID[struct{}](text)
 		if err != nil {
@@ -42,13 +44,16 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 		}
 		order.Assets = append(order.Assets, records.DispatchedAsset{ID: flex.AssetID(id), Power: flex.FromKW(o.KW)})
 	}
+
 	queued, err := h.Push.Dispatch(ctx, org.ID, order)
 	if err != nil {
 		return err
 	}
+
 	for _, d := range queued {
 		fmt.Fprintf(c.out, "event %s for %d batteries is queued\n", d.ID, len(d.Assets))
 	}
+
 	return nil
 }
 
@@ -65,15 +70,19 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 	if o.Limit < 1 || o.Limit > 1000 {
 		return flex.Fail(flex.Invalid, "--limit is 1 to 1000, not %d", o.Limit)
 	}
+
 	h, org, err := openFor(ctx, o.store, o.Name)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	ds, err := h.Push.Dispatches(ctx, org.ID, o.Limit)
 	if err != nil {
 		return err
 	}
+
 	type line struct {
 		Event    flex.EventID        `json:"event_id"`
 		Asset    flex.AssetID        `json:"asset_id"`
@@ -85,19 +94,24 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 		Callback flex.CallbackStatus `json:"callback,omitempty"`
 		Release  string              `json:"hand_back"`
 	}
+
 	lines := []line{}
 	for _, d := range ds {
 		for _, a := range d.Assets {
 			lines = append(lines, line{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.Release)})
 		}
 	}
+
 	if o.JSON {
 		return c.json(lines)
 	}
+
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK")
+
 	for _, l := range lines {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n", l.Event, l.Asset, l.From.Format(time.RFC3339), l.To.Format(time.RFC3339), l.KW, l.State, l.Callback, l.Release)
 	}
+
 	return w.Flush()
 }

@@ -33,8 +33,10 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	var found []symptom
+
 	for _, look := range []func(context.Context, *app.App) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtHalt, lookAtPushes} {
 		s, err := look(ctx, h)
 		if err != nil {
@@ -42,20 +44,24 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 		}
 		found = append(found, s...)
 	}
+
 	ill := 0
 	for _, s := range found {
 		if !s.Well {
 			ill++
 		}
 	}
+
 	if d.JSON {
 		err = c.json(found)
 	} else {
 		err = c.symptoms(found)
 	}
+
 	if err == nil && ill > 0 {
 		err = fmt.Errorf("%d of %d parts are not well", ill, len(found))
 	}
+
 	return err
 }
 
@@ -66,11 +72,14 @@ func (c console) symptoms(found []symptom) error {
 		if !s.Well {
 			mark = "NOT WELL"
 		}
+
 		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, s.Part, s.Detail)
+
 		if s.Do != "" {
 			fmt.Fprintf(w, "\t\t→ %s\n", s.Do)
 		}
 	}
+
 	return w.Flush()
 }
 
@@ -79,18 +88,22 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	laws := symptom{Part: "records", Well: len(findings) == 0, Detail: fmt.Sprintf("%d laws hold", len(records.Laws()))}
 	if !laws.Well {
 		laws.Detail, laws.Do = fmt.Sprintf("%d findings", len(findings)), "see flexd verify; take a backup before anything else"
 	}
+
 	weak, err := h.DB.Weakness(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	durable := symptom{Part: "durability", Well: weak == "", Detail: h.DB.Engine() + " syncs every commit"}
 	if weak != "" {
 		durable.Detail, durable.Do = weak, "acknowledged writes can be lost in a power cut: set it on"
 	}
+
 	return []symptom{laws, durable}, nil
 }
 
@@ -99,6 +112,7 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var out []symptom
 	for _, s := range sources {
 		x := symptom{Part: "prices of " + s.Source, Well: s.Stale == "", Detail: "through " + s.Through.In(flex.London).Format("2006-01-02 15:04")}
@@ -111,12 +125,14 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 			x.Detail += fmt.Sprintf("; %d rows were kept out: %s", k.Rows, k.Reason)
 			x.Do = "flexd prices fetch shows it; a later answer without such rows ends it"
 		}
+
 		out = append(out, x)
 	}
 
 	if len(out) == 0 {
 		out = []symptom{{Part: "prices", Detail: "there are none", Do: "flexd prices import FILE, or serve with --price-source"}}
 	}
+
 	return out, nil
 }
 
@@ -136,6 +152,7 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		x := symptom{Part: "price roles of " + o.Name, Well: len(doubts) == 0, Detail: "planning and settlement have their sources"}
 		if !x.Well {
 			x.Detail = strings.Join(doubts, "; ")
@@ -144,6 +161,7 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 
 		out = append(out, x)
 	}
+
 	return out, nil
 }
 
@@ -155,6 +173,7 @@ func lookAtHalt(ctx context.Context, h *app.App) (out []symptom, err error) {
 			out = []symptom{{Part: "pushes", Do: "flexd resume, once that is mended",
 				Detail: fmt.Sprintf("halted by %s since %s: %s", halt.Who, halt.At.Format(time.RFC3339), halt.Reason)}}
 		}
+
 		return err
 	})
 	return out, err
@@ -169,34 +188,43 @@ func lookAtPushes(ctx context.Context, h *app.App) (out []symptom, err error) {
 		if err != nil {
 			return err
 		}
+
 		endpoints, err := all.AllEndpoints(ctx)
 		if err != nil {
 			return err
 		}
+
 		for _, o := range orgs {
 			x := symptom{Part: "pushes of " + o.Name, Well: true, Detail: "none waits long"}
 			has := false
+
 			for _, e := range endpoints {
 				if e.Org != o.ID {
 					continue
 				}
+
 				has = true
+
 				if !e.Enabled {
 					x = symptom{Part: x.Part, Detail: string(e.Name) + " endpoint is disabled: " + e.Reason, Do: "flexd endpoint set, once the client's endpoint is right"}
 				}
 			}
+
 			_, waiting, err := all.WaitingSince(ctx, o.ID, all.Now().Add(-waitingMax), 1)
 			if err != nil {
 				return err
 			}
+
 			switch {
 			case !has:
 				x.Detail = "no endpoint is set"
 			case x.Well && waiting > 0:
 				x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d wait for more than %v", waiting, waitingMax), Do: "see the console's deliveries for what the endpoint answers"}
 			}
+
 			out = append(out, x)
 		}
+
 		return nil
 	})
 	return out, err
@@ -215,10 +243,12 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	if err := id.UnmarshalText([]byte(r.Event)); err != nil {
 		return flex.Fail(flex.Invalid, "%v", err)
 	}
+
 	h, org, err := openFor(ctx, r.store, r.Name)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "replay delivery", Detail: r.Event}, func() error {
 		return h.Push.Replay(ctx, org.ID, id)
@@ -226,5 +256,6 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	if err == nil {
 		fmt.Fprintln(c.out, "The delivery is due again; the flexd that serves sends it within seconds.")
 	}
+
 	return err
 }

@@ -22,7 +22,9 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	span, err := p.span(h.DB.Now())
 	if err != nil {
 		return err
@@ -41,9 +43,11 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 
 	fmt.Fprintf(c.out, "fetched %d half-hours, made %d publications", r.Prices, r.Published)
 	fmt.Fprintln(c.out)
+
 	for _, k := range r.KeptOut {
 		fmt.Fprintf(c.out, "kept out %d rows, the first of %s: %s\n", k.Rows, k.First.Format(time.RFC3339), k.Reason)
 	}
+
 	return err
 }
 
@@ -62,8 +66,10 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 		if err != nil {
 			return flex.Span{}, err
 		}
+
 		*f.day = day
 	}
+
 	span := flex.Span{From: flex.EFADay(from).Span().From, To: flex.EFADay(to).Span().To}
 	if span.Empty() {
 		return flex.Span{}, flex.Fail(flex.Invalid, "--to %s is before --from %s", to, from)

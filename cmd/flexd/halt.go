@@ -19,6 +19,7 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "halt pushes", Detail: o.Reason}, func() error {
 		return h.Push.Halt(ctx, commandLine, o.Reason)
@@ -26,6 +27,7 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	if err == nil {
 		fmt.Fprintln(c.out, "No push leaves until flexd resume. Chargers go on with the schedules that they have.")
 	}
+
 	return err
 }
 
@@ -38,10 +40,13 @@ func (o *resume) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "resume pushes"}, func() error { return h.Push.Resume(ctx) })
 	if err == nil {
 		fmt.Fprintln(c.out, "Pushes leave again: of each asset the newest schedule.")
 	}
+
 	return err
 }

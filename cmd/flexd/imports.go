@@ -82,18 +82,23 @@ func (s store) load(ctx context.Context, c console, file, what string, into func
 		if err != nil {
 			return err
 		}
+
 		defer f.Close()
 		r = f
 	}
+
 	h, err := s.openAnew(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	n, err := into(h, r)
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was imported", file, err)
 	}
+
 	fmt.Fprintf(c.out, "imported %d %s\n", n, what)
 	return nil
 }

@@ -45,6 +45,7 @@ func (r remote) explain(err error) error {
 	case client.StatusOf(err) == http.StatusUnauthorized:
 		return fmt.Errorf("%s does not know %s with this password: flexd org add makes an organisation and prints its credentials", r.URL, r.Username)
 	}
+
 	return err
 }
 
@@ -63,23 +64,29 @@ func (l *listen) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	since := time.Now()
 	if at, err := api.Clock(ctx); err == nil { // only the sandbox has one
 		since = at
 	}
+
 	fmt.Fprintf(c.err, "listening for the pushes of %s at %s; press Ctrl-C to stop\n", l.Username, l.URL)
 	seen := map[client.EventID]bool{}
+
 	for n := 0; ; {
 		var page wire.DeliveryResponsePage
+
 		q := url.Values{"since": {since.Add(-time.Minute).UTC().Format(time.RFC3339)}, "limit": {"100"}}
 		if err := api.Do(ctx, "GET", "/deliveries", q, nil, &page); err != nil {
 			return err
 		}
+
 		for i := len(page.Deliveries) - 1; i >= 0; i-- { // the newest comes first
 			d := page.Deliveries[i]
 			if seen[d.ID] || d.CreatedAt.Before(since) {
 				continue
 			}
+
 			seen[d.ID] = true
 			if err := l.show(ctx, c, api, d.ID); err != nil {
 				return err
@@ -88,6 +95,7 @@ func (l *listen) Run(ctx context.Context, c console) error {
 				return nil
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -101,26 +109,33 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 	if err := api.Do(ctx, "GET", "/deliveries/"+id.String(), nil, nil, &d); err != nil {
 		return err
 	}
+
 	words := d.Kind
 	if p, err := ocpp.Parse(d.Payload); err == nil {
 		words = sim.InWords(p)
 	}
+
 	fmt.Fprintf(c.out, "%s  asset %s  generation %d: %s\n%s\n", d.CreatedAt.In(flex.London).Format("15:04:05"), d.AssetID, d.Generation, words, d.Payload)
+
 	if l.ForwardTo == "" {
 		return nil
 	}
+
 	h := http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id.String()}}
 	if l.Secret != "" {
 		var err error
-		if h, err = client.SignWebhook(l.Secret, id.String(), time.Now(), d.Payload); err != nil {
+		h, err = client.SignWebhook(l.Secret, id.String(), time.Now(), d.Payload)
+		if err != nil {
 			return err
 		}
 	}
+
 	status, took, err := post(ctx, l.ForwardTo, h, d.Payload)
 	if err != nil {
 		fmt.Fprintf(c.out, "  forwarded: %v\n", err)
 		return nil
 	}
+
 	fmt.Fprintf(c.out, "  forwarded: %d in %v\n", status, took.Round(time.Millisecond))
 	return nil
 }
@@ -131,16 +146,20 @@ const postTime = 15 * time.Second
 func post(ctx context.Context, to string, h http.Header, body []byte) (status int, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()
+
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return 0, 0, err
 	}
+
 	req.Header = h
 	began := time.Now()
+
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, time.Since(began), err
 	}
+
 	defer resp.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
 	return resp.StatusCode, time.Since(began), nil
@@ -166,6 +185,7 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	asset, err := api.AssetByExternalID(ctx, t.Asset)
 	if client.StatusOf(err) == http.StatusNotFound {
 		return t.unknown(ctx, api)
@@ -173,18 +193,22 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	tariff := &client.Tariff{OffPeakTimes: t.OffPeak, Timezone: t.Zone}
 	if t.Event == "tariff_update" {
 		err = api.UpdateTariff(ctx, asset.ID, client.TariffUpdateEventRequest{Tariff: *tariff})
 	} else {
 		var ev client.AssetEventRequest
-		if ev, err = t.event(ctx, api, tariff); err == nil {
+		ev, err = t.event(ctx, api, tariff)
+		if err == nil {
 			err = api.Event(ctx, asset.ID, ev)
 		}
 	}
+
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "%s sent for %s (%s)\n", t.Event, t.Asset, asset.ID)
 	return nil
 }
@@ -193,16 +217,19 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 	const shown = 10
 	page, err := api.Assets(ctx, client.Page{Limit: shown})
+
 	switch {
 	case err != nil:
 		return err
 	case len(page.Assets) == 0:
 		return fmt.Errorf("%s has no assets yet: register one first, with POST /entities/site/onboard", t.Username)
 	}
+
 	var names []string
 	for _, a := range page.Assets {
 		names = append(names, a.ExternalID)
 	}
+
 	return fmt.Errorf("%s has no asset with the external id %q; it has %s", t.Username, t.Asset, strings.Join(names, ", "))
 }
 
@@ -211,10 +238,12 @@ func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.
 	if err != nil {
 		now = time.Now()
 	}
+
 	wall, err := flex.ParseWallTime(t.ReadyBy)
 	if err != nil {
 		return ev, flex.Fail(flex.Invalid, "--ready-by: %v", err)
 	}
+
 	ev.EventType = t.Event
 	switch t.Event {
 	case wire.PlugIn, wire.IntentUpdate:
@@ -225,6 +254,7 @@ func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.
 	case wire.ChargeNow:
 		ev.EndAt = client.At(now.Add(t.For))
 	}
+
 	return ev, nil
 }
 
@@ -256,13 +286,16 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	if u, err := url.Parse(f.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return flex.Fail(flex.Invalid, "--endpoint: %q is no URL like https://client.example/chargers/{external_id}", f.Endpoint)
 	}
+
 	grades := f.try(ctx, time.Now())
 	failed := 0
+
 	for _, g := range grades {
 		if !g.Passed {
 			failed++
 		}
 	}
+
 	if f.JSON {
 		if err := c.json(grades); err != nil {
 			return err
@@ -275,11 +308,14 @@ func (f *certify) Run(ctx context.Context, c console) error {
 			}
 			fmt.Fprintf(c.out, "%s  %-46s %s; wanted %s\n", mark, g.Try, g.Got, g.Want)
 		}
+
 		fmt.Fprintf(c.out, "\n%d of %d passed\n", len(grades)-failed, len(grades))
 	}
+
 	if failed > 0 {
 		return fmt.Errorf("the endpoint failed %d of %d", failed, len(grades))
 	}
+
 	return nil
 }
 
@@ -295,27 +331,35 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 		if err != nil {
 			panic(err) // two whole spans in order
 		}
+
 		if f.Bare {
 			return p.Bare()
 		}
+
 		return p.Wrapped(1)
 	}
+
 	send := func(try, id string, at time.Time, body []byte, spoil func(http.Header), want string, good func(int, time.Duration) bool) {
 		h, err := client.SignWebhook(f.Secret, id, at, body)
 		if err != nil {
 			grades = append(grades, grade{try, false, err.Error(), want})
 			return
 		}
+
 		if spoil != nil {
 			spoil(h)
 		}
+
 		status, took, err := post(ctx, to, h, body)
 		got := fmt.Sprintf("%d in %v", status, took.Round(time.Millisecond))
+
 		if err != nil {
 			got = err.Error()
 		}
+
 		grades = append(grades, grade{try, err == nil && good(status, took), got, want})
 	}
+
 	taken := func(s int, took time.Duration) bool { return s >= 200 && s < 300 && took <= quick }
 	refused := func(s int, _ time.Duration) bool { return s >= 400 && s < 500 && s != http.StatusGone }
 	const soon, no = "2xx within 1s", "4xx, not 410"
@@ -326,12 +370,14 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 	send("a signature that is not ours", first+"-3", now, night(90), func(h http.Header) {
 		h.Set("webhook-signature", "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	}, no, refused)
+
 	send("a body that was changed on the way", first+"-4", now, night(90), func(h http.Header) { h.Set("webhook-id", first+"-5") }, no, refused)
 	send("a push from ten minutes ago", first+"-6", now.Add(-10*time.Minute), night(90), nil, no, refused)
 	send("no signature at all", first+"-7", now, night(90), func(h http.Header) { h.Del("webhook-signature") }, no, refused)
 	send("old and new signature, as in a rotation", first+"-8", now, night(60), func(h http.Header) {
 		h.Set("webhook-signature", "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= "+h.Get("webhook-signature"))
 	}, soon, taken)
+
 	var fields map[string]any
 	if json.Unmarshal(night(60), &fields) == nil {
 		fields["new_field"] = "of a later version"
@@ -339,5 +385,6 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 			send("a field that is not known yet", first+"-9", now, b, nil, soon, taken)
 		}
 	}
+
 	return grades
 }

@@ -34,6 +34,7 @@ func (k *keyNew) Run(_ context.Context, c console) error {
 	if err := makeKeyFile(k.File); err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "%s holds a new key. Name it with --key-file, and keep a copy apart from the database's.\n", k.File)
 	return nil
 }
@@ -48,15 +49,18 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	line, err := keyring.NewLine(rand.Reader)
 	if err != nil {
 		return err
 	}
+
 	text := line + string(old)
 	ring, err := keyring.ReadRing([]byte(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.File, err)
 	}
+
 	temp, err := writeBeside(k.File, text)
 	if err != nil {
 		return err
@@ -64,6 +68,7 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 	if err := os.Rename(temp, k.File); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
+
 	fmt.Fprintf(c.out, "%s seals with %v from the next start on. Restart every flexd, then run flexd key reseal.\n", k.File, ring.IDs()[0])
 	return nil
 }
@@ -76,6 +81,7 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	var n int
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "reseal secrets"}, func() error {
@@ -85,6 +91,7 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "%d secrets were sealed anew; only the first key of the file is needed now\n", n)
 	return nil
 }
@@ -98,6 +105,7 @@ func (s store) keys() (*keyring.Ring, error) {
 		if !embedded {
 			return nil, nil
 		}
+
 		file = path + ".key"
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			if _, err := os.Stat(path); err == nil {
@@ -108,14 +116,17 @@ func (s store) keys() (*keyring.Ring, error) {
 			}
 		}
 	}
+
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the key file: %w", err)
 	}
+
 	ring, err := keyring.ReadRing(text)
 	if err != nil {
 		return nil, fmt.Errorf("the key file %s: %w", file, err)
 	}
+
 	return ring, nil
 }
 
@@ -126,10 +137,12 @@ func makeKeyFile(file string) error {
 	if err != nil {
 		return err
 	}
+
 	temp, err := writeBeside(file, "# Keys that seal flexd's secrets, the newest first. Without them these cannot be read again.\n"+line)
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(os.Link(temp, file), os.Remove(temp))
 }
 
@@ -139,11 +152,13 @@ func writeBeside(file, text string) (temp string, err error) {
 	if err != nil {
 		return "", err
 	}
+
 	_, err = f.WriteString(text)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
+
 	return f.Name(), nil
 }
 
@@ -157,10 +172,12 @@ func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	total := 0
 	for _, n := range s.Under {
 		total += n
 	}
+
 	x := symptom{Part: "secrets", Well: true, Detail: fmt.Sprintf("%d sealed, all under the newest key %v", total, s.Newest)}
 	switch old := s.Old(); {
 	case s.Newest == keyring.ID{}:
@@ -168,5 +185,6 @@ func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 	case old > 0:
 		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d of %d are sealed under older keys than %v", old, total, s.Newest), Do: "flexd key reseal, once every flexd has been restarted with the new key"}
 	}
+
 	return []symptom{x}, nil
 }

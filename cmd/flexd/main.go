@@ -105,6 +105,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 			panic(p)
 		}
 	}()
+
 	parser, err := kong.New(&cmds,
 		kong.Name("flexd"),
 		kong.Description("Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo"),
@@ -119,6 +120,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		fmt.Fprintln(c.err, "flexd:", err)
 		return exitFailed
 	}
+
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		about := "flexd"
@@ -126,10 +128,13 @@ func run(ctx context.Context, args []string, c console) (code int) {
 			command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
 			about += " " + command
 		}
+
 		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, about)
 		return exitUsage
 	}
+
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
+
 	if err := parsed.Run(); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(c.err, "flexd:", err)
 		if flex.KindOf(err) == flex.Invalid {
@@ -137,6 +142,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		}
 		return exitFailed
 	}
+
 	return exitDone
 }
 
@@ -154,9 +160,11 @@ func (c commands) handler(w io.Writer) slog.Handler {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level = slog.LevelInfo // kong admits only the four levels
 	}
+
 	o := &slog.HandlerOptions{Level: level}
 	if c.Log == "json" {
 		return slog.NewJSONHandler(w, o)
 	}
+
 	return slog.NewTextHandler(w, o)
 }

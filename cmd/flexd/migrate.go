@@ -37,6 +37,7 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 	if m.DryRun { // which makes no database either
 		open = m.settings
 	}
+
 	settings, err := open()
 	if err != nil {
 		return err
@@ -53,6 +54,7 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 	}
 
 	start := time.Now()
+
 	if !m.DryRun {
 		settings.Schema = records.SchemaMigrate
 		flexd, err := app.Open(ctx, settings)
@@ -70,6 +72,7 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 	if m.JSON {
 		return c.json(report)
 	}
+
 	return m.print(c, report, time.Since(start))
 }
 
@@ -82,6 +85,7 @@ func (m *migrate) print(c console, r migration, took time.Duration) error {
 	for _, name := range r.Applied {
 		fmt.Fprintln(c.out, name)
 	}
+
 	if m.DryRun {
 		_, err := fmt.Fprintf(c.out, "would bring the schema from version %d to %d\n", r.From, r.To)
 		return err

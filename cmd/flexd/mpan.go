@@ -40,12 +40,14 @@ func (m *mpanShow) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	h, err := m.open(ctx)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
+
 	rows, err := parties(ctx, h, core)
 	if err != nil {
 		return err
@@ -56,6 +58,7 @@ func (m *mpanShow) Run(ctx context.Context, c console) error {
 
 	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ORGANISATION\tSITE\tFROM\tTO\tNEXT")
+
 	for _, r := range rows {
 		to, next := "", ""
 		if r.To != nil {
@@ -65,8 +68,10 @@ func (m *mpanShow) Run(ctx context.Context, c console) error {
 		if r.NextAt != nil {
 			next = r.Next + " from " + r.NextAt.Format(time.RFC3339)
 		}
+
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Organisation, r.SiteID, r.From.Format(time.RFC3339), to, next)
 	}
+
 	return w.Flush()
 }
 
@@ -78,6 +83,7 @@ func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
 		if err != nil {
 			return err
 		}
+
 		orgs, err := all.Orgs(ctx)
 		if err != nil {
 			return err
@@ -93,6 +99,7 @@ func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
 			if !r.Site.IsZero() {
 				row.SiteID = r.Site.String()
 			}
+
 			if !r.To.IsZero() {
 				row.To = &r.To
 			}
@@ -100,8 +107,10 @@ func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
 			if !r.NextAt.IsZero() {
 				row.Next, row.NextAt = names[r.NextOrg], &r.NextAt
 			}
+
 			rows = append(rows, row)
 		}
+
 		return nil
 	})
 	return rows, err
@@ -120,6 +129,7 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	h, org, err := openFor(ctx, m.store, m.To)
 	if err != nil {
 		return err
@@ -127,6 +137,7 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 	at := h.DB.Now()
+
 	if m.From != "" {
 		day, err := readDay("--from", m.From)
 		if err != nil {
@@ -150,6 +161,7 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 	if had {
 		what = "The party that has the point is withdrawn then"
 	}
+
 	fmt.Fprintf(c.out, "%s; %s may enrol it from %s on.\n", what, m.To, at.Format(time.RFC3339))
 	return nil
 }
@@ -161,6 +173,7 @@ func corePoint(text string) (string, error) {
 	if err == nil {
 		return m.Core(), nil
 	}
+
 	plain := strings.NewReplacer(" ", "", "-", "").Replace(text)
 	if len(plain) == 13 && strings.Trim(plain, "0123456789") == "" {
 		return plain, nil

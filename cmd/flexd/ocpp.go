@@ -32,23 +32,30 @@ func (o *ocppCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer chargers.Close()
+
 	pushes, err := listenAt("--endpoint-listen", o.EndpointListen)
 	if err != nil {
 		return err
 	}
+
 	defer pushes.Close()
+
 	url := o.EndpointURL
 	if url == "" {
 		url = "http://" + pushes.Addr().String()
 	}
+
 	if at, ok := chargers.Addr().(*net.TCPAddr); ok && !at.IP.IsLoopback() && o.ChargerPassword == "" && len(o.Charger) == 0 {
 		slog.Warn("chargers are asked for no password: whoever reaches " + chargers.Addr().String() + " can pass for one")
 	}
+
 	b := ocppserver.New(ocppserver.Settings{
 		Client: client.New(o.Flexd, o.Username, o.Password), EndpointURL: url,
 		Password: flex.Secret(o.ChargerPassword), Passwords: o.Charger,
 	})
+
 	fmt.Fprintf(c.out, "listening for chargers on ws://%s/CHARGER-ID, for schedules on %s\n", chargers.Addr(), url)
 	return remote{URL: o.Flexd, Username: o.Username}.explain(b.Serve(ctx, chargers, pushes))
 }

@@ -76,6 +76,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	rows := []operatorRow{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
@@ -85,6 +86,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 				rows = append(rows, operatorRow{x.Name, x.CreatedAt})
 			}
 		}
+
 		return err
 	})
 	if err != nil {
@@ -93,11 +95,14 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 	if o.JSON {
 		return c.json(rows)
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tADDED")
+
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\n", r.Name, r.CreatedAt.Format(time.RFC3339))
 	}
+
 	return t.Flush()
 }
 

@@ -33,6 +33,7 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	var made flex.Org
 	var password flex.Secret
@@ -46,6 +47,7 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	if o.JSON {
 		return c.json(map[string]string{"id": made.ID.String(), "name": made.Name, "username": o.Username, "password": password.Reveal()})
 	}
+
 	fmt.Fprintf(c.out, "organisation  %s (%s)\nusername      %s\npassword      %s\n\nThe password is shown this once.\n", made.Name, made.ID, o.Username, password.Reveal())
 	return nil
 }
@@ -67,6 +69,7 @@ func (o *orgList) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	rows := []orgRow{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
@@ -82,11 +85,14 @@ func (o *orgList) Run(ctx context.Context, c console) error {
 	if o.JSON {
 		return c.json(rows)
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tID\tMADE")
+
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, r.ID, r.CreatedAt.Format(time.RFC3339))
 	}
+
 	return t.Flush()
 }
 

@@ -41,6 +41,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 	if err != nil {
 		return nil, flex.Org{}, err
 	}
+
 	var org flex.Org
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		if o.Org != "" {
@@ -106,6 +107,7 @@ func payoutRowOf(p reward.Payout) payoutRow {
 		ID: p.ID, SiteID: p.SiteID, Amount: p.Amount, Status: p.Status, Attempt: p.Attempt, AskedAt: p.AskedAt, Changed: p.ChangedAt,
 		Ending: p.Ending, Sites: p.Sites, Reference: p.Reference, Approvals: p.Approvals, Note: p.Note, Warnings: p.Warnings,
 	}
+
 	if !p.LinkedAt.IsZero() {
 		r.LinkedAt = &p.LinkedAt
 	}
@@ -118,16 +120,19 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 	if status := ledger.PaymentStatus(p.Status); status != "" && !slices.Contains(ledger.Statuses, status) {
 		return flex.Fail(flex.Invalid, "--status: %q is none of %v", status, ledger.Statuses)
 	}
+
 	h, org, err := p.openOrg(ctx)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
+
 	ws, err := h.Reward.Payouts(ctx, org.ID, ledger.PaymentStatus(p.Status))
 	if err != nil {
 		return err
 	}
+
 	rows := make([]payoutRow, len(ws))
 	for i, w := range ws {
 		rows[i] = payoutRowOf(w)
@@ -136,8 +141,10 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 	if p.JSON {
 		return c.json(rows)
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tWARNINGS")
+
 	for _, r := range rows {
 		linked := ""
 		if r.LinkedAt != nil {
@@ -147,6 +154,7 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt.Format(time.RFC3339),
 			r.Ending, linked, r.Sites, strings.Join(r.Warnings, "; "))
 	}
+
 	return t.Flush()
 }
 
@@ -179,8 +187,10 @@ func (p *payoutsApprove) decide(ctx context.Context, c console, to ledger.Paymen
 
 			return err
 		})
+
 		all = errors.Join(all, err)
 	}
+
 	return all
 }
 
@@ -206,6 +216,7 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		defer f.Close()
 		out = f
 	}
@@ -218,7 +229,9 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 		if err := writePayments(out, file.Payments); err != nil {
 			return fmt.Errorf("write the payment file; write it again with --again: %w", err)
 		}
+
 		fmt.Fprintf(c.err, "%d payments of %s in all\n", len(file.Payments), file.Total)
+
 		for _, kept := range file.Kept {
 			fmt.Fprintf(c.err, "not paid: %s\n", kept)
 		}
@@ -253,6 +266,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		defer f.Close()
 		in = f
 	}
@@ -261,6 +275,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	mailer, err := p.Mail.mailer()
 	if err != nil {
 		return err
@@ -271,7 +286,9 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		fmt.Fprintf(c.err, "%d results, %d of them new\n", done.Results, done.Moved)
+
 		if done.Without > 0 {
 			fmt.Fprintf(c.err, "%d users were not told: there is no e-mail address\n", done.Without)
 		}
@@ -279,6 +296,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		if done.Mails == 0 {
 			return nil
 		}
+
 		if mailer == nil {
 			fmt.Fprintf(c.err, "%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n", done.Mails, reward.LetterLinkLife/time.Hour)
 			return nil
@@ -297,6 +315,7 @@ func sendMails(ctx context.Context, c console, h *app.App) error {
 		if err != nil {
 			return err
 		}
+
 		sent += r.Did
 		more = r.More
 	}
@@ -311,6 +330,7 @@ func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		r := reward.PaymentResult{Status: ledger.PaymentStatus(row.Get("status")), Note: row.Get("note")}
 		if err := r.ID.UnmarshalText([]byte(row.Get("withdrawal_id"))); err != nil {
 			return nil, row.Fault("%v", err)
@@ -322,6 +342,7 @@ func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
 				return nil, row.Fault("an attempt is a number from 1, as in the payment file, not %q", attempt)
 			}
 		}
+
 		results = append(results, r)
 	}
 

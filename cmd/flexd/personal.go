@@ -24,10 +24,12 @@ func (e *export) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	h, err := e.open(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	var held map[string][]map[string]any
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "export site", Detail: e.Site}, func() (err error) {
@@ -37,6 +39,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	return c.json(held)
 }
 
@@ -53,14 +56,18 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	h, err := e.open(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	if !e.Yes {
 		return e.foretell(ctx, c, h, site)
 	}
+
 	var rows int64
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "erase site", Detail: e.Site}, func() error {
 		var org flex.OrgID
@@ -71,9 +78,11 @@ func (e *erase) Run(ctx context.Context, c console) error {
 		if err == nil {
 			_, _, err = h.Registry.Offboard(ctx, org, site)
 		}
+
 		if err != nil && flex.KindOf(err) != flex.NotFound { // gone already: what is left of it is erased
 			return err
 		}
+
 		err = h.DB.WriteAll(ctx, func(all *records.All) (err error) {
 			rows, err = all.Erase(ctx, site)
 			return err
@@ -81,11 +90,13 @@ func (e *erase) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		return h.DB.Scrub(ctx)
 	})
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n", rows, site)
 	return nil
 }
@@ -99,11 +110,13 @@ func heldOn(ctx context.Context, h *app.App, site flex.SiteID) (held map[string]
 	if err != nil {
 		return nil, err
 	}
+
 	for _, rows := range held {
 		if len(rows) > 0 {
 			return held, nil
 		}
 	}
+
 	return nil, flex.Fail(flex.NotFound, "nothing is held on a site %s: the console finds a site by its MPAN, postcode or e-mail", site)
 }
 
@@ -113,14 +126,18 @@ func (e *erase) foretell(ctx context.Context, c console, h *app.App, site flex.S
 	if err != nil {
 		return err
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "HELD ON SITE %s\tROWS\n", site)
+
 	for _, table := range slices.Sorted(maps.Keys(held)) {
 		fmt.Fprintf(t, "%s\t%d\n", table, len(held[table]))
 	}
+
 	if err := t.Flush(); err != nil {
 		return err
 	}
+
 	return flex.Fail(flex.Invalid, "nothing was erased: with --yes the site is offboarded, and all of this but its money erased for good")
 }
 

@@ -54,6 +54,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 	r, w := bufio.NewReaderSize(in, 1<<16), bufio.NewWriter(out)
 	var scratch problem.Scratch
 	var line, answer []byte
+
 	for ctx.Err() == nil {
 		var tooLong bool
 		var err error
@@ -61,6 +62,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read problems: %w", err)
 		}
+
 		last := err != nil
 		switch {
 		case tooLong:
@@ -70,21 +72,25 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 		default:
 			answer, err = planLine(line, &scratch, repeat, certify, answer[:0])
 		}
+
 		if err != nil {
 			return err
 		}
 		if _, err := w.Write(answer); err != nil {
 			return fmt.Errorf("write plans: %w", err)
 		}
+
 		if last || r.Buffered() == 0 {
 			if err := w.Flush(); err != nil {
 				return fmt.Errorf("write plans: %w", err)
 			}
 		}
+
 		if last {
 			return nil
 		}
 	}
+
 	return ctx.Err()
 }
 
@@ -94,23 +100,32 @@ func planLine(line []byte, scratch *problem.Scratch, repeat int, certify bool, t
 	if err != nil {
 		return problem.Append(to, problem.Refusal{ID: problem.IDOf(line), Error: err.Error()})
 	}
+
 	start := time.Now()
+
 	for range repeat {
 		p.Plan(scratch)
 	}
+
 	took := time.Since(start)
+
 	if err := p.Check(scratch); err != nil {
 		return problem.Append(to, problem.Refusal{ID: p.ID, Error: fmt.Sprintf("the plan made is not right, and is kept back: %v", err)})
 	}
+
 	var certificate problem.Certificate
 	if certify {
 		certificate, err = p.Prove(scratch)
 	}
+
 	a := p.Answer()
 	a.Micros = float64(took.Nanoseconds()) / 1000 / float64(repeat)
-	if a.Certificate = certificate; err != nil {
+	a.Certificate = certificate
+
+	if err != nil {
 		a.Unproven = err.Error()
 	}
+
 	return problem.Append(to, a)
 }
 
@@ -124,6 +139,7 @@ func readLine(r *bufio.Reader, to []byte) (line []byte, tooLong bool, err error)
 		} else if !tooLong {
 			to = append(to, part...)
 		}
+
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return bytes.TrimSuffix(to, []byte("\n")), tooLong, err
 		}

@@ -52,15 +52,19 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 
 	f := records.HeldFilter{Decided: o.Decided, Limit: o.Limit, Offset: o.Offset}
+
 	if o.Limit < 1 || o.Offset < 0 {
 		return flex.Fail(flex.Invalid, "--limit is at least 1 and --offset at least 0")
 	}
+
 	if o.Site != "" {
 		f.Site, err = siteID(o.Site)
 	}
+
 	if err != nil {
 		return err
 	}
@@ -78,6 +82,7 @@ func (o *readingsHeld) show(ctx context.Context, c console, h *app.App, f record
 	if err != nil {
 		return err
 	}
+
 	page, total, err := h.Reading.Held(ctx, org.ID, f)
 	if err != nil {
 		return err
@@ -87,21 +92,26 @@ func (o *readingsHeld) show(ctx context.Context, c console, h *app.App, f record
 	for i, r := range page {
 		rows[i] = heldRowOf(r)
 	}
+
 	if o.JSON {
 		return c.json(map[string]any{"total": total, "readings": rows})
 	}
+
 	return c.heldTable(rows, total)
 }
 
 func (c console) heldTable(rows []heldRow, total int) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tASSET\tFROM\tTO\tVALUE\tWHY\tDECISION")
+
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", r.ID, r.AssetID, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), r.Value, r.Detail, r.Decision)
 	}
+
 	if err := w.Flush(); err != nil {
 		return err
 	}
+
 	_, err := fmt.Fprintf(c.out, "%d of %d\n", len(rows), total)
 	return err
 }
@@ -141,10 +151,12 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 	if err := id.UnmarshalText([]byte(text)); err != nil {
 		return flex.Fail(flex.Invalid, "%q is not the id of a held reading: flexd readings held lists them", text)
 	}
+
 	h, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 
 	var decided records.HeldReading
@@ -158,6 +170,7 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 	if err != nil {
 		return err
 	}
+
 	return c.decided(decided, asJSON)
 }
 

@@ -40,7 +40,9 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	from, err := instantOf("--from", p.From)
 	if err != nil {
 		return err
@@ -51,6 +53,7 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 		if !given {
 			return flex.Fail(flex.Invalid, "%q is not of the form role=source, such as planning=nordpool-n2ex", pair)
 		}
+
 		act := records.Act{Who: commandLine, Org: org.ID, Act: "choose price source", Subject: pair, Detail: p.From}
 		err := h.Access.Act(ctx, act, func() error {
 			_, err := h.Market.ChooseSource(ctx, org.ID, pricing.Role(role), source, from)
@@ -65,6 +68,7 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	rows := []roleRow{}
 	for _, r := range roles {
 		row := roleRow{Role: r.Role, Chosen: r.Chosen, Sources: append([]string{}, r.Sources...), Choices: []choiceRow{}}
@@ -74,9 +78,11 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 
 		rows = append(rows, row)
 	}
+
 	if p.JSON {
 		return c.json(map[string]any{"roles": rows, "doubts": append([]string{}, doubts...)})
 	}
+
 	return c.roles(rows, doubts)
 }
 
@@ -84,6 +90,7 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 func (c console) roles(rows []roleRow, doubts []string) error {
 	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ROLE\tSOURCE NOW\tBY\tCHOICES")
+
 	for _, r := range rows {
 		by, now := "rule", strings.Join(r.Sources, ", ")
 		if r.Chosen != "" {
@@ -93,6 +100,7 @@ func (c console) roles(rows []roleRow, doubts []string) error {
 		if now == "" {
 			now = "none"
 		}
+
 		var choices []string
 		for _, x := range r.Choices {
 			choices = append(choices, choiceText(x))
@@ -100,9 +108,11 @@ func (c console) roles(rows []roleRow, doubts []string) error {
 
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Role, now, by, strings.Join(choices, "; "))
 	}
+
 	if err := w.Flush(); err != nil {
 		return err
 	}
+
 	for _, d := range doubts {
 		fmt.Fprintf(c.out, "! %s\n", d)
 	}
@@ -115,6 +125,7 @@ func choiceText(x choiceRow) string {
 	if source == "" {
 		source = "by rule"
 	}
+
 	if x.From.Unix() == 0 {
 		return source + " always"
 	}
@@ -130,6 +141,7 @@ func instantOf(flag, text string) (time.Time, error) {
 	if day, err := flex.ParseDay(text); err == nil {
 		return day.Start(), nil
 	}
+
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return at, flex.Fail(flex.Invalid, "%s: %q is neither a day such as 2026-04-14 nor an instant such as 2026-04-14T22:00:00Z", flag, text)

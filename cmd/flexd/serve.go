@@ -129,31 +129,40 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	if s.Migrate {
 		settings.Schema = records.SchemaMigrate
 	}
+
 	if settings.Keys == nil {
 		return errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
 	}
+
 	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
 	settings.InventPrices = s.Environment == string(flex.Sandbox) && len(s.PriceSource) == 0
 	settings.Meters = app.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	settings.TrustedProxies, settings.MetricsFrom, settings.RateLimit = s.TrustedProxies, s.MetricsFrom, s.RateLimit
-	if settings.Clouds, err = readClouds(s.Clouds); err != nil {
+	settings.Clouds, err = readClouds(s.Clouds)
+	if err != nil {
 		return err
 	}
-	if settings.Mail, err = s.Mail.mailer(); err != nil {
+
+	settings.Mail, err = s.Mail.mailer()
+	if err != nil {
 		return err
 	}
 	if u, err := url.Parse(s.BaseURL); s.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return flex.Fail(flex.Invalid, "--base-url: %q is not a URL such as https://flexd.example.com", s.BaseURL)
 	}
+
 	l, err := listenAt("--listen", s.Listen)
 	if err != nil {
 		return err
 	}
+
 	defer l.Close()
+
 	if settings.BaseURL == "" {
 		settings.BaseURL = "http://" + l.Addr().String()
 	}
+
 	if path, embedded := s.path(); embedded {
 		release, err := serveAlone(path)
 		if err != nil {
@@ -161,10 +170,12 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		}
 		defer release()
 	}
+
 	h, err := app.Open(ctx, settings)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
 	return h.Serve(ctx, l)
@@ -179,6 +190,7 @@ func listenAt(flag, address string) (net.Listener, error) {
 	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
 		return nil, flex.Fail(flex.Invalid, "%s: %q is not an address such as 127.0.0.1:8080: %s", flag, address, wrong.Err)
 	}
+
 	return l, err
 }
 
@@ -196,6 +208,7 @@ func openSettings(ctx context.Context, s app.Settings, name string) (*app.App, f
 	if err != nil {
 		return nil, flex.Org{}, err
 	}
+
 	var org flex.Org
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = orgNamed(ctx, all, name)
@@ -205,5 +218,6 @@ func openSettings(ctx context.Context, s app.Settings, name string) (*app.App, f
 		h.Close()
 		return nil, org, err
 	}
+
 	return h, org, nil
 }

@@ -42,6 +42,7 @@ func whole[N ~int | ~int64](field func(*flex.OrgSettings) *N, most N) (func(*fle
 			if inside := n >= 0 && n <= int64(most); err != nil || !inside {
 				return fmt.Errorf("a whole number from 0 to %d", most)
 			}
+
 			*field(s) = N(n)
 			return nil
 		}
@@ -50,7 +51,8 @@ func whole[N ~int | ~int64](field func(*flex.OrgSettings) *N, most N) (func(*fle
 func truth(field func(*flex.OrgSettings) *bool) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
 	return func(s *flex.OrgSettings) string { return strconv.FormatBool(*field(s)) },
 		func(s *flex.OrgSettings, text string) (err error) {
-			if *field(s), err = strconv.ParseBool(text); err != nil {
+			*field(s), err = strconv.ParseBool(text)
+			if err != nil {
 				err = errors.New("true or false")
 			}
 			return err
@@ -75,9 +77,11 @@ func settings() []setting {
 		}
 		return nil
 	})
+
 	all[len(all)-1].clear = func(s *set) { s.DefaultNeed = 0 }
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
 		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
+
 	return slices.Concat(all, bookSettings(), payoutSettings())
 }
 
@@ -96,6 +100,7 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	from, err := o.from(todo)
 	if err != nil {
 		return err
@@ -107,25 +112,30 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		defer h.Close()
 		return c.settings(ctx, h, org)
 	}
+
 	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.App, org flex.Org) error {
 		for _, change := range todo.plain {
 			if err := change(&org.Settings); err != nil {
 				return err
 			}
 		}
+
 		if len(todo.plain) > 0 {
 			if err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) }); err != nil {
 				return err
 			}
 		}
+
 		if len(todo.terms) > 0 {
 			if _, err := h.Reward.SetTerms(ctx, org.ID, todo.terms, from, commandLine); err != nil {
 				return err
 			}
 		}
+
 		return c.settings(ctx, h, org)
 	})
 }
@@ -134,9 +144,11 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 func (o *orgSet) read() (todo changes, err error) {
 	terms, plain := reward.TermSettings(), settings()
 	todo.terms = map[string]string{}
+
 	for _, pair := range o.Values {
 		name, value, given := strings.Cut(pair, "=")
 		isTerm := slices.ContainsFunc(terms, func(s reward.TermSetting) bool { return s.Name == name })
+
 		i := slices.IndexFunc(plain, func(s setting) bool { return s.name == name })
 		if i < 0 && !isTerm {
 			return todo, flex.Fail(flex.Invalid, "there is no setting %q; flexd org set %q prints them all", name, o.Name)
@@ -148,12 +160,15 @@ func (o *orgSet) read() (todo changes, err error) {
 		if value == defaultWord {
 			value = ""
 		}
+
 		if isTerm {
 			todo.terms[name] = value
 			continue
 		}
+
 		todo.plain = append(todo.plain, func(s *flex.OrgSettings) error { return plain[i].change(s, value) })
 	}
+
 	return todo, nil
 }
 
@@ -165,9 +180,12 @@ func (o *orgSet) from(todo changes) (day flex.Day, err error) {
 	if len(todo.terms) == 0 {
 		return day, flex.Fail(flex.Invalid, "--from is for what is dated: %s", strings.Join(termNames(), ", "))
 	}
-	if day, err = flex.ParseDay(o.From); err != nil {
+
+	day, err = flex.ParseDay(o.From)
+	if err != nil {
 		err = flex.Fail(flex.Invalid, "--from: %q is not a day such as 2026-04-01", o.From)
 	}
+
 	return day, err
 }
 
@@ -184,13 +202,16 @@ func (k setting) change(s *flex.OrgSettings, value string) error {
 		k.clear(s)
 		return nil
 	}
+
 	if value == "" {
 		blank := flex.OrgSettings{}
 		value = k.show(&blank)
 	}
+
 	if err := k.set(s, value); err != nil {
 		return flex.Fail(flex.Invalid, "%s: %q is not %v", k.name, value, err)
 	}
+
 	return nil
 }
 
@@ -209,6 +230,7 @@ func (c console) settings(ctx context.Context, h *app.App, org flex.Org) error {
 				value += fmt.Sprintf("; %s from %s", cmp.Or(change.Value, s.Default+" (default)"), change.From)
 			}
 		}
+
 		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, value, s.Help)
 	}
 
@@ -220,6 +242,7 @@ func (c console) settings(ctx context.Context, h *app.App, org flex.Org) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", k.name, value, k.help)
 	}
+
 	return t.Flush()
 }
 
@@ -247,7 +270,9 @@ func (o *orgTerms) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	terms, err := h.Reward.Terms(ctx, org.ID)
 	if err != nil {
 		return err
@@ -257,14 +282,18 @@ func (o *orgTerms) Run(ctx context.Context, c console) error {
 	for _, s := range reward.TermSettings() {
 		rows = append(rows, termRows(s, terms)...)
 	}
+
 	if o.JSON {
 		return c.json(rows)
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TERM\tFROM\tVALUE\tTODAY\tSET\tBY")
+
 	for _, r := range rows {
 		fmt.Fprintln(t, r)
 	}
+
 	return t.Flush()
 }
 
@@ -274,6 +303,7 @@ func (r termRow) String() string {
 	if r.From != nil {
 		from = *r.From
 	}
+
 	if r.Value != nil {
 		value = *r.Value
 	}
@@ -282,9 +312,11 @@ func (r termRow) String() string {
 	if r.Holds {
 		holds = "holds"
 	}
+
 	if r.SetAt != nil {
 		set = r.SetAt.Format(time.RFC3339)
 	}
+
 	return strings.Join([]string{r.Name, from, value, holds, set, r.SetBy}, "\t")
 }
 
@@ -295,18 +327,23 @@ func termRows(s reward.TermSetting, terms reward.Terms) (rows []termRow) {
 		if change.Name != s.Name {
 			continue
 		}
+
 		row := termRow{Name: s.Name, SetBy: change.SetBy, Listed: s.Default}
 		if change.Value != "" {
 			row.Value = &change.Value
 		}
+
 		if change.From != (flex.Day{}) {
 			row.From = new(change.From.String())
 		}
+
 		if !change.SetAt.IsZero() {
 			row.SetAt = &change.SetAt
 		}
+
 		rows = append(rows, row)
 	}
+
 	if len(rows) == 0 || rows[0].From != nil {
 		rows = slices.Insert(rows, 0, termRow{Name: s.Name, Listed: s.Default})
 	}
@@ -318,5 +355,6 @@ func termRows(s reward.TermSetting, terms reward.Terms) (rows []termRow) {
 			break
 		}
 	}
+
 	return rows
 }

@@ -37,6 +37,7 @@ func above[N ~int | ~int64](name, standard, help string, most N, field func(*fle
 			if err != nil || n < 1 || n > int64(most) {
 				return fmt.Errorf("a whole number from 1 to %d", most)
 			}
+
 			*field(s) = N(n)
 			return nil
 		},

@@ -20,6 +20,7 @@ func wholeOr[N ~int | ~int64](s setting, field func(*flex.OrgSettings) *flex.Opt
 		}
 		return ""
 	}
+
 	s.set = func(o *flex.OrgSettings, text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 || n > int64(most) {
@@ -29,6 +30,7 @@ func wholeOr[N ~int | ~int64](s setting, field func(*flex.OrgSettings) *flex.Opt
 		*field(o) = flex.Some(N(n))
 		return nil
 	}
+
 	s.clear = func(o *flex.OrgSettings) { *field(o) = flex.Optional[N]{} }
 	return s
 }
@@ -69,6 +71,7 @@ func twoFactor() setting {
 		if err != nil {
 			return errors.New("true or false")
 		}
+
 		o.Payout.WithoutCode = !on
 		return nil
 	}

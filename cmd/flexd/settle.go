@@ -39,23 +39,30 @@ func (s *settleRuns) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	runs, err := h.Reward.Runs(ctx, org.ID, s.Limit)
 	if err != nil {
 		return err
 	}
+
 	rows := make([]runRow, len(runs))
 	for i, r := range runs {
 		rows[i] = runRow{r.ID, string(r.Kind), r.KnownAt, r.Events, r.Hash.String()}
 	}
+
 	if s.JSON {
 		return c.json(rows)
 	}
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tKIND\tKNOWN AT\tEVENTS\tINPUTS")
+
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.16s\n", r.ID, r.Kind, r.KnownAt.Format(time.RFC3339), r.Events, r.Hash)
 	}
+
 	return t.Flush()
 }
 
@@ -71,29 +78,37 @@ type settleAgain struct {
 func (s *settleAgain) Run(ctx context.Context, c console) error {
 	again := reward.Again{KnownAt: s.KnownAt}
 	var err error
-	if again.From, err = readDay("--from", s.From); err != nil {
+	again.From, err = readDay("--from", s.From)
+	if err != nil {
 		return err
 	}
-	if again.To, err = readDay("--to", s.To); err != nil {
+
+	again.To, err = readDay("--to", s.To)
+	if err != nil {
 		return err
 	}
 	if again.To.Start().Before(again.From.Start()) {
 		return flex.Fail(flex.Invalid, "--to %s is before --from %s", again.To, again.From)
 	}
+
 	if s.Site != "" {
 		if err := again.Site.UnmarshalText([]byte(s.Site)); err != nil {
 			return flex.Fail(flex.Invalid, "--site: %v", err)
 		}
 	}
+
 	h, org, err := s.openOrg(ctx)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	run, err := h.Reward.SettleAgain(ctx, org.ID, again)
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "run     %s\nevents  %d\ninputs  %s\n", run.ID, run.Events, run.Hash)
 	return nil
 }
@@ -111,11 +126,14 @@ func (s *settleDiff) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	changes, err := h.Reward.Compare(ctx, org.ID, s.Before, s.After)
 	if err != nil {
 		return err
 	}
+
 	if s.JSON {
 		rows := make([]map[string]string, len(changes))
 		for i, d := range changes {
@@ -123,6 +141,7 @@ func (s *settleDiff) Run(ctx context.Context, c console) error {
 		}
 		return c.json(rows)
 	}
+
 	var last flex.FlexEventID
 	for _, d := range changes {
 		if d.Event != last {
@@ -131,8 +150,10 @@ func (s *settleDiff) Run(ctx context.Context, c console) error {
 		}
 		fmt.Fprintf(c.out, "  %s\n    - %s\n    + %s\n", d.What, d.Before, d.After)
 	}
+
 	if len(changes) == 0 {
 		fmt.Fprintln(c.out, "The two runs say the same.")
 	}
+
 	return nil
 }

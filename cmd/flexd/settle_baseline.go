@@ -52,6 +52,7 @@ func (s *settleBaseline) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	end, err := halfHourOf("--end", s.End)
 	if err != nil {
 		return err
@@ -64,10 +65,12 @@ func (s *settleBaseline) Run(ctx context.Context, c console) error {
 	if s.Readings != "" {
 		try = s.tryFile
 	}
+
 	tried, err := try(ctx, first, end-1)
 	if err != nil {
 		return err
 	}
+
 	return s.print(c, tried)
 }
 
@@ -78,15 +81,18 @@ func (s *settleBaseline) print(c console, tried []reward.TriedMethod) error {
 		n := float64(max(1, t.HalfHours))
 		rows[i] = accuracyRow{t.Name, t.Days, t.HalfHours, float64(t.Metered) / n, float64(t.Off) / n, 100 * t.Bias(), t.Error()}
 	}
+
 	if s.JSON {
 		return c.json(rows)
 	}
 
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "METHOD\tDAYS\tHALF-HOURS\tMEAN WH\tBIAS WH\tBIAS %\tERROR WH\t")
+
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t%+.1f\t%+.1f\t%.0f\t\n", r.Method, r.Days, r.HalfHours, r.MeanWh, r.BiasWh, r.BiasPct, r.ErrorWh)
 	}
+
 	return t.Flush()
 }
 
@@ -94,12 +100,14 @@ func (s *settleBaseline) print(c console, tried []reward.TriedMethod) error {
 // an ordinary day.
 func halfHourOf(flag, text string) (int, error) {
 	at, err := time.Parse("15:04", text)
+
 	if text == "24:00" {
 		return settle.UsualPeriods + 1, nil
 	}
 	if err != nil || at.Minute()%30 != 0 {
 		return 0, flex.Fail(flex.Invalid, "%s %q is no full or half hour of the form 16:30", flag, text)
 	}
+
 	return at.Hour()*2 + at.Minute()/30 + 1, nil
 }
 
@@ -108,10 +116,12 @@ func (s *settleBaseline) tryOrg(ctx context.Context, first, last int) ([]reward.
 	if s.Sessions != "" {
 		return nil, flex.Fail(flex.Invalid, "--sessions goes with --readings: the sites of an organisation have sessions of their own")
 	}
+
 	h, org, err := s.openOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	defer h.Close()
 
 	today := flex.DayAt(h.DB.Now())
@@ -119,6 +129,7 @@ func (s *settleBaseline) tryOrg(ctx context.Context, first, last int) ([]reward.
 	if err != nil {
 		return nil, err
 	}
+
 	return h.Reward.TryBaselines(ctx, org.ID, reward.BaselineTrial{From: from, To: to, First: first, Last: last})
 }
 
@@ -128,6 +139,7 @@ func (s *settleBaseline) days(first, last flex.Day) (from, to flex.Day, err erro
 	if s.From != "" {
 		from, err = readDay("--from", s.From)
 	}
+
 	if s.To != "" && err == nil {
 		to, err = readDay("--to", s.To)
 	}
@@ -135,6 +147,7 @@ func (s *settleBaseline) days(first, last flex.Day) (from, to flex.Day, err erro
 	if err == nil && to.Start().Before(from.Start()) {
 		err = flex.Fail(flex.Invalid, "--to %s is before --from %s", to, from)
 	}
+
 	return from, to, err
 }
 
@@ -152,10 +165,12 @@ func (s *settleBaseline) tryFile(_ context.Context, first, last int) ([]reward.T
 	if len(trial.Metered) == 0 {
 		return nil, flex.Fail(flex.Invalid, "%s has no half-hours", s.Readings)
 	}
+
 	from, to, err := s.days(trial.Metered[0].Day, trial.Metered[len(trial.Metered)-1].Day)
 	if err != nil {
 		return nil, err
 	}
+
 	trial.From, trial.To = from, to
 	return reward.TryAll(trial), nil
 }
@@ -168,25 +183,30 @@ func (s *settleBaseline) readHome(b *backtest.Baselines) error {
 	}
 
 	defer home.Close()
+
 	load, _, err := backtest.ReadHome(home, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Readings, err)
 	}
+
 	b.Load = load
 
 	if s.Sessions == "" {
 		return nil
 	}
+
 	stays, err := os.Open(s.Sessions)
 	if err != nil {
 		return err
 	}
 
 	defer stays.Close()
+
 	read, err := backtest.ReadStays(stays, b.Charger)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Sessions, err)
 	}
+
 	b.Stays = read
 	return nil
 }

@@ -23,16 +23,20 @@ func (v *verify) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	findings, err := h.DB.Verify(ctx)
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case v.JSON:
 		if findings == nil {
 			findings = []string{}
 		}
+
 		if err := c.json(map[string]any{"laws": records.Laws(), "findings": findings}); err != nil {
 			return err
 		}
@@ -41,9 +45,11 @@ func (v *verify) Run(ctx context.Context, c console) error {
 	default:
 		fmt.Fprintln(c.out, strings.Join(findings, "\n"))
 	}
+
 	if len(findings) > 0 {
 		return fmt.Errorf("%d findings", len(findings))
 	}
+
 	return nil
 }
 
@@ -59,12 +65,16 @@ func (b *backup) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	if err := h.DB.Backup(ctx, b.File); err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
 		"Its secrets are sealed: keep the key file too, and apart from the copy.\n", b.File, b.File)
+
 	return nil
 }
 
@@ -94,13 +104,16 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	settings.AllowPrivateEndpoints = e.AllowPrivateEndpoints
 	h, org, err := openSettings(ctx, settings, e.Name)
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
 	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Batch: e.Batch, Rate: e.Rate}
+
 	for _, line := range e.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
@@ -108,10 +121,12 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		}
 		s.Headers = append(s.Headers, records.EndpointHeader{Name: strings.TrimSpace(name), Value: flex.Secret(strings.TrimSpace(value))})
 	}
+
 	name := records.ScheduleEndpoint
 	if e.Dispatch {
 		name = records.DispatchEndpoint
 	}
+
 	var set records.Endpoint
 	var made bool
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "set endpoint", Subject: e.URL}, func() (err error) {
@@ -121,10 +136,13 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(c.out, "%s pushes of %s go to %s\n", name, e.Name, set.URL)
+
 	if made {
 		fmt.Fprintf(c.out, "secret  %s\n\nThe secret is shown this once. Receivers verify each push with it.\n", set.Secret.Reveal())
 	}
+
 	return nil
 }
 
@@ -139,19 +157,25 @@ func (e *endpointList) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	defer h.Close()
+
 	endpoints, err := h.Push.Endpoints(ctx, org.ID)
 	if err != nil {
 		return err
 	}
+
 	if len(endpoints) == 0 {
 		fmt.Fprintf(c.out, "%s has no endpoint: set one with `flexd endpoint set %q --url URL`\n", e.Name, e.Name)
 		return nil
 	}
+
 	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tURL\tENABLED\tREASON")
+
 	for _, x := range endpoints {
 		fmt.Fprintf(w, "%s\t%s\t%t\t%s\n", x.Name, x.URL, x.Enabled, x.Reason)
 	}
+
 	return w.Flush()
 }

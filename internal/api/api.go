@@ -71,10 +71,12 @@ func (s *Server) build() {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
+
 	s.metrics = newMetrics()
 	if s.Push != nil {
 		s.metrics.registry.MustRegister(s.Push.Collectors()...)
 	}
+
 	s.limits.rate = s.RequestsPerSecond
 	s.router = chi.NewRouter()
 	s.routes = Routes()
@@ -85,6 +87,7 @@ func (s *Server) build() {
 			s.router.Method(http.MethodHead, rt.Pattern, h)
 		}
 	}
+
 	s.router.NotFound(s.handle(Route{Role: Public, handle: (*Server).notFound}).ServeHTTP)
 	s.router.MethodNotAllowed(s.handle(Route{Role: Public, handle: (*Server).methodNotAllowed}).ServeHTTP)
 }

@@ -9,17 +9,21 @@ import (
 // listAssets answers GET /entities/asset.
 func (s *Server) listAssets(r *request) (answer, error) {
 	q := query[wire.PageQuery](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	p, err := s.Registry.Assets(r.Context(), r.who.Org, q.Limit, q.Offset)
 	if err != nil {
 		return answer{}, err
 	}
+
 	assets := make([]wire.AssetResponse, len(p.Assets))
 	for i, a := range p.Assets {
 		assets[i] = assetResponse(a)
 	}
+
 	return ok(wire.AssetResponsePage{
 		Assets: assets, TotalNumAssets: p.Total, TotalNumPages: pages(p.Total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
 	}), nil
@@ -28,12 +32,15 @@ func (s *Server) listAssets(r *request) (answer, error) {
 // createAsset answers POST /entities/asset.
 func (s *Server) createAsset(r *request) (answer, error) {
 	b := body[wire.AssetRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	told := toldAsset(wire.OnboardingAssetRequest{
 		ExternalID: b.ExternalID, Type: b.Type, Properties: b.Properties, AssetModel: b.AssetModel, InstallationDate: b.InstallationDate,
 	})
+
 	told.SerialNumber = b.SerialNumber
 	a, err := s.Registry.CreateAsset(r.Context(), r.who.Org, b.SiteID, told)
 	return ok(assetResponse(a)), err
@@ -62,14 +69,18 @@ func (s *Server) assetByExternalID(r *request) (answer, error) {
 // updateAsset answers PATCH /entities/asset/{asset_id}.
 func (s *Server) updateAsset(r *request) (answer, error) {
 	p, b := path[wire.AssetPath](r), body[wire.AssetUpdateRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	c := registry.AssetChange{Model: b.AssetModel}
 	c.Power, c.Capacity = quantities(b.Properties)
+
 	if b.InstallationDate != nil {
 		c.InstalledOn = new(flex.Day(*b.InstallationDate).String())
 	}
+
 	a, err := s.Registry.ChangeAsset(r.Context(), r.who.Org, p.AssetID, c)
 	return ok(assetResponse(a)), err
 }
@@ -97,12 +108,15 @@ func quantities(p *wire.AssetProperties) (power *flex.Watts, capacity *flex.Watt
 	if p == nil {
 		return nil, nil
 	}
+
 	if p.PowerKW != nil {
 		power = new(flex.FromKW(*p.PowerKW))
 	}
+
 	if p.CapacityKWh != nil {
 		capacity = new(flex.FromKWh(*p.CapacityKWh))
 	}
+
 	return power, capacity
 }
 
@@ -112,11 +126,14 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 	if a.Power != nil || a.Capacity != nil {
 		v.Properties = &wire.AssetProperties{}
 	}
+
 	if a.Power != nil {
 		v.Properties.PowerKW = new(a.Power.KW())
 	}
+
 	if a.Capacity != nil {
 		v.Properties.CapacityKWh = new(a.Capacity.KWh())
 	}
+
 	return v
 }

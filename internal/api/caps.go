@@ -19,9 +19,11 @@ func (s *Server) caps(r *request) (answer, error) {
 // setCaps answers PUT /caps.
 func (s *Server) setCaps(r *request) (answer, error) {
 	in := body[wire.Caps](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	c, err := capsNoun(in)
 	if err != nil {
 		return answer{}, err
@@ -29,6 +31,7 @@ func (s *Server) setCaps(r *request) (answer, error) {
 	if err := s.Control.SetCaps(r.Context(), r.who.Org, c); err != nil {
 		return answer{}, err
 	}
+
 	return s.caps(r)
 }
 
@@ -44,18 +47,22 @@ func capsNoun(in wire.Caps) (c flex.Caps, err error) {
 	if in.Fleet != nil {
 		c.Fleet = capNoun(in.Fleet.CapKW, in.Fleet.StartsPerMinute)
 	}
+
 	for _, g := range in.Groups {
 		c.Groups = append(c.Groups, flex.CapGroup{Name: g.Name, Cap: capNoun(g.CapKW, g.StartsPerMinute), Sites: g.SiteIDs})
 	}
+
 	for i, t := range in.Position {
 		p := flex.PeriodAt(t.StartTimestamp.Time)
 		if !p.Start().Equal(t.StartTimestamp.Time) {
 			return c, flex.Fail(flex.Malformed, "position[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
 				i, t.StartTimestamp.Format(time.RFC3339))
 		}
+
 		c.Position = append(c.Position, flex.Traded{
 			Period: p, Energy: flex.FromKWh(t.EnergyKWh), Buy: flex.FromGBPPerMWh(t.BuyPriceGBPPerMWh), Sell: flex.FromGBPPerMWh(t.SellPriceGBPPerMWh)})
 	}
+
 	return c, nil
 }
 
@@ -73,6 +80,7 @@ func ShowCaps(c flex.Caps) wire.Caps {
 	if c.Fleet != (flex.Cap{}) {
 		out.Fleet = &wire.Cap{CapKW: kwOrNil(c.Fleet.Power), StartsPerMinute: c.Fleet.StartsPerMinute}
 	}
+
 	for _, g := range c.Groups {
 		sites := g.Sites
 		if sites == nil {
@@ -80,11 +88,13 @@ func ShowCaps(c flex.Caps) wire.Caps {
 		}
 		out.Groups = append(out.Groups, wire.CapGroup{Name: g.Name, CapKW: kwOrNil(g.Power), StartsPerMinute: g.StartsPerMinute, SiteIDs: sites})
 	}
+
 	for _, t := range c.Position {
 		out.Position = append(out.Position, wire.TradedHalf{
 			StartTimestamp: wire.At(t.Period.Start()), EnergyKWh: t.Energy.KWh(),
 			BuyPriceGBPPerMWh: t.Buy.GBPPerMWh(), SellPriceGBPPerMWh: t.Sell.GBPPerMWh()})
 	}
+
 	return out
 }
 

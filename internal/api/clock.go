@@ -35,14 +35,18 @@ func (s *Server) setClock(r *request) (answer, error) {
 	if s.Environment != flex.Sandbox {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
+
 	in := body[wire.ClockRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	to := in.Now.Time
 	if (in.Advance == "") == to.IsZero() {
 		return answer{}, fault("body", "value_error", `give either "now", an instant with its offset, or "advance", a duration such as "PT8H"`)
 	}
+
 	if in.Advance != "" {
 		d, good := isoDuration(in.Advance)
 		if !good {
@@ -51,15 +55,19 @@ func (s *Server) setClock(r *request) (answer, error) {
 				Msg: "not a duration of the form P1DT8H30M15S; weeks, months and years are not taken",
 			}}}
 		}
+
 		now, _, err := s.Clock.Clock(r.Context(), r.who.Org)
 		if err != nil {
 			return answer{}, err
 		}
+
 		to = now.Add(d)
 	}
+
 	if err := s.Clock.Advance(r.Context(), r.who.Org, to); err != nil {
 		return answer{}, err
 	}
+
 	return s.clock(r)
 }
 
@@ -71,6 +79,7 @@ func isoDuration(s string) (d time.Duration, ok bool) {
 	if m == nil || s == "P" || m[2] == "T" {
 		return 0, false
 	}
+
 	for i, unit := range map[int]time.Duration{1: 24 * time.Hour, 3: time.Hour, 4: time.Minute, 5: time.Second} {
 		if m[i] != "" {
 			n, err := strconv.Atoi(m[i])
@@ -80,5 +89,6 @@ func isoDuration(s string) (d time.Duration, ok bool) {
 			d += time.Duration(n) * unit
 		}
 	}
+
 	return d, true
 }

@@ -16,19 +16,23 @@ func (s *Server) componentToken(r *request) (answer, error) {
 			Loc: []string{"body", "allowed_origin"}, Type: "value_error.url", Msg: "not an origin: write scheme, host and port alone, like https://app.example.com",
 		}}})
 	}
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	site, err := s.Registry.UserSite(r.Context(), r.who.Org, f.ExternalUserID, f.UserEmail, f.GaveBoundaryMeterConsentAt.Time)
 	if err != nil {
 		return answer{}, err
 	}
+
 	t, err := s.Access.Issue(r.Context(), access.Principal{
 		Org: r.who.Org, Username: r.who.Username, Roles: []flex.Role{flex.EntityRead, flex.EntityWrite}, Site: site.ID, Origin: origin,
 	}, access.ComponentTokenLife)
 	if err != nil {
 		return answer{}, err
 	}
+
 	a := ok(wire.ComponentToken{ID: flex.UserID(site.ID), AccessToken: t.Token.Reveal(), TokenType: "bearer"})
 	a.set("Cache-Control", "no-store")
 	return a, nil
@@ -44,8 +48,10 @@ func (s *Server) ownSite(r *request) error {
 		}
 		return nil // the handler says what is wrong with an id that is none
 	}
+
 	var a flex.Asset
 	var err error
+
 	if text := r.param("asset_id"); text != "" {
 		id, bad := flex.ParseID[flex.AssetID](text)
 		if bad != nil {
@@ -57,11 +63,13 @@ func (s *Server) ownSite(r *request) error {
 	} else {
 		return nil
 	}
+
 	if err != nil {
 		return err
 	}
 	if a.SiteID != r.who.Site {
 		return flex.Fail(flex.NotFound, store.AssetMissing)
 	}
+
 	return nil
 }

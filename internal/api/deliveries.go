@@ -28,36 +28,45 @@ func (s *Server) endpoint(r *request) (answer, error) {
 // setEndpoint answers PUT /endpoints/{name}. A secret is shown when it was made here.
 func (s *Server) setEndpoint(r *request) (answer, error) {
 	name, in := named(r), body[wire.EndpointRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	set := delivery.Settings{
 		URL: in.URL, Secret: flex.Secret(in.Secret), Bare: in.Bare, Batch: in.Batch, Enabled: in.Enabled,
 		Rate: in.Rate, Concurrency: in.Concurrency,
 	}
+
 	if in.Headers != nil {
 		set.Headers = make([]store.EndpointHeader, len(in.Headers))
 		for i, h := range in.Headers {
 			set.Headers[i] = store.EndpointHeader{Name: h.Name, Value: flex.Secret(h.Value)}
 		}
 	}
+
 	e, made, err := s.Push.SetEndpoint(r.Context(), r.who.Org, name, set)
 	out := endpointResponse(e)
+
 	if made {
 		out.Secret = e.Secret.Reveal()
 	}
+
 	return ok(out), err
 }
 
 // rotateEndpoint answers POST /endpoints/{name}/rotate.
 func (s *Server) rotateEndpoint(r *request) (answer, error) {
 	name := named(r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	e, err := s.Push.Rotate(r.Context(), r.who.Org, name)
 	out := endpointResponse(e)
 	out.Secret = e.Secret.Reveal()
+
 	return ok(out), err
 }
 
@@ -76,13 +85,16 @@ const testWait = 20 * time.Second
 // testEndpoint answers POST /endpoints/{name}/test.
 func (s *Server) testEndpoint(r *request) (answer, error) {
 	name := named(r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	id, err := s.Push.Test(r.Context(), r.who.Org, name)
 	if err != nil {
 		return answer{}, err
 	}
+
 	d, err := s.Push.Await(r.Context(), r.who.Org, id, testWait)
 	return ok(wire.EndpointTestResponse{Accepted: d.State == store.Delivered, Delivery: deliveryDetail(d)}), err
 }
@@ -92,18 +104,22 @@ func endpointResponse(e store.Endpoint) wire.EndpointResponse {
 		ID: e.ID, Name: string(e.Name), URL: e.URL, HeaderNames: []string{}, Bare: e.Bare, Batch: e.Batch, Enabled: e.Enabled,
 		DisabledReason: e.Reason, Rate: e.Rate, Concurrency: e.Concurrency, CreatedAt: wire.At(e.CreatedAt), OldSecretUntil: wire.At(e.OldUntil),
 	}
+
 	for _, h := range e.Headers {
 		out.HeaderNames = append(out.HeaderNames, h.Name)
 	}
+
 	return out
 }
 
 // deliveries answers GET /deliveries.
 func (s *Server) deliveries(r *request) (answer, error) {
 	q := query[wire.DeliveryListQuery](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	ds, err := s.Push.Deliveries(r.Context(), r.who.Org, store.DeliveryQuery{
 		AssetID: q.AssetID, Kind: store.PushKind(q.Kind), State: store.DeliveryState(q.Status), Endpoint: store.EndpointName(q.Endpoint),
 		Since: q.Since.Time, Before: q.Before, Limit: q.Limit + 1,
@@ -111,13 +127,16 @@ func (s *Server) deliveries(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	page := wire.DeliveryResponsePage{Deliveries: []wire.DeliveryResponse{}}
 	for _, d := range ds[:min(len(ds), q.Limit)] {
 		page.Deliveries = append(page.Deliveries, deliveryResponse(d))
 	}
+
 	if len(ds) > q.Limit {
 		page.Next = ds[q.Limit-1].ID
 	}
+
 	return ok(page), nil
 }
 
@@ -134,12 +153,14 @@ func (s *Server) delivery(r *request) (answer, error) {
 // replay answers POST /deliveries/{id}/replay.
 func (s *Server) replay(r *request) (answer, error) {
 	p := path[wire.DeliveryPath](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
 	if err := s.Push.Replay(r.Context(), r.who.Org, p.ID); err != nil {
 		return answer{}, err
 	}
+
 	d, err := s.Push.Delivery(r.Context(), r.who.Org, p.ID)
 	return ok(deliveryResponse(d.Delivery)), err
 }
@@ -149,12 +170,15 @@ func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 		ID: d.ID, Kind: string(d.Kind), AssetID: d.AssetID, Endpoint: string(d.Endpoint), Generation: d.Generation, Status: string(d.State),
 		CallbackStatus: d.Callback, NumAttempts: d.Tries, CreatedAt: wire.At(d.QueuedAt),
 	}
+
 	if !d.NextAt.IsZero() { // a head start over others is no time at which it could have gone
 		out.NextAttemptAt = wire.At(slices.MaxFunc([]time.Time{d.NextAt, d.QueuedAt}, time.Time.Compare))
 	}
+
 	if d.State != store.Pending && d.Tries > 0 {
 		out.FinishedAt = wire.At(d.Last.At.Add(d.Last.Took))
 	}
+
 	return out
 }
 
@@ -163,25 +187,32 @@ func deliveryDetail(d delivery.Detail) wire.DeliveryDetail {
 		DeliveryResponse: deliveryResponse(d.Delivery), URL: d.URL, Payload: d.Body,
 		Attempts: []wire.DeliveryAttempt{}, Callbacks: []wire.DeliveryCallback{},
 	}
+
 	for _, a := range d.Attempts {
 		out.Attempts = append(out.Attempts, wire.DeliveryAttempt{
 			At: wire.At(a.At), StatusCode: a.Status, DurationMS: float64(a.Took.Microseconds()) / 1000, Error: a.Error, Response: a.Answer,
 		})
 	}
+
 	for _, c := range d.Callbacks {
 		out.Callbacks = append(out.Callbacks, wire.DeliveryCallback{
 			AssetID: c.AssetID, Status: c.Status, Timestamp: wire.At(c.ReportedAt), ReceivedAt: wire.At(c.ReceivedAt),
 		})
 	}
+
 	return out
 }
 
 // callback answers POST /entities/asset/{asset_id}/callback/{event_id}.
 func (s *Server) callback(r *request) (answer, error) {
-	at, q, in := path[wire.CallbackPath](r), query[wire.CallbackQuery](r), body[wire.EventResponse](r)
+	at := path[wire.CallbackPath](r)
+	q := query[wire.CallbackQuery](r)
+	in := body[wire.EventResponse](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	return answer{}, s.Push.Callback(r.Context(), r.who.Org, delivery.Callback{
 		Asset: at.AssetID, External: q.AssetIDIsExternal, Event: at.EventID, Status: in.Status, ReportedAt: in.Timestamp.Time,
 	})

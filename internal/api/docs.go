@@ -41,35 +41,44 @@ func appendJSON(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
 	case yaml.MapSlice:
 		b.WriteByte('{')
+
 		for i, item := range v {
 			if i > 0 {
 				b.WriteByte(',')
 			}
+
 			if err := appendJSON(b, fmt.Sprint(item.Key)); err != nil {
 				return err
 			}
+
 			b.WriteByte(':')
+
 			if err := appendJSON(b, item.Value); err != nil {
 				return err
 			}
 		}
+
 		b.WriteByte('}')
 	case []any:
 		b.WriteByte('[')
+
 		for i, item := range v {
 			if i > 0 {
 				b.WriteByte(',')
 			}
+
 			if err := appendJSON(b, item); err != nil {
 				return err
 			}
 		}
+
 		b.WriteByte(']')
 	default:
 		text, err := json.Marshal(v)
 		b.Write(text)
 		return err
 	}
+
 	return nil
 }
 
@@ -112,16 +121,19 @@ func (s *Server) docs(r *request) (answer, error) {
 	case "reference":
 		name = "index.html"
 	}
+
 	if p, ok := guide.Find(name); ok {
 		return page("text/html; charset=utf-8", p.HTML()), nil
 	}
 	if p, ok := guide.Find(strings.TrimSuffix(name, ".md")); ok {
 		return page("text/markdown; charset=utf-8", []byte(p.Source)), nil
 	}
+
 	b, err := fs.ReadFile(swagger, "swagger/"+name)
 	if err != nil {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
+
 	a := page(contentType(name), b)
 	a.set("Content-Security-Policy", referencePolicy)
 	return a, nil

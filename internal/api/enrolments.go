@@ -34,9 +34,11 @@ func eligibilityDetail(e registry.Eligibility) wire.SiteEligibilityDetail {
 	if v.EligiblePropositions == nil {
 		v.EligiblePropositions = []flex.Proposition{}
 	}
+
 	for i, a := range e.Assets {
 		v.Assets[i] = wire.AssetEligibilityDetail{AssetID: a.Asset.ID, ExternalID: a.Asset.ExternalID, Propositions: verdicts(a.Verdicts)}
 	}
+
 	return v
 }
 
@@ -48,19 +50,23 @@ func verdicts(vs []registry.Verdict) []wire.PropositionEligibility {
 			out[i].Issues = []string{}
 		}
 	}
+
 	return out
 }
 
 // initialise answers POST /entities/site/initialise.
 func (s *Server) initialise(r *request) (answer, error) {
 	b := body[wire.InitialiseRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	o, err := s.Registry.Initialise(r.Context(), r.who.Org, toldSite(b.Site), toldAssets(b.Assets))
 	if err != nil {
 		return answer{}, err
 	}
+
 	site, assets := mergedResults(o)
 	return ok(wire.InitialiseResponse{Site: site, Assets: assets, Eligibility: eligibilityDetail(o.Eligibility)}), nil
 }
@@ -68,14 +74,17 @@ func (s *Server) initialise(r *request) (answer, error) {
 // onboard answers POST /entities/site/onboard.
 func (s *Server) onboard(r *request) (answer, error) {
 	b := body[wire.OnboardRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	e := registry.Enrolment{Proposition: b.Proposition, Override: b.OverrideWithdrawal}
 	o, err := s.Registry.Onboard(r.Context(), r.who.Org, toldSite(b.Site), toldAssets(b.Assets), e)
 	if err != nil {
 		return answer{}, err
 	}
+
 	site, assets := mergedResults(o)
 	return ok(wire.OnboardResponse{
 		Site: site, Assets: assets, Enrolment: wire.EnrolResponse{SiteID: o.Site.ID, Status: string(o.Outcome)},
@@ -97,6 +106,7 @@ func mergedResults(o registry.Onboarded) (wire.InitialiseSiteResult, []wire.Init
 			AssetID: a.ID, ExternalID: a.ExternalID, AssetCreated: a.Created, FieldsUpdated: a.Updated, Warnings: a.Warnings,
 		}
 	}
+
 	return wire.InitialiseSiteResult{
 		SiteID: o.Site.ID, SiteCreated: o.Merged.Created, FieldsUpdated: o.Merged.Updated, Warnings: o.Merged.Warnings,
 	}, assets
@@ -115,29 +125,36 @@ func (s *Server) onboardSiteAndAsset(r *request) (answer, error) {
 // offboard answers POST /entities/site/{site_id}/offboard-site-and-assets.
 func (s *Server) offboard(r *request) (answer, error) {
 	p := path[wire.SitePath](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	site, assets, err := s.Registry.Offboard(r.Context(), r.who.Org, p.SiteID)
 	if err != nil {
 		return answer{}, err
 	}
+
 	v := wire.OnboardingResponse{Site: siteResponse(site), Assets: make([]wire.AssetResponse, len(assets))}
 	for i, a := range assets {
 		v.Assets[i] = assetResponse(a)
 	}
+
 	if len(assets) > 0 {
 		v.Asset = &v.Assets[0]
 	}
+
 	return ok(v), nil
 }
 
 // enrol answers POST /entities/site/{site_id}/enrol.
 func (s *Server) enrol(r *request) (answer, error) {
 	p, b := path[wire.SitePath](r), body[wire.EnrolRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	outcome, err := s.Registry.Enrol(r.Context(), r.who.Org, p.SiteID, registry.Enrolment{
 		Proposition: b.Proposition, Override: b.OverrideWithdrawal, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
 	})

@@ -72,34 +72,42 @@ func (s *Server) tariffUpdate(r *request) (answer, error) {
 // plugInSchedule answers POST /entities/asset/{asset_id}/event/plug-in-schedule.
 func (s *Server) plugInSchedule(r *request) (answer, error) {
 	at, in := path[wire.AssetPath](r), body[wire.PlugInScheduleEventRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	blocks := make([]control.Block, len(in.ChargingSchedule))
 	for i, b := range in.ChargingSchedule {
 		blocks[i] = control.Block{Start: b.StartTimestamp, End: b.EndTimestamp}
 	}
+
 	blocks, err := s.Control.PlugInSchedule(r.Context(), r.who.Org, at.AssetID, blocks)
 	if err != nil {
 		return answer{}, err
 	}
+
 	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make([]wire.ChargingScheduleBlock, len(blocks))}
 	for i, b := range blocks {
 		out.ModifiedChargingSchedule[i] = wire.ChargingScheduleBlock{StartTimestamp: b.Start, EndTimestamp: b.End}
 	}
+
 	return ok(out), nil
 }
 
 // intent answers GET /entities/asset/{asset_id}/intent.
 func (s *Server) intent(r *request) (answer, error) {
 	at := path[wire.AssetPath](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	in, err := s.Control.Intent(r.Context(), r.who.Org, at.AssetID)
 	if err != nil {
 		return answer{}, err
 	}
+
 	return ok(wire.IntentResponse{Intent: intentWire(in), ReceivedAt: wire.At(in.ReceivedAt)}), nil
 }
 
@@ -108,10 +116,12 @@ func intentNoun(in *wire.Intent) *flex.Intent {
 	if in == nil {
 		return nil
 	}
+
 	out := &flex.Intent{
 		Need: flex.FromKWh(in.EnergyRequiredKWh), ReadyBy: in.ReadyBy.Time, ReadyByOffset: in.ReadyBy.Offset,
 		Estimated: in.EnergyEstimated, MayChargePeak: in.MayChargePeak, Mode: in.ChargingMode,
 	}
+
 	switch local := in.ReadyByLocalTime; {
 	case local != nil:
 		out.ReadyByLocal = new(flex.WallTime(*local))
@@ -119,6 +129,7 @@ func intentNoun(in *wire.Intent) *flex.Intent {
 		h, m, s := in.ReadyBy.Clock()
 		out.ReadyByLocal = new(flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second))
 	}
+
 	return out
 }
 
@@ -127,9 +138,11 @@ func intentWire(in flex.Intent) wire.Intent {
 		EnergyRequiredKWh: in.Need.KWh(), ReadyBy: wire.At(in.ReadyBy),
 		EnergyEstimated: in.Estimated, MayChargePeak: in.MayChargePeak, ChargingMode: in.Mode,
 	}
+
 	if in.ReadyByLocal != nil {
 		out.ReadyByLocalTime = new(wire.WallTime(*in.ReadyByLocal))
 	}
+
 	return out
 }
 

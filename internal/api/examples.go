@@ -34,7 +34,9 @@ func (s *Server) exampleDispatchEvent(r *request) (answer, error) {
 // for such a night, without the members that are null there: the published schema of the
 // example has no room for them.
 func (s *Server) exampleChargingProfile(*request) (answer, error) {
-	cheap, peak, ready := exampleNight.Add(90*time.Minute), exampleNight.Add(450*time.Minute), exampleNight.Add(9*time.Hour)
+	cheap := exampleNight.Add(90 * time.Minute)
+	peak := exampleNight.Add(450 * time.Minute)
+	ready := exampleNight.Add(9 * time.Hour)
 	p, err := ocpp.New(exampleAsset, []flex.Step{
 		{Span: flex.Span{From: exampleNight, To: cheap}},
 		{Span: flex.Span{From: cheap, To: peak}, Limit: flex.NoLimit},
@@ -43,6 +45,7 @@ func (s *Server) exampleChargingProfile(*request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	a := ok(text(nullMember.ReplaceAll(p.Wrapped(1), nil)))
 	a.set("Content-Type", "application/json")
 	return a, nil
@@ -57,9 +60,11 @@ func (s *Server) base(r *request) string {
 	if s.PublicURL != "" {
 		return s.PublicURL
 	}
+
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
+
 	return scheme + "://" + r.Host
 }

@@ -36,13 +36,16 @@ func (s *Server) handle(rt Route) http.Handler {
 		h := w.Header()
 		h.Set("Request-Id", r.id)
 		h.Set("X-Content-Type-Options", "nosniff")
+
 		if rt.Limit > 0 {
 			http.NewResponseController(w).SetReadDeadline(start.Add(bodyTime)) // refused by test recorders alone
 		}
+
 		a, err := s.answer(r, h)
 		if err != nil {
 			a = s.failure(err, r)
 		}
+
 		if hr.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			a.status = clientGone
 		}
@@ -52,6 +55,7 @@ func (s *Server) handle(rt Route) http.Handler {
 			err = r.brokenOff
 			status = brokenOffStatus(hr.Context())
 		}
+
 		s.record(r, status, size, time.Since(start), err)
 
 		// What was sent of the answer cannot be taken back: the client sees the connection break,
@@ -79,12 +83,15 @@ func (s *Server) answer(r *request, h http.Header) (a answer, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+
 	if r.route.Role != Public {
-		if r.who, err = s.identify(r); err != nil {
+		r.who, err = s.identify(r)
+		if err != nil {
 			s.limits.take(h, "address "+r.from, addressRate)
 			return a, err
 		}
 	}
+
 	if err := s.limit(r, h); err != nil {
 		return a, err
 	}
@@ -94,6 +101,7 @@ func (s *Server) answer(r *request, h http.Header) (a answer, err error) {
 	if err := s.allow(r); err != nil {
 		return a, err
 	}
+
 	return s.runOnce(r)
 }
 
@@ -122,6 +130,7 @@ func (s *Server) allow(r *request) error {
 	if r.who.Component() {
 		return s.ownSite(r)
 	}
+
 	return nil
 }
 
@@ -144,26 +153,33 @@ func (s *Server) record(r *request, status, size int, took time.Duration, err er
 	s.metrics.observe(r, status, took)
 	s.remember(r, status, took, err)
 	level := slog.LevelInfo
+
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
+
 	ctx := r.Context()
 	if !s.Log.Enabled(ctx, level) {
 		return
 	}
+
 	event := []any{
 		"request", r.id, "method", r.Method, "route", r.route.Pattern, "status", status,
 		"took_us", took.Microseconds(), "bytes", size, "from", r.from,
 	}
+
 	if r.who.Username != "" {
 		event = append(event, "org", r.who.Org, "user", r.who.Username)
 	}
+
 	if r.who.Component() {
 		event = append(event, "site", r.who.Site)
 	}
+
 	if err != nil {
 		event = append(event, "err", err)
 	}
+
 	s.Log.Log(ctx, level, "request", append(event, r.note...)...)
 }
 
@@ -172,10 +188,12 @@ func (s *Server) remember(r *request, status int, took time.Duration, err error)
 	if r.who.Org.IsZero() || s.Access == nil {
 		return
 	}
+
 	seen := access.Seen{At: s.DB.Now(), ID: r.id, User: r.who.Username, Method: r.Method, Path: r.shownPath(), Status: status, Took: took}
 	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
 		seen.Refusal = shown.Error()
 	}
+
 	s.Access.Saw(r.who.Org, seen, r.sent)
 }
 
@@ -186,12 +204,14 @@ func (r *request) shownPath() string {
 		if !found {
 			return r.URL.Path
 		}
+
 		name, after, _ := strings.Cut(tail, "}")
 		switch name {
 		case "asset_id", "site_id", "event_id", "session_id":
 		default:
 			return r.route.Pattern
 		}
+
 		rest = after
 	}
 }
@@ -208,12 +228,14 @@ func (s *Server) notFound(r *request) (answer, error) {
 			other.RawPath += "/"
 		}
 	}
+
 	if len(s.methods(other.EscapedPath())) > 0 {
 		a := answer{status: http.StatusTemporaryRedirect}
 		other.Scheme, other.Host = "", ""
 		a.set("Location", "/"+strings.TrimLeft(other.RequestURI(), "/"))
 		return a, nil
 	}
+
 	return answer{}, flex.Fail(flex.NotFound, "Not Found")
 }
 
@@ -223,14 +245,17 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		return s.preflight(r)
 	}
+
 	at := r.URL.RawPath
 	if at == "" {
 		at = r.URL.Path
 	}
+
 	allowed := s.methods(at)
 	if len(allowed) == 0 {
 		return s.notFound(r)
 	}
+
 	a := answer{status: http.StatusMethodNotAllowed, body: wire.ErrorWithDetail{Detail: "Method Not Allowed", Problem: s.problem(wrongMethod, r)}}
 	a.set("Allow", strings.Join(allowed, ", "))
 	return a, nil

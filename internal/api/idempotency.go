@@ -24,30 +24,37 @@ func (s *Server) runOnce(r *request) (answer, error) {
 	if len(keys) == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead || r.route.Role == Public {
 		return r.route.handle(s, r)
 	}
+
 	key := keys[0]
 	if len(keys) > 1 || key == "" || len(key) > keyMax || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
 			Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
 		}}}
 	}
+
 	hash, drop, err := r.hash()
 	if err != nil {
 		return answer{}, err
 	}
+
 	defer drop()
+
 	kept, err := s.DB.ClaimKey(r.Context(), r.who.Org, key, hash)
 	if err != nil {
 		return answer{}, err
 	}
+
 	if kept != nil {
 		r.note = append(r.note, "replayed", true)
 		if r.route.Repeatable {
 			return r.route.handle(s, r)
 		}
+
 		a := answer{status: kept.Status, body: text(kept.Answer)}
 		a.set("Idempotency-Replayed", "true")
 		return a, nil
 	}
+
 	return s.runFirst(r, key, hash)
 }
 
@@ -63,24 +70,31 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte) (a answer, err 
 			}
 		}
 	}()
+
 	a, err = r.route.handle(s, r)
 	if err != nil {
 		a = s.failure(err, r) // as handle will find it again
 	}
+
 	if a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
 		return a, err
 	}
+
 	k := store.Kept{Status: max(a.status, http.StatusOK)}
 	if !r.route.Repeatable && k.Status != http.StatusNoContent {
 		var bad error
-		if k.Answer, bad = encode(a.body); bad != nil {
+		k.Answer, bad = encode(a.body)
+		if bad != nil {
 			return a, fmt.Errorf("encode an answer to keep: %w", bad)
 		}
+
 		a.body = text(k.Answer)
 	}
+
 	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, hash, k); bad != nil {
 		return a, fmt.Errorf("keep an answer: %w", bad)
 	}
+
 	done = true
 	return a, err
 }
@@ -91,11 +105,14 @@ func (r *request) hash() (sum [32]byte, drop func(), err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", r.Method, r.URL.RequestURI())
 	drop = func() {}
+
 	if r.route.Limit > 0 { // else there is no body to tell apart, and the handler reads none
-		if drop, err = r.again(h); err != nil {
+		drop, err = r.again(h)
+		if err != nil {
 			return sum, nil, fmt.Errorf("reading the request's body: %w", err)
 		}
 	}
+
 	h.Sum(sum[:0])
 	return sum, drop, nil
 }
@@ -104,6 +121,7 @@ func (r *request) hash() (sum [32]byte, drop func(), err error) {
 // one in a file until drop is called.
 func (r *request) again(h io.Writer) (drop func(), err error) {
 	in := io.TeeReader(&limited{r.Body, false, r.route.Limit, r.route.Limit}, h)
+
 	var head bytes.Buffer
 	if _, err := io.CopyN(&head, in, spoolMax); err == io.EOF {
 		r.Body = io.NopCloser(&head)
@@ -111,14 +129,17 @@ func (r *request) again(h io.Writer) (drop func(), err error) {
 	} else if err != nil {
 		return nil, err
 	}
+
 	file, drop, err := spool(io.MultiReader(&head, in))
 	if err != nil {
 		return nil, err
 	}
+
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		drop()
 		return nil, err
 	}
+
 	r.Body = file
 	return drop, nil
 }

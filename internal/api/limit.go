@@ -38,10 +38,12 @@ func (s *Server) limit(r *request, h http.Header) error {
 			rate = DefaultRate
 		}
 	}
+
 	if r.route.Role == Public && r.route.handle != nil && r.route.Limit == 0 {
 		rate = DefaultRate // probes, documents and paths that are none cost nothing
 		key = "public " + r.from
 	}
+
 	return s.limits.take(h, key, rate)
 }
 
@@ -52,10 +54,12 @@ func (l *limiter) take(h http.Header, key string, rate int) error {
 	interval := time.Second / time.Duration(rate)
 	window := windowSeconds * time.Second
 	l.mu.Lock()
+
 	due := l.due[key]
 	if due.Before(now) {
 		due = now
 	}
+
 	ahead := due.Add(interval).Sub(now)
 	over := ahead > window
 	if !over {
@@ -64,13 +68,16 @@ func (l *limiter) take(h http.Header, key string, rate int) error {
 		}
 		l.due[key] = due.Add(interval)
 	}
+
 	l.mu.Unlock()
 	h.Set("RateLimit-Limit", strconv.Itoa(rate*windowSeconds))
 	h.Set("RateLimit-Remaining", strconv.Itoa(max(0, int((window-ahead)/interval))))
 	h.Set("RateLimit-Reset", strconv.Itoa(int((ahead+time.Second-1)/time.Second)))
+
 	if over {
 		return &access.Wait{After: ahead - window, Err: flex.Fail(flex.TooMany, "too many requests: at most %d a second, %d at once", rate, rate*windowSeconds)}
 	}
+
 	return nil
 }
 
@@ -81,10 +88,12 @@ func (s *Server) address(r *http.Request) string {
 	if err != nil {
 		host = r.RemoteAddr
 	}
+
 	a, err := netip.ParseAddr(host)
 	if err != nil {
 		return host
 	}
+
 	if s.trusts(a) {
 		names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		for i := len(names) - 1; i >= 0 && s.trusts(a); i-- {
@@ -95,12 +104,15 @@ func (s *Server) address(r *http.Request) string {
 			a = b
 		}
 	}
-	if a = a.Unmap(); a.Is6() {
+
+	a = a.Unmap()
+	if a.Is6() {
 		const network = 64
 		if p, err := a.WithZone("").Prefix(network); err == nil {
 			return p.String()
 		}
 	}
+
 	return a.String()
 }
 

@@ -20,14 +20,18 @@ func (s *Server) validateMPAN(r *request) (answer, error) {
 // searchMeters answers GET /meter/search.
 func (s *Server) searchMeters(r *request) (answer, error) {
 	q := query[wire.MeterSearchQuery](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	found, err := s.Directory.Search(r.Context(), r.who.Org, q.Postcode, q.BuildingIdentifier)
 	list := make([]wire.MeterSearchResponse, len(found))
+
 	for i, f := range found {
 		list[i] = wire.MeterSearchResponse{Ref: f.Ref, Address: f.Address}
 	}
+
 	return ok(list), err
 }
 

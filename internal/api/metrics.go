@@ -34,6 +34,7 @@ func newMetrics() *metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route"}),
 	}
+
 	m.registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -58,18 +59,22 @@ func (s *Server) showMetrics(r *request) (answer, error) {
 	if !s.mayReadMetrics(r.RemoteAddr) || r.Header.Get("X-Forwarded-For") != "" {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
+
 	families, err := s.metrics.registry.Gather()
 	if err != nil {
 		return answer{}, fmt.Errorf("gather metrics: %w", err)
 	}
+
 	form := expfmt.NewFormat(expfmt.TypeTextPlain)
 	var b bytes.Buffer
 	e := expfmt.NewEncoder(&b, form)
+
 	for _, f := range families {
 		if err := e.Encode(f); err != nil {
 			return answer{}, fmt.Errorf("write metrics: %w", err)
 		}
 	}
+
 	a := answer{body: text(b.Bytes())}
 	a.set("Content-Type", string(form))
 	return a, nil

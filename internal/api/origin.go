@@ -23,9 +23,11 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 	if origin != r.who.Origin {
 		return flex.Fail(flex.Forbidden, "this component token is for another origin")
 	}
+
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Expose-Headers", "Request-Id, ETag, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After")
 	h.Add("Vary", "Origin")
+
 	return nil
 }
 
@@ -34,14 +36,17 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 func asOrigin(text string) (origin string, ok bool) {
 	const hostChars = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
 	usual := map[string]string{"http": ":80", "https": ":443"}
+
 	u, err := url.Parse(text)
 	if err != nil || usual[u.Scheme] == "" || u.Hostname() == "" || !strings.EqualFold(text, u.Scheme+"://"+u.Host) {
 		return "", false
 	}
+
 	host := strings.ToLower(u.Host)
 	if strings.Trim(host, hostChars) != "" || strings.HasSuffix(host, ":") {
 		return "", false
 	}
+
 	return u.Scheme + "://" + strings.TrimSuffix(host, usual[u.Scheme]), true
 }
 
@@ -53,27 +58,33 @@ const preflightTime = "600"
 func (s *Server) preflight(r *request) (answer, error) {
 	var allowed []string
 	at := r.URL.EscapedPath()
+
 	for _, rt := range s.routes {
 		ctx := chi.NewRouteContext()
 		if rt.Component && s.router.Match(ctx, rt.Method, at) && ctx.RoutePattern() == rt.Pattern {
 			allowed = append(allowed, rt.Method)
 		}
 	}
+
 	origin, known := asOrigin(r.Header.Get("Origin"))
 	if known && len(allowed) > 0 {
 		var err error
-		if known, err = s.Access.KnownOrigin(r.Context(), origin); err != nil {
+		known, err = s.Access.KnownOrigin(r.Context(), origin)
+		if err != nil {
 			return answer{}, err
 		}
 	}
+
 	if len(allowed) == 0 || !known {
 		return answer{}, flex.Fail(flex.Forbidden, "pages of this origin may not call this")
 	}
+
 	a := none()
 	a.set("Access-Control-Allow-Origin", origin)
 	a.set("Access-Control-Allow-Methods", strings.Join(allowed, ", "))
 	a.set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-None-Match, Request-Id")
 	a.set("Access-Control-Max-Age", preflightTime)
 	a.set("Vary", "Origin")
+
 	return a, nil
 }

@@ -45,17 +45,21 @@ func shownPrice(p flex.PricedPeriod) *float64 {
 // marketCurves answers GET /market/curves.
 func (s *Server) marketCurves(r *request) (answer, error) {
 	q := query[wire.CurvesQuery](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	var day flex.Day
 	if q.Day != nil {
 		day = flex.Day(*q.Day)
 	}
+
 	c, err := s.Market.Day(r.Context(), r.who.Org, day, q.Source)
 	if err != nil {
 		return answer{}, err
 	}
+
 	v := wire.CurvesResponse{Day: wire.Day(c.Day), Prices: make([]wire.CurvePrice, len(c.Quotes)), Publications: make([]wire.Publication, len(c.Publications))}
 	for i, quote := range c.Quotes {
 		v.Prices[i] = wire.CurvePrice{StartTimestamp: wire.At(quote.Period.Start()), PriceGBPPerMWh: shownPrice(quote.PricedPeriod),
@@ -64,9 +68,11 @@ func (s *Server) marketCurves(r *request) (answer, error) {
 			v.Prices[i].CarbonGramsPerKWh = new(float64(carbon.Grams))
 		}
 	}
+
 	for i, p := range c.Publications {
 		v.Publications[i] = wire.Publication{ID: p.ID, Source: p.Source, PublishedAt: wire.At(p.PublishedAt), FetchedAt: wire.At(p.FetchedAt),
 			StartTimestamp: wire.At(p.Span.From), EndTimestamp: wire.At(p.Span.To), NumMissing: p.Missing}
 	}
+
 	return answer{body: v, tagged: true}, nil
 }

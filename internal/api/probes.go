@@ -16,11 +16,13 @@ func (s *Server) readyz(r *request) (answer, error) {
 	if err := s.DB.Ping(r.Context()); err != nil {
 		return answer{}, notReady(err)
 	}
+
 	if s.Ready != nil {
 		if err := s.Ready(r.Context()); err != nil {
 			return answer{}, notReady(err)
 		}
 	}
+
 	return ok(map[string]string{"status": "ready"}), nil
 }
 

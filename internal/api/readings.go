@@ -26,28 +26,34 @@ func (s *Server) readings(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	var head bytes.Buffer
 	if _, err := io.CopyN(&head, in, spoolMax); err == io.EOF {
 		return s.fewReadings(r, head.Bytes())
 	} else if err != nil {
 		return answer{}, err
 	}
+
 	return s.manyReadings(r, io.MultiReader(&head, in))
 }
 
 // spool writes what comes in to a temporary file, which drop closes and removes.
 func spool(in io.Reader) (file *os.File, drop func(), err error) {
-	if file, err = os.CreateTemp("", "flexd-body-"); err != nil {
+	file, err = os.CreateTemp("", "flexd-body-")
+	if err != nil {
 		return nil, nil, fmt.Errorf("make room for a long body: %w", err)
 	}
+
 	drop = func() {
 		file.Close()
 		os.Remove(file.Name())
 	}
+
 	if _, err := io.Copy(file, in); err != nil {
 		drop()
 		return nil, nil, err
 	}
+
 	return file, drop, nil
 }
 
@@ -64,14 +70,18 @@ func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 	if len(faults) > 0 {
 		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
+
 	out := wire.ReadingsResponse{Responses: make([]wire.ReadingResponse, 0, len(items))}
 	for len(items) > 0 {
 		n := min(batchReadings, len(items))
-		if out.Responses, err = s.takeReadings(r, items[:n], out.Responses); err != nil {
+		out.Responses, err = s.takeReadings(r, items[:n], out.Responses)
+		if err != nil {
 			return answer{}, err
 		}
+
 		items = items[n:]
 	}
+
 	return ok(out), nil
 }
 
@@ -82,14 +92,17 @@ func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	faults, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(wire.ReadingItem) error { return nil })
 	if err == nil && len(faults) > 0 {
 		err = &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
+
 	if err != nil {
 		drop()
 		return answer{}, err
 	}
+
 	return answer{stream: func(w io.Writer) error {
 		defer drop()
 		return s.answerReadings(r, file, w)
@@ -105,7 +118,9 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 		if err != nil {
 			return err
 		}
+
 		items = items[:0]
+
 		for _, v := range verdicts {
 			b, err := wire.Encode(v)
 			if err != nil {
@@ -114,12 +129,16 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 			if _, err := fmt.Fprintf(w, "%s%s", sep, b); err != nil {
 				return err
 			}
+
 			sep = ","
 		}
+
 		return nil
 	}
+
 	_, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(item wire.ReadingItem) error {
-		if items = append(items, item); len(items) == batchReadings {
+		items = append(items, item)
+		if len(items) == batchReadings {
 			return flush()
 		}
 		return nil
@@ -127,12 +146,15 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 	if err == nil {
 		err = flush()
 	}
+
 	if err == nil && sep != "," { // there was none
 		_, err = io.WriteString(w, sep)
 	}
+
 	if err == nil {
 		_, err = io.WriteString(w, "]}")
 	}
+
 	return err
 }
 
@@ -143,16 +165,20 @@ func eachReading(in io.Reader, fn func(wire.ReadingItem) error) (faults []flex.F
 		if err != nil {
 			return nil, err
 		}
+
 		if !item.Identified {
-			if faults = append(faults, item.Faults...); len(faults) >= wire.MaxFaults {
+			faults = append(faults, item.Faults...)
+			if len(faults) >= wire.MaxFaults {
 				return faults, nil
 			}
 			continue
 		}
+
 		if err := fn(item); err != nil {
 			return nil, err
 		}
 	}
+
 	return faults, nil
 }
 
@@ -167,21 +193,26 @@ func (s *Server) takeReadings(r *request, items []wire.ReadingItem, to []wire.Re
 			})
 		}
 	}
+
 	verdicts, err := s.Reading.Take(r.Context(), r.who.Org, batch)
 	if err != nil {
 		return to, err
 	}
+
 	for _, item := range items {
 		v := wire.ReadingResponse{
 			AssetID: item.AssetID, StartTimestamp: item.StartTimestamp, EndTimestamp: item.EndTimestamp, Label: item.Label,
 		}
+
 		if len(item.Faults) > 0 {
 			v.Error = "value: " + item.Faults[0].Msg
 		} else {
 			v.Accepted, v.Error = verdicts[0].Accepted(), string(verdicts[0])
 			verdicts = verdicts[1:]
 		}
+
 		to = append(to, v)
 	}
+
 	return to, nil
 }

@@ -83,6 +83,7 @@ func (r *request) param(name string) string {
 	if plain, err := url.PathUnescape(v); err == nil {
 		return plain
 	}
+
 	return v
 }
 
@@ -116,6 +117,7 @@ func emptyBody[T any](r *request) T {
 	if err != nil {
 		return keep(r, *new(T), err)
 	}
+
 	v, err := wire.Decode[T](b)
 	return keep(r, v, err)
 }
@@ -126,11 +128,13 @@ func form[T any](r *request) T {
 	if err != nil {
 		return keep(r, *new(T), err)
 	}
+
 	values, err := url.ParseQuery(string(b))
 	if err != nil {
 		err = fault("body", "value_error.form", "the form is not well formed: percent-encode what is not plain")
 		return keep(r, *new(T), err)
 	}
+
 	v, err := wire.Form[T](values)
 	return keep(r, v, err)
 }
@@ -147,6 +151,7 @@ func (r *request) read(mediaType string) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken here: send it plain", e)
 	}
+
 	b, err := wire.ReadBody(r.Body, r.route.Limit)
 	r.sent = b
 	return b, err
@@ -158,6 +163,7 @@ func (r *request) stream() (io.Reader, error) {
 	if err := r.isMedia("application/json"); err != nil {
 		return nil, err
 	}
+
 	in := io.Reader(r.Body)
 	switch e := r.Header.Get("Content-Encoding"); strings.ToLower(e) {
 	case "", "identity":
@@ -170,6 +176,7 @@ func (r *request) stream() (io.Reader, error) {
 	default:
 		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken: send it plain or gzipped", e)
 	}
+
 	return &limited{in, in != r.Body, r.route.Limit, r.route.Limit}, nil
 }
 
@@ -179,10 +186,12 @@ func (r *request) isMedia(want string) error {
 	if given == "" {
 		return nil
 	}
+
 	got, _, err := mime.ParseMediaType(given)
 	if err == nil && (got == want || want == "application/json" && strings.HasSuffix(got, "+json")) {
 		return nil
 	}
+
 	return flex.Fail(flex.Unsupported, "a body of type %q is not taken here: send %s", given, want)
 }
 
@@ -198,10 +207,12 @@ func (l *limited) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
 	}
+
 	n, err := l.in.Read(p)
 	if int64(n) > l.left {
 		return int(l.left), flex.Fail(flex.TooLarge, "the body is longer than %d bytes", l.limit)
 	}
+
 	l.left -= int64(n)
 	switch {
 	case err == nil || err == io.EOF:
@@ -209,5 +220,6 @@ func (l *limited) Read(p []byte) (int, error) {
 	case l.zipped:
 		return n, flex.Fail(flex.Malformed, "the gzipped body is broken: %v", err)
 	}
+
 	return n, wire.BrokenOff(err)
 }

@@ -14,13 +14,16 @@ import (
 // schedule answers GET /entities/asset/{asset_id}/schedule.
 func (s *Server) schedule(r *request) (answer, error) {
 	at := path[wire.AssetPath](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	v, err := s.Control.Schedule(r.Context(), r.who.Org, at.AssetID)
 	if err != nil {
 		return answer{}, err
 	}
+
 	return ok(wire.ScheduleResponse{
 		AssetID: v.AssetID, SessionID: v.SessionID, EventID: v.EventID, Generation: v.Generation,
 		AcceptedGeneration: accepted(v.Accepted), MadeAt: wire.At(v.MadeAt), ReadyBy: wire.At(v.From.ReadyBy),
@@ -48,29 +51,36 @@ func periodsWire(steps []flex.Step) []wire.SchedulePeriod {
 // if that is asked for.
 func (s *Server) scheduleExplanation(r *request) (answer, error) {
 	at := path[wire.AssetPath](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	x, err := s.Control.Explanation(r.Context(), r.who.Org, at.AssetID)
 	if err != nil {
 		return answer{}, err
 	}
+
 	if wantsText(r.Header.Get("Accept")) {
 		a := ok(text(x.Prose()))
 		a.set("Content-Type", "text/plain; charset=utf-8")
 		return a, nil
 	}
+
 	out := wire.ScheduleExplanation{
 		AssetID: x.AssetID, Generation: x.Generation, AcceptedGeneration: accepted(x.Accepted), MadeAt: wire.At(x.MadeAt),
 		Summary: x.Summary, Plan: figures(x.Plan), Periods: explained(x.Plan.Periods),
 		Inputs: make([]wire.EffectiveInput, len(x.Inputs)), BindingLimits: periodsWire(x.Limits), BindingCaps: bindingCaps(x.Caps),
 	}
+
 	if x.Plan.HasThreshold {
 		out.ThresholdPriceGBPPerMWh = new(x.Plan.Threshold.GBPPerMWh())
 	}
+
 	for i, in := range x.Inputs {
 		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin}
 	}
+
 	return ok(out), nil
 }
 
@@ -83,10 +93,12 @@ func bindingCaps(caps []store.BindingCap) []wire.BindingCap {
 		} else {
 			out[i].CapKW = new(c.Power.KW())
 		}
+
 		if c.Price > 0 {
 			out[i].PriceGBPPerMWh = new(c.Price.GBPPerMWh())
 		}
 	}
+
 	return out
 }
 
@@ -113,70 +125,87 @@ func explained(periods []charge.Period) []wire.ExplainedPeriod {
 			StartTimestamp: wire.At(p.From), EndTimestamp: wire.At(p.To),
 			EnergyKWh: p.Energy.KWh(), OffPeak: p.OffPeak, Reason: p.Reason.String(),
 		}
+
 		if p.Known {
 			out[i].PriceGBPPerMWh = new(p.Price.GBPPerMWh())
 		}
 	}
+
 	return out
 }
 
 // sessions answers GET /entities/asset/{asset_id}/sessions.
 func (s *Server) sessions(r *request) (answer, error) {
 	at, q := path[wire.AssetPath](r), query[wire.PageQuery](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	page, total, err := s.Control.Sessions(r.Context(), r.who.Org, at.AssetID, q.Limit, q.Offset)
 	if err != nil {
 		return answer{}, err
 	}
+
 	out := wire.SessionResponsePage{
 		Sessions: make([]wire.SessionResponse, len(page)), TotalNumSessions: total,
 		TotalNumPages: pages(total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
 	}
+
 	for i, p := range page {
 		out.Sessions[i] = wire.SessionResponse{
 			SessionID: p.ID, AssetID: p.AssetID, PluggedInAt: wire.At(p.PluggedInAt),
 			PluggedOutAt: wire.At(p.PluggedOutAt), ReadyBy: wire.At(p.ReadyBy),
 		}
+
 		if p.VehicleRate > 0 {
 			out.Sessions[i].ChargingRateKW = new(p.VehicleRate.KW())
 		}
 	}
+
 	return ok(out), nil
 }
 
 // whatIf answers POST /what-if.
 func (s *Server) whatIf(r *request) (answer, error) {
 	in := body[wire.WhatIfRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	q := control.Question{Tariff: tariffNoun(in.Tariff)}
 	if in.PowerKW != nil {
 		q.Power = flex.FromKW(*in.PowerKW)
 	}
+
 	if v := in.Intent; v != nil {
 		q.MayChargePeak, q.Mode = v.MayChargePeak, v.ChargingMode
 		if v.EnergyRequiredKWh != nil {
 			q.Need = new(flex.FromKWh(*v.EnergyRequiredKWh))
 		}
+
 		if v.ReadyByLocalTime != nil {
 			q.ReadyByLocal = new(flex.WallTime(*v.ReadyByLocalTime))
 		}
 	}
+
 	var err error
-	if q.Prices, err = supposed(in.Prices); err != nil {
+	q.Prices, err = supposed(in.Prices)
+	if err != nil {
 		return answer{}, err
 	}
+
 	answers, err := s.Control.WhatIf(r.Context(), r.who.Org, in.AssetIDs, q)
 	if err != nil {
 		return answer{}, err
 	}
+
 	out := wire.WhatIfResponse{Results: make([]wire.WhatIfResult, len(answers))}
 	for i, a := range answers {
 		out.Results[i] = comparison(a)
 	}
+
 	return ok(out), nil
 }
 
@@ -184,6 +213,7 @@ func (s *Server) whatIf(r *request) (answer, error) {
 func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
 	out := make([]flex.PricedPeriod, len(in))
 	seen := make(map[flex.Period]bool, len(in))
+
 	for i, p := range in {
 		period, start := flex.PeriodAt(p.StartTimestamp.Time), p.StartTimestamp.Format(time.RFC3339)
 		switch {
@@ -192,12 +222,15 @@ func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
 		case seen[period]:
 			return nil, flex.Fail(flex.Malformed, "prices[%d] starts at %s, as one before it: say each half-hour once", i, start)
 		}
+
 		seen[period] = true
 		out[i].Period = period
-		if out[i].Known = p.PriceGBPPerMWh != nil; out[i].Known {
+		out[i].Known = p.PriceGBPPerMWh != nil
+		if out[i].Known {
 			out[i].Price = flex.FromGBPPerMWh(*p.PriceGBPPerMWh)
 		}
 	}
+
 	return out, nil
 }
 
@@ -205,6 +238,7 @@ func comparison(a control.Comparison) wire.WhatIfResult {
 	if a.Err != nil {
 		return wire.WhatIfResult{AssetID: a.AssetID, Error: a.Err.Error()}
 	}
+
 	return wire.WhatIfResult{
 		AssetID: a.AssetID, Current: new(figures(a.Current)), Proposed: new(figures(a.Proposed)),
 		CostDifferencePence: new(pence(a.Proposed.Cost - a.Current.Cost)),

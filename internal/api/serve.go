@@ -28,10 +28,12 @@ func ServeHandler(ctx context.Context, l net.Listener, h http.Handler, log *slog
 	if log == nil {
 		log = slog.Default()
 	}
+
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stopped := make(chan error, 1)
@@ -39,14 +41,18 @@ func ServeHandler(ctx context.Context, l net.Listener, h http.Handler, log *slog
 		<-ctx.Done()
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 		defer cancel()
+
 		err := server.Shutdown(late)
 		if err != nil {
 			err = errors.Join(err, server.Close())
 		}
+
 		stopped <- err
 	}()
+
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+
 	return <-stopped
 }

@@ -11,17 +11,21 @@ import (
 // listSites answers GET /entities/site.
 func (s *Server) listSites(r *request) (answer, error) {
 	q := query[wire.SiteListQuery](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	p, err := s.Registry.Sites(r.Context(), r.who.Org, store.SiteFilter{MPAN: q.MPAN, Postcode: q.Postcode, Limit: q.Limit, Offset: q.Offset})
 	if err != nil {
 		return answer{}, err
 	}
+
 	sites := make([]wire.SiteResponse, len(p.Sites))
 	for i, site := range p.Sites {
 		sites[i] = siteResponse(site)
 	}
+
 	return ok(wire.SiteResponsePage{
 		Sites: sites, TotalNumSites: p.Total, TotalNumPages: pages(p.Total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
 	}), nil
@@ -53,15 +57,18 @@ func (s *Server) getSite(r *request) (answer, error) {
 // updateSite answers PATCH /entities/site/{site_id}.
 func (s *Server) updateSite(r *request) (answer, error) {
 	p, b := path[wire.SitePath](r), body[wire.SiteUpdateRequest](r)
+
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	c := registry.SiteChange{MPAN: b.MPAN, Postcode: b.Postcode, Address: b.Address, Email: b.Email, Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW)}
 	if t := b.Tariff; t != nil {
 		c.Tariff = &flex.SiteTariff{
 			Type: t.TariffType, CheapStart: (*flex.WallTime)(t.TariffCheapStartTime), CheapEnd: (*flex.WallTime)(t.TariffCheapEndTime),
 		}
 	}
+
 	site, err := s.Registry.ChangeSite(r.Context(), r.who.Org, p.SiteID, c)
 	return ok(siteResponse(site)), err
 }
@@ -104,16 +111,20 @@ func siteResponse(r store.SiteRecord) wire.SiteResponse {
 	if v.AssetIDs == nil {
 		v.AssetIDs = []flex.AssetID{}
 	}
+
 	if v.DispatchMethods == nil {
 		v.DispatchMethods = []flex.DispatchMethod{}
 	}
+
 	if r.Meter != nil {
 		v.Markets = directory.Markets(*r.Meter)
 	}
+
 	if t := r.Tariff; t.Type != "" {
 		v.Tariff = &wire.TariffResponse{
 			TariffType: t.Type, TariffCheapStartTime: (*wire.WallTime)(t.CheapStart), TariffCheapEndTime: (*wire.WallTime)(t.CheapEnd),
 		}
 	}
+
 	return v
 }

@@ -69,15 +69,19 @@ func (s *Server) problem(code string, r *request) wire.Problem {
 // failure is the answer for an error. What was not written to be shown is not shown.
 func (s *Server) failure(err error, r *request) answer {
 	rt := r.route
+
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || e.Kind == flex.Internal {
 		e = &flex.Error{Kind: flex.Internal, Detail: internalError}
 	}
+
 	if e.Kind == flex.Malformed && rt.No400 {
 		e = &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
 	}
+
 	p := s.problem(codeOf[e.Kind], r)
 	a := answer{status: statusOf[e.Kind], body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
+
 	switch {
 	case len(e.Faults) > 0 && rt.Flat:
 		a.body = wire.ErrorWithDetail{Detail: wire.Flat(e.Faults), Problem: p}
@@ -88,6 +92,7 @@ func (s *Server) failure(err error, r *request) answer {
 	case len(e.Details) > 0:
 		a.body = wire.MPANValidationError{Detail: e.Details, Problem: p}
 	}
+
 	switch e.Kind {
 	case flex.Unauthorized:
 		a.set("WWW-Authenticate", "Bearer")
@@ -99,5 +104,6 @@ func (s *Server) failure(err error, r *request) answer {
 	case flex.Unavailable, flex.TimedOut:
 		a.set("Retry-After", retryAfter)
 	}
+
 	return a
 }

@@ -24,36 +24,46 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 	for name, values := range a.header {
 		h[name] = values
 	}
-	if status = a.status; status == 0 {
+
+	status = a.status
+	if status == 0 {
 		status = http.StatusOK
 	}
+
 	if status == http.StatusNoContent || status == http.StatusTemporaryRedirect {
 		w.WriteHeader(status)
 		return status, 0
 	}
+
 	if a.stream != nil {
 		return status, stream(w, r, status, a)
 	}
+
 	b, err := encode(a.body)
 	if err != nil {
 		r.note = append(r.note, "encode", err)
 		status, b = http.StatusInternalServerError, []byte(`{"detail":"`+internalError+`"}`)
 	}
+
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json")
 	}
+
 	if a.tagged && status == http.StatusOK {
 		sum := sha256.Sum256(b)
 		tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 		h.Set("ETag", tag)
 		h.Set("Cache-Control", "private, no-cache")
+
 		if matches(r.Header.Get("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified, 0
 		}
 	}
+
 	if len(b) >= gzipMin {
 		h.Add("Vary", "Accept-Encoding")
+
 		if takesGzip(r.Header.Get("Accept-Encoding")) {
 			h.Set("Content-Encoding", "gzip")
 			w.WriteHeader(status)
@@ -62,12 +72,15 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 			z.Write(b) // fails when the client has gone, which is no one's concern
 			z.Close()
 			gzips.Put(z)
+
 			return status, len(b)
 		}
 	}
+
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
 	w.Write(b) // as above
+
 	return status, len(b)
 }
 
@@ -113,7 +126,8 @@ func encode(body any) ([]byte, error) {
 // matches reports whether an If-None-Match field names the tag.
 func matches(field, tag string) bool {
 	for part := range strings.SplitSeq(field, ",") {
-		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == tag || part == "*" {
+		part = strings.TrimPrefix(strings.TrimSpace(part), "W/")
+		if part == tag || part == "*" {
 			return true
 		}
 	}
@@ -127,9 +141,11 @@ func takesGzip(field string) bool {
 		if c := strings.TrimSpace(coding); c != "gzip" && c != "*" {
 			continue
 		}
+
 		q, isQ := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
 		f, err := strconv.ParseFloat(q, 64)
 		return !isQ || err == nil && f > 0
 	}
+
 	return false
 }

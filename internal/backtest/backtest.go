@@ -67,11 +67,14 @@ type state struct {
 func Run(c *Case, progress func(done, total int)) Result {
 	least, _ := c.Battery.Usable()
 	start := state{stored: least, mode: battery.ModeSelfUse}
-	selfUse, planned, foreseen := start, start, start
+	selfUse := start
+	planned := start
+	foreseen := start
 	var r Result
 	var all actual
 	var missed, halfHours float64
 	var scratch battery.Solver
+
 	total := days(c.From, c.To)
 	for day, n := c.From, 1; n <= total; day, n = day.Add(1), n+1 {
 		periods := periodsOf(day)
@@ -86,6 +89,7 @@ func Run(c *Case, progress func(done, total int)) Result {
 		b.Foresight = past.follow(&foreseen, c.Battery, c.foresee(&scratch, day, foreseen)[:len(periods)])
 		guess, _ := forecast.Load(c.Load, c.ahead(day), c.Working)
 		roof, _ := forecast.Solar(c.Roof, c.ahead(day))
+
 		for i := range periods {
 			mode := c.decide(&scratch, day, i, planned, guess[i:], roof[i:])
 			b.Plan += past.slot(i).follow(&planned, c.Battery, []battery.Mode{mode})
@@ -97,6 +101,7 @@ func Run(c *Case, progress func(done, total int)) Result {
 		all.append(past)
 		r.Bills = append(r.Bills, b)
 		r.Total.add(b.Bills)
+
 		if progress != nil {
 			progress(n, total)
 		}
@@ -113,21 +118,27 @@ func (c *Case) decide(w *battery.Solver, day flex.Day, i int, h state, load, roo
 	first := day.Period(i + 1)
 	until := c.Known(first.Start())
 	var buy, sell []float64
+
 	for k := range load {
 		p := first.Add(k)
 		b, ok := c.Buy(p)
+
 		s, also := c.Sell(p)
 		if !ok || !also || !p.Start().Before(until) {
 			break
 		}
+
 		buy, sell = append(buy, b), append(sell, s)
 	}
+
 	if len(buy) == 0 {
 		return battery.ModeSelfUse
 	}
+
 	p := c.Battery.Problem(buy, sell, load[:len(buy)], roof[:len(buy)], h.stored, h.mode, home.SalvageValue(append(c.dayBefore(first), buy...)))
 	modes := make([]battery.Mode, len(buy))
 	w.SolveModes(&p, modes)
+
 	return modes[0]
 }
 
@@ -145,16 +156,19 @@ func (c *Case) dayBefore(p flex.Period) (buy []float64) {
 func (c *Case) foresee(w *battery.Solver, day flex.Day, h state) []battery.Mode {
 	first := day.Period(1)
 	var periods []flex.Period
+
 	for k := range foresight {
 		if _, ok := c.actual([]flex.Period{first.Add(k)}); !ok {
 			break
 		}
 		periods = append(periods, first.Add(k))
 	}
+
 	a, _ := c.actual(periods)
 	p := c.Battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, home.SalvageValue(a.buy))
 	modes := make([]battery.Mode, len(periods))
 	w.SolveModes(&p, modes)
+
 	return modes
 }
 
@@ -174,13 +188,16 @@ func (c *Case) actual(periods []flex.Period) (a actual, ok bool) {
 	for _, p := range periods {
 		load, known := c.Load[p]
 		buy, priced := c.Buy(p)
+
 		sell, sold := c.Sell(p)
 		if !known || !priced || !sold {
 			return a, false
 		}
+
 		a.buy, a.sell = append(a.buy, buy), append(a.sell, sell)
 		a.load, a.roof = append(a.load, load), append(a.roof, c.Roof[p])
 	}
+
 	return a, true
 }
 
@@ -203,6 +220,7 @@ func (a actual) bill() (pence float64) {
 			pence += net * a.sell[i] / 1000
 		}
 	}
+
 	return pence
 }
 

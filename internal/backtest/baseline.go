@@ -34,6 +34,7 @@ func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		s := CarStay{Power: charger}
 		for column, to := range map[string]*time.Time{"plugged_in": &s.From, "plugged_out": &s.To} {
 			at, err := time.Parse(time.RFC3339, row.Get(column))
@@ -46,10 +47,12 @@ func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
 		if s.Empty() || s.Len() > MaxStay {
 			return nil, row.Fault("plugged_out: a stay lasts up to 30 days, not %s", s.To.Sub(s.From))
 		}
+
 		kwh, err := strconv.ParseFloat(row.Get("energy_kwh"), 64)
 		if err != nil || !(kwh >= 0 && kwh <= 1000) {
 			return nil, row.Fault("energy_kwh: %q is no energy from 0 to 1000", row.Get("energy_kwh"))
 		}
+
 		s.Energy = flex.FromKWh(kwh)
 
 		if text := row.Get("power_kw"); text != "" {
@@ -59,8 +62,10 @@ func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
 			}
 			s.Power = min(charger, flex.FromKW(kw))
 		}
+
 		stays = append(stays, s)
 	}
+
 	return stays, nil
 }
 
@@ -81,6 +86,7 @@ func (b *Baselines) Trial() *settle.Trial {
 	for _, s := range b.Stays {
 		s.addTo(car, shown, b.Charger)
 	}
+
 	home := forecast.Series{}
 	for p, e := range b.Load {
 		home[p] = e + car[p]
@@ -97,6 +103,7 @@ func (s *CarStay) addTo(car, shown forecast.Series, charger flex.Watts) {
 	stay := settle.Stay{Span: s.Span}
 	stay.Plan = stay.At(charger)
 	first, left := flex.PeriodAt(s.From), s.Energy
+
 	for i := range stay.Plan {
 		p := first.Add(i)
 		drew := min(left, over(s.Power, p.Span().Meet(s.Span).Len()))
@@ -123,5 +130,6 @@ func daysOf(s forecast.Series) (days []settle.MeteredDay) {
 		}
 		days[len(days)-1].Set(n, s[p])
 	}
+
 	return days
 }

@@ -31,10 +31,12 @@ func (a actual) optimum(b home.Battery) float64 {
 	room := float64(most - least)
 	pieces := []piece{{room, 0}}
 	base := 0.0 // the least cost from here on with nothing stored
+
 	for i := len(a.buy) - 1; i >= 0; i-- {
 		cost := a.halfHourCost(i, b)
 		last := len(cost) - 1
 		base += cost[last].pence
+
 		for k := last; k > 0; k-- {
 			length := cost[k].change - cost[k-1].change
 			pieces = append(pieces, piece{length, (cost[k-1].pence - cost[k].pence) / length})
@@ -43,6 +45,7 @@ func (a actual) optimum(b home.Battery) float64 {
 		slices.SortFunc(pieces, func(p, q piece) int { return cmp.Compare(p.slope, q.slope) })
 		pieces, base = cutTo(pieces, base, cost[last].change, room)
 	}
+
 	return base
 }
 
@@ -58,6 +61,7 @@ func cutTo(pieces []piece, base, drop, room float64) ([]piece, float64) {
 		length := min(p.length-skipped, room)
 		room -= length
 		last := len(out) - 1
+
 		switch {
 		case length <= 0:
 		case last >= 0 && out[last].slope == p.slope:
@@ -82,9 +86,11 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 
 		drawn := net + charged - discharged
 		pence := drawn * a.buy[i] / 1000
+
 		if drawn < 0 {
 			pence = drawn * a.sell[i] / 1000
 		}
+
 		points = append(points, point{charged*home.Efficiency - discharged/home.Efficiency, pence})
 	}
 
@@ -94,6 +100,7 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 		try(charged, most)
 		try(charged, charged+net)
 	}
+
 	for _, discharged := range []float64{0, most} {
 		try(discharged-net, discharged)
 	}
@@ -104,16 +111,19 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 // lowerHull returns the corners of the greatest convex function below the points.
 func lowerHull(points []point) (hull []point) {
 	slices.SortFunc(points, func(p, q point) int { return cmp.Or(cmp.Compare(p.change, q.change), cmp.Compare(p.pence, q.pence)) })
+
 	for _, p := range points {
 		if n := len(hull); n > 0 && p.change-hull[n-1].change < 1e-9 {
 			continue
 		}
+
 		for n := len(hull); n > 1 && above(hull[n-2], hull[n-1], p); n = len(hull) {
 			hull = hull[:n-1]
 		}
 
 		hull = append(hull, p)
 	}
+
 	return hull
 }
 

@@ -22,10 +22,12 @@ func (r Result) months() (ms []month) {
 		if len(ms) == 0 || ms[len(ms)-1].name != name {
 			ms = append(ms, month{name: name})
 		}
+
 		m := &ms[len(ms)-1]
 		m.days++
 		m.add(b.Bills)
 	}
+
 	return ms
 }
 
@@ -36,14 +38,19 @@ func (r Result) Table(w io.Writer) error {
 	row := func(name string, days int, b Bills) {
 		fmt.Fprintf(t, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, days, b.None/100, b.SelfUse/100, b.Plan/100, b.Foresight/100)
 	}
+
 	fmt.Fprintln(t, "month\tdays\tno battery\tself-use\tplanned\trolling plan\t")
+
 	for _, m := range r.months() {
 		row(m.name, m.days, m.Bills)
 	}
+
 	row("all", len(r.Bills), r.Total)
+
 	if err := t.Flush(); err != nil {
 		return err
 	}
+
 	saved, most := r.Total.SelfUse-r.Total.Plan, r.Total.SelfUse-r.Optimum
 	_, err := fmt.Fprintf(w, "\nThe true optimum, exact and over all the days at once, costs %s; the rolling plan knows three days ahead.\n"+
 		"The plan costs £%.2f less than self-use alone: %.1f %% of the £%.2f that the optimum would save.\n"+
@@ -88,37 +95,46 @@ var series = []struct {
 func (r Result) SVG() string {
 	ms := r.months()
 	low, high := 0.0, 1.0
+
 	for _, m := range ms {
 		for _, s := range series {
 			low, high = min(low, s.of(m.Bills)/100), max(high, s.of(m.Bills)/100)
 		}
 	}
+
 	step := grid(high - low)
 	low, high = step*floor(low/step), step*-floor(-high/step)
 	y := func(pounds float64) float64 {
 		return chartTop + (high-pounds)/(high-low)*(chartHeight-chartTop-chartBottom)
 	}
+
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+"\n", chartWidth, chartHeight)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/><text x="%d" y="20" font-size="15">Electricity bill by month, £</text>`+"\n", chartWidth, chartHeight, chartLeft)
+
 	for i, s := range series {
 		x := chartWidth - 400 + 100*i
 		fmt.Fprintf(&b, `<rect x="%d" y="10" width="12" height="12" fill="%s"/><text x="%d" y="20">%s</text>`+"\n", x, s.colour, x+16, s.name)
 	}
+
 	for v := low; v <= high+step/2; v += step {
 		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e4e4e4"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
 			chartLeft, chartWidth-8, y(v), y(v), chartLeft-6, y(v)+4, v)
 	}
+
 	group := float64(chartWidth-chartLeft-8) / float64(max(1, len(ms)))
 	bar := group * 0.8 / float64(len(series))
+
 	for i, m := range ms {
 		x := chartLeft + group*(float64(i)+0.1)
 		for k, s := range series {
 			top, foot := y(max(0, s.of(m.Bills)/100)), y(min(0, s.of(m.Bills)/100))
 			fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, x+float64(k)*bar, top, bar, foot-top, s.colour)
 		}
+
 		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x+group*0.4, chartHeight-16, m.name)
 	}
+
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -133,11 +149,14 @@ func grid(size float64) float64 {
 		case size/(5*step) <= 10:
 			return 5 * step
 		}
+
 		step *= 10
 	}
+
 	for size/step < 2 {
 		step /= 2
 	}
+
 	return step
 }
 

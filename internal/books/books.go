@@ -32,10 +32,12 @@ const CloseMax = 120
 func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month, by string) (done []store.ClosedMonth, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = nil
+
 		closed, err := tx.HoldBooks(ctx)
 		if err != nil {
 			return err
 		}
+
 		today := flex.DayAt(tx.Now())
 		if !month.Before(ledger.MonthOf(today)) {
 			return flex.Fail(flex.Conflict, "%s is not over: it may be closed from %s on", month, month.Next().First())
@@ -44,6 +46,7 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 		if !closed.Before(month) {
 			return flex.Fail(flex.Conflict, "%s is closed already; the last closed month is %s", month, closed)
 		}
+
 		next, err := firstToClose(ctx, tx, closed, month)
 		if err != nil {
 			return err
@@ -53,10 +56,12 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 			if len(done) == CloseMax {
 				return flex.Fail(flex.Conflict, "%s to %s are more than %d months: close an earlier one first", next, month, CloseMax)
 			}
+
 			c, err := tx.CloseMonth(ctx, m, by)
 			if err != nil {
 				return fmt.Errorf("close %s: %w", m, err)
 			}
+
 			done = append(done, c)
 		}
 
@@ -71,10 +76,12 @@ func firstToClose(ctx context.Context, tx *store.Tx, closed, month ledger.Month)
 	if closed != (ledger.Month{}) {
 		return closed.Next(), nil
 	}
+
 	first, err := tx.FirstBooked(ctx)
 	if err != nil || first == (flex.Day{}) || month.Before(ledger.MonthOf(first)) {
 		return month, err
 	}
+
 	return ledger.MonthOf(first), nil
 }
 
@@ -100,6 +107,7 @@ func (s *Service) Balance(ctx context.Context, org flex.OrgID, day flex.Day) (b 
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
 		}
+
 		closed, err := tx.LastClosedMonth(ctx)
 		if err != nil {
 			return err
@@ -108,6 +116,7 @@ func (s *Service) Balance(ctx context.Context, org flex.OrgID, day flex.Day) (b 
 		month := ledger.MonthOf(day)
 		b.Closed = !closed.Before(month)
 		b.TrialBalance, err = tx.TrialBalance(ctx, month.First(), day)
+
 		return err
 	})
 	return b, err
@@ -129,10 +138,12 @@ func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error
 		if o.Settings.Books.CloseAfterDays == 0 {
 			continue
 		}
+
 		var did int
 		did, err = s.closeMonthDue(ctx, o)
 		report.Did += did
 	}
+
 	return report, err
 }
 
@@ -156,6 +167,7 @@ func (s *Service) closeMonthDue(ctx context.Context, o flex.Org) (did int, err e
 	if flex.KindOf(err) == flex.Conflict {
 		return 0, nil // somebody closed it in between
 	}
+
 	return len(months), err
 }
 

@@ -72,12 +72,14 @@ func (s *Service) decided(ctx context.Context, tx *store.Tx, g Gift, postings []
 	if reference == "" {
 		reference = tx.NewRunID().String()
 	}
+
 	t.Key = fmt.Sprintf("%s:%s:%s", g.Kind, g.SiteID, reference)
 	t.Kind, t.SiteID = g.Kind, g.SiteID
 	t.Time = flex.Span{From: tx.Now()}
 	t.Cause = ledger.Cause{By: g.By, Reason: g.Reason}
 	t.Postings, t.Reference = postings, g.Reference
 	_, err := tx.Post(ctx, &t)
+
 	return t, err
 }
 
@@ -85,6 +87,7 @@ func checkDecision(ctx context.Context, tx *store.Tx, amount flex.Pence, reason 
 	if err := checkText("a reason", reason); err != nil {
 		return err
 	}
+
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -94,6 +97,7 @@ func checkDecision(ctx context.Context, tx *store.Tx, amount flex.Pence, reason 
 	if limit == 0 {
 		limit = DefaultGiftLimit
 	}
+
 	if amount <= 0 || amount > limit {
 		return flex.Fail(flex.Invalid, "an amount is more than nothing and at most %s, not %s; the setting is gift_limit_pence", limit, amount)
 	}
@@ -118,6 +122,7 @@ func (s *Service) WriteOffReceivable(ctx context.Context, org flex.OrgID, r Rece
 		t.Postings = ledger.WrittenOff(r.Amount, ledger.MarketReceivable)
 		t.Counterparty, t.Reference = r.Counterparty, r.Reference
 		posted, err = tx.Post(ctx, &t)
+
 		return err
 	})
 	return posted, err

@@ -40,6 +40,7 @@ func newImport(w io.Writer, e Export) (*importFile, error) {
 	default:
 		return nil, flex.Fail(flex.Invalid, "a journal is made per %s, %s or %s, not per %q", PerTransaction, PerDay, PerMonth, f.Per)
 	}
+
 	if f.TaxRate == "" {
 		f.TaxRate = DefaultTaxRate
 	}
@@ -49,6 +50,7 @@ func newImport(w io.Writer, e Export) (*importFile, error) {
 			"TrackingName1", "TrackingOption1", "TrackingName2", "TrackingOption2")
 		return f, nil
 	}
+
 	f.most = QuickBooksLinesMax
 	f.out = csvfile.NewWriter(w, "*JournalNo", "*JournalDate", "*AccountName", "*Debits", "*Credits", "Description", "Name", "Location", "Class")
 	return f, nil
@@ -62,6 +64,7 @@ func (f *importFile) line(l store.JournalLine) error {
 		}
 		f.name, f.date = name, date
 	}
+
 	f.sums[l.Account] += l.Amount
 	return nil
 }
@@ -74,11 +77,13 @@ func (f *importFile) journalOf(l store.JournalLine) (string, flex.Day) {
 	case PerDay:
 		return "flexd " + l.BookedOn.String(), l.BookedOn
 	}
+
 	month := ledger.MonthOf(l.BookedOn)
 	last := month.Last()
 	if f.To.Start().Before(last.Start()) {
 		last = f.To
 	}
+
 	return "flexd " + month.String(), last
 }
 
@@ -90,7 +95,9 @@ func (f *importFile) finish() error {
 			accounts = append(accounts, a)
 		}
 	}
+
 	slices.Sort(accounts)
+
 	if len(accounts) > 0 {
 		f.journals++
 	}
@@ -103,6 +110,7 @@ func (f *importFile) finish() error {
 			return err
 		}
 	}
+
 	clear(f.sums)
 	return nil
 }
@@ -110,6 +118,7 @@ func (f *importFile) finish() error {
 func (f *importFile) write(a ledger.Account, sum flex.Pence) error {
 	code := f.Accounts[a]
 	words := strings.ReplaceAll(string(a), "_", " ")
+
 	if f.Format == Xero {
 		if code == "" {
 			return flex.Fail(flex.Invalid, "Xero needs a code for every account: give one for %s, as in --account %s=820", a, a)
@@ -121,6 +130,7 @@ func (f *importFile) write(a ledger.Account, sum flex.Pence) error {
 	if code == "" {
 		code = strings.ToUpper(words[:1]) + words[1:]
 	}
+
 	debit, credit := sides(sum)
 	f.out.Write(f.journals, usDate(f.date), code, debit, credit, f.name, nil, nil, nil)
 	return nil

@@ -77,6 +77,7 @@ func (s *Service) Export(ctx context.Context, org flex.OrgID, e Export, out io.W
 			} else {
 				sum.Credit -= l.Amount
 			}
+
 			return journal.line(l)
 		})
 	})
@@ -84,9 +85,11 @@ func (s *Service) Export(ctx context.Context, org flex.OrgID, e Export, out io.W
 	if err == nil {
 		err = journal.end(sum)
 	}
+
 	if err == nil {
 		err = w.Flush()
 	}
+
 	return sum, err
 }
 
@@ -100,6 +103,7 @@ func newJournal(w *bufio.Writer, e Export) (writer, error) {
 	case Xero, QuickBooks:
 		return newImport(w, e)
 	}
+
 	return nil, flex.Fail(flex.Invalid, "%q is no format; it is %s, %s, %s or %s", e.Format, CSV, JSON, Xero, QuickBooks)
 }
 
@@ -165,6 +169,7 @@ func (j *plainJSON) line(l store.JournalLine) error {
 		About: dayText(l.About), Kind: string(l.Kind), RecordedAt: l.RecordedAt, ID: l.ID.String(),
 		Counterparty: l.Counterparty, Reference: l.Reference, Reason: l.Cause.Reason,
 	}
+
 	line.Debit, line.Credit = max(0, l.Amount), max(0, -l.Amount)
 	b, err := json.Marshal(line)
 	if err != nil {
@@ -174,6 +179,7 @@ func (j *plainJSON) line(l store.JournalLine) error {
 	j.w.WriteString(j.next) // an error stays with the writer
 	j.w.Write(b)
 	j.next = ",\n"
+
 	return nil
 }
 
@@ -186,12 +192,15 @@ func (j *plainJSON) end(sum Totals) error {
 func CauseText(c ledger.Cause) string {
 	var parts []string
 	add := func(what, id string) { parts = append(parts, what+" "+id) }
+
 	if !c.FlexEvent.IsZero() {
 		add("flex event", c.FlexEvent.String())
 	}
+
 	if !c.Session.IsZero() {
 		add("session", c.Session.String())
 	}
+
 	if !c.Run.IsZero() {
 		add("run", c.Run.String())
 	}
@@ -199,12 +208,15 @@ func CauseText(c ledger.Cause) string {
 	if !c.Corrects.IsZero() {
 		add("corrects", c.Corrects.String())
 	}
+
 	if !c.Follows.IsZero() {
 		add("withdrawal", c.Follows.String())
 	}
+
 	if c.By != "" {
 		add("by", c.By)
 	}
+
 	return strings.Join(parts, ", ")
 }
 

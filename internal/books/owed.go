@@ -29,6 +29,7 @@ func (s *Service) Owed(ctx context.Context, org flex.OrgID, day flex.Day) (o Owe
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
 		}
+
 		o = Owed{AsOf: day}
 
 		var site []store.DayOfBalance
@@ -37,6 +38,7 @@ func (s *Service) Owed(ctx context.Context, org flex.OrgID, day flex.Day) (o Owe
 				o.add(site)
 				site = site[:0]
 			}
+
 			site = append(site, d)
 			return nil
 		})
@@ -52,6 +54,7 @@ func (s *Service) Owed(ctx context.Context, org flex.OrgID, day flex.Day) (o Owe
 				o.InFlight = -l.Closing()
 			}
 		}
+
 		return err
 	})
 	return o, err
@@ -63,6 +66,7 @@ func (o *Owed) add(days []store.DayOfBalance) {
 	for _, d := range days {
 		balance += d.Credit
 	}
+
 	if balance <= 0 {
 		o.Overdraw -= balance
 		return
@@ -71,6 +75,7 @@ func (o *Owed) add(days []store.DayOfBalance) {
 	o.Sites++
 	o.Total += balance
 	left := balance
+
 	for _, d := range days {
 		part := min(left, max(0, d.Credit))
 		o.ByAge[ageClass(d.Day, o.AsOf)] += part
@@ -115,6 +120,7 @@ func unclaimed(ctx context.Context, tx *store.Tx) ([]Unclaimed, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	days := o.Settings.Books.UnclaimedDays
 	if days == 0 {
 		days = DefaultUnclaimedDays
@@ -122,10 +128,12 @@ func unclaimed(ctx context.Context, tx *store.Tx) ([]Unclaimed, error) {
 
 	found, err := tx.UnclaimedBalances(ctx)
 	us := make([]Unclaimed, len(found))
+
 	for i, u := range found {
 		due := !tx.Now().Before(u.LastMoved.AddDate(0, 0, days))
 		us[i] = Unclaimed{u, due && u.Balance > 0}
 	}
+
 	return us, err
 }
 
@@ -135,8 +143,10 @@ func (s *Service) MoveUnclaimed(ctx context.Context, org flex.OrgID, by, reason 
 	if err := checkText("a reason", reason); err != nil {
 		return nil, err
 	}
+
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		moved = nil
+
 		us, err := unclaimed(ctx, tx)
 		if err != nil {
 			return err
@@ -146,6 +156,7 @@ func (s *Service) MoveUnclaimed(ctx context.Context, org flex.OrgID, by, reason 
 			if !u.Due || len(moved) == UnclaimedMax {
 				continue
 			}
+
 			t := store.Transaction{}
 			t.Key = "unclaimed:" + u.SiteID.String() + ":" + flex.DayAt(u.LastMoved).String()
 			t.Kind, t.SiteID = ledger.Correction, u.SiteID
@@ -156,6 +167,7 @@ func (s *Service) MoveUnclaimed(ctx context.Context, org flex.OrgID, by, reason 
 
 			moved = append(moved, u)
 		}
+
 		return nil
 	})
 	return moved, err

@@ -37,6 +37,7 @@ func (r Receipt) check(today flex.Day) error {
 	if today.Start().Before(r.On.Start()) {
 		return flex.Fail(flex.Invalid, "%s is not here yet", r.On)
 	}
+
 	return nil
 }
 
@@ -55,6 +56,7 @@ func (s *Service) Receive(ctx context.Context, org flex.OrgID, r Receipt) (poste
 		if r.On == (flex.Day{}) {
 			r.On = today
 		}
+
 		if err := r.check(today); err != nil {
 			return err
 		}
@@ -65,6 +67,7 @@ func (s *Service) Receive(ctx context.Context, org flex.OrgID, r Receipt) (poste
 		t.Cause, t.Postings = ledger.Cause{By: r.By}, ledger.Received(r.Amount)
 		t.Counterparty, t.Reference = r.Counterparty, r.Reference
 		posted, err = tx.Post(ctx, &t)
+
 		return err
 	})
 	return posted, err

@@ -51,25 +51,30 @@ func asked(r *request) (a ask, err error) {
 	if err := readID(&a.id, r.PathValue("id"), "asset"); err != nil {
 		return a, err
 	}
+
 	q := r.URL.Query()
 	if err := readFilter(&a.event, q.Get("schedule"), "schedule"); err != nil {
 		return a, err
 	}
+
 	a.show = q.Get("show")
 	if q.Get("from") == "" && q.Get("to") == "" {
 		return a, nil
 	}
+
 	a.show = "dates"
 	var err1, err2 error
 	a.from, err1 = flex.ParseDay(cmp.Or(q.Get("from"), q.Get("to")))
 	a.to, err2 = flex.ParseDay(cmp.Or(q.Get("to"), q.Get("from")))
 	length := a.to.Start().Sub(a.from.Start())
+
 	switch {
 	case err1 != nil || err2 != nil:
 		return a, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
 	case length < 0 || length > rangeMax*24*time.Hour:
 		return a, flex.Fail(flex.Malformed, "the last day comes no earlier than the first, and at most %d days after it", rangeMax)
 	}
+
 	return a, nil
 }
 
@@ -87,18 +92,22 @@ func (a ask) spanOf(now time.Time, c *store.Charging) flex.Span {
 	case "month":
 		return flex.Span{From: today.Add(-30).Start(), To: today.Add(2).Start()}
 	}
+
 	s := c.Session
 	if s.Number == 0 {
 		return flex.Span{From: today.Start(), To: today.Add(2).Start()}
 	}
+
 	end := s.PluggedOutAt
 	if end.IsZero() {
 		end = slices.MaxFunc([]time.Time{now, s.ReadyBy, c.ChargeNow.To}, time.Time.Compare)
 	}
+
 	first, last := flex.PeriodAt(s.PluggedInAt.Add(-time.Hour)), flex.PeriodAt(end.Add(90*time.Minute))
 	if last.Sub(first) > rangeMax*48 {
 		first = last.Add(-rangeMax * 48)
 	}
+
 	return flex.Span{From: first.Start(), To: last.Start()}
 }
 
@@ -109,10 +118,12 @@ func (s *Server) pastOf(ctx context.Context, a ask) (p past, err error) {
 		if err != nil {
 			return err
 		}
+
 		tx, err := all.For(ctx, org)
 		if err != nil {
 			return err
 		}
+
 		return p.read(ctx, tx, a)
 	})
 	return p, err
@@ -120,49 +131,72 @@ func (s *Server) pastOf(ctx context.Context, a ask) (p past, err error) {
 
 func (p *past) read(ctx context.Context, tx *store.Tx, a ask) (err error) {
 	p.now = tx.Now()
-	if p.org, err = tx.OrgRecord(ctx); err != nil {
+	p.org, err = tx.OrgRecord(ctx)
+	if err != nil {
 		return err
 	}
-	if p.asset, err = tx.Asset(ctx, a.id); err != nil {
+
+	p.asset, err = tx.Asset(ctx, a.id)
+	if err != nil {
 		return err
 	}
-	if p.site, err = tx.Site(ctx, p.asset.SiteID); err != nil {
+
+	p.site, err = tx.Site(ctx, p.asset.SiteID)
+	if err != nil {
 		return err
 	}
-	if p.charging, err = tx.Charging(ctx, a.id); err != nil {
+
+	p.charging, err = tx.Charging(ctx, a.id)
+	if err != nil {
 		return err
 	}
-	if p.accepted, err = tx.Accepted(ctx, a.id); err != nil {
+
+	p.accepted, err = tx.Accepted(ctx, a.id)
+	if err != nil {
 		return err
 	}
+
 	p.span = a.spanOf(p.now, &p.charging)
-	if p.sessions, err = tx.SessionsWithin(ctx, a.id, p.span); err != nil {
+	p.sessions, err = tx.SessionsWithin(ctx, a.id, p.span)
+	if err != nil {
 		return err
 	}
-	if p.schedules, err = tx.SchedulesWithin(ctx, a.id, p.span); err != nil {
+
+	p.schedules, err = tx.SchedulesWithin(ctx, a.id, p.span)
+	if err != nil {
 		return err
 	}
-	if p.told, err = tx.Told(ctx, a.id, p.span, toldMax); err != nil {
+
+	p.told, err = tx.Told(ctx, a.id, p.span, toldMax)
+	if err != nil {
 		return err
 	}
+
 	ds, err := tx.Deliveries(ctx, store.DeliveryQuery{AssetID: a.id, Limit: pushMax})
 	if err != nil {
 		return err
 	}
+
 	p.pushes = make(map[flex.EventID]store.Delivery, len(ds))
 	for _, d := range ds {
 		p.pushes[d.ID] = d
 	}
+
 	var events []flex.EventID
 	for _, s := range p.schedules {
 		events = append(events, s.EventID)
 	}
-	if p.callbacks, err = tx.CallbacksOf(ctx, events); err != nil {
+
+	p.callbacks, err = tx.CallbacksOf(ctx, events)
+	if err != nil {
 		return err
 	}
-	if p.prices, err = tx.Prices(ctx, p.span); err != nil {
+
+	p.prices, err = tx.Prices(ctx, p.span)
+	if err != nil {
 		return err
 	}
+
 	return p.readReadings(ctx, tx)
 }
 
@@ -191,16 +225,20 @@ func (p *past) planned() (lines []line) {
 	for _, s := range p.sessions {
 		ends[s.ID] = s.PluggedOutAt
 	}
+
 	for i, s := range p.schedules {
 		stood := flex.Span{From: s.Steps[0].From, To: s.End()}
 		if i+1 < len(p.schedules) && p.schedules[i+1].SessionID == s.SessionID {
 			stood.To = p.schedules[i+1].Steps[0].From
 		}
+
 		if end := ends[s.SessionID]; !end.IsZero() && end.Before(stood.To) {
 			stood.To = end
 		}
+
 		lines = append(lines, limits(&s, stood.Meet(p.span))...)
 	}
+
 	return lines
 }
 
@@ -221,12 +259,15 @@ func (p *past) actual() (lines []line) {
 		if hours == 0 {
 			continue
 		}
+
 		kilowatts := float64(r.Value) / 1e6
 		if r.Label == flex.ChargerEnergy {
 			kilowatts /= hours
 		}
+
 		lines = append(lines, line{r.Span, kilowatts})
 	}
+
 	return lines
 }
 
@@ -236,10 +277,12 @@ func (p *past) offPeak() []flex.Span {
 	if p.charging.Tariff != nil {
 		t = *p.charging.Tariff
 	}
+
 	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
 	if err != nil {
 		return nil
 	}
+
 	return w.Spans(p.span)
 }
 
@@ -283,6 +326,7 @@ func triples(lines []line) [][3]float64 {
 		}
 		out = append(out, [3]float64{float64(l.From.Unix()), float64(l.To.Unix()), l.value})
 	}
+
 	return out
 }
 
@@ -292,12 +336,15 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	p, err := s.pastOf(r.Context(), a)
 	if err != nil {
 		return view{}, err
 	}
+
 	out := series{From: p.span.From.Unix(), To: p.span.To.Unix(), Now: p.now.Unix(), Plan: triples(p.planned()), Readings: triples(p.actual()),
 		Prices: [][2]any{}, OffPeak: [][2]int64{}, ReadyBy: []int64{}, Marks: []mark{}, Generations: []generation{}}
+
 	for _, q := range p.prices {
 		var price any
 		if q.Known {
@@ -305,30 +352,37 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		}
 		out.Prices = append(out.Prices, [2]any{q.Period.Start().Unix(), price})
 	}
+
 	for _, o := range p.offPeak() {
 		out.OffPeak = append(out.OffPeak, [2]int64{o.From.Unix(), o.To.Unix()})
 	}
+
 	for _, q := range p.sessions {
 		if !q.ReadyBy.IsZero() {
 			out.ReadyBy = append(out.ReadyBy, q.ReadyBy.Unix())
 		}
 	}
+
 	for _, l := range p.story() {
 		out.Marks = append(out.Marks, mark{l.At.Unix(), l.Kind, l.Text})
 	}
+
 	if p.asset.Type == flex.Battery {
 		b, _, err := s.whyBattery(r, &p)
 		if err != nil {
 			return view{}, err
 		}
+
 		if b != nil {
 			out.Plan = triples(batteryLines(b.BatteryWhy))
 		}
 	}
+
 	for _, g := range p.generations() {
 		out.Generations = append(out.Generations, generation{g.Generation, g.EventID, g.MadeAt, g.Cause,
 			triples(limits(&g, flex.Span{From: g.Steps[0].From, To: g.End()}))})
 	}
+
 	return view{json: out}, nil
 }
 
@@ -372,33 +426,44 @@ func (s *Server) assetNow(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	p, err := s.pastOf(r.Context(), a)
 	if err != nil {
 		return view{}, err
 	}
+
 	page := &assetPage{Org: p.org, Asset: p.asset, Site: p.site, Now: p.now, Controlled: p.charging.Controlled, Open: p.charging.Open(),
 		Session: p.charging.Session, Sentences: p.sentences(), Span: p.span, LastDay: p.span.To.Add(-time.Second), Show: cmp.Or(a.show, "session"),
 		Generations: p.generations(), Story: p.story(), Series: r.URL.Path + "/series.json"}
+
 	if r.URL.RawQuery != "" {
 		page.Series += "?" + r.URL.RawQuery
 	}
+
 	slices.Reverse(page.Story)
-	if page.StoryMore = len(page.Story) > storyMax; page.StoryMore {
+
+	page.StoryMore = len(page.Story) > storyMax
+	if page.StoryMore {
 		page.Story = page.Story[:storyMax]
 	}
+
 	for _, show := range []string{"session", "day", "week", "month"} {
 		page.Ranges = append(page.Ranges, crumb{show, r.URL.Path + "?show=" + show})
 	}
+
 	if err := s.explain(r, page, a); err != nil {
 		return view{}, err
 	}
+
 	if page.Asset.Type.Charges() {
-		if page.WhatIf, err = s.supposed(r, &p); err != nil {
+		page.WhatIf, err = s.supposed(r, &p)
+		if err != nil {
 			return view{}, err
 		}
 	} else if page.Asset.Type == flex.Battery {
 		page.Battery, page.BatteryNote, err = s.whyBattery(r, &p)
 	}
+
 	name := cmp.Or(p.site.Postcode.Reveal(), short(p.site.ID))
 	crumbs := []crumb{{p.org.Name, "/console/assets?org=" + p.org.ID.String()}, {name, "/console/sites/" + p.site.ID.String()}}
 	return view{page: "asset", title: p.asset.ExternalID, crumbs: crumbs, data: page}, err
@@ -409,16 +474,19 @@ func (s *Server) explain(r *request, page *assetPage, a ask) error {
 	if len(page.Generations) == 0 {
 		return nil
 	}
+
 	page.Chosen = len(page.Generations) - 1
 	for i, g := range page.Generations {
 		if g.EventID == a.event {
 			page.Chosen = i
 		}
 	}
+
 	x, err := s.Control.ExplanationOf(r.Context(), page.Org.ID, page.Generations[page.Chosen].EventID)
 	if err == nil {
 		page.Why = whyOf(x)
 	}
+
 	return err
 }
 
@@ -428,6 +496,7 @@ func (s *Server) assetWhy(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	var org flex.OrgID
 	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 		org, err = all.AssetOrg(r.Context(), a.id)
@@ -436,6 +505,7 @@ func (s *Server) assetWhy(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	x, err := s.Control.ExplanationOf(r.Context(), org, a.event)
 	return view{page: "asset", part: "why", data: whyOf(x)}, err
 }
@@ -450,18 +520,23 @@ func (s *Server) assets(r *request) (view, error) {
 	if err := readFilter(&f.Before, q.Get("before"), "asset"); err != nil {
 		return view{}, err
 	}
+
 	p := assetsPage{Find: f, Export: r.exports(), Types: []flex.AssetType{flex.Charger, flex.ElectricVehicle, flex.Battery, flex.HeatPump, flex.HotWaterTank}}
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		if p.Orgs, err = all.Orgs(r.Context()); err != nil {
+		p.Orgs, err = all.Orgs(r.Context())
+		if err != nil {
 			return err
 		}
+
 		p.Assets, err = all.FindAssets(r.Context(), f)
 		return err
 	})
+
 	if len(p.Assets) > r.limit() {
 		p.Assets = p.Assets[:r.limit()]
 		p.Next = r.with("before", p.Assets[len(p.Assets)-1].ID.String())
 	}
+
 	t := &table{Name: "assets", Columns: []string{"asset_id", "external_id", "type", "power_kw", "model", "site_id", "organisation", "plugged_in_at", "ready_by"}}
 	for _, a := range p.Assets {
 		var power any
@@ -470,6 +545,7 @@ func (s *Server) assets(r *request) (view, error) {
 		}
 		t.add(a.ID.String(), a.ExternalID, string(a.Type), power, a.Model, a.SiteID.String(), a.OrgName, a.PluggedIn, a.ReadyBy)
 	}
+
 	return view{page: "assets", title: "Assets", data: p, table: t}, err
 }
 
@@ -490,13 +566,16 @@ func hours(lines []line) string {
 		if lines[i].value == 0 {
 			continue
 		}
+
 		s := lines[i].Span
 		for i+1 < len(lines) && lines[i+1].value > 0 && lines[i+1].From.Equal(s.To) {
 			i++
 			s.To = lines[i].To
 		}
+
 		parts = append(parts, "from "+clockText(s.From)+" to "+clockText(s.To))
 	}
+
 	switch n := len(parts); {
 	case n == 0:
 		return "not at all"

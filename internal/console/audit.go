@@ -22,38 +22,47 @@ type actLine struct {
 func (s *Server) audit(r *request) (view, error) {
 	q := r.URL.Query()
 	f := store.ActFilter{Who: q.Get("who"), Act: q.Get("act"), Limit: r.limit() + 1}
+
 	if before := q.Get("before"); before != "" {
 		if err := readID(&f.Before, before, "act"); err != nil {
 			return view{}, err
 		}
 	}
+
 	p := auditPage{Who: f.Who, Act: f.Act, Export: r.exports()}
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		acts, err := all.Acts(r.Context(), f)
 		if err != nil {
 			return err
 		}
+
 		names, err := orgNames(r, all)
 		if err != nil {
 			return err
 		}
+
 		for _, a := range acts {
 			p.Acts = append(p.Acts, actLine{a, names[a.Org]})
 		}
+
 		operators, err := all.Operators(r.Context())
 		for _, o := range operators {
 			p.Operators = append(p.Operators, o.Name)
 		}
+
 		return err
 	})
+
 	if len(p.Acts) > r.limit() {
 		p.Acts = p.Acts[:r.limit()]
 		p.Next = r.with("before", p.Acts[len(p.Acts)-1].ID.String())
 	}
+
 	t := &table{Name: "audit", Columns: []string{"at", "who", "source", "act", "organisation", "subject", "detail", "outcome", "ended_at"}}
 	for _, a := range p.Acts {
 		t.add(a.At, a.Who, a.Source, a.Act.Act, a.OrgName, a.Subject, a.Detail, a.Outcome, a.EndedAt)
 	}
+
 	return view{page: "audit", title: "Audit log", data: p, table: t}, err
 }
 

@@ -84,9 +84,11 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 	case battery.ModeSelfUse:
 		return "covers the home, and stores what the roof gives beyond it"
 	}
+
 	if later.most > p.Buy {
 		return "kept for hours that cost up to " + pence(later.most)
 	}
+
 	return "neither storing nor using would gain anything"
 }
 
@@ -97,20 +99,25 @@ func batteryWhyOf(w control.BatteryWhy) *batteryWhy {
 	for i := len(w.Periods) - 2; i >= 0; i-- {
 		later[i] = bounds{min(later[i+1].least, w.Periods[i+1].Buy), max(later[i+1].most, w.Periods[i+1].Buy)}
 	}
+
 	for i := 0; i < len(w.Periods); {
 		first := w.Periods[i]
 		s := batteryStretch{Span: first.Span(), Mode: first.Mode, Reason: batteryReason(first, later[i])}
 		low, high := first.Buy, first.Buy
+
 		for ; i < len(w.Periods) && w.Periods[i].Mode == first.Mode; i++ {
 			low, high = min(low, w.Periods[i].Buy), max(high, w.Periods[i].Buy)
 			s.To, s.Stored = w.Periods[i].End(), w.Periods[i].Stored
 		}
+
 		s.Rate = decimals(low, 1) + " p"
 		if low != high {
 			s.Rate = fmt.Sprintf("%s to %s p", decimals(low, 1), decimals(high, 1))
 		}
+
 		b.Stretches = append(b.Stretches, s)
 	}
+
 	return b
 }
 
@@ -119,11 +126,14 @@ func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
 	if !q.Has("capacity_kwh") && !q.Has("power_kw") && !q.Has("stored_kwh") {
 		return nil, nil
 	}
+
 	capacity, err1 := number(cmp.Or(q.Get("capacity_kwh"), "0"), "the capacity in kWh", 1000)
+
 	power, err2 := number(cmp.Or(q.Get("power_kw"), "0"), "the power in kW", 1000)
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
+
 	ask := &control.BatteryQuestion{Power: flex.FromKW(power), Capacity: flex.FromKWh(capacity)}
 	if text := q.Get("stored_kwh"); text != "" {
 		stored, err := number(text, "what is stored in kWh", 1000)
@@ -132,6 +142,7 @@ func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
 		}
 		ask.Stored = new(flex.FromKWh(stored))
 	}
+
 	return ask, nil
 }
 
@@ -142,22 +153,27 @@ func (s *Server) whyBattery(r *request, p *past) (b *batteryWhy, note string, er
 	if err != nil {
 		return nil, "", err
 	}
+
 	is, would, err := s.Control.WhyBattery(r.Context(), p.org.ID, p.asset.ID, ask)
 	switch flex.KindOf(err) {
 	case flex.Forbidden, flex.NotFound:
 		return nil, sentence(err.Error()), nil
 	}
+
 	if err != nil {
 		return nil, "", err
 	}
+
 	b = batteryWhyOf(is)
 	b.Form = control.BatteryQuestion{Power: is.Power, Capacity: is.Capacity, Stored: &is.Stored}
+
 	if would != nil {
 		b.Form = control.BatteryQuestion{Power: would.Power, Capacity: would.Capacity, Stored: &would.Stored}
 		c := batteryComparison{Current: figuresOfBattery(is), Proposed: figuresOfBattery(*would)}
 		c.Pays, c.Saves = round(c.Proposed.Pays-c.Current.Pays, 1), round(c.Proposed.Saves-c.Current.Saves, 1)
 		b.Answer = &c
 	}
+
 	b.Most.Capacity, b.Most.Power = max(40, 2*is.Capacity.KWh()), max(powerMax, 2*is.Power.KW())
 	return b, "", nil
 }

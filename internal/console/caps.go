@@ -28,6 +28,7 @@ func (s *Server) capsLines(r *request, orgs []flex.Org) (lines []capsLine, err e
 		}
 		lines = append(lines, capsLine{o, c})
 	}
+
 	return lines, nil
 }
 
@@ -52,19 +53,23 @@ func (s *Server) setCaps(r *request) (view, error) {
 	if err := readID(&org, r.PostFormValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	fleet, err := fleetCap(r.PostFormValue("kw"), r.PostFormValue("starts"))
 	if err != nil {
 		return view{}, err
 	}
+
 	detail := fmt.Sprintf("fleet: %s kW, %s starts a minute", or(kwText(fleet.Power), "any"), or(startsText(fleet), "any"))
 	err = s.act(r, store.Act{Act: "set caps", Org: org, Detail: detail}, func() error {
 		c, err := s.Control.Caps(r.Context(), org)
-		if c.Fleet = fleet; c.IsZero() {
+		c.Fleet = fleet
+		if c.IsZero() {
 			if err != nil {
 				return flex.Fail(flex.Malformed, "nothing is bound, and nothing was: give a cap in kW or starts per minute")
 			}
 			return s.Control.ClearCaps(r.Context(), org)
 		}
+
 		return s.Control.ChangeCaps(r.Context(), org, func(c *flex.Caps) error { c.Fleet = fleet; return nil })
 	})
 	return view{to: "/console/safety?done=capped"}, err
@@ -72,20 +77,24 @@ func (s *Server) setCaps(r *request) (view, error) {
 
 // fleetCap reads a cap from a form; a field that is left empty is no bound.
 func fleetCap(kw, starts string) (c flex.Cap, err error) {
-	if kw = strings.TrimSpace(kw); kw != "" {
+	kw = strings.TrimSpace(kw)
+	if kw != "" {
 		v, err := strconv.ParseFloat(kw, 64)
 		if err != nil || !(v >= 0 && v <= flex.CapMax.KW()) {
 			return c, flex.Fail(flex.Malformed, "the cap is %q: give kW from 0 to %v, or nothing for none", kw, flex.CapMax.KW())
 		}
 		c.Power = new(flex.FromKW(v))
 	}
-	if starts = strings.TrimSpace(starts); starts != "" {
+
+	starts = strings.TrimSpace(starts)
+	if starts != "" {
 		n, err := strconv.Atoi(starts)
 		if err != nil || n < 1 || n > flex.StartsMax {
 			return c, flex.Fail(flex.Malformed, "the starts per minute are %q: give a whole number from 1 to %d, or nothing for no bound", starts, flex.StartsMax)
 		}
 		c.StartsPerMinute = n
 	}
+
 	return c, nil
 }
 

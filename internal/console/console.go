@@ -166,10 +166,12 @@ func (s *Server) build() {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
+
 	mux := http.NewServeMux()
 	for _, rt := range surface {
 		mux.Handle(rt.pattern, s.wrap(rt))
 	}
+
 	mux.Handle("GET /console/static/", http.StripPrefix("/console/static/", http.HandlerFunc(serveStatic)))
 	mux.Handle("GET /console/{$}", http.RedirectHandler(home, http.StatusSeeOther))
 	mux.Handle("GET /console", http.RedirectHandler(home, http.StatusSeeOther))

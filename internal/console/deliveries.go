@@ -53,7 +53,9 @@ func (s *Server) deliveries(r *request) (view, error) {
 	q := r.URL.Query()
 	p := &deliveriesPage{State: store.DeliveryState(q.Get("state")), Endpoint: store.EndpointName(q.Get("endpoint")), Export: r.exports(),
 		States: []store.DeliveryState{store.Pending, store.Delivered, store.Refused, store.Superseded, store.Lapsed, store.Retracted}}
+
 	ask := store.DeliveryQuery{State: p.State, Endpoint: p.Endpoint, Limit: r.limit() + 1}
+
 	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
@@ -66,20 +68,25 @@ func (s *Server) deliveries(r *request) (view, error) {
 	if err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, ask) }); err != nil {
 		return view{}, err
 	}
+
 	if len(p.Deliveries) > r.limit() {
 		p.Deliveries = p.Deliveries[:r.limit()]
 		p.Next = r.with("before", p.Deliveries[len(p.Deliveries)-1].ID.String())
 	}
+
 	t := &table{Name: "deliveries", Columns: []string{"event_id", "organisation", "endpoint", "kind", "asset_id", "external_id", "generation", "state",
 		"queued_at", "tries", "last_at", "last_took_ms", "last_status", "last_error", "callback"}}
+
 	for _, d := range p.Deliveries {
 		asset := ""
 		if !d.AssetID.IsZero() {
 			asset = d.AssetID.String()
 		}
+
 		t.add(d.ID.String(), d.OrgName, string(d.Endpoint), string(d.Kind), asset, d.AssetName, d.Generation, string(d.State),
 			d.QueuedAt, d.Tries, d.Last.At, d.Last.Took.Milliseconds(), d.Last.Status, d.Last.Error, string(d.Callback))
 	}
+
 	return view{page: "deliveries", title: "Deliveries", data: p, table: t}, nil
 }
 
@@ -92,13 +99,16 @@ func readFilter[Of any](to *flex.ID[Of], text, what string) error {
 }
 
 func (p *deliveriesPage) fill(r *request, all *store.All, ask store.DeliveryQuery) (err error) {
-	if p.Orgs, err = all.Orgs(r.Context()); err != nil {
+	p.Orgs, err = all.Orgs(r.Context())
+	if err != nil {
 		return err
 	}
+
 	for _, o := range p.Orgs {
 		if !p.Org.IsZero() && o.ID != p.Org {
 			continue
 		}
+
 		tx, err := all.For(r.Context(), o.ID)
 		if err != nil {
 			return err
@@ -106,26 +116,32 @@ func (p *deliveriesPage) fill(r *request, all *store.All, ask store.DeliveryQuer
 		if err := p.addEndpoints(r, tx, o, all.Now()); err != nil {
 			return err
 		}
+
 		ds, err := tx.Deliveries(r.Context(), ask)
 		if err != nil {
 			return err
 		}
+
 		for _, d := range ds {
 			p.Deliveries = append(p.Deliveries, deliveryLine{Delivery: d, OrgName: o.Name})
 		}
 	}
+
 	slices.SortFunc(p.Deliveries, func(a, b deliveryLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	p.Deliveries = p.Deliveries[:min(len(p.Deliveries), ask.Limit)]
 	var ids []flex.AssetID
+
 	for _, d := range p.Deliveries {
 		if !d.AssetID.IsZero() {
 			ids = append(ids, d.AssetID)
 		}
 	}
+
 	names, err := all.AssetNames(r.Context(), ids)
 	for i, d := range p.Deliveries {
 		p.Deliveries[i].AssetName = names[d.AssetID]
 	}
+
 	return err
 }
 
@@ -133,17 +149,21 @@ func (p *deliveriesPage) addEndpoints(r *request, tx *store.Tx, o flex.Org, now 
 	if r.exporting() {
 		return nil
 	}
+
 	endpoints, err := tx.Endpoints(r.Context())
 	if err != nil || len(endpoints) == 0 {
 		return err
 	}
+
 	tried, err := tx.TriedSince(r.Context(), now.Add(-statsTime), statsMax)
 	if err != nil {
 		return err
 	}
+
 	for _, e := range endpoints {
 		p.Endpoints = append(p.Endpoints, figuresOf(e, o.Name, tried))
 	}
+
 	return nil
 }
 
@@ -151,27 +171,35 @@ func (p *deliveriesPage) addEndpoints(r *request, tx *store.Tx, o flex.Org, now 
 func figuresOf(e store.Endpoint, org string, tried []store.Tried) endpointLine {
 	l := endpointLine{Endpoint: e, OrgName: org, Share: "–"}
 	var took []time.Duration
+
 	for _, t := range tried {
 		if t.Endpoint != e.Name {
 			continue
 		}
+
 		l.Tried++
 		took = append(took, t.Took)
+
 		switch t.State {
 		case store.Delivered:
 			l.Taken++
 		case store.Refused, store.Lapsed:
 			l.Dead++
 		}
+
 		if t.Tries > 1 {
 			l.Again++
 		}
 	}
+
 	if l.Tried > 0 {
 		slices.Sort(took)
-		l.P50, l.P95, l.P99 = quantile(took, 50), quantile(took, 95), quantile(took, 99)
+		l.P50 = quantile(took, 50)
+		l.P95 = quantile(took, 95)
+		l.P99 = quantile(took, 99)
 		l.Share = decimals(100*float64(l.Taken)/float64(l.Tried), 1) + " %"
 	}
+
 	return l
 }
 
@@ -197,39 +225,49 @@ func (s *Server) delivery(r *request) (view, error) {
 	if err := readID(&id, r.PathValue("id"), "push"); err != nil {
 		return view{}, err
 	}
+
 	var p deliveryPage
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		org, err := all.DeliveryOrg(r.Context(), id)
 		if err != nil {
 			return err
 		}
+
 		tx, err := all.For(r.Context(), org)
 		if err != nil {
 			return err
 		}
+
 		p.Org, err = tx.OrgRecord(r.Context())
 		return err
 	})
 	if err != nil {
 		return view{}, err
 	}
-	if p.Detail, err = s.Push.Delivery(r.Context(), p.Org.ID, id); err != nil {
+
+	p.Detail, err = s.Push.Delivery(r.Context(), p.Org.ID, id)
+	if err != nil {
 		return view{}, err
 	}
+
 	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		names, err := all.AssetNames(r.Context(), []flex.AssetID{p.AssetID})
 		p.AssetName = names[p.AssetID]
 		return err
 	})
+
 	var b bytes.Buffer
 	if json.Indent(&b, p.Body, "", "  ") == nil {
 		p.Text = b.String()
 	}
+
 	p.MayReplay = p.State == store.Pending || p.State == store.Delivered || p.State == store.Refused
 	crumbs := []crumb{{"Deliveries", "/console/deliveries"}}
+
 	if p.AssetName != "" {
 		crumbs = append(crumbs, crumb{p.AssetName, "/console/assets/" + p.AssetID.String()})
 	}
+
 	return view{page: "delivery", title: "Push " + short(id), crumbs: crumbs, data: p}, err
 }
 
@@ -239,6 +277,7 @@ func (s *Server) replay(r *request) (view, error) {
 	if err := readID(&id, r.PathValue("id"), "push"); err != nil {
 		return view{}, err
 	}
+
 	var org flex.OrgID
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 		org, err = all.DeliveryOrg(r.Context(), id)
@@ -247,6 +286,7 @@ func (s *Server) replay(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	err = s.act(r, store.Act{Act: "replay push", Org: org, Subject: id.String()}, func() error { return s.Push.Replay(r.Context(), org, id) })
 	return view{to: "/console/deliveries/" + id.String() + "?done=replayed"}, err
 }
@@ -257,8 +297,10 @@ func (s *Server) endpointAct(r *request) (view, error) {
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	name := store.EndpointName(r.PathValue("name"))
 	act := store.Act{Org: org, Subject: fmt.Sprintf("%s endpoint", name)}
+
 	switch r.PathValue("act") {
 	case "test":
 		var id flex.EventID
@@ -270,6 +312,7 @@ func (s *Server) endpointAct(r *request) (view, error) {
 		if err == nil {
 			_, err = s.Push.Await(r.Context(), org, id, testWait)
 		}
+
 		return view{to: "/console/deliveries/" + id.String()}, err
 	case "rotate":
 		act.Act = "rotate secret"
@@ -280,6 +323,7 @@ func (s *Server) endpointAct(r *request) (view, error) {
 		})
 		return view{page: "secret", title: "New secret", crumbs: []crumb{{"Deliveries", "/console/deliveries?org=" + org.String()}}, data: e}, err
 	}
+
 	return view{status: http.StatusNotFound}, flex.Fail(flex.NotFound, "an endpoint can be sent a test and given a new secret; %q is neither", r.PathValue("act"))
 }
 

@@ -58,56 +58,71 @@ func (s *Server) developer(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	t := &table{Name: "requests", Columns: []string{"at", "request_id", "username", "method", "path", "status", "took_us", "body", "refusal"}}
 	for _, q := range p.Requests {
 		t.add(q.At, q.ID, q.User, q.Method, q.Path, q.Status, q.Took.Microseconds(), q.Body, q.Refusal)
 	}
+
 	return view{page: "developer", title: "Developer", data: p, table: t}, nil
 }
 
 func (s *Server) developerPage(r *request) (*developerPage, error) {
 	p := &developerPage{Sandbox: s.Environment == flex.Sandbox && s.Clock != nil, Roles: credentialRoles, Export: r.exports()}
+
 	var chosen flex.OrgID
 	if err := readFilter(&chosen, r.URL.Query().Get("org"), "organisation"); err != nil {
 		return nil, err
 	}
+
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, chosen) })
 	if err != nil || len(p.Orgs) == 0 {
 		return p, err
 	}
+
 	p.Requests = s.Access.SeenOf(p.Org.ID)
 	if p.Sandbox {
 		p.Jumps = jumps(p.Now)
 		p.Fixtures = fixtures()
 	}
+
 	return p, nil
 }
 
 func (p *developerPage) read(r *request, all *store.All, chosen flex.OrgID) (err error) {
 	ctx := r.Context()
-	if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
+	p.Orgs, err = all.Orgs(ctx)
+	if err != nil || len(p.Orgs) == 0 {
 		return err
 	}
+
 	p.Org = p.Orgs[0]
 	for _, o := range p.Orgs {
 		if o.ID == chosen {
 			p.Org = o
 		}
 	}
+
 	if !chosen.IsZero() && p.Org.ID != chosen {
 		return flex.Fail(flex.NotFound, "there is no organisation %s", chosen)
 	}
+
 	tx, err := all.For(ctx, p.Org.ID)
 	if err != nil {
 		return err
 	}
+
 	p.Now, p.Held = tx.Now(), p.Org.ClockHeld
-	if p.Credentials, err = all.Credentials(ctx, p.Org.ID); err != nil {
+	p.Credentials, err = all.Credentials(ctx, p.Org.ID)
+	if err != nil {
 		return err
 	}
-	if p.Endpoints, err = tx.Endpoints(ctx); err != nil {
+
+	p.Endpoints, err = tx.Endpoints(ctx)
+	if err != nil {
 		return err
 	}
+
 	assets, err := all.FindAssets(ctx, store.Find{Org: p.Org.ID, Limit: exportMax})
 	for _, a := range assets {
 		switch {
@@ -118,6 +133,7 @@ func (p *developerPage) read(r *request, all *store.All, chosen flex.OrgID) (err
 			p.Plugged = append(p.Plugged, a)
 		}
 	}
+
 	return err
 }
 
@@ -129,12 +145,15 @@ func jumps(now time.Time) []jump {
 		if !t.After(now) {
 			t = time.Date(local.Year(), local.Month(), local.Day()+1, hour, 0, 0, 0, flex.London)
 		}
+
 		return t
 	}
+
 	list := []jump{{"An hour on", now.Add(time.Hour)}, {"To 07:00", at(7)}, {"To 14:00, when prices come out", at(14)}, {"To midnight", at(0)}, {"A day on", now.Add(24 * time.Hour)}}
 	if change := clockChange(now); !change.IsZero() {
 		list = append(list, jump{"Over the clock change", change.Add(time.Hour)})
 	}
+
 	return list
 }
 
@@ -146,11 +165,13 @@ func clockChange(now time.Time) time.Time {
 			if _, offset := d.Start().In(flex.London).Zone(); offset == 3600 {
 				change = change.Add(time.Hour)
 			}
+
 			if change.After(now) {
 				return change
 			}
 		}
 	}
+
 	return time.Time{}
 }
 
@@ -170,8 +191,10 @@ func fixtures() (list []fixture) {
 		case i >= 9:
 			f.Case = "one of two points at one address, which is never guessed at"
 		}
+
 		list = append(list, f)
 	}
+
 	return append(list, fixture{directory.SlowMPAN, string(directory.SlowPostcode), "the directory does not answer in time"},
 		fixture{directory.DownMPAN, string(directory.DownPostcode), "the directory fails"})
 }
@@ -191,13 +214,16 @@ func (s *Server) advance(r *request) (view, error) {
 	if s.Clock == nil {
 		return view{}, flex.Fail(flex.Malformed, "there is no clock to be turned here")
 	}
+
 	text := r.PostFormValue("to")
 	to, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		if to, err = time.ParseInLocation("2006-01-02T15:04", text, flex.London); err != nil {
+		to, err = time.ParseInLocation("2006-01-02T15:04", text, flex.London)
+		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "%q is no instant", text)
 		}
 	}
+
 	act := store.Act{Act: "turn sandbox clock", Org: org, Subject: to.UTC().Format(time.RFC3339)}
 	err = s.act(r, act, func() error { return s.Clock.Advance(r.Context(), org, to) })
 	return view{to: back + "turned"}, err
@@ -212,25 +238,30 @@ func (s *Server) plug(r *request) (view, error) {
 	if s.Environment != flex.Sandbox {
 		return view{}, flex.Fail(flex.Malformed, "cars are played in the sandbox alone")
 	}
+
 	var asset flex.AssetID
 	if err := readID(&asset, r.PostFormValue("asset"), "asset"); err != nil {
 		return view{}, err
 	}
+
 	ev, done := control.Event{Kind: control.PlugOut}, "unplugged"
 	if r.PathValue("way") == "in" {
 		need, err := number(r.PostFormValue("need_kwh"), "the energy in kWh", 1000)
 		if err != nil {
 			return view{}, err
 		}
+
 		wall, err := flex.ParseWallTime(cmp.Or(r.PostFormValue("ready_by"), "07:00"))
 		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
 		}
+
 		ev, done = control.Event{Kind: control.PlugIn, Intent: &flex.Intent{Need: flex.FromKWh(need), ReadyByLocal: &wall, Mode: flex.Minimise}}, "plugged"
 		if text := r.PostFormValue("off_peak"); text != "" {
 			ev.Tariff = &flex.Tariff{OffPeak: text, Zone: flex.London.String(), Type: flex.DualRate}
 		}
 	}
+
 	act := store.Act{Act: "play " + words(ev.Kind), Org: org, Subject: asset.String()}
 	err = s.act(r, act, func() error { return s.Control.Event(r.Context(), org, asset, ev) })
 	return view{to: back + done}, err
@@ -245,16 +276,20 @@ func (s *Server) addCredential(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	username := r.PostFormValue("username")
 	var roles []flex.Role
+
 	for _, role := range credentialRoles {
 		if slices.Contains(r.PostForm["role"], string(role)) {
 			roles = append(roles, role)
 		}
 	}
+
 	if len(roles) == 0 {
 		return view{}, flex.Fail(flex.Malformed, "choose at least one role")
 	}
+
 	var made flex.Secret
 	err = s.act(r, store.Act{Act: "add credential", Org: org, Subject: username}, func() (err error) {
 		made, err = s.Access.AddCredential(r.Context(), org, username, "", roles)
@@ -270,6 +305,7 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	username := r.PostFormValue("username")
 	err = s.act(r, store.Act{Act: "revoke credential", Org: org, Subject: username}, func() error {
 		var owner flex.OrgID
@@ -281,9 +317,11 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 		if err == nil && owner != org {
 			err = flex.Fail(flex.NotFound, "no credential of this organisation is named %q", username)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		return s.Access.Revoke(r.Context(), username)
 	})
 	return view{to: back + "revoked"}, err
@@ -295,14 +333,17 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	var e store.Endpoint
 	settings := delivery.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != ""}
+
 	before, err := s.Push.Endpoint(r.Context(), org, store.ScheduleEndpoint)
 	if err == nil { // what the form does not ask for stays
 		settings.Headers, settings.Secret, settings.Rate, settings.Concurrency = before.Headers, before.Secret, before.Rate, before.Concurrency
 	} else if flex.KindOf(err) != flex.NotFound {
 		return view{}, err
 	}
+
 	err = s.act(r, store.Act{Act: "set endpoint", Org: org, Subject: settings.URL}, func() (err error) {
 		e, _, err = s.Push.SetEndpoint(r.Context(), org, store.ScheduleEndpoint, settings)
 		return err
@@ -313,5 +354,6 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 	if before.Secret != "" {
 		return view{to: "/console/deliveries?org=" + org.String()}, nil
 	}
+
 	return view{page: "secret", title: "New secret", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}}, data: e}, nil
 }

@@ -53,38 +53,47 @@ func (s *Server) engine(r *request) (view, error) {
 	if err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	ctx := r.Context()
 	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		tx, err := p.choose(ctx, all)
 		if tx == nil || err != nil {
 			return err
 		}
+
 		causes, err := tx.SchedulesSince(ctx, all.Now().Add(-24*time.Hour))
 		for _, c := range causes {
 			p.Causes = append(p.Causes, causeLine{causeText[c.Cause], c.Count})
 		}
+
 		return err
 	})
 	if err != nil {
 		return view{}, err
 	}
+
 	if len(p.Orgs) > 0 {
-		if p.Sample, err = s.Control.Sample(ctx, p.Org, control.SampleMax); err != nil {
+		p.Sample, err = s.Control.Sample(ctx, p.Org, control.SampleMax)
+		if err != nil {
 			return view{}, err
 		}
 	}
+
 	p.figures()
 	p.Looked, p.Changed = s.Control.Weighed()
 	p.Saved = p.Looked - p.Changed
+
 	if s.Jobs != nil {
 		for _, w := range s.Jobs() {
 			p.Jobs = append(p.Jobs, jobLine{w.Name, w.Every, w.Last()})
 		}
 	}
+
 	t := &table{Name: "engine", Columns: []string{"asset_id", "took_us", "energy_kwh", "shortfall_kwh", "cost_gbp", "gap_gbp"}}
 	for _, v := range p.Sample {
 		t.add(v.Asset.String(), float64(v.Took.Nanoseconds())/1000, v.Energy.KWh(), v.Shortfall.KWh(), v.Cost.GBP(), v.Gap.GBP())
 	}
+
 	return view{page: "engine", title: "Engine", data: p, table: t}, nil
 }
 
@@ -93,23 +102,29 @@ func (p *enginePage) figures() {
 	const penny flex.MicroPounds = 10_000
 	took := make([]time.Duration, 0, len(p.Sample))
 	counts := make([]int, len(bucketEnds)+1)
+
 	for _, v := range p.Sample {
 		took = append(took, v.Took)
 		i, _ := slices.BinarySearch(bucketEnds, v.Took)
 		counts[i]++
+
 		if v.Shortfall > 0 {
 			p.Short++
 		}
+
 		p.GapMost = max(p.GapMost, v.Gap)
 		if v.Gap < penny {
 			p.Proven++
 		}
 	}
+
 	slices.Sort(took)
 	p.P50, p.P99 = quantile(took, 50), quantile(took, 99)
+
 	if len(took) > 0 {
 		p.Most = took[len(took)-1]
 	}
+
 	for i, n := range counts {
 		text := "longer"
 		if i < len(bucketEnds) {

@@ -35,8 +35,10 @@ func (t *table) objects() []map[string]any {
 			}
 			o[t.Columns[i]] = cell
 		}
+
 		out = append(out, o)
 	}
+
 	return out
 }
 
@@ -70,9 +72,11 @@ func (r *request) exports() Export {
 	q.Del("before")
 	q.Del("done")
 	tail := ""
+
 	if len(q) > 0 {
 		tail = "?" + q.Encode()
 	}
+
 	base := strings.TrimSuffix(r.URL.Path, "/")
 	return Export{base + ".csv" + tail, base + ".json" + tail}
 }
@@ -82,12 +86,15 @@ func (r *request) with(name, value string) string {
 	q := r.URL.Query()
 	q.Del("done")
 	q.Set(name, value)
+
 	if value == "" {
 		q.Del(name)
 	}
+
 	if len(q) == 0 {
 		return r.URL.Path
 	}
+
 	return r.URL.Path + "?" + q.Encode()
 }
 

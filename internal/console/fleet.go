@@ -59,19 +59,24 @@ func (s *Server) look(ctx context.Context) (*fleetView, error) {
 					defer s.fleet.making.Unlock()
 					late, end := context.WithTimeout(context.WithoutCancel(ctx), fleetOld)
 					defer end()
+
 					if _, err := s.lookAnew(late); err != nil {
 						s.Log.ErrorContext(late, "look at the fleet", "err", err)
 					}
 				}()
 			}
+
 			return v, nil
 		}
 	}
+
 	s.fleet.making.Lock()
 	defer s.fleet.making.Unlock()
+
 	if w := s.fleet.last.Load(); w != v && w != nil && now.Sub(w.at) < fleetAge {
 		return w, nil // made while this one waited
 	}
+
 	return s.lookAnew(ctx)
 }
 
@@ -83,14 +88,18 @@ const fleetHands = 4
 func (s *Server) lookAnew(ctx context.Context) (*fleetView, error) {
 	start := time.Now()
 	v := &fleetView{at: s.DB.Now(), byOrg: map[flex.OrgID]*forecast{}, counts: map[flex.OrgID]store.FleetCount{}}
+
 	if last := s.fleet.last.Load(); last != nil && last.even {
 		v.parts = last.parts
 	}
+
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		if v.orgs, err = all.Orgs(ctx); err != nil {
+		v.orgs, err = all.Orgs(ctx)
+		if err != nil {
 			return err
 		}
+
 		for _, o := range v.orgs {
 			tx, err := all.For(ctx, o.ID)
 			if err != nil {
@@ -98,16 +107,20 @@ func (s *Server) lookAnew(ctx context.Context) (*fleetView, error) {
 			}
 			v.byOrg[o.ID] = newForecast(tx.Now())
 		}
+
 		counts, err := all.FleetCounts(ctx)
 		if err != nil {
 			return err
 		}
+
 		for _, n := range counts {
 			v.counts[n.Org] = n
 		}
+
 		if v.parts == nil {
 			v.parts, err = all.PluggedParts(ctx, min(runtime.GOMAXPROCS(0), fleetHands))
 		}
+
 		return err
 	})
 	if err != nil {
@@ -116,6 +129,7 @@ func (s *Server) lookAnew(ctx context.Context) (*fleetView, error) {
 	if err := s.gather(ctx, v); err != nil {
 		return nil, err
 	}
+
 	v.took = time.Since(start)
 	s.fleet.last.Store(v)
 	return v, nil
@@ -123,8 +137,11 @@ func (s *Server) lookAnew(ctx context.Context) (*fleetView, error) {
 
 // gather adds every part of the fleet to the picture, side by side.
 func (s *Server) gather(ctx context.Context, v *fleetView) error {
-	sums, errs, sizes := make([]map[flex.OrgID]*forecast, len(v.parts)), make([]error, len(v.parts)), make([]int, len(v.parts))
+	sums := make([]map[flex.OrgID]*forecast, len(v.parts))
+	errs := make([]error, len(v.parts))
+	sizes := make([]int, len(v.parts))
 	var hands sync.WaitGroup
+
 	for i, part := range v.parts {
 		hands.Go(func() {
 			sums[i] = map[flex.OrgID]*forecast{}
@@ -137,21 +154,26 @@ func (s *Server) gather(ctx context.Context, v *fleetView) error {
 						if whole == nil {
 							return // made since the organisations were listed
 						}
+
 						f = newForecast(whole.now)
 						sums[i][p.Org] = f
 					}
+
 					f.add(p)
 				})
 			})
 		})
 	}
+
 	hands.Wait()
+
 	for i, sum := range sums {
 		for org, f := range sum {
 			v.byOrg[org].join(f)
 			sizes[i] += f.plugged
 		}
 	}
+
 	v.even = len(sizes) > 1 && slices.Max(sizes) <= 2*(slices.Min(sizes)+1)
 	return errors.Join(errs...)
 }
@@ -190,14 +212,17 @@ func (s *Server) fleetNow(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	t := &table{Name: "fleet", Columns: []string{"start", "planned_kw", "without_flexd_kw", "lowest_kw", "highest_kw"}}
 	for _, l := range p.Lines {
 		t.add(l.Start, l.Planned, l.Unmoved, l.Lowest, l.Highest)
 	}
+
 	v := view{page: "fleet", title: "Fleet now", data: p, table: t}
 	if strings.HasSuffix(r.URL.Path, ".json") {
 		v.json = p.numbers()
 	}
+
 	return v, nil
 }
 
@@ -223,15 +248,18 @@ func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p := &fleetPage{Orgs: v.orgs, Export: r.exports(), Query: r.URL.RawQuery}
 	if err := p.choose(r, v); err != nil {
 		return nil, err
 	}
+
 	sum := newForecast(v.at)
 	if len(v.orgs) > 0 { // one clock is common to those that are shown together
 		shown := cmp.Or(p.Org, v.orgs[0].ID)
 		sum = newForecast(v.byOrg[shown].now)
 	}
+
 	for _, o := range v.orgs {
 		if p.Org.IsZero() || o.ID == p.Org {
 			sum.join(v.byOrg[o.ID])
@@ -239,9 +267,16 @@ func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 			p.Assets += v.counts[o.ID].Assets
 		}
 	}
-	p.Now, p.Plugged, p.Charging, p.Drawing, p.Short, p.Unplanned = sum.now, sum.plugged, sum.charging, sum.drawing, sum.short, sum.unplanned
+
+	p.Now = sum.now
+	p.Plugged = sum.plugged
+	p.Charging = sum.charging
+	p.Drawing = sum.drawing
+	p.Short = sum.short
+	p.Unplanned = sum.unplanned
 	p.Lines = sum.lines()
 	p.Exceptions, err = s.exceptions(r.Context(), v, p.Org, sum)
+
 	return p, err
 }
 
@@ -256,13 +291,16 @@ func (p *fleetPage) choose(r *request, v *fleetView) error {
 			return flex.Fail(flex.NotFound, "there is no organisation %s", p.Org)
 		}
 	}
+
 	for _, o := range v.orgs {
 		p.Alone = p.Alone || o.ClockOffset != v.orgs[0].ClockOffset
 	}
+
 	if p.Alone && p.Org.IsZero() {
 		most := slices.MaxFunc(v.orgs, func(a, b flex.Org) int { return cmp.Compare(v.byOrg[a.ID].plugged, v.byOrg[b.ID].plugged) })
 		p.Org = most.ID
 	}
+
 	return nil
 }
 
@@ -274,24 +312,29 @@ func (s *Server) exceptions(ctx context.Context, v *fleetView, org flex.OrgID, f
 			if err != nil {
 				return err
 			}
+
 			found = append(found, exception{Level: "bad", Title: count(f.short, "asset") + " will not have what it needs by ready-by",
 				Text:  "The time left is too short, or all of it is peak time that may not be used. The asset's page says which.",
 				Links: links, More: f.short - len(links)})
 		}
+
 		more, err := s.pushExceptions(ctx, all, v, org)
 		if err != nil {
 			return err
 		}
+
 		found = append(found, more...)
 		if f.unplanned > 0 {
 			links, err := assetLinks(ctx, all, f.unplannedIDs)
 			if err != nil {
 				return err
 			}
+
 			found = append(found, exception{Level: "warn", Title: count(f.unplanned, "asset") + " plugged in without a schedule",
 				Text:  "The site has not consented to full schedule control, or has been withdrawn: the charger does as it likes.",
 				Links: links, More: f.unplanned - len(links)})
 		}
+
 		return nil
 	})
 	return append(found, s.roundExceptions()...), err
@@ -304,24 +347,31 @@ func (s *Server) pushExceptions(ctx context.Context, all *store.All, v *fleetVie
 	if err != nil {
 		return nil, fmt.Errorf("read what waits: %w", err)
 	}
+
 	if total > 0 {
 		e := exception{Level: "bad", Title: count(total, "push") + " not taken for more than " + duration(lateAfter),
 			Text: "The client does not answer, or refuses for now. Chargers go on with what they have.", More: total - len(waiting)}
+
 		var ids []flex.AssetID
 		for _, w := range waiting {
 			if !w.AssetID.IsZero() {
 				ids = append(ids, w.AssetID)
 			}
 		}
-		if e.Links, err = assetLinks(ctx, all, ids); err != nil {
+
+		e.Links, err = assetLinks(ctx, all, ids)
+		if err != nil {
 			return nil, err
 		}
+
 		found = append(found, e)
 	}
+
 	endpoints, err := all.AllEndpoints(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read endpoints: %w", err)
 	}
+
 	has := map[flex.OrgID]bool{}
 	for _, e := range endpoints {
 		has[e.Org] = has[e.Org] || e.Name == store.ScheduleEndpoint
@@ -330,12 +380,14 @@ func (s *Server) pushExceptions(ctx context.Context, all *store.All, v *fleetVie
 				Text: sentence(e.Reason) + " What is due waits until it is set or enabled again."})
 		}
 	}
+
 	for _, o := range v.orgs {
 		if !has[o.ID] && v.byOrg[o.ID].planned > 0 && (org.IsZero() || org == o.ID) {
 			found = append(found, exception{Level: "bad", Title: o.Name + " has no endpoint for schedules",
 				Text: "Its assets are planned and nobody is told. Set one: flexd endpoint set, or PUT /endpoints/schedule."})
 		}
 	}
+
 	return found, nil
 }
 
@@ -344,12 +396,14 @@ func (s *Server) roundExceptions() (found []exception) {
 	if s.Jobs == nil {
 		return nil
 	}
+
 	for _, w := range s.Jobs() {
 		if last := w.Last(); last.Err != nil {
 			found = append(found, exception{Level: "bad", Title: fmt.Sprintf("The round %q failed", w.Name),
 				Text: "It is tried again by itself; the log has the reason."})
 		}
 	}
+
 	return found
 }
 
@@ -366,12 +420,15 @@ func assetLinks(ctx context.Context, all *store.All, ids []flex.AssetID) ([]crum
 	if len(ids) > examplesMax {
 		ids = ids[:examplesMax]
 	}
+
 	names, err := all.AssetNames(ctx, ids)
 	var links []crumb
+
 	for _, id := range ids {
 		if names[id] != "" {
 			links = append(links, crumb{names[id], "/console/assets/" + id.String()})
 		}
 	}
+
 	return links, err
 }

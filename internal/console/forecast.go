@@ -72,34 +72,42 @@ func (f *forecast) add(p *store.Plugged) {
 		}
 		return
 	}
+
 	f.planned++
 	var own perHalfHour
 	ready := p.ReadyBy.Unix()
 	total := int64(p.Delivered) * 3600
 	byReady := total
+
 	for _, s := range p.Steps {
 		w := int64(min(s.Limit, p.Power))
 		if w == 0 {
 			continue
 		}
+
 		from, to := s.From.Unix(), s.To.Unix()
 		total += w * (to - from)
 		byReady += w * max(0, min(to, ready)-from)
+
 		if from <= f.start && f.start < to {
 			f.charging++
 			f.drawing += flex.Watts(w)
 		}
+
 		f.spread(&own, from, to, w)
 	}
+
 	if int64(p.Need)*3600-byReady > int64(p.Power)*int64(slackTime/time.Second) {
 		f.short++
 		if len(f.shortIDs) < examplesMax {
 			f.shortIDs = append(f.shortIDs, p.AssetID)
 		}
 	}
+
 	if p.Power > 0 {
 		f.plain(p, total)
 	}
+
 	f.band(p, &own)
 }
 
@@ -110,6 +118,7 @@ func (f *forecast) spread(sum *perHalfHour, from, to, w int64) {
 	if from >= to {
 		return
 	}
+
 	for i := (from - f.edges[0]) / 1800; from < to; i++ {
 		next := min(to, f.edges[i+1])
 		sum[i] += w * (next - from)
@@ -125,8 +134,10 @@ func (f *forecast) plain(p *store.Plugged, total int64) {
 	if to <= f.start {
 		return
 	}
+
 	var own perHalfHour
 	f.spread(&own, from, to, int64(p.Power))
+
 	for i := range own {
 		f.sums[i].plain += own[i]
 	}
@@ -139,19 +150,24 @@ func (f *forecast) band(p *store.Plugged, own *perHalfHour) {
 	var room, later int64
 	offPeak, ready, power := f.offPeak(p.Tariff), p.ReadyBy.Unix(), int64(p.Power)
 	now := [2]int64{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+
 	for i := forecastPeriods - 1; i >= 0; i-- {
 		from, to := f.from(i), f.edges[i+1]
 		h := &f.sums[i]
 		h.plan += own[i]
+
 		if from >= ready {
 			continue
 		}
+
 		most := power * min(offPeak[i], ready-from)
 		spare := max(0, most-own[i])
+
 		if now[0] >= to || now[1] <= from { // what the user wants at once is not moved
 			h.less += min(own[i], room)
 			h.more += min(spare, later)
 		}
+
 		room += spare
 		later += min(own[i], most)
 	}
@@ -162,7 +178,9 @@ func (f *forecast) offPeak(t flex.Tariff) *perHalfHour {
 	if got := f.permitted[t]; got != nil {
 		return got
 	}
+
 	got := new(perHalfHour)
+
 	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
 	if err == nil {
 		for _, s := range w.Spans(flex.Span{From: f.now, To: time.Unix(f.end(), 0)}) {
@@ -171,6 +189,7 @@ func (f *forecast) offPeak(t flex.Tariff) *perHalfHour {
 	} else { // none is known: no hour is dearer than another
 		f.spread(got, f.start, f.end(), 1)
 	}
+
 	f.permitted[t] = got
 	return got
 }
@@ -211,5 +230,6 @@ func (f *forecast) lines() []forecastLine {
 		out[i] = forecastLine{Start: time.Unix(f.from(i), 0).UTC(), Planned: kilowatts(h.plan), Unmoved: kilowatts(h.plain),
 			Lowest: kilowatts(h.plan - h.less), Highest: kilowatts(h.plan + h.more)}
 	}
+
 	return out
 }

@@ -48,6 +48,7 @@ func ago(now, at time.Time) string {
 	if at.IsZero() {
 		return "never"
 	}
+
 	d := now.Sub(at)
 	if d < 0 {
 		return "in " + duration(-d)
@@ -55,6 +56,7 @@ func ago(now, at time.Time) string {
 	if d < time.Second {
 		return "now"
 	}
+
 	return duration(d) + " ago"
 }
 
@@ -74,6 +76,7 @@ func duration(d time.Duration) string {
 	case d < 48*time.Hour:
 		return joined(int(d.Hours()), "h", int(d.Minutes())%60, "min")
 	}
+
 	return joined(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
 }
 
@@ -94,6 +97,7 @@ func kw(v any) string {
 			return kw(*w)
 		}
 	}
+
 	return "–"
 }
 
@@ -107,6 +111,7 @@ func kwh(v any) string {
 			return kwh(*e)
 		}
 	}
+
 	return "–"
 }
 
@@ -131,11 +136,14 @@ func pounds(v any) string {
 		if m < 0 {
 			sign, m = "−", -m
 		}
+
 		if m < 1e6 {
 			return fmt.Sprintf("%s%s\u00a0p", sign, decimals(float64(m)/1e4, 1))
 		}
+
 		return fmt.Sprintf("%s£%.2f", sign, m.GBP())
 	}
+
 	return "–"
 }
 
@@ -145,18 +153,23 @@ func decimals(v float64, n int) string {
 	whole, fraction, _ := strings.Cut(text, ".")
 	fraction = strings.TrimRight(fraction, "0")
 	sign := ""
+
 	if strings.HasPrefix(whole, "-") {
 		sign, whole = "−", whole[1:]
 	}
+
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + "\u202f" + whole[i:]
 	}
+
 	if fraction != "" {
 		whole += "." + fraction
 	}
+
 	if whole == "0" {
 		sign = ""
 	}
+
 	return sign + whole
 }
 
@@ -176,6 +189,7 @@ func count(n any, thing string) string {
 	default:
 		thing += "s"
 	}
+
 	return decimals(float64(v), 0) + "\u00a0" + thing
 }
 
@@ -184,11 +198,13 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
+
 	r, n := utf8.DecodeRuneInString(text)
 	text = string(unicode.ToUpper(r)) + text[n:]
 	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
 		text += "."
 	}
+
 	return text
 }
 
@@ -210,5 +226,6 @@ func signedPounds(v float64) string {
 	case v < 0:
 		return "−£" + text
 	}
+
 	return "+£" + text
 }

@@ -24,6 +24,7 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 		s.streams.Add(-1)
 		return view{}, flex.Fail(flex.TooMany, "%d pages are watching already", streamsMax)
 	}
+
 	defer s.streams.Add(-1)
 	w := r.writer()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -33,26 +34,32 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	defer tick.Stop()
 	defer end.Stop()
 	var last string
+
 	for {
 		v, err := next()
 		if err != nil {
 			return view{}, err
 		}
+
 		b, err := json.Marshal(v)
 		if err != nil {
 			return view{}, err
 		}
+
 		control.SetWriteDeadline(time.Now().Add(streamWrite)) // refused by test recorders alone
 		text := ": nothing new\n\n"
+
 		if string(b) != last {
 			last, text = string(b), fmt.Sprintf("data: %s\n\n", b)
 		}
+
 		if _, err := w.Write([]byte(text)); err != nil {
 			return view{}, nil // the client has gone
 		}
 		if control.Flush() != nil {
 			return view{}, nil
 		}
+
 		select {
 		case <-r.Context().Done():
 			return view{}, nil

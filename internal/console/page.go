@@ -92,11 +92,14 @@ type ofOrg struct {
 
 // choose returns the organisation's records, none if there is no organisation yet.
 func (p *ofOrg) choose(ctx context.Context, all *store.All) (tx *store.Tx, err error) {
-	if p.Orgs, err = all.Orgs(ctx); err != nil || len(p.Orgs) == 0 {
+	p.Orgs, err = all.Orgs(ctx)
+	if err != nil || len(p.Orgs) == 0 {
 		return nil, err
 	}
+
 	if p.Org.IsZero() {
 		p.Org = p.Orgs[0].ID
 	}
+
 	return all.For(ctx, p.Org)
 }

@@ -75,6 +75,7 @@ func (p *pricesPage) compare() {
 			if i >= len(v.Prices) || v.Prices[i] == nil {
 				continue
 			}
+
 			switch {
 			case !v.PublishedAt.Before(l.Start.Add(flex.HalfHour)):
 				if l.After == nil {
@@ -84,9 +85,11 @@ func (p *pricesPage) compare() {
 				l.Before, o.Forecast = v.Prices[i], v.Source
 			}
 		}
+
 		if l.Before == nil || l.After == nil {
 			continue
 		}
+
 		off := *l.After - *l.Before
 		o.Count++
 		o.Mean, o.Bias = o.Mean+math.Abs(off), o.Bias+off
@@ -94,6 +97,7 @@ func (p *pricesPage) compare() {
 			o.Worst, o.WorstAt = off, l.Start
 		}
 	}
+
 	if o.Count > 0 {
 		o.Mean, o.Bias = o.Mean/float64(o.Count), o.Bias/float64(o.Count)
 		p.Outturn = &o
@@ -102,42 +106,53 @@ func (p *pricesPage) compare() {
 
 func (s *Server) prices(r *request) (view, error) {
 	p := &pricesPage{Source: r.URL.Query().Get("source"), Export: r.exports()}
+
 	q := r.URL.Query()
 	if text := q.Get("day"); text != "" {
 		var err error
-		if p.Day, err = flex.ParseDay(text); err != nil {
+		p.Day, err = flex.ParseDay(text)
+		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
 		}
 	}
+
 	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
 	if err := s.fillPrices(r, p); err != nil {
 		return view{}, err
 	}
+
 	p.Before, p.After = r.with("day", p.Day.Add(-1).String()), r.with("day", p.Day.Add(1).String())
 	p.Numbers = p.Export.JSON
 	t := &table{Name: "prices-" + p.Day.String(), Columns: []string{"start", "price_gbp_per_mwh", "source", "derived", "carbon_g_per_kwh", "forecast_gbp_per_mwh", "outturn_gbp_per_mwh"}}
+
 	for _, l := range p.Lines {
 		var price, carbon, before, after any
 		if l.Before != nil {
 			before = *l.Before
 		}
+
 		if l.After != nil {
 			after = *l.After
 		}
+
 		if l.Price != nil {
 			price = *l.Price
 		}
+
 		if l.Carbon != nil {
 			carbon = *l.Carbon
 		}
+
 		t.add(l.Start, price, l.Source, l.Derived, carbon, before, after)
 	}
+
 	v := view{page: "prices", title: "Prices", data: p, table: t}
 	if r.URL.Path == Root+"/prices.json" {
 		v.json = map[string]any{"day": p.Day.String(), "curve": p.Lines, "publications": p.Versions}
 	}
+
 	return v, nil
 }
 
@@ -151,36 +166,48 @@ func (s *Server) fillPrices(r *request, p *pricesPage) error {
 	if err != nil {
 		return err
 	}
-	if p.Sources, err = s.Market.Freshness(ctx); err != nil || len(p.Orgs) == 0 {
+
+	p.Sources, err = s.Market.Freshness(ctx)
+	if err != nil || len(p.Orgs) == 0 {
 		return err
 	}
+
 	if p.Org.IsZero() {
 		p.Org = p.Orgs[0].ID
 	}
-	if p.Roles, p.Doubts, err = s.Market.Roles(ctx, p.Org); err != nil {
+
+	p.Roles, p.Doubts, err = s.Market.Roles(ctx, p.Org)
+	if err != nil {
 		return err
 	}
+
 	c, err := s.Market.Day(ctx, p.Org, p.Day, p.Source)
 	if err != nil {
 		return err
 	}
+
 	p.Day = c.Day
 	p.addLines(c)
+
 	if len(c.Publications) > versionsMax {
 		c.Publications = c.Publications[:versionsMax]
 	}
+
 	return s.DB.ReadAll(ctx, func(all *store.All) error {
 		for _, record := range c.Publications {
 			prices, err := all.PricesOf(ctx, record.ID, p.Day.Span())
 			if err != nil {
 				return err
 			}
+
 			v := version{PublicationRecord: record, ID: record.ID, Source: record.Source, PublishedAt: record.PublishedAt}
 			for _, q := range prices {
 				v.Prices = append(v.Prices, poundsOf(q))
 			}
+
 			p.Versions = append(p.Versions, v)
 		}
+
 		p.compare()
 		return nil
 	})
@@ -199,11 +226,14 @@ func (p *pricesPage) addLines(c market.DayCurve) {
 		if g, ok := c.Carbon[q.Period]; ok {
 			l.Carbon = &g.Grams
 		}
+
 		if !q.Known {
 			p.Missing++
 		}
+
 		p.Lines = append(p.Lines, l)
 	}
+
 	known := slices.DeleteFunc(slices.Clone(p.Lines), func(l priceLine) bool { return l.Price == nil })
 	if len(known) > 0 {
 		byPrice := func(a, b priceLine) int { return int(min(1, max(-1, a.Exact-b.Exact))) }

@@ -73,6 +73,7 @@ func (s *Server) wrap(rt route) http.Handler {
 		if err != nil {
 			v = s.failed(r, err)
 		}
+
 		s.write(w, r, v)
 	})
 }
@@ -85,11 +86,14 @@ func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, er
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+
 	if !rt.public {
-		if r.who, err = s.Access.IdentifyOperator(r.Context(), sessionOf(r.Request)); err != nil {
+		r.who, err = s.Access.IdentifyOperator(r.Context(), sessionOf(r.Request))
+		if err != nil {
 			return v, err
 		}
 	}
+
 	r.Request = r.WithContext(context.WithValue(r.Context(), writerKey{}, w))
 	return rt.handle(s, r)
 }
@@ -107,20 +111,25 @@ func (s *Server) failed(r *request, err error) view {
 	if kind == flex.Unauthorized && !r.plain() && r.Method == http.MethodGet {
 		return view{to: "/console/login?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()}
 	}
+
 	v := view{page: "error", title: "Not possible", status: statusOf[kind]}
+
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || kind == flex.Internal {
 		s.Log.LogAttrs(r.Context(), slog.LevelError, "console", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))
 		e = &flex.Error{Detail: "Something went wrong here. It has been written to the log."}
 		v.status, v.title = http.StatusInternalServerError, "Internal error"
 	}
+
 	if kind == flex.NotFound {
 		v.title = "Not found"
 	}
+
 	v.data = sentence(e.Error())
 	if r.plain() {
 		v.json = map[string]string{"detail": e.Error()}
 	}
+
 	return v
 }
 
@@ -142,9 +151,11 @@ func (r *request) plain() bool {
 // write sends the view.
 func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 	h := w.Header()
+
 	if v.status == 0 {
 		v.status = http.StatusOK
 	}
+
 	switch {
 	case v.to != "":
 		http.Redirect(w, r.Request, v.to, http.StatusSeeOther)
@@ -152,6 +163,7 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 		if v.json == nil {
 			v.json = v.table.objects()
 		}
+
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(v.status)
 		json.NewEncoder(w).Encode(v.json) // fails when the client has gone, which is no one's concern
@@ -166,6 +178,7 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 			http.Error(w, "internal error", http.StatusInternalServerError)
 			return
 		}
+
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(v.status)
 		w.Write(b.Bytes()) // as above
@@ -190,9 +203,11 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	if v.part != "" {
 		return pages[v.page].ExecuteTemplate(b, v.part, v.data)
 	}
+
 	section := strings.TrimPrefix(r.URL.Path, Root+"/")
 	section, _, _ = strings.Cut(section, "/")
 	var halted *store.Halt
+
 	if r.who.Name != "" {
 		err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 			halted, err = all.Halted(r.Context())
@@ -202,6 +217,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 			return err
 		}
 	}
+
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
 		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, Environment: s.Environment,
 		Now: s.DB.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
@@ -235,10 +251,12 @@ func (s *Server) address(r *http.Request) string {
 	if err != nil {
 		return r.RemoteAddr
 	}
+
 	a, err := netip.ParseAddr(host)
 	if err != nil {
 		return host
 	}
+
 	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(names) - 1; i >= 0 && s.trusts(a); i-- {
 		b, err := netip.ParseAddr(strings.TrimSpace(names[i]))
@@ -247,6 +265,7 @@ func (s *Server) address(r *http.Request) string {
 		}
 		a = b
 	}
+
 	return a.Unmap().String()
 }
 

@@ -24,15 +24,19 @@ func (s *Server) search(r *request) (view, error) {
 	text := strings.TrimSpace(r.URL.Query().Get("q"))
 	p := searchPage{Text: text}
 	v := view{page: "search", title: "Search"}
+
 	if len(text) > searchMax {
 		return v, flex.Fail(flex.Malformed, "a search has at most %d bytes", searchMax)
 	}
+
 	if text != "" {
 		err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
 			f := store.Find{Text: text, Limit: pageMax + 1}
-			if p.Assets, err = all.FindAssets(r.Context(), f); err != nil {
+			p.Assets, err = all.FindAssets(r.Context(), f)
+			if err != nil {
 				return err
 			}
+
 			p.Sites, err = all.FindSites(r.Context(), f)
 			return err
 		})
@@ -40,14 +44,17 @@ func (s *Server) search(r *request) (view, error) {
 			return v, err
 		}
 	}
+
 	switch a, t := p.Assets, p.Sites; {
 	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
 		return view{to: "/console/assets/" + a[0].ID.String()}, nil
 	case len(a) == 0 && len(t) == 1:
 		return view{to: "/console/sites/" + t[0].ID.String()}, nil
 	}
+
 	p.More = len(p.Assets) > pageMax || len(p.Sites) > pageMax
 	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
 	v.data = p
+
 	return v, nil
 }

@@ -28,10 +28,12 @@ func sessionOf(r *http.Request) flex.Secret {
 	if onLoopback(r) {
 		name = loopbackCookie
 	}
+
 	c, err := r.Cookie(name)
 	if err != nil {
 		return ""
 	}
+
 	return flex.Secret(c.Value)
 }
 
@@ -41,9 +43,11 @@ func setSession(w http.ResponseWriter, r *http.Request, token flex.Secret) {
 	if onLoopback(r) {
 		c.Name, c.Secure = loopbackCookie, false
 	}
+
 	if token == "" {
 		c.MaxAge = -1
 	}
+
 	http.SetCookie(w, c)
 }
 
@@ -52,13 +56,16 @@ func onLoopback(r *http.Request) bool {
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
 		return false
 	}
+
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
+
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
+
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil && a.IsLoopback()
 }
@@ -91,16 +98,19 @@ func (s *Server) login(r *request) (view, error) {
 		setSession(r.writer(), r.Request, issued.Token)
 		return view{to: ownPath(f.Next)}, nil
 	}
+
 	kind := flex.KindOf(err)
 	if kind != flex.Unauthorized && kind != flex.TooMany {
 		return view{}, err
 	}
+
 	f.Fault = "That name and password do not go together."
 	if w, ok := errors.AsType[*access.Wait](err); ok {
 		seconds := int(math.Ceil(w.After.Seconds()))
 		f.Fault = fmt.Sprintf("Too many failed attempts. Wait %d s and try again.", seconds)
 		r.writer().Header().Set("Retry-After", fmt.Sprint(seconds))
 	}
+
 	v, err := s.loginView(r, f)
 	v.status = statusOf[kind]
 	return v, err

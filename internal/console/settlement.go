@@ -67,9 +67,11 @@ type eventLine struct {
 func (s *Server) settlement(r *request) (view, error) {
 	q := r.URL.Query()
 	p := &settlementPage{Status: ledger.PaymentStatus(q.Get("status")), Statuses: ledger.Statuses, Export: r.exports()}
+
 	if !q.Has("status") {
 		p.Status = ledger.PendingApproval
 	}
+
 	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
@@ -104,6 +106,7 @@ func (s *Server) settlement(r *request) (view, error) {
 
 		t.add(e.ID.String(), e.AssetID.String(), e.AssetName, e.From, e.To, energy, e.Estimated.GBP(), final, e.Missing, e.Version)
 	}
+
 	return view{page: "settlement", title: "Settlement and rewards", data: p, table: t}, nil
 }
 
@@ -113,6 +116,7 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 	if tx == nil || err != nil {
 		return err
 	}
+
 	p.Today = flex.DayAt(tx.Now())
 	p.MonthAgo = p.Today.Add(-30)
 	err = errors.Join(p.money(ctx, all, tx), p.market(ctx, tx))
@@ -124,6 +128,7 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 	if err != nil {
 		return err
 	}
+
 	if before.IsZero() {
 		before = tx.Now().Add(24 * time.Hour)
 	}
@@ -168,6 +173,7 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 	if err != nil {
 		return err
 	}
+
 	for _, a := range p.Accounts {
 		if a.Account == ledger.RewardsPayable {
 			p.Owed = -a.Sum
@@ -196,6 +202,7 @@ func (s *Server) withdrawals(ctx context.Context, p *settlementPage) error {
 	if p.Org.IsZero() {
 		return nil
 	}
+
 	found, err := s.Reward.Payouts(ctx, p.Org, p.Status)
 	if err != nil {
 		return err
@@ -204,6 +211,7 @@ func (s *Server) withdrawals(ctx context.Context, p *settlementPage) error {
 	return s.DB.Read(ctx, p.Org, func(tx *store.Tx) error {
 		for _, w := range found[:min(len(found), exportMax)] {
 			l := withdrawalLine{Payout: w, SiteName: short(w.SiteID), MayMove: decisions[w.Status]}
+
 			site, err := tx.Site(ctx, w.SiteID)
 			if err != nil && flex.KindOf(err) != flex.NotFound {
 				return err
@@ -212,8 +220,10 @@ func (s *Server) withdrawals(ctx context.Context, p *settlementPage) error {
 			if site.Address.Reveal() != "" {
 				l.SiteName = site.Address.Reveal()
 			}
+
 			p.Withdrawals = append(p.Withdrawals, l)
 		}
+
 		return nil
 	})
 }
@@ -222,6 +232,7 @@ func (s *Server) withdrawals(ctx context.Context, p *settlementPage) error {
 func (s *Server) decide(r *request) (view, error) {
 	var org flex.OrgID
 	var id flex.TransactionID
+
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
@@ -235,6 +246,7 @@ func (s *Server) decide(r *request) (view, error) {
 	default:
 		return view{}, flex.Fail(flex.NotFound, "a withdrawal is approved, rejected, cancelled or tried again, not %q", to)
 	}
+
 	act := store.Act{Act: "withdrawal " + string(to), Org: org, Subject: id.String(), Detail: note}
 	err := s.act(r, act, func() error {
 		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
@@ -251,6 +263,7 @@ func (s *Server) payments(r *request) (view, error) {
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	again := r.PostFormValue("again") != ""
 	var file reward.PaymentFile
 	err := s.act(r, store.Act{Act: "export payments", Org: org}, func() (err error) {
@@ -276,6 +289,7 @@ func (s *Server) settleAgain(r *request) (view, error) {
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	var a reward.Again
 	var err1, err2 error
 	a.From, err1 = flex.ParseDay(r.PostFormValue("from"))
@@ -301,6 +315,7 @@ type comparePage struct {
 func (s *Server) compareRuns(r *request) (view, error) {
 	var p comparePage
 	var before, after flex.RunID
+
 	if err := readID(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
@@ -311,6 +326,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	if err := readID(&after, r.URL.Query().Get("run_after"), "run"); err != nil {
 		return view{}, err
 	}
+
 	var err error
 	p.Changes, err = s.Reward.Compare(r.Context(), p.Org, before, after)
 	if err != nil {
@@ -322,6 +338,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 		if err != nil {
 			return err
 		}
+
 		p.After, err = tx.Run(r.Context(), after)
 		return err
 	})
@@ -358,6 +375,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 	if err := readID(&id, r.PathValue("id"), "flex event"); err != nil {
 		return view{}, err
 	}
+
 	p := &flexEventPage{}
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		org, err := all.FlexEventOrg(r.Context(), id)
@@ -369,6 +387,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		if err != nil {
 			return err
 		}
+
 		p.Org, err = tx.OrgRecord(r.Context())
 		if err != nil {
 			return err
@@ -378,17 +397,20 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		if err != nil {
 			return err
 		}
+
 		names, err := all.AssetNames(r.Context(), []flex.AssetID{p.Event.AssetID})
 		if err != nil {
 			return err
 		}
 
 		p.AssetName = names[p.Event.AssetID]
+
 		settled, err := tx.NewestSettlement(r.Context(), id)
 		if flex.KindOf(err) == flex.NotFound {
 			p.Note = sentence(err.Error())
 			return nil
 		}
+
 		p.Result = settled.Result
 		return err
 	})
@@ -400,6 +422,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 	if p.Result != nil {
 		p.addLines()
 	}
+
 	t := &table{Name: "flex-event", Columns: []string{"start", "baseline_kwh", "metered_kwh", "flex_kwh", "price_gbp_per_mwh"}}
 	for _, l := range p.Lines {
 		t.add(l.Start, l.Baseline, orNull(l.Metered), orNull(l.Flex), orNull(l.Price))
@@ -415,6 +438,7 @@ func (p *flexEventPage) addLines() {
 		if q.Read {
 			l.Metered = new(q.Metered.KWh())
 		}
+
 		if q.Known {
 			l.Flex, l.Price = new(q.Flex.KWh()), new(q.Price.GBPPerMWh())
 		}

@@ -71,7 +71,9 @@ func (s *Server) site(r *request) (view, error) {
 	if err := readID(&id, r.PathValue("id"), "site"); err != nil {
 		return view{}, err
 	}
+
 	p := &sitePage{Export: r.exports()}
+
 	q := r.URL.Query()
 	for _, f := range []struct {
 		to   *flex.Day
@@ -80,11 +82,14 @@ func (s *Server) site(r *request) (view, error) {
 		if f.text == "" {
 			continue
 		}
+
 		var err error
-		if *f.to, err = flex.ParseDay(f.text); err != nil {
+		*f.to, err = flex.ParseDay(f.text)
+		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
 		}
 	}
+
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, id) })
 	if err != nil {
 		return view{}, err
@@ -92,10 +97,12 @@ func (s *Server) site(r *request) (view, error) {
 	if err := s.siteDesks(r, p); err != nil {
 		return view{}, err
 	}
+
 	t := &table{Name: "statement", Columns: []string{"recorded_at", "transaction", "from", "to", "cause", "amount_pence", "balance_pence", "provisional"}}
 	for _, l := range p.Statement.Lines {
 		t.add(l.At, string(l.Kind), l.Time.From, l.Time.To, l.Cause, int64(l.Amount), int64(l.Balance), l.Provisional)
 	}
+
 	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
 	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p, table: t}, nil
 }
@@ -106,26 +113,38 @@ func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
 	if err != nil {
 		return err
 	}
-	if p.Assets, err = all.FindAssets(ctx, store.Find{Site: id, Limit: pageMax}); err != nil {
+
+	p.Assets, err = all.FindAssets(ctx, store.Find{Site: id, Limit: pageMax})
+	if err != nil {
 		return err
 	}
+
 	tx, err := all.For(ctx, org)
 	if err != nil {
 		return err
 	}
+
 	p.Now = tx.Now()
-	if p.Org, err = tx.OrgRecord(ctx); err != nil {
+	p.Org, err = tx.OrgRecord(ctx)
+	if err != nil {
 		return err
 	}
-	if p.Site, err = tx.Site(ctx, id); err != nil {
+
+	p.Site, err = tx.Site(ctx, id)
+	if err != nil {
 		return err
 	}
-	if p.Methods, err = tx.Methods(ctx, id); err != nil {
+
+	p.Methods, err = tx.Methods(ctx, id)
+	if err != nil {
 		return err
 	}
-	if p.Meter, err = tx.Meter(ctx, p.Site.MPAN.Reveal()); err != nil {
+
+	p.Meter, err = tx.Meter(ctx, p.Site.MPAN.Reveal())
+	if err != nil {
 		return err
 	}
+
 	for _, name := range flex.Propositions {
 		state, err := tx.Enrolment(ctx, id, name)
 		if err != nil {
@@ -133,10 +152,12 @@ func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
 		}
 		p.Propositions = append(p.Propositions, propositionLine{Name: name, State: state})
 	}
+
 	consents, err := tx.Consents(ctx, id)
 	if err != nil {
 		return err
 	}
+
 	for _, c := range consents {
 		text := "Consented to " + words(c.Kind)
 		if c.GivenAt.IsZero() {
@@ -144,28 +165,36 @@ func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
 		}
 		p.Steps = append(p.Steps, siteStep{c.RecordedAt, text + "."})
 	}
+
 	changes, err := tx.EnrolmentChanges(ctx, id)
 	for _, c := range changes {
 		verb := map[flex.EnrolmentState]string{flex.Enrolled: "Enrolled in ", flex.Withdrawn: "Withdrawn from "}[c.State]
 		p.Steps = append(p.Steps, siteStep{c.At, verb + words(c.Proposition) + "."})
 	}
+
 	slices.SortStableFunc(p.Steps, func(a, b siteStep) int { return b.At.Compare(a.At) })
 	return err
 }
 
 // siteDesks asks the services what is theirs to say.
 func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
-	ctx, org, id := r.Context(), p.Org.ID, p.Site.ID
-	if p.Eligibility, err = s.Registry.Eligibility(ctx, org, id); err != nil {
+	ctx := r.Context()
+	org := p.Org.ID
+	id := p.Site.ID
+	p.Eligibility, err = s.Registry.Eligibility(ctx, org, id)
+	if err != nil {
 		return fmt.Errorf("judge eligibility: %w", err)
 	}
+
 	for i := range p.Propositions {
 		p.Propositions[i].judge(p.Eligibility)
 	}
+
 	gaps, err := s.Reading.Gaps(ctx, org, id, flex.Day{}, flex.Day{})
 	if err != nil {
 		return fmt.Errorf("look for gaps: %w", err)
 	}
+
 	for _, g := range gaps {
 		l := gapLine{Gap: g, Boundary: slices.Contains(settle.Labels(settle.Boundary), g.Label)}
 		for _, a := range p.Assets {
@@ -173,11 +202,15 @@ func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 				l.AssetName = a.ExternalID
 			}
 		}
+
 		p.Gaps = append(p.Gaps, l)
 	}
-	if p.Info, err = s.Reward.Info(ctx, org, id); err != nil {
+
+	p.Info, err = s.Reward.Info(ctx, org, id)
+	if err != nil {
 		return err
 	}
+
 	p.Statement, err = s.Reward.Statement(ctx, org, id, p.From, p.To)
 	p.From, p.To = p.Statement.From, p.Statement.To
 	return err
@@ -191,11 +224,13 @@ func (l *propositionLine) judge(e registry.Eligibility) {
 			if v.Proposition != l.Name || v.Eligible {
 				continue
 			}
+
 			for _, word := range v.Issues {
 				i, known := issueText[word]
 				if !known {
 					i.What = words(word)
 				}
+
 				i.Asset = a.Asset.ExternalID
 				l.Issues = append(l.Issues, i)
 			}

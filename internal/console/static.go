@@ -57,8 +57,10 @@ func serveStatic(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+
 	if version == staticVersion {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
+
 	http.ServeContent(w, r, path.Base(name), time.Time{}, bytes.NewReader(b))
 }

@@ -24,20 +24,24 @@ func (p *past) story() (lines []storyLine) {
 	for _, t := range p.told {
 		lines = append(lines, storyLine{At: t.At, Kind: "event", Text: eventText(t)})
 	}
+
 	for _, s := range p.schedules {
 		lines = append(lines, storyLine{At: s.MadeAt, Kind: "schedule", Text: scheduleText(&s)})
 		if d, ok := p.pushes[s.EventID]; ok {
 			lines = append(lines, p.pushLine(&s, d))
 		}
 	}
+
 	generation := map[flex.EventID]int64{}
 	for _, s := range p.schedules {
 		generation[s.EventID] = s.Generation
 	}
+
 	for _, c := range p.callbacks {
 		lines = append(lines, storyLine{At: c.ReceivedAt, Kind: "callback", Path: "/console/deliveries/" + c.EventID.String(),
 			Text: fmt.Sprintf("The client reported that schedule %d %s.", generation[c.EventID], callbackText[c.Status])})
 	}
+
 	slices.SortStableFunc(lines, func(a, b storyLine) int { return a.At.Compare(b.At) })
 	return lines
 }
@@ -46,6 +50,7 @@ func (p *past) story() (lines []storyLine) {
 func eventText(t store.Told) string {
 	told := t.What
 	var b strings.Builder
+
 	switch control.Kind(t.Kind) {
 	case control.PlugIn:
 		b.WriteString("A car was plugged in")
@@ -64,24 +69,30 @@ func eventText(t store.Told) string {
 	default:
 		b.WriteString(words(t.Kind))
 	}
+
 	if told.VehicleRate > 0 {
 		b.WriteString(" that takes " + kw(told.VehicleRate))
 	}
+
 	if in := told.Intent; in != nil {
 		fmt.Fprintf(&b, ": %s by %s", kwh(in.Need), readyText(in))
+
 		if in.MayChargePeak {
 			b.WriteString(", at peak times too if need be")
 		}
+
 		if in.Mode == flex.Maximise {
 			b.WriteString(", and as much as off-peak hours hold")
 		}
 	}
+
 	if told.Tariff != nil {
 		b.WriteString("; off-peak " + told.Tariff.OffPeak)
 		if told.Tariff.Zone != flex.London.String() {
 			b.WriteString(" in " + told.Tariff.Zone)
 		}
 	}
+
 	return sentence(b.String())
 }
 
@@ -114,6 +125,7 @@ func scheduleText(s *store.Schedule) string {
 func (p *past) pushLine(s *store.Schedule, d store.Delivery) storyLine {
 	late := max(0, d.Last.At.Add(d.Last.Took).Sub(d.QueuedAt))
 	l := storyLine{At: s.MadeAt.Add(late), Kind: "push", Path: "/console/deliveries/" + d.ID.String()}
+
 	switch d.State {
 	case store.Delivered:
 		l.Text = fmt.Sprintf("The client took schedule %d, %s after it was made", s.Generation, duration(late))
@@ -134,9 +146,11 @@ func (p *past) pushLine(s *store.Schedule, d store.Delivery) storyLine {
 	case store.Retracted:
 		l.Text = fmt.Sprintf("Schedule %d was taken back before the client took it", s.Generation)
 	}
+
 	if d.Callback != "" {
 		l.Text += "; it reported " + strings.ToLower(string(d.Callback))
 	}
+
 	l.Text = sentence(l.Text)
 	return l
 }
@@ -152,6 +166,7 @@ func answerText(a store.Attempt) string {
 func (p *past) sentences() (said []string) {
 	c := &p.charging
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+
 	switch s := c.Session; {
 	case !p.asset.Type.Charges():
 		return nil
@@ -168,8 +183,10 @@ func (p *past) sentences() (said []string) {
 		}
 		return said
 	}
+
 	e := &c.Standing.From
 	say("A car has been plugged in since %s and needs %s by %s.", whenText(c.Session.PluggedInAt), kwh(e.Need), whenText(e.ReadyBy))
+
 	ahead := limits(&c.Standing, flex.Span{From: p.now, To: c.Standing.End()})
 	switch charging := len(ahead) > 0 && ahead[0].value > 0; {
 	case !e.ReadyBy.After(p.now) && len(ahead) == 0:
@@ -181,9 +198,11 @@ func (p *past) sentences() (said []string) {
 	default:
 		say("It does not charge now, and charges %s.", hours(ahead))
 	}
+
 	if p.accepted < c.Standing.Generation {
 		say("The client has not taken this schedule yet.")
 	}
+
 	return append(said, p.took()...)
 }
 
@@ -199,29 +218,37 @@ const (
 func (p *past) took() (said []string) {
 	s := p.charging.Session
 	within := flex.Span{From: s.PluggedInAt, To: p.now}
+
 	if !s.PluggedOutAt.IsZero() {
 		within.To = s.PluggedOutAt
 	}
+
 	var last time.Time
 	metered := 0.0
+
 	for _, l := range p.actual() { // the half-hour of the plug-in is the session's as a whole
 		if !l.Meet(within).Empty() {
 			last, metered = l.To, metered+l.value*l.Len().Hours()
 		}
 	}
+
 	if last.IsZero() {
 		return nil
 	}
+
 	within.To = slices.MinFunc([]time.Time{within.To, last}, time.Time.Compare)
 	allowed := 0.0
+
 	for _, l := range p.planned() {
 		if part := l.Meet(within); !part.Empty() {
 			allowed += l.value * part.Len().Hours()
 		}
 	}
+
 	said = append(said, fmt.Sprintf("Until %s its schedules allowed %s kWh, and %s kWh were metered.", clockText(within.To), decimals(allowed, 1), decimals(metered, 1)))
 	if allowed >= tookEnergy && metered < tookPart*allowed {
 		said = append(said, "So it was not the schedule that kept it from charging: look at the car, the charger, and what the client reported.")
 	}
+
 	return said
 }

@@ -36,18 +36,24 @@ func whyOf(x control.Explanation) *why {
 	for i := 0; i < len(x.Plan.Periods); {
 		first := x.Plan.Periods[i]
 		s := stretch{Span: first.Span, OffPeak: first.OffPeak, Reason: first.Reason.String()}
-		low, high, known := first.Price, first.Price, true
+		low := first.Price
+		high := first.Price
+		known := true
+
 		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
 			q := x.Plan.Periods[i]
 			s.To, s.Energy = q.To, s.Energy+q.Energy
 			low, high, known = min(low, q.Price), max(high, q.Price), known && q.Known
 		}
+
 		s.Price = priceRange(low, high, known)
 		w.Stretches = append(w.Stretches, s)
 	}
+
 	for _, in := range x.Inputs {
 		w.Facts = append(w.Facts, factOf(in))
 	}
+
 	return w
 }
 
@@ -56,9 +62,11 @@ func priceRange(low, high flex.Price, known bool) string {
 	if low != high {
 		text = barePrice(low) + " to " + price(high)
 	}
+
 	if !known {
 		text += ", partly assumed"
 	}
+
 	return text
 }
 
@@ -85,6 +93,7 @@ func factOf(in control.Input) fact {
 	if name := inputText[in.Name]; name != "" {
 		f.Name = name
 	}
+
 	if at, err := time.Parse(time.RFC3339, in.Value); err == nil {
 		f.Value = whenText(at)
 	} else if value := inputValue[in.Value]; value != "" {
@@ -92,9 +101,11 @@ func factOf(in control.Input) fact {
 	} else {
 		f.Value += inputUnit[in.Name]
 	}
+
 	if origin := originText[in.Origin]; origin != "" {
 		f.Origin = origin
 	}
+
 	return f
 }
 
@@ -136,39 +147,52 @@ const (
 func (s *Server) supposed(r *request, p *past) (*whatIf, error) {
 	e := &p.charging.Standing.From
 	w := &whatIf{Need: e.Need, ReadyBy: "07:00", Power: e.Power, Peak: e.MayChargePeak, NeedMax: needMax}
+
 	if !e.ReadyBy.IsZero() {
 		w.ReadyBy = clockText(e.ReadyBy)
 	}
+
 	if w.Power == 0 && p.asset.Power != nil {
 		w.Power = *p.asset.Power
 	}
+
 	q := r.URL.Query()
-	if w.Asked = q.Has("need_kwh") || q.Has("power_kw") || q.Has("ready_by"); !w.Asked {
+	w.Asked = q.Has("need_kwh") || q.Has("power_kw") || q.Has("ready_by")
+	if !w.Asked {
 		return w, nil
 	}
+
 	need, err := number(q.Get("need_kwh"), "the energy in kWh", 1000)
 	if err != nil {
 		return nil, err
 	}
+
 	power, err := number(q.Get("power_kw"), "the power in kW", 1000)
 	if err != nil {
 		return nil, err
 	}
+
 	wall, err := flex.ParseWallTime(q.Get("ready_by"))
 	if err != nil {
 		return nil, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
 	}
-	w.Need, w.Power, w.ReadyBy, w.Peak = flex.FromKWh(need), flex.FromKW(power), q.Get("ready_by"), q.Get("peak") != ""
+
+	w.Need = flex.FromKWh(need)
+	w.Power = flex.FromKW(power)
+	w.ReadyBy = q.Get("ready_by")
+	w.Peak = q.Get("peak") != ""
 	answers, err := s.Control.WhatIf(r.Context(), p.org.ID, []flex.AssetID{p.asset.ID},
 		control.Question{Need: &w.Need, ReadyByLocal: &wall, MayChargePeak: &w.Peak, Power: w.Power})
 	if err != nil {
 		return nil, err
 	}
+
 	if a := answers[0]; a.Err != nil {
 		w.Note = sentence(a.Err.Error())
 	} else {
 		w.Answer = compare(a, e.Power, w.Power)
 	}
+
 	return w, nil
 }
 
@@ -195,10 +219,12 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+
 	p, err := s.pastOf(r.Context(), a)
 	if err != nil {
 		return view{}, err
 	}
+
 	if p.asset.Type == flex.Battery {
 		b, note, err := s.whyBattery(r, &p)
 		switch {
@@ -209,8 +235,10 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 		case b.Answer == nil:
 			return view{}, flex.Fail(flex.Malformed, "ask with capacity_kwh, power_kw and stored_kwh, or some of them")
 		}
+
 		return view{json: b.Answer}, nil
 	}
+
 	w, err := s.supposed(r, &p)
 	switch {
 	case err != nil:
@@ -220,5 +248,6 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 	case w.Answer == nil:
 		return view{}, flex.Fail(flex.Malformed, "%s", w.Note)
 	}
+
 	return view{json: w.Answer}, nil
 }

@@ -64,23 +64,28 @@ func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
 		return tx.BatteriesRead(ctx, ChargeRest, limit)
 	}
+
 	var r worker.Report
 	var orgs []flex.Org
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
+
 	for _, org := range orgs {
 		if err == nil {
 			err = d.batteries(ctx, org.ID, &r, (*store.Tx).BatteriesDue, d.planBattery)
 		}
+
 		if err == nil {
 			err = d.batteries(ctx, org.ID, &r, read, d.checkCharge)
 		}
 	}
+
 	if err != nil {
 		return r, fmt.Errorf("plan batteries: %w", err)
 	}
+
 	return r, nil
 }
 
@@ -96,12 +101,16 @@ func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 		if err != nil {
 			return err
 		}
+
 		for _, id := range found {
 			if err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return do(ctx, tx, id) }); err != nil {
 				return err
 			}
 		}
-		if r.Did += len(found); len(found) < batteriesMax {
+
+		r.Did += len(found)
+
+		if len(found) < batteriesMax {
 			return nil
 		}
 	}
@@ -117,6 +126,7 @@ func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Bat
 	if err != nil {
 		return nil, home.Battery{}, err
 	}
+
 	b, err := tx.Battery(ctx, id)
 	return &b, home.Battery{Power: b.Power(), Capacity: b.Capacity()}, err
 }
@@ -134,26 +144,34 @@ func (d *Service) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID
 func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
+
 	if home.Power <= 0 || home.Capacity <= 0 {
 		next.Modes = next.Modes[:now.Sub(next.From)] // nothing can be said ahead
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
+
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
 	}
+
 	periods := periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
 	if err := d.guess(ctx, tx, b, &next, periods[len(periods)-1]); err != nil {
 		return err
 	}
+
 	r, err := rates(ctx, tx, b, org.Settings, periods)
 	if err != nil {
 		return err
 	}
+
 	periods = periods[:len(r.buy)]
-	if next.Stored, err = stored(ctx, tx, b, home, now); err != nil {
+
+	next.Stored, err = stored(ctx, tx, b, home, now)
+	if err != nil {
 		return err
 	}
+
 	next.StoredAt = now
 	load, roof := guessed(&next, periods)
 	modes, powers, err := planModes(&b.Plan, home, periods, r, load, roof, next.Stored)
@@ -161,25 +179,32 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not put in force", "asset", b.Asset.ID, "law", err)
 		return nil
 	}
+
 	ahead := make([]byte, len(modes))
 	for i, m := range modes {
 		ahead[i] = letter(m)
 	}
+
 	if before := next.Modes[now.Sub(next.From):]; before != string(ahead) {
 		next.ChangedAt = tx.Now()
 	}
+
 	next.Modes = next.Modes[:now.Sub(next.From)] + string(ahead)
 	next.Without = powers
+
 	if r.market {
 		fixed := fixedRates(b, org.Settings, periods)
-		if _, next.Without, err = planModes(&store.BatteryPlan{}, home, periods, fixed, load, roof, next.Stored); err != nil {
+		_, next.Without, err = planModes(&store.BatteryPlan{}, home, periods, fixed, load, roof, next.Stored)
+		if err != nil {
 			d.log().ErrorContext(ctx, "a plan without market prices breaks a law: what is dispatched is no flex event", "asset", b.Asset.ID, "law", err)
 			next.Without = powers
 		}
 	}
+
 	if err := d.handOver(ctx, tx, b, &next, periods, modes, powers); err != nil {
 		return err
 	}
+
 	return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 }
 
@@ -188,6 +213,7 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	next := *old
 	next.From = flex.PeriodAt(flex.DayAt(now.Start()).Start())
 	var modes []byte
+
 	for p := next.From; p.Before(now) || p.Sub(old.From) < len(old.Modes); p = p.Add(1) {
 		l := byte(unplanned)
 		if m, ok := modeAt(old, p); ok {
@@ -195,10 +221,14 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 		}
 		modes = append(modes, l)
 	}
+
 	next.Modes = string(modes)
 	if next.ChangedAt.IsZero() {
-		next.ChangedAt, next.StoredAt, next.GuessFrom = now.Start(), now, now
+		next.ChangedAt = now.Start()
+		next.StoredAt = now
+		next.GuessFrom = now
 	}
+
 	return next
 }
 
@@ -216,31 +246,39 @@ func planModes(old *store.BatteryPlan, device home.Battery, periods []flex.Perio
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
 	}
+
 	modes := make([]battery.Mode, len(periods))
+
 	told := 0
 	for told < len(periods) && periods[told].Start().Before(old.ToldTo) {
 		m, ok := modeAt(old, periods[told])
 		if !ok {
 			break
 		}
+
 		modes[told], before = m, m
 		told++
 	}
+
 	first := device.Problem(r.buy, r.sell, load, roof, stored, before, r.spare)
 	left := first.Init
+
 	if told > 0 {
 		levels, _ := first.Run(modes[:told])
 		left = levels[told-1]
 	}
+
 	rest := device.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
 	chosen := new(battery.Solver).SolveModes(&rest, modes[told:])
 	if err := check.Modes(&rest, modes[told:], chosen); err != nil {
 		return nil, nil, err
 	}
+
 	levels, _ := first.Run(modes)
 	holdStill(modes[told:], levels[told:], left, r.buy[told:])
 	powers := make([]flex.Watts, len(modes))
 	at := first.Init
+
 	for i, l := range levels {
 		moved := float64(l - at)
 		if moved > 0 {
@@ -248,8 +286,10 @@ func planModes(old *store.BatteryPlan, device home.Battery, periods []flex.Perio
 		} else {
 			moved *= home.Efficiency
 		}
+
 		powers[i], at = flex.Watts(2*moved), l
 	}
+
 	return modes, powers, nil
 }
 
@@ -266,6 +306,7 @@ func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
 		case m == battery.ModeCharge && buy[i] > bought, m == battery.ModeDischarge && l == at:
 			modes[i] = battery.ModeLock
 		}
+
 		at = l
 	}
 }
@@ -280,10 +321,12 @@ func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, 
 	if err != nil || !e.Enabled {
 		return err
 	}
+
 	for i := 1; i <= 2 && i < len(periods); i++ {
 		if periods[i].Start().Before(next.ToldTo) {
 			continue
 		}
+
 		next.ToldTo = periods[i].End()
 		if m := modes[i]; (m == battery.ModeCharge || m == battery.ModeDischarge) && powers[i] != 0 {
 			_, err := tx.AddDispatch(ctx, store.Dispatch{Market: dispatchMarket, Span: periods[i].Span(), Batch: e.Batch,
@@ -293,6 +336,7 @@ func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, 
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -315,15 +359,18 @@ func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettin
 		if err != nil {
 			return r, fmt.Errorf("read prices: %w", err)
 		}
+
 		for len(ps) > 0 && !ps[len(ps)-1].Known {
 			ps = ps[:len(ps)-1]
 		}
+
 		all := marketRates(ps)
 		if len(all) > day {
 			r.buy = all[day:min(len(all), day+len(periods))]
 			return ratings{r.buy, r.buy, home.SalvageValue(all), true}, nil
 		}
 	}
+
 	return fixedRates(b, s, periods), nil
 }
 
@@ -335,6 +382,7 @@ func fixedRates(b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r 
 	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
 	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
 	offPeak := err == nil
+
 	for i, p := range periods {
 		part := 0.0
 		if offPeak {
@@ -342,8 +390,10 @@ func fixedRates(b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r 
 				part += span.Len().Seconds() / flex.HalfHour.Seconds()
 			}
 		}
+
 		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
 	}
+
 	r.spare = home.SalvageValue(r.buy) // the periods reach to the end of tomorrow
 	return r
 }
@@ -357,6 +407,7 @@ func marketRates(ps []flex.PricedPeriod) (rates []float64) {
 			sum, known = sum+p.Price.GBPPerMWh()/10, known+1
 		}
 	}
+
 	for _, p := range ps {
 		rate := sum / max(1, known)
 		if p.Known {
@@ -364,6 +415,7 @@ func marketRates(ps []flex.PricedPeriod) (rates []float64) {
 		}
 		rates = append(rates, rate)
 	}
+
 	return rates
 }
 
@@ -384,17 +436,21 @@ func (d *Service) guess(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 	if !said.GivenAt.After(b.Plan.PlannedAt) && next.Guess != "" && next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1 {
 		return nil
 	}
+
 	load, roof, err := metered(ctx, tx, b.Asset.SiteID, flex.DayAt(next.From.Start()))
 	if err != nil {
 		return fmt.Errorf("read what was metered: %w", err)
 	}
+
 	periods := periodsTo(next.From, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
 	gives, _ := solar(said, roof, periods)
 	words := make([]string, len(periods))
+
 	for i := range periods {
 		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
 	}
+
 	next.GuessFrom, next.Guess = next.From, strings.Join(words, " ")
 	return nil
 }
@@ -404,6 +460,7 @@ func (d *Service) guess(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 func guessed(p *store.BatteryPlan, periods []flex.Period) (load, roof []flex.WattHours) {
 	load, roof = make([]flex.WattHours, len(periods)), make([]flex.WattHours, len(periods))
 	words := strings.Fields(p.Guess)
+
 	for i, at := range periods {
 		load[i] = forecast.Unknown
 		if n := at.Sub(p.GuessFrom); n >= 0 && n < len(words) {
@@ -413,6 +470,7 @@ func guessed(p *store.BatteryPlan, periods []flex.Period) (load, roof []flex.Wat
 			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(gives)
 		}
 	}
+
 	return load, roof
 }
 
@@ -423,24 +481,30 @@ func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Da
 	if err != nil {
 		return nil, nil, err
 	}
+
 	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Boundary), flex.BatteryInverterPower, flex.SolarPower)}
 	for _, a := range assets {
 		q.Assets = append(q.Assets, a.ID)
 	}
+
 	for k := 1; k <= forecast.Days; k++ {
 		q.Days = append(q.Days, before.Add(-k))
 	}
+
 	rs, err := tx.Readings(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {
 		by[r.AssetID] = append(by[r.AssetID], r)
 	}
+
 	var net forecast.Series
 	taken := forecast.Series{}
 	roof = forecast.Series{}
+
 	for _, a := range assets {
 		// The meter at the boundary is one, whichever asset tells of it: the fullest account.
 		if s := energies(by[a.ID], settle.Labels(settle.Boundary)...); len(s) > len(net) {
@@ -449,12 +513,14 @@ func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Da
 		addTo(taken, energies(by[a.ID], flex.BatteryInverterPower))
 		addTo(roof, energies(by[a.ID], flex.SolarPower))
 	}
+
 	load = forecast.Series{}
 	for p, e := range net {
 		if t, known := taken[p]; known || len(taken) == 0 {
 			load[p] = max(0, e-t+roof[p])
 		}
 	}
+
 	return load, roof, nil
 }
 
@@ -465,11 +531,14 @@ func energies(rs []flex.Reading, labels ...flex.Label) forecast.Series {
 		if !slices.Contains(labels, r.Label) {
 			continue
 		}
+
 		if r.Label == flex.SolarPower || r.Label == flex.BatteryInverterPower {
 			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
 		}
+
 		own = append(own, r)
 	}
+
 	s := forecast.Series{}
 	for _, day := range settle.HalfHours(settle.Boundary, own) {
 		for n := 1; n <= day.Day.Periods(); n++ {
@@ -478,6 +547,7 @@ func energies(rs []flex.Reading, labels ...flex.Label) forecast.Series {
 			}
 		}
 	}
+
 	return s
 }
 

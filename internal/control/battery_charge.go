@@ -31,16 +31,19 @@ func (d *Service) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID
 	if b == nil || err != nil {
 		return err
 	}
+
 	read, at, known, err := readCharge(ctx, tx, b, home)
 	if err != nil {
 		return err
 	}
+
 	if level, ok := reckoned(&b.Plan, home, at); known && ok && tooFar(read-level, home) {
 		if err := d.planLocked(ctx, tx, b, home); err != nil {
 			return err
 		}
 		return tx.BatteryStrayed(ctx, id)
 	}
+
 	return tx.BatteryHeld(ctx, id)
 }
 
@@ -56,18 +59,21 @@ func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home home.B
 	if err != nil {
 		return 0, at, false, fmt.Errorf("read the state of charge: %w", err)
 	}
+
 	var latest flex.Reading
 	for _, r := range rs {
 		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) && r.To.After(latest.To) {
 			latest = r
 		}
 	}
+
 	switch latest.Label {
 	case flex.BatteryStateOfCharge:
 		level, known = flex.WattHours(float64(latest.Value)/1e8*float64(home.Capacity)), true
 	case flex.BatteryStoredEnergy:
 		level, known = flex.WattHours(latest.Value/1000), true
 	}
+
 	return level, latest.To, known, nil
 }
 
@@ -81,6 +87,7 @@ func reckoned(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattH
 	case n == 0:
 		return p.Stored, true
 	}
+
 	modes := make([]battery.Mode, len(past))
 	for i, q := range past {
 		modes[i] = battery.ModeSelfUse
@@ -88,14 +95,17 @@ func reckoned(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattH
 			modes[i] = m
 		}
 	}
+
 	load, roof := guessed(p, past)
 	none := make([]float64, len(past))
 	problem := home.Problem(none, none, load, roof, p.Stored, battery.ModeSelfUse, 0)
 	levels, _ := problem.Run(modes)
 	before, after := problem.Init, levels[len(levels)-1]
+
 	if n := len(levels); n > 1 {
 		before = levels[n-2]
 	}
+
 	share := at.Sub(past[len(past)-1].Start()).Seconds() / flex.HalfHour.Seconds()
 	return flex.WattHours(float64(before) + share*float64(after-before)), true
 }
@@ -107,8 +117,10 @@ func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Batte
 	if err != nil {
 		return 0, err
 	}
+
 	level, ok := reckoned(&b.Plan, home, now.Start())
 	then, _ := reckoned(&b.Plan, home, at)
+
 	switch {
 	case known && ok:
 		return max(0, min(read+level-then, home.Capacity)), nil
@@ -117,5 +129,6 @@ func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Batte
 	case ok:
 		return level, nil
 	}
+
 	return home.Capacity / 2, nil
 }

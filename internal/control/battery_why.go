@@ -48,19 +48,24 @@ func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.Ass
 		if err != nil {
 			return err
 		}
+
 		b, err := tx.Battery(ctx, asset)
 		if err != nil {
 			return err
 		}
+
 		device, now := home.Battery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
 		if device.Power <= 0 || device.Capacity <= 0 {
 			return flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
 		}
+
 		s, err := d.situationOf(ctx, tx, &b, device, now)
 		if err != nil {
 			return err
 		}
+
 		n := 0
+
 		modes := make([]battery.Mode, len(s.periods))
 		for ; n < len(modes); n++ {
 			m, ok := modeAt(p, s.periods[n])
@@ -69,29 +74,37 @@ func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.Ass
 			}
 			modes[n] = m
 		}
+
 		if n == 0 {
 			return flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
 		}
+
 		is = s.first(n).why(device, modes[:n])
+
 		if q == nil {
 			return nil
 		}
+
 		other := home.Battery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
 		if other.Power == 0 {
 			other.Power = device.Power
 		}
+
 		if other.Capacity == 0 {
 			other.Capacity = device.Capacity
 		}
+
 		s = s.first(n)
 		if q.Stored != nil {
 			s.stored = *q.Stored
 		}
+
 		s.stored = min(s.stored, other.Capacity)
 		supposed, _, err := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
 		if err != nil {
 			return err
 		}
+
 		w := s.why(other, supposed)
 		would = &w
 		return nil
@@ -112,15 +125,20 @@ func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Batter
 	if err != nil {
 		return s, err
 	}
+
 	s.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
-	if s.rates, err = rates(ctx, tx, b, org.Settings, s.periods); err != nil {
+	s.rates, err = rates(ctx, tx, b, org.Settings, s.periods)
+	if err != nil {
 		return s, err
 	}
+
 	s.periods = s.periods[:len(s.rates.buy)]
 	s.load, s.roof = guessed(&b.Plan, s.periods)
-	if s.stored, err = stored(ctx, tx, b, home, now); err != nil {
+	s.stored, err = stored(ctx, tx, b, home, now)
+	if err != nil {
 		return s, fmt.Errorf("read what is stored: %w", err)
 	}
+
 	return s, nil
 }
 
@@ -142,12 +160,15 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 		}
 		return levels, pence - s.rates.spare*float64(levels[len(levels)-1])/1000
 	}
+
 	var levels []int
 	_, w.Idle = cost(slices.Repeat([]battery.Mode{battery.ModeSelfUse}, len(modes)))
 	levels, w.Pence = cost(modes)
+
 	for i, at := range s.periods {
 		w.Periods = append(w.Periods, BatteryPeriod{Period: at, Mode: modes[i], Buy: s.rates.buy[i], Sell: s.rates.sell[i],
 			Load: s.load[i], Roof: s.roof[i], Stored: flex.WattHours(levels[i])})
 	}
+
 	return w
 }

@@ -17,6 +17,7 @@ func (d *Service) Caps(ctx context.Context, org flex.OrgID) (c flex.Caps, err er
 		if err == nil && !ok {
 			err = flex.Fail(flex.NotFound, "no caps are set: PUT /caps sets them")
 		}
+
 		c = stands
 		return err
 	})
@@ -36,6 +37,7 @@ func (d *Service) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*f
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
+
 		c, _, err := capsWithSites(ctx, tx)
 		if err != nil {
 			return fmt.Errorf("read the caps: %w", err)
@@ -46,11 +48,14 @@ func (d *Service) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*f
 		if c.IsZero() {
 			return flex.Fail(flex.Malformed, "nothing is bound: give the fleet or a group a cap, or a position; DELETE /caps takes caps away")
 		}
+
 		slices.SortFunc(c.Position, func(a, b flex.Traded) int { return a.Period.Sub(b.Period) })
 		slices.SortFunc(c.Groups, func(a, b flex.CapGroup) int { return strings.Compare(a.Name, b.Name) })
+
 		if err := c.Check(); err != nil {
 			return err
 		}
+
 		return tx.SetCaps(ctx, c)
 	})
 }
@@ -65,9 +70,11 @@ func capsWithSites(ctx context.Context, tx *store.Tx) (flex.Caps, bool, error) {
 	if err != nil || !ok {
 		return flex.Caps{}, false, err
 	}
+
 	sites, err := tx.CapSites(ctx)
 	for i := range c.Groups {
 		c.Groups[i].Sites = sites[c.Groups[i].Name]
 	}
+
 	return c.Caps, true, err
 }

@@ -77,26 +77,34 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
 	}
+
 	var r *roomFor
 	if ok {
-		if r, err = room(ctx, tx, stands, c, tx.Now().Truncate(time.Second)); err != nil {
+		r, err = room(ctx, tx, stands, c, tx.Now().Truncate(time.Second))
+		if err != nil {
 			return err
 		}
 	}
+
 	s, ps, under, err := d.draft(ctx, tx, c, why, r)
 	if err != nil || s == nil {
 		return err
 	}
-	if s.Curve, err = tx.AddCurve(ctx, ps); err != nil {
+
+	s.Curve, err = tx.AddCurve(ctx, ps)
+	if err != nil {
 		return fmt.Errorf("keep prices: %w", err)
 	}
 	if err := tx.AddSchedule(ctx, &c.Session, s); err != nil {
 		return fmt.Errorf("keep schedule: %w", err)
 	}
+
 	c.Standing = *s
+
 	if err := under.keep(ctx, tx, s); err != nil {
 		return fmt.Errorf("keep what caps did: %w", err)
 	}
+
 	return tx.Enqueue(ctx, store.Push{
 		AssetID: s.AssetID, EventID: s.EventID, Kind: store.SchedulePush,
 		Generation: s.Generation, Value: s.Value, ExpiresAt: s.End(),
@@ -112,11 +120,13 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	problem, answer, binding := r.charge(problemOf(e, from, ps))
 	if err := check.Charge(problem, answer); err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
 		return nil, nil, nil, nil
 	}
+
 	if standing := c.Standing.Steps; c.Standing.Generation > 0 && !why.must {
 		if sameAhead(standing, answer.Steps, from) {
 			return nil, nil, nil, nil
@@ -125,6 +135,7 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 			return nil, nil, nil, nil
 		}
 	}
+
 	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
 	s.Steps = answer.Steps
 	return s, ps, &underCaps{r, binding}, nil
@@ -137,16 +148,21 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 	if err != nil {
 		return e, nil, err
 	}
+
 	e = effective(c, org.Settings, from)
 	if s := &c.Standing; c.Open() && s.Generation > 0 && !intent && s.From.ReadyBy.After(from) {
 		e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
-		if e.Delivered, err = delivered(ctx, tx, c, from); err != nil {
+		e.Delivered, err = delivered(ctx, tx, c, from)
+		if err != nil {
 			return e, nil, fmt.Errorf("add up what was delivered: %w", err)
 		}
 	}
-	if ps, err = prices(ctx, tx, from); err != nil {
+
+	ps, err = prices(ctx, tx, from)
+	if err != nil {
 		return e, nil, fmt.Errorf("read prices: %w", err)
 	}
+
 	return e, ps, nil
 }
 
@@ -163,11 +179,13 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	if len(a) != len(b) {
 		return false
 	}
+
 	for i := range a {
 		if a[i].Limit != b[i].Limit || !a[i].From.Equal(b[i].From) || !a[i].To.Equal(b[i].To) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -187,8 +205,10 @@ func ahead(out, steps []flex.Step, from time.Time) []flex.Step {
 			out = append(out, s)
 		}
 	}
+
 	if n := len(out); n > 0 && out[n-1].Limit == flex.NoLimit {
 		out = out[:n-1]
 	}
+
 	return out
 }

@@ -22,10 +22,12 @@ func delivered(ctx context.Context, tx *store.Tx, c *store.Charging, now time.Ti
 	if err != nil {
 		return 0, err
 	}
+
 	metered, err := meteredHalfHours(ctx, tx, c.Asset.ID, since)
 	if err != nil {
 		return 0, err
 	}
+
 	var wattSeconds int64
 	for p := flex.PeriodAt(since.From); p.Start().Before(since.To); p = p.Add(1) {
 		in := p.Span().Meet(since)
@@ -33,10 +35,12 @@ func delivered(ctx context.Context, tx *store.Tx, c *store.Charging, now time.Ti
 			wattSeconds += int64(e) * 3600 * int64(in.Len()/time.Second) / int64(flex.HalfHour/time.Second)
 			continue
 		}
+
 		for _, f := range followed {
 			wattSeconds += drawn(f.schedule, in.Meet(f.Span))
 		}
 	}
+
 	return flex.WattHours(wattSeconds / 3600), nil
 }
 
@@ -55,16 +59,20 @@ func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule
 		if s.Before.IsZero() || !s.Steps[0].From.After(since.From) {
 			break
 		}
+
 		before, err := tx.Schedule(ctx, s.Before)
 		if err != nil {
 			return nil, err
 		}
+
 		chain = append(chain, before)
 	}
+
 	taken, err := tx.TakenUp(ctx, chain)
 	if err != nil {
 		return nil, err
 	}
+
 	until := since.To
 	for i := range chain {
 		if after, ok := taken[chain[i].EventID]; ok {
@@ -73,6 +81,7 @@ func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule
 			until = from
 		}
 	}
+
 	return followed, nil
 }
 
@@ -82,14 +91,17 @@ func meteredHalfHours(ctx context.Context, tx *store.Tx, asset flex.AssetID, spa
 	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
 		q.Days = append(q.Days, day)
 	}
+
 	readings, err := tx.Readings(ctx, q)
 	if err != nil {
 		return nil, err
 	}
+
 	found := make(map[flex.Period]flex.WattHours, len(readings))
 	for _, r := range readings {
 		found[flex.PeriodAt(r.From)] = flex.WattHours(r.Value / 1000) // from millionths of a kWh
 	}
+
 	return found, nil
 }
 

@@ -22,9 +22,11 @@ type ModeSpan struct {
 func (d *Service) BatterySchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []ModeSpan, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var p *store.BatteryPlan
-		if steps, p, err = batteryAhead(ctx, tx, asset); err != nil {
+		steps, p, err = batteryAhead(ctx, tx, asset)
+		if err != nil {
 			return err
 		}
+
 		changed = changedAt(tx, p)
 		return nil
 	})
@@ -40,6 +42,7 @@ func batteryAhead(ctx context.Context, tx *store.Tx, asset flex.AssetID) ([]Mode
 	if !b.Controlled {
 		return nil, nil, flex.Fail(flex.Forbidden, "the site has not consented to full_asset_schedule_control")
 	}
+
 	now := flex.PeriodAt(tx.Now()).Start()
 	return modeSpans(&b.Plan, flex.Span{From: now, To: now.AddDate(0, 0, 3)}), &b.Plan, nil
 }
@@ -59,9 +62,11 @@ func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.A
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var spans []ModeSpan
 		var p *store.BatteryPlan
-		if spans, p, err = batteryAhead(ctx, tx, asset); err != nil {
+		spans, p, err = batteryAhead(ctx, tx, asset)
+		if err != nil {
 			return err
 		}
+
 		steps, changed = batterySteps(p, spans), changedAt(tx, p)
 		return nil
 	})
@@ -73,6 +78,7 @@ func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []battery.Step)
 	for _, s := range spans {
 		periods := periodsTo(flex.PeriodAt(s.From), s.To)
 		load, roof := guessed(p, periods)
+
 		for i, at := range periods {
 			next := battery.Step{Span: at.Span()}
 			next.Action, next.AllowDeviation = battery.StepOf(s.Mode, load[i]-roof[i])
@@ -83,6 +89,7 @@ func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []battery.Step)
 			}
 		}
 	}
+
 	return steps
 }
 
@@ -96,10 +103,12 @@ func (d *Service) DispatchPlan(ctx context.Context, org flex.OrgID, asset flex.A
 		if err != nil {
 			return err
 		}
+
 		wholesale := b.Consented || b.Model != nil && b.Model.CoP11
 		if d.DB.Environment != flex.Production || b.Asset.Model == "" || !b.Controlled || !wholesale {
 			return nil
 		}
+
 		periods = modeSpans(&b.Plan, flex.DayAt(tx.Now()).Span())
 		return nil
 	})
@@ -113,11 +122,13 @@ func modeSpans(p *store.BatteryPlan, within flex.Span) (spans []ModeSpan) {
 		if !planned {
 			continue
 		}
+
 		if n := len(spans); n > 0 && spans[n-1].Mode == m && spans[n-1].To.Equal(at.Start()) {
 			spans[n-1].To = at.End()
 		} else {
 			spans = append(spans, ModeSpan{at.Span(), m})
 		}
 	}
+
 	return spans
 }

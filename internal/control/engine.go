@@ -36,21 +36,25 @@ func (d *Service) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []
 		if err != nil {
 			return fmt.Errorf("read schedules: %w", err)
 		}
+
 		from := tx.Now().Truncate(time.Second)
 		ps, err := prices(ctx, tx, from)
 		if err != nil {
 			return fmt.Errorf("read prices: %w", err)
 		}
+
 		for i := range found {
 			s := &found[i].Standing
 			if !s.From.ReadyBy.After(from) {
 				continue
 			}
+
 			problem := problemOf(s.From, from, ps)
 			start := time.Now()
 			p := charge.Solve(problem)
 			sampled = append(sampled, Sampled{s.AssetID, time.Since(start), p.Energy, p.Shortfall, p.Cost, p.Cost - p.LowerBound})
 		}
+
 		return nil
 	})
 	return sampled, err
@@ -76,15 +80,19 @@ func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.P
 		var now time.Time
 		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 			now = tx.Now()
-			if found, err = tx.PlannedAfter(ctx, after, foreseenChunk); err != nil {
+
+			found, err = tx.PlannedAfter(ctx, after, foreseenChunk)
+			if err != nil {
 				return err
 			}
+
 			ps, err = prices(ctx, tx, now)
 			return err
 		})
 		if err != nil {
 			return f, fmt.Errorf("read the fleet: %w", err)
 		}
+
 		ps = supposing(ps, supposed, now)
 		for i := range found {
 			found[i].MarketAt = time.Time{} // it would be weighed in the end
@@ -92,14 +100,18 @@ func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.P
 			if f.Looked++; v.next.Planned == nil {
 				continue
 			}
+
 			if f.Changed++; v.next.Next.Value < store.Urgent {
 				f.Saving += v.next.Next.Value
 			}
 		}
-		if more = len(found) == foreseenChunk; more {
+
+		more = len(found) == foreseenChunk
+		if more {
 			after = found[len(found)-1].Standing.AssetID
 		}
 	}
+
 	return f, nil
 }
 
@@ -107,11 +119,14 @@ func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.P
 // without a gap.
 func supposing(known, supposed []flex.PricedPeriod, now time.Time) []flex.PricedPeriod {
 	first := flex.PeriodAt(now)
+
 	out := make([]flex.PricedPeriod, int(planHorizon/flex.HalfHour))
 	for i := range out {
 		out[i].Period = first.Add(i)
 	}
+
 	last := 0
+
 	for _, list := range [][]flex.PricedPeriod{known, supposed} {
 		for _, p := range list {
 			if i := p.Period.Sub(first); i >= 0 && i < len(out) {
@@ -119,10 +134,12 @@ func supposing(known, supposed []flex.PricedPeriod, now time.Time) []flex.Priced
 			}
 		}
 	}
+
 	for i, p := range out {
 		if p.Known {
 			last = i + 1
 		}
 	}
+
 	return out[:last]
 }

@@ -47,6 +47,7 @@ func (ev Event) check() error {
 			return err
 		}
 	}
+
 	planned := ev.Kind == PlugIn || ev.Kind == IntentUpdate
 	switch {
 	case ev.Kind == IntentUpdate && ev.Intent == nil:
@@ -60,6 +61,7 @@ func (ev Event) check() error {
 	case ev.Kind != ChargeNow && !ev.EndAt.IsZero():
 		return flex.Fail(flex.Malformed, "a %s event carries no end_at: only %s does", ev.Kind, ChargeNow)
 	}
+
 	return nil
 }
 
@@ -70,37 +72,46 @@ func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 	if err := ev.check(); err != nil {
 		return err
 	}
+
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil {
 			return err
 		}
+
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
 		}
+
 		tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // PlanBatteries plans it anew
 		if !c.Asset.Type.Charges() && !tariff {
 			return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
 				asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
 		}
+
 		if err := tx.AddEvent(ctx, asset, string(ev.Kind), told(ev)); err != nil {
 			return err
 		}
+
 		h := hand{ctx, tx, &c, ev, &outcome{}}
 		if err := h.take(); err != nil {
 			return err
 		}
+
 		if tariff {
 			tx.Wake(store.WakeControl)
 		}
+
 		if ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
 			return tx.CapsUsed(ctx, tx.Now())
 		}
+
 		// What was never planned, or is past its ready-by, is planned at the next event.
 		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
 		if !c.Open() || !c.Controlled || ev.Kind == PlugOut || !h.changed && !due {
 			return nil
 		}
+
 		return d.replan(ctx, tx, &c, h.change)
 	})
 }
@@ -137,6 +148,7 @@ func (h hand) take() error {
 		h.c.ChargeNow = flex.Span{}
 		return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
 	}
+
 	h.cause = map[Kind]store.Cause{PlugIn: store.CausePlugIn, IntentUpdate: store.CauseIntent, TariffUpdate: store.CauseTariff}[h.ev.Kind]
 	if err := h.hear(); err != nil {
 		return err
@@ -144,6 +156,7 @@ func (h hand) take() error {
 	if h.ev.Kind == PlugIn {
 		return h.plugIn()
 	}
+
 	return h.learnVehicle()
 }
 
@@ -152,13 +165,17 @@ func (h hand) take() error {
 func (h hand) hear() error {
 	if in := h.ev.Intent; in != nil {
 		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
-			h.changed, h.must, h.change.intent = true, true, true
+			h.changed = true
+			h.must = true
+			h.change.intent = true
 		}
+
 		h.c.Intent = in
 		if err := h.tx.PutIntent(h.ctx, h.c.Asset.ID, *in); err != nil {
 			return err
 		}
 	}
+
 	if t := h.ev.Tariff; t != nil {
 		if h.c.Tariff == nil || *h.c.Tariff != *t {
 			h.changed, h.must = true, true
@@ -166,6 +183,7 @@ func (h hand) hear() error {
 		h.c.Tariff = t
 		return h.tx.PutTariff(h.ctx, h.c.Asset.ID, *t)
 	}
+
 	return nil
 }
 
@@ -179,11 +197,15 @@ func sameIntent(a, b flex.Intent) bool {
 // plugIn opens a session, unless one is open for the same car, or was until a moment ago. A
 // car of another rate is another car.
 func (h hand) plugIn() error {
-	s, rate, now := &h.c.Session, h.ev.VehicleRate, h.tx.Now()
+	s := &h.c.Session
+	rate := h.ev.VehicleRate
+	now := h.tx.Now()
+
 	same := s.Number > 0 && (rate == 0 || s.VehicleRate == 0 || rate == s.VehicleRate)
 	if h.c.Open() && same {
 		return h.learnVehicle()
 	}
+
 	h.changed, h.must = true, true
 	if same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax && (h.c.Controlled || h.c.Standing.Generation == 0) {
 		if err := h.tx.ReopenSession(h.ctx, s); err != nil {
@@ -191,12 +213,14 @@ func (h hand) plugIn() error {
 		}
 		return h.learnVehicle()
 	}
+
 	if h.c.Open() {
 		if err := h.tx.CloseSession(h.ctx, s); err != nil {
 			return err
 		}
 		h.tx.Wake(store.WakeSettle)
 	}
+
 	// Charge-now was asked for the car that has gone since.
 	if s.Number > 0 && h.c.ChargeNow.From.Before(s.PluggedOutAt) && !h.c.ChargeNow.Empty() {
 		h.c.ChargeNow = flex.Span{}
@@ -204,6 +228,7 @@ func (h hand) plugIn() error {
 			return err
 		}
 	}
+
 	return h.tx.OpenSession(h.ctx, h.c, rate)
 }
 
@@ -225,10 +250,13 @@ func (h hand) plugOut() error {
 	if err := h.tx.CloseSession(h.ctx, &h.c.Session); err != nil {
 		return err
 	}
+
 	h.tx.Wake(store.WakeSettle)
+
 	if err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketRest)); err != nil { // others may take its room
 		return err
 	}
+
 	return h.tx.Retract(h.ctx, h.c.Asset.ID)
 }
 
@@ -241,6 +269,7 @@ func (h hand) chargeNow() error {
 	case end.Sub(now) > ChargeNowMax:
 		return flex.Fail(flex.Malformed, "end_at %s is more than %d days ahead", end.UTC().Format(time.RFC3339), ChargeNowMax/(24*time.Hour))
 	}
+
 	h.changed, h.cause = true, store.CauseChargeNow
 	h.c.ChargeNow = flex.Span{From: now, To: h.ev.EndAt.UTC()}
 	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, h.c.ChargeNow)

@@ -61,6 +61,7 @@ func inForce(ctx context.Context, tx *store.Tx, asset flex.AssetID) (s InForce, 
 	case c.Standing.Generation == 0:
 		return s, flex.Fail(flex.NotFound, "asset %v has no schedule: its site is not enrolled in %s", asset, flex.FullAssetSchedule)
 	}
+
 	s.Schedule = c.Standing
 	s.Accepted, err = tx.Accepted(ctx, asset)
 	return s, err
@@ -73,6 +74,7 @@ func (d *Service) Explanation(ctx context.Context, org flex.OrgID, asset flex.As
 		if err != nil {
 			return err
 		}
+
 		x, err = explanation(ctx, tx, s)
 		return err
 	})
@@ -111,20 +113,25 @@ func inputsOf(s *store.Schedule) []Input {
 		{"may_charge_peak", strconv.FormatBool(e.MayChargePeak), o.intent},
 		{"power_kw", strconv.FormatFloat(e.Power.KW(), 'f', -1, 64), o.power},
 	}
+
 	if e.Delivered > 0 {
 		list = append(list, Input{"delivered_kwh", kwh(e.Delivered), "readings, else the plan"})
 	}
+
 	offPeak := e.Tariff.OffPeak
 	if offPeak == "" {
 		offPeak = "all day"
 	}
+
 	list = append(list, Input{"off_peak_times", offPeak, o.tariff}, Input{"timezone", zone.String(), o.tariff})
 	if !e.ChargeNow.Empty() {
 		list = append(list, Input{"charge_now_until", e.ChargeNow.To.In(zone).Format(time.RFC3339), fromEvent})
 	}
+
 	if e.Mode != flex.Minimise {
 		list = append(list, Input{"pause_above_gbp_per_mwh", strconv.FormatFloat(PauseAbove.GBPPerMWh(), 'f', -1, 64), fromDefault})
 	}
+
 	return list
 }
 
@@ -142,22 +149,28 @@ func summary(x *Explanation) string {
 	e, zone := x.From, zoneOf(x.From.Tariff)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s kWh are needed by %s", kwh(max(0, e.Need-e.Delivered)), e.ReadyBy.In(zone).Format("15:04 on Monday"))
+
 	if e.Delivered > 0 {
 		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
 	}
+
 	b.WriteString(". ")
+
 	if !e.ChargeNow.Empty() {
 		fmt.Fprintf(&b, "Charging now was asked for, until %s. ", e.ChargeNow.To.In(zone).Format("15:04 on Monday"))
 	}
+
 	offPeak := "All hours are off-peak"
 	if e.Tariff.OffPeak != "" {
 		offPeak = "Off-peak hours are " + e.Tariff.OffPeak
 	}
+
 	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
 		b.WriteString("charging stops when the need is met. ")
 	} else {
 		b.WriteString("all of them are open, the need is the least. ")
 	}
+
 	switch {
 	case x.Plan.Shortfall > 0 && len(x.Caps) > 0:
 		fmt.Fprintf(&b, "There is not room enough under %s: %s kWh will be missing. ", capName(x.Caps[0]), kwh(x.Plan.Shortfall))
@@ -166,12 +179,15 @@ func summary(x *Explanation) string {
 	default:
 		fmt.Fprintf(&b, "The schedule allows %s kWh. ", kwh(x.Plan.Energy))
 	}
+
 	if x.Plan.HasThreshold && !x.Curve.IsZero() {
 		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought. ", x.Plan.Threshold.GBPPerMWh())
 	}
+
 	for _, line := range x.HeldBack() {
 		b.WriteString(line + " ")
 	}
+
 	return strings.TrimSpace(b.String())
 }
 
@@ -186,9 +202,11 @@ func (x *Explanation) HeldBack() (lines []string) {
 		}
 		lines = append(lines, line+".")
 	}
+
 	if len(x.Caps) == 0 && len(x.Limits) > 0 {
 		lines = append(lines, "It gives way to others under the same caps, or is held to what was traded, at no loss.")
 	}
+
 	return lines
 }
 
@@ -198,9 +216,11 @@ func capName(c store.BindingCap) string {
 	if c.Group != "" {
 		whose = "group " + c.Group
 	}
+
 	if c.Starts {
 		return "the starts per minute of " + whose
 	}
+
 	return fmt.Sprintf("the cap of %s, %s kW", whose, strconv.FormatFloat(c.Power.KW(), 'f', -1, 64))
 }
 
@@ -211,18 +231,26 @@ func (x *Explanation) Prose() string {
 	clock := func(t time.Time) string { return t.In(zone).Format("Mon 15:04:05") }
 	var b strings.Builder
 	fmt.Fprintf(&b, "Schedule %d of asset %v, made %s because of: %s\n\n%s\n\n", x.Generation, x.AssetID, clock(x.MadeAt), x.Cause, x.Summary)
+
 	for i := 0; i < len(x.Plan.Periods); {
-		first, last, energy := x.Plan.Periods[i], x.Plan.Periods[i], flex.WattHours(0)
-		low, high, known := first.Price, first.Price, false
+		first := x.Plan.Periods[i]
+		last := x.Plan.Periods[i]
+		energy := flex.WattHours(0)
+		low := first.Price
+		high := first.Price
+		known := false
+
 		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
 			last = x.Plan.Periods[i]
 			energy += last.Energy
 			low, high, known = min(low, last.Price), max(high, last.Price), known || last.Known
 		}
+
 		kind := "peak"
 		if first.OffPeak {
 			kind = "off-peak"
 		}
+
 		price := "no price known"
 		switch {
 		case known && low == high:
@@ -230,12 +258,16 @@ func (x *Explanation) Prose() string {
 		case known:
 			price = fmt.Sprintf("£%.2f to £%.2f/MWh", low.GBPPerMWh(), high.GBPPerMWh())
 		}
+
 		fmt.Fprintf(&b, "%s to %s  %8s kWh  %-8s  %s: %s\n", clock(first.From), clock(last.To), kwh(energy), kind, price, first.Reason)
 	}
+
 	b.WriteByte('\n')
+
 	for _, in := range x.Inputs {
 		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Origin)
 	}
+
 	switch {
 	case x.Accepted >= x.Generation:
 		b.WriteString("\nThe client has accepted this schedule.\n")
@@ -244,9 +276,11 @@ func (x *Explanation) Prose() string {
 	default:
 		b.WriteString("\nThe client has accepted no schedule yet.\n")
 	}
+
 	if !x.Exact {
 		b.WriteString("This explanation was worked out anew and differs from the schedule, which was made by another version of flexd or whose prices are past their keeping.\n")
 	}
+
 	return b.String()
 }
 
@@ -274,9 +308,11 @@ func (d *Service) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID
 		if c.Intent == nil {
 			return flex.Fail(flex.NotFound, "intent not found or not authorized")
 		}
+
 		in = *c.Intent
 		t, _ := tariffOf(&c)
 		in.ReadyByLocal = new(wallOf(in, zoneOf(t)))
+
 		return nil
 	})
 	return in, err
@@ -290,10 +326,12 @@ func (d *Service) ExplanationOf(ctx context.Context, org flex.OrgID, id flex.Eve
 		if err != nil {
 			return err
 		}
+
 		accepted, err := tx.Accepted(ctx, s.AssetID)
 		if err != nil {
 			return err
 		}
+
 		x, err = explanation(ctx, tx, InForce{s, accepted})
 		return err
 	})

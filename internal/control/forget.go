@@ -31,21 +31,25 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	})
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
-			return n, d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
+			err = d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
 				of, err := tx.DropSuperseded(ctx, tx.Now().Add(-KeptFor), forgetSessions)
 				n = int64(of)
 				return err
 			})
+			return n, err
 		})
 	}
+
 	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetTold, d.forgetCurves, d.forgetSettled} {
 		if err == nil {
 			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-KeptFor)) })
 		}
 	}
+
 	if err != nil {
 		return r, fmt.Errorf("let control's records go: %w", err)
 	}
+
 	return r, nil
 }
 
@@ -53,22 +57,27 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 func forgetUntilDone(ctx context.Context, r *worker.Report, most int64, drop func() (int64, error)) error {
 	for n := most; n == most; {
 		var err error
-		if err = ctx.Err(); err == nil {
+		err = ctx.Err()
+		if err == nil {
 			n, err = drop()
 		}
+
 		if err != nil {
 			return err
 		}
+
 		r.Did += int(n)
 	}
+
 	return nil
 }
 
 func (d *Service) forgetTold(ctx context.Context, before time.Time) (n int64, err error) {
-	return n, d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropTold(ctx, before, forgetMax)
 		return err
 	})
+	return n, err
 }
 
 // forgetCurves looks for what it forgets on a snapshot, so that no write waits for that.
@@ -81,6 +90,7 @@ func (d *Service) forgetCurves(ctx context.Context, before time.Time) (int64, er
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
+
 	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCurves(ctx, old) })
 }
 
@@ -94,5 +104,6 @@ func (d *Service) forgetSettled(ctx context.Context, before time.Time) (int64, e
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
+
 	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropSettled(ctx, before, old) })
 }

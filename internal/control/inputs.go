@@ -54,23 +54,29 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 	e.Power, o.power = powerOf(c)
 	e.Tariff, o.tariff = tariffOf(c)
 	zone := flex.London
+
 	if z, err := tariff.Zone(e.Tariff.Zone); err == nil {
 		zone = z
 	}
+
 	wall := DefaultReadyBy
 	switch in := c.Intent; {
 	case in != nil:
 		e.Need, e.MayChargePeak, e.Mode, o.intent = in.Need, in.MayChargePeak, in.Mode, fromEvent
 		wall = wallOf(*in, zone)
 	case settings.DefaultNeed > 0:
-		e.Need, e.Mode, o.intent = settings.DefaultNeed, flex.Maximise, fromOrganisation
+		e.Need = settings.DefaultNeed
+		e.Mode = flex.Maximise
+		o.intent = fromOrganisation
 	default:
 		e.Need, e.Mode, o.intent = e.Power.For(DefaultDuration), flex.Maximise, fromDefault
 	}
+
 	e.ReadyBy, e.CountFrom = tariff.ReadyBy(from, wall, zone), from
 	if now := c.ChargeNow; now.To.After(from) {
 		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
 	}
+
 	e.Origins = o.String()
 	return e
 }
@@ -91,12 +97,14 @@ func powerOf(c *store.Charging) (flex.Watts, string) {
 	if c.Asset.Power != nil {
 		own = *c.Asset.Power
 	}
+
 	switch {
 	case car > 0 && (own <= 0 || car < own):
 		return car, fromEvent
 	case own > 0:
 		return own, fromAsset
 	}
+
 	return DefaultPower, fromDefault
 }
 
@@ -106,11 +114,13 @@ func tariffOf(c *store.Charging) (flex.Tariff, string) {
 	if c.Tariff != nil {
 		return *c.Tariff, fromEvent
 	}
+
 	const minute = flex.WallTime(time.Minute)
 	if s := c.SiteTariff; s.CheapStart != nil && s.CheapEnd != nil && *s.CheapStart/minute != *s.CheapEnd/minute {
 		offPeak := fmt.Sprintf("%.5s-%.5s", s.CheapStart.String(), s.CheapEnd.String())
 		return flex.Tariff{OffPeak: offPeak, Zone: flex.London.String(), Type: s.Type}, fromSite
 	}
+
 	return flex.Tariff{}, fromDefault
 }
 
@@ -121,10 +131,13 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 		Prices: ps, PauseAbove: PauseAbove, Running: e.Running,
 	}
+
 	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
-	if p.AllOffPeak = err != nil; !p.AllOffPeak { // a tariff that was told parses: events are checked
+	p.AllOffPeak = err != nil
+	if !p.AllOffPeak { // a tariff that was told parses: events are checked
 		p.OffPeak = w.Spans(flex.Span{From: from, To: later(e.ReadyBy, e.ChargeNow.To)})
 	}
+
 	return p
 }
 

@@ -34,21 +34,26 @@ func (d *Service) Outturn(ctx context.Context, org flex.OrgID, site flex.SiteID,
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
+
 		today := flex.DayAt(tx.Now())
 		if day == (flex.Day{}) {
 			day = today
 		}
+
 		if day.Start().Before(today.Add(-OutturnDays).Start()) || day.Start().After(today.Add(1).Start()) {
 			return flex.Fail(flex.Malformed, "day %s: ask for a day from %s to tomorrow, %s", day, today.Add(-OutturnDays), today.Add(1))
 		}
+
 		load, roof, err := metered(ctx, tx, site, day.Add(1))
 		if err != nil {
 			return fmt.Errorf("read what was metered: %w", err)
 		}
+
 		said, err := tx.Solar(ctx, site)
 		if err != nil {
 			return err
 		}
+
 		hs = outturn(load, roof, said, day, tx.Now())
 		return nil
 	})
@@ -61,6 +66,7 @@ func outturn(load, roof forecast.Series, said store.Solar, day flex.Day, now tim
 	draws, _ := forecast.Load(load, periods, settle.Working)
 	gives, origins := solar(said, roof, periods)
 	hs := make([]OutturnHalfHour, len(periods))
+
 	for i, p := range periods {
 		hs[i] = OutturnHalfHour{Period: p, Load: draws[i], Roof: gives[i], RoofFrom: origins[i]}
 		if !p.End().After(now) {
@@ -68,5 +74,6 @@ func outturn(load, roof forecast.Series, said store.Solar, day flex.Day, now tim
 			hs[i].Gave, hs[i].GaveKnown = roof.At(p)
 		}
 	}
+
 	return hs
 }

@@ -42,10 +42,12 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 	if err != nil {
 		return nil, err
 	}
-	return out, d.DB.Write(ctx, org, func(tx *store.Tx) error {
+
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
+
 		p, err := tx.Pausable(ctx, asset)
 		switch {
 		case err != nil:
@@ -55,22 +57,27 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 		case !p.Consented:
 			return flex.Fail(flex.Forbidden, "the site has not consented to %s: enrol it in %s first", flex.LimitedPauseMethod, flex.LimitedPause)
 		}
+
 		kept := make([]store.Block, len(blocks))
 		for i, b := range blocks {
 			kept[i] = store.Block(b)
 		}
+
 		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: kept}); err != nil {
 			return err
 		}
+
 		var made pause.Plan
 		if p.Last.IsZero() || tx.Now().Sub(p.Last) >= PauseRest {
 			if made, err = d.pause(ctx, tx, p, spans); err != nil {
 				return err
 			}
 		}
+
 		out = split(blocks, spans, made.Pause)
 		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved, endOf(spans))
 	})
+	return out, err
 }
 
 // pause places the pause.
@@ -79,6 +86,7 @@ func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spa
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
 	power := DefaultPower
+
 	if a.Asset.Power != nil && *a.Asset.Power > 0 {
 		power = *a.Asset.Power
 	}
@@ -86,16 +94,19 @@ func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spa
 	if !canPause(sorted, now, power, a.Need) {
 		return pause.Plan{}, nil
 	}
+
 	ps, err := prices(ctx, tx, tx.Now())
 	if err != nil {
 		return pause.Plan{}, err
 	}
+
 	p := pause.Problem{Blocks: wholePeriods(sorted), Prices: ps, Power: power, Worth: PauseWorth, NotBefore: nextPeriod(now)}
 	made := pause.Solve(p)
 	if err := check.Pause(p, made); err != nil {
 		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", a.Asset.ID, "law", err)
 		return pause.Plan{}, nil
 	}
+
 	return made, nil
 }
 
@@ -147,24 +158,32 @@ func readBlocks(blocks []Block) ([]flex.Span, error) {
 	if len(blocks) > BlocksMax {
 		return nil, flex.Fail(flex.Malformed, "charging_schedule has %d blocks, more than %d", len(blocks), BlocksMax)
 	}
+
 	spans, order := make([]flex.Span, len(blocks)), make([]int, len(blocks))
 	for i, b := range blocks {
 		from, err1 := wire.ParseTime(b.Start)
+
 		to, err2 := wire.ParseTime(b.End)
 		if err := cmp.Or(err1, err2); err != nil {
 			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d]: a timestamp is %v", i, err)
 		}
+
 		spans[i] = flex.Span{From: from.Add(time.Second - 1).Truncate(time.Second), To: to.Truncate(time.Second)}
-		if order[i] = i; !from.Before(to.Time) {
+		order[i] = i
+
+		if !from.Before(to.Time) {
 			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d] ends at %s, which is not after its start at %s", i, b.End, b.Start)
 		}
 	}
+
 	slices.SortFunc(order, func(i, j int) int { return spans[i].From.Compare(spans[j].From) })
+
 	for n := 1; n < len(order); n++ {
 		if i, j := order[n-1], order[n]; spans[j].From.Before(spans[i].To) {
 			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d] and [%d] overlap: join them, or have one end where the other starts", min(i, j), max(i, j))
 		}
 	}
+
 	return spans, nil
 }
 
@@ -177,13 +196,16 @@ func split(blocks []Block, spans []flex.Span, pause flex.Span) []Block {
 			out = append(out, b)
 			continue
 		}
+
 		if spans[i].From.Before(pause.From) {
 			out = append(out, Block{b.Start, like(b.Start, pause.From)})
 		}
+
 		if pause.To.Before(spans[i].To) {
 			out = append(out, Block{like(b.Start, pause.To), b.End})
 		}
 	}
+
 	return out
 }
 
@@ -192,22 +214,28 @@ func split(blocks []Block, spans []flex.Span, pause flex.Span) []Block {
 // they are needed.
 func like(style string, t time.Time) string {
 	const date, clock = len("2006-01-02"), len("15:04")
+
 	read, err := wire.ParseTime(style)
 	if err != nil {
 		return t.UTC().Format(time.RFC3339)
 	}
+
 	t = t.UTC().Add(read.Offset)
 	rest := style[date+1+clock:] // seconds, fraction, offset
 	text := t.Format("2006-01-02") + style[date:date+1] + t.Format("15:04")
+
 	seconds := strings.HasPrefix(rest, ":")
 	if seconds {
 		rest = rest[len(":05"):]
 	}
+
 	if seconds || t.Second() != 0 {
 		text += t.Format(":05")
 	}
+
 	if n := len(rest) - len(strings.TrimLeft(rest, ".0123456789")); n > 0 { // a fraction of as many digits
 		text, rest = text+"."+strings.Repeat("0", n-1), rest[n:]
 	}
+
 	return text + rest
 }

@@ -53,26 +53,32 @@ func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.
 	if err != nil {
 		return nil, err
 	}
+
 	k := placed(stands)
 	r := &roomFor{headroom.New(from, k.caps), k, k.place[group]}
 	scope := "" // the whole fleet
+
 	if k.Fleet == (flex.Cap{}) {
-		if scope = group; scope == "" && len(k.Position) == 0 {
+		scope = group
+		if scope == "" && len(k.Position) == 0 {
 			return nil, nil
 		}
 		if scope == "" { // a position holds nobody back, until the fleet is planned together
 			return r, nil
 		}
 	}
+
 	loads, err := tx.Loads(ctx, scope)
 	if err != nil {
 		return nil, fmt.Errorf("read what the others draw: %w", err)
 	}
+
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
 			r.draw(&loads[i], from)
 		}
 	}
+
 	return r, nil
 }
 
@@ -88,16 +94,20 @@ func readCrowd(ctx context.Context, tx *store.Tx) (*crowd, error) {
 	if err != nil || !ok {
 		return &crowd{}, err
 	}
+
 	loads, err := tx.Loads(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
+
 	k := placed(stands)
 	w := &crowd{&roomFor{headroom.New(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
 		w.draw(&loads[i], w.from)
 	}
+
 	return w, nil
 }
 
@@ -106,19 +116,23 @@ func (w *crowd) without(ctx context.Context, tx *store.Tx, c *store.Charging, fn
 	if w.roomFor == nil {
 		return fn(nil)
 	}
+
 	l, plugged := w.loads[c.Asset.ID]
 	if !plugged {
 		group, err := tx.CapGroup(ctx, c.Asset.SiteID)
 		if err != nil {
 			return err
 		}
+
 		w.cap = w.place[group]
 		return fn(w.roomFor)
 	}
+
 	steps, power, running := drawsFrom(&l, w.from)
 	w.cap = w.place[l.Group]
 	w.Remove(w.cap, steps, power, running)
 	defer w.Add(w.cap, steps, power, running)
+
 	return fn(w.roomFor)
 }
 
@@ -131,17 +145,21 @@ func (r *roomFor) draw(l *store.Load, from time.Time) {
 // drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is
 // over, or if there never was one, full power until its battery must be full.
 func drawsFrom(l *store.Load, from time.Time) (steps []flex.Step, power flex.Watts, running bool) {
-	if power = l.Power; power <= 0 {
+	power = l.Power
+	if power <= 0 {
 		power = DefaultPower
 	}
+
 	n := len(l.Steps)
 	if n > 0 && l.Steps[n-1].To.After(from) {
 		return l.Steps, power, false
 	}
+
 	since := l.PluggedInAt
 	if n > 0 {
 		since = l.Steps[n-1].To
 	}
+
 	full := since.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)
 	return []flex.Step{{Span: flex.Span{From: from, To: full}, Limit: power}}, power, true
 }
@@ -158,12 +176,14 @@ func (u *underCaps) keep(ctx context.Context, tx *store.Tx, s *store.Schedule) e
 	if u.room == nil {
 		return nil
 	}
+
 	if b := u.binding; b != nil {
 		b.EventID, b.AssetID = s.EventID, s.AssetID
 		if err := tx.PutBindings(ctx, *b); err != nil {
 			return err
 		}
 	}
+
 	return tx.CapsUsed(ctx, u.room.due(s, u.binding, tx.Now()))
 }
 
@@ -173,11 +193,14 @@ func (r *roomFor) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.
 	if r == nil {
 		return p, charge.Solve(p), nil
 	}
+
 	q, a := r.Charge(p, r.cap)
 	if len(q.Limits) == 0 {
 		return q, a, nil
 	}
-	return q, a, r.binding(&q, &a)
+
+	err := r.binding(&q, &a)
+	return q, a, err
 }
 
 // binding is what caps do to a plan.
@@ -188,11 +211,14 @@ func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 		if bound := r.caps[h.Cap].Power; bound != nil && !h.Starts {
 			c.Power = *bound
 		}
+
 		for at := flex.PeriodAt(h.From); !h.Starts && at.Start().Before(h.To); at = at.Add(1) {
 			c.Price = max(c.Price, r.Shadow.At(c.Group, at))
 		}
+
 		b.Caps = append(b.Caps, c)
 	}
+
 	return b
 }
 
@@ -201,11 +227,13 @@ func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 // that others may make room.
 func (r *roomFor) due(s *store.Schedule, b *store.Binding, now time.Time) time.Time {
 	r.Add(r.cap, s.Steps, s.From.Power, true)
+
 	switch _, _, over := r.Exceeded(); {
 	case over:
 		return now
 	case b != nil && len(b.Caps) > 0, len(r.Position) > 0:
 		return later(now, r.PlannedAt.Add(MarketRest))
 	}
+
 	return time.Time{}
 }

@@ -52,6 +52,7 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	if err != nil {
 		return worker.Report{}, fmt.Errorf("list organisations: %w", err)
 	}
+
 	var sum tally
 	for _, org := range orgs {
 		t, err := d.roundOf(ctx, org)
@@ -59,14 +60,17 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 		sum.changed += t.changed
 		d.looked.Add(int64(t.looked))
 		d.changed.Add(int64(t.changed))
+
 		if err != nil {
 			return worker.Report{Did: sum.changed}, fmt.Errorf("plan %s anew: %w", org.Name, err)
 		}
 	}
+
 	r := worker.Report{Did: sum.changed}
 	if sum.looked > 0 {
 		r.Note = fmt.Sprintf("%d assets planned, %d schedules changed", sum.looked, sum.changed)
 	}
+
 	return r, nil
 }
 
@@ -78,10 +82,12 @@ func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 		orgs, err = all.WavesLeft(ctx)
 		return err
 	})
+
 	var t tally
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = d.parts(ctx, orgs[i], &t)
 	}
+
 	d.looked.Add(int64(t.looked))
 	d.changed.Add(int64(t.changed))
 	return worker.Report{Did: t.changed}, err
@@ -94,7 +100,8 @@ type tally struct{ looked, changed int }
 func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
 	var fresh, left, capped bool
 	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
-		if fresh, left, err = tx.WaveDue(ctx); err == nil {
+		fresh, left, err = tx.WaveDue(ctx)
+		if err == nil {
 			_, capped, err = tx.Caps(ctx)
 		}
 		return err
@@ -102,24 +109,30 @@ func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error
 	if err != nil {
 		return t, err
 	}
+
 	if fresh {
 		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.BeginWave(ctx) })
 		if err != nil {
 			return t, fmt.Errorf("begin a wave: %w", err)
 		}
 	}
+
 	if capped {
 		if err := d.together(ctx, org, &t); err != nil {
 			return t, fmt.Errorf("plan the fleet together: %w", err)
 		}
-		return t, d.inputs(ctx, org, &t)
+		err = d.inputs(ctx, org, &t)
+		return t, err
 	}
+
 	if fresh || left {
 		if err := d.parts(ctx, org.ID, &t); err != nil {
 			return t, err
 		}
 	}
-	return t, d.due(ctx, org, &t)
+
+	err = d.due(ctx, org, &t)
+	return t, err
 }
 
 // parts works on the parts of a wave until none is left to take. Several do so at once: while
@@ -128,6 +141,7 @@ func (d *Service) parts(ctx context.Context, org flex.OrgID, t *tally) error {
 	var wg sync.WaitGroup
 	var tallies [waveHands]tally
 	var errs [waveHands]error
+
 	for i := range tallies {
 		wg.Go(func() {
 			for errs[i] == nil {
@@ -136,16 +150,20 @@ func (d *Service) parts(ctx context.Context, org flex.OrgID, t *tally) error {
 				if len(parts) == 0 {
 					return
 				}
+
 				if errs[i] == nil {
 					errs[i] = d.replanParts(ctx, org, parts, &tallies[i])
 				}
 			}
 		})
 	}
+
 	wg.Wait()
+
 	for _, done := range tallies {
 		t.looked, t.changed = t.looked+done.looked, t.changed+done.changed
 	}
+
 	return errors.Join(errs[:]...)
 }
 
@@ -170,6 +188,7 @@ func (d *Service) replanParts(ctx context.Context, org flex.OrgID, parts []store
 	for i := 0; i < len(parts) && err == nil; i++ {
 		err = d.replanAll(ctx, org, m, found[i], t, &parts[i])
 	}
+
 	return err
 }
 
@@ -184,11 +203,14 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 		if err == nil && len(found) > 0 {
 			err = d.replanAll(ctx, org.ID, m, found, t, nil)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		more = len(found) == dueMax
 	}
+
 	return d.inputs(ctx, org, t)
 }
 
@@ -201,42 +223,53 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		var now time.Time
 		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
 			now = tx.Now()
+
 			found, err := tx.Due(ctx, store.CauseInputs, dueMax)
 			if err != nil || len(found) == 0 {
 				return err
 			}
+
 			w, err := readCrowd(ctx, tx)
 			for i := 0; i < len(found) && err == nil; i++ {
 				var c store.Charging
 				var s *store.Schedule
-				if c, err = tx.Charging(ctx, found[i].Standing.AssetID); err == nil && refreshable(&c, now) {
+
+				c, err = tx.Charging(ctx, found[i].Standing.AssetID)
+				if err == nil && refreshable(&c, now) {
 					err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
 						s, _, _, err = d.draft(ctx, tx, &c, byInputs, r)
 						return err
 					})
 				}
+
 				if s == nil {
 					same = append(same, found[i].Session)
 				} else {
 					changed = append(changed, c.Asset.ID)
 				}
 			}
+
 			return err
 		})
 		if err != nil {
 			return err
 		}
+
 		if len(same) > 0 {
 			if err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.Done(ctx, now, same...) }); err != nil {
 				return err
 			}
 		}
+
 		for _, asset := range changed {
 			if err := d.refresh(ctx, org, asset, t); err != nil {
 				return err
 			}
 		}
-		if t.looked += len(same); len(same)+len(changed) < dueMax {
+
+		t.looked += len(same)
+
+		if len(same)+len(changed) < dueMax {
 			return nil
 		}
 	}
@@ -253,16 +286,19 @@ func (d *Service) refresh(ctx context.Context, org flex.Org, asset flex.AssetID,
 	var looked, changed int
 	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		looked, changed = 0, 0
+
 		if err := tx.LockAsset(ctx, asset); err != nil {
 			if flex.KindOf(err) == flex.NotFound {
 				return nil // deleted since
 			}
 			return err
 		}
+
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
 		}
+
 		if refreshable(&c, tx.Now()) {
 			before := c.Session.Generation
 			if err := d.replan(ctx, tx, &c, byInputs); err != nil {
@@ -270,8 +306,10 @@ func (d *Service) refresh(ctx context.Context, org flex.Org, asset flex.AssetID,
 			}
 			looked, changed = 1, int(c.Session.Generation-before)
 		}
+
 		return tx.Done(ctx, tx.Now(), c.Session.ID)
 	})
+
 	t.looked, t.changed = t.looked+looked, t.changed+changed
 	return err
 }
@@ -290,14 +328,17 @@ type market struct {
 
 // look reads assets on a snapshot of the store, and the market that they are to be weighed by.
 func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) error) (m market, err error) {
-	return m, d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
+
 		if err = read(tx); err != nil {
 			return err
 		}
+
 		m.prices, err = prices(ctx, tx, m.now)
 		return err
 	})
+	return m, err
 }
 
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
@@ -307,6 +348,7 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 	var s charge.Solver
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
+
 	for i := range found {
 		v := d.weigh(ctx, &found[i], m, &s)
 		if v.next.Planned != nil {
@@ -315,36 +357,46 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 			later[v.again] = append(later[v.again], found[i].Session)
 		}
 	}
+
 	changed := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
+
 		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
 			return err // set since: the fleet is planned together
 		}
+
 		if part != nil {
 			if mine, err := tx.EndWavePart(ctx, *part); err != nil || !mine {
 				return err
 			}
 		}
+
 		if len(next) > 0 {
 			curve, err := tx.AddCurve(ctx, m.prices)
 			if err != nil {
 				return fmt.Errorf("keep prices: %w", err)
 			}
+
 			for i := range next {
 				next[i].Next.Curve = curve
 			}
-			if changed, err = tx.Replace(ctx, next); err != nil {
+
+			changed, err = tx.Replace(ctx, next)
+			if err != nil {
 				return err
 			}
 		}
+
 		for at, sessions := range later {
 			if err := tx.LookAgain(ctx, at, sessions...); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
+
 	t.looked, t.changed = t.looked+len(found), t.changed+changed
 	return err
 }
@@ -356,6 +408,7 @@ func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *char
 	if !p.Standing.From.ReadyBy.After(from) {
 		return v // past its end, the asset is free
 	}
+
 	e := inputsAt(p, from)
 	problem := problemOf(e, from, m.prices)
 	answer := s.Solve(&problem)
@@ -365,14 +418,17 @@ func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *char
 	if rest := p.MarketAt.Add(MarketRest); m.now.Before(rest) {
 		return verdict{again: rest}
 	}
+
 	value, ok, again := worth(&problem, p.Standing.Steps, &answer)
 	if !ok {
 		return verdict{again: again}
 	}
+
 	if err := check.Charge(problem, answer); err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Standing.AssetID, "law", err)
 		return verdict{}
 	}
+
 	v.next = store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: value}}
 	v.next.Next.Steps = answer.Steps
 	return v
@@ -385,8 +441,10 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 		e.Delivered += planned(&p.Standing, from)
 		e.Running = chargesAt(p.Standing.Steps, from)
 	}
+
 	if !e.ChargeNow.To.After(from) {
 		e.ChargeNow = flex.Span{}
 	}
+
 	return e
 }

@@ -47,6 +47,7 @@ func (d *Service) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
+
 		s := store.Solar{Source: source, Energies: map[flex.Period]flex.WattHours{}}
 		for i, h := range said {
 			_, twice := s.Energies[h.Period]
@@ -58,8 +59,10 @@ func (d *Service) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID
 			case h.Period.End().After(tx.Now().Add(SolarAhead)) || h.Period.Start().Before(tx.Now().Add(-SolarBack)):
 				return flex.Fail(flex.Malformed, "half_hours[%d] starts at %s: say what lies between a day ago and %d days from now", i, start, SolarAhead/(24*time.Hour))
 			}
+
 			s.Energies[h.Period] = h.Energy
 		}
+
 		return tx.PutSolar(ctx, site, s)
 	})
 }
@@ -70,25 +73,31 @@ func (d *Service) Solar(ctx context.Context, org flex.OrgID, site flex.SiteID) (
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
+
 		said, err := tx.Solar(ctx, site)
 		if err != nil {
 			return err
 		}
+
 		today := flex.DayAt(tx.Now())
 		_, roof, err := metered(ctx, tx, site, today)
 		if err != nil {
 			return fmt.Errorf("read what was metered: %w", err)
 		}
+
 		if len(said.Energies) > 0 {
 			o.Source, o.GivenAt = said.Source, said.GivenAt
 		}
+
 		all := periodsTo(flex.PeriodAt(today.Start()), today.Add(2).Start())
 		gives, origins := solar(said, roof, all)
+
 		for i, p := range all {
 			if p.End().After(tx.Now()) {
 				o.HalfHours = append(o.HalfHours, SolarHalfHour{p, gives[i], origins[i]})
 			}
 		}
+
 		return nil
 	})
 	return o, err
@@ -99,14 +108,17 @@ func (d *Service) Solar(ctx context.Context, org flex.OrgID, site flex.SiteID) (
 func solar(said store.Solar, roof forecast.Series, periods []flex.Period) ([]flex.WattHours, []string) {
 	gives, known := forecast.Solar(roof, periods)
 	origins := make([]string, len(periods))
+
 	for i, p := range periods {
 		origins[i] = SolarNone
 		if known {
 			origins[i] = SolarMetered
 		}
+
 		if e, given := said.Energies[p]; given {
 			gives[i], origins[i] = e, SolarGiven
 		}
 	}
+
 	return gives, origins
 }

@@ -35,6 +35,7 @@ func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 	if err != nil || !mine {
 		return err
 	}
+
 	for range togetherTries {
 		var f *fleet
 		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
@@ -44,6 +45,7 @@ func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 		if err != nil || f == nil {
 			return err
 		}
+
 		done := false
 		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
 			done, err = d.commit(ctx, tx, f, t)
@@ -53,14 +55,17 @@ func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 			return err
 		}
 	}
+
 	return d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
 			return err
 		}
+
 		f, err := d.planTogether(ctx, tx)
 		if err == nil {
 			_, err = d.commit(ctx, tx, f, t)
 		}
+
 		return err
 	})
 }
@@ -101,29 +106,39 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 	if err != nil || !ok {
 		return nil, err
 	}
+
 	from := tx.Now().Truncate(time.Second)
 	k := placed(stands)
 	f := &fleet{roomFor: roomFor{headroom.New(from, k.caps), k, 0}, stands: roomFor{headroom.New(from, k.caps), k, 0}, now: tx.Now()}
+
 	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet: %w", err)
 	}
+
 	loads, err := tx.Loads(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
-	if f.market, err = prices(ctx, tx, f.now); err != nil {
+
+	f.market, err = prices(ctx, tx, f.now)
+	if err != nil {
 		return nil, fmt.Errorf("read prices: %w", err)
 	}
+
 	f.prices = f.market
 	f.gather(found, loads, from)
+
 	if err := f.share(); err != nil {
 		return nil, err
 	}
+
 	f.place(d, ctx, from)
+
 	if _, _, over := f.stands.Exceeded(); !over {
 		f.spare(from)
 	}
+
 	return f, nil
 }
 
@@ -135,9 +150,11 @@ const assetsMax = 1 << 30
 func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time) {
 	group := make(map[flex.AssetID]int, len(loads))
 	planned := make(map[flex.AssetID]bool, len(found))
+
 	for i := range found {
 		planned[found[i].Standing.AssetID] = found[i].Standing.From.ReadyBy.After(from)
 	}
+
 	for i := range loads {
 		group[loads[i].AssetID] = f.capped.place[loads[i].Group]
 		if !planned[loads[i].AssetID] {
@@ -146,17 +163,21 @@ func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time
 			f.stands.draw(&loads[i], from)
 		}
 	}
+
 	for i := range found {
 		if !planned[found[i].Standing.AssetID] {
 			continue
 		}
+
 		m := member{Planned: &found[i], from: inputsAt(&found[i], from)}
 		p := problemOf(m.from, from, f.prices)
 		m.Car = headroom.Car{Problem: &p, Cap: group[m.Standing.AssetID]}
+
 		if now := p.ChargeNow.Meet(flex.Span{From: from, To: p.ChargeNow.To}); !now.Empty() {
 			m.now = []flex.Step{{Span: now, Limit: p.Power}}
 			f.Reserve(m.Cap, m.now)
 		}
+
 		f.stands.Add(m.Cap, m.steps(), p.Power, p.Running)
 		f.members = append(f.members, m)
 	}
@@ -168,22 +189,27 @@ func (f *fleet) share() error {
 	for i := range f.members {
 		cars[i] = f.members[i].Car
 	}
+
 	shares, err := f.Share(cars, f.prices, f.Position)
 	if err != nil {
 		return fmt.Errorf("share the room: %w", err)
 	}
+
 	f.prices = shares.Prices
 	f.shadow = store.Shadow{From: flex.PeriodAt(f.now).Start(), Prices: map[string][]flex.Price{}}
+
 	for k, ps := range shares.Caps {
 		if slices.Max(append(ps, 0)) > 0 {
 			f.shadow.Prices[f.name(k)] = ps
 		}
 	}
+
 	f.Shadow = f.shadow
 	for i := range f.members {
 		m := &f.members[i]
 		m.share, m.Prices = shares.Cars[i], f.prices
 	}
+
 	return nil
 }
 
@@ -192,27 +218,33 @@ func (f *fleet) share() error {
 func (f *fleet) place(d *Service, ctx context.Context, from time.Time) {
 	order := make([]int, len(f.members))
 	slack := make([]time.Duration, len(f.members))
+
 	for i := range order {
 		order[i], slack[i] = i, f.members[i].Slack()
 		if f.members[i].unserved() { // its share does not do: it needs what is left over
 			slack[i] -= planHorizon
 		}
 	}
+
 	slices.SortStableFunc(order, func(a, b int) int { return int((slack[a] - slack[b]) / time.Second) })
+
 	for _, i := range order {
 		m := &f.members[i]
 		f.Release(m.Cap, m.share)
 		f.Release(m.Cap, m.now)
 		f.cap = m.Cap
 		f.decide(m, from)
+
 		if m.next != nil {
 			if err := check.Charge(m.problem, *m.next); err != nil {
 				d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", m.Standing.AssetID, "law", err)
 				m.next = nil
 			}
 		}
+
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
+
 	if at, cap, over := f.Exceeded(); over {
 		d.log().WarnContext(ctx, "charge-now, and what is not under control, draw more than a cap", "group", f.name(cap), "at", at)
 	}
@@ -239,22 +271,27 @@ func (m *member) steps() []flex.Step {
 // that stands.
 func (f *fleet) decide(m *member, from time.Time) {
 	q, a, b := f.charge(*m.Car.Problem)
+
 	fits := f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps)
 	if fits && sameAhead(m.Standing.Steps, a.Steps, from) {
 		return
 	}
+
 	value, ok, again := worth(m.Car.Problem, m.Standing.Steps, &a)
 	ok = ok || len(f.Position) > 0 // what a position saves is the whole fleet's: spare weighs it
 	if rest := m.MarketAt.Add(MarketRest); ok && value < store.Urgent && f.now.Before(rest) {
 		ok, again = false, rest
 	}
+
 	if fits && !ok {
 		if !again.IsZero() && (f.again.IsZero() || again.Before(f.again)) {
 			f.again = again
 		}
 		return
 	}
-	if m.next, m.problem, m.binding, m.value = &a, q, b, value; !fits {
+
+	m.next, m.problem, m.binding, m.value = &a, q, b, value
+	if !fits {
 		m.must, m.value = true, store.Urgent
 	}
 }
@@ -266,6 +303,7 @@ func (f *fleet) spare(from time.Time) {
 	var n flex.MicroPounds
 	var lost, won int64 // watt-seconds of needs, beyond a member's slack
 	urgent := false
+
 	for i := range f.members {
 		m := &f.members[i]
 		assumed := charge.AssumedPrice(m.Prices)
@@ -277,16 +315,19 @@ func (f *fleet) spare(from time.Time) {
 			urgent = urgent || value == store.Urgent
 			n++
 		}
+
 		need := int64(m.Need) * 3600
 		lacks, would := max(0, need-old.energy), max(0, need-next.energy)
 		slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
 		lost, won = lost+max(0, would-lacks-slack), won+max(0, lacks-would)
 	}
+
 	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
 	saved := cost - f.bill(from, (*member).steps)
 	if lost <= won && (urgent || saved > 0 && (saved >= n*WorthSaving || saved*100 >= cost*WorthPercent)) {
 		return
 	}
+
 	for i := range f.members {
 		f.members[i].next = nil
 	}
@@ -304,13 +345,16 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 			}
 		}
 	}
+
 	for i := range f.members {
 		add(does(&f.members[i]), f.members[i].Power)
 	}
+
 	for i := range f.others {
 		steps, power, _ := drawsFrom(&f.others[i], from)
 		add(steps, power)
 	}
+
 	var cost flex.MicroPounds
 	for _, t := range f.Position {
 		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
@@ -320,10 +364,12 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 			cost += t.Sell.Of(beyond)
 		}
 	}
+
 	assumed := charge.AssumedPrice(f.market)
 	for at, sum := range sums {
 		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
 	}
+
 	return cost
 }
 
@@ -333,11 +379,14 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok || stands.Version != f.Version {
 		return !ok, err
 	}
+
 	curve, err := tx.AddCurve(ctx, f.prices)
 	if err != nil {
 		return false, fmt.Errorf("keep prices: %w", err)
 	}
+
 	f.changes(curve)
+
 	changed := 0
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
@@ -345,22 +394,27 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 		if err != nil {
 			return false, err
 		}
+
 		changed += n
 		var bs []store.Binding
+
 		for i := range rs {
 			if b := f.bindings[at+i]; b != nil {
 				b.EventID, b.AssetID = rs[i].Next.EventID, rs[i].Next.AssetID
 				bs = append(bs, *b)
 			}
 		}
+
 		if err := tx.PutBindings(ctx, bs...); err != nil {
 			return false, err
 		}
 	}
+
 	next := flex.PeriodAt(f.now).End()
 	if !f.again.IsZero() && f.again.Before(next) {
 		next = later(f.again, f.now.Add(MarketRest))
 	}
+
 	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
 	return true, tx.CapsPlanned(ctx, f.shadow, next)
 }
@@ -373,10 +427,12 @@ func (f *fleet) changes(curve store.CurveID) {
 		if m.next == nil {
 			continue
 		}
+
 		s := store.Schedule{Cause: store.CauseMarket, From: m.from, Value: m.value, Curve: curve}
 		if m.must {
 			s.Cause = store.CauseCaps
 		}
+
 		s.Steps = m.next.Steps
 		f.changed, f.bindings = append(f.changed, store.Replacement{Planned: m.Planned, Next: s}), append(f.bindings, m.binding)
 	}

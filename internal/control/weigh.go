@@ -14,25 +14,30 @@ import (
 func worth(p *charge.Problem, standing []flex.Step, answer *charge.Plan) (value flex.MicroPounds, ok bool, again time.Time) {
 	assumed := charge.AssumedPrice(p.Prices)
 	old, next := weighSteps(p, assumed, standing), weighSteps(p, assumed, answer.Steps)
+
 	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
 	if next.energy-old.energy > slack || old.peak-next.peak > slack {
 		return store.Urgent, true, time.Time{}
 	}
+
 	saving := old.cost - next.cost
 	if saving <= 0 || saving < WorthSaving && (old.cost <= 0 || saving*100 < old.cost*WorthPercent) {
 		return 0, false, time.Time{}
 	}
+
 	running := flex.Span{From: p.From, To: flex.PeriodAt(p.From).End()}
 	if saving < WorthRunning && !slices.Equal(within(standing, running), within(answer.Steps, running)) {
 		return 0, false, running.To
 	}
+
 	return saving, true, time.Time{}
 }
 
 // within returns the part of steps that lies in a span.
 func within(steps []flex.Step, span flex.Span) (out []flex.Step) {
 	for _, s := range steps {
-		if s.Span = s.Meet(span); !s.Empty() {
+		s.Span = s.Meet(span)
+		if !s.Empty() {
 			out = append(out, s)
 		}
 	}
@@ -51,9 +56,12 @@ func weighSteps(p *charge.Problem, assumed flex.Price, steps []flex.Step) (w wei
 	var cost float64
 	for _, s := range steps {
 		power := int64(min(s.Limit, p.Power))
-		if s.Span = s.Meet(flex.Span{From: p.From, To: p.ReadyBy}); power == 0 || s.Empty() {
+
+		s.Span = s.Meet(flex.Span{From: p.From, To: p.ReadyBy})
+		if power == 0 || s.Empty() {
 			continue
 		}
+
 		permitted := s.Len()
 		if !p.AllOffPeak {
 			permitted = s.Meet(p.ChargeNow).Len()
@@ -62,10 +70,12 @@ func weighSteps(p *charge.Problem, assumed flex.Price, steps []flex.Step) (w wei
 				permitted += in.Len() - in.Meet(p.ChargeNow).Len()
 			}
 		}
+
 		w.energy += power * int64(s.Len()/time.Second)
 		w.peak += power * int64((s.Len()-permitted)/time.Second)
 		cost += priced(p.Prices, assumed, s.Span) * float64(power)
 	}
+
 	w.cost = flex.MicroPounds(cost / (3600 * 1e6))
 	return w
 }
@@ -79,7 +89,9 @@ func priced(ps []flex.PricedPeriod, assumed flex.Price, s flex.Span) (sum float6
 				price = ps[i].Price
 			}
 		}
+
 		sum += float64(price) * s.Meet(at.Span()).Len().Seconds()
 	}
+
 	return sum
 }

@@ -38,20 +38,24 @@ func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.Asse
 			return nil, err
 		}
 	}
+
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		w, err := readCrowd(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		answers = make([]Comparison, len(assets))
 		for i, id := range assets {
 			a, err := compare(ctx, tx, id, q, w)
 			if err != nil && flex.KindOf(err) == flex.Internal {
 				return err
 			}
+
 			a.AssetID, a.Err = id, err
 			answers[i] = a
 		}
+
 		return nil
 	})
 	return answers, err
@@ -65,17 +69,21 @@ func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, 
 	if !c.Asset.Type.Charges() {
 		return a, flex.Fail(flex.Malformed, "asset %v is a %s, which is not planned", asset, c.Asset.Type)
 	}
+
 	if !c.Open() {
 		c.Session, c.Standing = store.Session{}, store.Schedule{}
 	}
+
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, &c, from, false)
 	if err != nil {
 		return a, err
 	}
+
 	if s := &c.Standing; s.Generation > 0 && s.From.ReadyBy.After(from) {
 		e.ReadyBy = s.From.ReadyBy
 	}
+
 	err = w.without(ctx, tx, &c, func(r *roomFor) error {
 		_, a.Current, _ = r.charge(problemOf(e, from, ps))
 		_, a.Proposed, _ = r.charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
@@ -87,27 +95,35 @@ func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, 
 // suppose changes the inputs as the question says. Another need is meant from now on.
 func (q *Question) suppose(e store.Effective, from time.Time) store.Effective {
 	wall := wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zoneOf(e.Tariff))
+
 	if q.Tariff != nil {
 		e.Tariff = *q.Tariff
 	}
+
 	if q.ReadyByLocal != nil {
 		wall = *q.ReadyByLocal
 	}
+
 	if q.ReadyByLocal != nil || q.Tariff != nil {
 		e.ReadyBy = tariff.ReadyBy(from, wall, zoneOf(e.Tariff))
 	}
+
 	if q.Need != nil {
 		e.Need, e.Delivered = *q.Need, 0
 	}
+
 	if q.MayChargePeak != nil {
 		e.MayChargePeak = *q.MayChargePeak
 	}
+
 	if q.Mode != "" {
 		e.Mode = q.Mode
 	}
+
 	if q.Power > 0 {
 		e.Power = q.Power
 	}
+
 	return e
 }
 
@@ -116,14 +132,17 @@ func overlay(known, supposed []flex.PricedPeriod) []flex.PricedPeriod {
 	if len(supposed) == 0 {
 		return known
 	}
+
 	at := map[flex.Period]flex.PricedPeriod{}
 	for _, p := range append(slices.Clone(known), supposed...) {
 		at[p.Period] = p
 	}
+
 	out := make([]flex.PricedPeriod, 0, len(at))
 	for _, p := range at {
 		out = append(out, p)
 	}
+
 	slices.SortFunc(out, func(a, b flex.PricedPeriod) int { return a.Period.Sub(b.Period) })
 	return out
 }

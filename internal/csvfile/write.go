@@ -63,6 +63,7 @@ func Cell(cell any) string {
 	case string:
 		return text(v)
 	}
+
 	return text(fmt.Sprint(cell))
 }
 

@@ -28,18 +28,22 @@ func ParseAddress(text string) (Address, error) {
 	if len(text) > MaxAddress {
 		return Address{}, flex.Fail(flex.Invalid, "the address is longer than %d characters", MaxAddress)
 	}
+
 	found := postcodeInText.FindAllString(strings.ToUpper(text), -1)
 	if len(found) == 0 {
 		return Address{}, flex.Fail(flex.Invalid, `the address has no postcode; write it as "221B Baker Street, London, NW1 6XE"`)
 	}
+
 	p, err := ParsePostcode(found[len(found)-1])
 	if err != nil {
 		return Address{}, err
 	}
+
 	a := NewAddress(text, p)
 	if a.number == "" && len(a.building) == 0 {
 		return Address{}, flex.Fail(flex.Invalid, `the address does not start with the number or name of a house; write it as "221B Baker Street, London, NW1 6XE"`)
 	}
+
 	return a, nil
 }
 
@@ -52,6 +56,7 @@ func NewAddress(text string, p Postcode) Address {
 	if len(text) > MaxAddress {
 		text = text[:MaxAddress]
 	}
+
 	a := Address{Postcode: p}
 	text = postcodeInText.ReplaceAllStringFunc(strings.ToUpper(text), func(s string) string {
 		if found, err := ParsePostcode(s); err == nil && found == p {
@@ -59,10 +64,12 @@ func NewAddress(text string, p Postcode) Address {
 		}
 		return s
 	})
+
 	segments := tokenize(text)
 	for i := range segments {
 		segments[i] = a.takeCommunal(segments[i])
 	}
+
 	for i := range segments {
 		if a.flat == "" {
 			segments[i] = a.takeFlat(segments[i])
@@ -72,6 +79,7 @@ func NewAddress(text string, p Postcode) Address {
 	for i := range segments {
 		segments[i] = a.takeOutbuilding(segments[i])
 	}
+
 	a.takeRest(slices.DeleteFunc(segments, func(words []string) bool { return len(words) == 0 }))
 	return a
 }
@@ -91,10 +99,12 @@ func tokenize(text string) (segments [][]string) {
 				words[i] = long
 			}
 		}
+
 		if len(words) > 0 {
 			segments = append(segments, words)
 		}
 	}
+
 	return segments
 }
 
@@ -121,6 +131,7 @@ func (a *Address) takeCommunal(words []string) []string {
 			return nil // nothing else in such a part names the premises
 		}
 	}
+
 	return words
 }
 
@@ -158,6 +169,7 @@ func (a *Address) takeFlat(words []string) []string {
 			if len(rest) > 0 && rest[0] == "FLOOR" {
 				n = 1
 			}
+
 			if len(rest) > n && rest[n] == "FLAT" && (len(rest) == n+1 || !flatID.MatchString(rest[n+1])) {
 				a.flat = w
 				return cut(words, i, i+2+n)
@@ -168,6 +180,7 @@ func (a *Address) takeFlat(words []string) []string {
 			return cut(words, i, i+1+used)
 		}
 	}
+
 	return words
 }
 
@@ -183,17 +196,21 @@ func (a *Address) takeOutbuilding(words []string) []string {
 		if !outbuildings[w] || street {
 			continue
 		}
+
 		if w == "ANNEX" {
 			w = "ANNEXE"
 		}
 
 		a.flat = strings.TrimSpace(a.flat + " " + w)
 		from := i
+
 		if i > 0 && words[i-1] == "THE" {
 			from = i - 1
 		}
+
 		return cut(words, from, i+1)
 	}
+
 	return words
 }
 
@@ -215,6 +232,7 @@ func flatName(rest []string) (name string, used int) {
 		}
 		return unpad(rest[0]), 1
 	}
+
 	return "*", 0
 }
 
@@ -227,17 +245,21 @@ func (a *Address) takeRest(segments [][]string) {
 			if !both && !houseID.MatchString(w) {
 				continue
 			}
+
 			a.number = unpad(w)
+
 			after := words[i+1:]
 			if allDigits(w) && len(after) > 0 && oneUpper.MatchString(after[0]) { // 221 B
 				a.number += after[0]
 				after = after[1:]
 			}
+
 			a.building = slices.Concat(slices.Concat(segments[:s]...), words[:i])
 			a.street = slices.Concat(after, slices.Concat(segments[s+1:]...))
 			return
 		}
 	}
+
 	a.building, a.street = splitNames(segments)
 }
 
@@ -250,6 +272,7 @@ func splitNames(segments [][]string) (building, street []string) {
 		if kind < 0 {
 			continue
 		}
+
 		from := 0
 		if s == 0 { // ROSE COTTAGE BAKER STREET
 			from = max(0, kind-1)
@@ -257,12 +280,15 @@ func splitNames(segments [][]string) (building, street []string) {
 				from = 0
 			}
 		}
+
 		return slices.Concat(slices.Concat(segments[:s]...), words[:from]),
 			slices.Concat(words[from:], slices.Concat(segments[s+1:]...))
 	}
+
 	if len(segments) == 0 {
 		return nil, nil
 	}
+
 	return segments[0], slices.Concat(segments[1:]...)
 }
 

@@ -58,22 +58,27 @@ func (d *Directory) Search(ctx context.Context, org flex.OrgID, postcode, buildi
 	if len(building) > MaxAddress {
 		return nil, flex.Fail(flex.Invalid, "the building is longer than %d characters", MaxAddress)
 	}
+
 	meters, err := d.source.ByPostcode(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+
 	listings := []Listing{}
 	for _, m := range onePerPremises(meters, p, building) {
 		number, err := ParseMPAN(m.MPAN)
 		if err != nil {
 			continue // a source may list what no one can use
 		}
+
 		ref, err := d.refs.Seal(number, org, d.now().Add(RefLife))
 		if err != nil {
 			return nil, err
 		}
+
 		listings = append(listings, Listing{ref, fullAddress(m.Address, p)})
 	}
+
 	return listings, nil
 }
 
@@ -97,19 +102,23 @@ func onePerPremises(meters []flex.Meter, p Postcode, building string) (shown []f
 
 	listed := map[string]bool{}
 	group := premisesOf(meters, p)
+
 	for i, m := range meters {
 		a := NewAddress(m.Address, p)
 
 		meant := building == "" || a.Named(building)
+
 		if !m.Import || a.communal || listed[group[i]] {
 			continue
 		}
 		if !meant || len(shown) == MaxListed {
 			continue
 		}
+
 		listed[group[i]] = true
 		shown = append(shown, m)
 	}
+
 	slices.SortStableFunc(shown, func(a, b flex.Meter) int { return compareNatural(a.Address, b.Address) })
 	return shown
 }
@@ -131,14 +140,18 @@ func compareNatural(a, b string) int {
 			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
 				return c
 			}
+
 			a, b = a[len(da):], b[len(db):]
 			continue
 		}
+
 		if a[0] != b[0] {
 			return cmp.Compare(a[0], b[0])
 		}
+
 		a, b = a[1:], b[1:]
 	}
+
 	return cmp.Compare(len(a), len(b))
 }
 
@@ -162,6 +175,7 @@ func (d *Directory) ByMPAN(ctx context.Context, text string) (flex.Meter, error)
 		}
 		return flex.Meter{}, err
 	}
+
 	return d.meter(ctx, m)
 }
 
@@ -182,18 +196,22 @@ func (d *Directory) ByAddress(ctx context.Context, address string) (flex.Meter, 
 	if err != nil {
 		return flex.Meter{}, err
 	}
+
 	meters, err := d.source.ByPostcode(ctx, q.Postcode)
 	if err != nil {
 		return flex.Meter{}, err
 	}
+
 	found, err := Match(q, meters)
 	if err != nil {
 		return flex.Meter{}, err
 	}
+
 	m, err := ParseMPAN(found.MPAN)
 	if err != nil {
 		return flex.Meter{}, flex.Fail(flex.Unclear, "the meter at this address is listed with a wrong MPAN")
 	}
+
 	return d.meter(ctx, m)
 }
 
@@ -205,6 +223,7 @@ func (d *Directory) Validate(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+
 	meter, err := d.source.ByMPAN(ctx, m)
 	if flex.KindOf(err) == flex.NotFound {
 		return &flex.Error{Kind: flex.NotFound, Details: []string{"no meter with this MPAN was found"}}
@@ -215,6 +234,7 @@ func (d *Directory) Validate(ctx context.Context, text string) error {
 	if reasons := unfit(meter); len(reasons) > 0 {
 		return &flex.Error{Kind: flex.NotFound, Details: reasons}
 	}
+
 	return nil
 }
 
@@ -223,12 +243,15 @@ func unfit(m flex.Meter) (reasons []string) {
 	if !m.Import {
 		reasons = append(reasons, "this is the MPAN of an export meter; give the import meter's")
 	}
+
 	if !m.Energised {
 		reasons = append(reasons, "the meter is not energised: no supply flows through it")
 	}
+
 	if p, err := ParsePostcode(m.Postcode); err == nil && !p.InGB() {
 		reasons = append(reasons, "the meter is not in Great Britain")
 	}
+
 	return reasons
 }
 
@@ -240,9 +263,11 @@ func Markets(m flex.Meter) []string {
 	if len(unfit(m)) > 0 {
 		return markets
 	}
+
 	markets = append(markets, "cm", "dno")
 	if m.HalfHourly {
 		markets = append(markets, "wholesale")
 	}
+
 	return markets
 }

@@ -53,12 +53,15 @@ func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, q
 	if v, ok := known.get(key, d.now()); ok {
 		return v, nil
 	}
+
 	var none T
 	if !d.rest.allow(d.now()) {
 		return none, flex.Fail(flex.Unavailable, "the meter directory has failed %d times in a row and is not asked for %v; try again later", MaxFailures, RestAfter)
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, LookupTimeout)
 	defer cancel()
+
 	v, err := question(bounded)
 	switch kind := flex.KindOf(err); {
 	case err == nil:
@@ -76,6 +79,7 @@ func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, q
 		d.log.Warn("meter directory timed out", "error", err)
 		return none, flex.Fail(flex.TimedOut, "the meter directory did not answer within %v; try again later", LookupTimeout)
 	}
+
 	d.rest.note(false, d.now())
 	d.log.Warn("meter directory failed", "error", err)
 	return none, flex.Fail(flex.Unavailable, "the meter directory failed; try again later")
@@ -121,12 +125,14 @@ type breaker struct {
 func (b *breaker) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.failures < MaxFailures {
 		return true
 	}
 	if b.trying || now.Before(b.until) && !now.Before(b.until.Add(-RestAfter)) {
 		return false
 	}
+
 	b.trying = true
 	return true
 }
@@ -136,10 +142,12 @@ func (b *breaker) note(ok bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trying = false
+
 	if ok {
 		b.failures = 0
 		return
 	}
+
 	b.failures++
 	b.until = now.Add(RestAfter)
 }

@@ -54,6 +54,7 @@ func (e ECOES) call(ctx context.Context, method string, parameters ...ecoesPair)
 	if err != nil {
 		return ecoesResult{}, err
 	}
+
 	answer, err := e.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(e.URL, "/") + "/" + method,
 		Header: map[string]string{"Content-Type": "application/json", "Accept": "application/json"},
 		Body:   body, AnswerMax: MaxAnswer, Time: LookupTimeout})
@@ -63,6 +64,7 @@ func (e ECOES) call(ctx context.Context, method string, parameters ...ecoesPair)
 	if answer.Status != 200 {
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: status %d", method, answer.Status)
 	}
+
 	var a struct{ Results []ecoesResult }
 	if err := json.Unmarshal(answer.Body, &a); err != nil {
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %w", method, err)
@@ -70,12 +72,14 @@ func (e ECOES) call(ctx context.Context, method string, parameters ...ecoesPair)
 	if len(a.Results) != 1 {
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %d results to one question", method, len(a.Results))
 	}
+
 	for _, fault := range a.Results[0].Errors {
 		if fault.Code == notFound {
 			return ecoesResult{}, flex.Fail(flex.NotFound, "ECOES knows no such metering point")
 		}
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: error %s: %s", method, fault.Code, fault.Message)
 	}
+
 	return a.Results[0], nil
 }
 
@@ -91,30 +95,38 @@ func (e ECOES) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error)
 	if err != nil {
 		return nil, err
 	}
+
 	var meters []flex.Meter
 	listed := map[string]int{}
+
 	for _, match := range result.UtilityAddressMatches {
 		if !electricity(match.UtilityType) {
 			continue
 		}
+
 		f := fieldsOf(match.AddressDetails)
 		m := flex.Meter{MPAN: f["mpan_core"], Address: f.address(), Postcode: f["postcode"], Import: true, Energised: true}
 		meters = append(meters, m)
 		listed[NewAddress(m.Address, p).Key()]++
 	}
+
 	asked := 0
 	for i, m := range meters {
 		number, err := ParseMPAN(m.MPAN)
 		if err != nil || listed[NewAddress(m.Address, p).Key()] < 2 || asked == MaxPairs {
 			continue
 		}
+
 		asked++
+
 		full, err := e.ByMPAN(ctx, number)
 		if err != nil {
 			return nil, err
 		}
+
 		meters[i] = full
 	}
+
 	return meters, nil
 }
 
@@ -124,12 +136,14 @@ func (e ECOES) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 	if err != nil {
 		return flex.Meter{}, err
 	}
+
 	for _, match := range result.UtilityMatches {
 		f := fieldsOf(match.UtilityDetails)
 		if electricity(match.UtilityType) && f["mpan_core"] == m.Core() {
 			return f.meter(), nil
 		}
 	}
+
 	return flex.Meter{}, flex.Fail(flex.NotFound, "ECOES knows no such metering point")
 }
 
@@ -149,6 +163,7 @@ func fieldsOf(pairs []ecoesPair) fields {
 			f[key] = strings.TrimSpace(p.Value)
 		}
 	}
+
 	return f
 }
 
@@ -180,11 +195,14 @@ func (f fields) meter() flex.Meter {
 	if p, err := ParsePostcode(m.Postcode); err == nil {
 		m.Postcode = string(p)
 	}
+
 	// Profile class 08 was that of export before the registry told the direction.
 	m.Import = !strings.HasPrefix(strings.ToUpper(f["energy_direction"]), "E")
+
 	if f["energy_direction"] == "" {
 		m.Import = f["profile_class"] != "08"
 	}
+
 	traded := f["trading_status"] == "" || strings.EqualFold(f["trading_status"], "T")
 	m.Energised = strings.EqualFold(f["energisation_status"], "E") && traded
 	m.HalfHourly = f.halfHourly()
@@ -193,6 +211,7 @@ func (f fields) meter() flex.Meter {
 	if m.SupplierMPID == "" {
 		m.SupplierMPID = f["supplier_mpid"]
 	}
+
 	return m
 }
 
@@ -202,10 +221,12 @@ func (f fields) halfHourly() bool {
 	if migrated, _ := f.yes("mhhs_indicator"); migrated {
 		return true
 	}
+
 	switch f["measurement_class"] {
 	case "C", "E", "F", "G":
 		return true
 	}
+
 	return false
 }
 
@@ -216,15 +237,18 @@ func (f fields) domestic() bool {
 			return yes
 		}
 	}
+
 	switch f["measurement_class"] {
 	case "F":
 		return true
 	case "C", "E", "G":
 		return false
 	}
+
 	switch f["profile_class"] {
 	case "", "00", "01", "02":
 		return true
 	}
+
 	return false
 }

@@ -42,6 +42,7 @@ func ReadMeters(r io.Reader, each func(flex.Meter) error) error {
 		if err != nil {
 			return err
 		}
+
 		m, err := readMeter(row)
 		if err != nil {
 			return err
@@ -49,11 +50,13 @@ func ReadMeters(r io.Reader, each func(flex.Meter) error) error {
 		if _, twice := seen[m.MPAN]; twice {
 			return row.Fault("mpan: this MPAN is in the file twice")
 		}
+
 		seen[m.MPAN] = struct{}{}
 		if err := each(m); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -62,15 +65,18 @@ func readMeter(row csvfile.Row) (flex.Meter, error) {
 	if e, ok := errors.AsType[*flex.Error](err); ok {
 		return flex.Meter{}, row.Fault("mpan: %s", strings.Join(e.Details, "; "))
 	}
+
 	p, err := ParsePostcode(row.Get("postcode"))
 	if err != nil {
 		return flex.Meter{}, row.Fault("postcode: %v", err)
 	}
+
 	m := flex.Meter{MPAN: mpan.Core(), Postcode: string(p), Address: row.Get("address"), UPRN: row.Get("uprn"),
 		SupplierMPID: row.Get("supplier_mpid"), SupplierName: row.Get("supplier_name"), GSPGroup: row.Get("gsp_group")}
 	if m.Address == "" || len(m.Address) > MaxAddress {
 		return flex.Meter{}, row.Fault("address: it has %d characters, not 1 to %d", len(m.Address), MaxAddress)
 	}
+
 	for _, f := range []struct {
 		column, yes, no string
 		to              *bool
@@ -88,5 +94,6 @@ func readMeter(row csvfile.Row) (flex.Meter, error) {
 			return flex.Meter{}, row.Fault("%s: %q is neither %s nor %s", f.column, row.Get(f.column), f.yes, f.no)
 		}
 	}
+
 	return m, nil
 }

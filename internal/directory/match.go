@@ -23,6 +23,7 @@ const (
 func premisesOf(meters []flex.Meter, p Postcode) []string {
 	numbered := map[string]string{} // the one UPRN of an address; empty if there are several
 	keys := make([]string, len(meters))
+
 	for i, m := range meters {
 		keys[i] = NewAddress(m.Address, p).Key()
 		if uprn := NormalUPRN(m.UPRN); uprn != "" {
@@ -36,14 +37,17 @@ func premisesOf(meters []flex.Meter, p Postcode) []string {
 	names := make([]string, len(meters))
 	for i, m := range meters {
 		names[i] = keys[i]
+
 		uprn := NormalUPRN(m.UPRN)
 		if uprn == "" {
 			uprn = numbered[keys[i]]
 		}
+
 		if uprn != "" {
 			names[i] = "UPRN " + uprn
 		}
 	}
+
 	return names
 }
 
@@ -72,6 +76,7 @@ func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
 	case len(ranked) > 1 && ranked[0].score-ranked[1].score < minMargin:
 		return flex.Meter{}, flex.Fail(flex.Unclear, "%d premises in %s match the address; none was chosen", len(ranked), q.Postcode)
 	}
+
 	return importMeter(ranked[0].meters)
 }
 
@@ -91,6 +96,7 @@ func rank(q Address, meters []flex.Meter) (ranked []*premises) {
 		if err != nil || p != q.Postcode {
 			continue
 		}
+
 		c := NewAddress(m.Address, p)
 		score, ok := compare(q, c)
 		if !ok {
@@ -109,6 +115,7 @@ func rank(q Address, meters []flex.Meter) (ranked []*premises) {
 	for _, p := range found {
 		ranked = append(ranked, p)
 	}
+
 	slices.SortFunc(ranked, func(a, b *premises) int { return cmp.Compare(b.score, a.score) })
 	return ranked
 }
@@ -120,12 +127,14 @@ func importMeter(meters []flex.Meter) (flex.Meter, error) {
 	if len(live) > 0 {
 		imports = live
 	}
+
 	switch len(imports) {
 	case 0:
 		return flex.Meter{}, flex.Fail(flex.Unclear, "the premises has an export meter alone")
 	case 1:
 		return imports[0], nil
 	}
+
 	return flex.Meter{}, flex.Fail(flex.Unclear, "the premises has %d import meters; none was chosen", len(imports))
 }
 
@@ -135,7 +144,9 @@ func compare(q, c Address) (float64, bool) {
 	if q.communal != c.communal {
 		return 0, false
 	}
+
 	score, ok := compareReading(q, c)
+
 	// "1 Holmes Court" may mean flat 1 of the building.
 	if flat := q.asFlat(); len(flat.building) > 0 && len(c.building) > 0 && covers(c.building, flat.building) == 1 {
 		if s, can := compareReading(flat, c); can && (!ok || s-flatReading > score) {
@@ -150,11 +161,13 @@ func compare(q, c Address) (float64, bool) {
 	// "10A" may mean flat A of number 10, and "1/10" flat 1 of number 10. Where the list has the
 	// number itself, or both readings, that leads or there is no margin.
 	best, found := 0.0, false
+
 	for _, pair := range otherReadings(q, c) {
 		if s, can := compareReading(pair[0], pair[1]); can && s-otherReading > best {
 			best, found = s-otherReading, true
 		}
 	}
+
 	return best, found
 }
 
@@ -174,6 +187,7 @@ func (a Address) readings() []Address {
 	if a.flat != "" || a.number == "" {
 		return nil
 	}
+
 	read := func(flat, number string) Address {
 		other := a
 		other.flat, other.number = unpad(flat), unpad(number)
@@ -183,11 +197,13 @@ func (a Address) readings() []Address {
 	if first, second, both := strings.Cut(a.number, "/"); both {
 		return []Address{read(first, second), read(second, first)}
 	}
+
 	house := digits(a.number)
 	letter := strings.TrimPrefix(a.number, house)
 	if !oneUpper.MatchString(letter) {
 		return nil
 	}
+
 	return []Address{read(letter, house)}
 }
 
@@ -205,6 +221,7 @@ func compareReading(q, c Address) (float64, bool) {
 	if q.flat != c.flat {
 		return 0, false
 	}
+
 	switch {
 	case q.number != "" && c.number != "":
 		if q.number != c.number {
@@ -225,13 +242,16 @@ func compareReading(q, c Address) (float64, bool) {
 			return 0, false
 		}
 	}
+
 	if a, b := q.streetName(), c.streetName(); len(a) > 0 && len(b) > 0 && !sameName(a, b) {
 		return 0, false
 	}
+
 	qn, cn := q.names(), c.names()
 	if len(qn) > len(cn) {
 		qn, cn = cn, qn
 	}
+
 	score := covers(qn, cn)
 	return score, score >= minScore
 }
@@ -250,6 +270,7 @@ func covers(a, b []string) float64 {
 	if len(a) == 0 {
 		return 1
 	}
+
 	sum := 0.0
 	for _, w := range a {
 		best := 0.0
@@ -258,12 +279,15 @@ func covers(a, b []string) float64 {
 				best = 1
 				break
 			}
+
 			if slipped(w, v) {
 				best = 1 - fuzzyPenalty
 			}
 		}
+
 		sum += best
 	}
+
 	return sum / float64(len(a))
 }
 
@@ -273,17 +297,21 @@ func slipped(a, b string) bool {
 	ra, rb := []rune(a), []rune(b)
 	n := min(len(ra), len(rb))
 	allowed := 0
+
 	if n >= 5 {
 		allowed = 1
 	}
+
 	if n >= 9 {
 		allowed = 2
 	}
+
 	for _, r := range a + b {
 		if r >= '0' && r <= '9' {
 			return false
 		}
 	}
+
 	return allowed > 0 && max(len(ra), len(rb))-n <= allowed && editDistance(ra, rb) <= allowed
 }
 
@@ -294,22 +322,27 @@ func editDistance(a, b []rune) int {
 		rows[i] = make([]int, len(b)+1)
 		rows[i][0] = i
 	}
+
 	for j := range b {
 		rows[0][j+1] = j + 1
 	}
+
 	for i := range a {
 		for j := range b {
 			d := rows[i][j]
 			if a[i] != b[j] {
 				d++
 			}
+
 			d = min(d, rows[i][j+1]+1, rows[i+1][j]+1)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
 				d = min(d, rows[i-1][j-1]+1)
 			}
+
 			rows[i+1][j+1] = d
 		}
 	}
+
 	return rows[len(a)][len(b)]
 }
 
@@ -324,6 +357,7 @@ func (a Address) Named(part string) bool {
 	if p.number != "" && p.number != a.flat && digits(p.number) != digits(a.number) {
 		return false
 	}
+
 	return covers(p.names(), a.names()) >= 1-fuzzyPenalty
 }
 

@@ -28,16 +28,20 @@ func ParseMPAN(text string) (MPAN, error) {
 		return MPAN{}, &flex.Error{Kind: flex.Malformed, Details: []string{
 			fmt.Sprintf("an MPAN is 13 digits; this text has more than %d characters", maxMPANText)}}
 	}
+
 	s := strip(text)
 	if len(s) == fullLen+1 && s[0] == 'S' { // the large S that bills print before the number
 		s = s[1:]
 	}
+
 	if len(s) == fullLen && allDigits(s[:5]) && allAlphanumeric(s[5:8]) {
 		s = s[8:] // without the bill's top line: profile class, time switch class, loss factor class
 	}
+
 	if reasons := mpanReasons(s); len(reasons) > 0 {
 		return MPAN{}, &flex.Error{Kind: flex.Malformed, Details: reasons}
 	}
+
 	return MPAN{s}, nil
 }
 
@@ -56,24 +60,30 @@ func mpanReasons(s string) (reasons []string) {
 	if s == "" {
 		return []string{"the MPAN is empty; it should be 13 digits"}
 	}
+
 	for _, r := range s {
 		if r < '0' || r > '9' {
 			reasons = append(reasons, fmt.Sprintf("%q is not a digit from 0 to 9", r))
 			break
 		}
 	}
+
 	if n := len([]rune(s)); n != coreLen {
 		reasons = append(reasons, fmt.Sprintf("it has %d characters; an MPAN has 13 digits, or 21 with the top line of the bill", n))
 	}
+
 	if len(reasons) > 0 {
 		return reasons
 	}
+
 	if want := checkDigit(s); s[coreLen-1] != want {
 		reasons = append(reasons, fmt.Sprintf("the last digit is %c, but the first twelve call for %c: one of the digits is wrong", s[coreLen-1], want))
 	}
+
 	if s[0] == '0' {
 		reasons = append(reasons, fmt.Sprintf("no distributor has the number %s", s[:2]))
 	}
+
 	return reasons
 }
 

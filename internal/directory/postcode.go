@@ -33,6 +33,7 @@ func ParsePostcode(text string) (Postcode, error) {
 		}
 		return "", flex.Fail(flex.Invalid, "%q is not a postcode; one looks like SW1A 2AA", text)
 	}
+
 	return normal(s), nil
 }
 
@@ -50,6 +51,7 @@ func FindPostcode(text string) (Postcode, error) {
 	if mended, ok := RepairPostcode(text); ok && mended.Strict() && areas[mended.Area()] {
 		return mended, nil
 	}
+
 	return "", err
 }
 
@@ -60,11 +62,13 @@ func RepairPostcode(text string) (Postcode, bool) {
 	if len(s) < 5 || len(s) > 7 || !allAlphanumeric(s) {
 		return "", false
 	}
+
 	cut := len(s) - 3
 	mended := mend(s[:cut], outwardForms[cut]) + mend(s[cut:], []string{"9AA"})
 	if !lenient.MatchString(mended) {
 		return "", false
 	}
+
 	return normal(mended), true
 }
 
@@ -80,18 +84,21 @@ func mend(s string, forms []string) string {
 			fit = append(fit, f)
 		}
 	}
+
 	out := []byte(s)
 	for i := range out {
 		letter, digit := false, false
 		for _, f := range fit {
 			letter, digit = letter || f[i] == 'A', digit || f[i] == '9'
 		}
+
 		if letter && !digit {
 			out[i] = asLetter(out[i])
 		} else if digit && !letter {
 			out[i] = asDigit(out[i])
 		}
 	}
+
 	return string(out)
 }
 
@@ -103,6 +110,7 @@ func fits(s, form string) bool {
 			return false
 		}
 	}
+
 	return true
 }
 

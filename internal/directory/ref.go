@@ -38,20 +38,24 @@ func (r *Refs) Seal(m MPAN, org flex.OrgID, expires time.Time) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("seal %v: it is no MPAN", m)
 	}
+
 	var plain [16]byte
 	binary.BigEndian.PutUint64(plain[:8], number)
 	binary.BigEndian.PutUint64(plain[8:], uint64(expires.Unix()))
 	sealed, err := r.keys.Seal(r.random, aboutRef(org), plain[:])
+
 	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
 // Open returns the metering point of a reference. The failure is a flex.Invalid.
 func (r *Refs) Open(ref string, org flex.OrgID, now time.Time) (MPAN, error) {
 	invalid := flex.Fail(flex.Invalid, "this is no meter reference of yours: take one from a meter search")
+
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(ref)
 	if err != nil {
 		return MPAN{}, invalid
 	}
+
 	plain, err := r.keys.Open(aboutRef(org), sealed)
 	if err != nil || len(plain) != 16 {
 		return MPAN{}, invalid
@@ -59,5 +63,6 @@ func (r *Refs) Open(ref string, org flex.OrgID, now time.Time) (MPAN, error) {
 	if expires := time.Unix(int64(binary.BigEndian.Uint64(plain[8:])), 0); !now.Before(expires) {
 		return MPAN{}, flex.Fail(flex.Invalid, "this meter reference was good for %v and has run out: search again", RefLife)
 	}
+
 	return MPAN{core: fmt.Sprintf("%0*d", coreLen, binary.BigEndian.Uint64(plain[:8]))}, nil
 }

@@ -43,6 +43,7 @@ func (r remoteMeter) meter() (flex.Meter, error) {
 	if err != nil {
 		return flex.Meter{}, fmt.Errorf("the meter directory lists a wrong MPAN: %v", err)
 	}
+
 	p, err := ParsePostcode(r.Postcode)
 	if err != nil {
 		return flex.Meter{}, fmt.Errorf("the meter directory lists %v at a wrong postcode", mpan)
@@ -50,6 +51,7 @@ func (r remoteMeter) meter() (flex.Meter, error) {
 	if r.Direction != "import" && r.Direction != "export" {
 		return flex.Meter{}, fmt.Errorf("the meter directory lists %v with the direction %q", mpan, r.Direction)
 	}
+
 	return flex.Meter{MPAN: mpan.Core(), Import: r.Direction == "import", Address: r.Address, Postcode: string(p), UPRN: r.UPRN,
 		Energised: r.Energised, HalfHourly: r.HalfHourly, Domestic: r.Domestic,
 		SupplierMPID: r.SupplierMPID, SupplierName: r.SupplierName, GSPGroup: r.GSPGroup}, nil
@@ -64,6 +66,7 @@ func (r Remote) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error
 		}
 		return nil, err
 	}
+
 	var meters []flex.Meter
 	for _, m := range answer.Meters {
 		meter, err := m.meter()
@@ -72,6 +75,7 @@ func (r Remote) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error
 		}
 		meters = append(meters, meter)
 	}
+
 	return meters, nil
 }
 
@@ -81,10 +85,12 @@ func (r Remote) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 	if err := r.call(ctx, "lookup", map[string]string{"mpan": m.Core()}, &answer); err != nil {
 		return flex.Meter{}, err
 	}
+
 	meter, err := answer.meter()
 	if err == nil && meter.MPAN != m.Core() {
 		err = fmt.Errorf("the meter directory answers with %v for %v", Mask(meter.MPAN), m)
 	}
+
 	return meter, err
 }
 
@@ -93,10 +99,12 @@ func (r Remote) call(ctx context.Context, question string, body map[string]strin
 	if err != nil {
 		return err
 	}
+
 	header := map[string]string{"Content-Type": "application/json", "Accept": "application/json"}
 	maps.Copy(header, r.Header)
 	answer, err := r.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(r.URL, "/") + "/" + question,
 		Header: header, Body: b, AnswerMax: MaxAnswer, Time: LookupTimeout})
+
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask the meter directory: %w", err)
@@ -105,8 +113,10 @@ func (r Remote) call(ctx context.Context, question string, body map[string]strin
 	case answer.Status != 200:
 		return fmt.Errorf("ask the meter directory: status %d", answer.Status)
 	}
+
 	if err := json.Unmarshal(answer.Body, to); err != nil {
 		return fmt.Errorf("ask the meter directory: %w", err)
 	}
+
 	return nil
 }

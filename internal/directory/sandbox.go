@@ -19,12 +19,15 @@ const (
 func SandboxMeters() []flex.Meter {
 	home := flex.Meter{Import: true, Postcode: "ZZ99 1AA", Energised: true, HalfHourly: true, Domestic: true,
 		SupplierMPID: "FLXD", SupplierName: "Flexible Energy Supply", GSPGroup: "_A"}
+
 	at := func(mpan, address string, change func(*flex.Meter)) flex.Meter {
 		m := home
 		m.MPAN, m.Address = mpan, address
+
 		if change != nil {
 			change(&m)
 		}
+
 		return m
 	}
 	return []flex.Meter{

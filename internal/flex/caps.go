@@ -60,6 +60,7 @@ func (c *Caps) Check() error {
 	if len(c.Groups) > CapGroupsMax {
 		return Fail(Malformed, "%d groups: there may be %d", len(c.Groups), CapGroupsMax)
 	}
+
 	names, of := map[string]bool{}, map[SiteID]string{}
 	for _, g := range c.Groups {
 		switch n := utf8.RuneCountInString(g.Name); {
@@ -68,10 +69,12 @@ func (c *Caps) Check() error {
 		case names[g.Name]:
 			return Fail(Malformed, "group %q is named twice", g.Name)
 		}
+
 		names[g.Name] = true
 		if err := g.check("group " + g.Name); err != nil {
 			return err
 		}
+
 		for _, site := range g.Sites {
 			if other, taken := of[site]; taken {
 				return Fail(Malformed, "site %v is in group %q and in group %q: a site lies in one group at most", site, other, g.Name)
@@ -79,9 +82,11 @@ func (c *Caps) Check() error {
 			of[site] = g.Name
 		}
 	}
+
 	if len(of) > CapSitesMax {
 		return Fail(Malformed, "%d sites in groups: there may be %d", len(of), CapSitesMax)
 	}
+
 	return c.checkPosition()
 }
 
@@ -99,6 +104,7 @@ func (c *Caps) checkPosition() error {
 	if len(c.Position) > TradedMax {
 		return Fail(Malformed, "a position of %d half-hours: there may be %d", len(c.Position), TradedMax)
 	}
+
 	for i, t := range c.Position {
 		at := t.Period.Start().Format(time.RFC3339)
 		switch {
@@ -110,5 +116,6 @@ func (c *Caps) checkPosition() error {
 			return Fail(Malformed, "the position at %s sells at £%v/MWh and buys at £%v/MWh: selling must not be dearer", at, t.Sell.GBPPerMWh(), t.Buy.GBPPerMWh())
 		}
 	}
+
 	return nil
 }

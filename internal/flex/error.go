@@ -54,6 +54,7 @@ func (e *Error) Error() string {
 	case len(e.Details) > 0:
 		return fmt.Sprint(e.Details)
 	}
+
 	return e.Detail
 }
 

@@ -51,9 +51,11 @@ func MakeID[Of any](at time.Time, random [10]byte) (id ID[Of]) {
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
+
 	copy(id[6:], random[:])
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
+
 	return id
 }
 
@@ -62,10 +64,12 @@ func ParseID[Of any](s string) (ID[Of], error) {
 	if len(s) != 36 {
 		return ID[Of]{}, fmt.Errorf("%q is not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", s)
 	}
+
 	u, err := uuid.Parse(s)
 	if err != nil {
 		return ID[Of]{}, fmt.Errorf("%q is not a UUID: %w", s, err)
 	}
+
 	return ID[Of](u), nil
 }
 
@@ -87,6 +91,7 @@ func (id ID[Of]) String() string {
 	hex.Encode(b[19:23], id[8:10])
 	b[23] = '-'
 	hex.Encode(b[24:], id[10:])
+
 	return string(b[:])
 }
 
@@ -115,5 +120,6 @@ func (id *ID[Of]) Scan(src any) error {
 	case string:
 		return id.UnmarshalText([]byte(v))
 	}
+
 	return fmt.Errorf("cannot read an id from %T", src)
 }

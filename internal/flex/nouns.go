@@ -307,6 +307,7 @@ func (s CallbackStatus) Stage() int {
 	case Rejected, Failed, Executed:
 		return 3
 	}
+
 	return 0
 }
 

@@ -41,6 +41,7 @@ func (t PayoutTerms) Approve(a Approval, now time.Time) (complete bool, err erro
 		return false, flex.Fail(flex.Conflict, "the bank account was linked at %s; what is paid to it can be approved from %s, %s later",
 			stamp(a.LinkedAt), stamp(from), t.Cooling)
 	}
+
 	if a.Today+a.Amount > t.DailyCap {
 		return false, flex.Fail(flex.Conflict, "the organisation approves at most %s a day; %s are approved today, and this is %s more: approve it tomorrow, or raise daily_payout_cap_pence",
 			t.DailyCap, a.Today, a.Amount)
@@ -52,6 +53,7 @@ func (t PayoutTerms) Approve(a Approval, now time.Time) (complete bool, err erro
 	if slices.Contains(a.Before, a.By) {
 		return false, flex.Fail(flex.Conflict, "%s approved it already; more than %s to one account on one day needs a second operator", a.By, t.TwoAbove)
 	}
+
 	return len(a.Before) > 0, nil
 }
 

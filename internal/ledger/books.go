@@ -59,6 +59,7 @@ func (t *Transaction) About() flex.Day {
 	case !t.Time.From.IsZero():
 		return flex.DayAt(t.Time.From)
 	}
+
 	return flex.Day{}
 }
 
@@ -70,12 +71,14 @@ func BookingDay(about, today flex.Day, closed Month) flex.Day {
 	if about == (flex.Day{}) || today.Start().Before(about.Start()) {
 		about = today
 	}
+
 	switch {
 	case closed.Before(MonthOf(about)):
 		return about
 	case closed.Before(MonthOf(today)):
 		return today
 	}
+
 	return closed.Next().First() // the clock is behind the last close
 }
 
@@ -123,9 +126,11 @@ func (b TrialBalance) Text() string {
 	write := func(name string, a AccountTotals) {
 		fmt.Fprintf(&s, "%s %d %d %d %d\n", name, a.Opening, a.Debits, a.Credits, a.Closing())
 	}
+
 	for _, l := range b.Lines {
 		write(string(l.Account), l)
 	}
+
 	write("total", b.Total())
 	return s.String()
 }

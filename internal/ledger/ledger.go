@@ -137,6 +137,7 @@ func (t *Transaction) Check() error {
 	if t.Cause == (Cause{}) {
 		return fmt.Errorf("transaction %s: no cause", t.Key)
 	}
+
 	return CheckPostings(t.Key, t.Postings)
 }
 
@@ -146,6 +147,7 @@ func (t *Transaction) Check() error {
 func CheckPostings(key string, postings []Posting) error {
 	var sum flex.Pence
 	seen := map[Account]bool{}
+
 	for _, p := range postings {
 		switch {
 		case !slices.Contains(Accounts, p.Account):
@@ -157,11 +159,14 @@ func CheckPostings(key string, postings []Posting) error {
 		case p.Amount > MaxAmount || p.Amount < -MaxAmount:
 			return fmt.Errorf("transaction %s: %s on %s is beyond %s", key, p.Amount, p.Account, MaxAmount)
 		}
+
 		seen[p.Account], sum = true, sum+p.Amount
 	}
+
 	if sum != 0 {
 		return fmt.Errorf("transaction %s: the postings sum to %s, not to nothing", key, sum)
 	}
+
 	return nil
 }
 
@@ -221,15 +226,18 @@ func Revised(was, should []Posting) []Posting {
 	for _, p := range should {
 		amounts[p.Account] += p.Amount
 	}
+
 	for _, p := range was {
 		amounts[p.Account] -= p.Amount
 	}
+
 	var delta []Posting
 	for _, a := range Accounts {
 		if amounts[a] != 0 {
 			delta = append(delta, Posting{a, amounts[a]})
 		}
 	}
+
 	return delta
 }
 

@@ -65,6 +65,7 @@ func Move(from, to PaymentStatus, amount flex.Pence) ([]Posting, error) {
 		}
 		return nil, flex.Fail(flex.Conflict, "a withdrawal that is %s cannot become %s", from, to)
 	}
+
 	return post(amount), nil
 }
 

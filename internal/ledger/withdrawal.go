@@ -33,8 +33,10 @@ func (w WithdrawalTerms) Stand(balance flex.Pence, firstReward, now time.Time) S
 			until := flex.DayAt(firstReward).Add(w.WaitDays)
 			left = max(0, int(utc(until).Sub(utc(flex.DayAt(now)))/(24*time.Hour)))
 		}
+
 		s.DaysLeft = &left
 	}
+
 	s.CanWithdraw = balance > 0 && !s.BelowMinimum && (s.DaysLeft == nil || *s.DaysLeft == 0)
 	return s
 }
@@ -56,5 +58,6 @@ func (w WithdrawalTerms) Admit(amount, balance flex.Pence, firstReward, now time
 	case s.DaysLeft != nil && *s.DaysLeft > 0:
 		return flex.Fail(flex.Conflict, "withdrawals begin %d days after the first reward: %d more to go", w.WaitDays, *s.DaysLeft)
 	}
+
 	return nil
 }

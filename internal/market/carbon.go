@@ -38,17 +38,21 @@ type carbonRow struct {
 func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, error) {
 	times := url.PathEscape(span.From.UTC().Format(minute)) + "/" + url.PathEscape(span.To.UTC().Format(minute))
 	address := c.URL + "/intensity/" + times
+
 	if c.Outward != "" {
 		address = c.URL + "/regional/intensity/" + times + "/postcode/" + url.PathEscape(c.Outward)
 	}
+
 	var a struct{ Data json.RawMessage }
 	if _, err := c.Web.get(ctx, address, &a); err != nil {
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
 	}
+
 	rows, err := carbonRows(a.Data)
 	if err != nil {
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
 	}
+
 	var out []store.Carbon
 	for _, r := range rows {
 		at, err := instant(r.From)
@@ -56,14 +60,17 @@ func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, erro
 		if err != nil || !p.Start().Equal(at) || !span.Contains(at) || len(out) > 0 && !out[len(out)-1].Period.Before(p) {
 			continue // the service starts with the half-hour before the one that was asked for
 		}
+
 		grams, actual := r.Intensity.Actual, true
 		if grams == nil {
 			grams, actual = r.Intensity.Forecast, false
 		}
+
 		if grams != nil && *grams >= 0 && *grams <= MaxIntensity {
 			out = append(out, store.Carbon{Period: p, Grams: int(*grams + 0.5), Actual: actual})
 		}
 	}
+
 	return out, nil
 }
 
@@ -73,11 +80,14 @@ func carbonRows(data json.RawMessage) ([]carbonRow, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
+
 	type region struct{ Data []carbonRow }
+
 	var one region
 	if err := json.Unmarshal(data, &one); err == nil {
 		return one.Data, nil
 	}
+
 	var many []struct {
 		region
 		carbonRow
@@ -85,6 +95,7 @@ func carbonRows(data json.RawMessage) ([]carbonRow, error) {
 	if err := json.Unmarshal(data, &many); err != nil {
 		return nil, fmt.Errorf("the answer cannot be read: %w", err)
 	}
+
 	var rows []carbonRow
 	for _, m := range many {
 		if m.From != "" {
@@ -92,5 +103,6 @@ func carbonRows(data json.RawMessage) ([]carbonRow, error) {
 		}
 		rows = append(rows, m.Data...)
 	}
+
 	return rows, nil
 }

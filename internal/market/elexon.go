@@ -57,6 +57,7 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 	if span.Empty() {
 		return Fetched{}, nil
 	}
+
 	q := url.Values{
 		"from":          {flex.PeriodAt(span.From).Start().Format(minute)},
 		"to":            {flex.PeriodAt(span.To.Add(-1)).Start().Format(minute)},
@@ -65,6 +66,7 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 
 	var rows []indexRow
 	var err error
+
 	if e.Stream {
 		_, err = e.Web.get(ctx, e.URL+"/datasets/MID/stream?"+q.Encode(), &rows)
 	} else {
@@ -80,6 +82,7 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 
 	b := newBook(span)
 	inQuarters := map[flex.Period]bool{}
+
 	for _, r := range rows {
 		if start, p, ok := r.at(); ok && start.After(p.Start()) {
 			inQuarters[p] = true
@@ -89,6 +92,7 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 	for _, r := range rows {
 		b.addIndex(r, inQuarters)
 	}
+
 	return b.fetched(), nil
 }
 
@@ -99,9 +103,11 @@ func (r indexRow) at() (start time.Time, p flex.Period, ok bool) {
 	if err != nil {
 		return start, p, false
 	}
+
 	p = flex.PeriodAt(start)
 	day, n := p.SettlementPeriod()
 	late := start.Sub(p.Start())
+
 	return start, p, (late == 0 || late == flex.HalfHour/2) && day.String() == r.SettlementDate && n == r.SettlementPeriod
 }
 
@@ -111,6 +117,7 @@ func (b *book) addIndex(r indexRow, inQuarters map[flex.Period]bool) {
 	if r.DataProvider != provider || r.Price == nil || r.Volume == nil {
 		return
 	}
+
 	start, p, ok := r.at()
 	switch {
 	case ok && inQuarters[p]:
@@ -166,6 +173,7 @@ func (e ElexonSystemPrice) Fetch(ctx context.Context, span flex.Span) (Fetched, 
 		if _, err := e.Web.get(ctx, e.URL+"/balancing/settlement/system-prices/"+day.String()+"?format=json", &a); err != nil {
 			return Fetched{}, fmt.Errorf("fetch the system prices of %s: %w", day, err)
 		}
+
 		made := map[flex.Period]string{}
 		for _, r := range a.Data {
 			p, ok := settlementPeriod(r.StartTime, r.SettlementDate, r.SettlementPeriod)

@@ -39,6 +39,7 @@ func (d *Service) Fetch(ctx context.Context, s Source, span flex.Span, progress 
 		r.keepOut(got.KeptOut)
 		published, err := d.publishAll(ctx, s.Name(), got)
 		r.Published += published
+
 		if err != nil {
 			return r, err
 		}
@@ -48,6 +49,7 @@ func (d *Service) Fetch(ctx context.Context, s Source, span flex.Span, progress 
 			progress(at.Sub(span.From), span.Len())
 		}
 	}
+
 	return r, d.noteKeptOut(ctx, s.Name(), r.KeptOut)
 }
 
@@ -59,6 +61,7 @@ func (r *Report) keepOut(more []KeptOut) {
 			r.KeptOut = append(r.KeptOut, k)
 			continue
 		}
+
 		r.KeptOut[i].Rows += k.Rows
 	}
 }
@@ -89,12 +92,14 @@ func (d *Service) publishAll(ctx context.Context, source string, got Fetched) (p
 		if err != nil {
 			return published, fmt.Errorf("keep the prices of %s: %w", day, err)
 		}
+
 		if made {
 			published++
 		}
 
 		prices = prices[n:]
 	}
+
 	return published, nil
 }
 
@@ -106,6 +111,7 @@ func (d *Service) publish(ctx context.Context, p store.Publication, day flex.EFA
 	p.Span = flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
+
 		before, err := all.QuotesFrom(ctx, p.Source, p.Span)
 		if err != nil {
 			return err
@@ -123,6 +129,7 @@ func (d *Service) publish(ctx context.Context, p store.Publication, day flex.EFA
 		if p.PublishedAt.Before(all.Now()) && day.Span().To.After(all.Now()) {
 			p.PublishedAt = all.Now()
 		}
+
 		made = true
 		_, err = all.AddPublication(ctx, p, prices)
 		return err
@@ -138,17 +145,21 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	span := flex.Span{From: today.Span().From, To: today.Add(1).Span().To}
 	var r worker.Report
 	var failed []string
+
 	for _, s := range d.Sources {
 		if !d.due(s.Name(), now) {
 			continue
 		}
+
 		got, err := d.Fetch(ctx, s, span, nil)
 		r.Did += got.Published
+
 		if err != nil {
 			failed = append(failed, s.Name())
 			d.log().ErrorContext(ctx, "a source of prices failed; the last good prices stand", "source", s.Name(), "error", err)
 		}
 	}
+
 	if d.Invent {
 		made, err := d.invent(ctx)
 		if err != nil {
@@ -156,15 +167,18 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 		}
 		r.Did += made
 	}
+
 	if d.Carbon != nil && d.due("carbon", now) {
 		if err := d.fetchCarbon(ctx, span); err != nil {
 			failed = append(failed, "carbon")
 			d.log().ErrorContext(ctx, "the source of carbon intensity failed", "error", err)
 		}
 	}
+
 	if len(failed) > 0 {
 		r.Note = "failed: " + strings.Join(failed, ", ")
 	}
+
 	return r, ctx.Err()
 }
 
@@ -180,12 +194,15 @@ func (d *Service) fetchCarbon(ctx context.Context, span flex.Span) error {
 func (d *Service) due(source string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	if last, asked := d.askedAt[source]; asked && now.Sub(last) < AskEvery && !now.Before(last) {
 		return false
 	}
+
 	if d.askedAt == nil {
 		d.askedAt = map[string]time.Time{}
 	}
+
 	d.askedAt[source] = now
 	return true
 }
@@ -217,6 +234,7 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, s := range d.Sources {
 		if !slices.ContainsFunc(states, func(st store.SourceState) bool { return st.Source == s.Name() }) {
 			states = append(states, store.SourceState{Source: s.Name()})
@@ -247,5 +265,6 @@ func (d *Service) stale(s store.SourceState, now time.Time) string {
 	case !now.Before(d.outAt(next).Add(Grace)) && s.Through.Before(next.Span().To):
 		return fmt.Sprintf("the prices of %s were due at %s", next, d.outAt(next).Format(time.RFC3339))
 	}
+
 	return ""
 }

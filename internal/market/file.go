@@ -26,10 +26,12 @@ const MaxRows = 700_000
 func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 	var prices []flex.PricedPeriod
 	lines := map[flex.Period]int{}
+
 	for row, err := range csvfile.Read(r, "start", "price_gbp_per_mwh") {
 		if err != nil {
 			return nil, err
 		}
+
 		p, err := readPrice(row)
 		if err != nil {
 			return nil, err
@@ -40,12 +42,15 @@ func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 		if len(prices) == MaxRows {
 			return nil, row.Fault("the file has more than %d half-hours; cut it in two", MaxRows)
 		}
+
 		lines[p.Period] = row.Line
 		prices = append(prices, p)
 	}
+
 	if len(prices) == 0 {
 		return nil, flex.Fail(flex.Invalid, "the file holds no prices")
 	}
+
 	slices.SortFunc(prices, func(a, b flex.PricedPeriod) int { return cmp.Compare(a.Period.Sub(b.Period), 0) })
 	return prices, nil
 }
@@ -55,14 +60,17 @@ func readPrice(row csvfile.Row) (p flex.PricedPeriod, err error) {
 	if err != nil {
 		return p, row.Fault("start: %q is not an instant of the form 2026-04-14T22:00:00Z", row.Get("start"))
 	}
+
 	p.Period = flex.PeriodAt(start)
 	if !p.Period.Start().Equal(start) {
 		return p, row.Fault("start: %q is not the start of a half-hour", row.Get("start"))
 	}
+
 	text := row.Get("price_gbp_per_mwh")
 	if text == "" {
 		return p, nil
 	}
+
 	price, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(price) {
 		return p, row.Fault("price_gbp_per_mwh: %q is not a number", text)
@@ -70,6 +78,7 @@ func readPrice(row csvfile.Row) (p flex.PricedPeriod, err error) {
 	if !believable(price) {
 		return p, row.Fault("price_gbp_per_mwh: %s is beyond ±%.0f, which no half-hour has cost", text, MaxPrice.GBPPerMWh())
 	}
+
 	p.Price, p.Known = flex.FromGBPPerMWh(price), true
 	return p, nil
 }

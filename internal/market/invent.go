@@ -19,6 +19,7 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 	if d.DB.Environment != flex.Sandbox {
 		return 0, nil
 	}
+
 	next, last, err := d.toInvent(ctx)
 	if err != nil {
 		return 0, err
@@ -30,6 +31,7 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 		}
 		made++
 	}
+
 	return made, nil
 }
 
@@ -40,6 +42,7 @@ func (d *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err err
 		if err != nil {
 			return err
 		}
+
 		through, err := all.PricedThrough(ctx, pricing.SandboxSource)
 		if err != nil {
 			return err
@@ -47,9 +50,11 @@ func (d *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err err
 
 		last = flex.EFADayAt(furthest).Add(1)
 		next = flex.EFADayAt(all.Now()).Add(-1)
+
 		if !through.IsZero() {
 			next = flex.EFADayAt(through)
 		}
+
 		return nil
 	})
 	return next, last, err

@@ -56,22 +56,27 @@ func (d *Service) outAt(day flex.EFADay) time.Time {
 func (d *Service) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod, error) {
 	today := flex.EFADay(flex.DayAt(tx.Now()))
 	horizon := flex.CurveHorizon(tx.Now(), today)
+
 	if next := today.Add(1); !tx.Now().Before(d.outAt(next)) {
 		horizon = flex.CurveHorizon(tx.Now(), next)
 	}
+
 	prices, err := tx.Prices(ctx, horizon)
 	if err != nil {
 		return nil, err
 	}
+
 	end := today.Span().To
 	for _, p := range prices {
 		if p.Known && !p.Period.Start().Before(end) {
 			return prices, nil
 		}
 	}
+
 	for len(prices) > 0 && prices[len(prices)-1].Period.End().After(end) {
 		prices = prices[:len(prices)-1]
 	}
+
 	return prices, nil
 }
 
@@ -115,18 +120,23 @@ func (d *Service) Day(ctx context.Context, org flex.OrgID, day flex.Day, source 
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
 		}
+
 		c.Day = day
 		if source == "" {
 			c.Quotes, err = tx.Quotes(ctx, pricing.Planning, day.Span())
 		} else {
 			c.Quotes, err = tx.QuotesFrom(ctx, source, day.Span())
 		}
+
 		if err != nil {
 			return err
 		}
-		if c.Carbon, err = tx.Carbon(ctx, day.Span()); err != nil {
+
+		c.Carbon, err = tx.Carbon(ctx, day.Span())
+		if err != nil {
 			return err
 		}
+
 		c.Publications, err = tx.Publications(ctx, day.Span(), source)
 		return err
 	})

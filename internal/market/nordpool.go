@@ -78,6 +78,7 @@ func (n NordPool) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 		if d.Currency != "GBP" {
 			return Fetched{}, fmt.Errorf("fetch the day-ahead prices of %s: they are in %q, not in GBP", day, d.Currency)
 		}
+
 		b.addNordPool(&d)
 	}
 
@@ -92,6 +93,7 @@ func (b *book) addNordPool(d *nordPoolDay) {
 		if price == nil {
 			continue
 		}
+
 		s := flex.Span{From: e.DeliveryStart, To: e.DeliveryEnd}
 		switch s.Len() {
 		case flex.HalfHour / 2:

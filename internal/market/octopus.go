@@ -47,24 +47,30 @@ func (o Octopus) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 	if !ok || len(letter) != 1 || letter[0] < 'A' || letter[0] > 'P' || letter == "I" || letter == "O" {
 		return Fetched{}, flex.Fail(flex.Invalid, `%q is not a region; use a GSP group, "_A" to "_P" without "_I" and "_O"`, o.GSPGroup)
 	}
+
 	product := o.Product
 	if product == "" {
 		var err error
-		if product, err = o.newest(ctx, span.From); err != nil {
+		product, err = o.newest(ctx, span.From)
+		if err != nil {
 			return Fetched{}, err
 		}
 	}
+
 	q := url.Values{ // a time without Z would be read as London's
 		"period_from": {span.From.UTC().Format(minute)},
 		"period_to":   {span.To.UTC().Format(minute)},
 		"page_size":   {fmt.Sprint(octopusPage)},
 	}
+
 	address := fmt.Sprintf("%s/products/%s/electricity-tariffs/E-1R-%s-%s/standard-unit-rates/?%s",
 		o.URL, url.PathEscape(product), url.PathEscape(product), letter, q.Encode())
+
 	rates, err := pages[octopusRate](ctx, o.Web, o.URL, address)
 	if err != nil {
 		return Fetched{}, fmt.Errorf("fetch the rates of %s: %w", product, err)
 	}
+
 	return readRates(rates, span), nil
 }
 
@@ -75,6 +81,7 @@ func pages[T any](ctx context.Context, w *Web, base, address string) (all []T, e
 		if _, err := w.get(ctx, address, &page); err != nil {
 			return nil, err
 		}
+
 		all = append(all, page.Results...)
 		if page.Next == nil || *page.Next == "" {
 			return all, nil
@@ -82,8 +89,10 @@ func pages[T any](ctx context.Context, w *Web, base, address string) (all []T, e
 		if !strings.HasPrefix(*page.Next, base+"/") {
 			return nil, fmt.Errorf("the next page is said to be elsewhere, at %s", host(*page.Next))
 		}
+
 		address = *page.Next
 	}
+
 	return nil, fmt.Errorf("the list has more than %d pages", MaxPages)
 }
 
@@ -102,18 +111,23 @@ func (o Octopus) newest(ctx context.Context, at time.Time) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("list the products: %w", err)
 	}
+
 	code, since := "", time.Time{}
 	for _, p := range products {
 		from, err := instant(p.AvailableFrom)
+
 		export := p.Direction != "" && p.Direction != "IMPORT" || strings.Contains(p.Code, "OUTGOING")
 		if err != nil || export || !strings.HasPrefix(p.Code, octopusFamily) || from.After(at) || from.Before(since) {
 			continue
 		}
+
 		code, since = p.Code, from
 	}
+
 	if code == "" {
 		return "", fmt.Errorf("no product whose code starts with %s was on sale at %s", octopusFamily, at.Format(time.RFC3339))
 	}
+
 	return code, nil
 }
 
@@ -131,25 +145,32 @@ func readRates(rates []octopusRate, span flex.Span) Fetched {
 	b := newBook(span)
 	slices.Reverse(rates)
 	last := time.Time{}
+
 	for _, r := range rates {
 		if r.ExcVAT == nil || r.PaymentMethod != nil && *r.PaymentMethod == "NON_DIRECT_DEBIT" {
 			continue
 		}
+
 		from, ok := londonInstant(r.From, last)
 		if !ok {
 			b.keepOut(unreadable, span.From)
 			continue
 		}
+
 		last = from
 		to := span.To // an open end
+
 		if r.To != nil {
-			if to, ok = londonInstant(*r.To, from); !ok {
+			to, ok = londonInstant(*r.To, from)
+			if !ok {
 				b.keepOut(unreadable, from)
 				continue
 			}
 		}
+
 		b.addSpan(flex.Span{From: from, To: to}.Meet(span), *r.ExcVAT*10, false)
 	}
+
 	return b.fetched()
 }
 
@@ -160,10 +181,12 @@ func londonInstant(s string, last time.Time) (time.Time, bool) {
 	if at, err := instant(s); err == nil {
 		return at, true
 	}
+
 	wall, err := time.Parse("2006-01-02T15:04:05", s)
 	if err != nil {
 		return time.Time{}, false
 	}
+
 	var meant []time.Time
 	for _, offset := range []time.Duration{time.Hour, 0} { // summer time first: it is the earlier
 		at := wall.Add(-offset)
@@ -171,13 +194,16 @@ func londonInstant(s string, last time.Time) (time.Time, bool) {
 			meant = append(meant, at)
 		}
 	}
+
 	for _, at := range meant {
 		if at.After(last) {
 			return at, true
 		}
 	}
+
 	if len(meant) == 0 {
 		return time.Time{}, false
 	}
+
 	return meant[len(meant)-1], true
 }

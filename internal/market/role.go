@@ -39,6 +39,7 @@ func (d *Service) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState,
 
 			roles = append(roles, r)
 		}
+
 		doubts = s.Doubts(tx.Now())
 		return nil
 	})
@@ -53,6 +54,7 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 	if !slices.Contains(pricing.Roles, role) {
 		return c, flex.Fail(flex.Invalid, "there is no role %q of prices; there are planning, contract and settlement", role)
 	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := d.mayChoose(ctx, tx, role, source); err != nil {
 			return err
@@ -60,6 +62,7 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 
 		next := flex.PeriodAt(tx.Now()).End()
 		c = pricing.Choice{Role: role, Source: source, From: from, SetAt: tx.Now()}
+
 		if from.IsZero() {
 			c.From = time.UnixMicro(0).UTC()
 		}
@@ -69,6 +72,7 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 			if err != nil {
 				return err
 			}
+
 			if settled > 0 && !from.IsZero() {
 				return flex.Fail(flex.Conflict, "%d flex events after %s have their prices already: choose from %s on at the earliest",
 					settled, from.Format(time.RFC3339), next.Format(time.RFC3339))
@@ -78,6 +82,7 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 				c.From = next
 			}
 		}
+
 		return tx.ChoosePriceSource(ctx, c)
 	})
 	return c, err
@@ -88,6 +93,7 @@ func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role
 	if source == "" {
 		return nil
 	}
+
 	s, err := tx.PriceSelection(ctx)
 	if err != nil {
 		return err
@@ -103,6 +109,7 @@ func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role
 			known = append(known, x.Name())
 		}
 	}
+
 	if !slices.Contains(known, source) {
 		return flex.Fail(flex.Invalid, "no source is called %q; those that have published are %s", source, strings.Join(known, ", "))
 	}

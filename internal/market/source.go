@@ -71,6 +71,7 @@ func (b *book) keepOut(reason string, start time.Time) {
 		k = &KeptOut{Reason: reason, First: start}
 		b.keptOut[reason] = k
 	}
+
 	k.Rows++
 	if start.Before(k.First) {
 		k.First = start
@@ -106,6 +107,7 @@ func (b *book) joinQuarters() {
 	for _, start := range slices.SortedFunc(maps.Keys(b.quarters), time.Time.Compare) {
 		p := flex.PeriodAt(start)
 		first, hasFirst := b.quarters[p.Start()]
+
 		second, hasSecond := b.quarters[p.Start().Add(flex.HalfHour/2)]
 		if !hasFirst || !hasSecond {
 			b.keepOut(halfMissing, start)

@@ -52,6 +52,7 @@ func (w *Web) get(ctx context.Context, address string, to any) (bool, error) {
 	if err := json.Unmarshal(body, to); err != nil {
 		return false, fmt.Errorf("ask %s: the answer cannot be read: %w", host(address), err)
 	}
+
 	return true, nil
 }
 
@@ -62,6 +63,7 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 		if e, ok := errors.AsType[*egress.Error](err); ok && (e.Refused || answer.Status == 200) {
 			return nil, fmt.Errorf("ask %s: %w", host(address), err) // a private address, or too long an answer
 		}
+
 		if err == nil {
 			switch s := answer.Status; {
 			case s == 200:
@@ -77,12 +79,14 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 				err = fmt.Errorf("status %d: %s", s, excerpt(answer.Body))
 			}
 		}
+
 		if try == Retries || ctx.Err() != nil {
 			return nil, fmt.Errorf("ask %s, %d times: %w", host(address), try+1, err)
 		}
 		if err := pause(ctx, max(jitter(wait), min(retryAfter(answer), MaxWait))); err != nil {
 			return nil, err
 		}
+
 		wait = min(2*wait, MaxWait)
 	}
 }
@@ -93,10 +97,12 @@ func (w *Web) ask(ctx context.Context, address string) (egress.Answer, error) {
 		if p.etag != "" {
 			header["If-None-Match"] = p.etag
 		}
+
 		if p.modified != "" {
 			header["If-Modified-Since"] = p.modified
 		}
 	}
+
 	return w.Client.Do(ctx, egress.Request{Method: "GET", URL: address, Header: header, AnswerMax: MaxAnswer, Time: AskTime})
 }
 
@@ -112,11 +118,14 @@ func (w *Web) remember(address string, a egress.Answer) {
 	if p.etag == "" && p.modified == "" {
 		return
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if w.known == nil || len(w.known) >= maxRemembered {
 		w.known = map[string]page{}
 	}
+
 	w.known[address] = p
 }
 
@@ -125,6 +134,7 @@ func retryAfter(a egress.Answer) time.Duration {
 	if a.Status == 0 {
 		return 0
 	}
+
 	text := a.Header("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil {
 		return time.Duration(max(0, min(seconds, 3600))) * time.Second
@@ -132,6 +142,7 @@ func retryAfter(a egress.Answer) time.Duration {
 	if at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text); err == nil {
 		return max(0, time.Until(at))
 	}
+
 	return 0
 }
 
@@ -143,6 +154,7 @@ func jitter(d time.Duration) time.Duration {
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
+
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

@@ -47,11 +47,14 @@ func (m *meter) read(k mark) (done []halfHour, pass bool) {
 	if !m.last.at.IsZero() && !k.at.After(m.last.at) {
 		return nil, false
 	}
+
 	done = m.cut(k)
 	m.last = k
-	if pass = k.at.Sub(m.passed) >= registerEvery; pass {
+	pass = k.at.Sub(m.passed) >= registerEvery
+	if pass {
 		m.passed = k.at
 	}
+
 	return done, pass
 }
 
@@ -59,6 +62,7 @@ func (m *meter) cut(k mark) (done []halfHour) {
 	span, drawn := flex.Span{From: m.last.at, To: k.at}, k.wh-m.last.wh
 	p := flex.PeriodAt(k.at)
 	crosses := !m.last.at.IsZero() && flex.PeriodAt(m.last.at) != p
+
 	switch {
 	case m.last.at.IsZero(), drawn < 0, crosses && drawn > 0 && span.Len() > meterGap, span.Len() > meterIdle:
 		m.partial, m.whole = 0, k.at.Equal(p.Start())
@@ -67,14 +71,19 @@ func (m *meter) cut(k mark) (done []halfHour) {
 		m.partial += drawn
 		return nil
 	}
+
 	at := span.From
 	for q := flex.PeriodAt(at); q != p; q = q.Add(1) {
 		wh := m.partial + drawn*float64(q.End().Sub(at))/float64(span.Len())
 		if m.whole {
 			done = append(done, halfHour{q, math.Round(wh)})
 		}
-		at, m.partial, m.whole = q.End(), 0, true
+
+		at = q.End()
+		m.partial = 0
+		m.whole = true
 	}
+
 	m.partial = drawn * float64(k.at.Sub(at)) / float64(span.Len())
 	return done
 }
@@ -86,10 +95,12 @@ func registerOf(samples []sampled) (wh float64, ok bool) {
 			s.Format == "SignedData" || s.Location != "" && s.Location != "Outlet" {
 			continue
 		}
+
 		v, err := strconv.ParseFloat(strings.TrimSpace(s.Value), 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 			continue
 		}
+
 		switch s.Unit {
 		case "", "Wh":
 			return v, true
@@ -97,5 +108,6 @@ func registerOf(samples []sampled) (wh float64, ok bool) {
 			return v * 1000, true
 		}
 	}
+
 	return 0, false
 }

@@ -21,21 +21,26 @@ const (
 func chart(periods []reward.Period) template.HTML {
 	var most flex.WattHours
 	compared := false
+
 	for _, p := range periods {
 		for _, e := range []*flex.WattHours{p.Baseline, p.Metered} {
 			if e != nil {
 				most = max(most, *e, -*e)
 			}
 		}
+
 		compared = compared || p.Baseline != nil && p.Metered != nil
 	}
+
 	if !compared || most == 0 {
 		return ""
 	}
+
 	width := len(periods)*(2*barWidth+10) + 10
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="Usual and metered energy in each half-hour">`,
 		width, chartHeight+chartFoot, width, chartHeight+chartFoot)
+
 	for i, p := range periods {
 		x := 10 + i*(2*barWidth+10)
 		for j, bar := range []struct {
@@ -48,10 +53,12 @@ func chart(periods []reward.Period) template.HTML {
 			h := int(max(*bar.energy, -*bar.energy) * chartHeight / most)
 			fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, bar.class, x+j*barWidth, chartHeight-h, barWidth-1, max(h, 1))
 		}
+
 		if i%2 == 0 {
 			fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`, x, chartHeight+chartFoot-4, p.Start.In(flex.London).Format("15:04"))
 		}
 	}
+
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) // numbers and our own words alone
 }

@@ -78,6 +78,7 @@ func (s *Server) purse(r *request) error {
 	if err != nil {
 		return err
 	}
+
 	if r.visit.Setup && !p.Account.Linked && !p.NeedsCode && r.URL.Query().Get("done") == "" {
 		http.Redirect(r.w, r.Request, reward.Root+r.token+"/account", http.StatusSeeOther)
 		return nil
@@ -91,6 +92,7 @@ func (s *Server) showPurse(r *request, status int, p reward.Purse, wrong string)
 	if p.DaysLeft != nil {
 		days = *p.DaysLeft
 	}
+
 	form, err := s.Reward.NewForm()
 	if err != nil {
 		return err
@@ -108,6 +110,7 @@ func (s *Server) again(r *request, wrong error) error {
 	if k := flex.KindOf(wrong); !shown || k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
 		return wrong
 	}
+
 	visit, err := s.Reward.Open(r.Context(), r.token, r.visit.Browser) // as it is now
 	if err != nil {
 		return err
@@ -118,6 +121,7 @@ func (s *Server) again(r *request, wrong error) error {
 	if err != nil {
 		return err
 	}
+
 	return s.showPurse(r, http.StatusUnprocessableEntity, p, sentence(e.Detail))
 }
 
@@ -131,6 +135,7 @@ func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
 	if err != nil {
 		return err
 	}
+
 	faults := map[string]string{}
 	for _, f := range wrong {
 		faults[f.Loc[len(f.Loc)-1]] = sentence(f.Msg)
@@ -181,6 +186,7 @@ func (s *Server) withdraw(r *request) error {
 	if err == nil {
 		_, err = s.Reward.Withdraw(r.Context(), r.visit, amount, r.PostFormValue("form"))
 	}
+
 	if err != nil {
 		return s.again(r, err)
 	}
@@ -199,6 +205,7 @@ func readPounds(text string) (flex.Pence, error) {
 	if strings.Contains(text, ",") {
 		return 0, flex.Fail(flex.Malformed, "write the amount with a point before the pence and without commas, as in 1234.50")
 	}
+
 	parts := amountForm.FindStringSubmatch(text)
 	if parts == nil {
 		return 0, flex.Fail(flex.Malformed, "write the amount in pounds and pence, as in 12.34")
@@ -213,6 +220,7 @@ func (s *Server) statement(r *request) error {
 	if r.visit.HideTransactions {
 		return flex.Fail(flex.NotFound, "this page is not known")
 	}
+
 	var from, to flex.Day
 	for name, into := range map[string]*flex.Day{"from": &from, "to": &to} {
 		if text := r.URL.Query().Get(name); text != "" {
@@ -224,6 +232,7 @@ func (s *Server) statement(r *request) error {
 			*into = d
 		}
 	}
+
 	st, err := s.Reward.Statement(r.Context(), r.visit.OrgID, r.visit.SiteID, from, to)
 	if err != nil {
 		return err

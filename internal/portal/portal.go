@@ -41,6 +41,7 @@ func (s *Server) build() {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
+
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*Server, *request) error{
 		"GET /balance/{token}":            (*Server).purse,
@@ -60,6 +61,7 @@ func (s *Server) build() {
 		w.Header().Set("Cache-Control", "public, max-age=3600")
 		w.Write(style)
 	})
+
 	s.handler = mux
 }
 
@@ -110,6 +112,7 @@ func (s *Server) knowBrowser(r *request) error {
 	if r.visit.Browser != "" {
 		return nil
 	}
+
 	secret, err := s.Reward.NewBrowser()
 	if err != nil {
 		return err
@@ -120,6 +123,7 @@ func (s *Server) knowBrowser(r *request) error {
 		Name: browserCookie, Value: secret, Path: reward.Root + r.token, HttpOnly: true,
 		Secure: strings.HasPrefix(s.Reward.BaseURL, "https:"), SameSite: http.SameSiteLaxMode,
 	})
+
 	return nil
 }
 
@@ -161,6 +165,7 @@ var pages = func() map[string]*template.Template {
 func (s *Server) show(r *request, status int, page string, data map[string]any) error {
 	data["Base"] = reward.Root + r.token
 	data["Back"] = template.URL(r.visit.RedirectURI) // checked when the link was made
+
 	var b bytes.Buffer
 	if err := pages[page].ExecuteTemplate(&b, "layout.html", data); err != nil {
 		s.Log.ErrorContext(r.Context(), "make a page", "page", page, "error", err)
@@ -171,6 +176,7 @@ func (s *Server) show(r *request, status int, page string, data map[string]any) 
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	r.w.WriteHeader(status)
 	r.w.Write(b.Bytes())
+
 	return nil
 }
 

@@ -36,6 +36,7 @@ func InventedPrice(p flex.Period) flex.Price {
 	price := usualPrice + winterSwing*(1-2*summer)
 	price += eveningPeak*bump(minute, 18*60, 130) + morningPeak*bump(minute, 8*60, 90)
 	price -= nightTrough*bump(minute, 3*60+30, 190) + noonTrough*summer*bump(minute, 13*60, 150)
+
 	if local.Weekday() == time.Saturday || local.Weekday() == time.Sunday {
 		price -= weekendEase
 	}
@@ -44,6 +45,7 @@ func InventedPrice(p flex.Period) flex.Price {
 	if wind > windyNight {
 		price -= windyFall * bump(minute, 3*60+30, 150)
 	}
+
 	price += halfHourly * (chance(p.Start().Unix()) - 0.5)
 	const hundredth = 10_000 // micro-pounds
 	return flex.FromGBPPerMWh(price) / hundredth * hundredth

@@ -77,6 +77,7 @@ func Allowed(role Role, source string, e flex.Environment) error {
 	if kind == Invented && e != flex.Sandbox {
 		return flex.Fail(flex.Invalid, "%s is a source of made-up prices, which count in a sandbox alone", source)
 	}
+
 	if role == Planning {
 		if kind == Imbalance {
 			return flex.Fail(flex.Invalid, "%s cannot be the planning source: its prices are known only after the half-hour; "+
@@ -84,9 +85,11 @@ func Allowed(role Role, source string, e flex.Environment) error {
 		}
 		return nil
 	}
+
 	if kind == Retail {
 		return flex.Fail(flex.Invalid, "%s cannot be the %s source: it is what a supplier asks of a household, and no market pays it", source, role)
 	}
+
 	return nil
 }
 
@@ -132,12 +135,14 @@ func (s *Selection) SourcesAt(role Role, at time.Time) []string {
 			return []string{contract}
 		}
 	}
+
 	if chosen := s.Chosen(role, at); chosen != "" {
 		return []string{chosen}
 	}
 	if role == Contract {
 		return nil
 	}
+
 	return s.byRule(role, at)
 }
 
@@ -152,6 +157,7 @@ func (s *Selection) byRule(role Role, at time.Time) []string {
 	if role == Settlement {
 		order = [][]Kind{{DayAhead, Index, File}, {Imbalance}}
 	}
+
 	for _, early := range []bool{true, false} {
 		for _, kinds := range order {
 			names := s.named(kinds, at, early)
@@ -160,6 +166,7 @@ func (s *Selection) byRule(role Role, at time.Time) []string {
 			}
 		}
 	}
+
 	return s.invented()
 }
 
@@ -194,24 +201,31 @@ func (s *Selection) Stretches(role Role, span flex.Span) []Stretch {
 	for _, c := range s.Choices {
 		cuts = append(cuts, c.From)
 	}
+
 	for _, source := range s.Sources {
 		cuts = append(cuts, source.Added)
 	}
+
 	cuts = slices.DeleteFunc(cuts, func(at time.Time) bool { return at.Before(span.From) || !at.Before(span.To) })
 	slices.SortFunc(cuts, time.Time.Compare)
 
 	var out []Stretch
+
 	for _, at := range cuts {
 		sources := s.SourcesAt(role, at)
+
 		last := len(out) - 1
 		if last >= 0 && slices.Equal(out[last].Sources, sources) {
 			continue
 		}
+
 		if last >= 0 {
 			out[last].To = at
 		}
+
 		out = append(out, Stretch{flex.Span{From: at, To: span.To}, sources})
 	}
+
 	return out
 }
 
@@ -221,10 +235,12 @@ func (s *Selection) Doubts(at time.Time) (doubts []string) {
 	if len(s.Sources) == 0 {
 		return nil
 	}
+
 	for _, role := range []Role{Planning, Settlement} {
 		if s.Chosen(role, at) != "" || role == Settlement && s.Chosen(Contract, at) != "" {
 			continue
 		}
+
 		sources := slices.DeleteFunc(s.byRule(role, at), func(name string) bool { return KindOf(name) == Invented })
 		switch {
 		case len(sources) > 1:
@@ -233,5 +249,6 @@ func (s *Selection) Doubts(at time.Time) (doubts []string) {
 			doubts = append(doubts, fmt.Sprintf("there is no %s source: nothing is priced for it", role))
 		}
 	}
+
 	return doubts
 }

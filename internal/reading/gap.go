@@ -37,6 +37,7 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 	var gaps []Gap
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
+
 		days, err := daysOf(from, to, flex.DayAt(tx.Now()))
 		if err != nil {
 			return err
@@ -44,10 +45,12 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
+
 		assets, err := tx.AssetsOf(ctx, site)
 		if err != nil {
 			return err
 		}
+
 		for _, a := range assets {
 			for _, m := range []settle.Metering{settle.Asset, settle.Boundary} {
 				found, err := gapsOf(ctx, tx, a, m, days)
@@ -57,6 +60,7 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 				gaps = append(gaps, found...)
 			}
 		}
+
 		return nil
 	})
 	return gaps, err
@@ -66,17 +70,22 @@ func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 	if to == (flex.Day{}) {
 		to = today
 	}
+
 	if from == (flex.Day{}) {
 		from = to.Add(-gapDays)
 	}
+
 	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
-		if days = append(days, at); len(days) > GapDaysMax {
+		days = append(days, at)
+		if len(days) > GapDaysMax {
 			return nil, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, GapDaysMax)
 		}
 	}
+
 	if len(days) == 0 {
 		return nil, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
 	}
+
 	return days, nil
 }
 
@@ -98,6 +107,7 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 	default:
 		return nil, nil
 	}
+
 	held, err := tx.HeldTimes(ctx, a.ID, labels, flex.Span{From: days[0].Start(), To: days[len(days)-1].Add(1).Start().Add(time.Second)})
 	if err != nil {
 		return nil, err
@@ -105,9 +115,11 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 
 	metered := settle.HalfHours(m, rs)
 	var gaps []Gap
+
 	for _, day := range days {
 		g := Gap{AssetID: a.ID, Label: label, Day: day}
 		i := slices.IndexFunc(metered, func(m settle.MeteredDay) bool { return m.Day == day })
+
 		for n := 1; n <= day.Periods(); n++ {
 			p := day.Period(n)
 			if p.End().After(tx.Now()) || p.Start().Before(a.CreatedAt) {
@@ -115,11 +127,13 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 			}
 
 			g.Expected++
+
 			if i >= 0 {
 				if _, known := metered[i].At(n); known {
 					continue
 				}
 			}
+
 			if isHeld(p, held) {
 				g.Held++
 			}
@@ -128,10 +142,12 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 				g.First = p.Start()
 			}
 		}
+
 		if g.Missing > 0 {
 			gaps = append(gaps, g)
 		}
 	}
+
 	return gaps, nil
 }
 

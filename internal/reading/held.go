@@ -22,6 +22,7 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 		}
 		in.waiting = &n
 	}
+
 	if *in.waiting+len(in.held) >= HeldMax {
 		in.verdicts[at] = refuse("%s. It is not kept either, as %d readings wait to be released or discarded", s.detail, HeldMax)
 		return nil
@@ -41,6 +42,7 @@ func (in *intake) plausible(ctx context.Context) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -66,6 +68,7 @@ func (d *Service) Release(ctx context.Context, org flex.OrgID, id flex.HeldID, m
 	if meterReplaced {
 		decision = store.HeldMeterReplaced
 	}
+
 	return d.decide(ctx, org, id, decision, func(tx *store.Tx, h store.HeldReading) error {
 		if meterReplaced && !Register(h.Label) {
 			return flex.Fail(flex.Malformed, "%s is no register: only a register begins anew with a new meter", h.Label)
@@ -76,7 +79,8 @@ func (d *Service) Release(ctx context.Context, org flex.OrgID, id flex.HeldID, m
 
 func (d *Service) decide(ctx context.Context, org flex.OrgID, id flex.HeldID, decision string, do func(*store.Tx, store.HeldReading) error) (h store.HeldReading, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if h, err = tx.HeldReading(ctx, id); err != nil {
+		h, err = tx.HeldReading(ctx, id)
+		if err != nil {
 			return err
 		}
 
@@ -93,6 +97,7 @@ func (d *Service) decide(ctx context.Context, org flex.OrgID, id flex.HeldID, de
 				return err
 			}
 		}
+
 		h, err = tx.HeldReading(ctx, id)
 		return err
 	})
@@ -121,6 +126,7 @@ func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bo
 				return err
 			}
 		}
+
 		if after != nil && after.Value < r.Value {
 			if err := tx.AddReset(ctx, k, after.At); err != nil {
 				return err
@@ -131,6 +137,7 @@ func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bo
 	if err := tx.PutReadings(ctx, []flex.Reading{r}); err != nil {
 		return err
 	}
+
 	tx.Wake(store.WakeSettle)
 	return nil
 }

@@ -58,6 +58,7 @@ func boundOf(l flex.Label, r store.Rating) (bound, bool) {
 		}
 		return bound{r.Supply.Import, -r.Supply.Import, BeyondSupply, "import_capacity_kw of the site, as the asset's power_kw is not known,"}, true
 	}
+
 	return bound{}, false
 }
 
@@ -79,6 +80,7 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 	if over(r.Value, b.most, r.Len()) {
 		return suspicion{b.reason, fmt.Sprintf("%s of %s kWh in %s is more than %s, %s kW, allows%s", r.Label, micro(r.Value), r.Len(), b.of, watts(b.most), remedy)}
 	}
+
 	return suspicion{}
 }
 

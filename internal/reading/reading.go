@@ -25,6 +25,7 @@ func (d *Service) Take(ctx context.Context, org flex.OrgID, batch []Given) ([]Ve
 	if len(batch) > BatchMax {
 		return nil, flex.Fail(flex.TooLarge, "a batch holds at most %d readings", BatchMax)
 	}
+
 	verdicts := make([]Verdict, len(batch))
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		in := intake{tx: tx, batch: batch, verdicts: verdicts}
@@ -33,6 +34,7 @@ func (d *Service) Take(ctx context.Context, org flex.OrgID, batch []Given) ([]Ve
 	if err != nil {
 		return nil, fmt.Errorf("keep readings: %w", err)
 	}
+
 	return verdicts, nil
 }
 
@@ -50,10 +52,13 @@ type intake struct {
 
 func (in *intake) take(ctx context.Context) error {
 	in.judge()
+
 	if err := in.own(ctx); err != nil {
 		return err
 	}
+
 	in.lastOfEach()
+
 	if err := in.plausible(ctx); err != nil {
 		return err
 	}
@@ -71,6 +76,7 @@ func (in *intake) take(ctx context.Context) error {
 			rs = append(rs, in.kept[i])
 		}
 	}
+
 	if err := in.tx.PutReadings(ctx, rs); err != nil {
 		return err
 	}
@@ -81,10 +87,12 @@ func (in *intake) take(ctx context.Context) error {
 	if slices.ContainsFunc(rs, func(r flex.Reading) bool { return settles[r.Label] }) {
 		in.tx.Wake(store.WakeSettle) // which of them was waited for, the background jobs find out
 	}
+
 	now := in.tx.Now()
 	if err := in.tx.MarkDue(ctx, telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...); err != nil {
 		return err
 	}
+
 	return in.tx.MarkRead(ctx, telling(rs, now.Add(-freshCharge), flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)...)
 }
 
@@ -115,14 +123,17 @@ func telling(rs []flex.Reading, since time.Time, labels ...flex.Label) (assets [
 			assets = append(assets, r.AssetID)
 		}
 	}
+
 	return assets
 }
 
 func (in *intake) judge() {
 	now := in.tx.Now()
+
 	in.kept, in.stand = make([]flex.Reading, len(in.batch)), make([]int, 0, len(in.batch))
 	for i, g := range in.batch {
-		if in.kept[i], in.verdicts[i] = Judge(g, now); in.verdicts[i].Accepted() {
+		in.kept[i], in.verdicts[i] = Judge(g, now)
+		if in.verdicts[i].Accepted() {
 			in.stand = append(in.stand, i)
 		}
 	}
@@ -139,6 +150,7 @@ func (in *intake) own(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	in.ratings = own
 	in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
 		if _, ours := own[in.kept[i].AssetID]; ours {
@@ -147,6 +159,7 @@ func (in *intake) own(ctx context.Context) error {
 		in.verdicts[i] = NotFound
 		return true
 	})
+
 	return nil
 }
 
@@ -181,6 +194,7 @@ func (in *intake) lastOfEach() {
 func (in *intake) registers(ctx context.Context) error {
 	byRegister := map[store.Register][]int{}
 	var order []store.Register
+
 	for _, i := range in.stand {
 		if r := in.kept[i]; Register(r.Label) {
 			k := store.Register{AssetID: r.AssetID, Label: r.Label}
@@ -190,17 +204,21 @@ func (in *intake) registers(ctx context.Context) error {
 			byRegister[k] = append(byRegister[k], i)
 		}
 	}
+
 	if len(order) == 0 {
 		return nil
 	}
+
 	assets := make([]flex.AssetID, len(order))
 	for i, k := range order {
 		assets[i] = k.AssetID
 	}
+
 	newest, err := in.tx.NewestMarks(ctx, assets)
 	if err != nil {
 		return err
 	}
+
 	resets, err := in.tx.Resets(ctx, assets)
 	if err != nil {
 		return err
@@ -213,6 +231,7 @@ func (in *intake) registers(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -225,18 +244,22 @@ func (in *intake) register(ctx context.Context, k store.Register, positions []in
 		if err != nil {
 			return err
 		}
+
 		if last != nil && (before == nil || !last.At.Before(before.At)) {
 			before = last
 		}
+
 		before, after = sameMeter(r.To, before, after, resets)
 
 		if err := in.judgeRegister(ctx, i, before, after); err != nil {
 			return err
 		}
+
 		if in.verdicts[i].Accepted() {
 			last = &Mark{r.To, r.Value}
 		}
 	}
+
 	return nil
 }
 
@@ -247,11 +270,13 @@ func (in *intake) judgeRegister(ctx context.Context, at int, before, after *Mark
 	if before != nil && r.Value < before.Value {
 		return in.hold(ctx, at, suspectFall(r, *before))
 	}
+
 	if before != nil {
 		if s := suspectRise(r, in.ratings[r.AssetID], *before); s.reason != "" {
 			return in.hold(ctx, at, s)
 		}
 	}
+
 	in.verdicts[at] = JudgeRegister(r, before, after)
 	return nil
 }
@@ -263,10 +288,12 @@ func sameMeter(at time.Time, before, after *Mark, resets []time.Time) (sameBefor
 		if before != nil && reset.After(before.At) && !reset.After(at) {
 			before = nil
 		}
+
 		if after != nil && reset.After(at) && !reset.After(after.At) {
 			after = nil
 		}
 	}
+
 	return before, after
 }
 
@@ -280,15 +307,19 @@ func (in *intake) around(ctx context.Context, k store.Register, at time.Time, ne
 	case top.At.Before(at):
 		return &Mark{top.At, top.Value}, nil, nil
 	}
+
 	b, a, err := in.tx.MarksAround(ctx, k, at, int(MaxAge/(24*time.Hour))+2)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	if b != nil {
 		before = &Mark{b.At, b.Value}
 	}
+
 	if a != nil {
 		after = &Mark{a.At, a.Value}
 	}
+
 	return before, after, nil
 }

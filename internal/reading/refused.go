@@ -23,28 +23,34 @@ var numbers = regexp.MustCompile(`-?[0-9][0-9TZ:.+\-]*|"[^"]*"`)
 func (in *intake) countRefused(ctx context.Context) error {
 	var found []store.RefusedReading
 	at := map[[2]string]int{}
+
 	for i, v := range in.verdicts {
 		if v.Accepted() {
 			continue
 		}
+
 		g := in.batch[i]
 		r := store.RefusedReading{Label: cut(string(g.Label), labelMax), Reason: cut(numbers.ReplaceAllString(string(v), "…"), exampleMax), Count: 1}
 		r.Example, r.AssetID = cut(string(v), exampleMax), g.AssetID
 		if _, known := at[[2]string{r.Label, r.Reason}]; !known && len(found) >= reasonsMax {
 			r.Label, r.Reason = "", "further reasons"
 		}
+
 		key := [2]string{r.Label, r.Reason}
 		if j, known := at[key]; known {
 			r.Count += found[j].Count
 			found[j] = r
 			continue
 		}
+
 		at[key] = len(found)
 		found = append(found, r)
 	}
+
 	if len(found) == 0 {
 		return nil
 	}
+
 	return in.tx.CountRefused(ctx, found)
 }
 

@@ -24,7 +24,8 @@ const dropMax = 5000
 func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var dropped int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		if dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax); err != nil {
+		dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax)
+		if err != nil {
 			return err
 		}
 		if err := all.MakeRoom(ctx, flex.Span{From: all.Now(), To: all.Now().Add(aheadFor)}); err != nil {
@@ -34,6 +35,7 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 		if err := all.DropHeld(ctx, all.Now().Add(-KeptFor)); err != nil {
 			return err
 		}
+
 		return all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays))
 	})
 	return worker.Report{Did: int(dropped), More: dropped >= dropMax}, err

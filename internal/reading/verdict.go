@@ -94,6 +94,7 @@ func Judge(g Given, now time.Time) (flex.Reading, Verdict) {
 	if v := r.judgeValue(g); v != "" {
 		return flex.Reading{}, v
 	}
+
 	return flex.Reading{AssetID: g.AssetID, Span: g.Span, Label: g.Label, Value: flex.Micro(math.Round(g.Value * 1e6))}, ""
 }
 
@@ -114,6 +115,7 @@ func (r rule) judgeTime(g Given, now time.Time) Verdict {
 	case r.kind == energy && length == 0:
 		return refuse("%s is an energy over a time: end_timestamp must be after start_timestamp", g.Label)
 	}
+
 	return ""
 }
 
@@ -127,6 +129,7 @@ func (r rule) judgeValue(g Given) Verdict {
 		return refuse("value %s is outside %s to %s %s for %s; check the unit",
 			number(g.Value), number(r.min), number(r.max), r.unit, g.Label)
 	}
+
 	return ""
 }
 
@@ -147,6 +150,7 @@ func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
 		return refuse("%s of %s is above the %s read later, at %s: a register never falls. If the later reading was wrong, send it again with the right value",
 			r.Label, number(float64(r.Value)/1e6), number(float64(after.Value)/1e6), stamp(after.At))
 	}
+
 	return ""
 }
 

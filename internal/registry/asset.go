@@ -17,11 +17,13 @@ func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.Sit
 		if _, err := tx.Site(ctx, site); err != nil {
 			return a, err
 		}
+
 		if old, err := tx.AssetByExternalID(ctx, told.ExternalID); err != nil {
 			return a, err
 		} else if old != nil {
 			return a, flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
 		}
+
 		return newAsset(ctx, tx, site, told)
 	})
 }
@@ -35,7 +37,9 @@ func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsse
 	if err := setModel(ctx, tx, &a, told.Model); err != nil {
 		return a, err
 	}
-	return a, tx.AddAsset(ctx, &a)
+
+	err := tx.AddAsset(ctx, &a)
+	return a, err
 }
 
 // setModel gives the asset the model, if one is named, and with it the power and capacity
@@ -44,6 +48,7 @@ func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) err
 	if name == "" {
 		return nil
 	}
+
 	m, err := tx.Model(ctx, name)
 	switch {
 	case err != nil:
@@ -53,13 +58,16 @@ func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) err
 	case m.Type != a.Type:
 		return flex.Fail(flex.Malformed, "asset_model %q is a %s, and the asset a %s", m.Name, m.Type, a.Type)
 	}
+
 	a.Model = m.Name
 	if a.Power == nil {
 		a.Power = m.Power
 	}
+
 	if a.Capacity == nil {
 		a.Capacity = m.Capacity
 	}
+
 	return nil
 }
 
@@ -82,6 +90,7 @@ func (d *Service) AssetByExternalID(ctx context.Context, org flex.OrgID, externa
 		if a == nil {
 			return flex.Asset{}, flex.Fail(flex.NotFound, store.AssetMissing)
 		}
+
 		return *a, nil
 	})
 }
@@ -115,24 +124,30 @@ func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.Asset
 		if err != nil {
 			return a, err
 		}
+
 		if c.Power != nil {
 			a.Power = c.Power
 		}
+
 		if c.Capacity != nil {
 			a.Capacity = c.Capacity
 		}
+
 		if c.InstalledOn != nil {
 			a.InstalledOn = *c.InstalledOn
 		}
+
 		if c.Model != nil {
 			a.Model = ""
 			if err := setModel(ctx, tx, &a, *c.Model); err != nil {
 				return a, err
 			}
 		}
+
 		if err := tx.UpdateAsset(ctx, a); err != nil {
 			return a, err
 		}
+
 		return a, tx.MarkDue(ctx, id)
 	})
 }
@@ -148,6 +163,7 @@ func (d *Service) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.Asset
 		if err := stop(ctx, tx, a); err != nil {
 			return err
 		}
+
 		return tx.DropAsset(ctx, id)
 	})
 }

@@ -53,14 +53,17 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 	if _, err := d.Site(ctx, org, site); err != nil {
 		return "", err
 	}
+
 	p, err := d.provider(provider)
 	if err != nil {
 		return "", err
 	}
+
 	to, err := url.Parse(p.AuthorizeURL)
 	if err != nil {
 		return "", fmt.Errorf("the authorise URL of %s: %w", p.Name, err)
 	}
+
 	state, verifier := randomText(), randomText()
 	challenge := sha256.Sum256([]byte(verifier))
 	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect, Verifier: flex.Secret(verifier)}
@@ -71,6 +74,7 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 	if err != nil {
 		return "", fmt.Errorf("keep a link: %w", err)
 	}
+
 	q := to.Query()
 	for name, value := range map[string]string{
 		"response_type": "code", "client_id": p.ClientID, "redirect_uri": redirect, "state": state,
@@ -78,9 +82,11 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 	} {
 		q.Set(name, value)
 	}
+
 	if len(p.Scopes) > 0 {
 		q.Set("scope", strings.Join(p.Scopes, " "))
 	}
+
 	to.RawQuery = q.Encode()
 	return to.String(), nil
 }
@@ -109,16 +115,20 @@ func (d *Service) FinishLink(ctx context.Context, state, code, refusal string) (
 		if err != nil {
 			return err
 		}
+
 		provider = l.Provider
+
 		if code == "" || refusal != "" {
 			return all.DropCloudLink(ctx, hash)
 		}
+
 		l.Code = flex.Secret(code)
 		return all.SetCloudCode(ctx, l)
 	})
 	if err == nil && (code == "" || refusal != "") {
 		err = flex.Fail(flex.Malformed, "%s has not given access: %s", provider, cmp.Or(refusal, "it sent no code"))
 	}
+
 	return provider, err
 }
 
@@ -144,10 +154,12 @@ func (d *Service) Tokens(ctx context.Context, site flex.SiteID) (map[string]Clou
 		kept, err = all.CloudTokens(ctx, site)
 		return err
 	})
+
 	tokens := map[string]CloudToken{}
 	for _, k := range kept {
 		tokens[k.Provider] = CloudToken{k.Access, k.Refresh, k.Type, k.ExpiresAt}
 	}
+
 	return tokens, err
 }
 
@@ -157,7 +169,8 @@ func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error
 	var links []store.CloudLink
 	var tokens []store.CloudToken
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		if links, err = all.ClaimCloudLinks(ctx, cloudBatch, cloudLease); err == nil {
+		links, err = all.ClaimCloudLinks(ctx, cloudBatch, cloudLease)
+		if err == nil {
 			tokens, err = all.ClaimCloudTokens(ctx, cloudBatch, cloudLease)
 		}
 		return err
@@ -165,17 +178,20 @@ func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error
 	if err != nil {
 		return r, err
 	}
+
 	var failed []error
 	for _, l := range links {
 		if err := d.exchange(ctx, l); err != nil {
 			failed = append(failed, fmt.Errorf("exchange a code of %s: %w", l.Provider, err))
 		}
 	}
+
 	for _, t := range tokens {
 		if err := d.refresh(ctx, t); err != nil {
 			failed = append(failed, fmt.Errorf("refresh a token of %s: %w", t.Provider, err))
 		}
 	}
+
 	return worker.Report{Did: len(links) + len(tokens), More: len(links) == cloudBatch || len(tokens) == cloudBatch}, errors.Join(failed...)
 }
 
@@ -186,17 +202,20 @@ func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	if err != nil {
 		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
 	}
+
 	t, refused, err := d.ask(ctx, p, url.Values{
 		"grant_type": {"authorization_code"}, "code": {l.Code.Reveal()}, "redirect_uri": {l.Redirect}, "code_verifier": {l.Verifier.Reveal()},
 	})
 	if err != nil && !refused {
 		return nil // its lease is the time until the next attempt
 	}
+
 	if err == nil {
 		if err := d.keepToken(ctx, d.turn(store.CloudToken{Org: l.Org, Site: l.Site, Provider: p.Name}, t), t); err != nil {
 			return err
 		}
 	}
+
 	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
 }
 
@@ -220,10 +239,12 @@ func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	wait := func(at time.Time) error {
 		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DeferCloudToken(ctx, row, at) })
 	}
+
 	p, err := d.provider(row.Provider)
 	if err != nil {
 		return wait(time.Time{})
 	}
+
 	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {row.Refresh.Reveal()}})
 	switch {
 	case refused:
@@ -231,6 +252,7 @@ func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	case err != nil:
 		return wait(d.DB.Now().Add(cloudRetry))
 	}
+
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
 	return d.keepToken(ctx, d.turn(row, t), t)
 }
@@ -240,10 +262,12 @@ func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
 	grant.Set("client_id", p.ClientID)
 	header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+
 	if p.ClientSecret != "" {
 		pair := url.QueryEscape(p.ClientID) + ":" + url.QueryEscape(p.ClientSecret.Reveal())
 		header["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
 	}
+
 	a, err := d.Web.Do(ctx, egress.Request{Method: "POST", URL: p.TokenURL, Header: header, Body: []byte(grant.Encode())})
 	if err != nil {
 		return t, false, err
@@ -251,6 +275,7 @@ func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t Clou
 	if a.Status >= 400 && a.Status < 500 && a.Status != 408 && a.Status != 429 {
 		return t, true, fmt.Errorf("%s refused with %d", p.Name, a.Status)
 	}
+
 	var got struct {
 		AccessToken  string      `json:"access_token"`
 		RefreshToken string      `json:"refresh_token"`
@@ -260,9 +285,11 @@ func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t Clou
 	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != 200 || got.AccessToken == "" {
 		return t, false, fmt.Errorf("%s answered with %d and no token", p.Name, a.Status)
 	}
+
 	t = CloudToken{Access: flex.Secret(got.AccessToken), Refresh: flex.Secret(got.RefreshToken), Type: got.TokenType}
 	if seconds, err := got.ExpiresIn.Int64(); err == nil && seconds > 0 {
 		t.ExpiresAt = d.DB.Now().Add(time.Duration(min(seconds, 1e9)) * time.Second)
 	}
+
 	return t, false, nil
 }

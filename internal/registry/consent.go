@@ -29,6 +29,7 @@ func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, 
 	if err != nil {
 		return false, err
 	}
+
 	if !at.After(withdrawn) {
 		return false, wrongConsent(kind, fmt.Sprintf("the user withdrew the consent to the use of the boundary meter at %s: gave_boundary_meter_consent_at must be later, of a new consent",
 			withdrawn.UTC().Format(time.RFC3339)))
@@ -72,6 +73,7 @@ func (d *Service) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.
 		if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
 			return store.SiteRecord{}, err
 		}
+
 		return tx.SiteRecord(ctx, id)
 	})
 }
@@ -85,10 +87,12 @@ func (d *Service) WithdrawMeterConsent(ctx context.Context, org flex.OrgID, id f
 		if err != nil {
 			return store.SiteRecord{}, err
 		}
+
 		s.ConsentAt = time.Time{}
 		if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
 			return store.SiteRecord{}, err
 		}
+
 		return tx.SiteRecord(ctx, id)
 	})
 }

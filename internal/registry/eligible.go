@@ -44,12 +44,15 @@ func (f facts) judge() (eligible bool, issues []string) {
 	if f.model != nil && f.model.Enrol != flex.EnrolByRule {
 		return f.model.Enrol == flex.EnrolAllow, []string{EnrolOverride}
 	}
+
 	if f.meter != nil && !f.meter.Domestic {
 		issues = append(issues, NonDomesticSite)
 	}
+
 	if halfHourly(f.meter) {
 		return len(issues) == 0, issues
 	}
+
 	switch {
 	case !f.named:
 		issues = append(issues, ModelNotSet)
@@ -58,9 +61,11 @@ func (f facts) judge() (eligible bool, issues []string) {
 	case !f.model.CoP11:
 		issues = append(issues, ModelNotCoP11)
 	}
+
 	if !f.installed {
 		issues = append(issues, InstallDateUnset)
 	}
+
 	return len(issues) == 0, issues
 }
 
@@ -91,19 +96,24 @@ func (d *Service) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, mo
 	if err := d.learn(ctx, core); err != nil {
 		return Check{}, err
 	}
+
 	return read(ctx, d, org, func(tx *store.Tx) (c Check, err error) {
 		f := facts{named: model != "", installed: true}
 		if f.named {
-			if f.model, err = tx.Model(ctx, model); err != nil {
+			f.model, err = tx.Model(ctx, model)
+			if err != nil {
 				return c, err
 			}
 			if f.model == nil {
 				return c, modelMissing(model)
 			}
 		}
-		if f.meter, err = tx.Meter(ctx, core); err != nil {
+
+		f.meter, err = tx.Meter(ctx, core)
+		if err != nil {
 			return c, err
 		}
+
 		return Check{halfHourly(f.meter), f.verdicts()}, nil
 	})
 }
@@ -129,6 +139,7 @@ func (d *Service) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteI
 	if err := d.learnSite(ctx, org, id); err != nil {
 		return Eligibility{}, err
 	}
+
 	return read(ctx, d, org, func(tx *store.Tx) (Eligibility, error) {
 		s, err := tx.Site(ctx, id)
 		if err != nil {
@@ -143,10 +154,12 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 	if err != nil {
 		return e, err
 	}
+
 	assets, err := tx.AssetsOf(ctx, s.ID)
 	if err != nil {
 		return e, err
 	}
+
 	e = Eligibility{Site: s.ID, HalfHourly: halfHourly(meter), Consented: !s.ConsentAt.IsZero()}
 	open := map[flex.Proposition]bool{}
 	note := func(vs []Verdict) []Verdict {
@@ -155,22 +168,28 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 		}
 		return vs
 	}
+
 	for _, a := range assets {
 		f := facts{meter: meter, named: a.Model != "", installed: a.InstalledOn != ""}
 		if f.named {
-			if f.model, err = tx.Model(ctx, a.Model); err != nil {
+			f.model, err = tx.Model(ctx, a.Model)
+			if err != nil {
 				return e, err
 			}
 		}
+
 		e.Assets = append(e.Assets, AssetEligibility{a, note(f.verdicts())})
 	}
+
 	if len(assets) == 0 {
 		e.bare = note(facts{meter: meter}.verdicts())
 	}
+
 	for _, p := range flex.Propositions {
 		if open[p] {
 			e.Open = append(e.Open, p)
 		}
 	}
+
 	return e, nil
 }

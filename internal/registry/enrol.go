@@ -35,20 +35,24 @@ func (d *Service) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e E
 	if err := d.learnSite(ctx, org, id); err != nil {
 		return "", err
 	}
+
 	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return "", err
 		}
+
 		given, err := giveConsent(ctx, tx, &s, e.ConsentAt, flex.Unmet)
 		if err != nil {
 			return "", err
 		}
+
 		if given {
 			if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
 				return "", err
 			}
 		}
+
 		return enrol(ctx, tx, s, e)
 	})
 }
@@ -81,6 +85,7 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 	if err != nil {
 		return err
 	}
+
 	var reasons []string
 	if s.ConsentAt.IsZero() && !org.MeterConsentExempt {
 		reasons = append(reasons, "the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at")
@@ -90,6 +95,7 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 	if err != nil {
 		return err
 	}
+
 	if !slices.Contains(e.Open, p) {
 		reasons = append(reasons, notOpen(e, p))
 	}
@@ -97,6 +103,7 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 	if len(reasons) == 0 {
 		return nil
 	}
+
 	return flex.Fail(flex.Unmet, "the site cannot be enrolled in %s: %s", p, strings.Join(reasons, "; "))
 }
 
@@ -106,6 +113,7 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 	if !e.HalfHourly {
 		lines = append(lines, "its meter is not known to be settled half-hourly")
 	}
+
 	add := func(what string, vs []Verdict) {
 		for _, v := range vs {
 			if v.Proposition == p {
@@ -113,10 +121,13 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 			}
 		}
 	}
+
 	add("the site", e.bare)
+
 	for _, a := range e.Assets {
 		add("asset "+a.Asset.ExternalID, a.Verdicts)
 	}
+
 	return strings.Join(lines, "; ")
 }
 
@@ -127,6 +138,7 @@ func (d *Service) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return "", err
 		}
+
 		state, err := tx.Enrolment(ctx, id, p)
 		if err != nil {
 			return "", err
@@ -134,6 +146,7 @@ func (d *Service) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p
 		if state != flex.Enrolled {
 			return AlreadyUnenrolled, nil
 		}
+
 		return Unenrolled, withdraw(ctx, tx, id, flex.DispatchMethod(p))
 	})
 }
@@ -146,24 +159,29 @@ func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.Dispatch
 	if err != nil {
 		return err
 	}
+
 	if state == flex.Enrolled {
 		if err := tx.SetEnrolment(ctx, id, p, flex.Withdrawn); err != nil {
 			return err
 		}
 	}
+
 	if m == flex.LimitedPauseMethod {
 		if err := tx.CancelPauses(ctx, id); err != nil {
 			return err
 		}
 	}
+
 	gone, err := tx.DropMethod(ctx, id, m)
 	if err != nil || !gone || m != flex.FullScheduleMethod {
 		return err
 	}
+
 	assets, err := tx.AssetsOf(ctx, id)
 	if err != nil {
 		return err
 	}
+
 	return stop(ctx, tx, assets...)
 }
 
@@ -173,11 +191,13 @@ func (d *Service) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id fl
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
 		}
+
 		for _, m := range methods {
 			if err := tx.AddMethod(ctx, id, m); err != nil {
 				return r, err
 			}
 		}
+
 		return tx.SiteRecord(ctx, id)
 	})
 }
@@ -189,11 +209,13 @@ func (d *Service) TakeDispatchConsent(ctx context.Context, org flex.OrgID, id fl
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
 		}
+
 		for _, m := range methods {
 			if err := withdraw(ctx, tx, id, m); err != nil {
 				return r, err
 			}
 		}
+
 		return tx.SiteRecord(ctx, id)
 	})
 }

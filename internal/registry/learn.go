@@ -16,10 +16,12 @@ func (d *Service) learn(ctx context.Context, mpan string) error {
 	if d.Meters == nil {
 		return nil
 	}
+
 	number, err := directory.ParseMPAN(mpan)
 	if err != nil {
 		return nil
 	}
+
 	m, err := d.Meters.ByMPAN(ctx, number)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -30,6 +32,7 @@ func (d *Service) learn(ctx context.Context, mpan string) error {
 	if kept, err := d.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == m {
 		return nil
 	}
+
 	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutMeters(ctx, []flex.Meter{m}) })
 }
 
@@ -38,9 +41,11 @@ func (d *Service) learnSite(ctx context.Context, org flex.OrgID, id flex.SiteID)
 	if d.Meters == nil {
 		return nil
 	}
+
 	s, err := read(ctx, d, org, func(tx *store.Tx) (flex.Site, error) { return tx.Site(ctx, id) })
 	if err != nil {
 		return err
 	}
+
 	return d.learn(ctx, s.MPAN.Reveal())
 }

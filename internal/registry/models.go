@@ -21,12 +21,15 @@ func ReadModels(r io.Reader) (models []flex.Model, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		m, err := readModel(row)
 		if err != nil {
 			return nil, err
 		}
+
 		models = append(models, m)
 	}
+
 	return models, nil
 }
 
@@ -38,6 +41,7 @@ func readModel(row csvfile.Row) (flex.Model, error) {
 	if !slices.Contains(creatable, m.Type) {
 		return m, row.Fault("type: %q is none of %q", row.Get("type"), creatable)
 	}
+
 	switch row.Get("cop11_qualified") {
 	case "true":
 		m.CoP11 = true
@@ -45,11 +49,13 @@ func readModel(row csvfile.Row) (flex.Model, error) {
 	default:
 		return m, row.Fault("cop11_qualified: %q is neither true nor false", row.Get("cop11_qualified"))
 	}
+
 	switch m.Enrol = flex.EnrolOverride(row.Get("enrol")); m.Enrol {
 	case flex.EnrolByRule, flex.EnrolAllow, flex.EnrolDeny:
 	default:
 		return m, row.Fault("enrol: %q is neither allow, deny nor empty", m.Enrol)
 	}
+
 	for column, keep := range map[string]func(float64){
 		"power_kw":     func(v float64) { m.Power = new(flex.FromKW(v)) },
 		"capacity_kwh": func(v float64) { m.Capacity = new(flex.FromKWh(v)) },
@@ -58,11 +64,14 @@ func readModel(row csvfile.Row) (flex.Model, error) {
 		if text == "" {
 			continue
 		}
+
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e6) {
 			return m, row.Fault("%s: %q is not a number from 0 to 1000000", column, text)
 		}
+
 		keep(v)
 	}
+
 	return m, nil
 }

@@ -18,6 +18,7 @@ func (d *Service) MovePoint(ctx context.Context, mpan string, to flex.OrgID, at 
 	if core == "" {
 		return false, flex.Fail(flex.Invalid, "%q is not an MPAN: %s", mpan, why)
 	}
+
 	today := flex.DayAt(d.DB.Now()).Start()
 	if at.Before(today) {
 		return false, flex.Fail(flex.Invalid, "a change of party cannot begin before today, %s: what was settled until then stays with the party that had the point", flex.DayAt(today))
@@ -51,6 +52,7 @@ func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 			return worker.Report{Did: i}, fmt.Errorf("change the party of a metering point: %w", err)
 		}
 	}
+
 	return worker.Report{Did: len(due)}, nil
 }
 
@@ -59,6 +61,7 @@ func movePoint(ctx context.Context, all *store.All, r store.Registration) error 
 	if r.Site.IsZero() {
 		return all.CompleteMove(ctx, r)
 	}
+
 	tx, err := all.For(ctx, r.Org)
 	if err != nil {
 		return err
@@ -81,5 +84,6 @@ func movePoint(ctx context.Context, all *store.All, r store.Registration) error 
 			return err
 		}
 	}
+
 	return all.CompleteMove(ctx, r)
 }

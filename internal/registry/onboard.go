@@ -42,8 +42,10 @@ func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site ToldSite,
 	if err != nil {
 		return Onboarded{}, err
 	}
+
 	return write(ctx, d, org, func(tx *store.Tx) (o Onboarded, err error) {
-		if o, err = merge(ctx, tx, n, assets); err == nil {
+		o, err = merge(ctx, tx, n, assets)
+		if err == nil {
 			o.Eligibility, err = eligibility(ctx, tx, o.Site)
 		}
 		return o, err
@@ -56,8 +58,10 @@ func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, as
 	if err != nil {
 		return Onboarded{}, err
 	}
+
 	return write(ctx, d, org, func(tx *store.Tx) (o Onboarded, err error) {
-		if o, err = merge(ctx, tx, n, assets); err == nil {
+		o, err = merge(ctx, tx, n, assets)
+		if err == nil {
 			o.Outcome, err = enrol(ctx, tx, o.Site, e)
 		}
 		return o, err
@@ -69,6 +73,7 @@ func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, as
 func (d *Service) readTold(ctx context.Context, site ToldSite, assets []ToldAsset) (normal, error) {
 	n, faults := site.normalise("site")
 	seen := map[string]bool{}
+
 	for i, a := range assets {
 		if seen[a.ExternalID] {
 			faults = append(faults, faultAt("value_error.list.unique_items", "two assets of the request have this external id: give each its own",
@@ -76,12 +81,14 @@ func (d *Service) readTold(ctx context.Context, site ToldSite, assets []ToldAsse
 		}
 		seen[a.ExternalID] = true
 	}
+
 	if err := invalid(faults); err != nil {
 		return n, err
 	}
 	if site.Email != "" && !isEmail(site.Email) {
 		return n, flex.Fail(flex.Malformed, emailForm)
 	}
+
 	return n, d.learn(ctx, n.MPAN)
 }
 
@@ -90,16 +97,20 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []ToldAsset) (o O
 	if err := tx.LockOrg(ctx); err != nil {
 		return o, err
 	}
+
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return o, err
 	}
-	if o.Site, o.Merged, err = mergeSite(ctx, tx, n); err != nil {
+
+	o.Site, o.Merged, err = mergeSite(ctx, tx, n)
+	if err != nil {
 		return o, err
 	}
 	if o.Site.ConsentAt.IsZero() && !org.MeterConsentExempt {
 		return o, flex.Fail(flex.Malformed, "the user's consent to the use of the boundary meter is missing: send site.gave_boundary_meter_consent_at")
 	}
+
 	for _, told := range assets {
 		a, err := mergeAsset(ctx, tx, o.Site.ID, told)
 		if err != nil {
@@ -107,42 +118,55 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []ToldAsset) (o O
 		}
 		o.Assets = append(o.Assets, a)
 	}
+
 	return o, nil
 }
 
 func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, error) {
 	m := merged()
+
 	old, err := findSite(ctx, tx, n)
 	if err != nil {
 		return flex.Site{}, m, err
 	}
+
 	if old == nil {
 		s := n.site()
 		m.Created = true
+
 		if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
 			return s, m, err
 		}
-		return s, m, tx.AddSite(ctx, &s, n.key)
+
+		err := tx.AddSite(ctx, &s, n.key)
+		return s, m, err
 	}
+
 	s := *old
 	if s.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
 		m.Warnings = append(m.Warnings, "mpan: the site at this address had another MPAN, which this one replaces")
 	}
+
 	m.text("mpan", &s.MPAN, n.MPAN)
 	m.text("postcode", &s.Postcode, n.Postcode)
 	m.text("street_address", &s.Address, n.Address)
 	m.text("email", &s.Email, n.Email)
+
 	given, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed)
 	if err != nil {
 		return s, m, err
 	}
+
 	if given {
 		m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
 	}
+
 	m.supply(&s.Supply, n.Supply)
+
 	if len(m.Updated) == 0 {
 		return s, m, nil
 	}
+
 	return s, m, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
 }
 
@@ -160,9 +184,11 @@ func (m *Merged) supply(kept *flex.Supply, told flex.SupplyChange) {
 	if after.Import != kept.Import {
 		m.Updated = append(m.Updated, "import_capacity_kw")
 	}
+
 	if after.Export != kept.Export {
 		m.Updated = append(m.Updated, "export_capacity_kw")
 	}
+
 	*kept = after
 }
 
@@ -177,42 +203,51 @@ func findSite(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
 
 func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsset) (MergedAsset, error) {
 	m := merged()
+
 	old, err := tx.AssetByExternalID(ctx, told.ExternalID)
 	if err != nil {
 		return MergedAsset{}, err
 	}
+
 	if old == nil {
 		a, err := newAsset(ctx, tx, site, told)
 		m.Created = true
 		return MergedAsset{a, m}, err
 	}
+
 	switch {
 	case old.Type != told.Type:
 		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is a %s since it was first registered, and cannot become a %s", told.ExternalID, old.Type, told.Type)
 	case old.SiteID != site:
 		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is registered at another site, and cannot move", told.ExternalID)
 	}
+
 	a := *old
 	if told.Power != nil && (a.Power == nil || *a.Power != *told.Power) || told.Capacity != nil && (a.Capacity == nil || *a.Capacity != *told.Capacity) {
 		m.Updated = append(m.Updated, "properties")
 	}
+
 	a.Power, a.Capacity = or(told.Power, a.Power), or(told.Capacity, a.Capacity)
 	if err := setModel(ctx, tx, &a, told.Model); err != nil {
 		return MergedAsset{}, err
 	}
+
 	if a.Model != old.Model {
 		m.Updated = append(m.Updated, "asset_model")
 	}
+
 	if told.InstalledOn != "" && told.InstalledOn != a.InstalledOn {
 		a.InstalledOn = told.InstalledOn
 		m.Updated = append(m.Updated, "installation_date")
 	}
+
 	if len(m.Updated) == 0 {
 		return MergedAsset{a, m}, nil
 	}
 	if err := tx.UpdateAsset(ctx, a); err != nil {
 		return MergedAsset{}, err
 	}
+
 	return MergedAsset{a, m}, tx.MarkDue(ctx, a.ID)
 }
 
@@ -232,35 +267,43 @@ func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite,
 	if err != nil {
 		return r, a, err
 	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
+
 		if old, err := findSite(ctx, tx, n); err != nil {
 			return err
 		} else if old != nil {
 			return flex.Fail(flex.Conflict, "the site exists already: %s", old.ID)
 		}
+
 		if old, err := tx.AssetByExternalID(ctx, asset.ExternalID); err != nil {
 			return err
 		} else if old != nil {
 			return flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
 		}
+
 		o, err := merge(ctx, tx, n, []ToldAsset{asset})
 		if err != nil {
 			return err
 		}
+
 		a = o.Assets[0].Asset
+
 		for _, m := range methods {
 			if p := flex.Proposition(m); slices.Contains(flex.Propositions, p) {
 				_, err = enrol(ctx, tx, o.Site, Enrolment{Proposition: p})
 			} else {
 				err = tx.AddMethod(ctx, o.Site.ID, m)
 			}
+
 			if err != nil {
 				return err
 			}
 		}
+
 		r, err = tx.SiteRecord(ctx, o.Site.ID)
 		return err
 	})
@@ -276,30 +319,39 @@ func (d *Service) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) 
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
 		}
-		if r, err = tx.SiteRecord(ctx, id); err != nil {
+
+		r, err = tx.SiteRecord(ctx, id)
+		if err != nil {
 			return err
 		}
-		if assets, err = tx.AssetsOf(ctx, id); err != nil {
+
+		assets, err = tx.AssetsOf(ctx, id)
+		if err != nil {
 			return err
 		}
+
 		if under, err := tx.PaymentUnderWay(ctx, id); err != nil {
 			return err
 		} else if under {
 			return flex.Fail(flex.Malformed, "a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled")
 		}
+
 		for _, m := range r.Methods {
 			if err := withdraw(ctx, tx, id, m); err != nil {
 				return err
 			}
 		}
+
 		if err := stop(ctx, tx, assets...); err != nil {
 			return err
 		}
+
 		for _, a := range assets {
 			if err := tx.DropAsset(ctx, a.ID); err != nil {
 				return err
 			}
 		}
+
 		return tx.DropSite(ctx, id)
 	})
 	return r, assets, err
@@ -312,41 +364,53 @@ func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email stri
 	if email != "" && !isEmail(email) {
 		return flex.Site{}, invalid([]flex.Fault{faultAt("value_error.email", emailForm, nil, "user_email")})
 	}
+
 	return write(ctx, d, org, func(tx *store.Tx) (s flex.Site, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return s, err
 		}
+
 		o, err := tx.OrgRecord(ctx)
 		if err != nil {
 			return s, err
 		}
+
 		old, err := tx.SiteByUser(ctx, user)
 		if err != nil {
 			return s, err
 		}
+
 		if old == nil {
 			if consent.IsZero() && !o.MeterConsentExempt {
 				return s, invalid([]flex.Fault{faultAt("value_error.missing", "field required: this user is new, and must have consented to the use of the boundary meter", nil, "gave_boundary_meter_consent_at")})
 			}
+
 			s = flex.Site{Email: flex.Personal(email), ExternalUserID: user}
 			if _, err := giveConsent(ctx, tx, &s, consent, flex.Invalid); err != nil {
 				return s, err
 			}
-			return s, tx.AddSite(ctx, &s, "")
+
+			err = tx.AddSite(ctx, &s, "")
+			return s, err
 		}
+
 		m := merged()
 		s = *old
 		m.text("user_email", &s.Email, email)
+
 		given, err := giveNewConsent(ctx, tx, &s, consent)
 		if err != nil {
 			return s, err
 		}
+
 		if given {
 			m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
 		}
+
 		if len(m.Updated) == 0 {
 			return s, nil
 		}
+
 		return s, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
 	})
 }

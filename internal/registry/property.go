@@ -14,6 +14,7 @@ func siteAtAddress(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, err
 	if n.key == "" {
 		return nil, nil
 	}
+
 	s, err := tx.SiteByAddress(ctx, n.key)
 	if err != nil || s == nil {
 		return nil, err
@@ -23,6 +24,7 @@ func siteAtAddress(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, err
 	if err != nil {
 		return nil, err
 	}
+
 	other, err := uprnOf(ctx, tx, s.MPAN.Reveal())
 	if err != nil {
 		return nil, err
@@ -30,6 +32,7 @@ func siteAtAddress(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, err
 	if mine != "" && other != "" && mine != other {
 		return nil, nil
 	}
+
 	return s, nil
 }
 
@@ -48,9 +51,11 @@ func uprnOf(ctx context.Context, tx *store.Tx, mpan string) (string, error) {
 	if mpan == "" {
 		return "", nil
 	}
+
 	m, err := tx.Meter(ctx, mpan)
 	if err != nil || m == nil {
 		return "", err
 	}
+
 	return directory.NormalUPRN(m.UPRN), nil
 }

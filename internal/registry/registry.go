@@ -35,9 +35,11 @@ func stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 	for i, a := range assets {
 		ids[i] = a.ID
 	}
+
 	if err := tx.StopScheduling(ctx, ids...); err != nil {
 		return fmt.Errorf("stop scheduling: %w", err)
 	}
+
 	return nil
 }
 

@@ -18,6 +18,7 @@ func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite)
 	if told.Email != "" && !isEmail(told.Email) {
 		return store.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
 	}
+
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
@@ -25,6 +26,7 @@ func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite)
 		if err := mustBeNew(ctx, tx, n); err != nil {
 			return r, err
 		}
+
 		s := n.site()
 		if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
 			return r, err
@@ -32,6 +34,7 @@ func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite)
 		if err := tx.AddSite(ctx, &s, n.key); err != nil {
 			return r, err
 		}
+
 		return tx.SiteRecord(ctx, s.ID)
 	})
 }
@@ -61,6 +64,7 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 	if old != nil {
 		return flex.Fail(flex.Conflict, "a site at this property (UPRN) exists already, with another MPAN: %s", old.ID)
 	}
+
 	return nil
 }
 
@@ -86,6 +90,7 @@ func (d *Service) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter)
 		}
 		f.MPAN = mpan
 	}
+
 	if f.Postcode != "" {
 		p, err := directory.FindPostcode(f.Postcode)
 		if err != nil {
@@ -93,6 +98,7 @@ func (d *Service) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter)
 		}
 		f.Postcode = string(p)
 	}
+
 	return read(ctx, d, org, func(tx *store.Tx) (store.SitePage, error) { return tx.SiteRecords(ctx, f) })
 }
 
@@ -109,14 +115,17 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}
+
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return r, err
 		}
+
 		n, err := c.apply(&s)
 		if err != nil {
 			return r, err
 		}
+
 		if c.MPAN != nil {
 			other, err := tx.SiteByMPAN(ctx, n.MPAN)
 			if err != nil {
@@ -126,12 +135,16 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 				return r, invalid([]flex.Fault{faultAt("value_error.mpan.taken", "another site has this MPAN: "+other.ID.String(), nil, "mpan")})
 			}
 		}
+
 		if err := tx.UpdateSite(ctx, s, n.key); err != nil {
 			return r, err
 		}
-		if r, err = tx.SiteRecord(ctx, id); err == nil && c.Tariff != nil {
+
+		r, err = tx.SiteRecord(ctx, id)
+		if err == nil && c.Tariff != nil {
 			err = tx.MarkDue(ctx, r.Assets...) // plans may rest on the site's tariff
 		}
+
 		return r, err
 	})
 }
@@ -144,25 +157,31 @@ func (c SiteChange) apply(s *flex.Site) (normal, error) {
 			*to = *text
 		}
 	}
+
 	n, faults := told.normalise()
 	for i := range faults {
 		if last := len(faults[i].Loc) - 1; faults[i].Loc[last] == "street_address" {
 			faults[i].Loc[last] = "address"
 		}
 	}
+
 	if c.Email != nil && *c.Email != "" && !isEmail(*c.Email) {
 		faults = append(faults, faultAt("value_error.email", emailForm, nil, "email"))
 	}
+
 	if err := invalid(faults); err != nil {
 		return n, err
 	}
+
 	s.MPAN, s.Postcode, s.Address = flex.Personal(n.MPAN), flex.Personal(n.Postcode), flex.Personal(n.Address)
 	if c.Email != nil {
 		s.Email = flex.Personal(*c.Email)
 	}
+
 	if c.Tariff != nil {
 		s.Tariff = *c.Tariff
 	}
+
 	s.Supply = c.Supply.Apply(s.Supply)
 	return n, nil
 }
@@ -174,6 +193,7 @@ func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
 		}
+
 		r, err := tx.SiteRecord(ctx, id)
 		if err != nil {
 			return err
@@ -181,6 +201,7 @@ func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 		if len(r.Assets) > 0 {
 			return flex.Fail(flex.Malformed, "the site still has assets: delete them first, or offboard the site")
 		}
+
 		for _, p := range flex.Propositions {
 			state, err := tx.Enrolment(ctx, id, p)
 			if err != nil {
@@ -190,6 +211,7 @@ func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 				return flex.Fail(flex.Malformed, "the site is enrolled in %s: unenrol it first, or offboard it", p)
 			}
 		}
+
 		return tx.DropSite(ctx, id)
 	})
 }

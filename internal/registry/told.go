@@ -49,9 +49,11 @@ type normal struct {
 func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
 	n.ToldSite = t
 	var why string
-	if n.MPAN, why = normalMPAN(t.MPAN); n.MPAN == "" && t.MPAN != "" {
+	n.MPAN, why = normalMPAN(t.MPAN)
+	if n.MPAN == "" && t.MPAN != "" {
 		faults = append(faults, faultAt("value_error.mpan", why, loc, "mpan"))
 	}
+
 	if t.Postcode != "" {
 		p, err := directory.FindPostcode(t.Postcode)
 		if err != nil {
@@ -59,12 +61,15 @@ func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
 		}
 		n.Postcode = string(p)
 	}
+
 	faults = append(faults, supplyFaults(t.Supply, loc)...)
+
 	n.Address = strings.Join(strings.Fields(t.Address), " ")
 	if len(n.Address) > directory.MaxAddress {
 		faults = append(faults, faultAt("value_error.any_str.max_length", fmt.Sprintf("ensure this value has at most %d characters", directory.MaxAddress), loc, "street_address"))
 		return n, faults
 	}
+
 	n.key = addressKey(n.Address, n.Postcode)
 	return n, faults
 }
@@ -78,6 +83,7 @@ func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
 		why := fmt.Sprintf("ensure this value is from %g to %g kW: 23 is a fuse of 100 A on one phase, 69 on three", least.KW(), flex.SupplyMax.KW())
 		faults = append(faults, faultAt("value_error.number.range", why, loc, field))
 	}
+
 	check("import_capacity_kw", c.Import, flex.SupplyImportMin)
 	check("export_capacity_kw", c.Export, 0)
 	return faults
@@ -91,13 +97,16 @@ func normalMPAN(text string) (mpan, why string) {
 	if err == nil {
 		return m.Core(), ""
 	}
+
 	if e, ok := errors.AsType[*flex.Error](err); ok {
 		why = strings.Join(e.Details, "; ")
 	}
+
 	digits := strings.NewReplacer(" ", "", "-", "").Replace(text)
 	if len(digits) == mpanDigits && strings.Trim(digits, "0123456789") == "" {
 		return digits, ""
 	}
+
 	return "", why
 }
 
@@ -107,10 +116,12 @@ func addressKey(address, postcode string) string {
 	if address == "" || postcode == "" {
 		return ""
 	}
+
 	a, err := directory.ParseAddress(address + ", " + postcode)
 	if err != nil {
 		return ""
 	}
+
 	return a.Key()
 }
 
