@@ -13,7 +13,7 @@ import (
 // settleCommand is `flexd settle`.
 type settleCommand struct {
 	Runs  settleRuns  `cmd:"" help:"The latest settlement runs, newest first."`
-	Again settleAgain `cmd:"" help:"Settle flex events once more, as known now or at an earlier instant. Nothing is posted: the run is there to be compared."`
+	Again settleAgain `cmd:"" help:"Settle flex events once more, as known now or at an earlier instant. Nothing is posted without --post: the run is there to be compared. Example: flexd settle again --org acme --from 2026-01-01 --to 2026-01-31"`
 	Diff  settleDiff  `cmd:"" help:"What two settlement runs say differently."`
 
 	BaselineError settleBaseline `cmd:"" name:"baseline-error" help:"How far each method's baseline was off on days on which nothing was asked."`
@@ -71,6 +71,7 @@ type settleAgain struct {
 	From    string    `help:"First London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
 	To      string    `help:"Last London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
 	Site    string    `help:"One site alone." placeholder:"ID"`
+	Post    bool      `help:"Post what changes, of sessions too: a repair, on purpose. Safe to run twice."`
 	KnownAt time.Time `help:"Use what was known at this instant, RFC 3339; now if not given." placeholder:"TIME"`
 }
 
@@ -104,6 +105,12 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
+	if s.Post {
+		r, err := h.Reward.Repair(ctx, org.ID, again)
+		printRepaired(c, r)
+		return err
+	}
+
 	run, err := h.Reward.SettleAgain(ctx, org.ID, again)
 	if err != nil {
 		return err
@@ -111,6 +118,11 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 
 	fmt.Fprintf(c.out, "run     %s\nevents  %d\ninputs  %s\n", run.ID, run.Events, run.Hash)
 	return nil
+}
+
+// printRepaired prints what a repair looked at and posted.
+func printRepaired(c console, r reward.Repaired) {
+	fmt.Fprintf(c.out, "events        %d\nsessions      %d\ntransactions  %d\ncredited      %s\n", r.Events, r.Sessions, r.Transactions, r.Credited)
 }
 
 type settleDiff struct {

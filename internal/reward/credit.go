@@ -28,7 +28,8 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 		return nil, err
 	}
 
-	tr := store.Transaction{Flex: &r.Flex}
+	more := r.Flex - e.PostedWh // a sum over transactions counts no energy twice
+	tr := store.Transaction{Flex: &more}
 	tr.SiteID, tr.Time, tr.Settled = e.SiteID, e.Span, e.Day
 	tr.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID, Run: run}
 	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("flex event:%s", e.ID)
@@ -36,16 +37,15 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	tr.Postings = ledger.Revised(was, ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept))
 	if e.Posted > 0 {
 		tr.Key = fmt.Sprintf("flex event:%s:%d", e.ID, e.Posted)
-		tr.Kind = ledger.FlexPeriodTopUp
-		if tr.Credit() < 0 {
-			tr.Kind = ledger.Correction
-		}
+		tr.Kind = changeKind(&tr, -more)
 	}
 
-	if again := e.Posted > 0 || !worth.Listed; again && len(tr.Postings) == 0 {
+	unchanged := len(tr.Postings) == 0 && (more == 0 || !worth.Listed)
+	if unchanged && (e.Posted > 0 || !worth.Listed) {
 		return nil, nil
 	}
 	e.Posted++
+	e.PostedWh = r.Flex
 	return &tr, nil
 }
 

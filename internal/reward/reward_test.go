@@ -38,6 +38,7 @@ func open(t *testing.T, url string) *yard {
 	y.org = org.ID
 	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`, y.site.Bytes(), y.org.Bytes())
 	y.consent(t)
+	y.supply(t, 10_000_000) // so that a test may earn pounds in a half-hour
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, model, created_at) VALUES ($1, $2, $3, 'a', 'electric_vehicle', 'Leaf', 0)`,
 		y.asset.Bytes(), y.org.Bytes(), y.site.Bytes())
 	y.pays(t, atOnce())
@@ -56,6 +57,14 @@ func (y *yard) noConsent(t *testing.T) {
 	t.Helper()
 	y.exec(t, `UPDATE site SET consent_at = NULL`)
 	y.exec(t, `DELETE FROM consent_span`)
+}
+
+// supply sets what the site's connection can carry, each way.
+func (y *yard) supply(t *testing.T, w flex.Watts) {
+	t.Helper()
+	y.exec(t, `DELETE FROM supply`)
+	y.exec(t, `INSERT INTO supply (site_id, org_id, import_w, export_w, known_at) VALUES ($1, $2, $3, $3, 0)`, y.site.Bytes(), y.org.Bytes(), int64(w))
+	y.exec(t, `UPDATE site SET import_w = $1, export_w = $1`, int64(w))
 }
 
 func clock(s string) time.Time {
@@ -199,12 +208,12 @@ func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 			t.Errorf("complete: %s", got)
 		}
 		y.read(t, "2026-01-14 23:30", 4)
-		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh" { // 31.25
+		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 2000 Wh" { // 31.25
 			t.Errorf("corrected upward: %s", got)
 		}
 		y.set(t, "credit_pence_per_kwh=100") // holds for sessions to come
 		y.read(t, "2026-01-14 23:30", 0)
-		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 12500 Wh, correction -10p for 8500 Wh" {
+		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 2000 Wh, correction -10p for -4000 Wh" {
 			t.Errorf("corrected downward: %s", got)
 		}
 		h, err := y.service.Transactions(t.Context(), y.org, y.site, 2, 2)
@@ -238,7 +247,7 @@ func TestRound_DeadlinesOfReadings(t *testing.T) {
 	}
 	y.now = clock("2026-02-01 12:00")
 	y.read(t, "2026-01-14 22:30", 3)
-	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 6000 Wh" {
+	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 3000 Wh" {
 		t.Errorf("late: %s", got)
 	}
 	y.charge(t, "2026-02-01 14:00", "2026-02-01 15:00")
@@ -248,10 +257,10 @@ func TestRound_DeadlinesOfReadings(t *testing.T) {
 	if got := y.history(t); got != before+", flex event 0p for 0 Wh" {
 		t.Errorf("a session without any reading, a day later: %s", got)
 	}
-	y.now = clock("2026-03-09 15:00") // given up
+	y.now = clock("2026-03-09 15:00") // no longer waited for
 	before = y.history(t)
 	y.read(t, "2026-02-01 14:00", 3, 3)
-	if got := y.history(t); got != before {
+	if got := y.history(t); got != before+", flex period top-up 12p for 6000 Wh" { // a first reading counts whenever it comes
 		t.Errorf("after the last deadline: %s", got)
 	}
 }
@@ -313,7 +322,7 @@ func TestRound_AfterAHole(t *testing.T) {
 	y.round(t)
 	y.read(t, "2026-01-14 23:00", 3)
 	y.now = clock("2026-01-16 00:00")
-	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 6000 Wh" {
+	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 3000 Wh" {
 		t.Errorf("a day later: %s", got)
 	}
 }
@@ -382,7 +391,7 @@ func TestRound_Reopened(t *testing.T) {
 			}
 			return tx.CloseSession(ctx, &c.Session)
 		})
-		if got := y.history(t); got != "flex event 2p for 1000 Wh, flex period top-up 4p for 3000 Wh" {
+		if got := y.history(t); got != "flex event 2p for 1000 Wh, flex period top-up 4p for 2000 Wh" {
 			t.Errorf("second end: %s", got)
 		}
 	})

@@ -26,16 +26,19 @@ func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 		orgs, err = all.OrgsToReckon(ctx)
 		return err
 	})
+
 	var report worker.Report
 	for _, org := range orgs {
 		if err != nil {
 			return report, err
 		}
+
 		var due []flex.SessionID
 		err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 			due, err = tx.DueReckonings(ctx, dueMax)
 			return err
 		})
+
 		report.More = report.More || len(due) == dueMax
 		for chunk := range slices.Chunk(due, sessionsMax) {
 			if err == nil {
@@ -43,6 +46,7 @@ func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 			}
 		}
 	}
+
 	report.More = report.More && report.Did > 0
 	return report, err
 }
@@ -55,10 +59,12 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 		if err != nil {
 			return err
 		}
+
 		rs, err := tx.Reckonings(ctx, due)
 		if err != nil {
 			return err
 		}
+
 		for _, r := range rs {
 			changed, err := reckon(ctx, tx, r, terms.on(flex.DayAt(r.From)))
 			if err != nil {
@@ -68,8 +74,10 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 				did++
 			}
 		}
+
 		return nil
 	})
+
 	report.Did += did
 	return err
 }
@@ -82,6 +90,7 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 	if err != nil {
 		return false, err
 	}
+
 	r.WaitsAt = missing
 	since := tx.Now().Sub(r.To)
 	ready := missing.IsZero() || known > 0 && since >= PartialAfter || since >= EmptyAfter
@@ -89,23 +98,22 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 		if r.Posted == 0 {
 			r.Rate = int64(t.credit)
 		}
-		posted, err := creditSession(ctx, tx, r, t, energy)
-		if err != nil {
+		if err := creditSession(ctx, tx, &r, t, energy); err != nil {
 			return false, err
 		}
-		if posted {
-			r.Posted++
-		}
 	}
+
 	lookAt := nextLook(r, known, tx.Now())
 	came := was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
 	if came && !missing.IsZero() && missing.Equal(was.WaitsAt) && lookAt.After(tx.Now().Add(recheck)) {
 		r.WaitsAt, lookAt = time.Time{}, tx.Now().Add(recheck) // what came was not enough: look again, but not at once
 	}
+
 	mine, err := tx.Reckoned(ctx, r, lookAt)
 	if err != nil {
 		return false, err
 	}
+
 	if !mine { // somebody else reckoned it up in between, and the books know
 		return false, fmt.Errorf("session %s was reckoned up elsewhere at the same time", r.SessionID)
 	}
@@ -113,20 +121,23 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 }
 
 // nextLook is when to look at a session again, whether or not the reading comes that it
-// waits for: at its first deadline; then once a day, in case other readings came, or consent;
+// waits for: after half an hour; after a day if there was none; then once a day, for consent;
 // never once it has all its readings or the last deadline is over.
 func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
 	last := r.To.Add(CloseAfter)
 	if r.WaitsAt.IsZero() && r.Consented || !last.After(now) {
 		return time.Time{}
 	}
-	at := r.To.Add(EmptyAfter)
-	if known > 0 {
-		at = r.To.Add(PartialAfter)
+
+	at := r.To.Add(PartialAfter)
+	if !at.After(now) && known == 0 {
+		at = r.To.Add(EmptyAfter)
 	}
+
 	if !at.After(now) {
 		at = now.Add(EmptyAfter)
 	}
+
 	if at.After(last) {
 		return last
 	}
@@ -160,12 +171,15 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 	if s.To.After(s.From) {
 		last = flex.PeriodAt(s.To.Add(-1))
 	}
+
 	if first.End().Sub(s.From) < EdgeMin {
 		first = first.Add(1)
 	}
+
 	if s.To.Sub(last.Start()) < EdgeMin {
 		last = last.Add(-1)
 	}
+
 	if last.Before(first) {
 		return begin, begin
 	}
@@ -181,6 +195,7 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (peri
 			first = taken.Add(1)
 		}
 	}
+
 	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}}
 	for p := first; !last.Before(p); p = p.Add(1) {
 		periods = append(periods, p)
@@ -188,8 +203,24 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (peri
 			q.Days = append(q.Days, d)
 		}
 	}
+
 	rs, err := tx.Readings(ctx, q)
-	return periods, settle.HalfHours(settle.Asset, rs), err
+	if err != nil {
+		return nil, nil, err
+	}
+
+	limits, err := sessionLimits(ctx, tx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	days, _ = settle.HalfHoursWithin(settle.Asset, rs, limits)
+	return periods, days, nil
+}
+
+// sessionLimits returns what the session's device can have taken in a half-hour.
+func sessionLimits(ctx context.Context, tx *store.Tx, r store.Reckoning) (settle.Limits, error) {
+	supply, err := tx.SupplyOf(ctx, []flex.SiteID{r.SiteID}, time.Time{})
+	return settle.DeviceLimits(r.Power, settle.SupplyLimits(supply[r.SiteID])), err
 }
 
 func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
@@ -203,30 +234,45 @@ func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
 }
 
 // creditSession posts what the session's energy earns, or what it earns more or less than
-// was posted before, and reports whether there was anything to post.
-func creditSession(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms, energy flex.WattHours) (bool, error) {
+// was posted before. Of a session that was credited before, it says only what has changed.
+func creditSession(ctx context.Context, tx *store.Tx, r *store.Reckoning, t *terms, energy flex.WattHours) error {
 	cause := ledger.Cause{Session: r.SessionID}
 	was, err := tx.PostingsAbout(ctx, cause)
 	if err != nil {
-		return false, err
+		return err
 	}
-	rate := settle.Rate(r.Rate)
-	tr := store.Transaction{Rate: &r.Rate, Creditable: &energy}
-	tr.SiteID, tr.Time, tr.Cause, tr.Settled = r.SiteID, r.Span, cause, flex.DayAt(r.To)
-	tr.Postings = ledger.Revised(was, ledger.Credited(rate.Credit(energy, t.settle.Rounding)))
+
+	rate, more := r.Rate, energy-r.PostedWh
+	tr := store.Transaction{Rate: &rate, Creditable: &more}
+	tr.SiteID, tr.Time = r.SiteID, r.Span
+	tr.Cause, tr.Settled = cause, flex.DayAt(r.To)
+	tr.Postings = ledger.Revised(was, ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)))
 	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("session:%s", r.SessionID)
 	if r.Type == flex.ElectricVehicle {
 		tr.Vehicle = r.Model
 	}
+
 	if r.Posted > 0 {
-		if len(tr.Postings) == 0 {
-			return false, nil
+		if len(tr.Postings) == 0 && more == 0 {
+			return nil
 		}
 		tr.Key = fmt.Sprintf("session:%s:%d", r.SessionID, r.Posted)
-		tr.Kind = ledger.FlexPeriodTopUp
-		if tr.Credit() < 0 {
-			tr.Kind = ledger.Correction
-		}
+		tr.Kind = changeKind(&tr, more)
 	}
-	return tx.Post(ctx, &tr)
+
+	posted, err := tx.Post(ctx, &tr)
+	if posted {
+		r.Posted++
+		r.PostedWh = energy
+	}
+	return err
+}
+
+// changeKind is the kind of a transaction that says what changed: a correction if it takes
+// something away.
+func changeKind(tr *store.Transaction, more flex.WattHours) ledger.Kind {
+	if tr.Credit() < 0 || tr.Credit() == 0 && more < 0 {
+		return ledger.Correction
+	}
+	return ledger.FlexPeriodTopUp
 }

@@ -115,6 +115,9 @@ func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o
 	}
 
 	e.LookAt = nextSettlement(e, tx.Now())
+	if e.LookAt.IsZero() {
+		e.WaitsAt = time.Time{} // whatever comes has it looked at again
+	}
 	closed := e.LookAt.IsZero() && !was.LookAt.IsZero()
 	moved = closed || e.Version != was.Version || !e.WaitsAt.Equal(was.WaitsAt)
 	return moved, tx.PutFlexEvent(ctx, e)

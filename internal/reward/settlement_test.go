@@ -174,8 +174,8 @@ func TestEventRound_FromPauseToFinal(t *testing.T) {
 		}
 		y.now = clock("2025-03-31 22:59") // 23:59 in London
 		y.prices(t, monday.Span(), 300)
-		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 383000" {
-			t.Errorf("before the end of March: %s", got)
+		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 459600" || y.history(t) != "flex event 20p, correction -1p, flex period top-up 4p" {
+			t.Errorf("a revised price counts at once: %s; %s", got, y.history(t))
 		}
 		y.now = clock("2025-03-31 23:00")
 		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 459600 final 459600" {
@@ -241,8 +241,8 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The fourth run of the job, newest first, was the one before the correction.
-	then := runs[2]
+	// The runs after it, newest first: final, a revised price, a correction.
+	then := runs[3]
 	if then.KnownAt != before {
 		t.Fatalf("the run is of %s, want %s", then.KnownAt, before)
 	}
@@ -443,7 +443,7 @@ func TestEventRound_CorrectedAtTheBoundary(t *testing.T) {
 		if got := y.events(t); got != "2025-02-03 35-36 -1500 Wh est 375000 final 375000" || y.history(t) != "flex event 18p, flex period top-up 1p" { // 18.75
 			t.Errorf("corrected: %s; %s", got, y.history(t))
 		}
-		for i, want := range []int{0, 1} { // one more is no correction
+		for i, want := range []int{1, 1} { // a first reading after the final run counts as a correction does
 			y.now = y.now.Add(time.Hour)
 			var due []flex.FlexEventID
 			y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {

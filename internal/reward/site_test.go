@@ -35,6 +35,7 @@ func newHome(t *testing.T, url string, share, price float64) *home {
 	h.now = h.monday.Start().Add(time.Hour)
 	h.prices(t, h.monday.Span(), price)
 	h.exec(t, `UPDATE asset SET power_w = 7400`)
+	h.supply(t, 23_000)
 	return h
 }
 

@@ -70,7 +70,7 @@ func TestStatement(t *testing.T) {
 11 (31) charged 4.5 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -
 -30 (1) withdrawn to the bank account
 30 (31) a withdrawal was not paid, and is back in the balance
-5 (36) charged 6.5 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -
+5 (36) charged 2 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -
 `},
 		} {
 			s, err := y.service.Statement(t.Context(), y.org, y.site, tt.from, tt.to)

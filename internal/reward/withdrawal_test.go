@@ -400,6 +400,7 @@ func TestBankAccount_Sealed(t *testing.T) {
 	y.exec(t, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) SELECT $1, org_id, sealed, ending, 0 FROM payee`, other.Bytes())
 	y.exec(t, `UPDATE asset SET site_id = $1`, other.Bytes())
 	y.site = other
+	y.supply(t, 10_000_000)
 	y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
 	y.read(t, "2026-01-15 22:00", 2000)
 	y.round(t)

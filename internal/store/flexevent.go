@@ -34,8 +34,9 @@ type FlexEvent struct {
 	Flex      *flex.WattHours  // nil until it was settled
 	Estimated flex.MicroPounds // gross
 	Final     *flex.MicroPounds
-	Missing   int // periods without a reading or a price
-	Posted    int // transactions posted
+	Missing   int            // periods without a reading or a price
+	Posted    int            // transactions posted
+	PostedWh  flex.WattHours // that these say in sum
 	WaitsAt   time.Time
 	LookAt    time.Time
 
@@ -49,14 +50,14 @@ type FlexEvent struct {
 
 const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated, COALESCE(e.most_wh, 0),
 	e.stay_from, e.stay_to, e.stay_plan,
-	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at`
+	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at, e.posted_wh`
 
 func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	var r flexEventText
 	var flexed, final sql.NullInt64
 	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated, &e.Most,
 		instant{&e.Stay.From}, instant{&e.Stay.To}, &r.plan,
-		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}}, more...)...)
+		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}, &e.PostedWh}, more...)...)
 	if err != nil {
 		return e, err
 	}
@@ -303,9 +304,9 @@ func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID,
 // PutFlexEvent keeps where the event's settlement stands.
 func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
 	_, err := tx.exec(ctx, `UPDATE flex_event SET version = $3, hash = $4, flex_wh = $5, estimated = $6, final = $7, missing = $8, posted = $9,
-			waits_at = $10, look_at = $11 WHERE org_id = $1 AND id = $2`,
+			waits_at = $10, look_at = $11, posted_wh = $12 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), e.ID.Bytes(), e.Version, e.Hash, number(e.Flex), int64(e.Estimated), number(e.Final), e.Missing, e.Posted,
-		micros(e.WaitsAt), micros(e.LookAt))
+		micros(e.WaitsAt), micros(e.LookAt), int64(e.PostedWh))
 	return err
 }
 

@@ -33,20 +33,25 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 		return p.ID, err
 	}
 
+	if err := all.addPrices(ctx, p.ID, prices); err != nil {
+		return p.ID, err
+	}
+
+	err = all.markPriced(ctx, p)
+	all.Wake(WakeControl)
+	return p.ID, err
+}
+
+func (all *All) addPrices(ctx context.Context, id flex.PublicationID, prices []flex.PricedPeriod) error {
 	args := make([]any, 0, 4*len(prices))
 	for _, q := range prices {
 		var price any
 		if q.Known {
 			price = int64(q.Price)
 		}
-		args = append(args, q.Period.Start().UnixMicro(), p.ID.Bytes(), price, q.Derived)
+		args = append(args, q.Period.Start().UnixMicro(), id.Bytes(), price, q.Derived)
 	}
-
-	if err := all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args); err != nil {
-		return p.ID, err
-	}
-	all.Wake(WakeControl)
-	return p.ID, nil
+	return all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args)
 }
 
 // Quote is the price of a settlement period with the publication and the source that it is

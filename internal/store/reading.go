@@ -163,7 +163,10 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	if err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro()); err != nil {
 		return err
 	}
-	return tx.markRegisters(ctx, rs)
+	if err := tx.markRegisters(ctx, rs); err != nil {
+		return err
+	}
+	return tx.markAffected(ctx, rs)
 }
 
 func byKey(a, b flex.Reading) int {

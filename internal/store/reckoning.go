@@ -15,10 +15,12 @@ type Reckoning struct {
 	AssetID   flex.AssetID
 	SiteID    flex.SiteID
 	flex.Span
-	WaitsAt time.Time // the first half-hour whose reading was missing; zero if none
-	LookAt  time.Time // when it is looked at whatever comes; before that, only because a reading came
-	Posted  int       // transactions posted so far
-	Rate    int64     // at which the first was, in millionths of a penny per kWh
+	WaitsAt  time.Time      // the first half-hour whose reading was missing; zero if none
+	LookAt   time.Time      // when it is looked at whatever comes; before that, only because a reading came
+	Posted   int            // transactions posted so far
+	PostedWh flex.WattHours // that these say in sum
+	Power    flex.Watts     // of the asset, 0 if it is not known
+	Rate     int64          // at which the first was, in millionths of a penny per kWh
 
 	Before    flex.Span // of the asset's session before it; zero if there was none
 	Consented bool      // the site's meter consent held at some time of the session, or it needs none
@@ -32,7 +34,7 @@ func scanReckoning(s scanner) (r Reckoning, err error) {
 	var typ, model sql.NullString
 	var rate sql.NullInt64
 	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, instant{&r.LookAt}, &r.Posted, &rate, &r.version,
-		instant{&r.Before.From}, instant{&r.Before.To}, &r.Consented, &typ, &model)
+		instant{&r.Before.From}, instant{&r.Before.To}, &r.Consented, &typ, &model, &r.PostedWh, &r.Power)
 	r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
 	return r, err
 }
@@ -90,9 +92,10 @@ func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, erro
 func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reckoning, error) {
 	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
 			b.plugged_in_at, b.plugged_out_at,
-			`+consentedDuring("o", "t", "r.from_at", "r.to_at")+`, a.type, a.model
+			`+consentedDuring("o", "t", "r.from_at", "r.to_at")+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0)
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
+			LEFT JOIN former_asset f ON f.id = r.asset_id
 		WHERE `+where, args...)
 }
 
@@ -100,8 +103,8 @@ func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reck
 // comes, zero for never, and how many transactions are posted. It reports whether nobody
 // else has looked at it since it was read; if somebody has, the caller must give way.
 func (tx *Tx) Reckoned(ctx context.Context, r Reckoning, lookAt time.Time) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, version = version + 1
+	n, err := tx.exec(ctx, `UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, posted_wh = $8, version = version + 1
 		WHERE org_id = $1 AND session_id = $2 AND version = $6`,
-		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(lookAt), r.Posted, r.version, r.Rate)
+		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(lookAt), r.Posted, r.version, r.Rate, int64(r.PostedWh))
 	return n == 1, err
 }

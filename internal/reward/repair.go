@@ -1,0 +1,65 @@
+package reward
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Repaired is what a repair looked at, and what it posted.
+type Repaired struct {
+	Events       int64
+	Sessions     int64
+	Transactions int        // posted
+	Credited     flex.Pence // to all users together; less than nothing if it was taken back
+}
+
+// Repair settles the events and sessions of a time once more, as they are known now, and
+// posts what that changes, as if a reading of each had come. It is safe to run twice.
+func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repaired, err error) {
+	if !a.KnownAt.IsZero() {
+		return r, flex.Fail(flex.Invalid, "what is posted is settled as it is known now: leave the instant out, or do not post")
+	}
+
+	span := flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}
+	var before int
+	var sum flex.Pence
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		before, sum, err = tx.Rewarded(ctx)
+		if err != nil {
+			return err
+		}
+		r.Events, r.Sessions, err = tx.LookAgainWithin(ctx, a.Site, span)
+		return err
+	})
+
+	if err != nil {
+		return r, err
+	}
+
+	if err := d.settleAllDue(ctx, org); err != nil {
+		return r, err
+	}
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		after, now, err := tx.Rewarded(ctx)
+		r.Transactions, r.Credited = after-before, now-sum
+		return err
+	})
+	return r, err
+}
+
+// settleAllDue settles until nothing is due any more.
+func (d *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
+	for {
+		var events worker.Report
+		if err := d.settleDue(ctx, org, &events); err != nil {
+			return err
+		}
+		sessions, err := d.SettleSessions(ctx)
+		if err != nil || events.Did+sessions.Did == 0 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// What has been settled is settled again when a reading that it depends on comes, or comes
+// with another value. Sessions and events that still wait for their first missing half-hour
+// are found by that, so that a reading which is not enough leaves them alone.
+
+// historyReach is how long before an event readings may lie that its baseline depends on.
+const historyReach = 62 * 24 * time.Hour
+
+// inDayReach is how long before an event its in-day adjustment may look.
+const inDayReach = 4 * time.Hour
+
+// partialAfter is how long after its end a session waits for the first half-hour missing.
+const partialAfter = 30 * time.Minute
+
+// markAffected has what was settled on other readings than these looked at again.
+func (tx *Tx) markAffected(ctx context.Context, rs []flex.Reading) error {
+	byAsset := map[flex.AssetID][]flex.Reading{}
+	var assets []flex.AssetID
+	var reach flex.Span
+	for _, r := range rs {
+		if n := labelNumbers[r.Label]; n > 14 { // no meter of energy
+			continue
+		}
+
+		if byAsset[r.AssetID] == nil {
+			assets = append(assets, r.AssetID)
+		}
+
+		byAsset[r.AssetID] = append(byAsset[r.AssetID], r)
+		if reach.From.IsZero() || r.From.Before(reach.From) {
+			reach.From = r.From
+		}
+
+		if r.To.After(reach.To) {
+			reach.To = r.To
+		}
+	}
+
+	if len(assets) == 0 {
+		return nil
+	}
+
+	if err := tx.markEvents(ctx, assets, byAsset, reach); err != nil {
+		return fmt.Errorf("mark flex events: %w", err)
+	}
+	if err := tx.markSessions(ctx, assets, reach); err != nil {
+		return fmt.Errorf("mark sessions: %w", err)
+	}
+	return nil
+}
+
+// affectable is a flex event that readings of an asset at its site may affect.
+type affectable struct {
+	id    flex.FlexEventID
+	asset flex.AssetID
+	flex.Span
+}
+
+// markEvents has settled events looked at again that any of the readings tells of.
+func (tx *Tx) markEvents(ctx context.Context, assets []flex.AssetID, byAsset map[flex.AssetID][]flex.Reading, reach flex.Span) error {
+	after, before := micros(reach.From.Add(-readingMax)), micros(reach.To.Add(historyReach))
+	var found bool
+	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND from_at > $2 AND from_at < $3)`, tx.org.Bytes(), after, before).Scan(&found)
+	if err != nil || !found {
+		return err
+	}
+
+	marked := map[flex.FlexEventID]bool{}
+	for chunk := range slices.Chunk(assets, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes(), after, before}, chunk)
+		events, err := rows(ctx, tx.conn, scanAffectable, `SELECT e.id, a.id, e.from_at, e.to_at FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
+			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND e.version > 0 AND a.id IN `+list, args...)
+		if err != nil {
+			return err
+		}
+
+		for _, e := range events {
+			if slices.ContainsFunc(byAsset[e.asset], func(r flex.Reading) bool { return affects(r, e.Span) }) {
+				marked[e.id] = true
+			}
+		}
+	}
+	return tx.lookAgain(ctx, marked)
+}
+
+func scanAffectable(s scanner) (e affectable, err error) {
+	err = s.Scan(&e.id, &e.asset, instant{&e.From}, instant{&e.To})
+	return e, err
+}
+
+// lookAgain has events settled again. Those that wait for a half-hour are left to its coming.
+func (tx *Tx) lookAgain(ctx context.Context, marked map[flex.FlexEventID]bool) error {
+	ids := make([]flex.FlexEventID, 0, len(marked))
+	for id := range marked {
+		ids = append(ids, id)
+	}
+
+	for chunk := range slices.Chunk(ids, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
+			WHERE id IN `+list+` AND (waits_at IS NULL OR final IS NOT NULL) ORDER BY id`+tx.db.d.forUpdate+`)`, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// affects reports whether a reading may change what an event comes to: it lies in its time, or
+// shortly before, or at the same time of the day within the days before.
+func affects(r flex.Reading, event flex.Span) bool {
+	from := event.From.Add(-inDayReach)
+	switch {
+	case r.From.After(event.To):
+		return false
+	case !r.To.Before(from):
+		return true
+	case r.To.Before(event.From.Add(-historyReach)):
+		return false
+	case r.Len() >= readingMax/2:
+		return true
+	}
+
+	// An hour either way leaves space for the clock changes.
+	const spare = time.Hour
+	days := r.From.Sub(from.Add(-spare)) / (24 * time.Hour)
+	for k := days - 1; k <= days+1; k++ {
+		shift := k * 24 * time.Hour
+		if !r.To.Before(from.Add(shift-spare)) && !r.From.After(event.To.Add(shift+spare)) {
+			return true
+		}
+	}
+	return false
+}
+
+// markSessions has sessions reckoned up again that readings of their time have come of, once
+// they no longer wait for the first that is missing.
+func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach flex.Span) error {
+	after, before := micros(reach.From.Add(-flex.HalfHour)), micros(reach.To.Add(flex.HalfHour))
+	var found bool
+	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND to_at > $2)`, tx.org.Bytes(), after).Scan(&found)
+	if err != nil || !found {
+		return err
+	}
+
+	for chunk := range slices.Chunk(assets, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes(), after, before, micros(tx.now.Add(-partialAfter))}, chunk)
+		query := `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND session_id IN (SELECT r.session_id FROM reckoning r
+			WHERE r.asset_id IN ` + list + ` AND r.to_at > $2 AND r.from_at < $3 AND (r.look_at IS NULL OR r.to_at <= $4)
+				AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = r.session_id AND s.plugged_out_at IS NULL)
+			ORDER BY r.session_id` + strings.Replace(tx.db.d.forUpdate, "UPDATE", "UPDATE OF r", 1) + `)`
+		if _, err := tx.exec(ctx, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LookAgainWithin has the flex events that begin in the span, and the sessions that end in it,
+// settled again, of one site or for the zero id of all. It returns how many there are of each.
+func (tx *Tx) LookAgainWithin(ctx context.Context, site flex.SiteID, span flex.Span) (events, sessions int64, err error) {
+	args := []any{tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To)}
+	events, err = tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5`, args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	sessions, err = tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND to_at >= $4 AND to_at < $5
+		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = reckoning.session_id AND s.plugged_out_at IS NULL)`, args...)
+	return events, sessions, err
+}
+
+// markPriced has settled events looked at again once a publication of their prices is out.
+func (all *All) markPriced(ctx context.Context, p Publication) error {
+	_, err := all.exec(ctx, `UPDATE flex_event SET look_at = $3 WHERE id IN (SELECT id FROM flex_event
+		WHERE from_at < $2 AND from_at > $4 AND to_at > $1 AND version > 0 AND (look_at IS NULL OR look_at > $3) ORDER BY id`+all.db.d.forUpdate+`)`,
+		micros(p.Span.From), micros(p.Span.To), micros(p.PublishedAt), micros(p.Span.From.Add(-25*time.Hour)))
+	return err
+}
+
+// Rewarded returns how many transactions there are that are no withdrawals or their steps, and
+// what they come to for all users.
+func (tx *Tx) Rewarded(ctx context.Context) (transactions int, sum flex.Pence, err error) {
+	err = tx.row(ctx, `SELECT count(*), CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND follows IS NULL AND kind <> 'withdrawal'`,
+		tx.org.Bytes()).Scan(&transactions, &sum)
+	return transactions, sum, err
+}
