@@ -57,6 +57,7 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 	failed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var workers sync.WaitGroup
+
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for chunk := range chunks {
@@ -75,6 +76,7 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 
 	close(chunks)
 	workers.Wait()
+
 	if failed.Err() != nil {
 		return w.run, context.Cause(failed)
 	}
@@ -108,6 +110,7 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 		events = slices.DeleteFunc(events, func(e store.FlexEvent) bool { return !e.Consented })
 		outcomes, err := settleEvents(ctx, tx, w.basis, events, true)
 		settlements = nil
+
 		for _, o := range outcomes {
 			settlements = append(settlements, o.Settlement)
 		}
@@ -120,6 +123,7 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 	}
 
 	w.mu.Lock()
+
 	for _, s := range settlements {
 		w.inputs = append(w.inputs, settle.Inputs{Event: s.Event, Hash: s.Hash})
 	}

@@ -18,10 +18,12 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	if r.Missing > 0 && !r.Final {
 		return nil, nil
 	}
+
 	was, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
 	if err != nil {
 		return nil, err
 	}
+
 	listed := t.settle.Share > 0 || slices.ContainsFunc(was, func(p ledger.Posting) bool { return p.Account.PerSite() })
 	worth, err := worthOf(ctx, tx, e, r, t, listed)
 	if err != nil {
@@ -35,6 +37,7 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("flex event:%s", e.ID)
 	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
 	tr.Postings = ledger.Revised(was, ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept))
+
 	if e.Posted > 0 {
 		tr.Key = fmt.Sprintf("flex event:%s:%d", e.ID, e.Posted)
 		tr.Kind = changeKind(&tr, -more)
@@ -44,6 +47,7 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	if unchanged && (e.Posted > 0 || !worth.Listed) {
 		return nil, nil
 	}
+
 	e.Posted++
 	e.PostedWh = r.Flex
 	return &tr, nil
@@ -63,9 +67,11 @@ func worthOf(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Re
 		if err != nil {
 			return c, err
 		}
+
 		credited, owed := max(0, others.Early+c.Early), max(0, others.Share+c.Share)
 		c.Credited = credited - others.Credited
 		c.Accrued = owed - credited - others.Accrued
 	}
+
 	return c, tx.PutEventCredit(ctx, c)
 }

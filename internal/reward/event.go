@@ -21,15 +21,18 @@ func (d *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 		orgs, err = all.OrgsToSettle(ctx)
 		return err
 	})
+
 	var report worker.Report
 	for _, org := range orgs {
 		if err == nil {
 			err = d.detect(ctx, org, &report)
 		}
+
 		if err == nil {
 			err = d.settleDue(ctx, org, &report)
 		}
 	}
+
 	report.More = report.More && report.Did > 0
 	return report, err
 }
@@ -39,28 +42,34 @@ func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Rep
 	did := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		did = 0
+
 		over, err := tx.DueDetections(ctx, sessionsMax)
 		if err != nil {
 			return err
 		}
+
 		for _, r := range over {
 			if err := detectSession(ctx, tx, r); err != nil {
 				return fmt.Errorf("find the flex events of session %s: %w", r.SessionID, err)
 			}
 		}
+
 		pauses, err := tx.TakePauses(ctx, sessionsMax)
 		if err != nil {
 			return err
 		}
+
 		for _, p := range pauses {
 			if err := detectPause(ctx, tx, p); err != nil {
 				return fmt.Errorf("find the flex event of a pause of asset %s: %w", p.AssetID, err)
 			}
 		}
+
 		dispatches, err := tx.DueDispatches(ctx, sessionsMax)
 		if err != nil {
 			return err
 		}
+
 		for _, p := range dispatches {
 			if err := detectDispatch(ctx, tx, p); err != nil {
 				return fmt.Errorf("find the flex events of dispatch %s of asset %s: %w", p.ID, p.AssetID, err)
@@ -71,6 +80,7 @@ func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Rep
 		report.More = report.More || max(len(over), len(pauses), len(dispatches)) == sessionsMax
 		return nil
 	})
+
 	report.Did += did
 	return err
 }
@@ -83,50 +93,62 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
 	if err != nil {
 		return err
 	}
+
 	taken, err := tx.TakenUp(ctx, schedules)
 	if err != nil {
 		return err
 	}
+
 	s := settle.Steering{Within: r.Span, Least: settle.LeastFlexed}
 	if !r.Before.To.IsZero() { // a half-hour belongs to the first session in it
 		if _, taken := halfHours(r.Before); taken.End().After(s.Within.From) {
 			s.Within.From = taken.End()
 		}
 	}
+
 	var nominated []settle.Dispatch
 	for i, made := range schedules {
 		s.Power = made.From.Power
 		if after, ok := taken[made.EventID]; ok {
 			s.Dispatched = append(s.Dispatched, settle.Dispatch{At: made.MadeAt.Add(after).Truncate(time.Second), Steps: made.Steps})
 		}
+
 		until := r.To
 		if i+1 < len(schedules) {
 			until = schedules[i+1].MadeAt
 		}
+
 		if now := made.From.ChargeNow.Meet(flex.Span{From: made.MadeAt, To: until}); !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
 		}
+
 		if i > 0 && (made.Cause == store.CauseMarket || made.Cause == store.CauseInputs || made.Cause == store.CauseCaps) {
 			continue
 		}
+
 		charged := settle.Drawn(settle.InForce(nominated, made.MadeAt), s.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
 		problem := blind(&made, charged)
 		s.Counterfactual = append(s.Counterfactual, settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(problem).Steps})
 		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps})
 	}
+
 	would := settle.InForce(nominated, r.To)
 	plan := settle.Planned(would, s.Power, r.Span)
+
 	for _, found := range settle.Detect(s) {
 		e := eventOf(found)
 		e.SiteID, e.AssetID, e.SessionID = r.SiteID, r.AssetID, r.SessionID
 		e.Stay, e.StayPlan = r.Span, plan
+
 		for n := found.First; n <= found.Last; n++ {
 			e.Nominated = append(e.Nominated, settle.Drawn(would, s.Power, found.Day.Period(n).Span()))
 		}
+
 		if err := addEvent(ctx, tx, &e); err != nil {
 			return err
 		}
 	}
+
 	return tx.Detected(ctx, r.SessionID)
 }
 
@@ -138,10 +160,13 @@ func blind(s *store.Schedule, charged flex.WattHours) charge.Problem {
 		From: s.Steps[0].From, ReadyBy: e.ReadyBy, Need: max(0, e.Need-charged), Power: e.Power,
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 	}
+
 	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
-	if p.AllOffPeak = err != nil; !p.AllOffPeak {
+	p.AllOffPeak = err != nil
+	if !p.AllOffPeak {
 		p.OffPeak = w.Spans(flex.Span{From: p.From, To: s.End()})
 	}
+
 	return p
 }
 
@@ -154,13 +179,16 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 	if err != nil {
 		return err
 	}
+
 	power := DefaultPower
 	if a.Power != nil && *a.Power > 0 {
 		power = *a.Power
 	}
+
 	if p.Until.IsZero() {
 		p.Until = p.To.Add(pauseStay)
 	}
+
 	stay := flex.Span{From: p.From, To: p.Until}
 
 	free := []flex.Step{{Span: p.Span, Limit: flex.NoLimit}}
@@ -172,13 +200,16 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 		e := eventOf(found)
 		e.SiteID, e.AssetID = p.SiteID, p.AssetID
 		e.Stay, e.StayPlan = stay, settle.Planned(free, power, stay)
+
 		for n := found.First; n <= found.Last; n++ {
 			e.Nominated = append(e.Nominated, settle.Drawn(free, power, found.Day.Period(n).Span()))
 		}
+
 		if err := addEvent(ctx, tx, &e); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -193,17 +224,21 @@ func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) er
 		if o.Rated <= 0 {
 			o.Rated = DefaultPower
 		}
+
 		for _, found := range o.Detect() {
 			e := eventOf(found)
 			e.SiteID, e.AssetID = p.SiteID, p.AssetID
+
 			for n := found.First; n <= found.Last; n++ {
 				e.Nominated = append(e.Nominated, o.Nominated(found.Day.Period(n)))
 			}
+
 			if err := addEvent(ctx, tx, &e); err != nil {
 				return err
 			}
 		}
 	}
+
 	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
@@ -221,12 +256,14 @@ func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
 	if err != nil {
 		return err
 	}
+
 	var exact settle.PicoPounds
 	for i, p := range prices {
 		if p.Known {
 			exact += settle.Revenue(e.Meant[i], p.Price)
 		}
 	}
+
 	e.Estimated = exact.MicroPounds(settle.HalfAway)
 	_, err = tx.AddFlexEvent(ctx, e)
 	return err

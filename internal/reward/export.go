@@ -45,6 +45,7 @@ func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportO
 	if o.Again {
 		status = ledger.Processing
 	}
+
 	record, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return f, err
@@ -54,6 +55,7 @@ func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportO
 	if err != nil {
 		return f, err
 	}
+
 	terms := payoutTerms(record.Settings.Payout)
 	for _, w := range ws {
 		p, kept, err := payment(ctx, tx, w, terms)
@@ -65,6 +67,7 @@ func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportO
 			f.Kept = append(f.Kept, fmt.Sprintf("%s: %s", w.ID, kept))
 			continue
 		}
+
 		if !o.Again {
 			p.Withdrawal, _, err = d.move(ctx, tx, w.ID, ledger.Processing, by, "")
 			if err != nil {
@@ -75,6 +78,7 @@ func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportO
 		f.Payments = append(f.Payments, p)
 		f.Total += p.Amount
 	}
+
 	return f, nil
 }
 
@@ -92,6 +96,7 @@ func payment(ctx context.Context, tx *store.Tx, w store.Withdrawal, terms ledger
 	if from := terms.PaidFrom(pinned.LinkedAt); w.Status == ledger.Approved && tx.Now().Before(from) {
 		return p, "its account is paid from " + from.UTC().Format(time.RFC3339), nil
 	}
+
 	packed, err := tx.OpenPinned(*pinned)
 	if err != nil {
 		return p, "", err

@@ -48,6 +48,7 @@ func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o 
 	if err := checkRedirect(o.RedirectURI); err != nil {
 		return "", time.Time{}, err
 	}
+
 	token, err := d.token()
 	if err != nil {
 		return "", time.Time{}, err
@@ -57,6 +58,7 @@ func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o 
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
+
 		record, err := tx.OrgRecord(ctx)
 		if err != nil {
 			return err
@@ -80,6 +82,7 @@ func checkRedirect(uri string) error {
 			{Loc: []string{"query", "redirect_uri"}, Msg: fmt.Sprintf(format, args...), Type: "value_error.url"},
 		}}
 	}
+
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil || u.Scheme == "":
@@ -92,6 +95,7 @@ func checkRedirect(uri string) error {
 	case "javascript", "data", "vbscript", "file", "blob", "about":
 		return wrong("the URL must lead to a page or an app, not to %s:", u.Scheme)
 	}
+
 	return nil
 }
 
@@ -133,6 +137,7 @@ func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err
 		if err != nil {
 			return err
 		}
+
 		tx, err := all.For(ctx, v.OrgID)
 		if err != nil {
 			return err
@@ -141,6 +146,7 @@ func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err
 		if !tx.Now().Before(v.ExpiresAt) {
 			return flex.Fail(flex.NotFound, "this link is not known")
 		}
+
 		_, err = tx.Site(ctx, v.SiteID)
 		return err
 	})
@@ -174,6 +180,7 @@ func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 		if err != nil {
 			return err
 		}
+
 		p.Info, err = standing(ctx, tx, v.SiteID)
 		if err != nil {
 			return err
@@ -183,6 +190,7 @@ func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 		if err != nil {
 			return err
 		}
+
 		payee, err := tx.Payee(ctx, v.SiteID)
 		if err != nil {
 			return err
@@ -192,6 +200,7 @@ func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 		p.NeedsCode = v.TwoFactor && !v.Confirmed()
 		p.CodeSent = v.CodeUntil.After(tx.Now())
 		p.CanSendCode = d.Mail != nil && site.Email.Reveal() != ""
+
 		if !v.HideTransactions {
 			p.Transactions, _, err = tx.Transactions(ctx, v.SiteID, purseTransactions, 0)
 		}
@@ -206,10 +215,12 @@ func accountOf(p *store.Payee, terms ledger.PayoutTerms, now time.Time) (a Accou
 	if p == nil {
 		return a
 	}
+
 	a = Account{Linked: true, Ending: p.Ending}
 	if from := terms.PaidFrom(p.ChangedAt); from.After(now) {
 		a.PaidFrom = from
 	}
+
 	return a
 }
 
@@ -231,6 +242,7 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 	if v.Browser == "" {
 		return errNoCookie
 	}
+
 	code, err := d.newCode()
 	if err != nil {
 		return err
@@ -241,6 +253,7 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		if err != nil {
 			return err
 		}
+
 		held, err := tx.HoldBalanceLink(ctx, v.Hash) // another code may have been sent since the link was opened
 		if err != nil {
 			return err
@@ -257,6 +270,7 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		if err := settledEmail(ctx, tx, v.SiteID); err != nil {
 			return err
 		}
+
 		v.CodeHash, v.CodeUntil, v.CodeTries = codeHash(v, code), tx.Now().Add(CodeLife), 0
 		if err := tx.PutCode(ctx, v.BalanceLink); err != nil {
 			return err
@@ -288,6 +302,7 @@ func settledEmail(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	if err != nil {
 		return err
 	}
+
 	cooling := payoutTerms(record.Settings.Payout).Cooling
 	changes, err := tx.FormerEmails(ctx, site, tx.Now().Add(-cooling))
 	if err != nil || len(changes) == 0 {
@@ -311,9 +326,11 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	if v.Browser == "" {
 		return errNoCookie
 	}
+
 	var wrong error
 	err := d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		wrong = nil
+
 		held, err := tx.HoldBalanceLink(ctx, v.Hash)
 		if err != nil {
 			return err
@@ -337,6 +354,7 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	if err != nil {
 		return err
 	}
+
 	return wrong
 }
 

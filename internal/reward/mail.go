@@ -30,6 +30,7 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	if d.Mail == nil {
 		return d.dropMails(ctx)
 	}
+
 	var mails []store.Mail
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		mails, err = all.TakeMail(ctx, mailsMax, mailLease)
@@ -39,6 +40,7 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	if err != nil {
 		return worker.Report{}, err
 	}
+
 	for _, m := range mails {
 		problem := d.Mail(ctx, m.To, m.Subject, strings.ReplaceAll(m.Text, baseMark, d.BaseURL))
 		err := d.DB.WriteAll(ctx, func(all *store.All) error {
@@ -55,6 +57,7 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 			return worker.Report{}, err
 		}
 	}
+
 	return worker.Report{Did: len(mails), More: len(mails) == mailsMax}, nil
 }
 
@@ -81,6 +84,7 @@ func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent i
 	if site.Email.Reveal() != "" {
 		to = append(to, site.Email)
 	}
+
 	if n.former {
 		former, err := tx.FormerEmails(ctx, site.ID, tx.Now().Add(-formerFor))
 		if err != nil {
@@ -93,6 +97,7 @@ func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent i
 			}
 		}
 	}
+
 	for _, address := range to {
 		if err := tx.AddMail(ctx, store.Mail{SiteID: site.ID, To: address, Subject: n.subject, Text: n.text}); err != nil {
 			return sent, err
@@ -100,6 +105,7 @@ func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent i
 
 		sent++
 	}
+
 	return sent, nil
 }
 
@@ -115,6 +121,7 @@ func (d *Service) linkIn(ctx context.Context, tx *store.Tx, site flex.SiteID) (s
 	if err != nil {
 		return "", err
 	}
+
 	l := store.BalanceLink{Hash: hashOf(token), SiteID: site, ExpiresAt: tx.Now().Add(LetterLinkLife), Setup: true, TwoFactor: true}
 	if err := tx.AddBalanceLink(ctx, l); err != nil {
 		return "", fmt.Errorf("keep the link of a mail: %w", err)

@@ -23,10 +23,12 @@ func (s *settling) nominate(ctx context.Context, tx *store.Tx) error {
 	var claims []*claim
 	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Asset), flex.BatteryStateOfCharge), KnownAt: s.basis.knownAt}
 	days := map[flex.Day]bool{}
+
 	for _, c := range s.claims {
 		if c.Rule.Method != settle.Nominated {
 			continue
 		}
+
 		claims = append(claims, c)
 		q.Assets = append(q.Assets, c.AssetID)
 
@@ -35,20 +37,25 @@ func (s *settling) nominate(ctx context.Context, tx *store.Tx) error {
 			days[d] = true
 		}
 	}
+
 	if len(claims) == 0 {
 		return nil
 	}
 
 	slices.SortFunc(q.Assets, compareIDs)
 	q.Assets = slices.Compact(q.Assets)
+
 	for d := range days {
 		q.Days = append(q.Days, d)
 	}
+
 	slices.SortFunc(q.Days, compareDays)
+
 	rs, err := tx.Readings(ctx, q)
 	if err != nil {
 		return err
 	}
+
 	return s.showAll(ctx, tx, claims, rs)
 }
 
@@ -70,11 +77,14 @@ func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, r
 		if err != nil {
 			return err
 		}
+
 		c.show(own[c.AssetID], of[c.AssetID], capacity, s.basis.asOf)
+
 		if !c.nomination.own {
 			left = append(left, c)
 		}
 	}
+
 	return s.compareHomes(ctx, tx, left)
 }
 
@@ -83,6 +93,7 @@ func capacityOf(ctx context.Context, tx *store.Tx, id flex.AssetID, rs []flex.Re
 	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == flex.BatteryStateOfCharge }) {
 		return 0, nil
 	}
+
 	a, err := tx.Asset(ctx, id)
 	if flex.KindOf(err) == flex.NotFound {
 		return 0, nil // taken away since
@@ -90,6 +101,7 @@ func capacityOf(ctx context.Context, tx *store.Tx, id flex.AssetID, rs []flex.Re
 	if err != nil || a.Capacity == nil {
 		return 0, err
 	}
+
 	return *a.Capacity, nil
 }
 
@@ -97,22 +109,27 @@ func capacityOf(ctx context.Context, tx *store.Tx, id flex.AssetID, rs []flex.Re
 func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.WattHours, asOf time.Time) {
 	n := &nomination{shown: c.FlexEvent.Nominated}
 	c.nomination = n
+
 	for _, m := range own {
 		for p := c.Case.First; p <= c.Case.Last && m.Day == c.Case.Day; p++ {
 			_, known := m.At(p)
 			n.own = n.own || known
 		}
 	}
+
 	if c.Stay.Empty() {
 		return
 	}
 
 	stay := settle.Stay{Span: c.Stay, Plan: c.StayPlan}
 	first := c.Case.Day.Period(c.Case.First)
+
 	if len(stay.Plan) == 0 { // of before it was kept
 		stay.Plan = append(make([]flex.WattHours, max(0, first.Sub(flex.PeriodAt(stay.From)))), c.FlexEvent.Nominated...)
 	}
+
 	missing := stay.Meter(own)
+
 	if stay.Drawn == 0 {
 		slices.SortFunc(rs, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
 		stay.Charge(rs, capacity)
@@ -148,13 +165,16 @@ func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*cla
 			if err != nil {
 				return err
 			}
+
 			days, err := tx.EventDaysOf(ctx, assets[c.SiteID], s.oldest, s.newest, s.basis.asOf)
 			if err != nil {
 				return err
 			}
+
 			s.others[c.SiteID] = days
 		}
 	}
+
 	return nil
 }
 
@@ -166,10 +186,12 @@ func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle
 	if err != nil {
 		return nil, err
 	}
+
 	own := settle.HalfHours(settle.Asset, rs)
 	if c.Stay.Empty() || c.SessionID.IsZero() { // when it was plugged in is not known
 		return own, nil
 	}
+
 	stays, err := staysOf(ctx, tx, c.AssetID, flex.Span{From: s.oldest.Start(), To: s.newest.Add(1).Start()})
 	return settle.Used(own, stays, days), err
 }
@@ -180,6 +202,7 @@ func (s *settling) nominateTogether(group []*claim) {
 	if group[0].nomination == nil {
 		return
 	}
+
 	first, last := group[0].Case.First, group[0].Case.Last
 	for _, c := range group {
 		first, last = min(first, c.Case.First), max(last, c.Case.Last)
@@ -194,8 +217,10 @@ func (s *settling) nominateTogether(group []*claim) {
 				e += c.shownIn(n)
 			}
 		}
+
 		sum.Set(n, e)
 	}
+
 	for _, c := range group {
 		c.Case.Nominated = sum
 	}
@@ -207,9 +232,11 @@ func (c *claim) shownIn(n int) flex.WattHours {
 	if c.nomination.stay != nil {
 		at = c.Case.Day.Period(n).Sub(flex.PeriodAt(c.Stay.From))
 	}
+
 	if at < 0 || at >= len(c.nomination.shown) {
 		return 0
 	}
+
 	return c.nomination.shown[at]
 }
 
@@ -219,6 +246,7 @@ func (s *settling) atHome(group []*claim) {
 	var used []settle.MeteredDay
 	var days []flex.Day
 	mine := map[flex.AssetID]bool{}
+
 	for _, c := range group {
 		if !mine[c.AssetID] {
 			used = settle.Sum(used, s.used[c.AssetID], len(mine) == 0)
@@ -231,6 +259,7 @@ func (s *settling) atHome(group []*claim) {
 			days = append(days, held...)
 		}
 	}
+
 	for _, c := range group {
 		c.Case.Used, c.Case.EventDays = used, days
 	}

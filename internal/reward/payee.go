@@ -30,6 +30,7 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	fault := func(field, format string, args ...any) {
 		faults = append(faults, flex.Fault{Loc: []string{"body", field}, Msg: fmt.Sprintf(format, args...), Type: "value_error"})
 	}
+
 	name = strings.Join(strings.Fields(name), " ")
 	switch {
 	case name == "":
@@ -44,6 +45,7 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	if len(sortCode) != 6 {
 		fault("sort_code", "a sort code has six digits, as in 12-34-56")
 	}
+
 	if len(number) != 8 {
 		fault("account_number", "an account number has eight digits; put zeros in front of a shorter one")
 	}
@@ -51,6 +53,7 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	if len(faults) > 0 {
 		return BankAccount{}, &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
+
 	return BankAccount{flex.Personal(name), flex.Personal(sortCode), flex.Personal(number)}, nil
 }
 
@@ -91,6 +94,7 @@ func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error
 	if err := v.confirmed(); err != nil {
 		return err
 	}
+
 	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.HoldSite(ctx, v.SiteID)
 		if err != nil {
@@ -101,6 +105,7 @@ func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error
 		if err != nil {
 			return err
 		}
+
 		if before != nil {
 			opened, err := open(tx, *before)
 			if err != nil {
@@ -111,6 +116,7 @@ func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error
 				return nil
 			}
 		}
+
 		number := a.Number.Reveal()
 		payee := store.Payee{SiteID: v.SiteID, Ending: number[len(number)-endingDigits:]}
 		if err := tx.PutPayee(ctx, &payee, a.pack(), a.number()); err != nil {
@@ -121,6 +127,7 @@ func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error
 		if err != nil {
 			return err
 		}
+
 		return d.tellAccount(ctx, tx, site, payee, voided)
 	})
 }
@@ -144,6 +151,7 @@ func (d *Service) voidUnexported(ctx context.Context, tx *store.Tx, site flex.Si
 	if err != nil {
 		return 0, err
 	}
+
 	for _, w := range ws {
 		if _, err := tx.MoveWithdrawal(ctx, w.ID, ledger.Cancelled, "user", accountChanged); err != nil {
 			return 0, err
@@ -151,6 +159,7 @@ func (d *Service) voidUnexported(ctx context.Context, tx *store.Tx, site flex.Si
 
 		sum += w.Amount
 	}
+
 	return sum, nil
 }
 
@@ -160,6 +169,7 @@ func (d *Service) tellAccount(ctx context.Context, tx *store.Tx, site flex.Site,
 	if err != nil {
 		return err
 	}
+
 	text := fmt.Sprintf("On %s a bank account ending in %s was linked to your balance.\n", when(p.ChangedAt), p.Ending)
 	if from := payoutTerms(o.Settings.Payout).PaidFrom(p.ChangedAt); from.After(p.ChangedAt) {
 		text += fmt.Sprintf("Nothing is paid to it before %s.\n", when(from))
@@ -168,6 +178,7 @@ func (d *Service) tellAccount(ctx context.Context, tx *store.Tx, site flex.Site,
 	if voided > 0 {
 		text += fmt.Sprintf("Withdrawals of %s that had not been paid yet were cancelled. The money is in your balance.\n", voided)
 	}
+
 	text += "\nIf this was not you, tell the company that you have the app from at once.\n"
 	_, err = notify(ctx, tx, site, notice{subject: "A bank account was linked to your balance", text: text, former: true})
 	return err

@@ -35,6 +35,7 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 	if err != nil {
 		return nil, err
 	}
+
 	found, err := tx.Payouts(ctx, status, payoutsMax)
 	if err != nil {
 		return nil, err
@@ -42,6 +43,7 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 
 	terms := payoutTerms(o.Settings.Payout)
 	ps := make([]Payout, len(found))
+
 	for i, p := range found {
 		ps[i] = Payout{Payout: p, NeedsTwo: terms.NeedsTwo(ledger.Approval{Amount: p.Amount})}
 		if from := terms.PaidFrom(p.LinkedAt); from.After(tx.Now()) {
@@ -52,6 +54,7 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 			ps[i].Warnings = ps[i].warn(tx.Now())
 		}
 	}
+
 	return ps, nil
 }
 
@@ -65,6 +68,7 @@ func (p Payout) warn(now time.Time) (warnings []string) {
 		add("no bank account is fixed for it: it cannot be paid; reject it")
 		return warnings
 	}
+
 	if !p.PaidFrom.IsZero() {
 		add("the account was linked a short time ago and is paid from %s", p.PaidFrom.UTC().Format("2006-01-02 15:04 MST"))
 	}
@@ -72,9 +76,11 @@ func (p Payout) warn(now time.Time) (warnings []string) {
 	if p.Sites > 1 {
 		add("the same account is linked to %d sites", p.Sites)
 	}
+
 	if !p.PaidBefore {
 		add("the first payment to this account")
 	}
+
 	if !p.EmailAt.IsZero() && now.Sub(p.EmailAt) < youngEmail {
 		add("the user's e-mail address was changed on %s", p.EmailAt.UTC().Format("2006-01-02"))
 	}
@@ -107,6 +113,7 @@ func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.Transaction
 	if err := tx.LockOrg(ctx); err != nil {
 		return store.Withdrawal{}, err
 	}
+
 	w, err := tx.LockWithdrawal(ctx, id)
 	if err != nil {
 		return w, err
@@ -115,10 +122,12 @@ func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.Transaction
 	if _, err := ledger.Move(w.Status, ledger.Approved, w.Amount); err != nil {
 		return w, err
 	}
+
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return w, err
 	}
+
 	a, err := approval(ctx, tx, w, by)
 	if err != nil {
 		return w, err
@@ -131,6 +140,7 @@ func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.Transaction
 	if err := tx.NoteApproval(ctx, w, by); err != nil || !complete {
 		return w, err
 	}
+
 	return tx.MoveWithdrawal(ctx, id, ledger.Approved, by, note)
 }
 
@@ -149,6 +159,7 @@ func approval(ctx context.Context, tx *store.Tx, w store.Withdrawal, by string) 
 	if err != nil {
 		return a, err
 	}
+
 	a.Before, err = tx.Approvals(ctx, w)
 	return a, err
 }
@@ -175,6 +186,7 @@ func (d *Service) tryAgain(ctx context.Context, tx *store.Tx, id flex.Transactio
 	if err != nil {
 		return w, err
 	}
+
 	return w, tx.PinPayee(ctx, w, *payee, ledger.Reference(w.ID, w.Attempt))
 }
 
@@ -195,6 +207,7 @@ func (d *Service) move(ctx context.Context, tx *store.Tx, id flex.TransactionID,
 	if err := forgetAccount(ctx, tx, w); err != nil {
 		return w, t, err
 	}
+
 	t, err = d.tellFailed(ctx, tx, w)
 	return w, t, err
 }
@@ -217,6 +230,7 @@ func (d *Service) tellFailed(ctx context.Context, tx *store.Tx, w store.Withdraw
 	if err != nil {
 		return t, err
 	}
+
 	link, err := d.linkIn(ctx, tx, w.SiteID)
 	if err != nil {
 		return t, err
@@ -230,5 +244,6 @@ func (d *Service) tellFailed(ctx context.Context, tx *store.Tx, w store.Withdraw
 	if t.mails == 0 {
 		t.without = 1
 	}
+
 	return t, err
 }

@@ -38,10 +38,12 @@ func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.
 		if err != nil {
 			return nil, err
 		}
+
 		for _, p := range prices {
 			b.prices[p.Period] = p
 		}
 	}
+
 	return b, nil
 }
 
@@ -53,6 +55,7 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 	}
 
 	slices.SortFunc(all, func(a, b flex.Span) int { return a.From.Compare(b.From) })
+
 	for _, s := range all {
 		if n := len(spans); n > 0 && s.From.Sub(spans[n-1].To) < 7*24*time.Hour {
 			if s.To.After(spans[n-1].To) {
@@ -60,8 +63,10 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 			}
 			continue
 		}
+
 		spans = append(spans, s)
 	}
+
 	return spans
 }
 
@@ -88,6 +93,7 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 			c.Prices = append(c.Prices, price)
 		}
 	}
+
 	return c
 }
 
@@ -158,6 +164,7 @@ func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.Fl
 
 	s := &settling{basis: b, slots: [2]int{settle.MaxPeriods, 1}}
 	var sites []flex.SiteID
+
 	for i := range events {
 		e := events[i]
 		s.claims = append(s.claims, &claim{FlexEvent: e, Case: b.caseOf(&e), meter: meterKey{e.SiteID, e.AssetID}})
@@ -180,6 +187,7 @@ func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.Fl
 	if err := s.setApart(); err != nil {
 		return nil, err
 	}
+
 	return s.outcomes(known)
 }
 
@@ -187,6 +195,7 @@ func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.Fl
 func (s *settling) outcomes(known bool) ([]outcome, error) {
 	outcomes := make([]outcome, len(s.claims))
 	var text []byte
+
 	for i, c := range s.claims {
 		text = c.AppendText(text[:0])
 		o := outcome{store.Settlement{Event: c.Case.Event, Hash: settle.HashOf(text)}, c.limits, c.meter, c.Case.Most}
@@ -200,6 +209,7 @@ func (s *settling) outcomes(known bool) ([]outcome, error) {
 
 		outcomes[i] = o
 	}
+
 	return outcomes, nil
 }
 
@@ -209,12 +219,15 @@ func (s *settling) need(c *settle.Case) {
 	if c.Rule.Method == settle.Nominated {
 		n.Oldest = c.Day
 	}
+
 	if s.oldest == (flex.Day{}) || n.Oldest.Start().Before(s.oldest.Start()) {
 		s.oldest = n.Oldest
 	}
+
 	if s.newest.Start().Before(c.Day.Start()) {
 		s.newest = c.Day
 	}
+
 	s.slots[0] = min(s.slots[0], n.Own[0], n.History[0])
 	s.slots[1] = max(s.slots[1], n.Own[1], n.History[1])
 }
@@ -222,14 +235,17 @@ func (s *settling) need(c *settle.Case) {
 // supplies reads what the sites' connections can carry.
 func (s *settling) supplies(ctx context.Context, tx *store.Tx, sites []flex.SiteID) error {
 	slices.SortFunc(sites, func(a, b flex.SiteID) int { return bytes.Compare(a[:], b[:]) })
+
 	found, err := tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
 	if err != nil {
 		return err
 	}
+
 	s.supply = map[flex.SiteID]settle.Limits{}
 	for id, supply := range found {
 		s.supply[id] = settle.SupplyLimits(supply)
 	}
+
 	return nil
 }
 
@@ -251,6 +267,7 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 			own.devices[c.meter] = []flex.AssetID{c.AssetID}
 		}
 	}
+
 	_, err = own.read(ctx, tx)
 	return err
 }
@@ -260,6 +277,7 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
 	shared := map[meterKey][]*claim{}
 	var sites []flex.SiteID
+
 	for _, c := range s.claims {
 		if key := (meterKey{site: c.SiteID}); !c.ownMeter() {
 			if shared[key] == nil {
@@ -277,10 +295,12 @@ func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[
 	if err != nil {
 		return nil, err
 	}
+
 	boundaries := meters{settling: s, by: settle.Boundary, claims: shared, devices: map[meterKey][]flex.AssetID{}}
 	for key := range shared {
 		boundaries.devices[key] = assets[key.site]
 	}
+
 	return boundaries.read(ctx, tx)
 }
 
@@ -299,10 +319,12 @@ func (m *meters) read(ctx context.Context, tx *store.Tx) (given map[*claim]bool,
 	given = map[*claim]bool{}
 	of := map[flex.AssetID][]meterKey{}
 	days := map[flex.Day]bool{}
+
 	for key, claims := range m.claims {
 		for _, id := range m.devices[key] {
 			of[id] = append(of[id], key)
 		}
+
 		for _, c := range claims {
 			days[c.Case.Day] = true
 		}
@@ -312,13 +334,16 @@ func (m *meters) read(ctx context.Context, tx *store.Tx) (given map[*claim]bool,
 	if err != nil || len(readings) == 0 {
 		return given, err
 	}
+
 	eventDays, err := m.eventDays(ctx, tx, readings)
 	if err != nil {
 		return nil, err
 	}
+
 	for key, rs := range readings {
 		m.give(key, rs, eventDays(key), given)
 	}
+
 	return given, nil
 }
 
@@ -331,6 +356,7 @@ func (m *meters) readings(ctx context.Context, tx *store.Tx, of map[flex.AssetID
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}
+
 	more, err := m.before(ctx, tx, q, rs, days, of)
 	if err != nil {
 		return nil, err
@@ -344,6 +370,7 @@ func (m *meters) readings(ctx context.Context, tx *store.Tx, of map[flex.AssetID
 			}
 		}
 	}
+
 	return readings, nil
 }
 
@@ -358,6 +385,7 @@ func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery,
 			told[key] = true
 		}
 	}
+
 	q.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool { return own[d] })
 	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool { return !labels[l] })
 	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
@@ -371,13 +399,16 @@ func (m *meters) eventDays(ctx context.Context, tx *store.Tx, read map[meterKey]
 	asOf := m.basis.asOf
 	var assets []flex.AssetID
 	var sites []flex.SiteID
+
 	for key := range read {
 		assets, sites = append(assets, key.asset), append(sites, key.site)
 	}
+
 	if m.by == settle.Boundary {
 		days, err := tx.EventDaysAt(ctx, sites, m.oldest, m.newest, asOf)
 		return func(key meterKey) []flex.Day { return days[key.site] }, err
 	}
+
 	days, err := tx.EventDaysOf(ctx, assets, m.oldest, m.newest, asOf)
 	return func(key meterKey) []flex.Day { return days[key.asset] }, err
 }
@@ -386,6 +417,7 @@ func (m *meters) eventDays(ctx context.Context, tx *store.Tx, read map[meterKey]
 func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, given map[*claim]bool) {
 	claims := m.claims[key]
 	limits := claims[0].limits
+
 	if key.asset.IsZero() {
 		limits = m.supply[key.site]
 	}
@@ -394,9 +426,11 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 	for _, group := range groupsOf(claims) {
 		beside(group)
 		m.nominateTogether(group)
+
 		if key.asset.IsZero() && group[0].nomination != nil {
 			m.atHome(group)
 		}
+
 		first := group[0].Case
 		if !meter.Give(first) {
 			for _, c := range group {
@@ -411,6 +445,7 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 			if c.Used == nil {
 				c.EventDays = eventDays
 			}
+
 			c.meter, c.limits = key, limits
 			given[c] = true
 		}
@@ -422,6 +457,7 @@ func groupsOf(claims []*claim) (groups [][]*claim) {
 	claims = slices.Clone(claims)
 	slices.SortStableFunc(claims, func(a, b *claim) int { return a.Span.From.Compare(b.Span.From) })
 	var until time.Time
+
 	for _, c := range claims {
 		if n := len(groups); n > 0 && c.Span.From.Before(until) {
 			groups[n-1] = append(groups[n-1], c)
@@ -433,6 +469,7 @@ func groupsOf(claims []*claim) (groups [][]*claim) {
 			until = c.Span.To
 		}
 	}
+
 	return groups
 }
 
@@ -444,6 +481,7 @@ func beside(group []*claim) {
 
 	var prices []flex.PricedPeriod
 	nominated := settle.MeteredDay{Day: group[0].Case.Day}
+
 	for _, c := range group {
 		prices = append(prices, c.Prices...)
 		for i, wh := range c.FlexEvent.Nominated {
@@ -497,6 +535,7 @@ func (s *settling) setApart() error {
 			}
 		}
 	}
+
 	return nil
 }
 

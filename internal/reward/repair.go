@@ -31,6 +31,7 @@ func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repair
 		if err != nil {
 			return err
 		}
+
 		r.Events, r.Sessions, err = tx.LookAgainWithin(ctx, a.Site, span)
 		return err
 	})
@@ -42,6 +43,7 @@ func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repair
 	if err := d.settleAllDue(ctx, org); err != nil {
 		return r, err
 	}
+
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		after, now, err := tx.Rewarded(ctx)
 		r.Transactions, r.Credited = after-before, now-sum
@@ -57,6 +59,7 @@ func (d *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
 		if err := d.settleDue(ctx, org, &events); err != nil {
 			return err
 		}
+
 		sessions, err := d.SettleSessions(ctx)
 		if err != nil || events.Did+sessions.Did == 0 {
 			return err

@@ -54,6 +54,7 @@ func (d *Service) take(ctx context.Context, tx *store.Tx, r PaymentResult, by st
 	default:
 		return flex.Fail(flex.Malformed, "a payment is %s, %s or %s, not %q", ledger.Posted, ledger.Failed, ledger.Returned, r.Status)
 	}
+
 	w, err := tx.Withdrawal(ctx, r.ID)
 	if err != nil {
 		return err
@@ -65,6 +66,7 @@ func (d *Service) take(ctx context.Context, tx *store.Tx, r PaymentResult, by st
 	if r.known(w) {
 		return nil
 	}
+
 	_, t, err := d.move(ctx, tx, r.ID, r.Status, by, r.Note)
 	if err != nil {
 		return fmt.Errorf("withdrawal %s: %w", r.ID, err)
@@ -73,5 +75,6 @@ func (d *Service) take(ctx context.Context, tx *store.Tx, r PaymentResult, by st
 	done.Moved++
 	done.Mails += t.mails
 	done.Without += t.without
+
 	return nil
 }

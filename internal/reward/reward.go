@@ -50,14 +50,17 @@ func standing(ctx context.Context, tx *store.Tx, site flex.SiteID) (info Info, e
 	if err != nil {
 		return info, err
 	}
+
 	balance, err := tx.Balance(ctx, site)
 	if err != nil {
 		return info, err
 	}
+
 	earned, first, err := tx.Earned(ctx, site)
 	if err != nil {
 		return info, err
 	}
+
 	info.Terms, info.Earned = terms.on(flex.DayAt(tx.Now())).withdrawal, earned
 	info.Standing = info.Terms.Stand(balance, first, tx.Now())
 	return info, nil
@@ -76,9 +79,12 @@ func (d *Service) Transactions(ctx context.Context, org flex.OrgID, site flex.Si
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
-		if h.Transactions, h.Total, err = tx.Transactions(ctx, site, limit, offset); err != nil {
+
+		h.Transactions, h.Total, err = tx.Transactions(ctx, site, limit, offset)
+		if err != nil {
 			return err
 		}
+
 		info, err := standing(ctx, tx, site)
 		h.Standing = info.Standing
 		return err

@@ -55,6 +55,7 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 	did := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		did = 0
+
 		terms, err := historyOf(ctx, tx)
 		if err != nil {
 			return err
@@ -70,6 +71,7 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 			if err != nil {
 				return fmt.Errorf("reckon up session %s: %w", r.SessionID, err)
 			}
+
 			if changed {
 				did++
 			}
@@ -86,6 +88,7 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 // it on.
 func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (changed bool, err error) {
 	was := r
+
 	energy, known, missing, err := charged(ctx, tx, r)
 	if err != nil {
 		return false, err
@@ -98,12 +101,14 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 		if r.Posted == 0 {
 			r.Rate = int64(t.credit)
 		}
+
 		if err := creditSession(ctx, tx, &r, t, energy); err != nil {
 			return false, err
 		}
 	}
 
 	lookAt := nextLook(r, known, tx.Now())
+
 	came := was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
 	if came && !missing.IsZero() && missing.Equal(was.WaitsAt) && lookAt.After(tx.Now().Add(recheck)) {
 		r.WaitsAt, lookAt = time.Time{}, tx.Now().Add(recheck) // what came was not enough: look again, but not at once
@@ -117,6 +122,7 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 	if !mine { // somebody else reckoned it up in between, and the books know
 		return false, fmt.Errorf("session %s was reckoned up elsewhere at the same time", r.SessionID)
 	}
+
 	return r.Posted != was.Posted || lookAt.IsZero() || !r.WaitsAt.Equal(was.WaitsAt), nil
 }
 
@@ -141,6 +147,7 @@ func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
 	if at.After(last) {
 		return last
 	}
+
 	return at
 }
 
@@ -157,6 +164,7 @@ func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.
 			missing = p.Start()
 		}
 	}
+
 	return energy, known, missing, err
 }
 
@@ -168,6 +176,7 @@ const EdgeMin = time.Minute
 func halfHours(s flex.Span) (first, last flex.Period) {
 	begin := flex.PeriodAt(s.From)
 	first, last = begin, begin
+
 	if s.To.After(s.From) {
 		last = flex.PeriodAt(s.To.Add(-1))
 	}
@@ -183,6 +192,7 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 	if last.Before(first) {
 		return begin, begin
 	}
+
 	return first, last
 }
 
@@ -213,6 +223,7 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (peri
 	if err != nil {
 		return nil, nil, err
 	}
+
 	days, _ = settle.HalfHoursWithin(settle.Asset, rs, limits)
 	return periods, days, nil
 }
@@ -248,6 +259,7 @@ func creditSession(ctx context.Context, tx *store.Tx, r *store.Reckoning, t *ter
 	tr.Cause, tr.Settled = cause, flex.DayAt(r.To)
 	tr.Postings = ledger.Revised(was, ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)))
 	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("session:%s", r.SessionID)
+
 	if r.Type == flex.ElectricVehicle {
 		tr.Vehicle = r.Model
 	}
@@ -265,6 +277,7 @@ func creditSession(ctx context.Context, tx *store.Tx, r *store.Reckoning, t *ter
 		r.Posted++
 		r.PostedWh = energy
 	}
+
 	return err
 }
 

@@ -34,12 +34,14 @@ func (d *Service) settleDue(ctx context.Context, org flex.OrgID, report *worker.
 			if err != nil || len(events) == 0 {
 				return err
 			}
+
 			did, err = settleAll(ctx, tx, events)
 			return err
 		})
 
 		report.Did += did
 	}
+
 	return err
 }
 
@@ -62,10 +64,12 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 		if err != nil {
 			return 0, err
 		}
+
 		if moved {
 			did++
 		}
 	}
+
 	return did, run.finish(ctx, tx, events, outcomes)
 }
 
@@ -74,11 +78,13 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 func settleConsented(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent) ([]outcome, error) {
 	var consented []store.FlexEvent
 	var at []int
+
 	for i, e := range events {
 		if e.Consented {
 			consented, at = append(consented, e), append(at, i)
 		}
 	}
+
 	settled, err := settleEvents(ctx, tx, b, consented, false)
 	if err != nil {
 		return nil, err
@@ -88,6 +94,7 @@ func settleConsented(ctx context.Context, tx *store.Tx, b *basis, events []store
 	for k, o := range settled {
 		outcomes[at[k]] = o
 	}
+
 	return outcomes, nil
 }
 
@@ -107,7 +114,9 @@ func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o
 		if err := p.revise(ctx, tx, &e, o.Settlement); err != nil {
 			return false, err
 		}
+
 		note(&e, o.Result)
+
 		came := was.Due && was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
 		if came && e.WaitsAt.Equal(was.WaitsAt) {     // what came was not enough: look again, but not at once
 			e.WaitsAt = time.Time{}
@@ -118,6 +127,7 @@ func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o
 	if e.LookAt.IsZero() {
 		e.WaitsAt = time.Time{} // whatever comes has it looked at again
 	}
+
 	closed := e.LookAt.IsZero() && !was.LookAt.IsZero()
 	moved = closed || e.Version != was.Version || !e.WaitsAt.Equal(was.WaitsAt)
 	return moved, tx.PutFlexEvent(ctx, e)
@@ -129,6 +139,7 @@ func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, 
 	if slices.Equal(s.Hash[:], e.Hash) {
 		return nil
 	}
+
 	e.Version++
 	e.Hash = s.Hash[:]
 	s.Version = e.Version
@@ -138,6 +149,7 @@ func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, 
 	if t != nil {
 		p.earned = append(p.earned, t)
 	}
+
 	return err
 }
 
@@ -165,6 +177,7 @@ func (p *posting) finish(ctx context.Context, tx *store.Tx, events []store.FlexE
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -173,11 +186,13 @@ func (p *posting) finish(ctx context.Context, tx *store.Tx, events []store.FlexE
 func putHalfHours(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
 	days := map[siteDay]*settledDay{}
 	var order []siteDay
+
 	for i, e := range events {
 		key := siteDay{e.SiteID, e.Day}
 		if days[key] == nil {
 			order, days[key] = append(order, key), &settledDay{at: map[settledAt]int{}}
 		}
+
 		if e.Consented {
 			days[key].add(e.ID, &outcomes[i])
 		}
@@ -188,6 +203,7 @@ func putHalfHours(ctx context.Context, tx *store.Tx, events []store.FlexEvent, o
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -244,9 +260,11 @@ func note(e *store.FlexEvent, r *settle.Result) {
 			e.WaitsAt = e.Day.Period(p.Period).Start()
 		}
 	}
+
 	if r.Missing == 0 || r.Final {
 		e.Flex, e.Estimated = &r.Flex, r.Gross
 	}
+
 	if r.Final {
 		e.Final = &r.Gross
 	}
@@ -265,5 +283,6 @@ func nextSettlement(e store.FlexEvent, now time.Time) time.Time {
 	case !e.Consented || e.Missing > 0 && e.WaitsAt.IsZero():
 		return now.Add(recheck)
 	}
+
 	return final
 }

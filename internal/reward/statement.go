@@ -75,7 +75,8 @@ const StatementDaysMax = 366
 // the current month so far.
 func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) (s Statement, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if s.From, s.To, err = statementDays(from, to, flex.DayAt(tx.Now())); err != nil {
+		s.From, s.To, err = statementDays(from, to, flex.DayAt(tx.Now()))
+		if err != nil {
 			return err
 		}
 		if err := s.address(ctx, tx, site); err != nil {
@@ -87,7 +88,11 @@ func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteI
 		if err != nil {
 			return err
 		}
-		s.Opening, s.Closing, s.Lines = before, before, nil
+
+		s.Opening = before
+		s.Closing = before
+		s.Lines = nil
+
 		for _, t := range ts {
 			if t.Amount == 0 && !t.Cause.Follows.IsZero() {
 				continue // a step of a withdrawal that moved no money of the user's
@@ -98,6 +103,7 @@ func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteI
 			if err := explain(ctx, tx, &line); err != nil {
 				return fmt.Errorf("explain transaction %s: %w", t.ID, err)
 			}
+
 			s.Lines = append(s.Lines, line)
 		}
 
@@ -110,9 +116,11 @@ func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
 	if to == (flex.Day{}) {
 		to = today
 	}
+
 	if from == (flex.Day{}) {
 		from = flex.Day{Year: to.Year, Month: to.Month, Dom: 1}
 	}
+
 	switch {
 	case to.Start().Before(from.Start()):
 		return from, to, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
@@ -153,6 +161,7 @@ func (s *Statement) address(ctx context.Context, tx *store.Tx, id flex.SiteID) e
 	if err != nil {
 		return err
 	}
+
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -163,6 +172,7 @@ func (s *Statement) address(ctx context.Context, tx *store.Tx, id flex.SiteID) e
 	if s.Payer.Name == "" {
 		s.Payer.Name = o.Name
 	}
+
 	s.Customer = Customer{SiteID: id, Address: site.Address, Postcode: site.Postcode}
 	s.Number = fmt.Sprintf("%s/%s/%s", id, s.From, s.To)
 	return nil
@@ -179,6 +189,7 @@ func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
 	if err != nil {
 		return err
 	}
+
 	l.Provisional = e.Final == nil
 	settled, err := tx.SettlementBy(ctx, e.ID, l.Transaction.Cause.Run)
 	if err != nil {
@@ -199,6 +210,7 @@ func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
 		if len(settled.Result.Used) > 0 || settled.Result.Method == settle.Nominated {
 			p.Baseline = &s.Baseline
 		}
+
 		if s.Read {
 			p.Metered = &s.Metered
 		}
@@ -206,8 +218,10 @@ func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
 		if s.Known && p.Baseline != nil {
 			p.Flex, p.Price = &s.Flex, &s.Price
 		}
+
 		l.Periods = append(l.Periods, p)
 	}
+
 	return nil
 }
 
@@ -217,6 +231,7 @@ func eventText(r *settle.Result, span flex.Span) string {
 	if r.Flex > 0 {
 		word = "more"
 	}
+
 	usual := "usual is what the plan without flexibility would have used"
 	if r.Method != settle.Nominated {
 		usual = fmt.Sprintf("usual is what was used at the same time on %d similar days before", len(r.Used))
@@ -225,6 +240,7 @@ func eventText(r *settle.Result, span flex.Span) string {
 	if r.Quality == settle.Insufficient {
 		usual = fmt.Sprintf("there are only %d similar days before to compare with, too few to be paid for", len(r.Used))
 	}
+
 	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, spanText(span), usual)
 }
 
@@ -233,6 +249,7 @@ func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
 	if err != nil {
 		return err
 	}
+
 	l.Provisional = !r.WaitsAt.IsZero()
 	if l.Creditable != nil && l.Rate != nil {
 		l.Cause = fmt.Sprintf("charged %s kWh at %s p, %s", kwhText(*l.Creditable), strconv.FormatFloat(settle.Rate(*l.Rate).PencePerKWh(), 'f', -1, 64), spanText(l.Time))
@@ -242,9 +259,11 @@ func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
 	if err != nil {
 		return err
 	}
+
 	l.Calculation = &Calculation{Terms: settle.Terms{
 		Share: settle.Whole, LossFactor: settle.Whole, PaidEarly: settle.Whole, Rounding: terms.on(flex.DayAt(r.From)).settle.Rounding,
 	}}
+
 	l.Calculation.Earlier, err = tx.CreditedBefore(ctx, l.Transaction)
 	if err != nil {
 		return err
@@ -254,6 +273,7 @@ func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
 	if err != nil {
 		return err
 	}
+
 	for _, p := range periods {
 		line := Period{Start: p.Start()}
 		if e, known := energyIn(days, p); known {
@@ -262,6 +282,7 @@ func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
 
 		l.Periods = append(l.Periods, line)
 	}
+
 	return nil
 }
 

@@ -105,6 +105,7 @@ func readWhole[N ~int | ~int64](field func(*terms) *N, least, most N) func(*term
 		if inside := n >= int64(least) && n <= int64(most); err != nil || !inside {
 			return fmt.Errorf("a whole number from %d to %d", least, most)
 		}
+
 		*field(t) = N(n)
 		return nil
 	}
@@ -116,6 +117,7 @@ func readTruth(field func(*terms) *bool) func(*terms, string) error {
 		if err != nil {
 			return errors.New("true or false")
 		}
+
 		*field(t) = b
 		return nil
 	}
@@ -155,6 +157,7 @@ func termsOf(values map[string]string) (terms, error) {
 	if !t.creditSet && t.settle.Share == 0 {
 		t.credit = settle.RateOf(DefaultCredit)
 	}
+
 	return t, nil
 }
 
@@ -175,10 +178,12 @@ func historyOf(ctx context.Context, tx *store.Tx) (history, error) {
 	for _, t := range all {
 		days = append(days, t.From)
 	}
+
 	slices.SortFunc(days, compareDays)
 	days = slices.Compact(days)
 
 	h := make(history, len(days))
+
 	for i, d := range days {
 		t, err := termsOf(valuesOn(all, d))
 		if err != nil {
@@ -186,6 +191,7 @@ func historyOf(ctx context.Context, tx *store.Tx) (history, error) {
 		}
 		h[i].from, h[i].terms = d, t
 	}
+
 	return h, nil
 }
 
@@ -244,6 +250,7 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 			return from, flex.Fail(flex.Invalid, "there is no term %q", name)
 		}
 	}
+
 	if _, err := termsOf(values); err != nil {
 		return from, err
 	}
@@ -252,6 +259,7 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
+
 		day, err := firstDay(ctx, tx, from)
 		if err != nil {
 			return err
@@ -262,6 +270,7 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 				return err
 			}
 		}
+
 		from = day
 		return nil
 	})
@@ -278,9 +287,11 @@ func firstDay(ctx context.Context, tx *store.Tx, from flex.Day) (flex.Day, error
 	if from == (flex.Day{}) {
 		from = flex.DayAt(tx.Now()).Add(1)
 	}
+
 	if compareDays(from, last) <= 0 {
 		return from, flex.Fail(flex.Conflict, "%s was settled already, on the terms of then, which its events and sessions keep: the first day from which terms can be changed is %s", last, last.Add(1))
 	}
+
 	return from, nil
 }
 

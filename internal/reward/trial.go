@@ -31,13 +31,16 @@ func TryAll(t *settle.Trial) []TriedMethod {
 		name string
 		rule settle.Rule
 	}{{"mean", settle.DefaultRule}, {"mean, in_day", settle.DefaultRule}, {"mid_8_of_10", settle.DefaultRule}, {"nominated", settle.DefaultRule}}
+
 	rules[1].rule.InDay = true
 	rules[2].rule.Method = settle.MiddleEight
 	rules[3].rule.Method = settle.Nominated
 	tried := make([]TriedMethod, len(rules))
+
 	for i, r := range rules {
 		tried[i] = TriedMethod{r.name, t.Try(r.rule)}
 	}
+
 	return tried
 }
 
@@ -66,8 +69,10 @@ func (s *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTr
 			}
 			last = site
 		}
+
 		more = len(sites) == trialPage
 	}
+
 	return all, nil
 }
 
@@ -84,9 +89,11 @@ func (s *Service) trySite(ctx context.Context, org flex.OrgID, site flex.SiteID,
 	if err != nil {
 		return err
 	}
+
 	for i, tried := range TryAll(one) {
 		all[i].Add(tried.Accuracy)
 	}
+
 	return nil
 }
 
@@ -98,7 +105,9 @@ func siteTrial(ctx context.Context, tx *store.Tx, site flex.SiteID, t BaselineTr
 	if err != nil {
 		return nil, err
 	}
+
 	trial.EventDays = days[site]
+
 	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
 		return nil, err
@@ -110,6 +119,7 @@ func siteTrial(ctx context.Context, tx *store.Tx, site flex.SiteID, t BaselineTr
 	if err != nil || len(rs) == 0 {
 		return trial, err
 	}
+
 	trial.Metered = boundaryDays(rs, ids)
 	return trial, withCars(ctx, tx, trial, assets, all)
 }
@@ -130,19 +140,23 @@ func withCars(ctx context.Context, tx *store.Tx, trial *settle.Trial, assets []f
 		if a.Type != flex.Charger && a.Type != flex.ElectricVehicle {
 			continue
 		}
+
 		rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: settle.Labels(settle.Asset), Days: days})
 		if err != nil {
 			return err
 		}
 
 		own := settle.HalfHours(settle.Asset, rs)
+
 		stays, err := staysOf(ctx, tx, a.ID, flex.Span{From: days[0].Start(), To: days[len(days)-1].Add(1).Start()})
 		if err != nil {
 			return err
 		}
+
 		used = append(used, settle.Used(own, stays, days))
 		trial.Shown = addDays(trial.Shown, shownOf(&a, own, stays))
 	}
+
 	trial.Home = settle.Without(trial.Metered, used...)
 	return nil
 }
@@ -157,6 +171,7 @@ func staysOf(ctx context.Context, tx *store.Tx, asset flex.AssetID, span flex.Sp
 		}
 		stays = append(stays, stay)
 	}
+
 	return stays, err
 }
 
@@ -167,12 +182,14 @@ func shownOf(a *flex.Asset, own []settle.MeteredDay, stays []flex.Span) (shown [
 	if a.Power != nil && *a.Power > 0 {
 		power = *a.Power
 	}
+
 	for _, span := range stays {
 		stay := settle.Stay{Span: span}
 		stay.Meter(own)
 		stay.Plan = stay.At(power)
 		shown = addDays(shown, stay.Days(stay.Shown()))
 	}
+
 	return shown
 }
 
@@ -185,13 +202,16 @@ func boundaryDays(rs []flex.Reading, ids []flex.AssetID) (best []settle.MeteredD
 		days := settle.HalfHours(settle.Boundary, slices.DeleteFunc(slices.Clone(rs), other))
 
 		known := 0
+
 		for _, m := range days {
 			known += bits.OnesCount64(m.Known)
 		}
+
 		if known > most {
 			best, most = days, known
 		}
 	}
+
 	return best
 }
 
@@ -210,5 +230,6 @@ func addDays(to, days []settle.MeteredDay) []settle.MeteredDay {
 			}
 		}
 	}
+
 	return to
 }

@@ -33,6 +33,7 @@ func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence, form
 	if form == "" || len(form) > formMax {
 		return w, flex.Fail(flex.Malformed, "open the page again, and withdraw from there")
 	}
+
 	err = d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, v.SiteID); err != nil {
 			return err
@@ -42,6 +43,7 @@ func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence, form
 		if err != nil {
 			return err
 		}
+
 		if asked != nil {
 			w = *asked
 			return sameAmount(w, amount)
@@ -51,6 +53,7 @@ func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence, form
 		if err != nil {
 			return err
 		}
+
 		return tx.NoteForm(ctx, w, form)
 	})
 	return w, err
@@ -78,6 +81,7 @@ func (d *Service) withdraw(ctx context.Context, tx *store.Tx, site flex.SiteID, 
 	if err != nil {
 		return w, err
 	}
+
 	balance, err := tx.Balance(ctx, site)
 	if err != nil {
 		return w, err
@@ -95,5 +99,6 @@ func (d *Service) withdraw(ctx context.Context, tx *store.Tx, site flex.SiteID, 
 	if err != nil {
 		return w, err
 	}
+
 	return w, tx.PinPayee(ctx, w, *payee, ledger.Reference(w.ID, w.Attempt))
 }

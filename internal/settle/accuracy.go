@@ -58,6 +58,7 @@ func (t *Trial) Try(rule Rule) (a Accuracy) {
 	for d := t.From; compare(d, t.To) <= 0; d = d.Add(1) {
 		own := dayOf(t.Metered, d)
 		periods := between(t.First, t.Last)
+
 		if ClockChange(d) || slices.Contains(t.EventDays, d) {
 			continue
 		}
@@ -69,6 +70,7 @@ func (t *Trial) Try(rule Rule) (a Accuracy) {
 		if !found {
 			continue
 		}
+
 		a.Days++
 		for i, n := range periods {
 			e, _ := own.At(n)
@@ -76,6 +78,7 @@ func (t *Trial) Try(rule Rule) (a Accuracy) {
 			a.Add(Accuracy{HalfHours: 1, Metered: e, Off: off, Absolute: max(off, -off)})
 		}
 	}
+
 	return a
 }
 
@@ -95,6 +98,7 @@ func (t *Trial) baseline(rule Rule, d flex.Day) (energy []flex.WattHours, found 
 		if b.quality != Full {
 			return nil, false
 		}
+
 		copy(energy, b.energy)
 	}
 
@@ -104,5 +108,6 @@ func (t *Trial) baseline(rule Rule, d flex.Day) (energy []flex.WattHours, found 
 			energy[i] += e
 		}
 	}
+
 	return energy, true
 }

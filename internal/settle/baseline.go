@@ -142,45 +142,57 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 	if r.Method == Nominated {
 		return c.nominated(slots)
 	}
+
 	want := r.NonWorking
+
 	class := r.working(c.Day)
 	if class {
 		want = r.Working
 	}
+
 	window := r.window(c, slots)
 	b := baseline{quality: Insufficient}
 	days := b.choose(r, c, want.Want, class, append(slices.Clone(slots), window...))
+
 	switch {
 	case len(days) >= want.Want && len(days) > 0:
 		b.quality = Full
 	case len(days) >= max(want.Least, 1):
 		b.quality = Partial
 	}
+
 	if r.Method == MiddleEight && len(days) >= 10 {
 		days = b.dropExtremes(days, slots)
 	}
+
 	for _, d := range days {
 		b.used = append(b.used, d.Day)
 	}
+
 	if len(days) == 0 {
 		return b
 	}
+
 	for _, n := range slots {
 		b.energy = append(b.energy, flex.WattHours(r.Rounding.divide(sum(days, n), int64(len(days)))))
 	}
+
 	if r.InDay && len(window) == inDayPeriods {
 		b.adjust(r, c, days, window)
 	}
+
 	return b
 }
 
 // choose walks back from the event and returns the newest eligible days, at most want.
 func (b *baseline) choose(r *Rule, c *Case, want int, class bool, slots []int) []*MeteredDay {
 	before := r.before(c.Day)
+
 	var days []*MeteredDay
 	for back := 1; back <= r.LookBack && len(days) < want; back++ {
 		d := before.Add(-back)
 		m := c.metered(d)
+
 		switch {
 		case r.working(d) != class:
 			b.excluded = append(b.excluded, Excluded{d, OtherClass})
@@ -194,6 +206,7 @@ func (b *baseline) choose(r *Rule, c *Case, want int, class bool, slots []int) [
 			days = append(days, m)
 		}
 	}
+
 	return days
 }
 
@@ -206,25 +219,31 @@ func (b *baseline) dropExtremes(days []*MeteredDay, slots []int) []*MeteredDay {
 		}
 		return e
 	}
+
 	high, low := 0, 0
 	for i, m := range days {
 		if use(m) > use(days[high]) {
 			high = i
 		}
+
 		if use(m) < use(days[low]) {
 			low = i
 		}
 	}
+
 	if high == low { // all alike: any two will do
 		low = 1
 	}
+
 	b.excluded = append(b.excluded, Excluded{days[high].Day, HighestUse}, Excluded{days[low].Day, LowestUse})
 	kept := make([]*MeteredDay, 0, len(days)-2)
+
 	for i, m := range days {
 		if i != high && i != low {
 			kept = append(kept, m)
 		}
 	}
+
 	return kept
 }
 
@@ -234,14 +253,17 @@ func (r *Rule) window(c *Case, slots []int) []int {
 	if !r.InDay || len(slots) == 0 || ClockChange(c.Day) {
 		return nil
 	}
+
 	first := slots[0] - gateClosure - inDayPeriods
 	if first < 1 {
 		return nil
 	}
+
 	window := make([]int, inDayPeriods)
 	for i := range window {
 		window[i] = first + i
 	}
+
 	return window
 }
 
@@ -252,15 +274,19 @@ func (b *baseline) adjust(r *Rule, c *Case, days []*MeteredDay, window []int) {
 	if m == nil || !complete(m, window) {
 		return
 	}
+
 	n := int64(len(days))
 	var difference int64 // n times the sum over the window
+
 	for _, slot := range window {
 		difference += n*sum([]*MeteredDay{m}, slot) - sum(days, slot)
 	}
+
 	b.adjustment = flex.WattHours(r.Rounding.divide(difference, n*inDayPeriods))
 	if r.InDayCap > 0 {
 		b.adjustment = min(max(b.adjustment, -r.InDayCap), r.InDayCap)
 	}
+
 	b.adjusted = true
 	for i := range b.energy {
 		b.energy[i] += b.adjustment

@@ -80,6 +80,7 @@ func number(d flex.Day) int32 {
 // usualHolidays lists the year's eight holidays by the standing rules.
 func usualHolidays(y int) []flex.Day {
 	easter := easterSunday(y)
+
 	christmas, boxing := flex.Day{Year: y, Month: time.December, Dom: 25}, flex.Day{Year: y, Month: time.December, Dom: 26}
 	switch christmas.Weekday() {
 	case time.Friday: // Boxing Day on a Saturday is kept on the Monday
@@ -89,6 +90,7 @@ func usualHolidays(y int) []flex.Day {
 	case time.Sunday: // Boxing Day keeps the Monday, Christmas is kept on the Tuesday
 		christmas = christmas.Add(2)
 	}
+
 	return []flex.Day{
 		weekdayOn(flex.Day{Year: y, Month: time.January, Dom: 1}),
 		easter.Add(-2), easter.Add(1),
@@ -117,10 +119,13 @@ func mondayFrom(d flex.Day) flex.Day {
 
 // easterSunday returns Easter of the Gregorian calendar, by the method of Meeus.
 func easterSunday(y int) flex.Day {
-	a, b, c := y%19, y/100, y%100
+	a := y % 19
+	b := y / 100
+	c := y % 100
 	h := (19*a + b - b/4 - (b-(b+8)/25+1)/3 + 15) % 30
 	l := (32 + 2*(b%4) + 2*(c/4) - h - c%4) % 7
 	m := (a + 11*h + 22*l) / 451
 	n := h + l - 7*m + 114
+
 	return flex.Day{Year: y, Month: time.Month(n / 31), Dom: n%31 + 1}
 }

@@ -56,13 +56,16 @@ func Detect(s Steering) []Event {
 	if len(s.Dispatched) == 0 {
 		return nil
 	}
+
 	first := slices.MinFunc(s.Dispatched, func(a, b Dispatch) int { return a.At.Compare(b.At) })
 	s.Within = s.Within.Meet(flex.Span{From: first.At, To: s.Within.To})
 	if s.Within.Empty() {
 		return nil
 	}
+
 	var events []Event
 	did, would := InForce(s.Dispatched, s.Within.To), InForce(s.Counterfactual, s.Within.To)
+
 	last := flex.PeriodAt(s.Within.To.Add(-1))
 	for p := flex.PeriodAt(s.Within.From); !last.Before(p); p = p.Add(1) {
 		meant := s.energy(did, p) - s.energy(would, p)
@@ -71,6 +74,7 @@ func Detect(s Steering) []Event {
 		}
 		events = joinEvent(events, p, meant)
 	}
+
 	return events
 }
 
@@ -79,17 +83,21 @@ func Detect(s Steering) []Event {
 func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
 	order := slices.SortedStableFunc(slices.Values(dispatches), func(a, b Dispatch) int { return a.At.Compare(b.At) })
 	var steps []flex.Step
+
 	for i, d := range order {
 		reign := flex.Span{From: d.At, To: until}
 		if i+1 < len(order) {
 			reign.To = order[i+1].At
 		}
+
 		for _, step := range d.Steps {
-			if step.Span = step.Meet(reign); !step.Empty() {
+			step.Span = step.Meet(reign)
+			if !step.Empty() {
 				steps = append(steps, step)
 			}
 		}
 	}
+
 	return steps
 }
 
@@ -139,10 +147,13 @@ func (s *Steering) open(p flex.Period) []flex.Span {
 	}) {
 		rest := open[len(open)-1]
 		open[len(open)-1] = rest.Meet(flex.Span{From: rest.From, To: o.From})
+
 		if o.To.After(rest.From) {
 			rest.From = o.To
 		}
+
 		open = append(open, rest)
 	}
+
 	return slices.DeleteFunc(open, flex.Span.Empty)
 }

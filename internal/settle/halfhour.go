@@ -82,10 +82,12 @@ func HalfHours(metering Metering, readings []flex.Reading) []MeteredDay {
 // those that nothing else tells of, in order.
 func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limits) (days []MeteredDay, beyond []Beyond) {
 	net := seriesFor(readings)
+
 	order := sources[metering]
 	for i := len(order) - 1; i >= 0; i-- { // the most exact last, so that it counts
 		given := net.like()
 		given.read(order[i], readings, readings)
+
 		for at, known := range given.known {
 			e := given.value[at]
 			switch {
@@ -121,6 +123,7 @@ func seriesFor(readings []flex.Reading) series {
 		if r := &readings[i]; r.From.Before(first) {
 			first = r.From
 		}
+
 		if r := &readings[i]; r.To.After(last) {
 			last = r.To
 		}
@@ -129,6 +132,7 @@ func seriesFor(readings []flex.Reading) series {
 	s := series{first: flex.PeriodAt(first)}
 	n := flex.PeriodAt(last).Sub(s.first) + 1
 	s.value, s.known = make([]flex.WattHours, n), make([]bool, n)
+
 	return s
 }
 
@@ -159,6 +163,7 @@ func (s *series) read(label flex.Label, readings, exports []flex.Reading) {
 func (s *series) days() []MeteredDay {
 	all := []MeteredDay{}
 	var wh []flex.WattHours // space for days to come
+
 	for i := 0; i < len(s.value); {
 		day, n := s.first.Add(i).SettlementPeriod()
 		periods := day.Periods()
@@ -177,6 +182,7 @@ func (s *series) days() []MeteredDay {
 			all, wh = append(all, m), wh[periods:]
 		}
 	}
+
 	return all
 }
 
@@ -189,6 +195,7 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 		if r.Label != label {
 			continue
 		}
+
 		if p := flex.PeriodAt(r.From); r.From.Equal(p.Start()) && r.To.Sub(r.From) == flex.HalfHour {
 			s.set(p, wattHours(r.Value))
 		}
@@ -251,6 +258,7 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 			m.value[at], m.known[at] = r.Value, true
 		}
 	}
+
 	return m
 }
 
@@ -276,6 +284,7 @@ func (s *series) powers(label flex.Label, readings []flex.Reading) {
 	for _, r := range powersInOrder(label, readings) {
 		for p := flex.PeriodAt(r.From); p.Start().Before(r.To); p = p.Add(1) {
 			in := r.Meet(p.Span())
+
 			if parts[p] == nil {
 				parts[p] = &part{}
 			}
@@ -312,5 +321,6 @@ func powersInOrder(label flex.Label, readings []flex.Reading) []flex.Reading {
 	slices.SortFunc(ordered, func(a, b flex.Reading) int {
 		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
 	})
+
 	return ordered
 }

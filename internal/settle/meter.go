@@ -34,6 +34,7 @@ type device struct {
 func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter {
 	m := &Meter{metering: metering}
 	byDevice := devicesOf(readings)
+
 	for _, label := range sources[metering] {
 		s := source{label: label}
 		for _, own := range byDevice {
@@ -43,6 +44,7 @@ func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter 
 
 			given := seriesFor(own)
 			given.read(label, own, exportsFor(label, own, byDevice))
+
 			for i, e := range given.value {
 				given.known[i] = given.known[i] && limits.Allow(e)
 			}
@@ -56,12 +58,14 @@ func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter 
 			m.sources = append(m.sources, s)
 		}
 	}
+
 	return m
 }
 
 // devicesOf puts each device's readings together, in the order of the devices' ids.
 func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
 	other := func(r flex.Reading) bool { return r.AssetID != readings[0].AssetID }
+
 	if len(readings) == 0 {
 		return nil
 	}
@@ -72,14 +76,17 @@ func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
 
 	ordered := slices.Clone(readings)
 	slices.SortStableFunc(ordered, func(a, b flex.Reading) int { return compareID(a.AssetID, b.AssetID) })
+
 	for from := 0; from < len(ordered); {
 		to := from + 1
 		for to < len(ordered) && ordered[to].AssetID == ordered[from].AssetID {
 			to++
 		}
+
 		byDevice = append(byDevice, ordered[from:to:to])
 		from = to
 	}
+
 	return byDevice
 }
 
@@ -95,6 +102,7 @@ func exportsFor(label flex.Label, own []flex.Reading, byDevice [][]flex.Reading)
 	if i := slices.IndexFunc(byDevice, exports); i >= 0 {
 		return byDevice[i]
 	}
+
 	return nil
 }
 
@@ -107,6 +115,7 @@ func exportsFor(label flex.Label, own []flex.Reading, byDevice [][]flex.Reading)
 func (m *Meter) Give(c *Case) bool {
 	var found []choice
 	own := c.own()
+
 	for i := range m.sources {
 		s := &m.sources[i]
 		days := s.days(c)
@@ -160,11 +169,14 @@ func (s *source) days(c *Case) []MeteredDay {
 	if len(s.devices) == 1 {
 		return s.devices[0].days
 	}
+
 	ranked := s.ranked(c)
 	days := ranked[0].days
+
 	for _, d := range ranked[1:] {
 		days = filled(days, d.days)
 	}
+
 	return days
 }
 
@@ -177,9 +189,11 @@ func (s *source) ranked(c *Case) []*device {
 	slots = append(slots, c.Rule.window(c, slots)...)
 	before := c.Rule.before(c.Day)
 	ranks := make([]rank, len(s.devices))
+
 	for i := range s.devices {
 		d := &s.devices[i]
 		r := rank{device: d, coverage: knownIn(d.days, c.Day, own), parts: d.partsIn(c, s.label)}
+
 		for back := 1; back <= c.Rule.LookBack; back++ {
 			n := knownIn(d.days, before.Add(-back), slots)
 			r.history = append(r.history, n)
@@ -191,9 +205,11 @@ func (s *source) ranked(c *Case) []*device {
 
 	slices.SortStableFunc(ranks, rank.compare)
 	devices := make([]*device, len(ranks))
+
 	for i, r := range ranks {
 		devices[i] = r.device
 	}
+
 	return devices
 }
 
@@ -213,12 +229,14 @@ func (a rank) compare(b rank) int {
 func (d *device) partsIn(c *Case, label flex.Label) (n int) {
 	first, last := c.span()
 	events := flex.Span{From: c.Day.Period(first).Start(), To: c.Day.Period(last).End()}
+
 	for i := range d.readings {
 		r := &d.readings[i]
 		if r.Label == label && (!r.Meet(events).Empty() || events.Contains(r.To)) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -228,11 +246,13 @@ func knownIn(days []MeteredDay, d flex.Day, periods []int) (n int) {
 	if m == nil {
 		return 0
 	}
+
 	for _, p := range periods {
 		if _, known := m.At(p); known {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -251,6 +271,7 @@ func filled(days, from []MeteredDay) []MeteredDay {
 			days, from = days[1:], from[1:]
 		}
 	}
+
 	return append(append(all, days...), from...)
 }
 
@@ -258,6 +279,7 @@ func (m *MeteredDay) filled(from *MeteredDay) MeteredDay {
 	if from.Known&^m.Known == 0 {
 		return *m
 	}
+
 	both := MeteredDay{Day: m.Day, Known: m.Known, Wh: slices.Clone(m.Wh)}
 	for n := 1; n <= len(both.Wh); n++ {
 		_, known := both.At(n)
@@ -265,6 +287,7 @@ func (m *MeteredDay) filled(from *MeteredDay) MeteredDay {
 			both.Set(n, e)
 		}
 	}
+
 	return both
 }
 

@@ -43,12 +43,14 @@ func (r Rounding) divide(n, d int64) int64 {
 	if rest < 0 {
 		rest = -rest
 	}
+
 	if up := rest > d-rest || rest == d-rest && (r == HalfAway || q%2 != 0); !up {
 		return q
 	}
 	if n < 0 {
 		return q - 1
 	}
+
 	return q + 1
 }
 
@@ -98,6 +100,7 @@ func (p PicoPounds) times(unit int64, r Rounding, of []Parts) int64 {
 			d.Mul(d, big.NewInt(int64(Whole)))
 		}
 	}
+
 	return r.ratio(n, d)
 }
 
@@ -106,11 +109,13 @@ func (r Rounding) ratio(n, d *big.Int) int64 {
 	if n.IsInt64() && d.IsInt64() {
 		return r.divide(n.Int64(), d.Int64())
 	}
+
 	q, rest := new(big.Int).QuoRem(n, d, new(big.Int))
 	twice := rest.Abs(rest).Lsh(rest, 1).Cmp(d)
 	if twice > 0 || twice == 0 && (r == HalfAway || q.Bit(0) == 1) {
 		q.Add(q, big.NewInt(int64(n.Sign())))
 	}
+
 	return q.Int64()
 }
 
@@ -159,6 +164,7 @@ func Split[N ~int64](total N, weights []int64) []N {
 
 	left := total
 	remainders := make([]*big.Int, len(weights))
+
 	for i, w := range weights {
 		n := new(big.Int).Mul(big.NewInt(int64(total)), big.NewInt(w))
 		q, rest := n.QuoRem(n, sum, new(big.Int))
@@ -173,6 +179,7 @@ func Split[N ~int64](total N, weights []int64) []N {
 				best = i
 			}
 		}
+
 		shares[best]++
 		remainders[best] = big.NewInt(-1)
 	}
@@ -180,5 +187,6 @@ func Split[N ~int64](total N, weights []int64) []N {
 	for i := range shares {
 		shares[i] *= sign
 	}
+
 	return shares
 }

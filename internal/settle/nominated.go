@@ -31,6 +31,7 @@ type Stay struct {
 func (s *Stay) Shown() []flex.WattHours {
 	shown := make([]flex.WattHours, s.halfHours())
 	left, late := s.Drawn, flex.WattHours(0)
+
 	for i := range shown {
 		want := late
 		if i < len(s.Plan) {
@@ -41,9 +42,11 @@ func (s *Stay) Shown() []flex.WattHours {
 		if s.Fastest > 0 {
 			take = min(take, s.part(i, s.Fastest))
 		}
+
 		shown[i] = take
 		left, late = left-take, want-take
 	}
+
 	return shown
 }
 
@@ -51,6 +54,7 @@ func (s *Stay) Shown() []flex.WattHours {
 // none of what is shown to all that the car could have drawn, at its rated power.
 func (s *Stay) Bounds(first flex.Period, n int, power flex.Watts) []Bound {
 	shown, could := s.Shown(), s.Could(power)
+
 	bounds := make([]Bound, n)
 	for i := range bounds {
 		at := first.Add(i).Sub(flex.PeriodAt(s.From))
@@ -58,6 +62,7 @@ func (s *Stay) Bounds(first flex.Period, n int, power flex.Watts) []Bound {
 			bounds[i] = Bound{-shown[at], max(0, could[at]-shown[at])}
 		}
 	}
+
 	return bounds
 }
 
@@ -75,10 +80,12 @@ func (s *Stay) Could(power flex.Watts) []flex.WattHours {
 // stay are not known.
 func (s *Stay) Meter(days []MeteredDay) (missing int) {
 	first := flex.PeriodAt(s.From)
+
 	s.Drawn, s.Fastest = 0, 0
 	for i := range s.halfHours() {
 		day, n := first.Add(i).SettlementPeriod()
 		e, known := flex.WattHours(0), false
+
 		if m := dayOf(days, day); m != nil {
 			e, known = m.At(n)
 		}
@@ -86,9 +93,11 @@ func (s *Stay) Meter(days []MeteredDay) (missing int) {
 		if !known {
 			missing++
 		}
+
 		s.Drawn += max(0, e)
 		s.Fastest = max(s.Fastest, e)
 	}
+
 	return missing
 }
 
@@ -97,14 +106,17 @@ func (s *Stay) Meter(days []MeteredDay) (missing int) {
 func (s *Stay) Charge(levels []flex.Reading, capacity flex.WattHours) {
 	const full = 100_000_000 // millionths of a percent
 	lowest, rise := flex.Micro(full), flex.Micro(0)
+
 	for i := range levels {
 		l := &levels[i]
 		if l.Label != flex.BatteryStateOfCharge || l.To.Before(s.From) || l.From.After(s.To) {
 			continue
 		}
+
 		lowest = min(lowest, l.Value)
 		rise = max(rise, l.Value-lowest)
 	}
+
 	s.Drawn, s.Fastest = flex.WattHours(int64(rise)*int64(capacity)/full), 0
 }
 
@@ -135,9 +147,11 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 			for _, days := range assets {
 				own := dayOf(days, b.Day)
 				used, told := flex.WattHours(0), false
+
 				if own != nil {
 					used, told = own.At(n)
 				}
+
 				e, known = e-used, known && told
 			}
 
@@ -145,10 +159,12 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 				m.Set(n, e)
 			}
 		}
+
 		if m.Known != 0 {
 			rest = append(rest, m)
 		}
 	}
+
 	return rest
 }
 
@@ -171,6 +187,7 @@ func (s *Stay) Days(energies []flex.WattHours) (days []MeteredDay) {
 		}
 		days[len(days)-1].Set(n, e)
 	}
+
 	return days
 }
 
@@ -203,6 +220,7 @@ func Used(own []MeteredDay, stays []flex.Span, days []flex.Day) []MeteredDay {
 			}
 		}
 	}
+
 	return used
 }
 
@@ -212,6 +230,7 @@ func Sum(a, b []MeteredDay, alone bool) []MeteredDay {
 	if alone {
 		return b
 	}
+
 	sum := make([]MeteredDay, 0, len(a))
 	for i := range a {
 		m := MeteredDay{Day: a[i].Day}
@@ -223,7 +242,9 @@ func Sum(a, b []MeteredDay, alone bool) []MeteredDay {
 				m.Set(n, e+f)
 			}
 		}
+
 		sum = append(sum, m)
 	}
+
 	return sum
 }

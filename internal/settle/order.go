@@ -34,6 +34,7 @@ func (o *Order) Detect() (events []Event) {
 			events = joinEvent(events, p, meant)
 		}
 	}
+
 	return events
 }
 
@@ -68,5 +69,6 @@ func joinEvent(events []Event, p flex.Period, meant flex.WattHours) []Event {
 			return events
 		}
 	}
+
 	return append(events, Event{Day: day, First: n, Last: n, Meant: []flex.WattHours{meant}})
 }

@@ -33,9 +33,11 @@ func (c *Case) AppendText(b []byte) []byte {
 	b = c.Rule.appendText(b)
 	t := &c.Terms
 	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t\n", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
+
 	if t.ByMonth {
 		b = append(b[:len(b)-1], " crediting=month\n"...)
 	}
+
 	for _, n := range c.own() {
 		price, known := c.price(n)
 		b = append(appendValue(append(b, "price"...), int64(price), known), '\n')
@@ -43,25 +45,30 @@ func (c *Case) AppendText(b []byte) []byte {
 
 	b = c.appendClaims(b)
 	own := c.own()
+
 	if c.Rule.Method == Nominated {
 		b = appendDay(b, "nominated ", &c.Nominated, own)
 		b = fmt.Appendf(b, "pending %t\n", c.Pending)
 		b = appendDay(b, "metered ", c.metered(c.Day), own)
+
 		if c.Metering == Boundary {
 			b = c.home().appendHistory(b, c.slots())
 		}
+
 		return b
 	}
 
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
 	b = appendDay(b, "metered ", c.metered(c.Day), append(own, window...))
+
 	return c.appendHistory(b, append(slots, window...))
 }
 
 // appendHistory appends the days before, as far as they are looked at.
 func (c *Case) appendHistory(b []byte, slots []int) []byte {
 	before := c.Rule.before(c.Day)
+
 	last := c.Rule.looksBack(c, slots)
 	for back := 1; back <= last; back++ {
 		d := before.Add(-back)
@@ -71,6 +78,7 @@ func (c *Case) appendHistory(b []byte, slots []int) []byte {
 
 		b = appendDay(b, "history ", c.metered(d), slots)
 	}
+
 	return b
 }
 
@@ -84,6 +92,7 @@ func (c *Case) appendClaims(b []byte) []byte {
 	if len(c.Bounds) > 0 {
 		b = fmt.Appendf(b, "bounds %v\n", c.Bounds)
 	}
+
 	if len(c.Beside) > 0 {
 		for _, e := range c.claims() {
 			b = fmt.Appendf(b, "beside %s %d-%d most=%d meant=%d\n", e.Event, e.First, e.Last, e.Most, e.Meant)
@@ -100,18 +109,22 @@ func (c *Case) appendClaims(b []byte) []byte {
 			b = append(appendValue(b, int64(e), known), '\n')
 		}
 	}
+
 	return b
 }
 
 func (r *Rule) appendText(b []byte) []byte {
 	b = fmt.Appendf(b, "rule %s working=%d/%d other=%d/%d back=%d inday=%t cap=%d rounding=%s", r.Method,
 		r.Working.Want, r.Working.Least, r.NonWorking.Want, r.NonWorking.Least, r.LookBack, r.InDay, r.InDayCap, r.Rounding)
+
 	if r.Frozen != (flex.Day{}) {
 		b = appendDate(append(b, " frozen="...), r.Frozen)
 	}
+
 	for _, d := range slices.SortedFunc(slices.Values(r.Holidays), compare) {
 		b = appendDate(append(b, " holiday="...), d)
 	}
+
 	return append(b, '\n')
 }
 
@@ -121,11 +134,13 @@ func appendDay(b []byte, what string, m *MeteredDay, periods []int) []byte {
 	if m == nil || !slices.ContainsFunc(periods, func(n int) bool { _, known := m.At(n); return known }) {
 		return b
 	}
+
 	b = appendDate(append(b, what...), m.Day)
 	for _, n := range periods {
 		e, known := m.At(n)
 		b = appendValue(b, int64(e), known)
 	}
+
 	return append(b, '\n')
 }
 
@@ -189,12 +204,14 @@ func (r *Result) facts() []fact {
 				value += fmt.Sprintf(", of a deviation of %d Wh with %d unassigned", s.Deviation, s.Unassigned)
 			}
 		}
+
 		all = append(all, fact{fmt.Sprintf("period %d", s.Period), value})
 	}
 
 	if r.Owed != r.Credit {
 		all = append(all, fact{"owed", fmt.Sprintf("%d p", r.Owed)})
 	}
+
 	return append(all,
 		fact{"missing", strconv.Itoa(r.Missing)},
 		fact{"final", strconv.FormatBool(r.Final)},
@@ -216,10 +233,12 @@ func RunHash(cases []Inputs) Hash {
 	slices.SortFunc(cases, func(a, b Inputs) int { return compareID(a.Event, b.Event) })
 	sum := sha256.New()
 	sum.Write([]byte(Version))
+
 	for _, c := range cases {
 		sum.Write(c.Event[:])
 		sum.Write(c.Hash[:])
 	}
+
 	return Hash(sum.Sum(nil))
 }
 
@@ -252,9 +271,11 @@ func Diff(before, after []*Result) []Change {
 
 	slices.SortFunc(order, func(a, b flex.FlexEventID) int { return compareID(a, b) })
 	var changes []Change
+
 	for _, id := range order {
 		changes = append(changes, diff(id, old[id], now[id])...)
 	}
+
 	return changes
 }
 
@@ -283,5 +304,6 @@ func diff(id flex.FlexEventID, before, after *Result) (changes []Change) {
 			changes = append(changes, Change{id, f.name, value, ""})
 		}
 	}
+
 	return changes
 }

@@ -140,6 +140,7 @@ func Settle(c *Case) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+
 	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Label: c.Label, Method: c.Rule.Method, Final: c.Final}
 	b := c.Rule.find(c, c.slots())
 	r.Quality, r.Used = b.quality, b.used
@@ -154,6 +155,7 @@ func Settle(c *Case) (*Result, error) {
 	if r.Quality != Insufficient {
 		r.pay(before, exact, &c.Terms)
 	}
+
 	return r, nil
 }
 
@@ -176,6 +178,7 @@ func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
 			}
 		}
 	}
+
 	return before, exact
 }
 
@@ -193,6 +196,7 @@ func (r *Result) add(s Settled) {
 func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []flex.WattHours) {
 	s.Period = n
 	first, _ := c.span()
+
 	if b.energy != nil {
 		s.Baseline, s.Compared = b.energy[n-first], true
 	}
@@ -223,6 +227,7 @@ func (c *Case) apart(n int) (e flex.WattHours, known bool) {
 			known = known && a.Known
 		}
 	}
+
 	return e, known
 }
 
@@ -236,6 +241,7 @@ func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 
 	r.Gross = (before+exact).MicroPounds(t.Rounding, t.LossFactor) - before.MicroPounds(t.Rounding, t.LossFactor)
 	early := t.PaidEarly
+
 	if r.Final {
 		early = Whole
 	}
@@ -243,11 +249,13 @@ func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 	r.Before, r.Terms = before, *t
 	r.Terms.PaidEarly = early
 	r.Credit, r.Owed = pence(t.LossFactor, t.Share, early), pence(t.LossFactor, t.Share)
+
 	if t.ByMonth && !t.ClawBack {
 		r.Credit = min(r.Credit, r.Owed) // what cost money counts in full at once
 	} else if !t.ClawBack {
 		r.Credit, r.Owed = max(0, r.Credit), max(0, r.Owed)
 	}
+
 	r.Kept = pence(t.LossFactor) - r.Owed
 }
 
@@ -256,14 +264,17 @@ func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 func (c *Case) slots() []int {
 	first, last := c.span()
 	slots := make([]int, 0, last-first+1)
+
 	for n := first; n <= last; n++ {
 		slot := n
 		if ClockChange(c.Day) {
 			local := c.Day.Period(n).Start().In(flex.London)
 			slot = (local.Hour()*60+local.Minute())/30 + 1
 		}
+
 		slots = append(slots, slot)
 	}
+
 	return slots
 }
 
@@ -304,10 +315,12 @@ func (c *Case) nominated(slots []int) baseline {
 		if !known {
 			return baseline{quality: Insufficient, excluded: b.excluded}
 		}
+
 		if b.energy != nil {
 			b.energy[i] += e
 		}
 	}
+
 	return b
 }
 
@@ -338,6 +351,7 @@ func (c *Case) check() error {
 		if i > 0 && compare(c.Metered[i-1].Day, m.Day) >= 0 {
 			return fmt.Errorf("event %s: metered days are not in order at %s", c.Event, m.Day)
 		}
+
 		for _, e := range m.Wh {
 			if e > MaxEnergy || e < -MaxEnergy {
 				return fmt.Errorf("event %s: %d Wh on %s is beyond what a settlement period holds", c.Event, e, m.Day)
@@ -350,6 +364,7 @@ func (c *Case) check() error {
 			return fmt.Errorf("event %s: a price of %.2f GBP/MWh is out of range", c.Event, p.Price.GBPPerMWh())
 		}
 	}
+
 	return c.Terms.check()
 }
 
@@ -363,6 +378,7 @@ func (t *Terms) check() error {
 			return fmt.Errorf("a %s of %d millionths is not between 0 and %d", p.name, p.value, p.most)
 		}
 	}
+
 	return nil
 }
 
@@ -383,9 +399,11 @@ func (c *Case) Needs() Needs {
 	window := c.Rule.window(c, slots)
 	first, last := c.span()
 	n := Needs{Own: [2]int{first, last}, History: [2]int{slices.Min(slots), slices.Max(slots)}}
+
 	if len(window) > 0 {
 		n.Own[0], n.History[0] = min(n.Own[0], window[0]), min(n.History[0], window[0])
 	}
+
 	n.Oldest = c.Rule.before(c.Day).Add(-c.Rule.LookBack)
 	return n
 }

@@ -61,6 +61,7 @@ func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHo
 	var toward, all []int64
 	var in []int // the claims that have a part
 	with := false
+
 	for i := range claims {
 		e := &claims[i]
 		if n < e.First || n > e.Last {
@@ -70,6 +71,7 @@ func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHo
 		meant := int64(e.bound(n, e.meant(n)))
 		weight := max(meant, -meant)
 		along := int64(0)
+
 		if meant != 0 && deviation != 0 && (meant > 0) == (deviation > 0) {
 			along, with = weight, true
 		}
@@ -88,6 +90,7 @@ func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHo
 		unassigned -= part
 		parts[in[k]] = part
 	}
+
 	return parts, unassigned
 }
 
@@ -99,8 +102,10 @@ func MostMoved(power flex.Watts, gives bool, meant []flex.WattHours) flex.WattHo
 	if gives {
 		most *= 2
 	}
+
 	for _, e := range meant {
 		most = max(most, e, -e)
 	}
+
 	return most
 }

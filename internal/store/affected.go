@@ -28,6 +28,7 @@ func (tx *Tx) markAffected(ctx context.Context, rs []flex.Reading) error {
 	byAsset := map[flex.AssetID][]flex.Reading{}
 	var assets []flex.AssetID
 	var reach flex.Span
+
 	for _, r := range rs {
 		if n := labelNumbers[r.Label]; n > 14 { // no meter of energy
 			continue
@@ -57,6 +58,7 @@ func (tx *Tx) markAffected(ctx context.Context, rs []flex.Reading) error {
 	if err := tx.markSessions(ctx, assets, reach); err != nil {
 		return fmt.Errorf("mark sessions: %w", err)
 	}
+
 	return nil
 }
 
@@ -91,6 +93,7 @@ func (tx *Tx) markEvents(ctx context.Context, assets []flex.AssetID, byAsset map
 			}
 		}
 	}
+
 	return tx.lookAgain(ctx, marked)
 }
 
@@ -114,6 +117,7 @@ func (tx *Tx) lookAgain(ctx context.Context, marked map[flex.FlexEventID]bool) e
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -141,6 +145,7 @@ func affects(r flex.Reading, event flex.Span) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -164,6 +169,7 @@ func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach fle
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -175,6 +181,7 @@ func (tx *Tx) LookAgainWithin(ctx context.Context, site flex.SiteID, span flex.S
 	if err != nil {
 		return 0, 0, err
 	}
+
 	sessions, err = tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND to_at >= $4 AND to_at < $5
 		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = reckoning.session_id AND s.plugged_out_at IS NULL)`, args...)
 	return events, sessions, err

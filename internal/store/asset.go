@@ -34,6 +34,7 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	if err != nil {
 		return err
 	}
+
 	return tx.touchRegister(ctx)
 }
 
@@ -48,6 +49,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 	if err := tx.touchRegister(ctx); err != nil { // what its readings are held against may be another
 		return err
 	}
+
 	return tx.MarkDue(ctx, a.ID)
 }
 
@@ -94,13 +96,15 @@ func (tx *Tx) AssetsEverAt(ctx context.Context, sites []flex.SiteID) (map[flex.S
 			return nil, err
 		}
 	}
+
 	return assets, nil
 }
 
 // Assets returns a page of the organisation's assets in the order in which they were made,
 // and how many there are in all.
 func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset, total int, err error) {
-	if total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`); err != nil {
+	total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`)
+	if err != nil {
 		return nil, 0, err
 	}
 	page, err = rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, offset)
@@ -115,12 +119,14 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}
+
 	_, err := tx.exec(ctx, `INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at, power_w, type)
 		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3, a.power_w, a.type FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
 		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now))
 	if err != nil {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err
 }

@@ -66,21 +66,27 @@ type ActFilter struct {
 func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 	w := &condition{}
 	w.text.WriteString("1 = 1")
+
 	if f.Who != "" {
 		w.text.WriteString(" AND who = " + w.param(f.Who))
 	}
+
 	if f.Act != "" {
 		w.text.WriteString(" AND act = " + w.param(f.Act))
 	}
+
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND org_id = " + w.param(f.Org.Bytes()))
 	}
+
 	if !f.Before.IsZero() {
 		w.text.WriteString(" AND id < " + w.param(f.Before.Bytes()))
 	}
+
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (a Act, err error) {
-		return a, s.Scan(&a.ID, instant{&a.At}, &a.Who, &a.Source, &a.Act, &a.Org, &a.Subject, &a.Detail, &a.Outcome, instant{&a.EndedAt})
+		err = s.Scan(&a.ID, instant{&a.At}, &a.Who, &a.Source, &a.Act, &a.Org, &a.Subject, &a.Detail, &a.Outcome, instant{&a.EndedAt})
+		return a, err
 	}
 	return rows(ctx, all.conn, scan, `SELECT id, at, who, source, act, org_id, subject, detail, outcome, ended_at
 		FROM audit WHERE `+w.text.String()+` ORDER BY id DESC LIMIT `+limit, w.args...)

@@ -23,6 +23,7 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	if _, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file); err != nil {
 		return fmt.Errorf("copy the store to %s: %w", file, err)
 	}
+
 	return nil
 }
 
@@ -34,20 +35,25 @@ func (db *DB) Weakness(ctx context.Context) (weak string, err error) {
 			if err := all.row(ctx, `PRAGMA synchronous`).Scan(&mode); err != nil {
 				return err
 			}
+
 			if mode < 2 {
 				weak = fmt.Sprintf("synchronous is %d, less than FULL", mode)
 			}
+
 			return nil
 		}
+
 		for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 			var value string
 			if err := all.row(ctx, `SELECT current_setting($1)`, name).Scan(&value); err != nil {
 				return err
 			}
+
 			if value == "off" {
 				weak = name + " is off"
 			}
 		}
+
 		return nil
 	})
 	return weak, err

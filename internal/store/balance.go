@@ -33,6 +33,7 @@ func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `INSERT INTO balance_link (hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, l.Hash, tx.org.Bytes(), l.SiteID.Bytes(), micros(l.ExpiresAt), l.RedirectURI, l.HideTransactions, l.Setup, l.TwoFactor)
 	return err
@@ -41,8 +42,9 @@ func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 const balanceLinkColumns = `hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor, code_hash, code_until, code_tries, confirmed_by`
 
 func scanBalanceLink(s scanner) (l BalanceLink, err error) {
-	return l, s.Scan(&l.Hash, &l.OrgID, &l.SiteID, instant{&l.ExpiresAt}, &l.RedirectURI, &l.HideTransactions, &l.Setup, &l.TwoFactor,
+	err = s.Scan(&l.Hash, &l.OrgID, &l.SiteID, instant{&l.ExpiresAt}, &l.RedirectURI, &l.HideTransactions, &l.Setup, &l.TwoFactor,
 		&l.CodeHash, instant{&l.CodeUntil}, &l.CodeTries, &l.ConfirmedBy)
+	return l, err
 }
 
 // HoldBalanceLink returns the organisation's link of that hash and keeps others off it.
@@ -92,6 +94,7 @@ func (all *All) TakeMail(ctx context.Context, limit int, lease time.Duration) ([
 		err = s.Scan(&id, &m.SiteID, &to, &m.Subject, &m.Text, &m.Tries)
 		copy(m.ID[:], id)
 		m.To = flex.Personal(to)
+
 		return m, err
 	}
 	return rows(ctx, all.conn, scan, `UPDATE mail SET turn_at = $1, tries = tries + 1 WHERE id IN

@@ -69,12 +69,14 @@ func (b *Battery) Capacity() flex.WattHours {
 
 // Battery returns a battery of the organisation. Any other asset is a NotFound failure.
 func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err error) {
-	if b.Asset, err = tx.Asset(ctx, id); err != nil {
+	b.Asset, err = tx.Asset(ctx, id)
+	if err != nil {
 		return b, err
 	}
 	if b.Asset.Type != flex.Battery {
 		return b, flex.Fail(flex.NotFound, AssetMissing)
 	}
+
 	var r inputsRow
 	var typ, cheapStart, cheapEnd string
 	err = tx.row(ctx, `SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.consent_at IS NOT NULL, `+controlled+`, `+inputsColumns+`
@@ -84,12 +86,15 @@ func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err erro
 	if err != nil {
 		return b, err
 	}
+
 	b.SiteTariff, b.Tariff = siteTariff(typ, cheapStart, cheapEnd), r.inputs().Tariff
 	if b.Asset.Model != "" {
-		if b.Model, err = tx.Model(ctx, b.Asset.Model); err != nil {
+		b.Model, err = tx.Model(ctx, b.Asset.Model)
+		if err != nil {
 			return b, err
 		}
 	}
+
 	b.Plan, err = tx.batteryPlan(ctx, id)
 	return b, err
 }
@@ -106,8 +111,12 @@ func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, 
 	if err != nil {
 		return p, err
 	}
+
 	p.Without, err = readWatts(without)
-	p.From, p.StoredAt, p.GuessFrom = flex.PeriodAt(from), flex.PeriodAt(stored), flex.PeriodAt(guess)
+	p.From = flex.PeriodAt(from)
+	p.StoredAt = flex.PeriodAt(stored)
+	p.GuessFrom = flex.PeriodAt(guess)
+
 	return p, err
 }
 
@@ -137,7 +146,11 @@ func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, erro
 	if err != nil {
 		return nil, err
 	}
-	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }, `
+
+	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}, `
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
 			LEFT JOIN solar s ON s.site_id = a.site_id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
@@ -154,17 +167,22 @@ func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
 		if err != nil {
 			return err
 		}
+
 		if n > 0 {
 			tx.Wake(WakeControl)
 		}
 	}
+
 	return nil
 }
 
 // BatteriesRead returns batteries under control whose state of charge has come in since
 // their plan was held against it. One that was planned anew for that rests for a while.
 func (tx *Tx) BatteriesRead(ctx context.Context, rest time.Duration, limit int) ([]flex.AssetID, error) {
-	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }, `
+	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}, `
 		SELECT a.id FROM asset a JOIN battery_plan p ON p.asset_id = a.id
 		WHERE a.org_id = $1 AND p.org_id = $1 AND p.read_at IS NOT NULL AND (p.strayed_at IS NULL OR p.strayed_at <= $2) AND `+controlled+`
 		ORDER BY a.id LIMIT $3`,

@@ -33,6 +33,7 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	if tx.books != nil {
 		return tx.books, nil
 	}
+
 	b := openBooks{counterparty: ledger.DefaultCounterparty}
 	var text string
 	err := tx.row(ctx, `SELECT books_closed, settings FROM org WHERE id = $1`+tx.db.d.forKeyShare, tx.org.Bytes()).
@@ -45,6 +46,7 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	if err := decode("settings of an organisation", text, &settings); err != nil {
 		return nil, err
 	}
+
 	if name := settings.Books.Counterparty; name != "" {
 		b.counterparty = name
 	}
@@ -78,6 +80,7 @@ func (m monthText) Scan(src any) (err error) {
 	if !ok {
 		return fmt.Errorf("cannot read a month from %T", src)
 	}
+
 	*m.to = ledger.Month{}
 	if text != "" {
 		*m.to, err = ledger.ParseMonth(text)
@@ -105,6 +108,7 @@ func (tx *Tx) CloseMonth(ctx context.Context, m ledger.Month, by string) (c Clos
 	if err != nil {
 		return c, err
 	}
+
 	c = ClosedMonth{Month: m, ClosedAt: tx.now, ClosedBy: by, Balance: b.Text()}
 	c.Hash = sha256.Sum256([]byte(c.Balance))
 	err = tx.row(ctx, `SELECT count(*) FROM ledger WHERE org_id = $1 AND booked_on >= $2 AND booked_on <= $3`,
@@ -118,6 +122,7 @@ func (tx *Tx) CloseMonth(ctx context.Context, m ledger.Month, by string) (c Clos
 	if err != nil {
 		return c, err
 	}
+
 	_, err = tx.exec(ctx, `UPDATE org SET books_closed = $2 WHERE id = $1`, tx.org.Bytes(), m.String())
 	tx.books = nil
 	return c, err
@@ -152,6 +157,7 @@ func (tx *Tx) TrialBalance(ctx context.Context, from, to flex.Day) (ledger.Trial
 		err = s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
 		return a, err
 	}
+
 	totals, err := rows(ctx, tx.conn, scan, `SELECT p.account,
 			CAST(SUM(CASE WHEN l.booked_on < $2 THEN p.amount ELSE 0 END) AS BIGINT),
 			CAST(SUM(CASE WHEN l.booked_on >= $2 AND p.amount > 0 THEN p.amount ELSE 0 END) AS BIGINT),
@@ -189,6 +195,7 @@ func (tx *Tx) Journal(ctx context.Context, from, to flex.Day, fn func(JournalLin
 	}
 
 	defer found.Close()
+
 	for found.Next() {
 		l, err := scanJournalLine(found)
 		if err != nil {
@@ -209,6 +216,7 @@ func scanJournalLine(s scanner) (l JournalLine, err error) {
 	if err != nil || about == nil {
 		return l, err
 	}
+
 	l.About, err = flex.ParseDay(*about)
 	return l, err
 }
@@ -234,6 +242,7 @@ func changedMonths(ctx context.Context, all *All) (changed []string, err error) 
 		if err != nil {
 			return nil, err
 		}
+
 		months, err := tx.ClosedMonths(ctx)
 		if err != nil {
 			return nil, err
@@ -244,6 +253,7 @@ func changedMonths(ctx context.Context, all *All) (changed []string, err error) 
 			if err != nil {
 				return nil, err
 			}
+
 			hash := sha256.Sum256([]byte(now.Text()))
 			if now.Text() != m.Balance || !bytes.Equal(hash[:], m.Hash[:]) {
 				changed = append(changed, fmt.Sprintf("%s of %s", m.Month, o.Name))

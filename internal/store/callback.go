@@ -41,8 +41,10 @@ func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
 // CallbacksOf returns what was reported of events, in the order in which it came.
 func (tx *Tx) CallbacksOf(ctx context.Context, events []flex.EventID) (all []Callback, err error) {
 	scan := func(s scanner) (c Callback, err error) {
-		return c, s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+		err = s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+		return c, err
 	}
+
 	for chunk := range slices.Chunk(events, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		some, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
@@ -50,8 +52,10 @@ func (tx *Tx) CallbacksOf(ctx context.Context, events []flex.EventID) (all []Cal
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, some...)
 	}
+
 	slices.SortStableFunc(all, inTurn)
 	return all, nil
 }
@@ -68,10 +72,13 @@ func inTurn(a, b Callback) int {
 // they stand in the order in which they may follow each other.
 func (tx *Tx) Callbacks(ctx context.Context, event flex.EventID) ([]Callback, error) {
 	scan := func(s scanner) (c Callback, err error) {
-		return c, s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+		err = s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+		return c, err
 	}
+
 	cs, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
 		WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), event.Bytes())
+
 	slices.SortStableFunc(cs, inTurn)
 	return cs, err
 }

@@ -63,15 +63,20 @@ func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, er
 	if err != nil {
 		return c, false, err
 	}
+
 	c.Fleet.Power = wattsOf(fleet)
-	if c.Position, err = readTraded(traded); err != nil {
+	c.Position, err = readTraded(traded)
+	if err != nil {
 		return c, false, err
 	}
+
 	if shadow != "" {
-		if c.Shadow, err = decodeShadow(shadow); err != nil {
+		c.Shadow, err = decodeShadow(shadow)
+		if err != nil {
 			return c, false, err
 		}
 	}
+
 	c.Groups, err = rows(ctx, tx.conn, func(s scanner) (g flex.CapGroup, err error) {
 		var power sql.NullInt64
 		err = s.Scan(&g.Name, &power, &g.StartsPerMinute)
@@ -109,9 +114,11 @@ func readTraded(text string) (ts []flex.Traded, err error) {
 	if err := decode("position", text, &list); err != nil {
 		return nil, err
 	}
+
 	for _, v := range list {
 		ts = append(ts, flex.Traded{Period: flex.PeriodAt(time.Unix(v[0], 0)), Energy: flex.WattHours(v[1]), Buy: flex.Price(v[2]), Sell: flex.Price(v[3])})
 	}
+
 	return ts, nil
 }
 
@@ -134,6 +141,7 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `INSERT INTO caps (org_id, fleet_w, fleet_starts, traded, version, due_at) VALUES ($1, $2, $3, $4, 1, $5)
 		ON CONFLICT (org_id) DO UPDATE SET fleet_w = excluded.fleet_w, fleet_starts = excluded.fleet_starts, traded = excluded.traded,
 			version = caps.version + 1, due_at = excluded.due_at, leased_to = 0, shadow = ''`,
@@ -141,6 +149,7 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 	if err != nil {
 		return err
 	}
+
 	for _, query := range []string{
 		`DELETE FROM wave_part WHERE org_id = $1`, // of a wave without caps
 		`UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND plugged_out_at IS NULL AND due_for = 'market'`,
@@ -149,23 +158,28 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 			return err
 		}
 	}
+
 	if err := tx.dropGroups(ctx); err != nil {
 		return err
 	}
+
 	var groups, sites []any
 	var ids []flex.SiteID
+
 	for _, g := range c.Groups {
 		groups = append(groups, tx.org.Bytes(), g.Name, wattsOrNull(g.Power), g.StartsPerMinute)
 		for _, id := range g.Sites {
 			sites, ids = append(sites, id.Bytes(), tx.org.Bytes(), g.Name), append(ids, id)
 		}
 	}
+
 	if err := tx.ownSites(ctx, ids); err != nil {
 		return err
 	}
 	if err := tx.bulk(ctx, `INSERT INTO cap_group (org_id, name, cap_w, starts)`, ``, 4, groups); err != nil {
 		return err
 	}
+
 	tx.Wake(WakeControl)
 	return tx.bulk(ctx, `INSERT INTO cap_site (site_id, org_id, name)`, ``, 3, sites)
 }
@@ -176,21 +190,27 @@ func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
 		chunk := ids[:min(len(ids), outboxChunk)]
 		ids = ids[len(chunk):]
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		found, err := rows(ctx, tx.conn, func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) },
+		found, err := rows(ctx, tx.conn, func(s scanner) (id flex.SiteID, err error) {
+			err = s.Scan(&id)
+			return id, err
+		},
 			`SELECT id FROM site WHERE org_id = $1 AND id IN `+list, args...)
 		if err != nil {
 			return err
 		}
+
 		own := map[flex.SiteID]bool{}
 		for _, id := range found {
 			own[id] = true
 		}
+
 		for _, id := range chunk {
 			if !own[id] {
 				return flex.Fail(flex.NotFound, "site %v: %s", id, SiteMissing)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -216,8 +236,10 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 	if err := tx.dropGroups(ctx); err != nil {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'market' WHERE org_id = $1 AND plugged_out_at IS NULL
 		AND event_id IS NOT NULL AND due_for IS NULL`, tx.org.Bytes(), micros(tx.now))
+
 	tx.Wake(WakeControl)
 	return err
 }
@@ -276,11 +298,13 @@ func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
 	if group != "" {
 		where, args = ` AND g.name = $2`, append(args, group)
 	}
+
 	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
 		var car, own, planned sql.NullInt64
 		var steps sql.NullString
 		var from time.Time
 		err = s.Scan(&l.AssetID, &l.Group, &car, &own, &planned, instant{&l.PluggedInAt}, instant{&from}, &steps)
+
 		switch {
 		case planned.Valid:
 			l.Power = flex.Watts(planned.Int64)
@@ -289,9 +313,11 @@ func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
 		default:
 			l.Power = flex.Watts(own.Int64)
 		}
+
 		if err == nil && steps.Valid {
 			l.Steps, err = appendSteps(nil, from, steps.String)
 		}
+
 		return l, err
 	}, `SELECT s.asset_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps
 		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
@@ -329,21 +355,26 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	if len(bs) == 0 {
 		return nil
 	}
+
 	args := make([]any, 0, 5*len(bs))
 	for _, b := range bs {
 		list := make([]capRecord, len(b.Caps))
 		for i, c := range b.Caps {
 			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts}
 		}
+
 		text, err := encode(list)
 		if err != nil {
 			return err
 		}
+
 		args = append(args, b.EventID.Bytes(), b.AssetID.Bytes(), micros(b.Limits[0].From), writeSteps(b.Limits), text)
 	}
+
 	if err := tx.bulk(ctx, `INSERT INTO binding (event_id, asset_id, from_at, limits, caps)`, ``, 5, args); err != nil {
 		return fmt.Errorf("keep what caps did: %w", err)
 	}
+
 	// A schedule that came too late was dropped.
 	_, err := tx.exec(ctx, `DELETE FROM binding WHERE event_id >= $1 AND event_id <= $2
 		AND NOT EXISTS (SELECT 1 FROM schedule c WHERE c.event_id = binding.event_id)`, bs[0].EventID.Bytes(), bs[len(bs)-1].EventID.Bytes())
@@ -363,18 +394,23 @@ func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err erro
 	if err != nil {
 		return b, err
 	}
+
 	b.EventID = id
-	if b.Limits, err = readSteps(from, limits); err != nil {
+	b.Limits, err = readSteps(from, limits)
+	if err != nil {
 		return b, err
 	}
+
 	var list []capRecord
 	if err := decode("caps of a schedule", text, &list); err != nil {
 		return b, err
 	}
+
 	for _, c := range list {
 		b.Caps = append(b.Caps, BindingCap{
 			Span:  flex.Span{From: time.Unix(c.From, 0).UTC(), To: time.Unix(c.To, 0).UTC()},
 			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts})
 	}
+
 	return b, nil
 }

@@ -38,9 +38,11 @@ func (tx *Tx) Carbon(ctx context.Context, span flex.Span) (map[flex.Period]Carbo
 	if err != nil {
 		return nil, err
 	}
+
 	by := make(map[flex.Period]Carbon, len(cs))
 	for _, c := range cs {
 		by[c.Period] = c
 	}
+
 	return by, nil
 }

@@ -63,6 +63,7 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 	if err != nil || len(c.Pushes) == 0 {
 		return c, err
 	}
+
 	return c, db.glance(ctx, func(k conn) error { return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes) })
 }
 
@@ -78,18 +79,24 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	if err != nil {
 		return c, err
 	}
+
 	if o.Lost {
 		if err := tx.release(ctx, o, now); err != nil {
 			return c, fmt.Errorf("release what a lost claim may hold: %w", err)
 		}
 	}
-	if c.Endpoint.Enabled = c.Endpoint.Enabled && !halted; !c.Endpoint.Enabled {
+
+	c.Endpoint.Enabled = c.Endpoint.Enabled && !halted
+	if !c.Endpoint.Enabled {
 		return c, nil
 	}
+
 	each := time.Second / time.Duration(c.Endpoint.Rate)
+
 	if free.Before(now) {
 		free = now
 	}
+
 	// Of the time up to now+rateBurst, what is not yet taken may be sent now; one always
 	// once its turn has come.
 	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
@@ -104,17 +111,22 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		if err != nil {
 			return c, fmt.Errorf("claim pushes: %w", err)
 		}
+
 		free = free.Add(time.Duration(len(c.Pushes)) * each)
 	}
+
 	if len(c.Pushes) > 0 {
 		err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
 		if err != nil {
 			return c, err
 		}
 	}
-	if c.More = len(c.Pushes) == o.Most; !c.More && len(c.Pushes) == n {
+
+	c.More = len(c.Pushes) == o.Most
+	if !c.More && len(c.Pushes) == n {
 		c.Allowed = free.Add(each - max(rateBurst, each))
 	}
+
 	return c, nil
 }
 
@@ -140,16 +152,20 @@ func (all *All) DropLeases(ctx context.Context) error {
 
 // NextTurn returns when the endpoint has something to send, or the zero time.
 func (db *DB) NextTurn(ctx context.Context, org flex.OrgID, name EndpointName) (at time.Time, err error) {
-	return at, db.glance(ctx, func(c conn) error {
+	err = db.glance(ctx, func(c conn) error {
 		return c.row(ctx, `SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
 			org.Bytes(), string(name)).Scan(instant{&at})
 	})
+	return at, err
 }
 
 // BusyEndpoints returns the organisation's enabled endpoints that have something under way,
 // or due and not halted. What a process that died had under way is not, once its lease is over.
 func (tx *Tx) BusyEndpoints(ctx context.Context) ([]EndpointName, error) {
-	return rows(ctx, tx.conn, func(s scanner) (n EndpointName, err error) { return n, s.Scan(&n) }, `SELECT name FROM endpoint e
+	return rows(ctx, tx.conn, func(s scanner) (n EndpointName, err error) {
+		err = s.Scan(&n)
+		return n, err
+	}, `SELECT name FROM endpoint e
 		WHERE e.org_id = $1 AND e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name
 			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 AND NOT EXISTS (SELECT 1 FROM halt) OR o.turn_at > $2 AND o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
 }
@@ -177,12 +193,14 @@ func (tx *Tx) scanClaimed(s scanner, o ClaimOrder, now time.Time) (l ClaimedPush
 func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 	at := make(map[flex.EventID]*ClaimedPush, len(pushes))
 	var ids []flex.EventID
+
 	for i := range pushes {
 		at[pushes[i].EventID] = &pushes[i]
 		if pushes[i].Kind == SchedulePush {
 			ids = append(ids, pushes[i].EventID)
 		}
 	}
+
 	for len(ids) > 0 {
 		list, args := in([]any{tx.org.Bytes()}, ids[:min(len(ids), outboxChunk)])
 		ids = ids[min(len(ids), outboxChunk):]
@@ -196,10 +214,12 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			return fmt.Errorf("read the schedules to push: %w", err)
 		}
 	}
+
 	for i := range pushes {
 		if pushes[i].Kind != DispatchPush {
 			continue
 		}
+
 		d, err := tx.Dispatch(ctx, pushes[i].EventID)
 		switch {
 		case flex.KindOf(err) == flex.NotFound:
@@ -209,6 +229,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			pushes[i].Dispatch = &d
 		}
 	}
+
 	return nil
 }
 
@@ -221,9 +242,13 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	if err != nil {
 		return err
 	}
+
 	v.Steps, err = readSteps(from, steps)
 	l := at[v.EventID]
-	l.Schedule, l.ExternalID, l.SiteID = &v, external, site
+	l.Schedule = &v
+	l.ExternalID = external
+	l.SiteID = site
+
 	return err
 }
 
@@ -266,18 +291,22 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 		}
 		return tx.FinishPushes(ctx, outs[outboxChunk:])
 	}
+
 	claims := map[int64][]Outcome{}
 	for _, o := range outs {
 		claims[o.Push.Holder] = append(claims[o.Push.Holder], o)
 	}
+
 	for holder, outs := range claims {
 		if err := tx.settle(ctx, holder, outs); err != nil {
 			return fmt.Errorf("settle the outbox: %w", err)
 		}
 	}
+
 	if err := tx.logAttempts(ctx, outs); err != nil {
 		return fmt.Errorf("log the attempts: %w", err)
 	}
+
 	tx.Wake(WakeWatch)
 	return nil
 }
@@ -288,10 +317,12 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
 	var accepted, over []flex.EventID // subjects
+
 	for _, o := range outs {
 		switch o.State {
 		case PushAccepted:
 			accepted = append(accepted, o.Push.Subject)
+
 			if l := &o.Push; !tx.db.Now().Before(l.LeasedTo) {
 				err := tx.later(ctx, `UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
 					tx.org.Bytes(), l.Subject[:], l.Generation)
@@ -318,6 +349,7 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 			}
 		}
 	}
+
 	const set = `UPDATE outbox SET sending = 0, holder = 0,
 		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
 		turn_at = CASE WHEN generation > sending THEN CAST($3 AS BIGINT) END`
@@ -331,11 +363,13 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 		if len(group.subjects) == 0 {
 			continue
 		}
+
 		list, args := in([]any{tx.org.Bytes(), holder, now}, group.subjects)
 		if err := tx.later(ctx, group.set+` WHERE org_id = $1 AND holder = $2 AND subject IN `+list, args...); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -346,25 +380,31 @@ const deliveryInsertColumns = 14
 func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 	var again []flex.EventID
 	args := make([]any, 0, deliveryInsertColumns*len(outs))
+
 	for _, o := range outs {
 		if o.State == PushDropped {
 			continue
 		}
+
 		tries := 1
 		if o.Attempt.At.IsZero() { // it ran out of time before it was tried
 			tries, o.Attempt.At = 0, tx.db.Now()
 		}
+
 		l := &o.Push
 		if l.Tries > 0 && tries > 0 {
 			again = append(again, l.EventID)
 		}
+
 		var asset any
 		if !l.AssetID.IsZero() {
 			asset = l.AssetID.Bytes()
 		}
+
 		args = append(args, tx.org.Bytes(), l.EventID.Bytes(), string(l.To), string(l.Kind), asset, l.Generation, micros(l.QueuedAt),
 			string(o.State), tries, micros(o.Attempt.At), o.Took.Microseconds(), o.Status, o.Error, o.Answer)
 	}
+
 	if len(again) > 0 {
 		list, ids := in([]any{tx.org.Bytes()}, again)
 		err := tx.later(ctx, `INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
@@ -374,6 +414,7 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 			return err
 		}
 	}
+
 	return tx.bulk(ctx, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)`, `
 		ON CONFLICT (org_id, event_id) DO UPDATE SET state = excluded.state, tries = delivery.tries + excluded.tries,
 			at = CASE WHEN excluded.tries > 0 THEN excluded.at ELSE delivery.at END,

@@ -37,6 +37,7 @@ func (c conn) scanLink(s scanner) (l CloudLink, err error) {
 	var state, sealed []byte
 	err = s.Scan(&state, &l.Org, &l.Site, &l.Provider, &l.Redirect, &sealed, instant{&l.ExpiresAt})
 	copy(l.State[:], state)
+
 	if err != nil {
 		return l, err
 	}
@@ -45,9 +46,11 @@ func (c conn) scanLink(s scanner) (l CloudLink, err error) {
 	if err != nil {
 		return l, err
 	}
+
 	var r linkRecord
 	err = decode("secrets of a link", string(plain), &r)
 	l.Verifier, l.Code = flex.Secret(r.Verifier), flex.Secret(r.Code)
+
 	return l, err
 }
 
@@ -105,6 +108,7 @@ func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Durat
 			return nil, err
 		}
 	}
+
 	return links, err
 }
 
@@ -115,10 +119,12 @@ func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 	if err != nil {
 		return err
 	}
+
 	sealed, err := all.seal(sealedToken, t.Org, t.row(), []byte(plain))
 	if err != nil {
 		return err
 	}
+
 	_, err = all.exec(ctx, `
 		INSERT INTO cloud_token (org_id, site_id, provider, token_type, sealed, expires_at, turn_at)
 		SELECT $1, id, $3, $4, $5, $6, $7 FROM site WHERE org_id = $1 AND id = $2
@@ -141,9 +147,11 @@ func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
 	if err != nil {
 		return t, err
 	}
+
 	var r tokenRecord
 	err = decode("access to a cloud", string(plain), &r)
 	t.Access, t.Refresh = flex.Secret(r.Access), flex.Secret(r.Refresh)
+
 	return t, err
 }
 
@@ -164,6 +172,7 @@ func (all *All) ClaimCloudTokens(ctx context.Context, limit int, lease time.Dura
 			return nil, err
 		}
 	}
+
 	return tokens, err
 }
 

@@ -18,6 +18,7 @@ func (tx *Tx) setConsent(ctx context.Context, site flex.SiteID, at time.Time) er
 	if at.IsZero() {
 		return tx.endConsent(ctx, site)
 	}
+
 	_, err := tx.exec(ctx, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, from_at) DO NOTHING`,
 		site.Bytes(), tx.org.Bytes(), micros(at), micros(tx.now))
 	return err
@@ -45,10 +46,12 @@ var always = flex.Span{To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 // without any is left out. An organisation that needs no consent may use them always.
 func (tx *Tx) ConsentSpans(ctx context.Context, sites []flex.SiteID, knownAt time.Time) (map[flex.SiteID][]flex.Span, error) {
 	spans := make(map[flex.SiteID][]flex.Span, len(sites))
+
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	if org.MeterConsentExempt {
 		for _, id := range sites {
 			spans[id] = []flex.Span{always}
@@ -59,11 +62,13 @@ func (tx *Tx) ConsentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 	if knownAt.IsZero() {
 		knownAt = tx.now
 	}
+
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		if err := tx.consentSpans(ctx, chunk, knownAt, spans); err != nil {
 			return nil, err
 		}
 	}
+
 	return spans, nil
 }
 
@@ -74,10 +79,12 @@ func (tx *Tx) consentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 	if err != nil {
 		return err
 	}
+
 	defer rs.Close()
 
 	for rs.Next() {
 		var id flex.SiteID
+
 		var s flex.Span
 		if err := rs.Scan(&id, instant{&s.From}, instant{&s.To}); err != nil {
 			return err
@@ -86,10 +93,12 @@ func (tx *Tx) consentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 		if s.To.IsZero() || s.To.After(knownAt) { // not withdrawn, as far as was known
 			s.To = always.To
 		}
+
 		if !s.Empty() {
 			spans[id] = joinSpan(spans[id], s)
 		}
 	}
+
 	return rs.Err()
 }
 

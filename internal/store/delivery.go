@@ -64,15 +64,19 @@ func (q DeliveryQuery) where(w *where, alias string) {
 	if !q.AssetID.IsZero() {
 		w.and(alias+".asset_id = $%d", q.AssetID.Bytes())
 	}
+
 	if q.Kind != "" {
 		w.and(alias+".kind = $%d", string(q.Kind))
 	}
+
 	if q.Endpoint != "" {
 		w.and(alias+".endpoint = $%d", string(q.Endpoint))
 	}
+
 	if !q.Since.IsZero() {
 		w.and(alias+".queued_at >= $%d", micros(q.Since))
 	}
+
 	if !q.Before.IsZero() {
 		w.and(alias+".event_id < $%d", q.Before.Bytes())
 	}
@@ -102,7 +106,8 @@ const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation
 
 func scanUntried(s scanner) (d Delivery, err error) {
 	d.State = Pending
-	return d, s.Scan(&d.ID, &d.Endpoint, &d.Kind, &d.AssetID, &d.Generation, instant{&d.QueuedAt}, instant{&d.NextAt})
+	err = s.Scan(&d.ID, &d.Endpoint, &d.Kind, &d.AssetID, &d.Generation, instant{&d.QueuedAt}, instant{&d.NextAt})
+	return d, err
 }
 
 // Deliveries returns the organisation's deliveries, the newest first.
@@ -117,22 +122,28 @@ func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, erro
 		if err != nil {
 			return nil, fmt.Errorf("list what waits: %w", err)
 		}
+
 		out = waiting
 	}
+
 	w := where{args: []any{tx.org.Bytes()}}
 	q.where(&w, "d")
+
 	if q.State != "" {
 		w.and(stateOf+" = $%d", string(q.State))
 	}
+
 	w.args = append(w.args, q.Limit)
 	tried, err := rows(ctx, tx.conn, scanDelivery, deliverySelect+w.text.String()+
 		fmt.Sprintf(" ORDER BY d.event_id DESC LIMIT $%d", len(w.args)), w.args...)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries: %w", err)
 	}
+
 	out = append(out, tried...)
 	slices.SortFunc(out, func(a, b Delivery) int { return strings.Compare(string(b.ID[:]), string(a.ID[:])) })
 	out = out[:min(len(out), q.Limit)]
+
 	return out, tx.reported(ctx, out)
 }
 
@@ -140,26 +151,32 @@ func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, erro
 func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 	at := make(map[flex.EventID]*Delivery, len(ds))
 	ids := make([]flex.EventID, len(ds))
+
 	for i := range ds {
 		ids[i], at[ds[i].ID] = ds[i].ID, &ds[i]
 	}
+
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
 			var id flex.EventID
+
 			var status flex.CallbackStatus
 			if err := s.Scan(&id, &status); err != nil {
 				return struct{}{}, err
 			}
+
 			if d := at[id]; status.Stage() > d.Callback.Stage() {
 				d.Callback = status
 			}
+
 			return struct{}{}, nil
 		}, `SELECT event_id, status FROM callback WHERE org_id = $1 AND event_id IN `+list, args...)
 		if err != nil {
 			return fmt.Errorf("read callbacks: %w", err)
 		}
 	}
+
 	return nil
 }
 
@@ -171,10 +188,12 @@ func (tx *Tx) Delivery(ctx context.Context, id flex.EventID) (d Delivery, attemp
 		found, err = rows(ctx, tx.conn, scanUntried, untried+` AND o.event_id = $2 AND (o.subject = $2 OR o.subject = (SELECT asset_id FROM schedule WHERE event_id = $2))`,
 			tx.org.Bytes(), id.Bytes())
 	}
+
 	if err == nil && len(found) == 0 {
 		found, err = rows(ctx, tx.conn, scanUnsent, `SELECT s.event_id, s.asset_id, s.generation, COALESCE(o.generation, 0) FROM schedule s
 			LEFT JOIN outbox o ON o.subject = s.asset_id WHERE s.org_id = $1 AND s.event_id = $2`, tx.org.Bytes(), id.Bytes())
 	}
+
 	if err != nil {
 		return d, nil, err
 	}
@@ -184,11 +203,15 @@ func (tx *Tx) Delivery(ctx context.Context, id flex.EventID) (d Delivery, attemp
 	if err := tx.reported(ctx, found); err != nil {
 		return d, nil, err
 	}
+
 	attempts, err = rows(ctx, tx.conn, scanAttempt, `SELECT at, took, status, error, answer FROM attempt
 		WHERE org_id = $1 AND event_id = $2 ORDER BY number`, tx.org.Bytes(), id.Bytes())
-	if d = found[0]; d.Tries > 0 {
+
+	d = found[0]
+	if d.Tries > 0 {
 		attempts = append(attempts, d.Last)
 	}
+
 	return d, attempts, err
 }
 
@@ -196,11 +219,15 @@ func (tx *Tx) Delivery(ctx context.Context, id flex.EventID) (d Delivery, attemp
 // taken back.
 func scanUnsent(s scanner) (d Delivery, err error) {
 	var newest int64
-	d.Endpoint, d.Kind, d.State = ScheduleEndpoint, SchedulePush, Retracted
+	d.Endpoint = ScheduleEndpoint
+	d.Kind = SchedulePush
+	d.State = Retracted
 	err = s.Scan(&d.ID, &d.AssetID, &d.Generation, &newest)
+
 	if newest > d.Generation {
 		d.State = Superseded
 	}
+
 	return d, err
 }
 
@@ -225,12 +252,14 @@ func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
 	if d.Kind == SchedulePush {
 		subject = d.AssetID.Bytes()
 	}
+
 	n, err := tx.exec(ctx, `UPDATE outbox SET turn_at = CASE WHEN sending > 0 THEN turn_at ELSE CAST($4 AS BIGINT) END
 		WHERE org_id = $1 AND subject = $2 AND event_id = $3 AND expires_at > $5`,
 		tx.org.Bytes(), subject, d.ID.Bytes(), micros(tx.db.Now()), micros(tx.now))
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "delivery %v cannot be sent again: a newer schedule has taken its place, or its time is over", d.ID)
 	}
+
 	tx.Wake(WakePush)
 	return err
 }
@@ -238,11 +267,15 @@ func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
 // Accepted returns the newest generation of the asset's schedule that its client has taken,
 // 0 for none.
 func (tx *Tx) Accepted(ctx context.Context, asset flex.AssetID) (generation int64, err error) {
-	found, err := rows(ctx, tx.conn, func(s scanner) (g int64, err error) { return g, s.Scan(&g) },
+	found, err := rows(ctx, tx.conn, func(s scanner) (g int64, err error) {
+		err = s.Scan(&g)
+		return g, err
+	},
 		`SELECT accepted FROM outbox WHERE org_id = $1 AND subject = $2`, tx.org.Bytes(), asset.Bytes())
 	if len(found) > 0 {
 		generation = found[0]
 	}
+
 	return generation, err
 }
 
@@ -263,8 +296,10 @@ func (tx *Tx) DropDeliveries(ctx context.Context) (n int64, err error) {
 		if err != nil {
 			return n, fmt.Errorf("forget old deliveries: %w", err)
 		}
+
 		n = max(n, k)
 	}
+
 	return n, nil
 }
 

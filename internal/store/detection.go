@@ -12,12 +12,15 @@ import (
 // been looked for.
 func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]Reckoning, error) {
 	scan := func(s scanner) (r Reckoning, err error) {
-		return r, s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before.From}, instant{&r.Before.To})
+		err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before.From}, instant{&r.Before.To})
+		return r, err
 	}
+
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
+
 	return rows(ctx, tx.conn, scan, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at,
 			b.plugged_in_at, b.plugged_out_at
 		FROM reckoning r LEFT JOIN session s ON s.id = r.session_id LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1
@@ -35,7 +38,8 @@ func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
 // been looked for.
 func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
 	scan := func(s scanner) (p Pause, err error) {
-		return p, s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt}, instant{&p.Until})
+		err = s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt}, instant{&p.Until})
+		return p, err
 	}
 	return rows(ctx, tx.conn, scan, `UPDATE pause SET detected = TRUE WHERE id IN
 			(SELECT id FROM pause WHERE org_id = $1 AND NOT detected AND to_at <= $2 ORDER BY to_at, id LIMIT $3`+tx.db.d.skipLocked+`)
@@ -49,6 +53,7 @@ func (tx *Tx) SchedulesOf(ctx context.Context, session flex.SessionID) ([]Schedu
 	if err != nil {
 		return nil, err
 	}
+
 	var all []Schedule
 	for id := newest; !id.IsZero(); {
 		s, err := tx.Schedule(ctx, id)
@@ -57,6 +62,7 @@ func (tx *Tx) SchedulesOf(ctx context.Context, session flex.SessionID) ([]Schedu
 		}
 		all, id = append(all, s), s.Before
 	}
+
 	slices.Reverse(all)
 	return all, nil
 }
@@ -67,10 +73,12 @@ func (tx *Tx) TakenUp(ctx context.Context, schedules []Schedule) (map[flex.Event
 	if len(schedules) == 0 {
 		return nil, nil
 	}
+
 	ids := make([]flex.EventID, len(schedules))
 	for i, s := range schedules {
 		ids[i] = s.EventID
 	}
+
 	taken := map[flex.EventID]time.Duration{}
 	for chunk := range slices.Chunk(ids, 256) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
@@ -80,18 +88,24 @@ func (tx *Tx) TakenUp(ctx context.Context, schedules []Schedule) (map[flex.Event
 		if err != nil {
 			return nil, err
 		}
+
 		defer rs.Close()
+
 		for rs.Next() {
 			var id flex.EventID
+
 			var after int64
 			if err := rs.Scan(&id, &after); err != nil {
 				return nil, err
 			}
+
 			taken[id] = time.Duration(max(after, 0)) * time.Microsecond
 		}
+
 		if err := rs.Err(); err != nil {
 			return nil, err
 		}
 	}
+
 	return taken, nil
 }

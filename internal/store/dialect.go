@@ -42,6 +42,7 @@ func unavailable(err error) error {
 	if sqliteDialect.down(err) || postgresDialect.down(err) {
 		return errors.Join(&flex.Error{Kind: flex.Unavailable, Detail: "the database is not available; try again"}, err)
 	}
+
 	return err
 }
 
@@ -61,6 +62,7 @@ func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any)
 		}
 		args = args[n:]
 	}
+
 	return nil
 }
 
@@ -82,10 +84,12 @@ func valuesText(head, tail string, cols, rows int) string {
 	if text, ok := texts.Load(key); ok {
 		return text.(string)
 	}
+
 	text := writeValues(head, tail, cols, rows)
 	if rows >= rowsMax {
 		texts.Store(key, text)
 	}
+
 	return text
 }
 
@@ -93,19 +97,24 @@ func writeValues(head, tail string, cols, rows int) string {
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString(" VALUES ")
+
 	for r := range rows {
 		if r > 0 {
 			b.WriteByte(',')
 		}
+
 		b.WriteByte('(')
+
 		for i := range cols {
 			if i > 0 {
 				b.WriteByte(',')
 			}
 			fmt.Fprintf(&b, "$%d", r*cols+i+1)
 		}
+
 		b.WriteByte(')')
 	}
+
 	b.WriteByte(' ')
 	b.WriteString(tail)
 	return b.String()

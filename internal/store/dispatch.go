@@ -49,11 +49,14 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	if err := tx.withoutMarket(ctx, &d); err != nil {
 		return d, err
 	}
+
 	const columns = 6
 	args := make([]any, 0, columns*len(d.Assets))
+
 	for _, a := range d.Assets {
 		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), micros(d.To.Add(DetectAfter)))
 	}
+
 	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at)`
 	if err := tx.bulk(ctx, into, ``, columns, args); err != nil {
 		return d, err
@@ -63,6 +66,7 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	if !d.Batch {
 		p.AssetID = d.Assets[0].ID
 	}
+
 	return d, tx.Enqueue(ctx, p)
 }
 
@@ -74,7 +78,12 @@ func (tx *Tx) Dispatch(ctx context.Context, id flex.EventID) (Dispatch, error) {
 	if err != nil {
 		return d, err
 	}
-	part := func(s scanner) (a DispatchedAsset, err error) { return a, s.Scan(&a.ID, &a.Power) }
+
+	part := func(s scanner) (a DispatchedAsset, err error) {
+		err = s.Scan(&a.ID, &a.Power)
+		return a, err
+	}
+
 	d.Assets, err = rows(ctx, tx.conn, part, `SELECT asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id = $2 ORDER BY asset_id`,
 		tx.org.Bytes(), id.Bytes())
 	return d, err
@@ -87,11 +96,14 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 	if err != nil || len(ds) == 0 {
 		return nil, err
 	}
+
 	at := make(map[flex.EventID]*Dispatch, len(ds))
 	ids := make([]flex.EventID, len(ds))
+
 	for i := range ds {
 		ids[i], at[ds[i].ID] = ds[i].ID, &ds[i]
 	}
+
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
@@ -101,17 +113,20 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 			if err == nil {
 				at[id].Assets = append(at[id].Assets, a)
 			}
+
 			return struct{}{}, err
 		}, `SELECT event_id, asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id IN `+list+` ORDER BY event_id, asset_id`, args...)
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	return ds, nil
 }
 
 func scanDispatch(s scanner) (d Dispatch, err error) {
-	return d, s.Scan(&d.ID, &d.Market, instant{&d.IssuedAt}, instant{&d.From}, instant{&d.To}, &d.Batch)
+	err = s.Scan(&d.ID, &d.Market, instant{&d.IssuedAt}, instant{&d.From}, instant{&d.To}, &d.Batch)
+	return d, err
 }
 
 // DetectAfter is how long after its end a dispatch is looked at: what was delivered at the
@@ -123,26 +138,32 @@ const DetectAfter = time.Minute
 func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 	at := map[flex.AssetID]*DispatchedAsset{}
 	var ids []flex.AssetID
+
 	for i := range d.Assets {
 		if a := &d.Assets[i]; a.Without == nil {
 			ids, at[a.ID] = append(ids, a.ID), a
 		}
 	}
+
 	first, last := flex.PeriodAt(d.From), flex.PeriodAt(d.To.Add(-1))
 	read := func(s scanner) (none struct{}, err error) {
 		var id flex.AssetID
 		var stored time.Time
+
 		var text string
 		if err := s.Scan(&id, instant{&stored}, &text); err != nil {
 			return none, err
 		}
+
 		planned, err := readWatts(text)
+
 		at[id].Without = make([]flex.Watts, last.Sub(first)+1)
 		for i := range at[id].Without {
 			if n := first.Add(i).Sub(flex.PeriodAt(stored)); n >= 0 && n < len(planned) {
 				at[id].Without[i] = planned[n]
 			}
 		}
+
 		return none, err
 	}
 
@@ -153,6 +174,7 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -172,6 +194,7 @@ func readWatts(text string) (ws []flex.Watts, err error) {
 		}
 		ws = append(ws, flex.Watts(n))
 	}
+
 	return ws, nil
 }
 
@@ -199,19 +222,25 @@ func (tx *Tx) DueDispatches(ctx context.Context, limit int) ([]EndedDispatch, er
 		if err != nil {
 			return d, err
 		}
-		if d.SiteID = site; site.IsZero() {
+
+		d.SiteID = site
+		if site.IsZero() {
 			d.SiteID = former
 		}
+
 		if after.Valid {
 			d.TakenAt = d.IssuedAt.Add(time.Duration(max(after.Int64, 0)) * time.Microsecond)
 		}
+
 		d.Without, err = readWatts(without)
 		return d, err
 	}
+
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF p SKIP LOCKED"
 	}
+
 	return rows(ctx, tx.conn, scan, `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
 			COALESCE(a.power_w, m.power_w, 0),
 			(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'

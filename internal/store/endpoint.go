@@ -54,18 +54,22 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	if err != nil {
 		return e, err
 	}
+
 	plain, err := c.unseal(sealedEndpoint, e.Org, []byte(e.Name), sealed)
 	if err != nil {
 		return e, err
 	}
+
 	var kept endpointRecord
 	if err := decode("secrets of an endpoint", string(plain), &kept); err != nil {
 		return e, err
 	}
+
 	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
 	for _, p := range kept.Headers {
 		e.Headers = append(e.Headers, EndpointHeader{p[0], flex.Secret(p[1])})
 	}
+
 	return e, nil
 }
 
@@ -75,10 +79,12 @@ func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
 	for _, h := range e.Headers {
 		kept.Headers = append(kept.Headers, [2]string{h.Name, h.Value.Reveal()})
 	}
+
 	plain, err := encode(kept)
 	if err != nil {
 		return nil, err
 	}
+
 	return tx.seal(sealedEndpoint, tx.org, []byte(e.Name), []byte(plain))
 }
 
@@ -102,13 +108,14 @@ func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
 // DueEndpoints returns the enabled endpoints that have something to send by now; none while
 // pushes are halted.
 func (db *DB) DueEndpoints(ctx context.Context) (due []Endpoint, err error) {
-	return due, db.glance(ctx, func(c conn) error {
+	err = db.glance(ctx, func(c conn) error {
 		due, err = rows(ctx, c, c.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
 		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)
 			AND NOT EXISTS (SELECT 1 FROM halt)
 		ORDER BY e.org_id, e.name`, micros(db.Now()))
 		return err
 	})
+	return due, err
 }
 
 // PutEndpoint makes or changes the organisation's endpoint of that name and returns it as
@@ -119,6 +126,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	if err != nil {
 		return e, err
 	}
+
 	id := tx.newID()
 	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, batch, enabled, reason, rate, concurrency, created_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
@@ -130,6 +138,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	if err != nil {
 		return e, err
 	}
+
 	if e.Enabled {
 		_, err = tx.exec(ctx, `UPDATE outbox SET turn_at = $3 WHERE org_id = $1 AND endpoint = $2 AND sending = 0 AND expires_at > $4
 			AND (turn_at > $3 OR turn_at IS NULL AND kind = 'schedule' AND accepted < generation)`,
@@ -138,6 +147,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 			return e, fmt.Errorf("offer again what was refused or failed: %w", err)
 		}
 	}
+
 	tx.Wake(WakePush)
 	return tx.Endpoint(ctx, e.Name)
 }

@@ -32,7 +32,10 @@ func (tx *Tx) addConsent(ctx context.Context, site flex.SiteID, kind string, at 
 
 // Methods returns the dispatch methods that a site has consented to, by name.
 func (tx *Tx) Methods(ctx context.Context, site flex.SiteID) ([]flex.DispatchMethod, error) {
-	return rows(ctx, tx.conn, func(s scanner) (m flex.DispatchMethod, err error) { return m, s.Scan(&m) },
+	return rows(ctx, tx.conn, func(s scanner) (m flex.DispatchMethod, err error) {
+		err = s.Scan(&m)
+		return m, err
+	},
 		`SELECT method FROM dispatch_method WHERE org_id = $1 AND site_id = $2 ORDER BY method`, tx.org.Bytes(), site.Bytes())
 }
 
@@ -46,6 +49,7 @@ func (tx *Tx) AddMethod(ctx context.Context, site flex.SiteID, method flex.Dispa
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}
+
 	return tx.addConsent(ctx, site, string(method), tx.now)
 }
 
@@ -59,6 +63,7 @@ func (tx *Tx) DropMethod(ctx context.Context, site flex.SiteID, method flex.Disp
 	if err := tx.touchRegister(ctx); err != nil {
 		return false, err
 	}
+
 	return true, tx.addConsent(ctx, site, string(method), time.Time{})
 }
 
@@ -88,9 +93,11 @@ func (tx *Tx) SetEnrolment(ctx context.Context, site flex.SiteID, p flex.Proposi
 	} else {
 		err = tx.deregister(ctx, site)
 	}
+
 	if err != nil {
 		return err
 	}
+
 	id := tx.newID()
 	_, err = tx.exec(ctx, `INSERT INTO enrolment_change (id, org_id, site_id, proposition, state, at) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id[:], tx.org.Bytes(), site.Bytes(), string(p), string(state), micros(tx.now))

@@ -49,6 +49,7 @@ const (
 func (f Find) text(w *condition, assets bool) {
 	text := strings.TrimSpace(f.Text)
 	plain := strings.ReplaceAll(text, " ", "")
+
 	switch {
 	case text == "":
 	case len(plain) == digitsOfMPAN && strings.Trim(plain, "0123456789") == "":
@@ -61,15 +62,18 @@ func (f Find) text(w *condition, assets bool) {
 		like := w.param("%" + likeText(text) + "%")
 		w.text.WriteString(" AND (LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) +
 			" OR REPLACE(UPPER(s.postcode), ' ', '') = " + w.param(strings.ToUpper(plain)))
+
 		uprn := strings.TrimLeft(plain, "0")
 		if uprn != "" && len(plain) <= digitsOfUPRN && strings.Trim(plain, "0123456789") == "" {
 			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE LTRIM(uprn, '0') = " + w.param(uprn) + ")")
 		}
+
 		if assets {
 			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like + ` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like + ` ESCAPE '\'`)
 		} else {
 			w.text.WriteString(" OR LOWER(s.address) LIKE " + like + ` ESCAPE '\'`)
 		}
+
 		w.text.WriteString(")")
 	}
 }
@@ -78,10 +82,12 @@ func (f Find) text(w *condition, assets bool) {
 func (f Find) ids(w *condition, text string, assets bool) {
 	id, _ := flex.ParseID[struct{}](text)
 	p := w.param(id.Bytes())
+
 	if !assets {
 		w.text.WriteString(" AND (s.id = " + p + " OR LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) + ")")
 		return
 	}
+
 	w.text.WriteString(" AND (a.id = " + p + " OR a.site_id = " + p + " OR LOWER(a.external_id) = " + w.param(strings.ToLower(text)) +
 		" OR a.id IN (SELECT asset_id FROM session WHERE id = " + p + ")" +
 		" OR a.id IN (SELECT asset_id FROM schedule WHERE event_id = " + p + "))")
@@ -101,21 +107,27 @@ func likeText(text string) string {
 func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	w := &condition{}
 	f.text(w, true)
+
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND a.org_id = " + w.param(f.Org.Bytes()))
 	}
+
 	if !f.Site.IsZero() {
 		w.text.WriteString(" AND a.site_id = " + w.param(f.Site.Bytes()))
 	}
+
 	if f.Type != "" {
 		w.text.WriteString(" AND a.type = " + w.param(string(f.Type)))
 	}
+
 	if f.Plugged {
 		w.text.WriteString(" AND p.id IS NOT NULL")
 	}
+
 	if !f.Before.IsZero() {
 		w.text.WriteString(" AND a.id < " + w.param(f.Before.Bytes()))
 	}
+
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v AssetLine, err error) {
 		v.Asset, err = scanAsset(extra{s, []any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}}})
@@ -132,9 +144,11 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	w := &condition{}
 	f.text(w, false)
+
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND s.org_id = " + w.param(f.Org.Bytes()))
 	}
+
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v SiteLine, err error) {
 		v.Site, err = scanSite(extra{s, []any{&v.Org, &v.OrgName, &v.Assets}})
@@ -155,5 +169,8 @@ func (all *All) SiteOrg(ctx context.Context, id flex.SiteID) (flex.OrgID, error)
 }
 
 func orgOf(ctx context.Context, all *All, missing, query string, args ...any) (flex.OrgID, error) {
-	return one(ctx, all.conn, missing, func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }, query, args...)
+	return one(ctx, all.conn, missing, func(s scanner) (id flex.OrgID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}, query, args...)
 }

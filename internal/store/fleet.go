@@ -40,6 +40,7 @@ func (all *All) PluggedParts(ctx context.Context, n int) ([]PluggedPart, error) 
 	if err := all.row(ctx, `SELECT count(*) FROM session WHERE plugged_out_at IS NULL`).Scan(&total); err != nil {
 		return nil, fmt.Errorf("count the fleet: %w", err)
 	}
+
 	parts := []PluggedPart{{}}
 	for i := 1; i < n && total >= n; i++ {
 		var cut pluggedAt
@@ -48,9 +49,11 @@ func (all *All) PluggedParts(ctx context.Context, n int) ([]PluggedPart, error) 
 		if err != nil {
 			return nil, fmt.Errorf("cut the fleet: %w", err)
 		}
+
 		parts[i-1].to = cut
 		parts = append(parts, PluggedPart{from: cut})
 	}
+
 	return parts, nil
 }
 
@@ -61,13 +64,16 @@ func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plug
 			COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, '')
 		FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL AND (s.org_id, s.asset_id) >= ($1, $2)`,
 		[]any{part.from.org.Bytes(), part.from.asset.Bytes()}
+
 	if part.to != (pluggedAt{}) {
 		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(args, part.to.org.Bytes(), part.to.asset.Bytes())
 	}
+
 	rs, err := all.query(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("read the fleet: %w", err)
 	}
+
 	defer rs.Close()
 	var (
 		p                      Plugged
@@ -75,24 +81,30 @@ func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plug
 		pluggedIn, from, ready int64
 		now                    [2]int64
 	)
+
 	for rs.Next() {
 		p = Plugged{Steps: p.Steps[:0]}
 		if err := rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
 			&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type); err != nil {
 			return fmt.Errorf("read the fleet: %w", err)
 		}
+
 		p.PluggedInAt, p.Planned = time.UnixMicro(pluggedIn).UTC(), steps != ""
 		if p.Planned {
 			p.ReadyBy = time.UnixMicro(ready).UTC()
 			if now[0] != 0 && now[1] != 0 {
 				p.ChargeNow = flex.Span{From: time.UnixMicro(now[0]).UTC(), To: time.UnixMicro(now[1]).UTC()}
 			}
-			if p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps); err != nil {
+
+			p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps)
+			if err != nil {
 				return err
 			}
 		}
+
 		fn(&p)
 	}
+
 	return rs.Err()
 }
 
@@ -103,14 +115,17 @@ func appendSteps(to []flex.Step, from time.Time, text string) ([]flex.Step, erro
 		if i == 0 || i+1 >= len(text) || text[i] != 'x' {
 			return nil, fmt.Errorf("stored steps %s", strconv.Quote(text))
 		}
+
 		limit, j := digits(text[i+1:])
 		end := from.Add(time.Duration(seconds) * time.Second)
 		to = append(to, flex.Step{Span: flex.Span{From: from, To: end}, Limit: flex.Watts(limit)})
+
 		from, text = end, text[i+1+j:]
 		if text != "" {
 			text = text[1:] // the blank between
 		}
 	}
+
 	return to, nil
 }
 
@@ -131,7 +146,10 @@ type FleetCount struct {
 
 // FleetCounts counts the sites and assets of every organisation.
 func (all *All) FleetCounts(ctx context.Context) ([]FleetCount, error) {
-	return rows(ctx, all.conn, func(s scanner) (c FleetCount, err error) { return c, s.Scan(&c.Org, &c.Sites, &c.Assets) },
+	return rows(ctx, all.conn, func(s scanner) (c FleetCount, err error) {
+		err = s.Scan(&c.Org, &c.Sites, &c.Assets)
+		return c, err
+	},
 		`SELECT o.id, (SELECT count(*) FROM site s WHERE s.org_id = o.id), (SELECT count(*) FROM asset a WHERE a.org_id = o.id) FROM org o ORDER BY o.id`)
 }
 
@@ -151,11 +169,14 @@ func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Ti
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
+
 	if err := all.row(ctx, `SELECT count(*) FROM outbox WHERE `+where, args...).Scan(&total); err != nil || total == 0 {
 		return nil, 0, err
 	}
+
 	found, err = rows(ctx, all.conn, func(s scanner) (v Waiting, err error) {
-		return v, s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.Since}, &v.Tries)
+		err = s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.Since}, &v.Tries)
+		return v, err
 	}, `SELECT org_id, asset_id, event_id, waiting_since, tries FROM outbox WHERE `+where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit), args...)
 	return found, total, err
 }
@@ -181,6 +202,7 @@ func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.As
 			return nil, err
 		}
 	}
+
 	return names, nil
 }
 
@@ -200,6 +222,9 @@ type CauseCount struct {
 // of the true clock, by cause.
 func (tx *Tx) SchedulesSince(ctx context.Context, since time.Time) ([]CauseCount, error) {
 	oldest := flex.MakeID[struct{}](since, [10]byte{})
-	return rows(ctx, tx.conn, func(s scanner) (c CauseCount, err error) { return c, s.Scan(&c.Cause, &c.Count) },
+	return rows(ctx, tx.conn, func(s scanner) (c CauseCount, err error) {
+		err = s.Scan(&c.Cause, &c.Count)
+		return c, err
+	},
 		`SELECT cause, count(*) FROM schedule WHERE event_id >= $2 AND org_id = $1 GROUP BY cause ORDER BY cause`, tx.org.Bytes(), oldest[:])
 }

@@ -69,6 +69,7 @@ func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	if final.Valid {
 		e.Final = new(flex.MicroPounds(final.Int64))
 	}
+
 	err = r.read(&e)
 	return e, err
 }
@@ -101,6 +102,7 @@ func readEnergies(text string) (es []flex.WattHours, err error) {
 		}
 		es = append(es, flex.WattHours(n))
 	}
+
 	return es, nil
 }
 
@@ -159,6 +161,7 @@ func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]Fle
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
+
 	for i := range due {
 		due[i].Due = true
 	}
@@ -167,6 +170,7 @@ func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]Fle
 	if err != nil {
 		return nil, err
 	}
+
 	all := append(due, held...)
 	return slices.DeleteFunc(all, func(e FlexEvent) bool { return missed[siteDay{e.SiteID, e.Day}] }), nil
 }
@@ -184,6 +188,7 @@ func (tx *Tx) holdOthers(ctx context.Context, due []FlexEvent) (held []FlexEvent
 	if err != nil || len(others) == 0 {
 		return nil, nil, err
 	}
+
 	ids := make([]flex.FlexEventID, len(others))
 	for i, e := range others {
 		ids[i] = e.ID
@@ -194,12 +199,14 @@ func (tx *Tx) holdOthers(ctx context.Context, due []FlexEvent) (held []FlexEvent
 	if err != nil {
 		return nil, nil, err
 	}
+
 	missed = map[siteDay]bool{}
 	for _, e := range others {
 		if !slices.ContainsFunc(held, func(h FlexEvent) bool { return h.ID == e.ID }) {
 			missed[siteDay{e.SiteID, e.Day}] = true
 		}
 	}
+
 	return held, missed, nil
 }
 
@@ -208,6 +215,7 @@ func (tx *Tx) othersBeside(ctx context.Context, due []FlexEvent) ([]FlexEvent, e
 	days, have := map[siteDay]bool{}, map[flex.FlexEventID]bool{}
 	var sites []flex.SiteID
 	var texts []any
+
 	for _, e := range due {
 		if key := (siteDay{e.SiteID, e.Day}); !days[key] {
 			days[key] = true
@@ -220,6 +228,7 @@ func (tx *Tx) othersBeside(ctx context.Context, due []FlexEvent) ([]FlexEvent, e
 	if err != nil {
 		return nil, err
 	}
+
 	return slices.DeleteFunc(others, func(e FlexEvent) bool { return have[e.ID] || !days[siteDay{e.SiteID, e.Day}] }), nil
 }
 
@@ -227,10 +236,12 @@ func (tx *Tx) othersBeside(ctx context.Context, due []FlexEvent) ([]FlexEvent, e
 func (tx *Tx) eventsAt(ctx context.Context, sites []flex.SiteID, days []any) ([]FlexEvent, error) {
 	list, args := in([]any{tx.org.Bytes()}, sites)
 	var marks []string
+
 	for _, d := range days {
 		args = append(args, d)
 		marks = append(marks, "$"+strconv.Itoa(len(args)))
 	}
+
 	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
 	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e
 		WHERE e.org_id = $1 AND e.site_id IN `+list+` AND e.day IN (`+strings.Join(marks, ", ")+`) ORDER BY e.from_at, e.id`, args...)
@@ -252,6 +263,7 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 		e, err := scanFlexEvent(s, &consented, &cop11, &typ, &power)
 		e.Consented, e.CoP11 = consented, cop11
 		e.Type, e.Power = flex.AssetType(typ), flex.Watts(power)
+
 		return e, err
 	}
 
@@ -264,7 +276,10 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 
 // OrgsToSettle returns the organisations that have flex events to be found or settled.
 func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
-	id := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.OrgID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, all.conn, id, `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = o.id AND e.look_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.detect_at IS NOT NULL)
@@ -292,7 +307,10 @@ func covers(asset string, label int) string {
 // missing reading is there. Of all that are not final, it looks at those that wait for a
 // reading alone.
 func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID, error) {
-	id := func(s scanner) (id flex.FlexEventID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.FlexEventID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, tx.conn, id, `SELECT id FROM (
 			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $2
 			UNION ALL
@@ -325,10 +343,12 @@ func eventDays[Of any](ctx context.Context, tx *Tx, column string, ids []flex.ID
 	days, texts := map[flex.ID[Of]][]flex.Day{}, dayTexts{}
 	read := func(s scanner) (none struct{}, err error) {
 		var id flex.ID[Of]
+
 		var text string
 		if err := s.Scan(&id, &text); err != nil {
 			return none, err
 		}
+
 		d, err := texts.day(text)
 		days[id] = append(days[id], d)
 		return none, err
@@ -342,6 +362,7 @@ func eventDays[Of any](ctx context.Context, tx *Tx, column string, ids []flex.ID
 			return nil, err
 		}
 	}
+
 	return days, nil
 }
 
@@ -360,7 +381,10 @@ func (t dayTexts) day(text string) (flex.Day, error) {
 // SitesWithEvents returns the one site, or for the zero id all, that has flex events that
 // begin in the span.
 func (tx *Tx) SitesWithEvents(ctx context.Context, site flex.SiteID, span flex.Span) ([]flex.SiteID, error) {
-	id := func(s scanner) (id flex.SiteID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.SiteID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, tx.conn, id, `SELECT DISTINCT site_id FROM flex_event WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5
 		ORDER BY site_id`, tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
 }

@@ -17,7 +17,12 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 		id     flex.SessionID
 		newest flex.EventID
 	}
-	scan := func(s scanner) (e ended, err error) { return e, s.Scan(&e.id, &e.newest) }
+
+	scan := func(s scanner) (e ended, err error) {
+		err = s.Scan(&e.id, &e.newest)
+		return e, err
+	}
+
 	found, err := rows(ctx, tx.conn, scan, `SELECT s.id, s.event_id FROM session s
 		WHERE s.org_id = $1 AND s.plugged_out_at < $2 AND s.plugged_out_at IS NOT NULL AND NOT s.swept
 			AND NOT EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id AND r.detect_at IS NOT NULL)
@@ -25,13 +30,17 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
+
 	var sessions []flex.SessionID
 	var newest []flex.EventID
+
 	for _, e := range found {
-		if sessions = append(sessions, e.id); !e.newest.IsZero() {
+		sessions = append(sessions, e.id)
+		if !e.newest.IsZero() {
 			newest = append(newest, e.newest)
 		}
 	}
+
 	if len(newest) > 0 {
 		list, args := in([]any{tx.org.Bytes()}, newest)
 		chain := `WITH RECURSIVE chain (id) AS (
@@ -47,6 +56,7 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 			}
 		}
 	}
+
 	list, args := in([]any{tx.org.Bytes()}, sessions)
 	_, err = tx.exec(ctx, `UPDATE session SET swept = TRUE WHERE org_id = $1 AND id IN `+list, args...)
 	return len(found), err
@@ -63,7 +73,10 @@ func (all *All) DropTold(ctx context.Context, before time.Time, limit int) (int6
 // no schedule was planned of a car that is plugged in.
 func (all *All) OldCurves(ctx context.Context, before time.Time, limit int) ([]CurveID, error) {
 	oldest := flex.MakeID[struct{}](before.Add(flex.HalfHour), [10]byte{})
-	scan := func(s scanner) (id CurveID, err error) { return id, s.Scan(&id) }
+	scan := func(s scanner) (id CurveID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, all.conn, scan, `SELECT u.id FROM curve u WHERE u.from_at < $1 AND u.id NOT IN (
 		SELECT c.curve_id FROM session s JOIN schedule c ON c.event_id = s.event_id
 		WHERE s.plugged_out_at IS NULL AND s.event_id < $2 AND c.curve_id IS NOT NULL) LIMIT $3`, micros(before), oldest[:], limit)
@@ -86,7 +99,10 @@ const settled = `turn_at IS NULL AND queued_at < $1`
 // have nothing left to be sent. That of an asset stays as long as the asset, so that nothing
 // older is sent to it.
 func (all *All) OldSettled(ctx context.Context, before time.Time, limit int) ([]flex.EventID, error) {
-	scan := func(s scanner) (id flex.EventID, err error) { return id, s.Scan(&id) }
+	scan := func(s scanner) (id flex.EventID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, all.conn, scan, `SELECT o.subject FROM outbox o WHERE `+settled+` AND (o.kind <> 'schedule'
 		OR NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = o.asset_id)) LIMIT $2`, micros(before), limit)
 }

@@ -47,15 +47,18 @@ func (tx *Tx) PutHalfHours(ctx context.Context, site flex.SiteID, day flex.Day, 
 			return err
 		}
 	}
+
 	return nil
 }
 
 func (tx *Tx) addHalfHour(ctx context.Context, site flex.SiteID, h *HalfHour) error {
 	at := h.Period.Start().UnixMicro()
 	var label any
+
 	if h.Label != "" {
 		label = labelNumbers[h.Label]
 	}
+
 	_, err := tx.exec(ctx, `INSERT INTO deviation (site_id, meter_id, at, org_id, label, metered_wh, baseline_wh, apart_wh, deviation_wh,
 			unassigned_wh, import_wh, export_wh) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		site.Bytes(), h.Meter.Bytes(), at, tx.org.Bytes(), label, int64(h.Metered), int64(h.Baseline),
@@ -68,6 +71,7 @@ func (tx *Tx) addHalfHour(ctx context.Context, site flex.SiteID, h *HalfHour) er
 	for _, p := range h.Parts {
 		parts = append(parts, site.Bytes(), h.Meter.Bytes(), at, p.Event.Bytes(), tx.org.Bytes(), int64(p.Flex), int64(p.Most))
 	}
+
 	return tx.bulk(ctx, `INSERT INTO deviation_part (site_id, meter_id, at, flex_event_id, org_id, flex_wh, most_wh)`, ``, 7, parts)
 }
 
@@ -94,6 +98,7 @@ func (tx *Tx) HalfHours(ctx context.Context, site flex.SiteID, span flex.Span) (
 			return nil, err
 		}
 	}
+
 	return hs, nil
 }
 

@@ -39,10 +39,14 @@ func (all *All) Resume(ctx context.Context) error {
 
 // Halted returns who has halted all pushes, or nil while they go out.
 func (all *All) Halted(ctx context.Context) (*Halt, error) {
-	found, err := rows(ctx, all.conn, func(s scanner) (h Halt, err error) { return h, s.Scan(instant{&h.At}, &h.Who, &h.Reason) },
+	found, err := rows(ctx, all.conn, func(s scanner) (h Halt, err error) {
+		err = s.Scan(instant{&h.At}, &h.Who, &h.Reason)
+		return h, err
+	},
 		`SELECT at, who, reason FROM halt`)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
+
 	return &found[0], nil
 }

@@ -53,6 +53,7 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []HeldReading) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -84,6 +85,7 @@ func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReadin
 	if f.Asset != (flex.AssetID{}) {
 		add(`h.asset_id = $%d`, f.Asset.Bytes())
 	}
+
 	if f.Site != (flex.SiteID{}) {
 		add(`h.asset_id IN (SELECT a.id FROM asset a WHERE a.site_id = $%d)`, f.Site.Bytes())
 	}
@@ -91,6 +93,7 @@ func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReadin
 	if !f.From.IsZero() {
 		add(`h.to_at >= $%d`, micros(f.From))
 	}
+
 	if !f.To.IsZero() {
 		add(`h.from_at < $%d`, micros(f.To))
 	}
@@ -98,6 +101,7 @@ func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReadin
 	if err := tx.row(ctx, `SELECT count(*) FROM held_reading h WHERE `+where, args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
+
 	page, err = rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h WHERE `+where+
 		fmt.Sprintf(` ORDER BY h.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2), append(args, f.Limit, f.Offset)...)
 	return page, total, err
@@ -142,12 +146,14 @@ func (tx *Tx) HeldTimes(ctx context.Context, asset flex.AssetID, of []flex.Label
 	hs, err := rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h
 		WHERE h.org_id = $1 AND h.asset_id = $2 AND h.decision = '' AND h.to_at > $3 AND h.from_at < $4 ORDER BY h.from_at`,
 		tx.org.Bytes(), asset.Bytes(), micros(within.From), micros(within.To))
+
 	var spans []flex.Span
 	for _, h := range hs {
 		if slices.Contains(of, h.Label) {
 			spans = append(spans, h.Span)
 		}
 	}
+
 	return spans, err
 }
 
@@ -170,6 +176,7 @@ func (tx *Tx) Resets(ctx context.Context, assets []flex.AssetID) (map[Register][
 			err = s.Scan(&k.AssetID, &label, instant{&m.At})
 			k.Label = labels[label]
 			resets[k] = append(resets[k], m.At)
+
 			return m, err
 		}
 
@@ -177,6 +184,7 @@ func (tx *Tx) Resets(ctx context.Context, assets []flex.AssetID) (map[Register][
 			return nil, err
 		}
 	}
+
 	return resets, nil
 }
 

@@ -41,17 +41,21 @@ func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, reques
 	if err != nil || n > 0 {
 		return nil, err
 	}
+
 	var k Kept
+
 	var before []byte
 	if err := all.row(ctx, `SELECT request, status, answer FROM idempotency WHERE org_id = $1 AND key = $2`, org.Bytes(), key).Scan(&before, &k.Status, &k.Answer); err != nil {
 		return nil, err
 	}
+
 	switch {
 	case !bytes.Equal(before, request[:]):
 		return nil, flex.Fail(flex.Conflict, "this Idempotency-Key was used for another request: make a new one for each request")
 	case k.Status == 0:
 		return nil, flex.Fail(flex.Conflict, "the first request with this Idempotency-Key is still under way: try again soon")
 	}
+
 	return &k, nil
 }
 

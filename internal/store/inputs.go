@@ -39,16 +39,20 @@ func (r *inputsRow) inputs() (in Inputs) {
 			Need: flex.WattHours(r.need.Int64), ReadyBy: r.readyBy, ReadyByOffset: time.Duration(r.offset.Int64) * time.Second,
 			MayChargePeak: r.peak.Bool, Mode: flex.ChargingMode(r.mode.String), ReceivedAt: r.at,
 		}
+
 		if r.local.Valid {
 			in.Intent.ReadyByLocal = new(flex.WallTime(time.Duration(r.local.Int64) * time.Second))
 		}
+
 		if r.estimated.Valid {
 			in.Intent.Estimated = &r.estimated.Bool
 		}
 	}
+
 	if r.offPeak.Valid {
 		in.Tariff = &flex.Tariff{OffPeak: r.offPeak.String, Zone: r.zone.String, Type: flex.TariffType(r.typ.String)}
 	}
+
 	return in
 }
 
@@ -58,9 +62,11 @@ func (tx *Tx) PutIntent(ctx context.Context, asset flex.AssetID, in flex.Intent)
 	if in.ReadyByLocal != nil {
 		local = int64(time.Duration(*in.ReadyByLocal) / time.Second)
 	}
+
 	if in.Estimated != nil {
 		estimated = *in.Estimated
 	}
+
 	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
 			may_charge_peak, mode, intent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (asset_id) DO UPDATE SET need_wh = excluded.need_wh, ready_by = excluded.ready_by,

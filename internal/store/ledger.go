@@ -46,6 +46,7 @@ func (tx *Tx) Post(ctx context.Context, t *Transaction) (posted bool, err error)
 	for _, p := range t.Postings {
 		args = append(args, t.ID.Bytes(), string(p.Account), tx.org.Bytes(), t.SiteID.Bytes(), int64(p.Amount))
 	}
+
 	return true, tx.bulk(ctx, `INSERT INTO posting (ledger_id, account, org_id, site_id, amount)`, ``, 5, args)
 }
 
@@ -56,6 +57,7 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 	if err != nil {
 		return err
 	}
+
 	t.ID = flex.TransactionID(tx.newID())
 	t.At, t.Amount = tx.now, t.Credit()
 	t.BookedOn = ledger.BookingDay(t.About(), flex.DayAt(tx.now), books.closed)
@@ -64,6 +66,7 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 	if market && t.Counterparty == "" {
 		t.Counterparty = books.counterparty
 	}
+
 	return nil
 }
 
@@ -88,8 +91,10 @@ func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
 	if err != nil {
 		return err
 	}
+
 	old.Kind = ledger.Kind(kind)
-	if old.Postings, err = tx.Postings(ctx, old.ID); err != nil {
+	old.Postings, err = tx.Postings(ctx, old.ID)
+	if err != nil {
 		return err
 	}
 
@@ -97,12 +102,16 @@ func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
 	if !old.Same(&t.Transaction) {
 		return flex.Fail(flex.Conflict, "transaction %s is posted already, and says something else", t.Key)
 	}
+
 	return nil
 }
 
 // Postings returns a transaction's postings.
 func (tx *Tx) Postings(ctx context.Context, id flex.TransactionID) ([]ledger.Posting, error) {
-	posting := func(s scanner) (p ledger.Posting, err error) { return p, s.Scan(&p.Account, &p.Amount) }
+	posting := func(s scanner) (p ledger.Posting, err error) {
+		err = s.Scan(&p.Account, &p.Amount)
+		return p, err
+	}
 	return rows(ctx, tx.conn, posting, `SELECT account, amount FROM posting WHERE org_id = $1 AND ledger_id = $2 ORDER BY account`,
 		tx.org.Bytes(), id.Bytes())
 }
@@ -114,7 +123,11 @@ func (tx *Tx) PostingsAbout(ctx context.Context, c ledger.Cause) ([]ledger.Posti
 	if !c.FlexEvent.IsZero() {
 		about, id = "l.flex_event_id = $2", c.FlexEvent.Bytes()
 	}
-	posting := func(s scanner) (p ledger.Posting, err error) { return p, s.Scan(&p.Account, &p.Amount) }
+
+	posting := func(s scanner) (p ledger.Posting, err error) {
+		err = s.Scan(&p.Account, &p.Amount)
+		return p, err
+	}
 	return rows(ctx, tx.conn, posting, `SELECT p.account, CAST(SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
 		WHERE l.org_id = $1 AND `+about+` GROUP BY p.account HAVING SUM(p.amount) <> 0 ORDER BY p.account`, tx.org.Bytes(), id)
 }
@@ -152,6 +165,7 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 	if flexed.Valid {
 		t.Flex = new(flex.WattHours(flexed.Int64))
 	}
+
 	if creditable.Valid {
 		t.Creditable = new(flex.WattHours(creditable.Int64))
 	}
@@ -159,9 +173,11 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 	if rate.Valid {
 		t.Rate = &rate.Int64
 	}
+
 	if settled.Valid {
 		t.Settled, err = flex.ParseDay(settled.String)
 	}
+
 	return t, err
 }
 
@@ -174,6 +190,7 @@ func (tx *Tx) Transactions(ctx context.Context, site flex.SiteID, limit, offset 
 	if err != nil {
 		return nil, 0, err
 	}
+
 	err = tx.row(ctx, `SELECT count(*) FROM ledger l WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+unlisted, tx.org.Bytes(), site.Bytes()).Scan(&total)
 	return ts, total, err
 }
@@ -187,6 +204,7 @@ func (tx *Tx) TransactionsWithin(ctx context.Context, site flex.SiteID, span fle
 	if err != nil {
 		return nil, 0, err
 	}
+
 	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND site_id = $2 AND recorded_at < $3`,
 		tx.org.Bytes(), site.Bytes(), micros(span.From)).Scan(&before)
 	return ts, before, err

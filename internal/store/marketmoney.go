@@ -53,6 +53,7 @@ func (tx *Tx) BalanceDays(ctx context.Context, to flex.Day, fn func(DayOfBalance
 	if err != nil {
 		return err
 	}
+
 	defer found.Close()
 
 	for found.Next() {

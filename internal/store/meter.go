@@ -11,21 +11,25 @@ import (
 const meterColumns = `m.mpan, m.import, m.address, m.postcode, m.uprn, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group`
 
 func scanMeter(s scanner) (m flex.Meter, err error) {
-	return m, s.Scan(&m.MPAN, &m.Import, &m.Address, &m.Postcode, &m.UPRN, &m.Energised, &m.HalfHourly, &m.Domestic,
+	err = s.Scan(&m.MPAN, &m.Import, &m.Address, &m.Postcode, &m.UPRN, &m.Energised, &m.HalfHourly, &m.Domestic,
 		&m.SupplierMPID, &m.SupplierName, &m.GSPGroup)
+	return m, err
 }
 
 // PutMeters keeps metering points, each in place of what was known of it before.
 func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 	const columns = 11
 	args := make([]any, 0, columns*len(meters))
+
 	for _, m := range meters {
 		args = append(args, m.MPAN, m.Import, m.Address, m.Postcode, m.UPRN, m.Energised, m.HalfHourly, m.Domestic,
 			m.SupplierMPID, m.SupplierName, m.GSPGroup)
 	}
+
 	if _, err := all.exec(ctx, `UPDATE meter_version SET n = n + 1`); err != nil {
 		return err
 	}
+
 	return all.bulk(ctx, `INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)`,
 		`ON CONFLICT (mpan) DO UPDATE SET import = excluded.import, address = excluded.address, postcode = excluded.postcode,
 			uprn = excluded.uprn, energised = excluded.energised, half_hourly = excluded.half_hourly, domestic = excluded.domestic,

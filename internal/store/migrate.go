@@ -23,8 +23,10 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for try := 0; ; try++ {
-		if _, err = p.Up(ctx); err == nil {
+		_, err = p.Up(ctx)
+		if err == nil {
 			return nil
 		}
 		if try == 2 || db.d.name != "sqlite" {
@@ -39,6 +41,7 @@ func (db *DB) migrator() (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	kind, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithVerbose(false)}
 	if db.d.name == "postgres" {
 		l, err := lock.NewPostgresTableLocker()
@@ -47,6 +50,7 @@ func (db *DB) migrator() (*goose.Provider, error) {
 		}
 		kind, opts = goose.DialectPostgres, append(opts, goose.WithLocker(l))
 	}
+
 	return goose.NewProvider(kind, db.sql, typedFS{dir, db.d}, opts...)
 }
 
@@ -62,15 +66,19 @@ func (t typedFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	info, err := f.Stat()
 	if err != nil || info.IsDir() {
 		return f, err
 	}
+
 	defer f.Close()
+
 	b, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}
+
 	text := []byte(t.d.types.Replace(only(string(b), t.d.name)))
 	return &typedFile{info, *bytes.NewReader(text)}, nil
 }
@@ -80,15 +88,18 @@ func (t typedFS) Open(name string) (fs.File, error) {
 func only(text, engine string) string {
 	var b strings.Builder
 	kept := true
+
 	for line := range strings.Lines(text) {
 		if name, marked := strings.CutPrefix(strings.TrimSpace(line), "-- +only "); marked {
 			kept = name == engine || name == "end"
 			continue
 		}
+
 		if kept {
 			b.WriteString(line)
 		}
 	}
+
 	return b.String()
 }
 

@@ -34,9 +34,11 @@ func modelKey(name string) string { return strings.ToLower(strings.TrimSpace(nam
 func (all *All) PutModels(ctx context.Context, models []flex.Model) error {
 	const columns = 7
 	args := make([]any, 0, columns*len(models))
+
 	for _, m := range models {
 		args = append(args, modelKey(m.Name), m.Name, string(m.Type), m.CoP11, number(m.Power), number(m.Capacity), string(m.Enrol))
 	}
+
 	return all.bulk(ctx, `INSERT INTO model (key, name, type, cop11, power_w, capacity_wh, enrol)`,
 		`ON CONFLICT (key) DO UPDATE SET name = excluded.name, type = excluded.type, cop11 = excluded.cop11,
 			power_w = excluded.power_w, capacity_wh = excluded.capacity_wh, enrol = excluded.enrol`, columns, args)

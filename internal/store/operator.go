@@ -20,7 +20,8 @@ type Operator struct {
 const operatorColumns = `o.id, o.name, o.secret_hash, o.created_at, o.removed_at`
 
 func scanOperator(s scanner) (o Operator, err error) {
-	return o, s.Scan(&o.ID, &o.Name, &o.SecretHash, instant{&o.CreatedAt}, instant{&o.RemovedAt})
+	err = s.Scan(&o.ID, &o.Name, &o.SecretHash, instant{&o.CreatedAt}, instant{&o.RemovedAt})
+	return o, err
 }
 
 // AddOperator keeps an operator, whose id and instant it sets. A name that was ever taken is

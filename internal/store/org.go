@@ -12,16 +12,19 @@ const orgColumns = `id, name, clock_offset, clock_held, consent_exempt, settings
 
 func scanOrg(s scanner) (o flex.Org, err error) {
 	var offset int64
+
 	var settings string
 	if err := s.Scan(&o.ID, &o.Name, &offset, &o.ClockHeld, &o.MeterConsentExempt, &settings, instant{&o.CreatedAt}); err != nil {
 		return o, err
 	}
+
 	o.ClockOffset = time.Duration(offset) * time.Microsecond
 
 	var r settingsRecord
 	if err := decode("settings of an organisation", settings, &r); err != nil {
 		return o, err
 	}
+
 	o.Settings = r.settings()
 	return o, nil
 }
@@ -72,16 +75,19 @@ func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
 	if err := tx.row(ctx, `SELECT settings FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate, tx.org.Bytes()).Scan(&was); err != nil {
 		return err
 	}
+
 	var r settingsRecord
 	if err := decode("settings of an organisation", was, &r); err != nil {
 		return err
 	}
 
 	r.put(s)
+
 	text, err := encode(r)
 	if err != nil {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `UPDATE org SET settings = $2 WHERE id = $1`, tx.org.Bytes(), text)
 	return err
 }

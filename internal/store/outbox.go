@@ -70,22 +70,27 @@ const (
 func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 	now := tx.db.Now()
 	args := make([]any, 0, outboxColumns*min(len(ps), outboxChunk))
+
 	for len(ps) > 0 {
 		chunk := newest(ps[:min(len(ps), outboxChunk)])
 		ps = ps[min(len(ps), outboxChunk):]
 		args = args[:0]
+
 		for _, p := range chunk {
 			var asset any
 			if !p.AssetID.IsZero() {
 				asset = p.AssetID.Bytes()
 			}
+
 			args = append(args, p.subject(), tx.org.Bytes(), string(p.to()), string(p.Kind), asset,
 				p.EventID.Bytes(), p.Generation, micros(now), micros(now), micros(p.ExpiresAt), p.turn(now))
 		}
+
 		if err := tx.bulk(ctx, outboxInsert, outboxConflict, outboxColumns, args); err != nil {
 			return err
 		}
 	}
+
 	tx.Wake(WakePush)
 	return nil
 }
@@ -109,6 +114,7 @@ func (tx *Tx) enqueueSchedules(ctx context.Context, first, last flex.EventID) er
 			CAST($4 AS BIGINT) - CASE WHEN value < 0 THEN 0 WHEN value > $5 THEN $5 ELSE value END
 		FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3 `+outboxConflict,
 		tx.org.Bytes(), first.Bytes(), last.Bytes(), now, int64(Urgent))
+
 	tx.Wake(WakePush)
 	return err
 }
@@ -121,6 +127,7 @@ func (tx *Tx) NewEventID() flex.EventID { return flex.EventID(tx.newID()) }
 func newest(ps []Push) []Push {
 	at := make(map[string]int, len(ps))
 	out := ps[:0:0]
+
 	for _, p := range ps {
 		i, seen := at[string(p.subject())]
 		switch {
@@ -131,6 +138,7 @@ func newest(ps []Push) []Push {
 			out[i] = p
 		}
 	}
+
 	return out
 }
 
@@ -141,6 +149,7 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
 		ids, args := in([]any{tx.org.Bytes()}, chunk)
+
 		// A row under way keeps its lease, so that a newer one waits for it.
 		_, err := tx.exec(ctx, `UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
 			WHERE org_id = $1 AND subject IN `+ids, args...)
@@ -148,6 +157,7 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -166,11 +176,13 @@ func in[Of any](args []any, ids []flex.ID[Of]) (string, []any) {
 	for n < len(ids) {
 		n *= 2
 	}
+
 	var b strings.Builder
 	for i := range n {
 		args = append(args, ids[min(i, len(ids)-1)].Bytes())
 		b.WriteString(",$" + strconv.Itoa(len(args)))
 	}
+
 	return "(" + b.String()[1:] + ")", args
 }
 

@@ -38,6 +38,7 @@ func (c conn) makeWeeks(ctx context.Context, rs []flex.Reading) error {
 			last = n
 		}
 	}
+
 	return nil
 }
 
@@ -46,17 +47,21 @@ func (c conn) makeWeek(ctx context.Context, n int64) error {
 	p.mu.Lock()
 	made := p.made[n]
 	p.mu.Unlock()
+
 	if made {
 		return nil
 	}
 	if err := c.row(ctx, `SELECT make_reading_week($1)`, n).Scan(&made); err != nil || !made {
 		return err // one made just now may yet be undone with this transaction
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if p.made == nil {
 		p.made = map[int64]bool{}
 	}
+
 	p.made[n] = true
 	return nil
 }
@@ -67,11 +72,13 @@ func (all *All) MakeRoom(ctx context.Context, span flex.Span) error {
 	if !all.db.d.weekly || span.Empty() {
 		return nil
 	}
+
 	for n := weekAt(span.From); n <= weekAt(span.To); n++ {
 		if err := all.makeWeek(ctx, n); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -83,7 +90,11 @@ func (all *All) dropWeeks(ctx context.Context, before time.Time) (dropped int64,
 		name string
 		rows int64
 	}
-	found, err := rows(ctx, all.conn, func(s scanner) (p part, err error) { return p, s.Scan(&p.name, &p.rows) },
+
+	found, err := rows(ctx, all.conn, func(s scanner) (p part, err error) {
+		err = s.Scan(&p.name, &p.rows)
+		return p, err
+	},
 		`SELECT c.relname, CAST(greatest(c.reltuples, 1) AS BIGINT) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = CAST('reading' AS regclass) ORDER BY c.relname`)
 	for _, p := range found {
@@ -92,13 +103,16 @@ func (all *All) dropWeeks(ctx context.Context, before time.Time) (dropped int64,
 		if !weekly || bad != nil || number >= first {
 			continue
 		}
+
 		var done bool
 		if err := all.row(ctx, `SELECT drop_reading_week($1)`, p.name).Scan(&done); err != nil {
 			return 0, until, err
 		}
+
 		if done {
 			dropped += p.rows
 		}
 	}
+
 	return dropped, time.Unix(first*int64(week/time.Second), 0), err
 }

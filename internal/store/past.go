@@ -19,9 +19,11 @@ type Told struct {
 func (tx *Tx) Told(ctx context.Context, asset flex.AssetID, span flex.Span, limit int) ([]Told, error) {
 	return rows(ctx, tx.conn, func(s scanner) (t Told, err error) {
 		var what string
-		if err = s.Scan(&t.Kind, instant{&t.At}, &what); err != nil {
+		err = s.Scan(&t.Kind, instant{&t.At}, &what)
+		if err != nil {
 			return t, err
 		}
+
 		t.What, err = decodeEvent(what)
 		return t, err
 	}, `SELECT kind, at, told FROM (SELECT id, kind, at, told FROM asset_event
@@ -57,7 +59,8 @@ type Consent struct {
 // Consents returns the site's consents as they were recorded, the first first.
 func (tx *Tx) Consents(ctx context.Context, site flex.SiteID) ([]Consent, error) {
 	return rows(ctx, tx.conn, func(s scanner) (c Consent, err error) {
-		return c, s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
+		err = s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
+		return c, err
 	}, `SELECT kind, given_at, recorded_at FROM consent WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
 }
 
@@ -71,7 +74,8 @@ type EnrolmentChange struct {
 // EnrolmentChanges returns the site's steps in all propositions, the first first.
 func (tx *Tx) EnrolmentChanges(ctx context.Context, site flex.SiteID) ([]EnrolmentChange, error) {
 	return rows(ctx, tx.conn, func(s scanner) (c EnrolmentChange, err error) {
-		return c, s.Scan(&c.Proposition, &c.State, instant{&c.At})
+		err = s.Scan(&c.Proposition, &c.State, instant{&c.At})
+		return c, err
 	}, `SELECT proposition, state, at FROM enrolment_change WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
 }
 
@@ -91,7 +95,10 @@ type AccountSum struct {
 
 // AccountSums returns what the organisation's books hold, by account. They add up to zero.
 func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
-	return rows(ctx, tx.conn, func(s scanner) (a AccountSum, err error) { return a, s.Scan(&a.Account, &a.Sum) },
+	return rows(ctx, tx.conn, func(s scanner) (a AccountSum, err error) {
+		err = s.Scan(&a.Account, &a.Sum)
+		return a, err
+	},
 		`SELECT account, CAST(sum(amount) AS BIGINT) FROM posting WHERE org_id = $1 GROUP BY account ORDER BY account`, tx.org.Bytes())
 }
 

@@ -40,9 +40,11 @@ func (tx *Tx) Pausable(ctx context.Context, id flex.AssetID) (p Pausable, err er
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, flex.Fail(flex.NotFound, "charger not found or not authorized")
 	}
+
 	if power.Valid {
 		p.Asset.Power = new(flex.Watts(power.Int64))
 	}
+
 	return p, err
 }
 
@@ -55,10 +57,12 @@ func (tx *Tx) SetPause(ctx context.Context, a flex.Asset, pause flex.Span, saved
 	if err != nil || pause.Empty() {
 		return err
 	}
+
 	end := time.Time{}
 	if len(until) > 0 {
 		end = until[0]
 	}
+
 	id := tx.newID()
 	_, err = tx.exec(ctx, `INSERT INTO pause (id, org_id, asset_id, site_id, from_at, to_at, saved, made_at, until_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -76,7 +80,8 @@ func (tx *Tx) CancelPauses(ctx context.Context, site flex.SiteID) error {
 // the span, in order.
 func (tx *Tx) Pauses(ctx context.Context, site flex.SiteID, within flex.Span) ([]Pause, error) {
 	scan := func(s scanner) (p Pause, err error) {
-		return p, s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt})
+		err = s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt})
+		return p, err
 	}
 	return rows(ctx, tx.conn, scan, `SELECT asset_id, site_id, from_at, to_at, saved, made_at FROM pause
 		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 AND from_at < $4 ORDER BY from_at, id`,

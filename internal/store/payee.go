@@ -48,6 +48,7 @@ func (tx *Tx) PutPayee(ctx context.Context, p *Payee, account []byte, number str
 	if err != nil {
 		return err
 	}
+
 	p.Account, err = tx.accountHash(ctx, tx.org, number)
 	if err != nil {
 		return err
@@ -86,6 +87,7 @@ func (c conn) accountKey(ctx context.Context, org flex.OrgID) ([]byte, error) {
 	read := func() error {
 		return c.row(ctx, `SELECT sealed FROM account_key WHERE org_id = $1`, org.Bytes()).Scan(&sealed)
 	}
+
 	err := read()
 	if errors.Is(err, sql.ErrNoRows) {
 		if err := c.newAccountKey(ctx, org); err != nil {
@@ -94,9 +96,11 @@ func (c conn) accountKey(ctx context.Context, org flex.OrgID) ([]byte, error) {
 
 		err = read() // another transaction may have made it first
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("read the key of accounts: %w", err)
 	}
+
 	return c.unseal(sealedAccounts, org, accountKeyRow, sealed)
 }
 
@@ -105,6 +109,7 @@ func (c conn) newAccountKey(ctx context.Context, org flex.OrgID) error {
 	if _, err := io.ReadFull(c.db.Random(), key[:]); err != nil {
 		return fmt.Errorf("make a key: %w", err)
 	}
+
 	sealed, err := c.seal(sealedAccounts, org, accountKeyRow, key[:])
 	if err != nil {
 		return err
@@ -155,6 +160,7 @@ func (c conn) pin(ctx context.Context, p Pinned, org flex.OrgID, account []byte)
 	if err != nil {
 		return err
 	}
+
 	_, err = c.exec(ctx, `INSERT INTO withdrawal_payee (withdrawal_id, attempt, org_id, site_id, sealed, account, ending, linked_at, reference, message)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, p.WithdrawalID.Bytes(), p.Attempt, org.Bytes(), p.SiteID.Bytes(), sealed, p.Account, p.Ending,
 		micros(p.LinkedAt), p.Reference, p.Message)
@@ -208,6 +214,7 @@ func (db *DB) pinOlder(ctx context.Context) error {
 	if db.keys == nil {
 		return nil
 	}
+
 	for {
 		n := 0
 		err := db.WriteAll(ctx, func(all *All) (err error) {
@@ -226,19 +233,23 @@ func (all *All) pinOlder(ctx context.Context) (int, error) {
 		Payee
 		org flex.OrgID
 	}
+
 	scan := func(s scanner) (p older, err error) {
-		return p, s.Scan(&p.SiteID, &p.org, &p.sealed, &p.Ending, instant{&p.ChangedAt})
+		err = s.Scan(&p.SiteID, &p.org, &p.sealed, &p.Ending, instant{&p.ChangedAt})
+		return p, err
 	}
 
 	found, err := rows(ctx, all.conn, scan, `SELECT site_id, org_id, sealed, ending, changed_at FROM payee WHERE account IS NULL LIMIT $1`+all.db.d.forUpdate, pinBatch)
 	if err != nil {
 		return 0, err
 	}
+
 	for _, p := range found {
 		if err := all.pinOlderOf(ctx, p.Payee, p.org); err != nil {
 			return 0, err
 		}
 	}
+
 	return len(found), nil
 }
 
@@ -248,6 +259,7 @@ func (all *All) pinOlderOf(ctx context.Context, p Payee, org flex.OrgID) error {
 	if err != nil {
 		return err
 	}
+
 	// The first two lines are sort code and account number.
 	parts := strings.SplitN(string(account), "\n", 3)
 	if len(parts) != 3 {
@@ -260,10 +272,12 @@ func (all *All) pinOlderOf(ctx context.Context, p Payee, org flex.OrgID) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = all.exec(ctx, `UPDATE payee SET account = $2, ending = $3 WHERE site_id = $1`, p.SiteID.Bytes(), p.Account, p.Ending)
 	if err != nil {
 		return err
 	}
+
 	return all.pinUnderWay(ctx, p, org, account)
 }
 
@@ -298,6 +312,7 @@ func (tx *Tx) noteEmail(ctx context.Context, s flex.Site, before string) error {
 	if before == "" || before == s.Email.Reveal() {
 		return nil
 	}
+
 	_, err := tx.exec(ctx, `DELETE FROM former_email WHERE org_id = $1 AND site_id = $2 AND changed_at < $3`,
 		tx.org.Bytes(), s.ID.Bytes(), micros(tx.now.Add(-formerEmailsKept)))
 	if err != nil {

@@ -58,11 +58,14 @@ func (c conn) columns(ctx context.Context) (map[string][]string, error) {
 			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
 			ORDER BY c.relname, a.attnum`
 	}
+
 	tables := map[string][]string{}
+
 	pairs, err := rows(ctx, c, func(s scanner) (p [2]string, err error) { return p, s.Scan(&p[0], &p[1]) }, query)
 	for _, p := range pairs {
 		tables[p[0]] = append(tables[p[0]], p[1])
 	}
+
 	return tables, err
 }
 
@@ -71,6 +74,7 @@ func belongs(table string, columns []string) (held, bool) {
 	if h, ok := personal[table]; ok {
 		return h, true
 	}
+
 	switch {
 	case slices.Contains(impersonal, table):
 		return held{}, false
@@ -79,6 +83,7 @@ func belongs(table string, columns []string) (held, bool) {
 	case slices.Contains(columns, "asset_id"):
 		return held{byAsset: `asset_id = $1`}, true
 	}
+
 	return held{}, false
 }
 
@@ -91,13 +96,17 @@ func (all *All) Unplaced(ctx context.Context) (names []string, err error) {
 			names = append(names, name)
 		}
 	}
+
 	slices.Sort(names)
 	return names, err
 }
 
 // assetsEver returns the assets that the site has or had.
 func (c conn) assetsEver(ctx context.Context, site flex.SiteID) ([]flex.AssetID, error) {
-	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, c, id, `SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
 		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1
 		UNION SELECT id FROM former_asset WHERE site_id = $1`, site.Bytes())
@@ -110,16 +119,19 @@ func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[
 	if err != nil {
 		return nil, err
 	}
+
 	assets, err := all.assetsEver(ctx, site)
 	if err != nil {
 		return nil, err
 	}
+
 	out := map[string][]map[string]any{}
 	for table, columns := range tables {
 		h, ok := belongs(table, columns)
 		if !ok {
 			continue
 		}
+
 		shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(secretColumns, c) })
 		err := h.each(site, assets, func(where string, id []byte) error {
 			found, err := all.plain(ctx, table, shown, where, id)
@@ -130,6 +142,7 @@ func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[
 			return nil, fmt.Errorf("export %s: %w", table, err)
 		}
 	}
+
 	return out, nil
 }
 
@@ -138,11 +151,13 @@ func (h held) each(site flex.SiteID, assets []flex.AssetID, fn func(where string
 	if h.bySite != "" {
 		return fn(h.bySite, site.Bytes())
 	}
+
 	for _, a := range assets {
 		if err := fn(h.byAsset, a.Bytes()); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -153,13 +168,16 @@ func (c conn) plain(ctx context.Context, table string, columns []string, where s
 		for i := range values {
 			values[i] = new(any)
 		}
+
 		if err := s.Scan(values...); err != nil {
 			return nil, err
 		}
+
 		row := map[string]any{}
 		for i, name := range columns {
 			row[name] = readable(*values[i].(*any))
 		}
+
 		return row, nil
 	}
 	return rows(ctx, c, scan, `SELECT `+strings.Join(columns, ", ")+` FROM `+table+` WHERE `+where, id)
@@ -174,6 +192,7 @@ func readable(v any) any {
 	if len(b) == 16 {
 		return flex.SiteID(b).String()
 	}
+
 	return hex.EncodeToString(b)
 }
 
@@ -184,6 +203,7 @@ func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error
 	if err != nil {
 		return 0, err
 	}
+
 	var one int
 	switch err := all.row(ctx, `SELECT 1 FROM site WHERE id = $1`, site.Bytes()).Scan(&one); {
 	case err == nil:
@@ -191,20 +211,25 @@ func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error
 	case err != sql.ErrNoRows:
 		return 0, err
 	}
+
 	assets, err := all.assetsEver(ctx, site)
 	if err != nil {
 		return 0, err
 	}
+
 	names := make([]string, 0, len(tables))
 	for name := range tables {
 		names = append(names, name)
 	}
+
 	slices.Sort(names) // attempts before the deliveries that they are found by
+
 	for _, table := range names {
 		h, ok := belongs(table, tables[table])
 		if !ok || h.kept != "" {
 			continue
 		}
+
 		err := h.each(site, assets, func(where string, id []byte) error {
 			gone, err := all.exec(ctx, `DELETE FROM `+table+` WHERE `+where, id)
 			n += gone
@@ -214,6 +239,7 @@ func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error
 			return n, fmt.Errorf("erase %s: %w", table, err)
 		}
 	}
+
 	_, err = all.exec(ctx, `UPDATE org SET register = register + 1`) // what is remembered of it anywhere is out of date
 	return n, err
 }
@@ -224,10 +250,12 @@ func (db *DB) Scrub(ctx context.Context) error {
 	if db.d.name != "sqlite" {
 		return nil
 	}
+
 	for _, s := range []string{`VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
 		if _, err := db.sql.ExecContext(ctx, s); err != nil {
 			return fmt.Errorf("rewrite the file: %w", err)
 		}
 	}
+
 	return nil
 }

@@ -69,6 +69,7 @@ func (p *pipe) flush(ctx context.Context) error {
 	if p == nil || p.waiting.Len() == 0 {
 		return nil
 	}
+
 	return p.link.Raw(func(driver any) error {
 		b := p.waiting
 		p.waiting = pgx.Batch{}
@@ -82,11 +83,13 @@ func (p *pipe) together(ctx context.Context, queries []string, args ...any) (fou
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}
-	return found, p.link.Raw(func(driver any) error {
+
+	err = p.link.Raw(func(driver any) error {
 		var b pgx.Batch
 		for _, q := range queries {
 			b.Queue(q, args...)
 		}
+
 		r := driver.(*stdlib.Conn).Conn().SendBatch(ctx, &b)
 		for range queries {
 			tag, err := r.Exec()
@@ -95,8 +98,10 @@ func (p *pipe) together(ctx context.Context, queries []string, args ...any) (fou
 			}
 			found = append(found, tag.RowsAffected())
 		}
+
 		return r.Close()
 	})
+	return found, err
 }
 
 // commit runs what was held back, and commits.
@@ -110,12 +115,17 @@ func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int
 	if err := c.makeWeeks(ctx, rs); err != nil {
 		return err
 	}
-	at, asset, label := make([]int64, len(rs)), make([][16]byte, len(rs)), make([]int16, len(rs))
+
+	at := make([]int64, len(rs))
+	asset := make([][16]byte, len(rs))
+	label := make([]int16, len(rs))
 	seconds, value := make([]int32, len(rs)), make([]int64, len(rs))
+
 	for i, r := range rs {
 		at[i], label[i], seconds[i], value[i] = readingArgs(r)
 		asset[i] = r.AssetID
 	}
+
 	_, err := c.exec(ctx, `INSERT INTO reading (`+readingColumns+`)
 		SELECT u.at, u.asset_id, u.label, u.seconds, u.value, $6::bigint
 		FROM unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::int[], $5::bigint[]) AS u (at, asset_id, label, seconds, value) `+readingUpsert,
@@ -131,6 +141,7 @@ func copyRows(ctx context.Context, c conn, table string, columns []string, args 
 	if err := c.pipe.flush(ctx); err != nil {
 		return err
 	}
+
 	return c.pipe.link.Raw(func(driver any) error {
 		n := 0
 		next := func() ([]any, error) {
@@ -140,6 +151,7 @@ func copyRows(ctx context.Context, c conn, table string, columns []string, args 
 			n += len(columns)
 			return args[n-len(columns) : n], nil
 		}
+
 		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
 		return err
 	})
@@ -173,15 +185,18 @@ func tune(ctx context.Context, c *pgx.Conn) error {
 
 func (db *DB) openPostgres(url string) error {
 	db.d = postgresDialect
+
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return err
 	}
+
 	cfg.RuntimeParams["application_name"] = "flexd"
 	cfg.RuntimeParams["timezone"] = "UTC"
 	cfg.RuntimeParams["jit"] = "off" // a job's statement, compiled for every week's table, would take seconds each time
 	db.sql = stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(tune))
 	db.sql.SetMaxOpenConns(connectionsMax)
 	db.sql.SetMaxIdleConns(connectionsMax)
+
 	return nil
 }

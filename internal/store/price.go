@@ -28,6 +28,7 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 	if err != nil {
 		return p.ID, err
 	}
+
 	_, err = all.exec(ctx, `INSERT INTO price_source (name, added_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, p.Source, micros(all.now))
 	if err != nil {
 		return p.ID, err
@@ -51,6 +52,7 @@ func (all *All) addPrices(ctx context.Context, id flex.PublicationID, prices []f
 		}
 		args = append(args, q.Period.Start().UnixMicro(), id.Bytes(), price, q.Derived)
 	}
+
 	return all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args)
 }
 
@@ -112,6 +114,7 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 	if span.Empty() {
 		return nil, nil
 	}
+
 	selection, err := c.selection(ctx, org)
 	if err != nil {
 		return nil, fmt.Errorf("read which prices count: %w", err)
@@ -128,6 +131,7 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 	for at := whole.From; at.Before(whole.To); at = at.Add(flex.HalfHour) {
 		out = append(out, Quote{PricedPeriod: flex.PricedPeriod{Period: flex.PeriodAt(at)}})
 	}
+
 	for _, s := range stretches {
 		found, err := c.quotes(ctx, s.Span, s.Sources, condition, args...)
 		if err != nil {
@@ -140,6 +144,7 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 			}
 		}
 	}
+
 	return out, nil
 }
 
@@ -147,6 +152,7 @@ func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
 	if err != nil || qs == nil {
 		return nil, err
 	}
+
 	ps := make([]flex.PricedPeriod, len(qs))
 	for i, q := range qs {
 		ps[i] = q.PricedPeriod
@@ -162,6 +168,7 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	if span.Empty() {
 		return nil, nil
 	}
+
 	first := flex.PeriodAt(span.From)
 	out := make([]Quote, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
 	for i := range out {
@@ -171,8 +178,10 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	if len(sources) == 0 {
 		return out, nil
 	}
+
 	args = append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)
 	marks := make([]string, len(sources))
+
 	for i, source := range sources {
 		args = append(args, source)
 		marks[i] = fmt.Sprintf("$%d", len(args))
@@ -187,18 +196,22 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	}
 
 	defer rs.Close()
+
 	for rs.Next() {
 		var start int64
 		var price *int64
+
 		var q Quote
 		if err := rs.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary); err != nil {
 			return nil, err
 		}
 
 		q.Period = flex.PeriodAt(time.UnixMicro(start))
-		if q.Known = price != nil; q.Known {
+		q.Known = price != nil
+		if q.Known {
 			q.Price = flex.Price(*price)
 		}
+
 		at := &out[q.Period.Sub(first)]
 		madeUp := q.Source == pricing.SandboxSource && at.Source != "" && at.Source != q.Source
 		if !madeUp {
@@ -220,7 +233,8 @@ type PublicationRecord struct {
 // transaction's instant, newest first, of one source or, if that is empty, of all.
 func (tx *Tx) Publications(ctx context.Context, span flex.Span, source string) ([]PublicationRecord, error) {
 	return rows(ctx, tx.conn, func(s scanner) (r PublicationRecord, err error) {
-		return r, s.Scan(&r.ID, &r.Source, instant{&r.PublishedAt}, instant{&r.FetchedAt}, instant{&r.Span.From}, instant{&r.Span.To}, &r.Preliminary, &r.Missing)
+		err = s.Scan(&r.ID, &r.Source, instant{&r.PublishedAt}, instant{&r.FetchedAt}, instant{&r.Span.From}, instant{&r.Span.To}, &r.Preliminary, &r.Missing)
+		return r, err
 	}, `
 		SELECT b.id, b.source, b.published_at, b.fetched_at, b.from_at, b.to_at, b.preliminary,
 			(SELECT count(*) FROM price p WHERE p.publication_id = b.id AND p.start_at >= b.from_at AND p.start_at < b.to_at AND p.price IS NULL)
@@ -239,7 +253,8 @@ type SourceState struct {
 // SourceStates returns the state of every source that ever published, by name.
 func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 	return rows(ctx, all.conn, func(s scanner) (r SourceState, err error) {
-		return r, s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
+		err = s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
+		return r, err
 	}, `SELECT source, max(fetched_at), max(to_at) FROM publication GROUP BY source ORDER BY source`)
 }
 

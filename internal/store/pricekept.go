@@ -19,6 +19,7 @@ func (all *All) SetPricesKeptOut(ctx context.Context, source string, rows []Pric
 	if _, err := all.exec(ctx, `DELETE FROM price_kept_out WHERE source = $1`, source); err != nil {
 		return err
 	}
+
 	for _, r := range rows {
 		_, err := all.exec(ctx, `INSERT INTO price_kept_out (source, reason, rows, first_at, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
 			source, r.Reason, r.Rows, r.First.UnixMicro(), micros(all.now))

@@ -18,13 +18,17 @@ const selectionQuery = `SELECT '' AS role, name, added_at, NULL FROM price_sourc
 // selection returns what decides which source counts for what.
 func (c conn) selection(ctx context.Context, org flex.OrgID) (*pricing.Selection, error) {
 	s := &pricing.Selection{Environment: c.db.Environment}
+
 	rs, err := c.query(ctx, selectionQuery, org.Bytes())
 	if err != nil {
 		return nil, err
 	}
+
 	defer rs.Close()
+
 	for rs.Next() {
 		var role, source string
+
 		var from, set time.Time
 		if err := rs.Scan(&role, &source, instant{&from}, instant{&set}); err != nil {
 			return nil, err
@@ -34,8 +38,10 @@ func (c conn) selection(ctx context.Context, org flex.OrgID) (*pricing.Selection
 			s.Sources = append(s.Sources, pricing.Source{Name: source, Added: from})
 			continue
 		}
+
 		s.Choices = append(s.Choices, pricing.Choice{Role: pricing.Role(role), From: from, Source: source, SetAt: set})
 	}
+
 	return s, rs.Err()
 }
 
@@ -53,6 +59,7 @@ func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	if err != nil || c.Role != pricing.Planning {
 		return err
 	}
+
 	// What was planned on these publications was planned on another choice.
 	_, err = tx.exec(ctx, `DELETE FROM wave WHERE org_id = $1 AND publication_id IN (SELECT id FROM publication WHERE to_at > $2)`,
 		tx.org.Bytes(), micros(tx.now))

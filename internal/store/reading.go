@@ -80,6 +80,7 @@ func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.Asset
 			err = s.Scan(&a.id, &a.Power, &a.Supply.Import, &a.Supply.Export)
 			return a, err
 		}
+
 		found, err := rows(ctx, tx.conn, scan, `SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w
 			FROM asset a JOIN site s ON s.id = a.site_id WHERE a.org_id = $1 AND a.id IN `+list, args...)
 		if err != nil {
@@ -89,8 +90,10 @@ func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.Asset
 		for _, a := range found {
 			own[a.id] = a.Rating
 		}
+
 		tx.db.owners.learn(tx.org, register, found)
 	}
+
 	return own, nil
 }
 
@@ -108,6 +111,7 @@ func (o *owners) look(org flex.OrgID, register int64, ids []flex.AssetID) (own m
 	if known != nil && known.register != register {
 		known = nil
 	}
+
 	for _, id := range ids {
 		if known != nil {
 			if rating, ours := known.assets[id]; ours {
@@ -120,12 +124,14 @@ func (o *owners) look(org flex.OrgID, register int64, ids []flex.AssetID) (own m
 			ask = append(ask, id)
 		}
 	}
+
 	return own, ask
 }
 
 func (o *owners) learn(org flex.OrgID, register int64, found []ratedAsset) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+
 	if o.byOrg == nil || o.total > ownersMax {
 		o.byOrg, o.total = map[flex.OrgID]*owned{}, 0
 	}
@@ -135,6 +141,7 @@ func (o *owners) learn(org flex.OrgID, register int64, found []ratedAsset) {
 		if known != nil && known.register > register {
 			return // an older view of the store
 		}
+
 		if known != nil {
 			o.total -= len(known.assets)
 		}
@@ -158,14 +165,17 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	if len(rs) == 0 {
 		return nil
 	}
+
 	// In the order of the key, so that two batches never wait for each other in a ring.
 	slices.SortFunc(rs, byKey)
+
 	if err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro()); err != nil {
 		return err
 	}
 	if err := tx.markRegisters(ctx, rs); err != nil {
 		return err
 	}
+
 	return tx.markAffected(ctx, rs)
 }
 
@@ -204,15 +214,19 @@ func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 			newest[Register{r.AssetID, r.Label}] = r // in the order of time
 		}
 	}
+
 	marks := make([]flex.Reading, 0, len(newest))
 	for _, r := range newest {
 		marks = append(marks, r)
 	}
+
 	slices.SortFunc(marks, byKey)
 	args := make([]any, 0, 4*len(marks))
+
 	for _, r := range marks {
 		args = append(args, r.AssetID.Bytes(), labelNumbers[r.Label], r.To.UnixMicro(), int64(r.Value))
 	}
+
 	return tx.bulk(ctx, `INSERT INTO register (asset_id, label, at, value)`, `ON CONFLICT (asset_id, label) DO UPDATE
 		SET at = excluded.at, value = excluded.value WHERE register.at <= excluded.at`, 4, args)
 }
@@ -228,21 +242,27 @@ func (tx *Tx) NewestMarks(ctx context.Context, assets []flex.AssetID) (map[Regis
 		if err != nil {
 			return nil, err
 		}
+
 		defer rs.Close()
+
 		for rs.Next() {
 			var k Register
 			var label int16
+
 			var m Mark
 			if err := rs.Scan(&k.AssetID, &label, instant{&m.At}, &m.Value); err != nil {
 				return nil, err
 			}
+
 			k.Label = labels[label]
 			marks[k] = m
 		}
+
 		if err := rs.Err(); err != nil {
 			return nil, err
 		}
 	}
+
 	return marks, nil
 }
 

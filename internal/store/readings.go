@@ -34,6 +34,7 @@ func (tx *Tx) corrected(ctx context.Context, assets []flex.AssetID) (yes bool, e
 			return yes, err
 		}
 	}
+
 	return false, nil
 }
 
@@ -47,20 +48,26 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 	if len(q.Assets) == 0 || len(q.Labels) == 0 {
 		return nil, nil
 	}
+
 	if !q.KnownAt.IsZero() {
 		var err error
-		if q.history, err = tx.corrected(ctx, q.Assets); err != nil {
+		q.history, err = tx.corrected(ctx, q.Assets)
+		if err != nil {
 			return nil, err
 		}
 	}
+
 	q.Days = slices.Clone(q.Days)
 	slices.SortFunc(q.Days, func(a, b flex.Day) int { return a.Start().Compare(b.Start()) })
+
 	q.Days = slices.Compact(q.Days)
 	if err := tx.lookClosely(ctx, &q); err != nil || len(q.Assets) == 0 {
 		return nil, err
 	}
+
 	var edges, odd []any
 	marks := false
+
 	for _, l := range q.Labels {
 		if n := labelNumbers[l]; n < 10 || register(l) {
 			edges = append(edges, n)
@@ -69,6 +76,7 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 			odd = append(odd, n)
 		}
 	}
+
 	f := finder{tx: tx}
 	if q.dense {
 		f.wanted = make(map[flex.AssetID]bool, len(q.Assets))
@@ -76,6 +84,7 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 			f.wanted[id] = true
 		}
 	}
+
 	instants := q.instants(marks)
 	for len(edges) > 0 && len(instants) > 0 {
 		chunk := instants[:min(len(instants), instantsChunk)]
@@ -83,24 +92,30 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 		w := q.where(tx.org)
 		w.in("r.at", chunk)
 		w.in("r.label", edges)
+
 		if err := f.collect(ctx, w); err != nil {
 			return nil, err
 		}
 	}
+
 	var found flex.Span // where readings at odd times were looked for last
 	for _, d := range q.Days {
 		if len(odd) == 0 {
 			break
 		}
+
 		w := q.where(tx.org)
 		w.in("r.label", odd)
 		span := q.span(d)
 		w.meets(span, found.To)
+
 		if err := f.collect(ctx, w); err != nil {
 			return nil, err
 		}
+
 		found = span
 	}
+
 	return f.found, nil
 }
 
@@ -111,10 +126,12 @@ func (w *condition) meets(span flex.Span, after time.Time) {
 	if reach.Before(after) {
 		reach = after
 	}
+
 	var days []any
 	for day := reach.Unix() / 86400; day <= (span.To.Unix()-1)/86400; day++ {
 		days = append(days, day)
 	}
+
 	w.text.WriteString(" AND r.label >= 10")
 	w.in("r.at / 86400000000", days)
 	from := w.param(span.From.UnixMicro())
@@ -136,6 +153,7 @@ func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
 	if len(q.Assets) < 4 || len(q.Assets) > ownersChunk {
 		return nil
 	}
+
 	q.Assets = slices.Clone(q.Assets)
 	slices.SortFunc(q.Assets, compareAssets)
 	q.Assets = slices.Compact(q.Assets)
@@ -146,10 +164,13 @@ func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
 	if err != nil || between > most {
 		return err
 	}
+
 	q.dense = true
-	if q.Assets, err = tx.everOwned(ctx, q.Assets); err != nil {
+	q.Assets, err = tx.everOwned(ctx, q.Assets)
+	if err != nil {
 		return err
 	}
+
 	slices.SortFunc(q.Assets, compareAssets)
 	return nil
 }
@@ -158,12 +179,17 @@ func compareAssets(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) }
 
 // everOwned returns those of the assets that are the organisation's, or were.
 func (tx *Tx) everOwned(ctx context.Context, assets []flex.AssetID) ([]flex.AssetID, error) {
-	id := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
+
 	list, args := in([]any{tx.org.Bytes()}, assets)
 	owned, err := rows(ctx, tx.conn, id, `SELECT id FROM asset WHERE org_id = $1 AND id IN `+list, args...)
 	if err != nil || len(owned) == len(assets) {
 		return owned, err
 	}
+
 	gone, err := rows(ctx, tx.conn, id, `SELECT id FROM former_asset WHERE org_id = $1 AND id IN `+list, args...)
 	return append(owned, gone...), err
 }
@@ -183,9 +209,11 @@ func (q ReadingQuery) instants(marks bool) (all []any) {
 	for _, d := range q.Days {
 		span := q.span(d)
 		end := span.To.UnixMicro()
+
 		if !marks {
 			end--
 		}
+
 		for us := span.From.UnixMicro(); us <= end; us += halfHour {
 			if us > last {
 				all = append(all, us)
@@ -193,6 +221,7 @@ func (q ReadingQuery) instants(marks bool) (all []any) {
 			}
 		}
 	}
+
 	return all
 }
 
@@ -219,13 +248,16 @@ func (w *condition) in(column string, values []any) {
 	for n < len(values) {
 		n *= 2
 	}
+
 	w.text.WriteString(" AND " + column + " IN (")
+
 	for i := range n {
 		if i > 0 {
 			w.text.WriteByte(',')
 		}
 		w.text.WriteString(w.param(values[min(i, len(values)-1)]))
 	}
+
 	w.text.WriteByte(')')
 }
 
@@ -235,19 +267,23 @@ func (q ReadingQuery) where(org flex.OrgID) *condition {
 	if !q.KnownAt.IsZero() {
 		w.knownAt, w.history = q.KnownAt.UnixMicro(), q.history
 	}
+
 	if q.dense {
 		fmt.Fprintf(&w.text, "r.asset_id >= %s AND r.asset_id <= %s", w.param(q.Assets[0].Bytes()), w.param(q.Assets[len(q.Assets)-1].Bytes()))
 		return w
 	}
+
 	ids := make([]any, len(q.Assets))
 	for i, id := range q.Assets {
 		ids[i] = id.Bytes()
 	}
+
 	w.text.WriteString("r.asset_id IN (SELECT id FROM asset WHERE org_id = " + w.param(org.Bytes()))
 	w.in("id", ids)
 	w.text.WriteString(" UNION SELECT id FROM former_asset WHERE org_id = " + w.param(org.Bytes()))
 	w.in("id", ids)
 	w.text.WriteByte(')')
+
 	return w
 }
 
@@ -263,6 +299,7 @@ func (f *finder) collect(ctx context.Context, w *condition) error {
 	const columns = `SELECT r.asset_id, r.at, r.label, r.seconds, r.value FROM `
 	where := w.text.String()
 	query := columns + `reading r WHERE ` + where
+
 	if w.knownAt != nil {
 		at := w.param(w.knownAt)
 		query += " AND r.known_at <= " + at
@@ -270,14 +307,17 @@ func (f *finder) collect(ctx context.Context, w *condition) error {
 			query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
 		}
 	}
+
 	rs, err := f.tx.query(ctx, query, w.args...)
 	if err != nil {
 		return err
 	}
+
 	defer rs.Close()
 	var r flex.Reading
 	var at, seconds, label, value int64
 	row := []any{&r.AssetID, &at, &label, &seconds, &value}
+
 	for rs.Next() {
 		if err := rs.Scan(row...); err != nil {
 			return err
@@ -285,20 +325,26 @@ func (f *finder) collect(ctx context.Context, w *condition) error {
 		if f.wanted != nil && !f.wanted[r.AssetID] {
 			continue
 		}
-		r.Label, r.From, r.Value = labels[int16(label)], time.UnixMicro(at).UTC(), flex.Micro(value)
+
+		r.Label = labels[int16(label)]
+		r.From = time.UnixMicro(at).UTC()
+		r.Value = flex.Micro(value)
 		r.To = r.From.Add(time.Duration(seconds) * time.Second)
 		if register(r.Label) {
 			r.From, r.To = r.From.Add(-time.Duration(seconds)*time.Second), r.From
 		}
+
 		f.found = append(f.found, r)
 	}
+
 	return rs.Err()
 }
 
 // MarksAround returns the register's marks next before and next after an instant, as far
 // as they lie within so many days of it.
 func (tx *Tx) MarksAround(ctx context.Context, k Register, at time.Time, days int) (before, after *Mark, err error) {
-	if before, err = tx.markBeside(ctx, k, at, days, -1); err != nil {
+	before, err = tx.markBeside(ctx, k, at, days, -1)
+	if err != nil {
 		return nil, nil, err
 	}
 	after, err = tx.markBeside(ctx, k, at, days, 1)
@@ -311,17 +357,24 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 	if way > 0 {
 		order, side = "r.at", "r.at > "
 	}
+
 	for first, chunk := 0, 2; first <= days; first, chunk = first+chunk, 32 {
 		w := ReadingQuery{Assets: []flex.AssetID{k.AssetID}}.where(tx.org)
 		var near []any
+
 		for i := first; i < first+chunk; i++ {
 			near = append(near, at.Unix()/86400+way*int64(i))
 		}
+
 		w.in("r.at / 86400000000", near)
 		from, to := near[0].(int64), near[len(near)-1].(int64)
 		fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s", w.param(min(from, to)*86400e6), w.param((max(from, to)+1)*86400e6))
 		fmt.Fprintf(&w.text, " AND r.label = %s AND r.label >= 10 AND %s%s", w.param(labelNumbers[k.Label]), side, w.param(at.UnixMicro()))
-		mark := func(s scanner) (m Mark, err error) { return m, s.Scan(instant{&m.At}, &m.Value) }
+		mark := func(s scanner) (m Mark, err error) {
+			err = s.Scan(instant{&m.At}, &m.Value)
+			return m, err
+		}
+
 		found, err := rows(ctx, tx.conn, mark, `SELECT r.at, r.value FROM reading r WHERE `+w.text.String()+` ORDER BY `+order+` LIMIT 1`, w.args...)
 		if err != nil {
 			return nil, err
@@ -330,6 +383,7 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 			return &found[0], nil
 		}
 	}
+
 	return nil, nil
 }
 
@@ -339,15 +393,18 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 func (all *All) DropReadings(ctx context.Context, before time.Time, limit int) (dropped int64, err error) {
 	until := before
 	if all.db.d.weekly {
-		if dropped, until, err = all.dropWeeks(ctx, before); err != nil {
+		dropped, until, err = all.dropWeeks(ctx, before)
+		if err != nil {
 			return 0, err
 		}
 	}
+
 	others, err := all.exec(ctx, `DELETE FROM reading WHERE at < $1 AND (at, asset_id, label) IN
 		(SELECT at, asset_id, label FROM reading WHERE at < $1 ORDER BY at LIMIT $2)`, until.UnixMicro(), limit)
 	if err != nil {
 		return 0, err
 	}
+
 	_, err = all.exec(ctx, `DELETE FROM reading_history WHERE (asset_id, at, label, replaced_at) IN
 		(SELECT asset_id, at, label, replaced_at FROM reading_history WHERE at < $1 LIMIT $2)`, before.UnixMicro(), limit)
 	return dropped + others, err

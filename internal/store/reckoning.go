@@ -35,13 +35,20 @@ func scanReckoning(s scanner) (r Reckoning, err error) {
 	var rate sql.NullInt64
 	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, instant{&r.LookAt}, &r.Posted, &rate, &r.version,
 		instant{&r.Before.From}, instant{&r.Before.To}, &r.Consented, &typ, &model, &r.PostedWh, &r.Power)
-	r.Type, r.Model, r.Rate = flex.AssetType(typ.String), model.String, rate.Int64
+
+	r.Type = flex.AssetType(typ.String)
+	r.Model = model.String
+	r.Rate = rate.Int64
+
 	return r, err
 }
 
 // OrgsToReckon returns the organisations that have sessions to be reckoned up.
 func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
-	id := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.OrgID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, all.conn, id, `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
 }
@@ -60,7 +67,10 @@ func isRead(asset string, label int, at string) string {
 // DueReckonings returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
 func (tx *Tx) DueReckonings(ctx context.Context, limit int) ([]flex.SessionID, error) {
-	id := func(s scanner) (id flex.SessionID, err error) { return id, s.Scan(&id) }
+	id := func(s scanner) (id flex.SessionID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, tx.conn, id, `SELECT r.session_id FROM reckoning r
 		WHERE r.org_id = $1 AND `+reckoningDue+` ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
 }
@@ -83,9 +93,11 @@ func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, erro
 	if err == nil && len(rs) == 0 {
 		err = flex.Fail(flex.NotFound, "session not found or not authorized")
 	}
+
 	if err != nil {
 		return Reckoning{}, err
 	}
+
 	return rs[0], nil
 }
 

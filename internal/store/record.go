@@ -192,10 +192,12 @@ func each[From, To any](from []From, change func(From) To) []To {
 	if from == nil {
 		return nil
 	}
+
 	to := make([]To, len(from))
 	for i, v := range from {
 		to[i] = change(v)
 	}
+
 	return to
 }
 
@@ -284,6 +286,7 @@ func encodeEvent(e AssetEvent) (string, error) {
 			Need: int64(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: int64(in.ReadyByOffset), Estimated: in.Estimated,
 			MayChargePeak: in.MayChargePeak, Mode: string(in.Mode), ReceivedAt: in.ReceivedAt,
 		}
+
 		if in.ReadyByLocal != nil {
 			r.Intent.ReadyByLocal = new(int64(*in.ReadyByLocal))
 		}
@@ -292,6 +295,7 @@ func encodeEvent(e AssetEvent) (string, error) {
 	if t := e.Tariff; t != nil {
 		r.Tariff = &tariffRecord{OffPeak: t.OffPeak, Zone: t.Zone, Type: string(t.Type)}
 	}
+
 	return encode(r)
 }
 
@@ -313,6 +317,7 @@ func decodeEvent(text string) (e AssetEvent, err error) {
 			Need: flex.WattHours(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: time.Duration(in.ReadyByOffset), Estimated: in.Estimated,
 			MayChargePeak: in.MayChargePeak, Mode: flex.ChargingMode(in.Mode), ReceivedAt: in.ReceivedAt,
 		}
+
 		if in.ReadyByLocal != nil {
 			e.Intent.ReadyByLocal = new(flex.WallTime(*in.ReadyByLocal))
 		}
@@ -321,6 +326,7 @@ func decodeEvent(text string) (e AssetEvent, err error) {
 	if t := r.Tariff; t != nil {
 		e.Tariff = &flex.Tariff{OffPeak: t.OffPeak, Zone: t.Zone, Type: flex.TariffType(t.Type)}
 	}
+
 	return e, nil
 }
 
@@ -335,9 +341,11 @@ func encodeShadow(s Shadow) (string, error) {
 	if s.Prices != nil {
 		r.Prices = make(map[string][]int64, len(s.Prices))
 	}
+
 	for group, prices := range s.Prices {
 		r.Prices[group] = each(prices, func(p flex.Price) int64 { return int64(p) })
 	}
+
 	return encode(r)
 }
 
@@ -351,9 +359,11 @@ func decodeShadow(text string) (Shadow, error) {
 	if r.Prices != nil {
 		s.Prices = make(map[string][]flex.Price, len(r.Prices))
 	}
+
 	for group, prices := range r.Prices {
 		s.Prices[group] = each(prices, func(p int64) flex.Price { return flex.Price(p) })
 	}
+
 	return s, nil
 }
 

@@ -22,14 +22,17 @@ const refusedMax = 100
 // CountRefused adds to what was refused today.
 func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	day := flex.DayAt(tx.now).String()
+
 	var told int
 	if err := tx.row(ctx, `SELECT count(*) FROM refused_reading WHERE org_id = $1 AND day = $2`, tx.org.Bytes(), day).Scan(&told); err != nil {
 		return err
 	}
+
 	for _, r := range rs {
 		if told >= refusedMax {
 			r.Label, r.Reason = "", "further reasons"
 		}
+
 		_, err := tx.exec(ctx, `INSERT INTO refused_reading (org_id, day, label, reason, count, example, asset_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (org_id, day, label, reason) DO UPDATE SET count = refused_reading.count + excluded.count,
 				example = excluded.example, asset_id = excluded.asset_id`,
@@ -37,8 +40,10 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 		if err != nil {
 			return err
 		}
+
 		told++
 	}
+
 	return nil
 }
 
@@ -49,6 +54,7 @@ func (tx *Tx) RefusedSince(ctx context.Context, from flex.Day) ([]RefusedReading
 		if err := s.Scan(&day, &r.Label, &r.Reason, &r.Count, &r.Example, &r.AssetID); err != nil {
 			return r, err
 		}
+
 		r.Day, err = flex.ParseDay(day)
 		return r, err
 	}, `SELECT day, label, reason, count, example, asset_id FROM refused_reading WHERE org_id = $1 AND day >= $2

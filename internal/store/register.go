@@ -47,9 +47,11 @@ func (r *registered) get(key registerKey, at registerVersion) (any, bool) {
 func (r *registered) put(key registerKey, at registerVersion, value any, rows int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if r.held == nil || r.rows+rows > registeredMax {
 		r.held, r.rows = map[registerKey]registerEntry{}, 0
 	}
+
 	if rows <= registeredMax {
 		r.held[key] = registerEntry{at, value}
 		r.rows += rows // one that is replaced is counted again: all are forgotten the sooner
@@ -72,6 +74,7 @@ func asRegistered[T any](ctx context.Context, tx *Tx, what any, rows func(T) int
 	if tx.wake != nil { // a transaction that writes sees what is not committed
 		return read()
 	}
+
 	var at registerVersion
 	err = tx.row(ctx, `SELECT o.register, m.n FROM org o, meter_version m WHERE o.id = $1`, tx.org.Bytes()).Scan(&at.register, &at.meters)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -80,13 +83,17 @@ func asRegistered[T any](ctx context.Context, tx *Tx, what any, rows func(T) int
 	if err != nil {
 		return v, err
 	}
+
 	key := registerKey{tx.org, what}
 	if kept, ok := tx.db.registered.get(key, at); ok {
 		return kept.(T), nil
 	}
-	if v, err = read(); err == nil {
+
+	v, err = read()
+	if err == nil {
 		tx.db.registered.put(key, at, v, rows(v))
 	}
+
 	return v, err
 }
 
@@ -94,5 +101,8 @@ func asRegistered[T any](ctx context.Context, tx *Tx, what any, rows func(T) int
 // of them, which a page of a hundred should not wait for.
 func (tx *Tx) count(ctx context.Context, query string) (int, error) {
 	one := func(int) int { return 1 }
-	return asRegistered(ctx, tx, query, one, func() (n int, err error) { return n, tx.row(ctx, query, tx.org.Bytes()).Scan(&n) })
+	return asRegistered(ctx, tx, query, one, func() (n int, err error) {
+		err = tx.row(ctx, query, tx.org.Bytes()).Scan(&n)
+		return n, err
+	})
 }

@@ -58,6 +58,7 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 	if err != nil || mpan == "" {
 		return err
 	}
+
 	n, err := tx.exec(ctx, `UPDATE registration SET site_id = $3 WHERE org_id = $1 AND mpan = $2 AND to_at IS NULL`, tx.org.Bytes(), mpan, site.Bytes())
 	if err != nil || n > 0 {
 		return err
@@ -69,6 +70,7 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 	if err == nil && n == 0 {
 		err = otherParty(mpan)
 	}
+
 	return err
 }
 
@@ -88,6 +90,7 @@ func (tx *Tx) follow(ctx context.Context, site flex.SiteID) error {
 	if err != nil || !enrolled {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `UPDATE registration SET to_at = $3 WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL
 		AND mpan <> (SELECT COALESCE(s.mpan, '') FROM site s WHERE s.id = $2)`, tx.org.Bytes(), site.Bytes(), micros(tx.now))
 	if err != nil {

@@ -91,6 +91,7 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 	if err != nil {
 		return v, err
 	}
+
 	v.Steps, err = readSteps(from, steps)
 	return v, err
 }
@@ -103,10 +104,12 @@ func writeSteps(steps []flex.Step) string {
 		if i > 0 {
 			b = append(b, ' ')
 		}
+
 		b = strconv.AppendInt(b, int64(s.Len()/time.Second), 10)
 		b = append(b, 'x')
 		b = strconv.AppendInt(b, int64(s.Limit), 10)
 	}
+
 	return string(b)
 }
 
@@ -116,14 +119,17 @@ func readSteps(from time.Time, text string) (steps []flex.Step, err error) {
 	for part := range strings.SplitSeq(text, " ") {
 		a, b, _ := strings.Cut(part, "x")
 		seconds, err1 := strconv.ParseInt(a, 10, 64)
+
 		limit, err2 := strconv.ParseInt(b, 10, 64)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("stored steps %q: %w", text, err)
 		}
+
 		to := from.Add(time.Duration(seconds) * time.Second)
 		steps = append(steps, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.Watts(limit)})
 		from = to
 	}
+
 	return steps, nil
 }
 
@@ -142,9 +148,11 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	if !s.Curve.IsZero() {
 		curve = s.Curve.Bytes()
 	}
+
 	if !s.Before.IsZero() {
 		before = s.Before.Bytes()
 	}
+
 	e := &s.From
 	return append(args, s.EventID.Bytes(), org.Bytes(), s.AssetID.Bytes(), s.SessionID.Bytes(), s.Generation, string(s.Cause), micros(s.MadeAt),
 		micros(s.Steps[0].From), micros(s.End()), writeSteps(s.Steps), curve,
@@ -161,13 +169,16 @@ func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) er
 	if s.From.CountFrom.IsZero() {
 		s.From.CountFrom = s.Steps[0].From
 	}
+
 	session.Generation, session.EventID, session.ReadyBy = s.Generation, s.EventID, s.From.ReadyBy
 	if s.Cause == CauseMarket {
 		session.MarketAt = tx.now
 	}
+
 	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, s.args(tx.org, nil)); err != nil {
 		return err
 	}
+
 	return tx.later(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
 		WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), session.ID.Bytes(), micros(session.ReadyBy), session.Generation, session.EventID.Bytes(), micros(session.MarketAt))
@@ -179,18 +190,22 @@ func (c conn) AddCurve(ctx context.Context, prices []flex.PricedPeriod) (CurveID
 	if len(prices) == 0 {
 		return CurveID{}, nil
 	}
+
 	b := make([]byte, 0, 12*len(prices))
 	for i, p := range prices {
 		if i > 0 {
 			b = append(b, ' ')
 		}
+
 		if p.Known {
 			b = strconv.AppendInt(b, int64(p.Price), 10)
 		}
 	}
+
 	from := prices[0].Period.Start().UnixMicro()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", from, b))
 	id := CurveID(sum[:16])
+
 	return id, c.later(ctx, `INSERT INTO curve (id, from_at, prices) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`, id.Bytes(), from, string(b))
 }
 
@@ -199,6 +214,7 @@ func (c conn) Curve(ctx context.Context, id CurveID) ([]flex.PricedPeriod, error
 	if id.IsZero() {
 		return nil, nil
 	}
+
 	var from time.Time
 	var text string
 	err := c.row(ctx, `SELECT from_at, prices FROM curve WHERE id = $1`, id.Bytes()).Scan(instant{&from}, &text)
@@ -208,6 +224,7 @@ func (c conn) Curve(ctx context.Context, id CurveID) ([]flex.PricedPeriod, error
 	if err != nil {
 		return nil, err
 	}
+
 	var prices []flex.PricedPeriod
 	for part := range strings.SplitSeq(text, " ") {
 		p := flex.PricedPeriod{Period: flex.PeriodAt(from).Add(len(prices)), Known: part != ""}
@@ -218,7 +235,9 @@ func (c conn) Curve(ctx context.Context, id CurveID) ([]flex.PricedPeriod, error
 			}
 			p.Price = flex.Price(n)
 		}
+
 		prices = append(prices, p)
 	}
+
 	return prices, nil
 }

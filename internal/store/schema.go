@@ -47,7 +47,8 @@ func (db *DB) SchemaStatus(ctx context.Context) (SchemaStatus, error) {
 
 	applied := map[int64]bool{}
 	if present {
-		if applied, err = db.appliedMigrations(ctx); err != nil {
+		applied, err = db.appliedMigrations(ctx)
+		if err != nil {
 			return status, err
 		}
 	}
@@ -55,6 +56,7 @@ func (db *DB) SchemaStatus(ctx context.Context) (SchemaStatus, error) {
 	for version := range applied {
 		status.Version = max(status.Version, version)
 	}
+
 	for _, source := range sources {
 		if !applied[source.Version] {
 			status.Pending = append(status.Pending, source.Path)
@@ -70,9 +72,11 @@ func (db *DB) appliedMigrations(ctx context.Context) (map[int64]bool, error) {
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("read the schema's version: %w", err))
 	}
+
 	defer found.Close()
 
 	applied := map[int64]bool{}
+
 	for found.Next() {
 		var version int64
 		if err := found.Scan(&version); err != nil {
@@ -80,6 +84,7 @@ func (db *DB) appliedMigrations(ctx context.Context) (map[int64]bool, error) {
 		}
 		applied[version] = true
 	}
+
 	return applied, found.Err()
 }
 
@@ -95,6 +100,7 @@ func (db *DB) prepareSchema(ctx context.Context, mode SchemaMode) error {
 		return flex.Fail(flex.Conflict, "the database's schema has version %d, and this flexd knows versions up to %d: "+
 			"run the newer flexd that upgraded it, or restore the copy made before the upgrade", status.Version, status.Needed)
 	}
+
 	if len(status.Pending) == 0 {
 		return nil
 	}

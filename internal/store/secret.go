@@ -99,16 +99,19 @@ func (db *DB) haveKeys(ctx context.Context) error {
 	if db.keys == nil {
 		return nil
 	}
+
 	return db.WriteAll(ctx, func(all *All) error {
 		known, err := rows(ctx, all.conn, scanKey, `SELECT id FROM seal_key ORDER BY used_at`)
 		if err != nil {
 			return err
 		}
+
 		for _, id := range known {
 			if !db.keys.Holds(id) {
 				return flex.Fail(flex.Unavailable, "secrets of this store are sealed under the key %v, which the key file does not hold: give the file that was used before", id)
 			}
 		}
+
 		newest := db.keys.IDs()[0]
 		_, err = all.exec(ctx, `INSERT INTO seal_key (id, used_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, newest[:], micros(all.now))
 		return err
@@ -123,6 +126,7 @@ func scanKey(s scanner) (id keyring.ID, err error) {
 	if copy(id[:], b) != len(id) {
 		return id, fmt.Errorf("a key's id of %d bytes", len(b))
 	}
+
 	return id, nil
 }
 
@@ -148,6 +152,7 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 	if all.db.keys != nil {
 		s.Newest = all.db.keys.IDs()[0]
 	}
+
 	for _, t := range sealedTables {
 		_, err := rows(ctx, all.conn, func(row scanner) (n int, err error) {
 			var id []byte
@@ -155,12 +160,14 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 			if err == nil && len(id) == len(keyring.ID{}) {
 				s.Under[keyring.ID(id)] += n
 			}
+
 			return n, err
 		}, `SELECT substr(sealed, 2, 4), count(*) FROM `+t.name+` GROUP BY substr(sealed, 2, 4)`)
 		if err != nil {
 			return s, fmt.Errorf("count what is sealed in %s: %w", t.name, err)
 		}
 	}
+
 	return s, nil
 }
 
@@ -174,6 +181,7 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 	if db.keys == nil {
 		return 0, errNoKey
 	}
+
 	newest := db.keys.IDs()[0]
 	for _, t := range sealedTables {
 		for {
@@ -185,16 +193,21 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 			if err != nil {
 				return done, fmt.Errorf("seal %s again: %w", t.name, err)
 			}
-			if done += n; n < resealBatch {
+
+			done += n
+
+			if n < resealBatch {
 				break
 			}
 		}
 	}
+
 	return done, db.WriteAll(ctx, func(all *All) error {
 		s, err := all.Sealing(ctx)
 		if err != nil {
 			return err
 		}
+
 		known, err := rows(ctx, all.conn, scanKey, `SELECT id FROM seal_key`)
 		for _, id := range known {
 			if id != newest && s.Under[id] == 0 {
@@ -203,6 +216,7 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 				}
 			}
 		}
+
 		return err
 	})
 }
@@ -213,11 +227,13 @@ func (all *All) reseal(ctx context.Context, t sealedTable, newest keyring.ID) (i
 	if err != nil {
 		return 0, err
 	}
+
 	for _, r := range found {
 		plain, err := all.unseal(t.purpose, r.org, r.row, r.sealed)
 		if err != nil {
 			return 0, err
 		}
+
 		sealed, err := all.seal(t.purpose, r.org, r.row, plain)
 		if err != nil {
 			return 0, err
@@ -226,6 +242,7 @@ func (all *All) reseal(ctx context.Context, t sealedTable, newest keyring.ID) (i
 			return 0, err
 		}
 	}
+
 	return len(found), nil
 }
 

@@ -70,16 +70,22 @@ const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.
 func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	const asset = `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`
 	if tx.pipe == nil {
-		scan := func(s scanner) (v int, err error) { return v, s.Scan(&v) }
+		scan := func(s scanner) (v int, err error) {
+			err = s.Scan(&v)
+			return v, err
+		}
+
 		_, err := one(ctx, tx.conn, AssetMissing, scan, asset, tx.org.Bytes(), id.Bytes())
 		return err
 	}
+
 	// A wave changes sessions without a lock on their assets.
 	found, err := tx.pipe.together(ctx, []string{asset + tx.db.d.forUpdate,
 		`SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL` + tx.db.d.forUpdate}, tx.org.Bytes(), id.Bytes())
 	if err == nil && found[0] == 0 {
 		return flex.Fail(flex.NotFound, AssetMissing)
 	}
+
 	return err
 }
 
@@ -90,6 +96,7 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 		power                     sql.NullInt64
 		typ, cheapStart, cheapEnd string
 	)
+
 	c.Asset.ID = id
 	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, t.tariff_type, t.cheap_start, t.cheap_end, `+controlled+`, `+inputsColumns+`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
@@ -101,19 +108,23 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 	if err != nil {
 		return c, err
 	}
+
 	c.Inputs = r.inputs()
 	if power.Valid {
 		c.Asset.Power = new(flex.Watts(power.Int64))
 	}
+
 	c.SiteTariff = siteTariff(typ, cheapStart, cheapEnd)
 	c.Session, err = scanSession(tx.row(ctx, `SELECT `+sessionColumns+` FROM session s
 		WHERE s.org_id = $1 AND s.asset_id = $2 ORDER BY s.number DESC LIMIT 1`, tx.org.Bytes(), id.Bytes()))
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, nil
 	}
+
 	if err == nil && !c.Session.EventID.IsZero() {
 		c.Standing, err = tx.Schedule(ctx, c.Session.EventID)
 	}
+
 	return c, err
 }
 
@@ -123,9 +134,11 @@ func siteTariff(typ, cheapStart, cheapEnd string) flex.SiteTariff {
 	if w, err := flex.ParseWallTime(cheapStart); err == nil {
 		t.CheapStart = &w
 	}
+
 	if w, err := flex.ParseWallTime(cheapEnd); err == nil {
 		t.CheapEnd = &w
 	}
+
 	return t
 }
 
@@ -194,10 +207,12 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 	if err := tx.Retract(ctx, assets...); err != nil {
 		return fmt.Errorf("take back pushes: %w", err)
 	}
+
 	for _, id := range assets {
 		if err := tx.LockAsset(ctx, id); err != nil {
 			return err
 		}
+
 		c, err := tx.Charging(ctx, id)
 		if err != nil {
 			return err
@@ -212,6 +227,7 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 			return err
 		}
 	}
+
 	tx.Wake(WakeSettle)
 	return nil
 }
@@ -220,17 +236,21 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 func (tx *Tx) free(ctx context.Context, c *Charging) error {
 	from := tx.now.Truncate(time.Second)
 	held := false
+
 	for _, s := range c.Standing.Steps {
 		held = held || s.Limit < flex.NoLimit && s.To.After(from)
 	}
+
 	if !held {
 		return nil
 	}
+
 	s := Schedule{Cause: CauseFreed, From: c.Standing.From, Curve: c.Standing.Curve, Value: Urgent}
 	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: c.Standing.End()}, Limit: flex.NoLimit}}
 	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
 		return err
 	}
+
 	return tx.Enqueue(ctx, Push{
 		AssetID: s.AssetID, EventID: s.EventID, Kind: SchedulePush, Generation: s.Generation, Value: s.Value, ExpiresAt: s.End(),
 	})

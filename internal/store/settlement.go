@@ -60,12 +60,15 @@ func (tx *Tx) AddSettlements(ctx context.Context, run flex.RunID, settlements []
 		result := ""
 		if s.Result != nil {
 			var err error
-			if result, err = encode(recordResult(s.Result)); err != nil {
+			result, err = encode(recordResult(s.Result))
+			if err != nil {
 				return err
 			}
 		}
+
 		args = append(args, run.Bytes(), s.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], result)
 	}
+
 	return tx.bulk(ctx, `INSERT INTO settlement (run_id, flex_event_id, org_id, version, hash, result)`, ``, 6, args)
 }
 
@@ -91,16 +94,19 @@ func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
 
 func scanSettlement(s scanner) (v Settlement, err error) {
 	var hash []byte
+
 	var result string
 	if err := s.Scan(&v.Event, &v.Version, &hash, &result); err != nil {
 		return v, err
 	}
+
 	copy(v.Hash[:], hash)
 
 	var r resultRecord
 	if err := decode("result", result, &r); err != nil {
 		return v, err
 	}
+
 	v.Result, err = r.result()
 	return v, err
 }

@@ -26,14 +26,20 @@ func scanSite(s scanner) (v flex.Site, err error) {
 	if err != nil {
 		return v, err
 	}
+
 	if mpan != nil {
 		v.MPAN = flex.Personal(*mpan)
 	}
+
 	if user != nil {
 		v.ExternalUserID = *user
 	}
-	v.Postcode, v.Address, v.Email = flex.Personal(postcode), flex.Personal(address), flex.Personal(email)
+
+	v.Postcode = flex.Personal(postcode)
+	v.Address = flex.Personal(address)
+	v.Email = flex.Personal(email)
 	v.Tariff = flex.SiteTariff{Type: flex.TariffType(tariff), CheapStart: wallTime(start), CheapEnd: wallTime(end)}
+
 	return v, nil
 }
 
@@ -41,10 +47,12 @@ func wallTime(text string) *flex.WallTime {
 	if text == "" {
 		return nil
 	}
+
 	w, err := flex.ParseWallTime(text)
 	if err != nil {
 		return nil
 	}
+
 	return &w
 }
 
@@ -75,6 +83,7 @@ func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) erro
 	if s.Supply == (flex.Supply{}) {
 		s.Supply = flex.DefaultSupply
 	}
+
 	_, err := tx.exec(ctx, `
 		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
 			import_w, export_w)
@@ -85,12 +94,15 @@ func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) erro
 	if err == nil && !s.ConsentAt.IsZero() {
 		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
 	}
+
 	if err == nil && s.Supply != flex.DefaultSupply {
 		err = tx.addSupply(ctx, s.ID, s.Supply)
 	}
+
 	if err != nil {
 		return err
 	}
+
 	return tx.touchRegister(ctx)
 }
 
@@ -103,6 +115,7 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 	if err := tx.noteEmail(ctx, s, before.Email.Reveal()); err != nil {
 		return err
 	}
+
 	_, err = tx.exec(ctx, `
 		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
 			import_w = $12, export_w = $13
@@ -117,6 +130,7 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 	if err == nil && s.Supply != before.Supply {
 		err = tx.addSupply(ctx, s.ID, s.Supply)
 	}
+
 	if err != nil {
 		return err
 	}
@@ -187,6 +201,7 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 			return err
 		}
 	}
+
 	if err := tx.endConsent(ctx, id); err != nil {
 		return err
 	}
@@ -197,6 +212,7 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}
+
 	_, err := tx.exec(ctx, `DELETE FROM site WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err
 }
@@ -230,33 +246,44 @@ func scanRecord(s scanner) (r SiteRecord, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Supply, err = readSupply(supply); err != nil {
+
+	r.Supply, err = readSupply(supply)
+	if err != nil {
 		return r, err
 	}
-	r.MPAN, r.Postcode, r.Address = flex.Personal(mpan.String), flex.Personal(postcode), flex.Personal(address)
+
+	r.MPAN = flex.Personal(mpan.String)
+	r.Postcode = flex.Personal(postcode)
+	r.Address = flex.Personal(address)
+
 	if tariff.Valid {
 		parts := strings.SplitN(tariff.String, ",", 3)
 		r.Tariff = flex.SiteTariff{Type: flex.TariffType(parts[0]), CheapStart: wallTime(parts[1]), CheapEnd: wallTime(parts[2])}
 	}
+
 	if meter.Valid {
 		text, postcode, _ := strings.Cut(meter.String, ",")
 		bits, err := strconv.Atoi(text)
 		if err != nil {
 			return r, err
 		}
+
 		r.Meter = &flex.Meter{
 			MPAN: mpan.String, Postcode: postcode, Import: bits&1 != 0, Energised: bits&2 != 0, HalfHourly: bits&4 != 0, Domestic: bits&8 != 0,
 		}
 	}
+
 	if methods.Valid {
 		for text := range strings.SplitSeq(methods.String, ",") {
 			r.Methods = append(r.Methods, flex.DispatchMethod(text))
 		}
 		slices.Sort(r.Methods)
 	}
+
 	if assets.Valid {
 		r.Assets, err = readIDs(assets.String)
 	}
+
 	return r, err
 }
 
@@ -269,6 +296,7 @@ func readIDs(text string) (ids []flex.AssetID, err error) {
 		}
 		ids = append(ids, id)
 	}
+
 	slices.SortFunc(ids, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
 	return ids, nil
 }
@@ -299,20 +327,25 @@ func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (SitePage, error) {
 func (tx *Tx) readSites(ctx context.Context, f SiteFilter) (p SitePage, err error) {
 	const all = `WHERE s.org_id = $1`
 	chosen, args := all, []any{tx.org.Bytes()}
+
 	if f.MPAN != "" {
 		chosen, args = chosen+` AND s.mpan = $2`, append(args, f.MPAN)
 	}
+
 	if f.Postcode != "" {
 		chosen, args = chosen+fmt.Sprintf(` AND s.postcode = $%d`, len(args)+1), append(args, f.Postcode)
 	}
+
 	if chosen == all {
 		p.Total, err = tx.count(ctx, `SELECT count(*) FROM site s `+all)
 	} else {
 		err = tx.row(ctx, `SELECT count(*) FROM site s `+chosen, args...).Scan(&p.Total)
 	}
+
 	if err != nil {
 		return p, err
 	}
+
 	p.Sites, err = rows(ctx, tx.conn, scanRecord,
 		tx.recordQuery(fmt.Sprintf(`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`, chosen, len(args)+1, len(args)+2), `ORDER BY s.id`),
 		append(args, f.Limit, f.Offset)...)

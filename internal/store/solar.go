@@ -33,12 +33,14 @@ func (tx *Tx) Solar(ctx context.Context, site flex.SiteID) (s Solar, err error) 
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, nil
 	}
+
 	s.Energies = map[flex.Period]flex.WattHours{}
 	for i, word := range strings.Fields(energies) {
 		if e, err := strconv.ParseInt(word, 10, 64); err == nil {
 			s.Energies[flex.PeriodAt(from).Add(i)] = flex.WattHours(e)
 		}
 	}
+
 	return s, err
 }
 
@@ -47,15 +49,19 @@ func (tx *Tx) Solar(ctx context.Context, site flex.SiteID) (s Solar, err error) 
 func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 	first, last := flex.PeriodAt(tx.now), flex.PeriodAt(tx.now)
 	began := false
+
 	for p := range s.Energies {
 		if !began || p.Before(first) {
 			first = p
 		}
+
 		if !began || last.Before(p) {
 			last = p
 		}
+
 		began = true
 	}
+
 	var words []string
 	for p := first; began && !last.Before(p); p = p.Add(1) {
 		word := "-"
@@ -64,10 +70,12 @@ func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 		}
 		words = append(words, word)
 	}
+
 	_, err := tx.exec(ctx, `INSERT INTO solar (site_id, org_id, source, given_at, from_at, energies) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (site_id) DO UPDATE SET source = excluded.source, given_at = excluded.given_at, from_at = excluded.from_at, energies = excluded.energies
 		WHERE solar.org_id = excluded.org_id`,
 		site.Bytes(), tx.org.Bytes(), s.Source, micros(tx.now), micros(first.Start()), strings.Join(words, " "))
+
 	tx.Wake(WakeControl)
 	return err
 }

@@ -51,15 +51,19 @@ func putReadingsValues(ctx context.Context, c conn, rs []flex.Reading, known int
 	for len(rs) > 0 {
 		n := min(len(rs), readingsChunk)
 		args = append(args[:0], known)
+
 		for _, r := range rs[:n] {
 			at, label, seconds, value := readingArgs(r)
 			args = append(args, at, r.AssetID.Bytes(), label, seconds, value)
 		}
+
 		if _, err := c.exec(ctx, readingsText(n), args...); err != nil {
 			return err
 		}
+
 		rs = rs[n:]
 	}
+
 	return nil
 }
 
@@ -78,6 +82,7 @@ func readingsText(n int) string {
 func makeReadingsText(n int) string {
 	var b strings.Builder
 	b.WriteString("INSERT INTO reading (" + readingColumns + ") VALUES ")
+
 	for i := range n {
 		if i > 0 {
 			b.WriteByte(',')
@@ -85,6 +90,7 @@ func makeReadingsText(n int) string {
 		p := 5*i + 2
 		fmt.Fprintf(&b, "($%d,$%d,$%d,$%d,$%d,$1)", p, p+1, p+2, p+3, p+4)
 	}
+
 	b.WriteString(" " + readingUpsert)
 	return b.String()
 }
@@ -109,10 +115,12 @@ var SQLitePragmas = []string{
 func (db *DB) openSQLite(path string) (err error) {
 	db.d = sqliteDialect
 	q := url.Values{"_pragma": SQLitePragmas}
+
 	path = strings.TrimPrefix(path, "//")
 	if err := ownerOnly(path); err != nil {
 		return err
 	}
+
 	file := url.URL{Path: path} // a # or ? of the path is its own
 	db.sql, err = sql.Open("sqlite", "file:"+file.EscapedPath()+"?"+q.Encode())
 	return err
@@ -143,6 +151,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect to SQLite: %w", err)
 		}
+
 		l := &link{c: c, stmts: map[string]*statement{}}
 		if i == 0 {
 			s.writer = l
@@ -150,6 +159,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 			s.readers <- l
 		}
 	}
+
 	db.sqlite = s
 	go db.commitGroups()
 	return nil
@@ -172,13 +182,17 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	if l == nil {
 		return errClosed
 	}
+
 	defer func() { db.sqlite.readers <- l }()
+
 	if _, err := l.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
 		return fmt.Errorf("begin read: %w", unavailable(err))
 	}
+
 	defer l.ExecContext(ctx, "ROLLBACK")
 	return unavailable(fn(conn{db: db, run: l}, db.Now()))
 }
@@ -207,15 +221,20 @@ func (l *link) stmt(query string) (*statement, error) {
 	if st := l.stmts[query]; st != nil {
 		return st, nil
 	}
+
 	st := &statement{}
 	st.text, st.order = nameless(query)
+
 	if len(l.stmts) >= statementsMax {
 		return st, nil
 	}
+
 	var err error
-	if st.Stmt, err = l.c.PrepareContext(context.Background(), st.text); err != nil {
+	st.Stmt, err = l.c.PrepareContext(context.Background(), st.text)
+	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
+
 	l.stmts[query] = st
 	return st, nil
 }
@@ -227,28 +246,36 @@ func (l *link) stmt(query string) (*statement, error) {
 func nameless(query string) (text string, order []int) {
 	var b strings.Builder
 	plain := true
+
 	for i := 0; i < len(query); i++ {
 		n := 0
+
 		end := i + 1
 		for query[i] == '$' && end < len(query) && '0' <= query[end] && query[end] <= '9' {
 			n = 10*n + int(query[end]-'0')
 			end++
 		}
+
 		if n == 0 {
 			b.WriteByte(query[i])
 			continue
 		}
+
 		b.WriteByte('?')
+
 		if before := query[:i]; strings.HasSuffix(before, "LIMIT ") || strings.HasSuffix(before, "OFFSET ") {
 			b.WriteString(" + 0")
 		}
+
 		order = append(order, n-1)
 		plain = plain && n == len(order)
 		i = end - 1
 	}
+
 	if plain {
 		return b.String(), nil
 	}
+
 	return b.String(), order
 }
 
@@ -257,6 +284,7 @@ func (st *statement) put(args []any) []any {
 	if st.order == nil {
 		return args
 	}
+
 	ordered := make([]any, len(st.order))
 	for i, n := range st.order {
 		if n >= len(args) {
@@ -264,6 +292,7 @@ func (st *statement) put(args []any) []any {
 		}
 		ordered[i] = args[n]
 	}
+
 	return ordered
 }
 
@@ -279,6 +308,7 @@ func (l *link) ExecContext(_ context.Context, query string, args ...any) (sql.Re
 	if st.Stmt == nil {
 		return l.c.ExecContext(context.Background(), st.text, st.put(args)...)
 	}
+
 	return st.ExecContext(context.Background(), st.put(args)...)
 }
 
@@ -291,6 +321,7 @@ func (l *link) QueryContext(_ context.Context, query string, args ...any) (*sql.
 	if st.Stmt == nil {
 		return l.c.QueryContext(context.Background(), st.text, st.put(args)...)
 	}
+
 	return st.QueryContext(context.Background(), st.put(args)...)
 }
 
@@ -303,6 +334,7 @@ func (l *link) QueryRowContext(_ context.Context, query string, args ...any) *sq
 	if st.Stmt == nil {
 		return l.c.QueryRowContext(context.Background(), st.text, st.put(args)...)
 	}
+
 	return st.QueryRowContext(context.Background(), st.put(args)...)
 }
 
@@ -338,11 +370,13 @@ func (db *DB) enqueue(ctx context.Context, fn func(conn, time.Time) error) (err 
 			err = errClosed
 		}
 	}()
+
 	select {
 	case db.sqlite.jobs <- j:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	<-j.done
 	return unavailable(j.err)
 }
@@ -351,16 +385,20 @@ func (db *DB) enqueue(ctx context.Context, fn func(conn, time.Time) error) (err 
 // runs each in a savepoint of its own, and commits them together: one sync serves them all.
 func (db *DB) commitGroups() {
 	defer close(db.sqlite.done)
+
 	for first := range db.sqlite.jobs {
 		group := []*job{first}
 		err := db.runGroup(&group)
+
 		for _, j := range group {
 			if j.err == nil {
 				j.err = err
 			}
+
 			if j.err == nil {
 				db.wakes.signal(j.wake)
 			}
+
 			close(j.done)
 		}
 	}
@@ -368,23 +406,28 @@ func (db *DB) commitGroups() {
 
 func (db *DB) runGroup(group *[]*job) error {
 	ctx := context.Background()
+
 	w, committed := db.sqlite.writer, false
 	if _, err := w.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin write: %w", err)
 	}
+
 	defer func() {
 		if !committed {
 			w.ExecContext(ctx, "ROLLBACK")
 		}
 	}()
+
 	start, live := time.Now(), 0
 	for next := (*group)[0]; next != nil; {
 		if err := db.runJob(ctx, next); err != nil {
 			return err
 		}
+
 		if next.err == nil {
 			live++
 		}
+
 		next = nil
 		if len(*group) < groupMax && time.Since(start) < groupTime {
 			select {
@@ -397,12 +440,14 @@ func (db *DB) runGroup(group *[]*job) error {
 			}
 		}
 	}
+
 	if live == 0 {
 		return nil
 	}
 	if _, err := w.ExecContext(ctx, "COMMIT"); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+
 	committed = true
 	return nil
 }
@@ -414,15 +459,18 @@ func (db *DB) runJob(ctx context.Context, j *job) error {
 	if _, err := c.exec(ctx, "SAVEPOINT job"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
+
 	j.err = func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 			}
 		}()
+
 		if err := j.ctx.Err(); err != nil {
 			return err
 		}
+
 		return j.fn(c, db.Now())
 	}()
 	if j.err != nil {
@@ -430,8 +478,10 @@ func (db *DB) runJob(ctx context.Context, j *job) error {
 			return fmt.Errorf("roll back: %w", err)
 		}
 	}
+
 	if _, err := c.exec(ctx, "RELEASE job"); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
+
 	return nil
 }

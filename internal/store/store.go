@@ -67,6 +67,7 @@ func CheckURL(url string) error {
 	case marked:
 		scheme += ":…"
 	}
+
 	return flex.Fail(flex.Invalid, "a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme)
 }
 
@@ -76,14 +77,17 @@ func connect(url string, o Options) (*DB, error) {
 	if db.Environment == "" {
 		db.Environment = flex.Production
 	}
+
 	if db.now == nil {
 		db.now = time.Now
 	}
+
 	if db.random == nil {
 		db.random = crand.Reader
 	}
 
 	var err error
+
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "sqlite":
@@ -97,6 +101,7 @@ func connect(url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return db, nil
 }
 
@@ -113,20 +118,24 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		db.Close()
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+
 	if db.d.groupCommit {
 		if err := db.startSQLite(ctx); err != nil {
 			db.Close()
 			return nil, err
 		}
 	}
+
 	if err := db.haveKeys(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
+
 	if err := db.pinOlder(ctx); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("fix the accounts of payments under way: %w", err)
 	}
+
 	return db, nil
 }
 
@@ -220,10 +229,12 @@ func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) error {
 	if db.sqlite != nil {
 		return db.readSQLite(ctx, fn)
 	}
+
 	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("begin read: %w", unavailable(err))
 	}
+
 	defer t.Rollback()
 	return unavailable(fn(conn{db: db, run: t}, db.Now()))
 }
@@ -251,6 +262,7 @@ func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
 	if db.sqlite != nil {
 		return db.enqueue(ctx, fn)
 	}
+
 	for try := 0; ; try++ {
 		err := db.writeOnce(ctx, fn)
 		if err == nil || try == retryMax || !db.d.retryable(err) {
@@ -267,6 +279,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) err
 	if err != nil {
 		return fmt.Errorf("begin write: %w", err)
 	}
+
 	defer l.Close()
 	committed := false
 	defer func() {
@@ -274,7 +287,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) err
 			l.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
+
 	var wake []Topic
+
 	p := &pipe{link: l}
 	if err := fn(conn{db: db, run: l, pipe: p, wake: &wake}, db.Now()); err != nil {
 		return err
@@ -282,6 +297,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) err
 	if err := p.commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+
 	committed = true
 	db.wakes.signal(wake)
 	return nil
@@ -298,10 +314,14 @@ func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err = l.ExecContext(ctx, "BEGIN"); err == nil {
+
+		_, err = l.ExecContext(ctx, "BEGIN")
+		if err == nil {
 			return l, nil
 		}
+
 		l.Close()
+
 		if try == beginMax || ctx.Err() != nil {
 			return nil, err
 		}
@@ -335,8 +355,10 @@ func (c conn) bind(ctx context.Context, org flex.OrgID, now time.Time) (*Tx, err
 		if err != nil {
 			return nil, fmt.Errorf("read the organisation's clock: %w", err)
 		}
+
 		tx.now = now.Add(time.Duration(offset) * time.Microsecond)
 	}
+
 	return tx, nil
 }
 
@@ -345,10 +367,12 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 	if err := c.pipe.flush(ctx); err != nil {
 		return 0, err
 	}
+
 	res, err := c.run.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
+
 	return res.RowsAffected()
 }
 
@@ -400,8 +424,10 @@ func rows[T any](ctx context.Context, c conn, scan func(scanner) (T, error), que
 	if err != nil {
 		return nil, err
 	}
+
 	defer rs.Close()
 	var out []T
+
 	for rs.Next() {
 		v, err := scan(rs)
 		if err != nil {
@@ -409,6 +435,7 @@ func rows[T any](ctx context.Context, c conn, scan func(scanner) (T, error), que
 		}
 		out = append(out, v)
 	}
+
 	return out, rs.Err()
 }
 
@@ -430,13 +457,16 @@ func (c conn) newIDs(n int) [16]byte {
 	var r [10]byte
 	c.db.mu.Lock()
 	defer c.db.mu.Unlock()
+
 	if _, err := io.ReadFull(c.db.random, r[:]); err != nil {
 		panic(fmt.Sprintf("no randomness: %v", err)) // the system can make no id safely
 	}
+
 	id := flex.MakeID[struct{}](c.db.Now(), r)
 	if last := c.db.lastID; bytes.Compare(id[:], last[:]) <= 0 {
 		id = following(last, 1)
 	}
+
 	c.db.lastID = following(id, n-1)
 	return id
 }
@@ -468,6 +498,7 @@ func (i instant) Scan(src any) error {
 	default:
 		return fmt.Errorf("cannot read an instant from %T", src)
 	}
+
 	return nil
 }
 

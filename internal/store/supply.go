@@ -26,17 +26,20 @@ func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Ti
 	if knownAt.IsZero() {
 		knownAt = tx.now
 	}
+
 	supplies := make(map[flex.SiteID]flex.Supply, len(sites))
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		for _, id := range chunk {
 			supplies[id] = flex.DefaultSupply
 		}
+
 		list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, chunk)
 
 		type line struct {
 			site flex.SiteID
 			flex.Supply
 		}
+
 		scan := func(s scanner) (l line, err error) {
 			err = s.Scan(&l.site, &l.Import, &l.Export)
 			return l, err
@@ -47,10 +50,12 @@ func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Ti
 		if err != nil {
 			return nil, err
 		}
+
 		for _, l := range lines {
 			supplies[l.site] = l.Supply
 		}
 	}
+
 	return supplies, nil
 }
 

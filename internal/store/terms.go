@@ -23,6 +23,7 @@ func (tx *Tx) Terms(ctx context.Context) ([]Term, error) {
 		if err := s.Scan(&t.Name, &from, &t.Value, instant{&t.SetAt}, &t.SetBy); err != nil || from == "" {
 			return t, err
 		}
+
 		t.From, err = flex.ParseDay(from)
 		return t, err
 	}
@@ -35,6 +36,7 @@ func (tx *Tx) PutTerm(ctx context.Context, t Term) error {
 	if t.From != (flex.Day{}) {
 		from = t.From.String()
 	}
+
 	_, err := tx.exec(ctx, `INSERT INTO term (org_id, name, from_day, value, set_at, set_by) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (org_id, name, from_day) DO UPDATE SET value = excluded.value, set_at = excluded.set_at, set_by = excluded.set_by`,
 		tx.org.Bytes(), t.Name, from, t.Value, micros(tx.now), t.SetBy)
@@ -56,6 +58,7 @@ func (tx *Tx) LastSettled(ctx context.Context) (last flex.Day, err error) {
 	if err != nil {
 		return last, err
 	}
+
 	err = tx.row(ctx, `SELECT MAX(from_at) FROM reckoning WHERE org_id = $1 AND posted > 0`, tx.org.Bytes()).Scan(instant{&session})
 	if err != nil {
 		return last, err
@@ -64,8 +67,10 @@ func (tx *Tx) LastSettled(ctx context.Context) (last flex.Day, err error) {
 	if session.After(event) {
 		event = session
 	}
+
 	if event.IsZero() {
 		return last, nil
 	}
+
 	return flex.DayAt(event), nil
 }

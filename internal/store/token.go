@@ -37,6 +37,7 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 	if !t.Site.IsZero() {
 		site = t.Site.Bytes()
 	}
+
 	n, err := all.exec(ctx, `
 		INSERT INTO token (`+tokenColumns+`) SELECT $1, $2, username, $4, $5, $6, $7
 		FROM credential WHERE username = $3 AND org_id = $2 AND revoked_at IS NULL`+all.db.d.forUpdate,
@@ -44,6 +45,7 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Unauthorized, "the credential %q does not hold any more", t.Username)
 	}
+
 	return err
 }
 
@@ -68,5 +70,6 @@ func (all *All) DropExpired(ctx context.Context) (n int64, err error) {
 		}
 		n += k
 	}
+
 	return n, nil
 }

@@ -37,6 +37,7 @@ func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 			if err != nil {
 				return fmt.Errorf("verify %q: %w", i.law, err)
 			}
+
 			for _, f := range found {
 				findings = append(findings, i.law+": "+f)
 			}
@@ -53,7 +54,11 @@ func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
 		found, err := i.find(ctx, all)
 		return found[:min(len(found), findingsMax)], err
 	}
-	text := func(s scanner) (v string, err error) { return v, s.Scan(&v) }
+
+	text := func(s scanner) (v string, err error) {
+		err = s.Scan(&v)
+		return v, err
+	}
 	return rows(ctx, all.conn, text, fmt.Sprintf("SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d", i.query, findingsMax))
 }
 

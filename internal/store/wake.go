@@ -32,9 +32,11 @@ type wakes struct {
 func (db *DB) Waker(t Topic) <-chan struct{} {
 	db.wakes.mu.Lock()
 	defer db.wakes.mu.Unlock()
+
 	if db.wakes.by == nil {
 		db.wakes.by = map[Topic][]chan struct{}{}
 	}
+
 	ch := make(chan struct{}, 1)
 	db.wakes.by[t] = append(db.wakes.by[t], ch)
 	return ch
@@ -44,8 +46,10 @@ func (w *wakes) signal(topics []Topic) {
 	if len(topics) == 0 {
 		return
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	for _, t := range topics {
 		for _, ch := range w.by[t] {
 			select {

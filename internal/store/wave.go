@@ -48,6 +48,7 @@ func (v *Planned) scan(s scanner) (err error) {
 	if err != nil {
 		return err
 	}
+
 	c.SessionID = v.Session
 	c.Steps, err = readSteps(from, steps)
 	return err
@@ -60,14 +61,17 @@ func (tx *Tx) planned(ctx context.Context, n int, which string, args ...any) ([]
 	if err != nil {
 		return nil, err
 	}
+
 	defer rs.Close()
 	out := make([]Planned, 0, n)
+
 	for rs.Next() {
 		out = append(out, Planned{})
 		if err := out[len(out)-1].scan(rs); err != nil {
 			return nil, err
 		}
 	}
+
 	return out, rs.Err()
 }
 
@@ -99,11 +103,17 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 	if _, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1`, tx.org.Bytes()); err != nil {
 		return err
 	}
+
 	// A fleet under caps is planned together, by one process, and has no parts.
 	if n, err := tx.exec(ctx, `UPDATE caps SET due_at = $2 WHERE org_id = $1`, tx.org.Bytes(), micros(tx.now)); err != nil || n > 0 {
 		return err
 	}
-	scan := func(s scanner) (id flex.AssetID, err error) { return id, s.Scan(&id) }
+
+	scan := func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
+
 	last := fmt.Sprintf(`ORDER BY s.asset_id LIMIT 1 OFFSET %d`, wavePartSize-1)
 	cuts, err := rows(ctx, tx.conn, scan, `WITH RECURSIVE cut (asset_id) AS (
 			SELECT (SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL `+last+`)
@@ -114,12 +124,15 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cut the wave: %w", err)
 	}
+
 	var args []any
 	from := flex.AssetID{}
+
 	for _, to := range append(cuts, lastAsset) {
 		args = append(args, tx.org.Bytes(), from.Bytes(), to.Bytes())
 		from = to
 	}
+
 	return tx.bulk(ctx, `INSERT INTO wave_part (org_id, from_asset, to_asset)`, ``, 3, args)
 }
 
@@ -132,14 +145,20 @@ var lastAsset = func() (id flex.AssetID) {
 
 // WavesLeft returns the organisations that have parts of a wave nobody is at.
 func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
-	scan := func(s scanner) (id flex.OrgID, err error) { return id, s.Scan(&id) }
+	scan := func(s scanner) (id flex.OrgID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
 	return rows(ctx, all.conn, scan, `SELECT DISTINCT org_id FROM wave_part WHERE leased_to <= $1 ORDER BY org_id`, micros(all.now))
 }
 
 // TakeWaveParts leases up to n parts that nobody is at.
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
-	scan := func(s scanner) (p WavePart, err error) { return p, s.Scan(&p.From, &p.To, instant{&p.LeasedTo}) }
+	scan := func(s scanner) (p WavePart, err error) {
+		err = s.Scan(&p.From, &p.To, instant{&p.LeasedTo})
+		return p, err
+	}
 	return rows(ctx, tx.conn, scan, `UPDATE wave_part SET leased_to = $3 WHERE org_id = $1 AND from_asset IN (
 			SELECT from_asset FROM wave_part WHERE org_id = $1 AND leased_to <= $2 ORDER BY from_asset LIMIT $4`+tx.db.d.skipLocked+`)
 		RETURNING from_asset, to_asset, leased_to`, tx.org.Bytes(), micros(now), micros(now.Add(waveLease)), n)
@@ -181,6 +200,7 @@ func (tx *Tx) LookAgain(ctx context.Context, at time.Time, sessions ...flex.Sess
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -191,6 +211,7 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
 		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
+
 		// The condition is put so that PostgreSQL, before it has counted, cannot take the few
 		// open sessions of an organisation for fewer than a part's.
 		n, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
@@ -198,10 +219,12 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 		if err != nil {
 			return err
 		}
+
 		if n > 0 {
 			tx.Wake(WakeControl)
 		}
 	}
+
 	return nil
 }
 
@@ -210,11 +233,13 @@ func (tx *Tx) Done(ctx context.Context, at time.Time, sessions ...flex.SessionID
 	for len(sessions) > 0 {
 		chunk := sessions[:min(len(sessions), outboxChunk)]
 		sessions = sessions[len(chunk):]
+
 		ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
 		if _, err := tx.exec(ctx, `UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND due_at <= $2 AND id IN `+ids, args...); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -231,10 +256,12 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	if len(rs) == 0 {
 		return 0, nil
 	}
+
 	// The ids follow each other, so that the statements below can name them all at once.
 	first := flex.EventID(tx.newIDs(len(rs)))
 	last := flex.EventID(following(first, len(rs)-1))
 	args := make([]any, 0, len(scheduleFields)*len(rs))
+
 	for i := range rs {
 		r := &rs[i]
 		n := &r.Next
@@ -242,9 +269,11 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		n.Generation, n.MadeAt, n.Before = r.Standing.Generation+1, tx.now, r.Standing.EventID
 		args = n.args(tx.org, args)
 	}
+
 	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, args); err != nil {
 		return 0, fmt.Errorf("keep schedules: %w", err)
 	}
+
 	// Sessions lie in the order of their assets, and a schedule is that of one session, so
 	// that its asset finds it without another index. The last condition is put so that
 	// PostgreSQL, before it has counted, cannot take the few open sessions of an
@@ -257,6 +286,7 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("put schedules in force: %w", err)
 	}
+
 	if int(n) < len(rs) {
 		// The event may have planned its asset on older prices than these: it is weighed again.
 		_, err := tx.exec(ctx, `UPDATE session SET due_at = $4, due_for = 'market' FROM schedule c
@@ -266,6 +296,7 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("have what an event changed weighed again: %w", err)
 		}
+
 		_, err = tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
 			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = schedule.session_id AND s.event_id = schedule.event_id)`,
 			tx.org.Bytes(), first.Bytes(), last.Bytes())
@@ -273,8 +304,10 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 			return 0, fmt.Errorf("drop schedules that came too late: %w", err)
 		}
 	}
+
 	if err := tx.enqueueSchedules(ctx, first, last); err != nil {
 		return 0, fmt.Errorf("enqueue schedules: %w", err)
 	}
+
 	return int(n), nil
 }

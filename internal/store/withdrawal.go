@@ -38,6 +38,7 @@ func (tx *Tx) Withdraw(ctx context.Context, site flex.SiteID, amount flex.Pence,
 	if err != nil {
 		return Withdrawal{}, err
 	}
+
 	t := Transaction{Transaction: ledger.Transaction{
 		Key: fmt.Sprintf("withdrawal:%s", flex.TransactionID(tx.newID())), Kind: ledger.Withdrawal, SiteID: site,
 		Time: flex.Span{From: tx.now}, Cause: ledger.Cause{By: by}, Postings: postings,
@@ -68,6 +69,7 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 	if err != nil {
 		return w, err
 	}
+
 	postings, err := ledger.Move(w.Status, to, w.Amount)
 	if err != nil {
 		return w, err
@@ -85,8 +87,10 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 		if w.Attempt == ledger.AttemptsMax {
 			return w, flex.Fail(flex.Conflict, "the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again", w.Attempt)
 		}
+
 		w.Attempt++
 	}
+
 	w.Status, w.Moves, w.ChangedAt = to, w.Moves+1, tx.now
 	if err := tx.postMove(ctx, w, by, postings); err != nil {
 		return w, err
@@ -97,6 +101,7 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 	if err != nil {
 		return w, err
 	}
+
 	return w, tx.noteMove(ctx, w, by, note)
 }
 
@@ -105,10 +110,12 @@ func (tx *Tx) postMove(ctx context.Context, w Withdrawal, by string, postings []
 	if len(postings) == 0 {
 		return nil
 	}
+
 	step := Transaction{Transaction: ledger.Transaction{
 		Key: fmt.Sprintf("withdrawal:%s:%d", w.ID, w.Moves), Kind: ledger.Withdrawal, SiteID: w.SiteID,
 		Time: flex.Span{From: tx.now}, Cause: ledger.Cause{Follows: w.ID, By: by}, Postings: postings,
 	}}
+
 	_, err := tx.Post(ctx, &step)
 	return err
 }
@@ -125,6 +132,7 @@ func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
 	if w.Attempt == ledger.AttemptsMax {
 		return flex.Fail(flex.Conflict, "the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again", w.Attempt)
 	}
+
 	return nil
 }
 
@@ -254,6 +262,7 @@ func (tx *Tx) Payouts(ctx context.Context, status ledger.PaymentStatus, limit in
 	for i := range found {
 		found[i].Approvals = approvals[found[i].ID]
 	}
+
 	return found, err
 }
 
@@ -263,6 +272,7 @@ func (tx *Tx) pendingApprovals(ctx context.Context) (map[flex.TransactionID][]st
 		id flex.TransactionID
 		by string
 	}
+
 	scan := func(s scanner) (a approval, err error) {
 		err = s.Scan(&a.id, &a.by)
 		return a, err
@@ -271,6 +281,7 @@ func (tx *Tx) pendingApprovals(ctx context.Context) (map[flex.TransactionID][]st
 	found, err := rows(ctx, tx.conn, scan, `SELECT a.withdrawal_id, a.approved_by FROM withdrawal_approval a
 		JOIN withdrawal w ON w.id = a.withdrawal_id AND w.attempt = a.attempt
 		WHERE w.org_id = $1 AND w.status = $2 ORDER BY a.approved_at, a.approved_by`, tx.org.Bytes(), string(ledger.PendingApproval))
+
 	by := map[flex.TransactionID][]string{}
 	for _, a := range found {
 		by[a.id] = append(by[a.id], a.by)

@@ -30,10 +30,12 @@ type Seed struct {
 func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
 	s := &Seed{t: t, db: db, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
+
 	org, err := db.AddOrg(t.Context(), "seeded")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.Org = org.ID
 	return s
 }
@@ -47,13 +49,16 @@ func (s *Seed) Again(t testing.TB, db *store.DB, url string) *Seed {
 func connect(t testing.TB, db *store.DB, url string) *sql.DB {
 	t.Helper()
 	driver, dsn := "pgx", url
+
 	if db.Engine() == "sqlite" {
 		driver, dsn = "sqlite", "file:"+strings.ReplaceAll(url[len("sqlite:"):], "#", "%23")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}
+
 	conn, err := sql.Open(driver, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -73,11 +78,13 @@ const seedChunk = 500
 func (s *Seed) Rows(table string, columns []string, n int, row func(i int) []any) {
 	s.t.Helper()
 	var err error
+
 	if s.postgres {
 		err = s.copyRows(table, columns, n, row)
 	} else {
 		err = s.insertRows(table, columns, n, row)
 	}
+
 	if err != nil {
 		s.t.Fatalf("add %d rows to %s: %v", n, table, err)
 	}
@@ -88,6 +95,7 @@ func (s *Seed) copyRows(table string, columns []string, n int, row func(i int) [
 	if err != nil {
 		return err
 	}
+
 	defer c.Close()
 	return c.Raw(func(driver any) error {
 		source := pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil })
@@ -101,30 +109,38 @@ func (s *Seed) insertRows(table string, columns []string, n int, row func(i int)
 	if err != nil {
 		return err
 	}
+
 	defer tx.Rollback()
 	one := ", (?" + strings.Repeat(", ?", len(columns)-1) + ")" // SQLite looks numbered names up one by one
+
 	for from := 0; from < n; from += seedChunk {
 		to := min(n, from+seedChunk)
 		args := make([]any, 0, seedChunk*len(columns))
+
 		for i := from; i < to; i++ {
 			args = append(args, row(i)...)
 		}
+
 		text := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + strings.Repeat(one, to-from)[2:]
 		if _, err := tx.Exec(text, args...); err != nil {
 			return err
 		}
 	}
+
 	return tx.Commit()
 }
 
 // Strings returns the one column of text that a query finds.
 func (s *Seed) Strings(query string, args ...any) (found []string) {
 	s.t.Helper()
+
 	rs, err := s.sql.Query(query, args...)
 	if err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
+
 	defer rs.Close()
+
 	for rs.Next() {
 		var v string
 		if err := rs.Scan(&v); err != nil {
@@ -132,9 +148,11 @@ func (s *Seed) Strings(query string, args ...any) (found []string) {
 		}
 		found = append(found, v)
 	}
+
 	if err := rs.Err(); err != nil {
 		s.t.Fatal(err)
 	}
+
 	return found
 }
 
@@ -183,11 +201,14 @@ func (s *Seed) NoConsent() {
 func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) flex.AssetID {
 	id := flex.AssetID(s.id())
 	var w any
+
 	if power > 0 {
 		w = int64(power)
 	}
+
 	s.Exec(`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at) VALUES ($1, $2, $3, $4, $5, $6, 0)`,
 		id.Bytes(), s.Org.Bytes(), site.Bytes(), "x"+id.String(), string(typ), w)
+
 	return id
 }
 
@@ -201,8 +222,10 @@ func (s *Seed) Readings(from flex.Period, periods int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	assets := s.Count(`SELECT count(*) FROM asset WHERE org_id = $1`, s.Org.Bytes())
 	chunk := max(1, 200_000/max(1, assets)) // of rows that are put in order in memory
+
 	for n := 0; n < periods; n += chunk {
 		s.Exec(`INSERT INTO reading (at, asset_id, label, seconds, value, known_at)
 			WITH RECURSIVE period (n) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM period WHERE n + 1 < $3)
@@ -216,28 +239,37 @@ func (s *Seed) Readings(from flex.Period, periods int) {
 func (s *Seed) Events(day flex.Day, first, last int) {
 	s.t.Helper()
 	energies := strings.TrimSpace(strings.Repeat("1000 ", last-first+1))
+
 	rs, err := s.sql.Query(`SELECT id, site_id FROM asset WHERE org_id = $1 ORDER BY id`, s.Org.Bytes())
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	var assets []flex.AssetID
 	var sites []flex.SiteID
+
 	for rs.Next() {
 		var asset flex.AssetID
+
 		var site flex.SiteID
 		if err := rs.Scan(&asset, &site); err != nil {
 			s.t.Fatal(err)
 		}
+
 		assets, sites = append(assets, asset), append(sites, site)
 	}
+
 	if err := rs.Close(); err != nil {
 		s.t.Fatal(err)
 	}
+
 	tx, err := s.sql.Begin()
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	defer tx.Rollback()
+
 	for i := range assets {
 		id := flex.FlexEventID(s.id())
 		_, err := tx.Exec(`INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated)
@@ -247,6 +279,7 @@ func (s *Seed) Events(day flex.Day, first, last int) {
 			s.t.Fatal(err)
 		}
 	}
+
 	if err := tx.Commit(); err != nil {
 		s.t.Fatal(err)
 	}

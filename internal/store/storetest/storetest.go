@@ -43,14 +43,17 @@ func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 // SQLite returns the URL of a fresh file, a copy of one whose schema is up to date.
 func SQLite(t testing.TB) string {
 	t.Helper()
+
 	image, err := sqliteImage()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := filepath.Join(t.TempDir(), "flexd.db")
 	if err := os.WriteFile(path, image, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	return "sqlite:" + path
 }
 
@@ -74,13 +77,16 @@ var sqliteImage = sync.OnceValues(func() ([]byte, error) {
 // Open opens the store and, when the test ends, verifies and closes it.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
+
 	if o.Keys == nil {
 		o.Keys = Keys(t)
 	}
+
 	db, err := store.Open(t.Context(), url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { Close(t, db) })
 	return db
 }
@@ -98,13 +104,16 @@ func Keys(t testing.TB) *keyring.Ring {
 // Close verifies the store and closes it.
 func Close(t testing.TB, db *store.DB) {
 	t.Helper()
+
 	findings, err := db.Verify(t.Context())
 	if err != nil && t.Context().Err() == nil {
 		t.Errorf("verify: %v", err)
 	}
+
 	for _, f := range findings {
 		t.Errorf("verify: %s", f)
 	}
+
 	if err := db.Close(); err != nil {
 		t.Errorf("close the store: %v", err)
 	}
@@ -120,6 +129,7 @@ var (
 // Postgres returns the URL of a fresh database, a copy of one whose schema is up to date.
 func Postgres(t testing.TB) string {
 	t.Helper()
+
 	server := os.Getenv(Env)
 	if server == "" {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
@@ -127,13 +137,17 @@ func Postgres(t testing.TB) string {
 		}
 		t.Skipf("%s names no PostgreSQL server: `make test` starts one", Env)
 	}
+
 	template.Do(func() { templateErr = makeTemplate(t, server) })
+
 	if templateErr != nil {
 		t.Fatal(templateErr)
 	}
+
 	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
 	admin(t, server, "CREATE DATABASE "+name+" TEMPLATE "+templateName)
 	t.Cleanup(func() { admin(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+
 	return database(server, name)
 }
 
@@ -164,11 +178,14 @@ func admin(t testing.TB, server, statement string) {
 	t.Helper()
 	adminLock.Lock()
 	defer adminLock.Unlock()
+
 	db, err := sql.Open("pgx", server)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer db.Close()
+
 	if _, err := db.Exec(statement); err != nil && !strings.Contains(err.Error(), "closed") {
 		t.Fatalf("%s: %v", statement, err)
 	}
@@ -179,13 +196,16 @@ func admin(t testing.TB, server, statement string) {
 func Exec(t testing.TB, url, statement string, args ...any) error {
 	t.Helper()
 	driver, name := "pgx", url
+
 	if path, sqlite := strings.CutPrefix(url, "sqlite:"); sqlite {
 		driver, name = "sqlite", "file:"+strings.ReplaceAll(path, "#", "%23")+"?_pragma=busy_timeout(10000)"
 	}
+
 	db, err := sql.Open(driver, name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer db.Close()
 	_, err = db.Exec(statement, args...)
 	return err
