@@ -145,4 +145,4 @@ type (
 )
 
 // At returns the instant as bodies carry it.
-func At(t time.Time) Time { return wire.At(t) }
+func At(t time.Time) Time { return wire.Exact(t) }

@@ -38,7 +38,7 @@ func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street st
 	kw, kwh := b.Power.KW(), b.Capacity.KWh()
 	r, err := c.Onboard(ctx, client.OnboardRequest{
 		Site: client.SiteRequest{MPAN: mpan, Postcode: "SW1A 1AA", StreetAddress: street, Email: b.Name + "@example.com",
-			GaveBoundaryMeterConsentAt: client.At(now.Add(-24 * time.Hour))},
+			GaveBoundaryMeterConsentAt: client.At(now.Add(-consentedFor))},
 		Assets: []client.OnboardingAssetRequest{{ExternalID: b.Name, Type: flex.Battery,
 			Properties: &client.AssetProperties{PowerKW: &kw, CapacityKWh: &kwh}}},
 		Proposition: flex.FullAssetSchedule,

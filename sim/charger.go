@@ -34,6 +34,48 @@ type Car struct {
 	Room float64    // Wh that still fit
 	Got  float64    // Wh drawn since it was plugged in
 	Cost float64    // of what it drew, in millionths of a pound at market prices
+
+	Late     time.Duration // from when it is offered power to when it draws
+	Taper    float64       // Wh of room: with less than that it draws less and less, down to a tenth
+	OnePhase flex.Span     // in which it draws a third
+
+	offered time.Time // since when it has been offered power; zero while it is not
+}
+
+// power is what the car would draw at the instant.
+func (c *Car) power(at time.Time) flex.Watts {
+	w := float64(c.Rate)
+	if c.OnePhase.Contains(at) {
+		w /= 3
+	}
+
+	if c.Taper > 0 {
+		w *= min(1, max(0.1, c.Room/c.Taper))
+	}
+
+	if !c.offered.IsZero() && at.Before(c.offered.Add(c.Late)) {
+		w = 0
+	}
+
+	return flex.Watts(w)
+}
+
+// offer tells the car whether there is power for it from an instant on.
+func (c *Car) offer(power flex.Watts, at time.Time) {
+	if power == 0 {
+		c.offered = time.Time{}
+	} else if c.offered.IsZero() {
+		c.offered = at
+	}
+}
+
+// edges are the instants at which it may draw another power, and the next minute of a taper.
+func (c *Car) edges(at time.Time) []time.Time {
+	edges := []time.Time{c.offered.Add(c.Late), c.OnePhase.From, c.OnePhase.To}
+	if c.Taper > 0 {
+		edges = append(edges, at.Truncate(time.Minute).Add(time.Minute))
+	}
+	return edges
 }
 
 // Metered is the energy that a charger drew in a part of one settlement period.
@@ -112,7 +154,7 @@ func (c *Charger) powerAt(at time.Time) flex.Watts {
 	if c.car == nil || c.car.Room <= 0 || c.Outage.Contains(at) {
 		return 0
 	}
-	return min(c.Power, c.car.Rate, c.limitAt(at))
+	return min(c.Power, c.car.power(at), c.limitAt(at))
 }
 
 // RunTo lets time pass up to the instant. Prices value what is drawn; a missing one counts
@@ -122,6 +164,10 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 	defer c.mu.Unlock()
 
 	for c.at.Before(to) {
+		if c.car != nil {
+			c.car.offer(c.limitAt(c.at), c.at)
+		}
+
 		next := c.boundary(to)
 		if c.car != nil && c.car.Room > 0 {
 			wh := min(c.car.Room, float64(c.powerAt(c.at))*next.Sub(c.at).Hours())
@@ -139,7 +185,13 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 // boundary returns the next instant at which power or price may change, at most to.
 func (c *Charger) boundary(to time.Time) time.Time {
 	next := flex.PeriodAt(c.at).End()
-	for _, edge := range []time.Time{c.Outage.From, c.Outage.To} {
+	edges := []time.Time{c.Outage.From, c.Outage.To}
+
+	if c.car != nil {
+		edges = append(edges, c.car.edges(c.at)...)
+	}
+
+	for _, edge := range edges {
 		if edge.After(c.at) && edge.Before(next) {
 			next = edge
 		}

@@ -44,6 +44,10 @@ type Evening struct {
 	Say       func(at time.Time, name, text string) // told what happens
 }
 
+// consentedFor is how long before a home's first evening its user consented to the use of the
+// boundary meter: longer than a baseline looks back.
+const consentedFor = 90 * 24 * time.Hour
+
 // chargeNowAfter is how long after arriving a user asks to charge at once.
 const chargeNowAfter = 40 * time.Minute
 
@@ -67,7 +71,7 @@ func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) er
 			Site: client.SiteRequest{
 				MPAN: mpans[i], Postcode: "SW1A 1AA", StreetAddress: fmt.Sprintf("%d High Street", i+1),
 				Email:                      v.Name + "@example.com",
-				GaveBoundaryMeterConsentAt: client.At(v.Arrive.Add(-24 * time.Hour)),
+				GaveBoundaryMeterConsentAt: client.At(v.Arrive.Add(-consentedFor)),
 			},
 			Assets: []client.OnboardingAssetRequest{{
 				ExternalID: v.Name, Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &kw},
@@ -195,7 +199,7 @@ func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
 		return err
 	}
 
-	return v.Receive(profile.Wrapped(1))
+	return v.Receive(profile.Message(1, ocpp.Form{}))
 }
 
 // report sends the half-hours that have ended as readings.

@@ -291,7 +291,7 @@ func TestLine_Scenario1ByteForByte(t *testing.T) {
 			} `json:"csChargingProfiles"`
 		}
 		l.must(json.Unmarshal(h.Body, &got))
-		const want = `{"duration":32400,"startSchedule":"2026-04-14T22:00:00+00:00","chargingRateUnit":"W","chargingSchedulePeriod":[` +
+		const want = `{"duration":32400,"startSchedule":"2026-04-14T22:00:00Z","chargingRateUnit":"W","chargingSchedulePeriod":[` +
 			`{"startPeriod":0,"limit":0.0,"numberPhases":1},{"startPeriod":5400,"limit":99999.0,"numberPhases":1},` +
 			`{"startPeriod":27000,"limit":0.0,"numberPhases":1}],"minChargingRate":0.0}`
 		if !bytes.Equal(got.CSChargingProfiles.ChargingSchedule, []byte(want)) || got.CSChargingProfiles.StackLevel != 1100 {

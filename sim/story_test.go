@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -68,6 +69,7 @@ type player struct {
 	heard    map[string]int // pushes that came, by charger
 	known    map[string]int // of which the story knows
 	drawn    map[string]map[flex.Period]float64
+	draws    map[string]flex.Watts // what a car takes, where it is less than its charger gives
 	paused   *flex.Span
 	now      time.Time
 	step     time.Duration // between looks; as until chooses if zero
@@ -89,7 +91,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	time.Sleep(time.Until(lines[0].At)) // the bubble begins on 1 January 2000
 	door, post := newPipes(), newPipes()
 	p := &player{T: t, chargers: map[string]*sim.Charger{}, assets: map[string]client.AssetID{}, sites: map[string]client.SiteID{},
-		heard: map[string]int{}, known: map[string]int{}, drawn: map[string]map[flex.Period]float64{}, now: lines[0].At, spare: map[string]client.AssetID{},
+		heard: map[string]int{}, known: map[string]int{}, drawn: map[string]map[flex.Period]float64{}, draws: map[string]flex.Watts{}, now: lines[0].At, spare: map[string]client.AssetID{},
 		batteries: batteries{last: map[string]client.EventID{}, changed: map[string]time.Time{}}}
 	h, err := app.Open(t.Context(), app.Settings{Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true,
 		Pipe: post.dial, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -244,6 +246,10 @@ func (p *player) act() {
 	case "tariff":
 		in := p.wish("tariff " + a[1])
 		p.must(p.client.UpdateTariff(ctx, p.assets[a[0]], client.TariffUpdateEventRequest{Tariff: *in.Tariff}))
+	case "draws":
+		kw, err := strconv.ParseFloat(a[1], 64)
+		p.must(err)
+		p.draws[a[0]] = flex.FromKW(kw)
 	case "charge now":
 		d, err := time.ParseDuration(a[1])
 		p.must(err)
@@ -319,7 +325,7 @@ func (p *player) onboard(name string, pause bool) {
 	p.must(err)
 	in := onboarding(mpan(n), proposition)
 	in.Site.StreetAddress = fmt.Sprintf("%d High Street", n)
-	in.Site.GaveBoundaryMeterConsentAt = client.At(p.now.Add(-time.Hour))
+	in.Site.GaveBoundaryMeterConsentAt = client.At(p.now.AddDate(0, 0, -pastDays-1))
 	in.Assets[0].ExternalID = "spare-" + name
 	r, err := p.client.Onboard(p.Context(), in)
 	p.must(err)
@@ -371,7 +377,7 @@ func (p *player) wish(words string) client.PlugInEventRequest {
 func (p *player) plugIn(name, words string) {
 	c := p.chargers[name]
 	if c.Car() == nil { // a repeated event is the same car
-		c.Plug(&sim.Car{Name: name, Rate: c.Power, Room: 200_000}, p.now)
+		c.Plug(&sim.Car{Name: name, Rate: cmp.Or(p.draws[name], c.Power), Room: 200_000}, p.now)
 	}
 	p.must(p.client.PlugIn(p.Context(), p.assets[name], p.wish(words)))
 }
@@ -420,6 +426,13 @@ func (p *player) expect() {
 				p.wrong("%d pushes came for %s", n-p.known[name], name)
 			}
 		}
+	case "expect pushes":
+		most, err := strconv.Atoi(a[0])
+		p.must(err)
+		if n := p.heard[a[1]] - p.known[a[1]]; n > most {
+			p.wrong("%d pushes came", n)
+		}
+		p.known[a[1]] = p.heard[a[1]]
 	case "expect charged":
 		want, err := strconv.ParseFloat(a[2], 64)
 		p.must(err)

@@ -45,7 +45,7 @@ func TestCharger_ObeysItsProfile(t *testing.T) {
 	}
 	c := &Charger{ExternalID: "leaf", Power: 7400}
 	c.Plug(&Car{Rate: 11000, Room: 50_000}, at)
-	if err := c.Receive(p.Wrapped(1)); err != nil {
+	if err := c.Receive(p.Message(1, ocpp.Form{})); err != nil {
 		t.Fatal(err)
 	}
 	flat := func(flex.Period) flex.Price { return 100e6 }

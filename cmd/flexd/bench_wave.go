@@ -48,7 +48,9 @@ type waveBench struct {
 
 // Run prints the table.
 func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
-	if b.Cars < 1 || b.Cars > 1_000_000 || b.Houses < 1 || b.Houses > 16 {
+	carsInReach := b.Cars >= 1 && b.Cars <= 1_000_000
+	processesInReach := b.Houses >= 1 && b.Houses <= 16
+	if !carsInReach || !processesInReach {
 		return flex.Fail(flex.Invalid, "--cars is 1 to 1000000 and --houses 1 to 16, not %d and %d", b.Cars, b.Houses)
 	}
 	if b.Houses > 1 && !strings.HasPrefix(b.Database, "postgres") {

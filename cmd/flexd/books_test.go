@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
+	"flexd/internal/reward"
 	records "flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -160,4 +162,31 @@ func TestWriteWhole(t *testing.T) {
 	if err != nil || string(text) != "whole" || len(names) != 1 {
 		t.Errorf("%s %v %v", text, names, err)
 	}
+}
+
+func TestStatement(t *testing.T) {
+	b := newBookkeeping(t)
+	year := b.last.Year
+	if from, _ := reward.TaxYear(year); b.last.Start().Before(from.Start()) {
+		year--
+	}
+	site := b.site.String()
+	if out := b.run(0, "statement", site, "--tax-year", fmt.Sprint(year)); !strings.Contains(out, "statement "+site) || !strings.Contains(out, "£0.60") {
+		t.Errorf("as text: %s", out)
+	}
+	if out := b.run(0, "statement", site, "--format", "csv"); !strings.HasPrefix(out, "row,line,") || !strings.Contains(out, "\nline,1,") || !strings.Contains(out, ",60,60,") {
+		t.Errorf("as CSV: %s", out)
+	}
+	file := filepath.Join(t.TempDir(), "statement.json")
+	b.run(0, "statement", site, "--json", "--out", file)
+	text, err := os.ReadFile(file)
+	var v struct {
+		Closing int `json:"closing_balance_pence"`
+	}
+	if err != nil || json.Unmarshal(text, &v) != nil || v.Closing != 60 {
+		t.Errorf("as JSON: %s %v", text, err)
+	}
+	b.run(1, "statement", site, "--month", "2026-13")
+	b.run(1, "statement", site, "--month", "2026-10", "--from", "2026-10-01")
+	b.run(2, "statement", site, "--month", "2026-10", "--tax-year", "2026")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -33,7 +34,8 @@ type capsSet struct {
 
 // Run sets caps.
 func (o *capsSet) Run(ctx context.Context, c console) error {
-	if o.Power == nil && o.Starts == nil && len(o.Site) == 0 && o.Position == "" {
+	capGiven := o.Power != nil || o.Starts != nil
+	if !capGiven && len(o.Site) == 0 && o.Position == "" {
 		return flex.Fail(flex.Invalid, "nothing to set: give --kw, --starts-per-minute, --site or --position")
 	}
 	if len(o.Site) > 0 && o.Group == "" {
@@ -115,7 +117,7 @@ func readPosition(file string) (ts []flex.Traded, err error) {
 		var v [3]float64
 		for i, name := range []string{"kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh"} {
 			v[i], err = strconv.ParseFloat(row.Get(name), 64)
-			if err != nil || v[i] != v[i] || v[i] > 1e6 || v[i] < -1e6 {
+			if err != nil || math.IsNaN(v[i]) || math.Abs(v[i]) > 1e6 {
 				return nil, row.Fault("%s is %q: it should be a number", name, row.Get(name))
 			}
 		}

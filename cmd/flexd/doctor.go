@@ -37,7 +37,10 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	var found []symptom
 
-	for _, look := range []func(context.Context, *app.App) ([]symptom, error){lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtHalt, lookAtPushes} {
+	looks := []func(context.Context, *app.App) ([]symptom, error){
+		lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
+	}
+	for _, look := range looks {
 		s, err := look(ctx, h)
 		if err != nil {
 			return err
@@ -165,70 +168,41 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 	return out, nil
 }
 
-// lookAtHalt says whether somebody has halted all pushes.
-func lookAtHalt(ctx context.Context, h *app.App) (out []symptom, err error) {
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
-		halt, err := all.Halted(ctx)
-		if halt != nil {
-			out = []symptom{{Part: "pushes", Do: "flexd resume, once that is mended",
-				Detail: fmt.Sprintf("halted by %s since %s: %s", halt.Who, halt.At.Format(time.RFC3339), halt.Reason)}}
+// lookAtExceptions lists what the console's first page lists, but for the background jobs,
+// which run in the flexd that serves.
+func lookAtExceptions(ctx context.Context, h *app.App) (out []symptom, err error) {
+	found, err := h.Operations.Exceptions(ctx, flex.OrgID{})
+	if err != nil {
+		return nil, err
+	}
+
+	for _, e := range found {
+		x := symptom{Part: string(e.Kind), Detail: e.Title, Do: e.Text}
+		for i, a := range e.Assets {
+			if i == doctorExamples {
+				x.Detail += ", …"
+				break
+			}
+
+			if i == 0 {
+				x.Detail += ": " + a.ExternalID
+			} else {
+				x.Detail += ", " + a.ExternalID
+			}
 		}
 
-		return err
-	})
-	return out, err
+		out = append(out, x)
+	}
+
+	if len(out) == 0 {
+		out = []symptom{{Part: "exceptions", Well: true, Detail: "there are none"}}
+	}
+
+	return out, nil
 }
 
-// waitingMax is how long a push may wait before the doctor worries.
-const waitingMax = 10 * time.Minute
-
-func lookAtPushes(ctx context.Context, h *app.App) (out []symptom, err error) {
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
-		orgs, err := all.Orgs(ctx)
-		if err != nil {
-			return err
-		}
-
-		endpoints, err := all.AllEndpoints(ctx)
-		if err != nil {
-			return err
-		}
-
-		for _, o := range orgs {
-			x := symptom{Part: "pushes of " + o.Name, Well: true, Detail: "none waits long"}
-			has := false
-
-			for _, e := range endpoints {
-				if e.Org != o.ID {
-					continue
-				}
-
-				has = true
-
-				if !e.Enabled {
-					x = symptom{Part: x.Part, Detail: string(e.Name) + " endpoint is disabled: " + e.Reason, Do: "flexd endpoint set, once the client's endpoint is right"}
-				}
-			}
-
-			_, waiting, err := all.WaitingSince(ctx, o.ID, all.Now().Add(-waitingMax), 1)
-			if err != nil {
-				return err
-			}
-
-			switch {
-			case !has:
-				x.Detail = "no endpoint is set"
-			case x.Well && waiting > 0:
-				x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d wait for more than %v", waiting, waitingMax), Do: "see the console's deliveries for what the endpoint answers"}
-			}
-
-			out = append(out, x)
-		}
-
-		return nil
-	})
-	return out, err
-}
+// doctorExamples bounds the assets that the doctor names for an exception.
+const doctorExamples = 5
 
 // replay is `flexd replay`.
 type replay struct {
@@ -258,4 +232,41 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	}
 
 	return err
+}
+
+// Bounds of what the doctor calls well in the work queue.
+const (
+	jobsOverdue = 15 * time.Minute // of the longest due job
+	jobsFailed  = 24 * time.Hour   // since the latest failure for good
+)
+
+func lookAtJobs(ctx context.Context, h *app.App) ([]symptom, error) {
+	var found []symptom
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		states, err := all.JobStates(ctx)
+		for _, s := range states {
+			found = append(found, jobSymptom(s, all.Now()))
+		}
+		return err
+	})
+	return found, err
+}
+
+func jobSymptom(s records.JobState, now time.Time) symptom {
+	x := symptom{Part: "jobs: " + string(s.Kind), Well: true}
+	x.Detail = fmt.Sprintf("%d due, %d later, %d of them after a failure, %d failed for good", s.Due, s.Later, s.Retrying, s.Failed)
+
+	if s.Due > 0 && now.Sub(s.Oldest) > jobsOverdue {
+		x.Well = false
+		x.Detail += fmt.Sprintf("; the first is due since %s", s.Oldest.In(flex.London).Format("2006-01-02 15:04"))
+		x.Do = "flexd serve does them: see that one runs, with what this kind needs, and its log"
+	}
+
+	if s.Failed > 0 && now.Sub(s.FailedAt) < jobsFailed {
+		x.Well = false
+		x.Detail += "; the latest: " + s.Error
+		x.Do = "see the log of flexd serve; a day after the last failure this is well again"
+	}
+
+	return x
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	records "flexd/internal/store"
 )
 
 // prices is `flexd prices`.
@@ -94,7 +96,11 @@ func (s store) load(ctx context.Context, c console, file, what string, into func
 
 	defer h.Close()
 
-	n, err := into(h, r)
+	n := 0
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "import " + what, Subject: file}, func() (err error) {
+		n, err = into(h, r)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was imported", file, err)
 	}

@@ -263,6 +263,7 @@ type certify struct {
 	Endpoint string `help:"URL of the endpoint; {asset_id}, {external_id} and {site_id} are filled in." required:"" placeholder:"URL"`
 	Secret   string `help:"Secret that the endpoint verifies with, whsec_ and base64." required:"" placeholder:"S"`
 	Bare     bool   `help:"Send the charging profile alone, as the endpoint was registered to get it."`
+	Nulls    bool   `help:"Write members without a value as null, as the endpoint was registered to get them."`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }
 
@@ -283,7 +284,7 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	if _, err := client.SignWebhook(f.Secret, "", time.Now(), nil); err != nil {
 		return flex.Fail(flex.Invalid, "--secret: %v; it was shown when the endpoint was set, and POST /endpoints/schedule/rotate makes another", err)
 	}
-	if u, err := url.Parse(f.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if !isWebURL(f.Endpoint) {
 		return flex.Fail(flex.Invalid, "--endpoint: %q is no URL like https://client.example/chargers/{external_id}", f.Endpoint)
 	}
 
@@ -332,11 +333,7 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 			panic(err) // two whole spans in order
 		}
 
-		if f.Bare {
-			return p.Bare()
-		}
-
-		return p.Wrapped(1)
+		return p.Message(1, ocpp.Form{Bare: f.Bare, Nulls: f.Nulls})
 	}
 
 	send := func(try, id string, at time.Time, body []byte, spoil func(http.Header), want string, good func(int, time.Duration) bool) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"flexd/internal/app"
+	"flexd/internal/egress"
 )
 
 // TestKeys walks through the life of a key file: made with a new database, missed when it is
@@ -51,7 +52,7 @@ func TestKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: true}
+	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: reach{egress.Reach{Prefixes: egress.Private}}}
 	run("endpoint set", set.Run, "whsec_")
 	run("new", (&keyNew{file}).Run, "exists already")
 	run("rotate", (&keyRotate{file}).Run, "seals with")

@@ -42,27 +42,32 @@ type commands struct {
 	Halt     halt     `cmd:"" help:"Stop all pushes on every process, within a second."`
 	Resume   resume   `cmd:"" help:"Let pushes leave again."`
 
-	Endpoint endpoint `cmd:"" help:"Where an organisation's pushes go."`
-	Dispatch dispatch `cmd:"" help:"Dispatch events of batteries."`
-	Caps     caps     `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
-	Verify   verify   `cmd:"" help:"Hold the store against every law that its records must keep."`
-	Doctor   doctor   `cmd:"" help:"Say what is not well, and what to do about it."`
-	Replay   replay   `cmd:"" help:"Have a delivery sent once more."`
-	Export   export   `cmd:"" help:"Print everything that is held on a site, as JSON."`
-	Erase    erase    `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
-	Migrate  migrate  `cmd:"" help:"Bring the schema of the database to the one that this flexd needs."`
-	Backup   backup   `cmd:"" help:"Copy the store to a file while it is in use."`
+	Endpoint endpoint    `cmd:"" help:"Where an organisation's pushes go."`
+	Dispatch dispatch    `cmd:"" help:"Dispatch events of batteries."`
+	Caps     caps        `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
+	Rate     rateCommand `cmd:"" help:"The power that an asset really draws: what was learned, pinned, reset."`
+	Verify   verify      `cmd:"" help:"Hold the store against every law that its records must keep."`
+	Doctor   doctor      `cmd:"" help:"Say what is not well, and what to do about it."`
+	Replay   replay      `cmd:"" help:"Have a delivery sent once more."`
+	Export   export      `cmd:"" help:"Print everything that is held on a site, as JSON."`
+	Erase    erase       `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
+	Migrate  migrate     `cmd:"" help:"Bring the schema of the database to the one that this flexd needs."`
+	Backup   backup      `cmd:"" help:"Copy the store to a file while it is in use."`
 
 	Key keyCommand `cmd:"" help:"The keys that seal secrets in the database."`
 
 	Prices prices      `cmd:"" help:"Market prices."`
 	Meters meters      `cmd:"" help:"The list of metering points."`
+	BSC    bsc         `cmd:"" name:"bsc" help:"A party's month of settlement: metering points, volumes, and reports that are compared."`
 	MPAN   mpanCommand `cmd:"" name:"mpan" help:"Which organisation a metering point is with."`
 	Models models      `cmd:"" help:"The catalogue of asset models."`
 
-	OCPP ocppCommand `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
+	OCPP            ocppCommand     `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
+	ChargerPassword chargerPassword `cmd:"" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
 
 	Readings readings `cmd:"" help:"Readings that are held back: list them, release them or discard them."`
+
+	Statement statement `cmd:"" help:"What a site's user earned and withdrew, and how each penny was worked out. Example: flexd statement SITE --tax-year 2026 --format csv --out statement.csv"`
 
 	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
 	Books   booksCommand  `cmd:"" help:"An organisation's books: months, trial balance, journal."`

@@ -2,18 +2,24 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 
 	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/ocppserver"
 )
 
+// flexdConnections is how many connections to flexd the bridge keeps at most.
+const flexdConnections = 64
+
 // ocppCommand is `flexd ocpp`.
 type ocppCommand struct {
-	Listen string `help:"Address that chargers connect to; ${default} if not given." default:":8887" env:"FLEXD_OCPP_LISTEN" placeholder:"HOST:PORT"`
+	Listen string `help:"Address that chargers connect to; ${default} if not given. From outside this machine as in --listen :8887." default:"127.0.0.1:8887" env:"FLEXD_OCPP_LISTEN" placeholder:"HOST:PORT"`
 
 	Flexd    string `help:"Address of the flexd that plans; ${default} if not given." default:"http://127.0.0.1:8080" env:"FLEXD_OCPP_FLEXD" placeholder:"URL"`
 	Username string `help:"The organisation's username at flexd." required:"" env:"FLEXD_OCPP_USERNAME" placeholder:"U"`
@@ -22,40 +28,119 @@ type ocppCommand struct {
 	EndpointListen string `help:"Address that flexd pushes schedules to; ${default} if not given." default:"127.0.0.1:8888" env:"FLEXD_OCPP_ENDPOINT_LISTEN" placeholder:"HOST:PORT"`
 	EndpointURL    string `help:"That address as flexd reaches it. http:// and the listening address if not given." env:"FLEXD_OCPP_ENDPOINT_URL" placeholder:"URL"`
 
-	ChargerPassword string            `help:"Password of every charger, sent by HTTP basic authentication with the charger's id as the username." env:"FLEXD_OCPP_CHARGER_PASSWORD" placeholder:"P"`
-	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Without --charger-password no others may connect." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
+	Chargers        string            `help:"File with a line for each charger, as 'flexd charger-password CP1' prints them. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_CHARGERS" placeholder:"FILE"`
+	ChargerPassword string            `help:"Password of every charger that has none of its own, sent by HTTP basic authentication with the charger's id as the username." env:"FLEXD_OCPP_CHARGER_PASSWORD" placeholder:"P"`
+	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
+	NoPassword      bool              `help:"Let chargers in that have no password. Whoever reaches the address can pass for one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
+
+	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
+	TLSKey      string `name:"tls-key" help:"Its key." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
+	TLSClientCA string `name:"tls-client-ca" help:"Ask chargers for certificates that this one has signed; a charger's common name is its id." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA" placeholder:"FILE"`
 }
 
 // Run joins chargers to flexd until it is told to stop.
 func (o *ocppCommand) Run(ctx context.Context, c console) error {
-	chargers, err := listenAt("--listen", o.Listen)
+	settings, err := o.settings()
 	if err != nil {
 		return err
 	}
 
+	chargers, err := listenAt("--listen", o.Listen)
+	if err != nil {
+		return err
+	}
 	defer chargers.Close()
+
+	address := "ws://" + chargers.Addr().String()
+	if o.TLSCert != "" {
+		config, err := ocppserver.TLS(o.TLSCert, o.TLSKey, o.TLSClientCA)
+		if err != nil {
+			return err
+		}
+
+		address = "wss://" + chargers.Addr().String()
+		chargers = tls.NewListener(chargers, config)
+	}
 
 	pushes, err := listenAt("--endpoint-listen", o.EndpointListen)
 	if err != nil {
 		return err
 	}
-
 	defer pushes.Close()
 
-	url := o.EndpointURL
-	if url == "" {
-		url = "http://" + pushes.Addr().String()
+	settings.EndpointURL = o.EndpointURL
+	if settings.EndpointURL == "" {
+		settings.EndpointURL = "http://" + pushes.Addr().String()
 	}
 
-	if at, ok := chargers.Addr().(*net.TCPAddr); ok && !at.IP.IsLoopback() && o.ChargerPassword == "" && len(o.Charger) == 0 {
-		slog.Warn("chargers are asked for no password: whoever reaches " + chargers.Addr().String() + " can pass for one")
+	fmt.Fprintf(c.out, "listening for chargers on %s/CHARGER-ID, for schedules on %s\n", address, settings.EndpointURL)
+	return remote{URL: o.Flexd, Username: o.Username}.explain(o.serve(ctx, settings, chargers, pushes))
+}
+
+func (o *ocppCommand) serve(ctx context.Context, s ocppserver.Settings, chargers, pushes net.Listener) error {
+	return ocppserver.New(s).Serve(ctx, chargers, pushes)
+}
+
+// settings checks how chargers show who they are.
+func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
+	secured := o.ChargerPassword != "" || len(o.Charger) > 0 || o.Chargers != "" || o.TLSClientCA != ""
+	switch {
+	case !secured && !o.NoPassword:
+		return s, flex.Fail(flex.Invalid, "chargers need passwords: give --chargers FILE (flexd charger-password CP1 >> FILE makes a line), "+
+			"--charger-password or --tls-client-ca; --no-password lets any in, and passes no readings on")
+	case (o.TLSCert == "") != (o.TLSKey == ""):
+		return s, flex.Fail(flex.Invalid, "--tls-cert and --tls-key go together")
+	case o.TLSClientCA != "" && o.TLSCert == "":
+		return s, flex.Fail(flex.Invalid, "--tls-client-ca needs --tls-cert and --tls-key")
 	}
 
-	b := ocppserver.New(ocppserver.Settings{
-		Client: client.New(o.Flexd, o.Username, o.Password), EndpointURL: url,
-		Password: flex.Secret(o.ChargerPassword), Passwords: o.Charger,
-	})
+	if o.NoPassword {
+		slog.Warn("chargers without a password are let in: whoever reaches " + o.Listen + " can pass for one, and their readings are not passed on")
+	}
 
-	fmt.Fprintf(c.out, "listening for chargers on ws://%s/CHARGER-ID, for schedules on %s\n", chargers.Addr(), url)
-	return remote{URL: o.Flexd, Username: o.Username}.explain(b.Serve(ctx, chargers, pushes))
+	s = ocppserver.Settings{
+		Client: pooled(client.New(o.Flexd, o.Username, o.Password)), Password: flex.Secret(o.ChargerPassword),
+		Passwords: o.Charger, NoPassword: o.NoPassword,
+	}
+	if o.Chargers != "" {
+		s.Chargers, err = ocppserver.ReadChargers(o.Chargers, slog.Default())
+	}
+
+	return s, err
+}
+
+// pooled bounds a client's connections, however many chargers have something to say at once.
+func pooled(c *client.Client) *client.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxConnsPerHost = flexdConnections
+	transport.MaxIdleConnsPerHost = flexdConnections
+	c.HTTP.Transport = transport
+
+	return c
+}
+
+// chargerPassword is `flexd charger-password`.
+type chargerPassword struct {
+	ID       string `arg:"" help:"The charger's id, as in: flexd charger-password CP1 >> chargers.txt"`
+	Password string `help:"The password, at least 16 characters; made if not given." env:"FLEXD_CHARGER_PASSWORD" placeholder:"P"`
+}
+
+// Run prints the charger's line for --chargers, and the password on the standard error.
+func (p *chargerPassword) Run(c console) error {
+	password := p.Password
+	if password == "" {
+		password = rand.Text()
+	}
+
+	line, err := ocppserver.HashPassword(p.ID, password)
+	if err != nil {
+		return err
+	}
+
+	if p.Password == "" {
+		fmt.Fprintf(c.err, "the password of %s is %s\n", p.ID, password)
+	}
+	fmt.Fprintln(c.out, line)
+
+	return nil
 }

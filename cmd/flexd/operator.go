@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/user"
 	"text/tabwriter"
 	"time"
 
@@ -23,7 +24,7 @@ type operator struct {
 type operatorAdd struct {
 	store
 	Name     string `arg:"" help:"Name to log in with."`
-	Password string `help:"Password, of at least 12 bytes; made if not given." placeholder:"P"`
+	Password string `help:"Password, of at least 12 bytes; made if not given. Better in the environment than where ps shows it." env:"FLEXD_OPERATOR_PASSWORD" placeholder:"P"`
 }
 
 // Run adds the operator.
@@ -116,8 +117,16 @@ func act(ctx context.Context, open func(context.Context) (*app.App, error), name
 	return h.Access.Act(ctx, records.Act{Who: commandLine, Act: act, Subject: name}, func() error { return do(h.Access) })
 }
 
-// commandLine is who acts where nobody has logged in.
-const commandLine = "command line"
+// commandLine is who acts where nobody has logged in: the user of the machine, by the command
+// line.
+var commandLine = func() string {
+	const by = "command line"
+	u, err := user.Current()
+	if err != nil || u.Username == "" {
+		return by
+	}
+	return by + " (" + u.Username + ")"
+}()
 
 func printOperator(c console, name string, password flex.Secret) error {
 	_, err := fmt.Fprintf(c.out, "operator  %s\npassword  %s\n\nThe password is shown this once. The console is at /console on the address that flexd serve prints.\n", name, password.Reveal())

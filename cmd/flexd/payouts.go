@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +15,9 @@ import (
 	"time"
 
 	"flexd/internal/app"
+	"flexd/internal/bankfile"
 	"flexd/internal/csvfile"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
@@ -26,7 +30,9 @@ type payouts struct {
 	Approve payoutsApprove `cmd:"" help:"Let withdrawals be paid."`
 	Reject  payoutsReject  `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
 	Export  payoutsExport  `cmd:"" help:"Write the payment file of what is approved, which counts as given to the bank from then on."`
-	Import  payoutsImport  `cmd:"" help:"Read what became of payments, from a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
+	Modulus payoutsModulus `cmd:"" help:"The published tables by which bank accounts are checked."`
+	Files   payoutsFiles   `cmd:"" help:"The payment files that were made, with their sums."`
+	Import  payoutsImport  `cmd:"" help:"Read what became of payments: the bank's pain.002, camt.053 or CSV of returned credits, or a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
 }
 
 // ofOrg is the flags of commands that work on one organisation's records.
@@ -204,50 +210,146 @@ func waitsForSecond(asked, is ledger.PaymentStatus) string {
 
 type payoutsExport struct {
 	ofOrg
-	File  string `arg:"" help:"Where to write the CSV; it holds bank accounts, so it is made for its owner's eyes alone. - is standard output."`
-	Again bool   `help:"Write what was exported before and has no result yet, for a file that was lost."`
+	File    string `arg:"" help:"Where to write the file; it holds bank accounts, so it is made for its owner's eyes alone. - is standard output. Example: flexd payouts export --format pain.001 payments.xml"`
+	Format  string `help:"csv, bacs18 (Bacs Standard 18) or pain.001 (ISO 20022 pain.001.001.09); the setting payment_file_format by default." placeholder:"FORMAT"`
+	Day     string `help:"The working day on which the payments are to be made (for bacs18, processed), as 2026-01-31; the earliest by default." placeholder:"DAY"`
+	Again   bool   `help:"Write what was exported before and has no result yet, for a file that was lost. A bank that has the first file takes no payment twice."`
+	Message string `help:"With --again: of the file of that name alone, as flexd payouts files lists it." placeholder:"NAME"`
 }
 
-// Run exports. The file is made before anything counts as exported.
-func (p *payoutsExport) Run(ctx context.Context, c console) error {
-	out := c.out
-	if p.File != "-" {
-		f, err := os.OpenFile(p.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-
-		defer f.Close()
-		out = f
+// options reads the flags.
+func (p *payoutsExport) options() (o reward.ExportOptions, err error) {
+	o = reward.ExportOptions{Again: p.Again, Message: p.Message}
+	if p.Message != "" && !p.Again {
+		return o, flex.Fail(flex.Invalid, "--message is for --again")
 	}
 
-	return p.actOn(ctx, "export payments", p.File, func(h *app.App, org flex.Org) error {
-		file, err := h.Reward.Export(ctx, org.ID, commandLine, reward.ExportOptions{Again: p.Again})
+	if p.Format != "" {
+		o.Format, err = bankfile.ReadFormat(p.Format)
 		if err != nil {
-			return err
+			return o, err
 		}
-		if err := writePayments(out, file.Payments); err != nil {
-			return fmt.Errorf("write the payment file; write it again with --again: %w", err)
+	}
+
+	if p.Day != "" {
+		o.Day, err = flex.ParseDay(p.Day)
+		if err != nil {
+			return o, flex.Fail(flex.Invalid, "--day: %q is not a day such as 2026-01-31", p.Day)
+		}
+	}
+
+	return o, nil
+}
+
+// Run exports. The file is made before anything counts as exported, and taken away again if
+// nothing does.
+func (p *payoutsExport) Run(ctx context.Context, c console) error {
+	o, err := p.options()
+	if err != nil {
+		return err
+	}
+
+	if p.File == "-" {
+		_, err := p.export(ctx, c, c.out, o)
+		return err
+	}
+
+	f, err := os.OpenFile(p.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+
+	made, err := p.export(ctx, c, f, o)
+	err = errors.Join(err, f.Close())
+
+	if !made {
+		return errors.Join(err, os.Remove(p.File))
+	}
+
+	return err
+}
+
+// export writes the file. It reports whether payments count as exported.
+func (p *payoutsExport) export(ctx context.Context, c console, out io.Writer, o reward.ExportOptions) (made bool, err error) {
+	h, org, err := p.openOrg(ctx)
+	if err != nil {
+		return false, err
+	}
+
+	defer h.Close()
+
+	act := records.Act{Who: commandLine, Org: org.ID, Act: "export payments", Subject: p.File}
+	err = h.Access.ActWithDetail(ctx, act, func() (string, error) {
+		file, err := h.Reward.Export(ctx, org.ID, commandLine, o)
+		if err != nil {
+			return "", err
 		}
 
-		fmt.Fprintf(c.err, "%d payments of %s in all\n", len(file.Payments), file.Total)
+		made = true
+
+		if _, err := out.Write(file.Content); err != nil {
+			return file.String(), fmt.Errorf("write the payment file; write it again with --again: %w", err)
+		}
+
+		fmt.Fprintln(c.err, file)
 
 		for _, kept := range file.Kept {
 			fmt.Fprintf(c.err, "not paid: %s\n", kept)
 		}
 
-		return nil
+		return file.String(), nil
 	})
+	return made, err
 }
 
-// writePayments writes the payment file.
-func writePayments(out io.Writer, payments []reward.Payment) error {
-	w := csvfile.NewWriter(out, "withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference")
-	for _, p := range payments {
-		w.Write(p.ID.String(), p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(),
-			fmt.Sprintf("%d.%02d", p.Amount/100, p.Amount%100), p.Reference)
+type payoutsFiles struct {
+	ofOrg
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+type paymentFileRow struct {
+	Number   int64      `json:"number"`
+	Message  string     `json:"message"`
+	Format   string     `json:"format"`
+	Day      string     `json:"day"`
+	MadeAt   time.Time  `json:"made_at"`
+	MadeBy   string     `json:"made_by"`
+	Payments int        `json:"payments"`
+	Total    flex.Pence `json:"total_pence"`
+	SHA256   string     `json:"sha256"`
+}
+
+// Run lists the payment files that were made.
+func (p *payoutsFiles) Run(ctx context.Context, c console) error {
+	h, org, err := p.openOrg(ctx)
+	if err != nil {
+		return err
 	}
-	return w.Flush()
+
+	defer h.Close()
+
+	files, err := h.Reward.PaymentFiles(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	rows := make([]paymentFileRow, len(files))
+	for i, f := range files {
+		rows[i] = paymentFileRow{f.Number, f.Message, f.Format, f.Day.String(), f.MadeAt, f.MadeBy, f.Payments, f.Total, hex.EncodeToString(f.SHA256)}
+	}
+
+	if p.JSON {
+		return c.json(rows)
+	}
+
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NUMBER\tMESSAGE\tFORMAT\tDAY\tMADE\tBY\tPAYMENTS\tTOTAL\tSHA-256")
+
+	for _, r := range rows {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Number, r.Message, r.Format, r.Day, r.MadeAt.Format(time.RFC3339), r.MadeBy, r.Payments, r.Total, r.SHA256)
+	}
+
+	return t.Flush()
 }
 
 type payoutsImport struct {
@@ -255,23 +357,14 @@ type payoutsImport struct {
 	Mail    mailRelay `embed:"" prefix:"mail-"`
 	BaseURL string    `help:"The service's own address as users reach it, for the links in mails sent from here." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
-	File string `arg:"" help:"The CSV; - reads standard input."`
+	File   string `arg:"" help:"The file; - reads standard input. Example: flexd payouts import --dry-run statement.xml"`
+	DryRun bool   `help:"Show what would change, and change nothing."`
+	JSON   bool   `help:"Print what became of each result of a bank's file as JSON." name:"json"`
 }
 
-// Run imports results, all or none.
+// Run imports results.
 func (p *payoutsImport) Run(ctx context.Context, c console) error {
-	in := c.in
-	if p.File != "-" {
-		f, err := os.Open(p.File)
-		if err != nil {
-			return err
-		}
-
-		defer f.Close()
-		in = f
-	}
-
-	results, err := readResults(in)
+	content, err := p.read(c.in)
 	if err != nil {
 		return err
 	}
@@ -281,30 +374,170 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return p.actOn(ctx, "import payment results", p.File, func(h *app.App, org flex.Org) error {
-		done, err := h.Reward.Import(ctx, org.ID, commandLine, results)
+	// flexd's own CSV counts all or none; of a bank's file each result counts by itself.
+	take := p.bankFile
+
+	if ownResults(content) {
+		take = p.ownFile
+	}
+
+	h, org, err := p.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	do := func() (string, error) { return take(ctx, c, h, org, content, mailer) }
+
+	if p.DryRun {
+		_, err := do()
+		return err
+	}
+
+	return h.Access.ActWithDetail(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "import payment results", Subject: p.File}, do)
+}
+
+func (p *payoutsImport) read(in io.Reader) ([]byte, error) {
+	if p.File != "-" {
+		f, err := os.Open(p.File)
 		if err != nil {
-			return err
+			return nil, err
 		}
 
-		fmt.Fprintf(c.err, "%d results, %d of them new\n", done.Results, done.Moved)
+		defer f.Close()
+		in = f
+	}
 
-		if done.Without > 0 {
-			fmt.Fprintf(c.err, "%d users were not told: there is no e-mail address\n", done.Without)
+	return io.ReadAll(io.LimitReader(in, bankfile.ResultsMax+1))
+}
+
+// ownResults reports whether the file is flexd's own CSV: its first line has the column
+// withdrawal_id, or is of no file that is known.
+func ownResults(content []byte) bool {
+	first, _, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(string(content), "\ufeff")), "\n")
+	if strings.Contains(first, "withdrawal_id") {
+		return true
+	}
+	return !strings.HasPrefix(strings.TrimSpace(first), "<") && !strings.Contains(first, "reference")
+}
+
+// ownFile takes flexd's own CSV, all or none.
+func (p *payoutsImport) ownFile(ctx context.Context, c console, h *app.App, org flex.Org, content []byte, mailer *egress.Mailer) (string, error) {
+	results, err := readResults(bytes.NewReader(content))
+	if err != nil {
+		return "", err
+	}
+
+	take := h.Reward.Import
+	if p.DryRun {
+		take = h.Reward.TryImport
+	}
+
+	done, err := take(ctx, org.ID, commandLine, results)
+	if err != nil {
+		return "", err
+	}
+
+	said := fmt.Sprintf("%d results, %d of them new", done.Results, done.Moved)
+	fmt.Fprintln(c.err, p.would()+said)
+	return said, p.notify(ctx, c, h, done, mailer)
+}
+
+// would begins what a dry run says.
+func (p *payoutsImport) would() string {
+	if p.DryRun {
+		return "dry run, nothing is changed: "
+	}
+	return ""
+}
+
+// bankFile takes a bank's file, each result by itself.
+func (p *payoutsImport) bankFile(ctx context.Context, c console, h *app.App, org flex.Org, content []byte, mailer *egress.Mailer) (string, error) {
+	results, err := bankfile.ReadResults(content)
+	if err != nil {
+		return "", err
+	}
+
+	done, err := h.Reward.ImportBank(ctx, org.ID, commandLine, results.Results, p.DryRun)
+	if err != nil {
+		return "", err
+	}
+	if err := p.show(c, done); err != nil {
+		return "", err
+	}
+
+	said := fmt.Sprintf("%s: %d results, %d new, %d known, %d under way, %d unknown, %d refused; %d other entries", results.Format, done.Results,
+		done.Count(reward.TakenNew), done.Count(reward.TakenKnown), done.Count(reward.TakenOpen), done.Count(reward.TakenUnknown), done.Count(reward.TakenRefused), results.Others)
+
+	fmt.Fprintln(c.err, p.would()+said)
+
+	err = p.notify(ctx, c, h, done.Imported, mailer)
+
+	if n := done.Count(reward.TakenRefused); n > 0 {
+		err = errors.Join(err, flex.Fail(flex.Conflict, "%d results were refused: they contradict what is known, and changed nothing; the others count", n))
+	}
+
+	return said, err
+}
+
+type importRow struct {
+	Where      string               `json:"where"`
+	Reference  string               `json:"reference"`
+	Verdict    reward.Verdict       `json:"verdict"`
+	Outcome    bankfile.Outcome     `json:"outcome"`
+	Reason     string               `json:"reason,omitempty"`
+	Withdrawal string               `json:"withdrawal_id,omitempty"`
+	Amount     flex.Pence           `json:"amount_pence,omitempty"`
+	From       ledger.PaymentStatus `json:"from,omitempty"`
+	To         ledger.PaymentStatus `json:"to,omitempty"`
+	Why        string               `json:"why,omitempty"`
+}
+
+// show prints what became of each result that is not known already; as JSON, of all.
+func (p *payoutsImport) show(c console, done reward.BankImport) error {
+	rows := make([]importRow, len(done.Lines))
+	for i, l := range done.Lines {
+		rows[i] = importRow{Where: l.Where, Reference: l.Reference, Verdict: l.Verdict, Outcome: l.Outcome, Reason: l.Reason, Why: l.Why}
+		if !l.ID.IsZero() {
+			rows[i].Withdrawal, rows[i].Amount = l.ID.String(), l.Amount
+			rows[i].From, rows[i].To = l.From, l.To
 		}
+	}
 
-		if done.Mails == 0 {
-			return nil
+	if p.JSON {
+		return c.json(rows)
+	}
+
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "WHERE\tREFERENCE\tVERDICT\tBANK SAYS\tREASON\tAMOUNT\tFROM\tTO\tWHY")
+
+	for _, r := range rows {
+		if r.Verdict != reward.TakenKnown {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Where, r.Reference, r.Verdict, r.Outcome, r.Reason, r.Amount, r.From, r.To, r.Why)
 		}
+	}
 
-		if mailer == nil {
-			fmt.Fprintf(c.err, "%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n", done.Mails, reward.LetterLinkLife/time.Hour)
-			return nil
-		}
+	return t.Flush()
+}
 
-		h.Reward.Mail, h.Reward.BaseURL = mailer.Send, p.BaseURL
-		return sendMails(ctx, c, h)
-	})
+// notify says who is notified by e-mail, and sends the mails if it can.
+func (p *payoutsImport) notify(ctx context.Context, c console, h *app.App, done reward.Imported, mailer *egress.Mailer) error {
+	if done.Without > 0 {
+		fmt.Fprintf(c.err, "%d users were not notified: there is no e-mail address\n", done.Without)
+	}
+
+	if done.Mails == 0 || p.DryRun {
+		return nil
+	}
+
+	if mailer == nil {
+		fmt.Fprintf(c.err, "%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n", done.Mails, reward.LetterLinkLife/time.Hour)
+		return nil
+	}
+
+	h.Reward.Mail, h.Reward.BaseURL = mailer.Send, p.BaseURL
+	return sendMails(ctx, c, h)
 }
 
 // sendMails sends what waits to be sent.

@@ -39,7 +39,7 @@ func TestReadResults(t *testing.T) {
 
 // goodSettings are values of the settings that are no number.
 var goodSettings = map[string]string{
-	"baseline": "nominated", "rounding": "half_even", "two_factor": "false", "payer_sort_code": "12-34-56",
+	"baseline": "nominated", "rounding": "half_even", "two_factor": "false", "payment_file_format": "pain.001", "payer_sort_code": "12-34-56",
 	"payer_account": "12345678", "payer_sun": "123456", "payer_iban": "GB29 NWBK 6016 1331 9268 19", "payer_bic": "NWBKGB2L",
 }
 

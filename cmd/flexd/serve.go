@@ -16,13 +16,14 @@ import (
 	"flexd/internal/egress"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
+	"flexd/internal/web"
 )
 
 // serve is `flexd serve`.
 type serve struct {
 	store
 	Listen                string `help:"Address to answer on; ${default} if not given." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
-	AllowPrivateEndpoints bool   `help:"Let pushes go to private and loopback addresses." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
+	AllowPrivateEndpoints reach  `help:"Let pushes go to private addresses: networks, addresses and host names with commas, as in --allow-private-endpoints=10.1.0.0/16,chargers.internal; without a list to all private and loopback ones. Addresses at which clouds keep credentials stay shut." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
 	Migrate bool `help:"Bring an older schema of the database up to date first. With --no-migrate, refuse it." default:"true" negatable:"" env:"FLEXD_MIGRATE"`
@@ -37,9 +38,12 @@ type serve struct {
 
 	Mail mailRelay `embed:"" prefix:"mail-"`
 
-	TrustedProxies []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
-	MetricsFrom    []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
-	RateLimit      int            `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
+	TrustedProxies           []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
+	MetricsFrom              []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
+	MaxConnections           int            `help:"Connections that are taken at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
+	MaxConnectionsPerAddress int            `help:"Connections that are taken at once of one address that is no trusted proxy; a quarter of all if not given." env:"FLEXD_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N"`
+
+	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
@@ -134,11 +138,14 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		return errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
 	}
 
-	settings.AllowPrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints, s.BaseURL
+	settings.PrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints.Reach, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
 	settings.InventPrices = s.Environment == string(flex.Sandbox) && len(s.PriceSource) == 0
 	settings.Meters = app.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
-	settings.TrustedProxies, settings.MetricsFrom, settings.RateLimit = s.TrustedProxies, s.MetricsFrom, s.RateLimit
+	if err := s.limit(&settings); err != nil {
+		return err
+	}
+
 	settings.Clouds, err = readClouds(s.Clouds)
 	if err != nil {
 		return err
@@ -148,7 +155,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if u, err := url.Parse(s.BaseURL); s.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	if s.BaseURL != "" && !isWebURL(s.BaseURL) {
 		return flex.Fail(flex.Invalid, "--base-url: %q is not a URL such as https://flexd.example.com", s.BaseURL)
 	}
 
@@ -177,8 +184,41 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	s.warn(c, l.Addr())
 	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
+
 	return h.Serve(ctx, l)
+}
+
+// warn says what an operator may not have meant: plain HTTP for a network, keys for everybody.
+func (s *serve) warn(c console, at net.Addr) {
+	if a, ok := at.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		fmt.Fprintf(c.err, "warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Put a proxy in front that ends TLS.\n", at)
+	}
+
+	file := s.KeyFile
+	if path, embedded := s.path(); file == "" && embedded {
+		file = path + ".key"
+	}
+
+	const others = 0o077
+	if i, err := os.Stat(file); err == nil && i.Mode().Perm()&others != 0 {
+		fmt.Fprintf(c.err, "warning: others than its owner can read or change the key file %s (mode %v): chmod 600 it.\n", file, i.Mode().Perm())
+	}
+}
+
+// limit says whom the transports believe, and how much they take.
+func (s *serve) limit(to *app.Settings) error {
+	if s.MaxConnections < 0 || s.MaxConnectionsPerAddress < 0 {
+		return flex.Fail(flex.Invalid, "--max-connections and --max-connections-per-address are 1 or more")
+	}
+
+	to.TrustedProxies = s.TrustedProxies
+	to.MetricsFrom = s.MetricsFrom
+	to.RateLimit = s.RateLimit
+	to.Limits = web.Limits{Connections: s.MaxConnections, PerAddress: s.MaxConnectionsPerAddress}
+
+	return nil
 }
 
 // listenAt listens at the address of a flag.
@@ -220,4 +260,13 @@ func openSettings(ctx context.Context, s app.Settings, name string) (*app.App, f
 	}
 
 	return h, org, nil
+}
+
+// isWebURL reports whether a text is a whole URL of the web.
+func isWebURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	return u.Scheme == "http" || u.Scheme == "https"
 }

@@ -93,6 +93,11 @@ func payoutSettings() []setting {
 			func(o *org) *flex.Optional[flex.Pence] { return &o.Payout.TwoAbove }, 100_000_000),
 		wholeOr(setting{name: "daily_payout_cap_pence", standard: pence(standard.DailyCap), help: "the most that is approved on one day, by London time"},
 			func(o *org) *flex.Optional[flex.Pence] { return &o.Payout.DailyCap }, 10_000_000_000),
+		text(setting{name: "payment_file_format", standard: string(bankfile.CSV), help: "of payment files: csv, bacs18 (Bacs Standard 18) or pain.001 (ISO 20022)"},
+			func(o *org) *string { return &o.Payout.FileFormat }, func(text string) (string, error) {
+				format, err := bankfile.ReadFormat(text)
+				return string(format), err
+			}),
 	}
 	return append(list, payerSettings()...)
 }

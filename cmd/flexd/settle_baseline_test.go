@@ -109,6 +109,7 @@ func TestSettleBaselineError_Org(t *testing.T) {
 	}
 	seed.Exec(`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, plugged_out_at, generation)
 		SELECT id, org_id, id, site_id, 1, $1, $2, 0 FROM asset`, in.UnixMicro(), out.UnixMicro())
+	seed.QueueEnded()
 
 	text, err := baselineErrors(t, settleBaseline{ofOrg: ofOrg{store: at, Org: "seeded"}, From: day.String(), To: day.String()})
 	if err != nil {

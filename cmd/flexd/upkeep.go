@@ -91,11 +91,12 @@ type endpointSet struct {
 	Secret   string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
 	Header   []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
 	Bare     bool     `help:"Send the charging profile alone, without connectorId around it."`
+	Nulls    bool     `help:"Write members of a profile that have no value as null; strict OCPP 1.6 libraries refuse them."`
 	Batch    bool     `help:"Send a dispatch as one message for all its assets."`
 	Rate     int      `help:"Pushes a second at most; what stands, or 1000, if not given." placeholder:"N"`
 	Dispatch bool     `help:"Set the endpoint of battery dispatches in place of that of charging profiles."`
 
-	AllowPrivateEndpoints bool `help:"Let the URL be http:// and of a private network." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS"`
+	AllowPrivateEndpoints reach `help:"Let the URL be http:// and of a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
 
 // Run sets the endpoint.
@@ -105,14 +106,14 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	settings.AllowPrivateEndpoints = e.AllowPrivateEndpoints
+	settings.PrivateEndpoints = e.AllowPrivateEndpoints.Reach
 	h, org, err := openSettings(ctx, settings, e.Name)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
-	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Batch: e.Batch, Rate: e.Rate}
+	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Nulls: e.Nulls, Batch: e.Batch, Rate: e.Rate}
 
 	for _, line := range e.Header {
 		name, value, ok := strings.Cut(line, ":")

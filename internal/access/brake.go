@@ -1,6 +1,8 @@
 package access
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
@@ -31,11 +33,19 @@ const brakeMax = 100_000
 // would have been due, had they come at the pace.
 type brake struct {
 	mu  sync.Mutex
-	due map[string]time.Time
+	due map[brakeKey]time.Time
+}
+
+// brakeKey stands for an address, or a name from it, in so many bytes however long the name.
+type brakeKey [16]byte
+
+func brakeKeyOf(kind byte, from, name string) brakeKey {
+	sum := sha256.Sum256(fmt.Appendf([]byte{kind}, "%q %q", from, name))
+	return brakeKey(sum[:16])
 }
 
 // take counts an attempt, or returns how long to wait before the next.
-func (b *brake) take(key string, p pace, now time.Time) (wait time.Duration) {
+func (b *brake) take(key brakeKey, p pace, now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
@@ -58,7 +68,7 @@ func (b *brake) take(key string, p pace, now time.Time) (wait time.Duration) {
 }
 
 // giveBack takes an attempt out of the count again.
-func (b *brake) giveBack(key string, p pace) {
+func (b *brake) giveBack(key brakeKey, p pace) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if due, ok := b.due[key]; ok {
@@ -74,14 +84,14 @@ func (b *brake) drop(now time.Time) {
 	}
 
 	if b.due == nil || len(b.due) >= brakeMax {
-		b.due = map[string]time.Time{}
+		b.due = map[brakeKey]time.Time{}
 	}
 }
 
 // attempt counts an attempt to log in as name from an address. The failure says how long to
 // wait; undo takes the attempt back when it succeeds.
 func (b *brake) attempt(name, from string, now time.Time) (undo func(), err error) {
-	narrow, wide := "n"+from+"\x00"+name, "w"+from
+	narrow, wide := brakeKeyOf('n', from, name), brakeKeyOf('w', from, "")
 	if wait := b.take(wide, widePace, now); wait > 0 {
 		return nil, tooMany(wait)
 	}

@@ -107,13 +107,13 @@ func TestLogin_Busy(t *testing.T) {
 	if _, err := d.Login(t.Context(), "chosen", "correct horse", "a"); err != nil {
 		t.Fatal(err)
 	}
-	for range waitersMax - 1 {
-		waiters <- struct{}{}
+	for i := range waitersMax - 1 {
+		credentialTurns.enter(fmt.Sprint("crowd", i/waitersOfAddress))
 	}
 	if _, err := d.Login(t.Context(), "fresh", "wrong", "a"); !errors.Is(err, errLogin) {
 		t.Errorf("the last that may wait: %v", err)
 	}
-	waiters <- struct{}{}
+	credentialTurns.enter("last")
 	for range 2 * narrowPace.burst {
 		_, err := d.Login(t.Context(), "fresh", "correct horse", "a")
 		if w, ok := errors.AsType[*Wait](err); !ok || w.After != time.Second || !errors.Is(err, errBusy) {
@@ -125,16 +125,17 @@ func TestLogin_Busy(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for range waitersMax {
-		<-waiters
+	for i := range waitersMax - 1 {
+		credentialTurns.leave(fmt.Sprint("crowd", i/waitersOfAddress))
 	}
+	credentialTurns.leave("last")
 	gone, leave := context.WithCancel(t.Context())
-	verifiers <- struct{}{}
+	credentialTurns.verifiers <- struct{}{}
 	leave()
-	if _, err := verify(gone, "x", nil); !errors.Is(err, context.Canceled) {
+	if _, err := credentialTurns.verify(gone, "x", nil, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has gone still waits: %v", err)
 	}
-	<-verifiers
+	<-credentialTurns.verifiers
 	if _, err := d.Login(t.Context(), "fresh", "correct horse", "a"); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

@@ -14,6 +14,10 @@ var errLogin = flex.Fail(flex.Unauthorized, "Incorrect username or password")
 // secret are the same failure after the same work. After too many failures the failure is a
 // *Wait; from says where the attempt came from.
 func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, from string) (Issued, error) {
+	if len(name) > MaxUsername {
+		return Issued{}, errLogin // nobody has such a name
+	}
+
 	now := d.DB.Now()
 	undo, err := d.brake.attempt(name, from, now)
 	if err != nil {
@@ -34,8 +38,8 @@ func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, fr
 		c.SecretHash = nil
 	}
 
-	if c.SecretHash == nil || !d.verified.has(secret, c.SecretHash, now) {
-		if err := judge(ctx, secret, c.SecretHash, undo); err != nil {
+	if c.SecretHash == nil || !d.verified.has(secret, c.SecretHash, now, TokenLife) {
+		if err := credentialTurns.judge(ctx, secret, c.SecretHash, from, undo); err != nil {
 			return Issued{}, err
 		}
 		d.verified.add(secret, c.SecretHash, now)
@@ -46,13 +50,13 @@ func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, fr
 }
 
 // judge fails with errLogin if the secret is not the one that is kept. A guess that could not
-// be judged is taken back with undo.
-func judge(ctx context.Context, secret flex.Secret, kept []byte, undo func()) error {
+// be judged is taken back with undo. One that is too long to be anybody's is counted.
+func (t *turns) judge(ctx context.Context, secret flex.Secret, kept []byte, from string, undo func()) error {
 	if len(secret) > MaxSecret {
 		return errLogin
 	}
 
-	right, err := verify(ctx, secret, kept)
+	right, err := t.verify(ctx, secret, kept, from)
 	if err != nil {
 		undo()
 		return err

@@ -78,6 +78,10 @@ func keepOperator(name string, password flex.Secret) ([]byte, flex.Secret, error
 // unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
 func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (Issued, error) {
+	if len(name) > MaxUsername || len(password) > MaxSecret {
+		return Issued{}, d.refuseLong(from)
+	}
+
 	// Operators and organisations are other namespaces: neither slows the other's logins.
 	undo, err := d.brake.attempt("operator\x00"+name, from, d.DB.Now())
 	if err != nil {
@@ -99,15 +103,17 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 		o.SecretHash = nil
 	}
 
-	if err := judge(ctx, password, o.SecretHash, undo); err != nil {
-		if known && errors.Is(err, errLogin) {
-			noted := d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error { return errLogin })
-			if flex.KindOf(noted) == flex.Internal {
-				return Issued{}, noted
-			}
+	if err := d.judgeOperator(ctx, password, o.SecretHash, from, undo); err != nil {
+		if !errors.Is(err, errLogin) {
+			return Issued{}, err
 		}
 
-		return Issued{}, err
+		who := name
+		if !known {
+			who = UnknownOperator
+		}
+
+		return Issued{}, d.Act(ctx, store.Act{Who: who, Source: from, Act: "log in"}, func() error { return errLogin })
 	}
 
 	undo()
@@ -121,6 +127,35 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 		})
 	})
 	return Issued{flex.Secret(token), expires}, err
+}
+
+// UnknownOperator stands in the audit log for a name that is no operator's. The name itself
+// does not: somebody may have typed a password into the wrong field.
+const UnknownOperator = "(unknown)"
+
+// refuseLong refuses a name or a password that can be nobody's, and counts it against the
+// address.
+func (d *Service) refuseLong(from string) error {
+	if _, err := d.brake.attempt("operator\x00", from, d.DB.Now()); err != nil {
+		return err
+	}
+	return errLogin
+}
+
+// judgeOperator is judge in the operators' own line. Whoever was let in within a session's life
+// needs no turn, so that guessers keep nobody out.
+func (d *Service) judgeOperator(ctx context.Context, password flex.Secret, kept []byte, from string, undo func()) error {
+	now := d.DB.Now()
+	if kept != nil && d.verified.has(password, kept, now, OperatorSessionLife) {
+		return nil
+	}
+
+	err := operatorTurns.judge(ctx, password, kept, from, undo)
+	if err == nil {
+		d.verified.add(password, kept, now)
+	}
+
+	return err
 }
 
 // errSession is what is said to whoever is not logged in.
@@ -158,12 +193,17 @@ func (d *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
 // Act does something in a person's name. It is written in the audit log before it is done,
 // and how it ended afterwards, so that nothing is done unseen.
 func (d *Service) Act(ctx context.Context, a store.Act, do func() error) error {
+	return d.ActWithDetail(ctx, a, func() (string, error) { return "", do() })
+}
+
+// ActWithDetail is Act for what can say only afterwards what it did, in words.
+func (d *Service) ActWithDetail(ctx context.Context, a store.Act, do func() (detail string, err error)) error {
 	err := d.DB.WriteAll(ctx, func(all *store.All) error { return all.BeginAct(ctx, &a) })
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)
 	}
 
-	err = do()
+	detail, err := do()
 	outcome := store.Done
 
 	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
@@ -173,5 +213,5 @@ func (d *Service) Act(ctx context.Context, a store.Act, do func() error) error {
 	}
 
 	late := context.WithoutCancel(ctx) // what was done is written down though nobody waits
-	return errors.Join(err, d.DB.WriteAll(late, func(all *store.All) error { return all.EndAct(late, a.ID, outcome) }))
+	return errors.Join(err, d.DB.WriteAll(late, func(all *store.All) error { return all.EndAct(late, a.ID, outcome, detail) }))
 }

@@ -31,22 +31,6 @@ const (
 	argonTime   = 2
 )
 
-// verifiersMax is how many guesses are checked at once, each holding argonMemory: logging in
-// may not starve the rest of the service. waitersMax is how many wait for that at most; beyond
-// it a login is turned away and not judged. Secrets that flexd made, and chosen ones that
-// were right within the hour, need no turn.
-const (
-	verifiersMax = 1
-	waitersMax   = 32
-)
-
-var (
-	verifiers = make(chan struct{}, verifiersMax)
-	waiters   = make(chan struct{}, waitersMax)
-)
-
-var errBusy = flex.Fail(flex.TooMany, "too many logins at once: wait and try again")
-
 // MinSecret and MaxSecret bound the bytes of a secret that a person chooses.
 const (
 	MinSecret = 8
@@ -73,29 +57,10 @@ func argon(s flex.Secret, salt []byte) []byte {
 	return argon2.IDKey([]byte(s), salt, argonTime, argonMemory, 1, hashBytes)
 }
 
-// stretch is argon in turn. It fails if too many wait, or if who asked has gone.
-func stretch(ctx context.Context, s flex.Secret, salt []byte) ([]byte, error) {
-	select {
-	case waiters <- struct{}{}:
-		defer func() { <-waiters }()
-	default:
-		return nil, &Wait{After: time.Second, Err: errBusy}
-	}
-
-	select {
-	case verifiers <- struct{}{}:
-		defer func() { <-verifiers }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-
-	return argon(s, salt), nil
-}
-
 // verify reports whether the secret is the one that is kept. A wrong one costs the same work
 // whether it is wrong for a made secret, for a chosen one or for no one at all (kept is nil).
 // An error says that it was not judged.
-func verify(ctx context.Context, s flex.Secret, kept []byte) (bool, error) {
+func (t *turns) verify(ctx context.Context, s flex.Secret, kept []byte, from string) (bool, error) {
 	if sum, made := bytes.CutPrefix(kept, []byte(madeMark)); made {
 		given := sha256.Sum256([]byte(s))
 		if subtle.ConstantTimeCompare(given[:], sum) == 1 {
@@ -105,15 +70,15 @@ func verify(ctx context.Context, s flex.Secret, kept []byte) (bool, error) {
 
 	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
 	if !chosen || len(rest) != saltBytes+hashBytes {
-		_, err := stretch(ctx, s, make([]byte, saltBytes))
+		_, err := t.stretch(ctx, s, make([]byte, saltBytes), from)
 		return false, err
 	}
 
-	given, err := stretch(ctx, s, rest[:saltBytes])
+	given, err := t.stretch(ctx, s, rest[:saltBytes], from)
 	return err == nil && subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
 }
 
-// verifiedCache remembers for a token's life which secrets were right, by a hash under a key
+// verifiedCache remembers for a while which secrets were right, by a hash under a key
 // that dies with the process, so that a client that logs in every minute does not cost
 // Argon2id every minute.
 type verifiedCache struct {
@@ -136,11 +101,12 @@ func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
 	return m
 }
 
-func (c *verifiedCache) has(s flex.Secret, kept []byte, now time.Time) bool {
+// has reports whether the secret was right within the life before now.
+func (c *verifiedCache) has(s flex.Secret, kept []byte, now time.Time, life time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.held[c.mark(s, kept)]
-	return ok && now.Sub(at) < TokenLife
+	return ok && now.Sub(at) < life
 }
 
 func (c *verifiedCache) add(s flex.Secret, kept []byte, now time.Time) {

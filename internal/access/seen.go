@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -154,7 +155,14 @@ func redacted(v any, name string, depth int) any {
 			return v
 		}
 		return "[redacted]"
+	case float64:
+		if !shown[strings.ToLower(name)] && math.Abs(v) >= longNumber {
+			return "[redacted]"
+		}
 	}
 
 	return v
 }
+
+// longNumber is from where a number may be somebody's: of a telephone, or of a meter.
+const longNumber = 1e6

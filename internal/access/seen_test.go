@@ -13,8 +13,9 @@ import (
 func TestRedact(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"email": "jo@home.example", "power_kw": 7.4, "intent": {"charging_mode": "minimise_charging_time", "name": "Jo"}}`: `{"email":"[redacted]","intent":{"charging_mode":"minimise_charging_time","name":"[redacted]"},"power_kw":7.4}`,
-		`[{"asset_id": "a"}, "b", null, true]`:         `[{"asset_id":"a"},"[redacted]",null,true]`,
-		`{"model": "` + strings.Repeat("x", 65) + `"}`: `{"model":"[redacted]"}`,
+		`[{"asset_id": "a"}, "b", null, true]`:                                                             `[{"asset_id":"a"},"[redacted]",null,true]`,
+		`{"model": "` + strings.Repeat("x", 65) + `"}`:                                                     `{"model":"[redacted]"}`,
+		`{"phone": 447700900123, "mpan": 1099000010005, "power_w": 7400, "value": -999999, "n": -1000000}`: `{"mpan":"[redacted]","n":"[redacted]","phone":"[redacted]","power_w":7400,"value":-999999}`,
 		`not json`: ``,
 		``:         ``,
 		`{"a": "` + strings.Repeat("x", 4<<10) + `"}`:                ``,

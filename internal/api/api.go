@@ -18,10 +18,12 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/operations"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/store"
+	"flexd/internal/web"
 )
 
 // Server answers the interface. Set its fields before Handler is called.
@@ -33,6 +35,8 @@ type Server struct {
 	Push     *delivery.Service
 	Reading  *reading.Service
 	Reward   *reward.Service
+
+	Operations *operations.Service
 
 	Clock Clock
 
@@ -48,17 +52,19 @@ type Server struct {
 	// Ready, if set, is asked by /readyz beside the store.
 	Ready func(context.Context) error
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
-	TrustedProxies []netip.Prefix
+	TrustedProxies web.Proxies
 	// MetricsFrom is who may read /metrics; nil means the loopback alone.
 	MetricsFrom []netip.Prefix
 	// RequestsPerSecond bounds what one organisation may ask, DefaultRate if 0.
 	RequestsPerSecond int
 
-	metrics *metrics
-	limits  limiter
-	once    sync.Once
-	routes  []Route
-	router  chi.Router
+	metrics   *metrics
+	limits    limiter
+	spools    spools
+	documents documents
+	once      sync.Once
+	routes    []Route
+	router    chi.Router
 }
 
 // Handler returns the whole surface.

@@ -18,6 +18,7 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/operations"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -42,6 +43,7 @@ func open(t *testing.T, db *store.DB) *fixture {
 	s := &api.Server{
 		DB: db, Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Control: &control.Service{DB: db},
 		Push: &delivery.Service{DB: db}, Reading: &reading.Service{DB: db}, Reward: &reward.Service{DB: db}, Market: &market.Service{DB: db},
+		Operations:  &operations.Service{DB: db},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
 	}
@@ -105,7 +107,7 @@ func (h *fixture) ask(method, path, body string, header ...string) reply {
 }
 
 // beside matches what stands beside the detail of every error.
-var beside = regexp.MustCompile(`,"code":"([a-z_]+)","docs":"http[^"]+/docs/errors#([a-z_]+)"(,"request_id":"[^"]+")?}$`)
+var beside = regexp.MustCompile(`,"code":"([a-z_]+)","docs":"http[^"]+/docs/errors#([a-z_]+)"(?:,"error":"invalid_[a-z]+")?(,"request_id":"[^"]+")?}$`)
 
 // want asks and compares the status and the whole body, of an error without what every error
 // has beside its detail.

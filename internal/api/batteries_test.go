@@ -45,12 +45,12 @@ func TestBatteries(t *testing.T) {
 		schedule := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/battery-schedule" }
 		today := func(a flex.AssetID) string { return "/entities/asset/" + a.String() + "/todays-dispatch-schedule" }
 
-		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[],"schedule_last_updated":"2026-07-01T10:10:00+00:00"}`)
+		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[],"schedule_last_updated":"2026-07-01T10:10:00Z"}`)
 		if r, err := h.server.Control.PlanBatteries(t.Context()); err != nil || r.Did != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[{"start_timestamp":"2026-07-01T10:00:00+00:00","end_timestamp":"2026-07-02T23:00:00+00:00",`+
-			`"action":"avoid_import","allow_deviation":true}],"schedule_last_updated":"2026-07-01T10:10:00+00:00"}`)
+		h.want("GET", schedule(battery), "", 200, `{"schedule_steps":[{"start_timestamp":"2026-07-01T10:00:00Z","end_timestamp":"2026-07-02T23:00:00Z",`+
+			`"action":"avoid_import","allow_deviation":true}],"schedule_last_updated":"2026-07-01T10:10:00Z"}`)
 		h.want("GET", schedule(charger), "", 404, "")
 		h.want("GET", schedule(flex.AssetID{1}), "", 404, "")
 		h.want("GET", schedule(other), "", 403, `{"detail":"the site has not consented to full_asset_schedule_control"}`)

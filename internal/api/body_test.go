@@ -21,7 +21,7 @@ func TestHash_LongBody(t *testing.T) {
 		body := bytes.Repeat([]byte("x"), size)
 		hr := httptest.NewRequest("POST", "/data/readings", bytes.NewReader(body))
 		r := &request{Request: hr, route: Route{Limit: wire.MaxReadingsBody}}
-		sum, drop, err := r.hash()
+		sum, drop, err := (&Server{}).hash(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestHash_LongBody(t *testing.T) {
 		for more := range int64(2) {
 			hr := httptest.NewRequest("POST", "/data/readings", bytes.NewReader(make([]byte, limit+more)))
 			r := &request{Request: hr, route: Route{Limit: limit}}
-			_, drop, err := r.hash()
+			_, drop, err := (&Server{}).hash(r)
 			if tooLarge := flex.KindOf(err) == flex.TooLarge; tooLarge != (more > 0) || errors.Is(err, io.EOF) {
 				t.Errorf("%d bytes where %d may be: %v", limit+more, limit, err)
 			}

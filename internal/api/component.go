@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -10,7 +12,7 @@ import (
 // componentToken answers POST /auth/component-token: a token for one end user's browser.
 func (s *Server) componentToken(r *request) (answer, error) {
 	f := form[wire.ComponentTokenForm](r)
-	origin, isOne := asOrigin(f.AllowedOrigin)
+	origin, isOne := asOrigin(strings.TrimSuffix(f.AllowedOrigin, "/"))
 	if f.AllowedOrigin != "" && !isOne {
 		r.faults = append(r.faults, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
 			Loc: []string{"body", "allowed_origin"}, Type: "value_error.url", Msg: "not an origin: write scheme, host and port alone, like https://app.example.com",

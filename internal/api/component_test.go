@@ -71,7 +71,7 @@ func TestComponentToken(t *testing.T) {
 		h.want("POST", "/auth/component-token", form(), 422, "", asForm)
 		h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00"), 422, "", asForm)
 		h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00Z", "user_email", "x"), 422, "", asForm)
-		for _, origin := range []string{"app.example.com", "https://app.example.com/", "https://", "*", "null", "ftp://x", "https://a.example/b", "https://u@a.example", "https://*.example.com", "https://münchen.example", "https://a.example:", "https://a b.example", "https://a.example?x"} {
+		for _, origin := range []string{"app.example.com", "https://app.example.com//", "https://", "*", "capacitor://elsewhere", "ionic://localhost/x", "null", "ftp://x", "https://a.example/b", "https://u@a.example", "https://*.example.com", "https://münchen.example", "https://a.example:", "https://a b.example", "https://a.example?x"} {
 			h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00Z", "allowed_origin", origin), 422, "", asForm)
 		}
 		h.want("POST", "/auth/component-token", form("external_user_id", "user-1", "user_email", "new@example.com"), 200, "", asForm)
@@ -95,6 +95,18 @@ func TestComponentToken_Origin(t *testing.T) {
 		if r := h.want("GET", at, "", 200, "", "Origin: https://app.example.com"); allowed(r) != "" {
 			t.Errorf("an organisation's token in a browser: %v", r.Header)
 		}
+		// A page reads that its token is none any more, of an origin that living tokens have.
+		const gone = "Authorization: Bearer flx_gone"
+		if r := h.want("GET", at, "", 401, "", gone, "Origin: https://app.example.com"); allowed(r) != "https://app.example.com" {
+			t.Errorf("401: %v", r.Header)
+		}
+		if r := h.want("GET", at, "", 401, "", gone, "Origin: https://evil.example.com"); allowed(r) != "" {
+			t.Errorf("401 to another origin: %v", r.Header)
+		}
+		if r := h.want("GET", "/rewards/"+site+"/transactions", "", 401, "", gone, "Origin: https://app.example.com"); allowed(r) != "" {
+			t.Errorf("401 of an operation that no component token may call: %v", r.Header)
+		}
+
 		ask := func(path, origin, method string, status int) reply {
 			return h.want("OPTIONS", path, "", status, "", "Authorization:", "Origin: "+origin, "Access-Control-Request-Method: "+method)
 		}
@@ -125,6 +137,9 @@ func TestComponentToken_OriginAsBrowsersSendIt(t *testing.T) {
 		"https://shop.example.com:8443": "https://shop.example.com:8443",
 		"http://localhost:3000":         "http://localhost:3000",
 		"http://[::1]:3000":             "http://[::1]:3000",
+		"https://slash.example.com/":    "https://slash.example.com",
+		"capacitor://localhost":         "capacitor://localhost",
+		"ionic://localhost":             "ionic://localhost",
 	} {
 		r := h.want("POST", "/auth/component-token", url.Values{
 			"external_user_id": {"user-1"}, "allowed_origin": {written}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"},

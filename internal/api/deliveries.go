@@ -34,7 +34,7 @@ func (s *Server) setEndpoint(r *request) (answer, error) {
 	}
 
 	set := delivery.Settings{
-		URL: in.URL, Secret: flex.Secret(in.Secret), Bare: in.Bare, Batch: in.Batch, Enabled: in.Enabled,
+		URL: in.URL, Secret: flex.Secret(in.Secret), Bare: in.Bare, Nulls: in.Nulls, Batch: in.Batch, Enabled: in.Enabled,
 		Rate: in.Rate, Concurrency: in.Concurrency,
 	}
 
@@ -101,7 +101,7 @@ func (s *Server) testEndpoint(r *request) (answer, error) {
 
 func endpointResponse(e store.Endpoint) wire.EndpointResponse {
 	out := wire.EndpointResponse{
-		ID: e.ID, Name: string(e.Name), URL: e.URL, HeaderNames: []string{}, Bare: e.Bare, Batch: e.Batch, Enabled: e.Enabled,
+		ID: e.ID, Name: string(e.Name), URL: e.URL, HeaderNames: []string{}, Bare: e.Bare, Nulls: e.Nulls, Batch: e.Batch, Enabled: e.Enabled,
 		DisabledReason: e.Reason, Rate: e.Rate, Concurrency: e.Concurrency, CreatedAt: wire.At(e.CreatedAt), OldSecretUntil: wire.At(e.OldUntil),
 	}
 

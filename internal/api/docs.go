@@ -18,7 +18,7 @@ import (
 )
 
 //go:embed openapi.yaml
-var document []byte
+var openAPISource []byte
 
 // swagger holds Swagger UI (Apache-2.0, see its LICENSE and NOTICE), so that the
 // documentation works without any other host.
@@ -29,7 +29,7 @@ var swagger embed.FS
 // documentJSON is the document as JSON, in its own order.
 var documentJSON = sync.OnceValues(func() ([]byte, error) {
 	var tree yaml.MapSlice
-	if err := yaml.Unmarshal(document, &tree); err != nil {
+	if err := yaml.Unmarshal(openAPISource, &tree); err != nil {
 		return nil, fmt.Errorf("read openapi.yaml: %w", err)
 	}
 	var b bytes.Buffer
@@ -85,7 +85,7 @@ func appendJSON(b *bytes.Buffer, v any) error {
 // openAPI answers GET /openapi.json.
 func (s *Server) openAPI(*request) (answer, error) {
 	b, err := documentJSON()
-	return answer{body: text(b), tagged: true}, err
+	return answer{body: s.documents.packed("openapi.json", b), tagged: true}, err
 }
 
 // collection is the Postman collection of the document.
@@ -110,12 +110,12 @@ func (s *Server) docs(r *request) (answer, error) {
 	name := r.param("file")
 	switch name {
 	case "":
-		return page("text/html; charset=utf-8", guide.Index()), nil
+		return s.page(name, "text/html; charset=utf-8", guide.Index()), nil
 	case "guide.css":
-		return page("text/css; charset=utf-8", guide.Style), nil
+		return s.page(name, "text/css; charset=utf-8", guide.Style), nil
 	case "postman.json":
 		b, err := collection()
-		a := page("application/json", b)
+		a := s.page(name, "application/json", b)
 		a.set("Content-Disposition", `attachment; filename="flexd.postman_collection.json"`)
 		return a, err
 	case "reference":
@@ -123,10 +123,10 @@ func (s *Server) docs(r *request) (answer, error) {
 	}
 
 	if p, ok := guide.Find(name); ok {
-		return page("text/html; charset=utf-8", p.HTML()), nil
+		return s.page(name, "text/html; charset=utf-8", p.HTML()), nil
 	}
 	if p, ok := guide.Find(strings.TrimSuffix(name, ".md")); ok {
-		return page("text/markdown; charset=utf-8", []byte(p.Source)), nil
+		return s.page(name, "text/markdown; charset=utf-8", []byte(p.Source)), nil
 	}
 
 	b, err := fs.ReadFile(swagger, "swagger/"+name)
@@ -134,14 +134,14 @@ func (s *Server) docs(r *request) (answer, error) {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
 
-	a := page(contentType(name), b)
+	a := s.page(name, contentType(name), b)
 	a.set("Content-Security-Policy", referencePolicy)
 	return a, nil
 }
 
-// page is an answer of the documentation.
-func page(kind string, body []byte) answer {
-	a := answer{body: text(body), tagged: true}
+// page is an answer of the documentation, of a name that the documentation has.
+func (s *Server) page(name, kind string, body []byte) answer {
+	a := answer{body: s.documents.packed(name, body), tagged: true}
 	a.set("Content-Type", kind)
 	a.set("Content-Security-Policy", guidePolicy)
 	return a
@@ -149,7 +149,10 @@ func page(kind string, body []byte) answer {
 
 // llms answers GET /llms.txt.
 func (s *Server) llms(r *request) (answer, error) {
-	return page("text/plain; charset=utf-8", guide.LLMs(s.base(r))), nil
+	a := answer{body: text(guide.LLMs(s.base(r))), tagged: true} // names the host, so it is not packed once
+	a.set("Content-Type", "text/plain; charset=utf-8")
+	a.set("Content-Security-Policy", guidePolicy)
+	return a, nil
 }
 
 func contentType(name string) string {

@@ -38,6 +38,8 @@ func TestEvents(t *testing.T) {
 			{"/tariff-update", `{` + tariff + `}`, 200, "null"},
 			{"/tariff-update", `{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London","tariff":null}`, 200, "null"},
 			{"/tariff-update", `{"off_peak_times":"Mo 00:00-05:00","timezone":"Europe/London"}`, 400, "HH:MM-HH:MM"},
+			{"/tariff", `{"off_peak_times":"Mo 00:00-05:00","timezone":"Europe/London"}`, 400, "HH:MM-HH:MM"},
+			{"/tariff", `{` + tariff + `}`, 200, "null"},
 			{"/tariff-update", `{"off_peak_times":"00:00-05:00"}`, 422, `"loc":["body","tariff"],"msg":"field required"`},
 			{"/tariff-update", `{"off_peak_times":"00:00-05:00","timezone":"Europe/London","tariff":{}}`, 422, `"loc":["body","tariff","timezone"]`},
 			{"/intent", `{` + intent + `}`, 200, "null"},
@@ -66,7 +68,7 @@ func TestEvents(t *testing.T) {
 			}
 		}
 		r := h.ask("GET", "/entities/asset/"+asset+"/intent", "")
-		if want := `{"intent":{"energy_required_kwh":30,"ready_by":"2026-04-15T07:00:00+00:00","ready_by_local_time":"08:00:00",` +
+		if want := `{"intent":{"energy_required_kwh":30,"ready_by":"2026-04-15T07:00:00Z","ready_by_local_time":"08:00:00",` +
 			`"may_charge_peak":false,"charging_mode":"maximise_charging_time"},"received_at":"`; !strings.HasPrefix(r.body, want) {
 			t.Errorf("intent: %d %s", r.StatusCode, r.body)
 		}

@@ -2,13 +2,9 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,10 +12,11 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 	"flexd/internal/wire"
 )
 
-// bodyTime is how long a client may take to send its body.
+// bodyTime is how long a client with a valid token may take to send its body.
 const bodyTime = 2 * time.Minute
 
 // clientGone stands in the log and the metrics for a client that hung up before its answer:
@@ -32,16 +29,12 @@ const clientGone = 499
 func (s *Server) handle(rt Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
-		r := &request{Request: hr, route: rt, id: requestID(hr), from: s.address(hr)}
+		r := &request{Request: hr, route: rt, id: web.RequestID(hr), from: s.TrustedProxies.Client(hr)}
 		h := w.Header()
 		h.Set("Request-Id", r.id)
-		h.Set("X-Content-Type-Options", "nosniff")
+		web.SetHeaders(h, hr, web.PolicyNothing)
 
-		if rt.Limit > 0 {
-			http.NewResponseController(w).SetReadDeadline(start.Add(bodyTime)) // refused by test recorders alone
-		}
-
-		a, err := s.answer(r, h)
+		a, err := s.answer(r, w)
 		if err != nil {
 			a = s.failure(err, r)
 		}
@@ -77,22 +70,23 @@ func brokenOffStatus(ctx context.Context) int {
 
 // answer is the request's answer, or the reason why there is none. A panic is an internal
 // failure.
-func (s *Server) answer(r *request, h http.Header) (a answer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+func (s *Server) answer(r *request, w http.ResponseWriter) (a answer, err error) {
+	defer web.Recover(&err)
+	h := w.Header()
 
 	if r.route.Role != Public {
 		r.who, err = s.identify(r)
 		if err != nil {
-			s.limits.take(h, "address "+r.from, addressRate)
+			if s.limits.take(h, "address "+r.from, addressRate) == nil {
+				s.showStranger(r, h)
+			}
+
 			return a, err
 		}
 	}
 
 	if err := s.limit(r, h); err != nil {
+		s.showOwn(r, h)
 		return a, err
 	}
 	if err := s.crossOrigin(r, h); err != nil {
@@ -100,6 +94,11 @@ func (s *Server) answer(r *request, h http.Header) (a answer, err error) {
 	}
 	if err := s.allow(r); err != nil {
 		return a, err
+	}
+
+	// A client that is known may take longer to send its body than a stranger.
+	if r.route.Limit > 0 && r.route.Role != Public {
+		web.AllowBody(w, bodyTime)
 	}
 
 	return s.runOnce(r)
@@ -133,20 +132,6 @@ func (s *Server) allow(r *request) error {
 
 	return nil
 }
-
-// requestID is the client's own id for the request, if it has one that is fit to be shown
-// and logged, or a new one.
-func requestID(r *http.Request) string {
-	const idMax = 64
-	if id := r.Header.Get("Request-Id"); id != "" && len(id) <= idMax && strings.Trim(id, idChars) == "" {
-		return id
-	}
-	var b [12]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
-const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 // record writes the request's one event and counts it.
 func (s *Server) record(r *request, status, size int, took time.Duration, err error) {

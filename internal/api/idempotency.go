@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,18 +22,21 @@ const keyMax = 255
 // rate limits free the key, so that the request can be tried again under it.
 func (s *Server) runOnce(r *request) (answer, error) {
 	keys := r.Header.Values("Idempotency-Key")
-	if len(keys) == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead || r.route.Role == Public {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if len(keys) == 0 || reads || r.route.Role == Public {
 		return r.route.handle(s, r)
 	}
 
 	key := keys[0]
-	if len(keys) > 1 || key == "" || len(key) > keyMax || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
+	short := key != "" && len(key) <= keyMax
+	if len(keys) > 1 || !short || strings.ContainsFunc(key, unprintable) {
 		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
 			Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
 		}}}
 	}
 
-	hash, drop, err := r.hash()
+	hash, drop, err := s.hash(r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -48,6 +52,10 @@ func (s *Server) runOnce(r *request) (answer, error) {
 		r.note = append(r.note, "replayed", true)
 		if r.route.Repeatable {
 			return r.route.handle(s, r)
+		}
+
+		if r.route.Secret && kept.Status < http.StatusMultipleChoices {
+			return answer{}, errShownOnce
 		}
 
 		a := answer{status: kept.Status, body: text(kept.Answer)}
@@ -81,7 +89,7 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte) (a answer, err 
 	}
 
 	k := store.Kept{Status: max(a.status, http.StatusOK)}
-	if !r.route.Repeatable && k.Status != http.StatusNoContent {
+	if r.keepsAnswer(k.Status) {
 		var bad error
 		k.Answer, bad = encode(a.body)
 		if bad != nil {
@@ -89,6 +97,7 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte) (a answer, err 
 		}
 
 		a.body = text(k.Answer)
+		k.About = r.about(k.Answer)
 	}
 
 	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, hash, k); bad != nil {
@@ -99,15 +108,54 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte) (a answer, err 
 	return a, err
 }
 
+// errShownOnce is what is said to who repeats a request whose answer was a secret.
+var errShownOnce = flex.Fail(flex.Conflict, "this request was answered, and the secret in its answer is shown once: ask for a new one under another Idempotency-Key")
+
+// keepsAnswer reports whether an answer of that status is kept for who repeats the request.
+func (r *request) keepsAnswer(status int) bool {
+	switch {
+	case r.route.Repeatable, status == http.StatusNoContent:
+		return false
+	case r.route.Secret:
+		return status >= http.StatusMultipleChoices // what was wrong, and no secret
+	}
+	return true
+}
+
+// about returns the ids of what an answer may be about: of the path, then of the answer.
+func (r *request) about(kept []byte) (ids []flex.SiteID) {
+	type names struct {
+		SiteID  string `json:"site_id"`
+		ID      string `json:"id"`
+		AssetID string `json:"asset_id"`
+	}
+
+	var named struct {
+		names
+		Site names `json:"site"`
+	}
+
+	json.Unmarshal(kept, &named) // what is no object names nothing
+
+	for _, text := range []string{r.param("site_id"), r.param("asset_id"), named.SiteID, named.ID, named.AssetID, named.Site.SiteID, named.Site.ID} {
+		var id flex.SiteID
+		if id.UnmarshalText([]byte(text)) == nil {
+			ids = append(ids, id)
+		}
+	}
+
+	return ids
+}
+
 // hash returns what tells the request from others: method, path, query and body. It reads the
 // body, which can be read again until drop is called.
-func (r *request) hash() (sum [32]byte, drop func(), err error) {
+func (s *Server) hash(r *request) (sum [32]byte, drop func(), err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", r.Method, r.URL.RequestURI())
 	drop = func() {}
 
 	if r.route.Limit > 0 { // else there is no body to tell apart, and the handler reads none
-		drop, err = r.again(h)
+		drop, err = s.again(r, h)
 		if err != nil {
 			return sum, nil, fmt.Errorf("reading the request's body: %w", err)
 		}
@@ -119,7 +167,7 @@ func (r *request) hash() (sum [32]byte, drop func(), err error) {
 
 // again reads the body into h and leaves one that can be read once more: in memory, or a long
 // one in a file until drop is called.
-func (r *request) again(h io.Writer) (drop func(), err error) {
+func (s *Server) again(r *request, h io.Writer) (drop func(), err error) {
 	in := io.TeeReader(&limited{r.Body, false, r.route.Limit, r.route.Limit}, h)
 
 	var head bytes.Buffer
@@ -130,7 +178,7 @@ func (r *request) again(h io.Writer) (drop func(), err error) {
 		return nil, err
 	}
 
-	file, drop, err := spool(io.MultiReader(&head, in))
+	file, drop, err := s.spools.keep(io.MultiReader(&head, in))
 	if err != nil {
 		return nil, err
 	}

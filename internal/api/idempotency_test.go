@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/delivery"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -135,6 +137,28 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		}
 		if k, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1}); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("the key under way is %v %v after another request ended", k, err)
+		}
+	})
+}
+
+// A secret that is shown once is not shown again to whoever repeats the request, and the
+// repetition makes no other.
+func TestIdempotency_SecretIsShownOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Keys: storetest.Keys(t)})
+		h := open(t, db)
+		h.server.Push = &delivery.Service{DB: db, Out: egress.New(egress.Options{})}
+		h.want("PUT", "/endpoints/schedule", `{"url":"https://example.com/"}`, 200, "")
+		first := h.want("POST", "/endpoints/schedule/rotate", "", 200, "", "Idempotency-Key: turn")
+		if !strings.Contains(first.body, "whsec_") {
+			t.Fatalf("rotate answers %s", first.body)
+		}
+		again := h.want("POST", "/endpoints/schedule/rotate", "", 409, "", "Idempotency-Key: turn")
+		if strings.Contains(again.body, "whsec_") || !strings.Contains(again.body, "shown once") {
+			t.Errorf("repeated: %s", again.body)
+		}
+		if second := h.want("POST", "/endpoints/schedule/rotate", "", 200, "", "Idempotency-Key: turn-2"); second.body == first.body {
+			t.Error("another key turned nothing")
 		}
 	})
 }

@@ -1,11 +1,8 @@
 package api
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 const (
 	DefaultRate   = 20_000 // of an organisation
 	addressRate   = 200    // of an address that shows no valid token
+	documentRate  = 100    // of an address, for documents
 	windowSeconds = 10
 	limiterMax    = 100_000 // keys remembered; when full, all are forgotten
 )
@@ -40,8 +38,13 @@ func (s *Server) limit(r *request, h http.Header) error {
 	}
 
 	if r.route.Role == Public && r.route.handle != nil && r.route.Limit == 0 {
-		rate = DefaultRate // probes, documents and paths that are none cost nothing
+		rate = DefaultRate // probes and paths that are none cost nothing
 		key = "public " + r.from
+	}
+
+	if r.route.Document {
+		rate = documentRate
+		key = "documents " + r.from
 	}
 
 	return s.limits.take(h, key, rate)
@@ -79,48 +82,4 @@ func (l *limiter) take(h http.Header, key string, rate int) error {
 	}
 
 	return nil
-}
-
-// address is where the request came from: the connection's other end or, when that is a
-// proxy that is trusted, whom it names. Of IPv6 it is the network, for a house has many.
-func (s *Server) address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-
-	if s.trusts(a) {
-		names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		for i := len(names) - 1; i >= 0 && s.trusts(a); i-- {
-			b, err := netip.ParseAddr(strings.TrimSpace(names[i]))
-			if err != nil {
-				break
-			}
-			a = b
-		}
-	}
-
-	a = a.Unmap()
-	if a.Is6() {
-		const network = 64
-		if p, err := a.WithZone("").Prefix(network); err == nil {
-			return p.String()
-		}
-	}
-
-	return a.String()
-}
-
-func (s *Server) trusts(a netip.Addr) bool {
-	for _, p := range s.TrustedProxies {
-		if p.Contains(a.Unmap()) {
-			return true
-		}
-	}
-	return false
 }

@@ -80,9 +80,9 @@ func TestMeters(t *testing.T) {
 		h.want("POST", "/meter/by-mpan", `{"mpan":"12"}`, 422, "")
 
 		h.want("GET", "/meter/?address="+url.QueryEscape("5 Sandbox St, ZZ99 1AA"), "", 200, five)
-		h.want("GET", "/meter/?address="+url.QueryEscape("8 Sandbox St, ZZ99 1AA"), "", 202, "")
+		h.want("GET", "/meter/?address="+url.QueryEscape("8 Sandbox St, ZZ99 1AA"), "", 422, "")
 		h.want("GET", "/meter/1099000010041", "", 200, five)
-		h.want("GET", "/meter/1800021679848", "", 202, `{"detail":"no meter with this MPAN was found"}`)
+		h.want("GET", "/meter/1800021679848", "", 422, "")
 		h.want("GET", "/meter/"+directory.DownMPAN, "", 503, "")
 	})
 }
@@ -116,7 +116,7 @@ func TestPriceCurves(t *testing.T) {
 		}
 
 		curve := h.want("GET", "/entities/asset/"+asset.String()+"/price-curve", "", 200, "").body
-		if !strings.HasPrefix(curve, `{"half_hourly_traded_prices":[{"start_timestamp":"2025-01-15T10:00:00+00:00","price_gbp_per_mwh":2},{"start_timestamp":"2025-01-15T10:30:00+00:00","price_gbp_per_mwh":null},`) {
+		if !strings.HasPrefix(curve, `{"half_hourly_traded_prices":[{"start_timestamp":"2025-01-15T10:00:00Z","price_gbp_per_mwh":2},{"start_timestamp":"2025-01-15T10:30:00Z","price_gbp_per_mwh":null},`) {
 			t.Errorf("%.300s", curve)
 		}
 		if n := strings.Count(curve, "start_timestamp"); n != 26 {

@@ -72,7 +72,7 @@ func (s *Server) meterByAddressQuery(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByAddress(r.Context(), q.Address)
-	return ok(meterResponse(m)), err
+	return ok(meterResponse(m)), unclearIsInvalid(err)
 }
 
 // meterByMPANPath answers the deprecated GET /meter/{mpan}.
@@ -82,10 +82,11 @@ func (s *Server) meterByMPANPath(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByMPAN(r.Context(), p.MPAN)
-	return ok(meterResponse(m)), err
+	return ok(meterResponse(m)), unclearIsInvalid(err)
 }
 
-// unclearIsInvalid is for references: the operations that take one know no 202.
+// unclearIsInvalid is for the operations that publish no 202: those that take a reference, and
+// the two deprecated look-ups.
 func unclearIsInvalid(err error) error {
 	if e, ok := errors.AsType[*flex.Error](err); ok && e.Kind == flex.Unclear {
 		return flex.Fail(flex.Invalid, "%s", e.Detail)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"flexd/internal/flex"
+	"flexd/internal/web"
 )
 
 // metrics counts requests and their times by route.
@@ -56,7 +57,7 @@ func methodLabel(method string) string {
 // showMetrics answers GET /metrics in Prometheus' text form, for those who may read it. For
 // others the path is none.
 func (s *Server) showMetrics(r *request) (answer, error) {
-	if !s.mayReadMetrics(r.RemoteAddr) || r.Header.Get("X-Forwarded-For") != "" {
+	if !s.mayReadMetrics(r.Request) {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
 
@@ -83,13 +84,20 @@ func (s *Server) showMetrics(r *request) (answer, error) {
 // loopback is who may read the metrics unless the operator says otherwise.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-func (s *Server) mayReadMetrics(remote string) bool {
-	from, err := netip.ParseAddrPort(remote)
-	readers := s.MetricsFrom
+// mayReadMetrics looks at the connection's other end. A trusted proxy at the loopback passes
+// on what strangers ask, so it reads them only if it is named.
+func (s *Server) mayReadMetrics(r *http.Request) bool {
+	readers, forwarded := s.MetricsFrom, web.SaysForwarded(r)
 	if readers == nil {
-		readers = loopback
+		readers, forwarded = loopback, s.TrustedProxies.Forwarded(r)
 	}
-	return err == nil && slices.ContainsFunc(readers, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
+
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || forwarded {
+		return false
+	}
+
+	return slices.ContainsFunc(readers, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
 }
 
 // Collect adds a collector of another package to /metrics.

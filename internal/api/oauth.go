@@ -7,6 +7,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/registry"
+	"flexd/internal/web"
 	"flexd/internal/wire"
 )
 
@@ -69,7 +70,7 @@ func (s *Server) oauthCallback(r *request) (answer, error) {
 	status, says := 200, fmt.Sprintf("Your %s account is being linked. You can close this window.", provider)
 
 	if kind := flex.KindOf(err); kind == flex.NotFound || kind == flex.Malformed {
-		status, says = statusOf[kind], err.Error()
+		status, says = web.StatusOf(kind), err.Error()
 	} else if err != nil {
 		return answer{}, err
 	}

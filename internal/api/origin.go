@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -24,12 +25,40 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 		return flex.Fail(flex.Forbidden, "this component token is for another origin")
 	}
 
+	readable(h, origin)
+	return nil
+}
+
+// readable lets pages of the origin read the answer.
+func readable(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Expose-Headers", "Request-Id, ETag, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After")
 	h.Add("Vary", "Origin")
-
-	return nil
 }
+
+// showOwn lets the component token's own page read that it has asked too often.
+func (s *Server) showOwn(r *request, h http.Header) {
+	if origin := r.Header.Get("Origin"); r.who.Component() && origin != "" && origin == r.who.Origin {
+		readable(h, origin)
+	}
+}
+
+// showStranger lets a page read that its token is none any more, if living tokens were made
+// for its origin. A page that cannot read it would take the end of a token for a broken line.
+func (s *Server) showStranger(r *request, h http.Header) {
+	origin, is := asOrigin(r.Header.Get("Origin"))
+	if !is || !r.route.Component || s.Access == nil {
+		return
+	}
+
+	known, err := s.Access.KnownOrigin(r.Context(), origin)
+	if err == nil && known {
+		readable(h, origin)
+	}
+}
+
+// hybridOrigins are the origins of phone apps that are web pages inside.
+var hybridOrigins = []string{"capacitor://localhost", "ionic://localhost"}
 
 // asOrigin reads a web origin, scheme, host and port alone, and returns it as browsers send
 // it: in small letters, and without the port that the scheme stands for.
@@ -37,8 +66,15 @@ func asOrigin(text string) (origin string, ok bool) {
 	const hostChars = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
 	usual := map[string]string{"http": ":80", "https": ":443"}
 
+	if slices.Contains(hybridOrigins, strings.ToLower(text)) {
+		return strings.ToLower(text), true
+	}
+
 	u, err := url.Parse(text)
-	if err != nil || usual[u.Scheme] == "" || u.Hostname() == "" || !strings.EqualFold(text, u.Scheme+"://"+u.Host) {
+	if err != nil || usual[u.Scheme] == "" || u.Hostname() == "" {
+		return "", false
+	}
+	if !strings.EqualFold(text, u.Scheme+"://"+u.Host) { // there is a path, or more
 		return "", false
 	}
 

@@ -15,10 +15,6 @@ import (
 // costs more syncs, a larger one keeps other writers waiting.
 const batchReadings = 5000
 
-// spoolMax is the size of a body that is held in memory; a larger one, which only readings
-// have, waits in a temporary file while it is checked and then kept batch by batch.
-const spoolMax = 1 << 20
-
 // readings answers POST /data/readings. The request is read to its end before anything is
 // kept: if it is not readings at all it is refused whole, and nothing of it stands.
 func (s *Server) readings(r *request) (answer, error) {
@@ -35,26 +31,6 @@ func (s *Server) readings(r *request) (answer, error) {
 	}
 
 	return s.manyReadings(r, io.MultiReader(&head, in))
-}
-
-// spool writes what comes in to a temporary file, which drop closes and removes.
-func spool(in io.Reader) (file *os.File, drop func(), err error) {
-	file, err = os.CreateTemp("", "flexd-body-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("make room for a long body: %w", err)
-	}
-
-	drop = func() {
-		file.Close()
-		os.Remove(file.Name())
-	}
-
-	if _, err := io.Copy(file, in); err != nil {
-		drop()
-		return nil, nil, err
-	}
-
-	return file, drop, nil
 }
 
 // fewReadings keeps the readings of a body in memory.
@@ -88,7 +64,7 @@ func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 // manyReadings keeps a long body in bounded memory: it is written to a file, checked there,
 // and answered as its batches are kept.
 func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
-	file, drop, err := spool(in)
+	file, drop, err := s.spools.keep(in)
 	if err != nil {
 		return answer{}, err
 	}

@@ -188,7 +188,8 @@ func (r *request) isMedia(want string) error {
 	}
 
 	got, _, err := mime.ParseMediaType(given)
-	if err == nil && (got == want || want == "application/json" && strings.HasSuffix(got, "+json")) {
+	isJSON := want == "application/json" && strings.HasSuffix(got, "+json")
+	if err == nil && (got == want || isJSON) {
 		return nil
 	}
 

@@ -1,9 +1,10 @@
 package api
 
 import (
+	"bytes"
+
 	"flexd/internal/flex"
 	"flexd/internal/reward"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -41,40 +42,10 @@ func (s *Server) transactions(r *request) (answer, error) {
 	}
 
 	for i, t := range h.Transactions {
-		out.Transactions[i] = transaction(t)
+		out.Transactions[i] = reward.TransactionDocument(t)
 	}
 
 	return ok(out), nil
-}
-
-// transaction writes a transaction as the interface shows it.
-func transaction(t store.Transaction) wire.TransactionDatumResponse {
-	w := wire.TransactionDatumResponse{
-		TransactionID: t.ID, TransactionType: string(t.Kind), CreditPence: t.Amount,
-		StartTime: wire.At(t.Time.From), EndTime: wire.At(t.Time.To),
-		FlexKWh: kwh(t.Flex), CreditableKWh: kwh(t.Creditable), PaymentStatus: string(t.Status), PlugSessionID: t.Cause.Session,
-	}
-
-	if t.Settled != (flex.Day{}) {
-		w.SettlementDate = new(wire.Day(t.Settled))
-	}
-
-	if t.Rate != nil {
-		w.CreditRatePencePerKWh = new(float64(*t.Rate) / 1e6)
-	}
-
-	if t.Vehicle != "" {
-		w.Vehicle = &wire.TransactionVehicle{ModelName: t.Vehicle}
-	}
-
-	return w
-}
-
-func kwh(e *flex.WattHours) *float64 {
-	if e == nil {
-		return nil
-	}
-	return new(e.KWh())
 }
 
 // balanceURL answers GET /rewards/{site_id}/url/balance.
@@ -148,49 +119,28 @@ func (s *Server) statement(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	st, err := s.Reward.Statement(r.Context(), r.who.Org, p.SiteID, dayOf(q.From), dayOf(q.To))
+	from, to, err := reward.StatementSpan{From: dayOf(q.From), To: dayOf(q.To), Month: q.Month, TaxYear: q.TaxYear}.Days()
 	if err != nil {
 		return answer{}, err
 	}
 
-	v := wire.StatementResponse{
-		SiteID: p.SiteID, From: wire.Day(st.From), To: wire.Day(st.To), OpeningBalancePence: st.Opening, ClosingBalancePence: st.Closing,
-		Number: st.Number, Payer: wire.StatementPayer(st.Payer), RoundingRule: reward.RoundingRule,
-		Lines: make([]wire.StatementLine, len(st.Lines)),
+	st, err := s.Reward.Statement(r.Context(), r.who.Org, p.SiteID, from, to)
+	if err != nil {
+		return answer{}, err
 	}
 
-	for i, l := range st.Lines {
-		v.Lines[i] = statementLine(l)
+	if q.Format != "csv" {
+		return ok(st.Document()), nil
 	}
 
-	return ok(v), nil
-}
-
-// statementLine writes a line with what it rests on.
-func statementLine(l reward.Line) wire.StatementLine {
-	line := wire.StatementLine{
-		TransactionDatumResponse: transaction(l.Transaction), BalancePence: l.Balance, Cause: l.Cause, Provisional: l.Provisional,
-		Periods: make([]wire.StatementPeriod, len(l.Periods)),
+	var b bytes.Buffer
+	if err := st.WriteCSV(&b); err != nil {
+		return answer{}, err
 	}
 
-	for j, period := range l.Periods {
-		p := wire.StatementPeriod{
-			StartTimestamp: wire.At(period.Start), BaselineKWh: kwh(period.Baseline), MeteredKWh: kwh(period.Metered), FlexKWh: kwh(period.Flex),
-		}
+	a := ok(text(b.Bytes()))
+	a.set("Content-Type", "text/csv; charset=utf-8")
+	a.set("Content-Disposition", `attachment; filename="statement-`+st.From.String()+`-`+st.To.String()+`.csv"`)
 
-		if period.Price != nil {
-			p.PricePencePerKWh = new(period.Price.GBPPerMWh() / 10)
-		}
-
-		line.Periods[j] = p
-	}
-
-	if c := l.Calculation; c != nil {
-		line.Calculation = &wire.StatementCalculation{
-			UserShare: float64(c.Share) / 1e6, LossFactor: float64(c.LossFactor) / 1e6, PaidPart: float64(c.PaidEarly) / 1e6,
-			CarriedPence: float64(c.Carried) / 1e10, EarlierPence: c.Earlier, Rounding: c.Rounding.String(), LossesPassed: c.ClawBack,
-		}
-	}
-
-	return line
+	return a, nil
 }

@@ -22,6 +22,8 @@ type Route struct {
 	Flat            bool      // whether faults are shown as one text, {"detail": "…"}
 	No400           bool      // whether a request that cannot be acted on is a 422 here, for want of a 400
 	Repeatable      bool      // whether the same request has the same answer when it is run again
+	Document        bool      // whether it answers anybody with a page of the documentation
+	Secret          bool      // whether the answer holds a secret that is shown once, and is not kept
 
 	handle func(*Server, *request) (answer, error)
 }
@@ -95,6 +97,7 @@ var surface = []Route{
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/charge-now", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).chargeNow},
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/charge-now-deleted", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).chargeNowDeleted},
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/tariff-update", Role: toWrite, Component: true, Limit: mib, handle: (*Server).tariffUpdate},
+	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/tariff", Role: toWrite, Component: true, Limit: mib, handle: (*Server).tariffUpdate},
 	{Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-in-schedule", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).plugInSchedule},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/intent", Role: toRead, Component: true, handle: (*Server).intent},
 
@@ -103,6 +106,7 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/todays-dispatch-schedule", Role: toRead, Component: true, handle: (*Server).dispatchPlan},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/schedule", Role: toRead, Component: true, handle: (*Server).schedule},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/schedule/explanation", Role: toRead, Component: true, handle: (*Server).scheduleExplanation},
+	{Method: "GET", Pattern: "/entities/asset/{asset_id}/charging-rate", Role: toRead, Component: true, handle: (*Server).chargingRate},
 	{Method: "GET", Pattern: "/entities/asset/{asset_id}/sessions", Role: toRead, Component: true, handle: (*Server).sessions},
 	{Method: "POST", Pattern: "/what-if", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).whatIf},
 
@@ -129,7 +133,7 @@ var surface = []Route{
 	{Method: "PUT", Pattern: "/endpoints/{name}", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setEndpoint},
 	{Method: "DELETE", Pattern: "/endpoints/{name}", Role: toWrite, handle: (*Server).deleteEndpoint},
 	{Method: "POST", Pattern: "/endpoints/{name}/test", Role: toWrite, handle: (*Server).testEndpoint},
-	{Method: "POST", Pattern: "/endpoints/{name}/rotate", Role: toWrite, handle: (*Server).rotateEndpoint},
+	{Method: "POST", Pattern: "/endpoints/{name}/rotate", Role: toWrite, Secret: true, handle: (*Server).rotateEndpoint},
 	{Method: "GET", Pattern: "/deliveries", Role: toRead, handle: (*Server).deliveries},
 	{Method: "GET", Pattern: "/deliveries/{id}", Role: toRead, handle: (*Server).delivery},
 	{Method: "POST", Pattern: "/deliveries/{id}/replay", Role: toWrite, handle: (*Server).replay},
@@ -139,15 +143,18 @@ var surface = []Route{
 	{Method: "PUT", Pattern: "/caps", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setCaps},
 	{Method: "DELETE", Pattern: "/caps", Role: toWrite, handle: (*Server).clearCaps},
 
+	// operations.go
+	{Method: "GET", Pattern: "/operations/exceptions", Role: toRead, handle: (*Server).exceptions},
+
 	// clock.go
 	{Method: "GET", Pattern: "/sandbox/clock", Role: toRead, handle: (*Server).clock},
 	{Method: "POST", Pattern: "/sandbox/clock", Role: toWrite, Limit: mib, handle: (*Server).setClock},
 
 	// docs.go
-	{Method: "GET", Pattern: "/openapi.json", Role: Public, handle: (*Server).openAPI},
-	{Method: "GET", Pattern: "/docs", Role: Public, handle: (*Server).docs},
-	{Method: "GET", Pattern: "/docs/{file}", Role: Public, handle: (*Server).docs},
-	{Method: "GET", Pattern: "/llms.txt", Role: Public, handle: (*Server).llms},
+	{Method: "GET", Pattern: "/openapi.json", Role: Public, Document: true, handle: (*Server).openAPI},
+	{Method: "GET", Pattern: "/docs", Role: Public, Document: true, handle: (*Server).docs},
+	{Method: "GET", Pattern: "/docs/{file}", Role: Public, Document: true, handle: (*Server).docs},
+	{Method: "GET", Pattern: "/llms.txt", Role: Public, Document: true, handle: (*Server).llms},
 
 	// probes.go
 	{Method: "GET", Pattern: "/healthz", Role: Public, handle: (*Server).healthz},

@@ -11,15 +11,23 @@ import (
 	"flexd/internal/wire"
 )
 
-// schedule answers GET /entities/asset/{asset_id}/schedule.
+// schedule answers GET /entities/asset/{asset_id}/schedule: the one in force, or what the client
+// had accepted as of an instant.
 func (s *Server) schedule(r *request) (answer, error) {
-	at := path[wire.AssetPath](r)
+	at, q := path[wire.AssetPath](r), query[wire.ScheduleQuery](r)
 
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
 
-	v, err := s.Control.Schedule(r.Context(), r.who.Org, at.AssetID)
+	var v control.InForce
+	var err error
+	if q.AsOf.IsZero() {
+		v, err = s.Control.Schedule(r.Context(), r.who.Org, at.AssetID)
+	} else {
+		v, err = s.Control.ScheduleAsOf(r.Context(), r.who.Org, at.AssetID, q.AsOf.Time)
+	}
+
 	if err != nil {
 		return answer{}, err
 	}
@@ -78,7 +86,7 @@ func (s *Server) scheduleExplanation(r *request) (answer, error) {
 	}
 
 	for i, in := range x.Inputs {
-		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin}
+		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin, Detail: in.Detail}
 	}
 
 	return ok(out), nil

@@ -59,10 +59,17 @@ func TestSchedules(t *testing.T) {
 		} {
 			h.want("POST", "/what-if", `{"asset_ids":["`+asset+`"],"prices":[`+c.prices+`]}`, c.status, "")
 		}
+		known := read[wire.ChargingRateResponse](t, h.ask("GET", at+"/charging-rate", ""))
+		if known.PlannedKW != 3.6 || known.Origin != "event" || known.Certainty != "none" || known.Sessions == nil {
+			t.Errorf("%+v", known)
+		}
+		h.want("GET", at+"/schedule?as_of=2026-04-01T00:00:00Z", "", 404, `{"detail":"asset `+asset+` had no schedule at 2026-04-01T00:00:00Z"}`)
+		h.want("GET", at+"/schedule?as_of=2126-04-01T00:00:00Z", "", 400, "")
+		h.want("GET", at+"/schedule?as_of=yesterday", "", 422, "")
 		h.want("POST", at+"/event/plug-out", ``, 200, "null")
 		h.want("GET", at+"/schedule", "", 404, "")
 		_, other := h.newOrg("Other", "other")
-		for _, path := range []string{"/schedule", "/schedule/explanation", "/sessions"} {
+		for _, path := range []string{"/schedule", "/schedule/explanation", "/schedule?as_of=2026-04-01T00:00:00Z", "/charging-rate", "/sessions"} {
 			h.want("GET", at+path, "", 404, `{"detail":"asset not found or not authorized"}`, "Authorization: Bearer "+other)
 		}
 	})

@@ -33,7 +33,7 @@ func TestSites(t *testing.T) {
 		h := open(t, db)
 		h.stock()
 		site := h.newSite(halfHourly, "sw1a2aa", " 10  Downing Street ")
-		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00","import_capacity_kw":23,"export_capacity_kw":23}`, site)
+		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z","import_capacity_kw":23,"export_capacity_kw":23}`, site)
 		h.want("GET", "/entities/site/"+site, "", 200, shown)
 		h.want("POST", "/entities/site", `{"mpan":"1000000000012","postcode":"SW1A 2AA","street_address":"10, downing st."}`, 409,
 			fmt.Sprintf(`{"detail":"a site with this address exists already: %s"}`, site))
@@ -81,7 +81,7 @@ func TestSite_Change(t *testing.T) {
 		site, other := h.newSite(halfHourly, "SW1A 2AA", "10 Downing Street"), h.newSite(notSettled, "SW1A 2AB", "")
 		at := "/entities/site/" + site
 		r := h.want("PATCH", at, `{"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30","tariff_cheap_end_time":"05:30:00"},"address":"11 Downing Street","postcode":"SW1A 2AC","mpan":"1500000000033","email":"resident@example.com"}`, 200, "")
-		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00+00:00","import_capacity_kw":23,"export_capacity_kw":23}`, site)
+		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z","import_capacity_kw":23,"export_capacity_kw":23}`, site)
 		if r.body != want {
 			t.Errorf("%s\nwant %s", r.body, want)
 		}

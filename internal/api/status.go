@@ -3,49 +3,13 @@ package api
 import (
 	"errors"
 	"math"
-	"net/http"
 	"strconv"
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 	"flexd/internal/wire"
 )
-
-// statusOf is the one table of codes.
-var statusOf = map[flex.Kind]int{
-	flex.Internal:     http.StatusInternalServerError,
-	flex.Malformed:    http.StatusBadRequest,
-	flex.Invalid:      http.StatusUnprocessableEntity,
-	flex.Unmet:        http.StatusUnprocessableEntity,
-	flex.Unauthorized: http.StatusUnauthorized,
-	flex.Forbidden:    http.StatusForbidden,
-	flex.NotFound:     http.StatusNotFound,
-	flex.Conflict:     http.StatusConflict,
-	flex.Unclear:      http.StatusAccepted,
-	flex.TooLarge:     http.StatusRequestEntityTooLarge,
-	flex.Unsupported:  http.StatusUnsupportedMediaType,
-	flex.TooMany:      http.StatusTooManyRequests,
-	flex.Unavailable:  http.StatusServiceUnavailable,
-	flex.TimedOut:     http.StatusGatewayTimeout,
-}
-
-// codeOf names the kinds of failure as bodies do, and as the guide to errors lists them.
-var codeOf = map[flex.Kind]string{
-	flex.Internal:     "internal",
-	flex.Malformed:    "malformed",
-	flex.Invalid:      "invalid",
-	flex.Unmet:        "unmet",
-	flex.Unauthorized: "unauthorized",
-	flex.Forbidden:    "forbidden",
-	flex.NotFound:     "not_found",
-	flex.Conflict:     "conflict",
-	flex.Unclear:      "unclear",
-	flex.TooLarge:     "too_large",
-	flex.Unsupported:  "unsupported",
-	flex.TooMany:      "too_many",
-	flex.Unavailable:  "unavailable",
-	flex.TimedOut:     "timed_out",
-}
 
 // wrongMethod is the code of 405, which no failure inside brings about.
 const wrongMethod = "method_not_allowed"
@@ -60,10 +24,25 @@ const retryAfter = "5"
 // request, so that what never was and what is another's are the same to the byte.
 func (s *Server) problem(code string, r *request) wire.Problem {
 	p := wire.Problem{Code: code, Docs: s.base(r) + "/docs/errors#" + code}
-	if code != codeOf[flex.NotFound] {
+	if code != web.CodeOf(flex.NotFound) {
 		p.RequestID = r.id
 	}
 	return p
+}
+
+// oauthError is the word of OAuth 2.0 for a failure, empty where it has none: RFC 6749, section
+// 5.2, at the token endpoint, and RFC 6750, section 3.1, elsewhere.
+func oauthError(r *request, kind flex.Kind) string {
+	atToken := r.route.Pattern == "/auth/token-form"
+	switch {
+	case atToken && kind == flex.Unauthorized:
+		return "invalid_grant"
+	case atToken && kind == flex.Invalid:
+		return "invalid_request"
+	case kind == flex.Unauthorized && r.Header.Get("Authorization") != "": // who sends no token has no invalid one
+		return "invalid_token"
+	}
+	return ""
 }
 
 // failure is the answer for an error. What was not written to be shown is not shown.
@@ -79,8 +58,9 @@ func (s *Server) failure(err error, r *request) answer {
 		e = &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
 	}
 
-	p := s.problem(codeOf[e.Kind], r)
-	a := answer{status: statusOf[e.Kind], body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
+	p := s.problem(web.CodeOf(e.Kind), r)
+	p.Error = oauthError(r, e.Kind)
+	a := answer{status: web.StatusOf(e.Kind), body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
 
 	switch {
 	case len(e.Faults) > 0 && rt.Flat:

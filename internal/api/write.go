@@ -2,8 +2,6 @@ package api
 
 import (
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,49 +37,70 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 		return status, stream(w, r, status, a)
 	}
 
-	b, err := encode(a.body)
-	if err != nil {
-		r.note = append(r.note, "encode", err)
-		status, b = http.StatusInternalServerError, []byte(`{"detail":"`+internalError+`"}`)
+	doc, isDocument := a.body.(*document)
+	if !isDocument {
+		b, err := encode(a.body)
+		if err != nil {
+			r.note = append(r.note, "encode", err)
+			status, b = http.StatusInternalServerError, []byte(`{"detail":"`+internalError+`"}`)
+		}
+
+		doc = &document{plain: b}
 	}
 
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/json")
 	}
 
-	if a.tagged && status == http.StatusOK {
-		sum := sha256.Sum256(b)
-		tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-		h.Set("ETag", tag)
-		h.Set("Cache-Control", "private, no-cache")
-
-		if matches(r.Header.Get("If-None-Match"), tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return http.StatusNotModified, 0
-		}
+	if a.tagged && status == http.StatusOK && tagged(h, r, doc) {
+		w.WriteHeader(http.StatusNotModified)
+		return http.StatusNotModified, 0
 	}
 
+	writeBody(w, r, status, doc)
+	return status, len(doc.plain)
+}
+
+// tagged sets the answer's tag and reports whether the client has it already.
+func tagged(h http.Header, r *request, doc *document) bool {
+	tag := doc.tag
+	if tag == "" {
+		tag = tagOf(doc.plain)
+	}
+
+	h.Set("ETag", tag)
+	h.Set("Cache-Control", "private, no-cache")
+	return matches(r.Header.Get("If-None-Match"), tag)
+}
+
+// writeBody sends a body, compressed if that pays and the client takes it. Writing fails when
+// the client has gone, which is no one's concern.
+func writeBody(w http.ResponseWriter, r *request, status int, doc *document) {
+	h, b := w.Header(), doc.plain
 	if len(b) >= gzipMin {
 		h.Add("Vary", "Accept-Encoding")
 
 		if takesGzip(r.Header.Get("Accept-Encoding")) {
 			h.Set("Content-Encoding", "gzip")
-			w.WriteHeader(status)
-			z := gzips.Get().(*gzip.Writer)
-			z.Reset(w)
-			z.Write(b) // fails when the client has gone, which is no one's concern
-			z.Close()
-			gzips.Put(z)
 
-			return status, len(b)
+			if doc.zipped == nil {
+				w.WriteHeader(status)
+				z := gzips.Get().(*gzip.Writer)
+				z.Reset(w)
+				z.Write(b)
+				z.Close()
+				gzips.Put(z)
+
+				return
+			}
+
+			b = doc.zipped
 		}
 	}
 
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
-	w.Write(b) // as above
-
-	return status, len(b)
+	w.Write(b)
 }
 
 // stream writes an answer whose length is not known beforehand. What has been sent cannot

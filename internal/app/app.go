@@ -9,7 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"flexd/internal/access"
 	"flexd/internal/api"
@@ -22,11 +25,13 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
 	"flexd/internal/market"
+	"flexd/internal/operations"
 	"flexd/internal/portal"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/store"
+	"flexd/internal/web"
 	"flexd/internal/worker"
 )
 
@@ -38,14 +43,17 @@ type Settings struct {
 	Environment flex.Environment // Production if empty
 	Log         *slog.Logger     // nil means the default logger
 
-	// AllowPrivateEndpoints lets pushes go to private and loopback addresses.
+	// AllowPrivateEndpoints lets pushes go to all private and loopback addresses,
+	// PrivateEndpoints to some.
 	AllowPrivateEndpoints bool
+	PrivateEndpoints      egress.Reach
 	// BaseURL is the interface's own address as clients reach it, for callbacks.
 	BaseURL string
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
 	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0
+	Limits         web.Limits     // of connections, and of the time that clients may take
 
 	PriceSources []string // asked for prices, by name; none if empty
 	Carbon       bool     // ask for the carbon intensity beside them
@@ -76,13 +84,17 @@ type App struct {
 	Reward   *reward.Service
 	Books    *books.Service
 	Market   *market.Service
-	API      *api.Server
-	Console  *console.Server
-	Portal   *portal.Server
+
+	Operations *operations.Service
+
+	API     *api.Server
+	Console *console.Server
+	Portal  *portal.Server
 
 	Directory *directory.Directory
 
 	log     *slog.Logger
+	limits  web.Limits
 	workers []*worker.Worker
 }
 
@@ -110,6 +122,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Reward:   &reward.Service{DB: db, BaseURL: s.BaseURL},
 		Books:    &books.Service{DB: db},
 		log:      s.Log,
+		limits:   s.Limits,
 	}
 
 	if s.Mail != nil {
@@ -121,16 +134,20 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		return nil, err
 	}
 
+	h.Operations = &operations.Service{DB: db, Jobs: h.Jobs, StalePrices: h.stalePrices, Log: s.Log}
 	h.API = &api.Server{
-		DB: db, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
+		DB: db, Operations: h.Operations, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
 		TrustedProxies: s.TrustedProxies, MetricsFrom: s.MetricsFrom, RequestsPerSecond: s.RateLimit,
 	}
 
-	if err := h.API.Collect(market.Metrics{Service: h.Market}); err != nil {
-		db.Close()
-		return nil, err
+	for _, c := range []prometheus.Collector{market.Metrics{Service: h.Market}, operations.Metrics{Service: h.Operations}, jobMetrics{db}} {
+		if err := h.API.Collect(c); err != nil {
+			db.Close()
+			return nil, err
+		}
 	}
+
 	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
 	h.Console = h.newConsole(s)
 	h.add("prices", time.Minute, "", h.Market.FetchPrices)
@@ -148,6 +165,8 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	h.add("books", time.Hour, "", h.Books.CloseDue)
 	h.add("retention", time.Hour, "", h.Reading.Purge)
 	h.add("deliveries", time.Hour, "", h.Push.Purge)
+	h.add("ended sessions", 5*time.Minute, "", h.Control.QueueEnded)
+	h.add("rates", 5*time.Minute, "", h.Control.LearnRates)
 	h.add("records", time.Hour, "", h.Control.Purge)
 
 	if len(s.Clouds) > 0 {
@@ -183,20 +202,32 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("take up what was under way: %w", err)
 	}
 
+	if err := h.DB.FreeKeysInFlight(ctx); err != nil {
+		return fmt.Errorf("free the idempotency keys of requests that were cut off: %w", err)
+	}
+
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		worker.RunAll(running, h.workers)
-	}()
+	var jobs sync.WaitGroup
+	jobs.Go(func() { worker.RunAll(running, h.workers) })
+	jobs.Go(func() { h.DB.Watch(running, h.noteDatabase) })
 
 	h.Console.Done = ctx.Done()
-	err := api.ServeHandler(ctx, l, h.Handler(), h.log)
+	server := &web.Server{Handler: h.Handler(), Proxies: h.API.TrustedProxies, Limits: h.limits, Log: h.log}
+	err := server.Serve(ctx, l)
 	stop()
-	<-finished
+	jobs.Wait()
 
 	return err
+}
+
+// noteDatabase writes to the log when the database stops answering, and when it answers again.
+func (h *App) noteDatabase(err error) {
+	if err != nil {
+		h.log.Error("the database does not answer: requests are refused with 503 until it does", "err", err)
+		return
+	}
+	h.log.Warn("the database answers again")
 }
 
 // Close lets the pushes under way end and closes the store.
@@ -206,11 +237,13 @@ func (h *App) Close() error {
 }
 
 func newDelivery(db *store.DB, s Settings) *delivery.Service {
-	d := &delivery.Service{DB: db, BaseURL: s.BaseURL, PlainHTTP: s.AllowPrivateEndpoints, Log: s.Log}
-	o := egress.Options{Pipe: s.Pipe}
+	reach := s.PrivateEndpoints
 	if s.AllowPrivateEndpoints {
-		o.Allow = egress.Private
+		reach.Prefixes = egress.Private
 	}
-	d.Out = egress.New(o)
-	return d
+
+	return &delivery.Service{
+		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log,
+		Out: egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
+	}
 }

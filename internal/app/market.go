@@ -11,6 +11,7 @@ import (
 	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/operations"
 	"flexd/internal/registry"
 	"flexd/internal/store"
 )
@@ -125,4 +126,28 @@ func (h *App) FetchPrices(ctx context.Context, source string, span flex.Span, pr
 		return market.Report{}, err
 	}
 	return h.Market.Fetch(ctx, s, span, progress)
+}
+
+// stalePrices lists the sources that are asked and whose prices are not current, and says
+// so where there are prices and none of them is for now.
+func (h *App) stalePrices(ctx context.Context) (stale []operations.StalePrice, err error) {
+	sources, err := h.Market.Freshness(ctx)
+	if err != nil || len(sources) == 0 {
+		return nil, err
+	}
+
+	covered := false
+	for _, s := range sources {
+		covered = covered || s.Through.After(h.DB.Now())
+		asked := slices.ContainsFunc(h.Market.Sources, func(m market.Source) bool { return m.Name() == s.Source })
+		if asked && s.Stale != "" {
+			stale = append(stale, operations.StalePrice{Source: s.Source, Why: s.Stale})
+		}
+	}
+
+	if !covered && len(stale) == 0 {
+		stale = append(stale, operations.StalePrice{Source: "every source", Why: "no source has a price for now"})
+	}
+
+	return stale, nil
 }

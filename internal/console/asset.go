@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
@@ -416,6 +417,7 @@ type assetPage struct {
 	Story       []storyLine
 	StoryMore   bool
 	WhatIf      *whatIf
+	Rate        *control.AssetRate // of an asset that charges
 	Battery     *batteryWhy
 	BatteryNote string // why there is no plan of a battery
 	Series      string // address of the plot's numbers
@@ -460,6 +462,12 @@ func (s *Server) assetNow(r *request) (view, error) {
 		if err != nil {
 			return view{}, err
 		}
+
+		known, err := s.Control.Rate(r.Context(), p.org.ID, p.asset.ID)
+		if err != nil {
+			return view{}, err
+		}
+		page.Rate = &known
 	} else if page.Asset.Type == flex.Battery {
 		page.Battery, page.BatteryNote, err = s.whyBattery(r, &p)
 	}

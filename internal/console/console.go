@@ -11,7 +11,6 @@ package console
 import (
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -20,10 +19,12 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/operations"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/store"
+	"flexd/internal/web"
 	"flexd/internal/worker"
 )
 
@@ -41,11 +42,16 @@ type Server struct {
 	Market   *market.Service
 	Reward   *reward.Service
 
+	Operations *operations.Service
+
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
 
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
-	TrustedProxies []netip.Prefix
+	TrustedProxies web.Proxies
+	// PublicURL is where operators reach flexd. If it begins with https, session cookies are
+	// for TLS alone, whatever a proxy says of the request.
+	PublicURL string
 
 	// Clock turns sandbox clocks; nil where none may be turned.
 	Clock Clock
@@ -54,7 +60,6 @@ type Server struct {
 	// Done ends the streams when the server is to stop; nil for never.
 	Done <-chan struct{}
 
-	fleet   fleetCache
 	streams atomic.Int64
 	once    sync.Once
 	handler http.Handler
@@ -88,10 +93,16 @@ var surface = []route{
 	{pattern: "GET /console/assets/{id}/why", handle: (*Server).assetWhy},
 	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},
 
+	// assetrate.go
+	{pattern: "POST /console/assets/{id}/rate", handle: (*Server).changeRate},
+
 	// site.go
 	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
-	{pattern: "GET /console/sites/{id}/statement.csv", handle: (*Server).site},
-	{pattern: "GET /console/sites/{id}/statement.json", handle: (*Server).site},
+
+	// statement.go
+	{pattern: "GET /console/sites/{id}/statement", handle: (*Server).statement},
+	{pattern: "GET /console/sites/{id}/statement.csv", handle: (*Server).statement},
+	{pattern: "GET /console/sites/{id}/statement.json", handle: (*Server).statement},
 
 	// deliveries.go
 	{pattern: "GET /console/deliveries", handle: (*Server).deliveries},
@@ -114,7 +125,7 @@ var surface = []route{
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
 	{pattern: "POST /console/settlement/{org}/again", handle: (*Server).settleAgain},
-	{pattern: "POST /console/settlement/{org}/payments.csv", handle: (*Server).payments},
+	{pattern: "POST /console/settlement/{org}/payments", handle: (*Server).payments},
 	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", handle: (*Server).decide},
 	{pattern: "GET /console/flex-events/{id}", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.csv", handle: (*Server).flexEvent},

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,6 +24,7 @@ import (
 type client struct {
 	mu       sync.Mutex
 	dislikes string
+	status   int // that it is answered with; 503 if not set
 	got      []string
 }
 
@@ -31,7 +33,7 @@ func (c *client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	c.got = append(c.got, r.URL.Path)
 	if c.dislikes != "" && strings.HasSuffix(r.URL.Path, c.dislikes) {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		w.WriteHeader(cmp.Or(c.status, http.StatusServiceUnavailable))
 		io.WriteString(w, `{"error": "charger offline <b>"}`)
 		return
 	}

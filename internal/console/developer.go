@@ -335,7 +335,7 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 	}
 
 	var e store.Endpoint
-	settings := delivery.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != ""}
+	settings := delivery.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != "", Nulls: r.PostFormValue("nulls") != ""}
 
 	before, err := s.Push.Endpoint(r.Context(), org, store.ScheduleEndpoint)
 	if err == nil { // what the form does not ask for stays

@@ -2,11 +2,17 @@ package console_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/operations"
+	"flexd/internal/store"
 )
 
 type fleetAnswer struct {
@@ -34,7 +40,7 @@ func TestFleet(t *testing.T) {
 		// this minute, since what no client accepted does not count as delivered.
 		d.wants(page, "1 asset will not have what it needs by ready-by", ">CP-2058</a>", // shortfall
 			"1 asset plugged in without a schedule", "Moorland Energy has no endpoint for schedules",
-			"12 pushes not taken for more than 2 min", "of 14 assets at 14 sites")
+			"12 pushes waiting for more than 2 minutes", "of 14 assets at 14 sites")
 		var f fleetAnswer
 		if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
 			t.Fatal(err)
@@ -127,4 +133,85 @@ func TestBrowser_Fleet(t *testing.T) {
 	s.plugIn(idle, 10, "07:00", false, "00:30-05:30")
 	d.wait(time.Hour)                                                                // as above
 	b.await(`document.querySelector("[data-live=plugged_in]").textContent === "14"`) // by itself
+}
+
+// TestFleet_Refused has a client refuse one schedule for good: the asset is not controlled, and
+// the page, its numbers and the metrics all say so, until the client takes it.
+func TestFleet_Refused(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.login()
+		c := s.serve()
+		c.mu.Lock()
+		c.status = http.StatusNotFound
+		c.mu.Unlock()
+
+		d.wait(10 * time.Minute) // the tries that 503 asked for
+		s.send()
+
+		const title = "1 asset plugged in whose schedule the client refused"
+		page := d.page("/console/fleet")
+		d.wants(page, title, "It answered 404.", ">CP-2058</a>")
+
+		if text := d.page("/console/fleet.json"); !strings.Contains(text, `"kind":"refused"`) && !strings.Contains(text, `"kind": "refused"`) {
+			t.Errorf("not in the numbers: %s", text)
+		}
+		if n := d.exceptionGauge("refused"); n != 1 {
+			t.Errorf("the metric counts %v", n)
+		}
+
+		c.dislike("")
+		if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, store.ScheduleEndpoint, delivery.Settings{URL: s.endpointURL()}); err != nil {
+			t.Fatal(err)
+		}
+		s.send()
+		d.wait(time.Minute)
+
+		if page := d.page("/console/fleet"); strings.Contains(page, title) {
+			t.Error("it is still an exception when the client has taken it")
+		}
+		if n := d.exceptionGauge("refused"); n != 0 {
+			t.Errorf("the metric counts %v", n)
+		}
+	})
+}
+
+// exceptionGauge reads the metric of exceptions of a kind.
+func (d *service) exceptionGauge(kind string) float64 {
+	d.Helper()
+	reg := prometheus.NewRegistry()
+	if err := reg.Register(operations.Metrics{Service: d.server.Operations}); err != nil {
+		d.Fatal(err)
+	}
+
+	families, err := reg.Gather()
+	if err != nil {
+		d.Fatal(err)
+	}
+
+	for _, f := range families {
+		if f.GetName() != "flexd_exceptions" {
+			continue
+		}
+		if len(f.GetMetric()) != len(operations.Kinds) {
+			d.Errorf("%d series for %d kinds", len(f.GetMetric()), len(operations.Kinds))
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetLabel()[0].GetValue() == kind {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+
+	d.Errorf("no series of %s", kind)
+	return -1
+}
+
+// endpointURL is where the organisation's schedules go.
+func (s *scene) endpointURL() string {
+	e, err := s.push.Endpoint(s.Context(), s.Org, store.ScheduleEndpoint)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return e.URL
 }

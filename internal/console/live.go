@@ -47,7 +47,7 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 		}
 
 		control.SetWriteDeadline(time.Now().Add(streamWrite)) // refused by test recorders alone
-		text := ": nothing new\n\n"
+		text := "event: beat\ndata: 1\n\n"                    // nothing is new, and the page knows that it is live
 
 		if string(b) != last {
 			last, text = string(b), fmt.Sprintf("data: %s\n\n", b)

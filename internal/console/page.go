@@ -73,6 +73,7 @@ var functions = template.FuncMap{
 	"rfc3339":    func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 	"whentext":   whenText,
 	"sub":        func(a, b int) int { return a - b },
+	"exactkwh":   exactKWh,
 }
 
 // dict makes the argument of a part out of names and values.

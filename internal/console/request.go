@@ -5,19 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/web"
 )
 
 // formMax is the largest form that is taken.
@@ -40,7 +37,27 @@ type view struct {
 	data   any
 	table  *table // for .csv and .json
 	json   any    // the answer itself, in place of a page
+	file   *download
 	to     string // redirect after an act
+}
+
+// download is a file that the browser saves.
+type download struct {
+	name, contentType string
+	content           []byte
+}
+
+func (d *download) send(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", d.contentType)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	w.Write(d.content) // fails when the client has gone, which is no one's concern
+}
+
+// send answers with the table as CSV.
+func (t *table) send(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+t.Name+`.csv"`)
+	t.writeCSV(w) // fails when the client has gone, which is no one's concern
 }
 
 // crumb is a step on the way to a page.
@@ -51,8 +68,7 @@ func guarded(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", contentPolicy)
-		h.Set("X-Content-Type-Options", "nosniff")
+		web.SetHeaders(h, r, contentPolicy)
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
@@ -68,7 +84,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // wrap turns a route into a handler: who is asking, the route, the answer.
 func (s *Server) wrap(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		r := &request{Request: hr, from: s.address(hr)}
+		r := &request{Request: hr, from: s.TrustedProxies.Client(hr)}
 		v, err := s.answer(rt, r, w)
 		if err != nil {
 			v = s.failed(r, err)
@@ -81,14 +97,10 @@ func (s *Server) wrap(rt route) http.Handler {
 // answer is the route's view, or the reason why there is none. A panic is an internal
 // failure.
 func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer web.Recover(&err)
 
 	if !rt.public {
-		r.who, err = s.Access.IdentifyOperator(r.Context(), sessionOf(r.Request))
+		r.who, err = s.Access.IdentifyOperator(r.Context(), s.sessionOf(r.Request))
 		if err != nil {
 			return v, err
 		}
@@ -112,7 +124,7 @@ func (s *Server) failed(r *request, err error) view {
 		return view{to: "/console/login?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()}
 	}
 
-	v := view{page: "error", title: "Not possible", status: statusOf[kind]}
+	v := view{page: "error", title: "Not possible", status: web.StatusOf(kind)}
 
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || kind == flex.Internal {
@@ -133,15 +145,6 @@ func (s *Server) failed(r *request, err error) view {
 	return v
 }
 
-// statusOf turns kinds of failure into status codes.
-var statusOf = map[flex.Kind]int{
-	flex.Internal: http.StatusInternalServerError, flex.Malformed: http.StatusBadRequest, flex.Invalid: http.StatusUnprocessableEntity,
-	flex.Unmet: http.StatusUnprocessableEntity, flex.Unauthorized: http.StatusUnauthorized, flex.Forbidden: http.StatusForbidden,
-	flex.NotFound: http.StatusNotFound, flex.Conflict: http.StatusConflict, flex.Unclear: http.StatusConflict,
-	flex.TooLarge: http.StatusRequestEntityTooLarge, flex.Unsupported: http.StatusUnsupportedMediaType,
-	flex.TooMany: http.StatusTooManyRequests, flex.Unavailable: http.StatusServiceUnavailable, flex.TimedOut: http.StatusGatewayTimeout,
-}
-
 // plain reports whether a program asks, which is shown no pages.
 func (r *request) plain() bool {
 	p := r.URL.Path
@@ -159,6 +162,8 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 	switch {
 	case v.to != "":
 		http.Redirect(w, r.Request, v.to, http.StatusSeeOther)
+	case v.file != nil:
+		v.file.send(w)
 	case v.json != nil || v.table != nil && strings.HasSuffix(r.URL.Path, ".json"):
 		if v.json == nil {
 			v.json = v.table.objects()
@@ -168,9 +173,7 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 		w.WriteHeader(v.status)
 		json.NewEncoder(w).Encode(v.json) // fails when the client has gone, which is no one's concern
 	case v.table != nil && strings.HasSuffix(r.URL.Path, ".csv"):
-		h.Set("Content-Type", "text/csv; charset=utf-8")
-		h.Set("Content-Disposition", `attachment; filename="`+v.table.Name+`.csv"`)
-		v.table.writeCSV(w) // as above
+		v.table.send(w)
 	case v.page != "":
 		var b bytes.Buffer
 		if err := s.render(&b, r, v); err != nil {
@@ -229,6 +232,7 @@ var doneText = map[string]string{
 	"halted":    "All pushes are halted.",
 	"resumed":   "Pushes leave again.",
 	"capped":    "The cap is set, and the fleet is planned under it.",
+	"rated":     "The change holds: a schedule under way is planned anew.",
 	"replayed":  "It is sent once more.",
 	"turned":    "The clock is turned, and all that was due on the way is done.",
 	"plugged":   "A car is plugged in.",
@@ -242,38 +246,4 @@ var doneText = map[string]string{
 func (s *Server) act(r *request, a store.Act, do func() error) error {
 	a.Who, a.Source = r.who.Name, r.from
 	return s.Access.Act(r.Context(), a, do)
-}
-
-// address is where the request came from: the connection's other end or, when that is a
-// proxy that is trusted, whom it names last.
-func (s *Server) address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-
-	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(names) - 1; i >= 0 && s.trusts(a); i-- {
-		b, err := netip.ParseAddr(strings.TrimSpace(names[i]))
-		if err != nil {
-			break
-		}
-		a = b
-	}
-
-	return a.Unmap().String()
-}
-
-func (s *Server) trusts(a netip.Addr) bool {
-	for _, p := range s.TrustedProxies {
-		if p.Contains(a.Unmap()) {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,7 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/web"
 )
 
 // The cookie that holds a session. With the prefix a browser takes it only over TLS and for
@@ -23,9 +24,9 @@ const (
 )
 
 // sessionOf returns the token of the request's session, or "".
-func sessionOf(r *http.Request) flex.Secret {
+func (s *Server) sessionOf(r *http.Request) flex.Secret {
 	name := secureCookie
-	if onLoopback(r) {
+	if s.onLoopback(r) {
 		name = loopbackCookie
 	}
 
@@ -38,9 +39,9 @@ func sessionOf(r *http.Request) flex.Secret {
 }
 
 // setSession has the browser keep the token; an empty one has it forget.
-func setSession(w http.ResponseWriter, r *http.Request, token flex.Secret) {
+func (s *Server) setSession(w http.ResponseWriter, r *http.Request, token flex.Secret) {
 	c := &http.Cookie{Name: secureCookie, Value: token.Reveal(), Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
-	if onLoopback(r) {
+	if s.onLoopback(r) {
 		c.Name, c.Secure = loopbackCookie, false
 	}
 
@@ -51,9 +52,11 @@ func setSession(w http.ResponseWriter, r *http.Request, token flex.Secret) {
 	http.SetCookie(w, c)
 }
 
-// onLoopback reports whether the page was asked for in plain HTTP on the machine itself.
-func onLoopback(r *http.Request) bool {
-	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+// onLoopback reports whether the page was asked for in plain HTTP on the machine itself. A
+// proxy there may pass requests on under its own name for flexd: none of its is, and none
+// where the service's own address begins with https.
+func (s *Server) onLoopback(r *http.Request) bool {
+	if web.HTTPS(r) || strings.HasPrefix(s.PublicURL, "https:") || s.TrustedProxies.Forwarded(r) {
 		return false
 	}
 
@@ -82,7 +85,7 @@ func (s *Server) loginPage(r *request) (view, error) {
 }
 
 func (s *Server) loginView(r *request, f loginForm) (view, error) {
-	f.Plain = r.TLS == nil && r.Header.Get("X-Forwarded-Proto") != "https" && !onLoopback(r.Request)
+	f.Plain = !web.HTTPS(r.Request) && !s.onLoopback(r.Request)
 	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		ops, err := all.Operators(r.Context())
 		f.NoOperators = len(ops) == 0
@@ -95,7 +98,7 @@ func (s *Server) login(r *request) (view, error) {
 	f := loginForm{Name: r.PostFormValue("name"), Next: r.PostFormValue("next")}
 	issued, err := s.Access.LoginOperator(r.Context(), f.Name, flex.Secret(r.PostFormValue("password")), r.from)
 	if err == nil {
-		setSession(r.writer(), r.Request, issued.Token)
+		s.setSession(r.writer(), r.Request, issued.Token)
 		return view{to: ownPath(f.Next)}, nil
 	}
 
@@ -112,21 +115,24 @@ func (s *Server) login(r *request) (view, error) {
 	}
 
 	v, err := s.loginView(r, f)
-	v.status = statusOf[kind]
+	v.status = web.StatusOf(kind)
 	return v, err
 }
 
 // ownPath keeps the way back after the login within the console.
 func ownPath(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, Root+"/") {
+	if err != nil || u.IsAbs() || u.Host != "" {
+		return home
+	}
+	if !strings.HasPrefix(u.Path, Root+"/") {
 		return home
 	}
 	return u.RequestURI()
 }
 
 func (s *Server) logout(r *request) (view, error) {
-	err := s.act(r, store.Act{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), sessionOf(r.Request)) })
-	setSession(r.writer(), r.Request, "")
+	err := s.act(r, store.Act{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request)) })
+	s.setSession(r.writer(), r.Request, "")
 	return view{to: "/console/login"}, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/bankfile"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
@@ -19,6 +20,9 @@ const runsMax = 30
 // marketMax is how many lines of market money are shown.
 const marketMax = 36
 
+// filesMax is how many payment files are listed.
+const filesMax = 10
+
 // settlementPage is an organisation's runs, events and money.
 type settlementPage struct {
 	ofOrg
@@ -28,6 +32,9 @@ type settlementPage struct {
 	Waiting     int        // for approval
 	WaitingSum  flex.Pence // of those
 	Approved    int
+	Formats     []bankfile.Format // of payment files
+	Format      bankfile.Format   // the one that is set
+	Files       []store.PaymentFile
 	Owed        flex.Pence // to users
 	Accounts    []store.AccountSum
 	Market      []store.MarketMoney // the newest months
@@ -180,6 +187,10 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 		}
 	}
 
+	if err := p.paymentFiles(ctx, tx); err != nil {
+		return err
+	}
+
 	ws, err := tx.Withdrawals(ctx, "")
 	if err != nil {
 		return err
@@ -195,6 +206,18 @@ func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx
 	}
 
 	return nil
+}
+
+// paymentFiles reads which files were made, and what the next one is written as.
+func (p *settlementPage) paymentFiles(ctx context.Context, tx *store.Tx) (err error) {
+	p.Files, err = tx.PaymentFiles(ctx, filesMax)
+	if err != nil {
+		return err
+	}
+
+	org, err := tx.OrgRecord(ctx)
+	p.Formats, p.Format = bankfile.Formats, bankfile.Format(org.Settings.Payout.FileFormat)
+	return err
 }
 
 // withdrawals lists the withdrawals of the status that was asked for.
@@ -264,23 +287,31 @@ func (s *Server) payments(r *request) (view, error) {
 		return view{}, err
 	}
 
-	again := r.PostFormValue("again") != ""
+	o := reward.ExportOptions{Again: r.PostFormValue("again") != "", Message: r.PostFormValue("message")}
+	if text := r.PostFormValue("format"); text != "" {
+		format, err := bankfile.ReadFormat(text)
+		if err != nil {
+			return view{}, err
+		}
+
+		o.Format = format
+	}
+
 	var file reward.PaymentFile
-	err := s.act(r, store.Act{Act: "export payments", Org: org}, func() (err error) {
-		file, err = s.Reward.Export(r.Context(), org, r.who.Name, reward.ExportOptions{Again: again})
-		return err
+	act := store.Act{Act: "export payments", Org: org, Who: r.who.Name, Source: r.from}
+	err := s.Access.ActWithDetail(r.Context(), act, func() (detail string, err error) {
+		file, err = s.Reward.Export(r.Context(), org, r.who.Name, o)
+		if err != nil {
+			return "", err
+		}
+		return file.String(), nil
 	})
 
 	if err != nil {
 		return view{}, err
 	}
 
-	t := &table{Name: "payments", Columns: []string{"withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference"}}
-	for _, p := range file.Payments {
-		t.add(p.ID.String(), p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(), fmt.Sprintf("%d.%02d", p.Amount/100, p.Amount%100), p.Reference)
-	}
-
-	return view{table: t}, nil
+	return view{file: &download{file.Name(), bankfile.Format(file.Format).ContentType(), file.Content}}, nil
 }
 
 // settleAgain settles a time once more, to be compared.

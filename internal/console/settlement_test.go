@@ -81,12 +81,16 @@ func TestSettlement(t *testing.T) {
 		if a := d.do("POST", base+"/withdrawals/"+id+"/rejected", url.Values{}); a.status != 409 {
 			t.Errorf("rejected after it was approved: %d", a.status)
 		}
-		a := d.do("POST", base+"/payments.csv", url.Values{})
+		if a := d.do("POST", base+"/payments", url.Values{"format": {"bacs18"}}); a.status != 409 || !strings.Contains(a.body, "payer_sun and payer_sort_code and payer_account") {
+			t.Errorf("payment file without a payer: %d %s", a.status, a.body)
+		}
+		a := d.do("POST", base+"/payments", url.Values{"format": {"csv"}})
 		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") || !strings.Contains(a.body, id+",1,A Driver,200000,55779911,0.40,FLEXD") {
 			t.Errorf("payment file: %d %s", a.status, a.body)
 		}
 		d.wants(d.page("/console/settlement?status=processing"), "4 Elm Row", `<span class="tag ">processing</span>`)
-		d.wants(d.page("/console/audit"), "withdrawal approved", "export payments", "cannot become rejected")
+		d.wants(d.page("/console/audit"), "withdrawal approved", "export payments", "cannot become rejected", "1 payments, £0.40 in all, csv for 20", "SHA-256 ")
+		d.wants(d.page("/console/settlement"), "Payment files", "FLEXD-2026")
 
 		event := d.page(d.link(page, "/console/flex-events/"))
 		d.wants(event, "Flex event, ", "Baseline against metered", "CP-2041")

@@ -74,23 +74,17 @@ func (s *Server) site(r *request) (view, error) {
 
 	p := &sitePage{Export: r.exports()}
 
-	q := r.URL.Query()
-	for _, f := range []struct {
-		to   *flex.Day
-		text string
-	}{{&p.From, q.Get("from")}, {&p.To, q.Get("to")}} {
-		if f.text == "" {
-			continue
-		}
-
-		var err error
-		*f.to, err = flex.ParseDay(f.text)
-		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
-		}
+	span, err := statementSpan(r)
+	if err != nil {
+		return view{}, err
 	}
 
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, id) })
+	p.From, p.To, err = span.Days()
+	if err != nil {
+		return view{}, err
+	}
+
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, id) })
 	if err != nil {
 		return view{}, err
 	}
@@ -98,13 +92,8 @@ func (s *Server) site(r *request) (view, error) {
 		return view{}, err
 	}
 
-	t := &table{Name: "statement", Columns: []string{"recorded_at", "transaction", "from", "to", "cause", "amount_pence", "balance_pence", "provisional"}}
-	for _, l := range p.Statement.Lines {
-		t.add(l.At, string(l.Kind), l.Time.From, l.Time.To, l.Cause, int64(l.Amount), int64(l.Balance), l.Provisional)
-	}
-
 	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
-	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p, table: t}, nil
+	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p}, nil
 }
 
 func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {

@@ -53,9 +53,11 @@ func TestSite(t *testing.T) {
 		d.wants(page, `<span class="tag good">settled half-hourly</span>`, "Moorland Supply MOOR", "Enrolled in full asset schedule control.",
 			`<span class="tag on">enrolled</span>`, "Charged 25.9 kWh at 2 p,", "£0.52", "metered 3.7 kWh")
 		csv := d.page(path + "/statement.csv")
-		if lines := strings.Split(strings.TrimSpace(csv), "\n"); len(lines) != 2 || !strings.Contains(lines[1], ",52,52,") {
+		if strings.Count(csv, "\nline,") != 1 || !strings.Contains(csv, ",52,52,25.9,") || !strings.Contains(csv, "\ntotal,") {
 			t.Errorf("statement: %s", csv)
 		}
+		d.wants(d.page(path+"/statement?month=2026-01"), "Statement number", "25.9 kWh times 2 p is 52 p, in whole pence.", "3.700 kWh")
+		d.wants(d.page(path+"/statement.json?tax_year=2025"), `"earned_pence": 52`, `"from": "2025-04-06"`)
 		d.wants(d.page(path+"?from=2025-12-01&to=2025-12-31"), "Nothing was earned or withdrawn in these days.")
 		for bad, status := range map[string]int{"?from=x": 400, "?from=2026-01-02&to=2026-01-01": 400} {
 			if a := d.get(path + bad); a.status != status {

@@ -73,10 +73,11 @@ func priceRange(low, high flex.Price, known bool) string {
 var inputText = map[string]string{
 	"energy_required_kwh": "Energy needed", "ready_by": "Ready by", "charging_mode": "Mode", "may_charge_peak": "Peak time",
 	"power_kw": "Power", "delivered_kwh": "Delivered before", "off_peak_times": "Off-peak", "timezone": "Time zone",
+	"nominal_power_kw": "Nominal power", "start_delay_minutes": "Starts late by", "tail_kwh": "Tail of a full battery",
 	"charge_now_until": "Charge now until", "pause_above_gbp_per_mwh": "Pauses above",
 }
 
-var inputUnit = map[string]string{"energy_required_kwh": " kWh", "power_kw": " kW", "delivered_kwh": " kWh", "pause_above_gbp_per_mwh": " £/MWh"}
+var inputUnit = map[string]string{"energy_required_kwh": " kWh", "power_kw": " kW", "nominal_power_kw": " kW", "start_delay_minutes": " min", "tail_kwh": " kWh", "delivered_kwh": " kWh", "pause_above_gbp_per_mwh": " £/MWh"}
 
 var inputValue = map[string]string{
 	"maximise_charging_time": "all off-peak time, the need at least", "minimise_charging_time": "the need, no more",
@@ -85,6 +86,7 @@ var inputValue = map[string]string{
 
 var originText = map[string]string{
 	"event": "told by the client", "asset": "the asset's record", "site": "the site's record", "organisation": "the organisation's default", "default": "flexd's default",
+	"readings": "its own readings", "operator": "an operator",
 }
 
 // factOf writes an input in words.
@@ -104,6 +106,10 @@ func factOf(in control.Input) fact {
 
 	if origin := originText[in.Origin]; origin != "" {
 		f.Origin = origin
+	}
+
+	if in.Detail != "" {
+		f.Origin += ": " + in.Detail
 	}
 
 	return f

@@ -433,7 +433,10 @@ func (d *Service) guess(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 	if err != nil {
 		return err
 	}
-	if !said.GivenAt.After(b.Plan.PlannedAt) && next.Guess != "" && next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1 {
+	// A forecast that reaches far enough holds until the roof's is given anew.
+	current := next.Guess != "" && !said.GivenAt.After(b.Plan.PlannedAt)
+	reaches := next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1
+	if current && reaches {
 		return nil
 	}
 

@@ -12,6 +12,7 @@ import (
 // BenchmarkBatteryRound plans batteries that have been planned before, half an hour later.
 func BenchmarkBatteryRound(b *testing.B) {
 	h := open(b, storetest.SQLite(b), "2026-01-14T18:10:00Z")
+
 	const fleet = 200
 	for range fleet {
 		id := h.battery()
@@ -20,13 +21,16 @@ func BenchmarkBatteryRound(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+
 	h.batteryRound()
 	b.ResetTimer()
+
 	for range b.N {
 		h.wait(30 * time.Minute)
 		if n := h.batteryRound(); n != fleet {
 			b.Fatalf("%d plans", n)
 		}
 	}
+
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*fleet), "µs/battery")
 }

@@ -20,6 +20,7 @@ func (h *fixture) battery() flex.AssetID {
 	id := h.Asset(h.site, flex.Battery, 3000)
 	h.Exec(`UPDATE asset SET capacity_wh = 10000, model = 'Box 10' WHERE id = $1`, id.Bytes())
 	h.tariff(id, *nightTariff("Europe/London"))
+
 	// What is exported earns less than the cheap hours cost: there is nothing in filling the
 	// battery to empty it into the grid.
 	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
@@ -28,6 +29,7 @@ func (h *fixture) battery() flex.AssetID {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	return id
 }
 
@@ -87,35 +89,44 @@ func TestBatteryChargesByNight(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
+
 		if n := h.batteryRound(); n != 1 {
 			t.Fatalf("%d plans", n)
 		}
+
 		if n := h.batteryRound(); n != 0 {
 			t.Errorf("%d plans a moment later", n)
 		}
+
 		steps, changed, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || !changed.Equal(at("2026-01-14T18:10:00Z")) {
 			t.Fatalf("%v, %v", changed, err)
 		}
+
 		first, last := steps[0], steps[len(steps)-1]
 		if !first.From.Equal(at("2026-01-14T18:00:00Z")) || !last.To.Equal(at("2026-01-16T00:00:00Z")) {
 			t.Errorf("from %s to %s", first.From, last.To)
 		}
+
 		charged := time.Duration(0)
 		for _, s := range steps {
 			if s.Mode != battery.ModeCharge {
 				continue
 			}
+
 			charged += s.Len()
+
 			for p := flex.PeriodAt(s.From); p.Start().Before(s.To); p = p.Add(1) {
 				if hour := p.Start().Hour(); hour >= 6 && p.Start().Format("15:04") < "23:30" {
 					t.Errorf("charges at %s", p.Start())
 				}
 			}
 		}
+
 		if charged == 0 {
 			t.Errorf("never charges: %s", written(steps))
 		}
+
 		if m := modeAt(steps, "2026-01-15T18:00:00Z"); m != battery.ModeSelfUse && m != battery.ModeFeedIn {
 			t.Errorf("in the evening it is told to %v", m)
 		}
@@ -133,32 +144,41 @@ func TestWhyBattery(t *testing.T) {
 		if _, _, err := why(nil); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("before the first plan: %v", err)
 		}
+
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
 		h.batteryRound()
 		told := h.told(id)
+
 		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		is, would, err := why(&control.BatteryQuestion{Power: 6000, Capacity: 20000})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p := range is.Periods {
 			if m := modeAt(steps, p.Start().Format(time.RFC3339)); m != p.Mode || p.Stored < 0 || p.Stored > is.Capacity {
 				t.Errorf("%v: told %v, explained %+v", p.Start(), m, p)
 			}
 		}
+
 		if is.Stored < 4900 || is.Stored > 5100 || len(is.Periods) != 60 || is.Pence >= is.Idle || is.Periods[0].Buy != control.DefaultPeakRate {
 			t.Errorf("%d half-hours from %d Wh: %v p, and %v idle", len(is.Periods), is.Stored, is.Pence, is.Idle)
 		}
+
 		if would.Idle-would.Pence <= is.Idle-is.Pence || would.Stored != is.Stored {
 			t.Errorf("a larger battery saves %v p, this one %v", would.Idle-would.Pence, is.Idle-is.Pence)
 		}
+
 		if again := h.told(id); again != told {
 			t.Errorf("asking made %s of %s", again, told)
 		}
+
 		h.Exec(`UPDATE asset SET capacity_wh = NULL, model = '' WHERE id = $1`, id.Bytes())
+
 		if _, _, err := why(nil); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("without a capacity: %v", err)
 		}
@@ -171,10 +191,13 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 		h.batteryRound()
 		before := h.told(id)
 		h.goTo("2026-01-14T18:29:00Z")
+
 		if n := h.batteryRound(); n != 0 {
 			t.Errorf("%d plans within the half-hour", n)
 		}
+
 		h.goTo("2026-01-14T18:30:00Z")
+
 		if n := h.batteryRound(); n != 1 {
 			t.Errorf("%d plans in the next", n)
 		}
@@ -186,13 +209,16 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if n := h.batteryRound(); n != 1 {
 			t.Errorf("%d plans after the tariff changed", n)
 		}
+
 		steps, changed, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if after := written(steps); err != nil || after == before || !changed.Equal(at("2026-01-14T18:30:01Z")) {
 			t.Errorf("%v, %v: %s", changed, err, after)
 		}
+
 		for _, s := range steps {
 			if s.Mode == battery.ModeCharge && s.From.Hour() < 12 {
 				t.Errorf("charges at %s", s.From)
@@ -202,26 +228,34 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 		// A dynamic tariff follows the market, and each publication.
 		h.wait(time.Second)
 		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
+
 		prices := make([]float64, 12)
 		for i := range prices {
 			prices[i] = 100
 		}
+
 		prices[3], prices[4] = -50, -50
 		h.publish("2026-01-14T18:30:00Z", prices...)
 		h.batteryRound()
+
 		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T20:00:00Z") != battery.ModeCharge || modeAt(steps, "2026-01-14T20:30:00Z") != battery.ModeCharge {
 			t.Errorf("paid to charge at 20:00: %s, %v", written(steps), err)
 		}
+
 		if last := steps[len(steps)-1].To; !last.Equal(at("2026-01-15T00:30:00Z")) {
 			t.Errorf("planned beyond the known prices, to %s", last)
 		}
+
 		h.wait(time.Second)
+
 		if n := h.batteryRound(); n != 0 {
 			t.Errorf("%d plans for nothing new", n)
 		}
+
 		h.wait(time.Second)
 		h.publish("2026-01-14T18:30:00Z", prices...)
+
 		if n := h.batteryRound(); n != 1 {
 			t.Errorf("%d plans after new prices", n)
 		}
@@ -243,25 +277,34 @@ func TestBatteryReckonsOnItsCharge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			return s
 		}
+
 		h.batteryRound()
+
 		if s := stored(); s != 5000 {
 			t.Errorf("a battery of which nothing is known holds %d, want half", s)
 		}
+
 		h.goTo("2026-01-14T18:30:00Z")
 		h.batteryRound()
+
 		if s := stored(); s >= 5000 || s < 4700 { // it covered the load of a typical home
 			t.Errorf("after half an hour it holds %d", s)
 		}
+
 		h.read(id, flex.BatteryStoredEnergy, "2026-01-14T18:35:00Z", "2026-01-14T18:35:00Z", 9.5)
 		h.goTo("2026-01-14T19:00:00Z")
 		h.batteryRound()
+
 		if s := stored(); s >= 9500 || s < 9300 { // it has covered the load since
 			t.Errorf("it was read to hold 9.5 kWh, and 25 minutes later holds %d", s)
 		}
+
 		h.goTo("2026-01-14T22:00:00Z") // the reading is too old now
 		h.batteryRound()
+
 		if s := stored(); s >= 9500 || s < 7000 {
 			t.Errorf("hours later it holds %d", s)
 		}
@@ -283,40 +326,53 @@ func TestBatteryFarOffPlan(t *testing.T) {
 			if err != nil || !verdicts[0].Accepted() {
 				t.Fatalf("%v, %v", verdicts, err)
 			}
+
 			before := h.Strings(`SELECT '' || planned_at FROM battery_plan`)
 			h.batteryRound()
+
 			if again := h.batteryRound(); again != 0 {
 				t.Errorf("at %s it is looked at again", clock)
 			}
+
 			return !slices.Equal(before, h.Strings(`SELECT '' || planned_at FROM battery_plan`))
 		}
+
 		h.batteryRound() // half full, for all that is known; it draws the load of a typical home
 		charging := func() (n int) {
 			h.Helper()
+
 			steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, s := range steps {
 				if s.Mode == battery.ModeCharge && s.From.Before(at("2026-01-15T06:00:00Z")) {
 					n += int(s.Len() / flex.HalfHour)
 				}
 			}
+
 			return n
 		}
+
 		half := charging()
+
 		if anew("23:06:00", 41) {
 			t.Error("a little off, and it is planned anew")
 		}
+
 		if !anew("23:10:00", 30) || charging() <= half {
 			t.Errorf("far below the plan: %d half-hours of charging, %d before", charging(), half)
 		}
+
 		if anew("23:14:59", 60) {
 			t.Error("planned anew for it twice in five minutes")
 		}
+
 		if !anew("23:15:00", 60) || charging() >= half {
 			t.Errorf("far above the plan: %d half-hours of charging, %d before", charging(), half)
 		}
+
 		if anew("23:21:00", 59) {
 			t.Error("as planned, and it is planned anew")
 		}
@@ -329,12 +385,15 @@ func TestBatteryWithoutData(t *testing.T) {
 		if n := h.batteryRound(); n != 1 || h.told(id) != "" {
 			t.Errorf("%d plans: %s", n, h.told(id))
 		}
+
 		if n := h.batteryRound(); n != 0 {
 			t.Errorf("%d plans for a battery of which nothing is known", n)
 		}
+
 		h.Exec(`INSERT INTO model (key, name, type, cop11, power_w, capacity_wh) VALUES ('box 10', 'Box 10', 'battery', $1, 3000, 10000)`, false)
 		h.Exec(`UPDATE asset SET model = 'BOX 10' WHERE id = $1`, id.Bytes())
 		h.goTo("2026-01-14T18:30:00Z")
+
 		if h.batteryRound(); h.told(id) != "18:30 SELF_USE" { // without cheap hours there is nothing to shift
 			t.Errorf("with its model's power and capacity: %s", h.told(id))
 		}
@@ -345,19 +404,23 @@ func TestBatteryRefusals(t *testing.T) {
 	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		free := h.Asset(h.Site(), flex.Battery, 3000)
 		h.batteryRound()
+
 		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound, free: flex.Forbidden} {
 			if _, _, err := h.service.BatterySchedule(h.Context(), h.Org, id); flex.KindOf(err) != kind {
 				t.Errorf("%v: %v", id, err)
 			}
 		}
+
 		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound} {
 			if _, err := h.service.DispatchPlan(h.Context(), h.Org, id); flex.KindOf(err) != kind {
 				t.Errorf("%v: %v", id, err)
 			}
 		}
+
 		if plan, err := h.service.DispatchPlan(h.Context(), h.Org, free); err != nil || len(plan) != 0 {
 			t.Errorf("%v, %v", plan, err)
 		}
+
 		if _, err := h.service.DispatchPlan(h.Context(), flex.OrgID{9}, free); flex.KindOf(err) == flex.Internal {
 			t.Errorf("another organisation's: %v", err)
 		}
@@ -371,53 +434,72 @@ func TestDispatchPlan(t *testing.T) {
 		id := h.battery()
 		plan := func() string {
 			t.Helper()
+
 			got, err := h.service.DispatchPlan(h.Context(), h.Org, id)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for i, p := range got {
 				if i > 0 && !got[i-1].To.Equal(p.From) {
 					t.Errorf("a gap before %s", p.From)
 				}
 			}
+
 			if n := len(got); n > 0 && (!got[0].From.Equal(at("2026-03-29T00:00:00Z")) || !got[n-1].To.Equal(at("2026-03-29T23:00:00Z"))) {
 				t.Errorf("from %s to %s, not the day", got[0].From, got[n-1].To)
 			}
+
 			return written(got)
 		}
+
 		h.batteryRound()
 		h.Consent(time.UnixMicro(1))
+
 		if got := plan(); got != "" {
 			t.Errorf("in the sandbox: %s", got)
 		}
+
 		h.db.Environment = flex.Production
+
 		full := plan()
 		if !strings.Contains(full, "CHARGE") {
 			t.Errorf("in production: %q", full)
 		}
+
 		h.NoConsent()
+
 		if got := plan(); got != "" {
 			t.Errorf("without consent to the wholesale market: %s", got)
 		}
+
 		h.Exec(`INSERT INTO model (key, name, type, cop11) VALUES ('box 10', 'Box 10', 'battery', $1)`, true)
+
 		if got := plan(); got != full {
 			t.Errorf("with an asset meter that qualifies: %s", got)
 		}
+
 		// The past of the day stays as it was told.
 		h.goTo("2026-03-29T12:00:00Z")
 		h.batteryRound()
+
 		if got := plan(); !strings.HasPrefix(got, strings.Split(full, ",")[0]) {
 			t.Errorf("at noon: %s\nat midnight: %s", got, full)
 		}
+
 		h.Exec(`UPDATE asset SET model = '' WHERE id = $1`, id.Bytes())
+
 		if got := plan(); got != "" {
 			t.Errorf("without a model: %s", got)
 		}
+
 		h.Exec(`UPDATE asset SET model = 'Box 10' WHERE id = $1`, id.Bytes())
 		h.Exec(`DELETE FROM dispatch_method WHERE site_id = $1`, h.site.Bytes())
+
 		if got := plan(); got != "" {
 			t.Errorf("without full schedule control: %s", got)
 		}
+
 		h.db.Environment = flex.Sandbox
 	})
 }
@@ -429,31 +511,38 @@ func TestBatteryLearnsItsHome(t *testing.T) {
 		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
 		var rs []flex.Reading
 		day := flex.DayAt(at("2026-01-14T00:05:00Z"))
+
 		for k := 1; k <= 14; k++ {
 			for n := 1; n <= 48; n++ {
 				p := day.Add(-k).Period(n)
 				kw := 0.2
+
 				if n >= 35 && n <= 42 { // 17:00 to 21:00
 					kw = 2
 				}
+
 				rs = append(rs,
 					flex.Reading{AssetID: meter, Span: p.Span(), Label: flex.BoundaryImportPower, Value: flex.Micro((kw - 0.5) * 1e6)},
 					flex.Reading{AssetID: id, Span: p.Span(), Label: flex.BatteryInverterPower, Value: -300_000},
 					flex.Reading{AssetID: meter, Span: p.Span(), Label: flex.SolarPower, Value: 200_000})
 			}
 		}
+
 		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) })
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		h.batteryRound()
 		err = h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 			b, err := tx.Battery(h.Context(), id)
 			words := strings.Fields(b.Plan.Guess)
+
 			// Import, and what the battery and the roof gave: 0.2 or 2 kW of load.
 			if len(words) != 96 || words[0] != "100/100" || words[36] != "1000/100" || words[48+36] != "1000/100" {
 				t.Errorf("%q", words)
 			}
+
 			return err
 		})
 		if err != nil {
@@ -470,27 +559,35 @@ func TestBatteryIsHandedOver(t *testing.T) {
 			h.Helper()
 			return h.Strings(`SELECT d.from_at || ' ' || a.power_w || ' ' || d.market FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id ORDER BY 1`)
 		}
+
 		h.batteryRound()
+
 		if ds := count(); len(ds) != 0 {
 			t.Errorf("nobody listens, and yet %v", ds)
 		}
+
 		h.listen()
 		h.goTo("2026-01-14T23:00:00Z")
 		h.batteryRound()
+
 		// From 23:30 on it is cheap; all night there is time, and the modes for the half-hours
 		// that were told stay as they were.
 		var told []string
+
 		for range 12 {
 			h.batteryRound()
 			h.wait(30 * time.Minute)
 		}
+
 		told = count()
 		if len(told) == 0 {
 			t.Fatal("nothing was handed over")
 		}
+
 		if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE without_market <> CAST(power_w AS TEXT)`); n != 0 {
 			t.Errorf("%d of %d dispatches are other than the tariff alone would have had them", n, len(told))
 		}
+
 		seen := map[string]bool{}
 		for _, d := range told {
 			if seen[d] || !strings.HasSuffix(d, " wholesale") || strings.Contains(d, " -") {
@@ -498,6 +595,7 @@ func TestBatteryIsHandedOver(t *testing.T) {
 			}
 			seen[d] = true
 		}
+
 		steps, err := h.service.DispatchPlan(h.Context(), h.Org, id)
 		if err != nil || steps != nil {
 			t.Errorf("%v, %v", steps, err)
@@ -512,12 +610,15 @@ func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
 		id := h.battery()
 		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
 		prices := slices.Repeat([]float64{50}, 110)
+
 		for i := 82; i < 86; i++ { // 17:00 to 19:00 of the 14th
 			prices[i] = 900
 		}
+
 		h.publish("2026-01-13T00:00:00Z", prices...)
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T15:05:00Z", "2026-01-14T15:05:00Z", 90)
 		h.listen()
+
 		for range 10 {
 			h.batteryRound()
 			h.wait(30 * time.Minute)
@@ -525,15 +626,18 @@ func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
 
 		asked := h.Strings(`SELECT p.power_w || ' ' || p.without_market FROM dispatch_asset p ORDER BY p.event_id`)
 		full := 0
+
 		for _, line := range asked {
 			power, without, _ := strings.Cut(line, " ")
 			if power == without {
 				t.Errorf("asked for %s W as it would have done by itself: %v", power, asked)
 			}
+
 			if strings.HasPrefix(power, "-29") { // of 3 kW
 				full++
 			}
 		}
+
 		if full < 2 {
 			t.Errorf("asked for %v, not for full power in the dear hours", asked)
 		}
@@ -548,13 +652,16 @@ func TestWhatWasToldStands(t *testing.T) {
 		h.listen()
 		h.tariff(id, flex.Tariff{OffPeak: "23:30-24:00", Zone: "Europe/London", Type: flex.DualRate})
 		h.batteryRound()
+
 		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != battery.ModeCharge {
 			t.Fatalf("%s, %v", written(steps), err)
 		}
+
 		h.wait(time.Second)
 		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
 		h.batteryRound()
+
 		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != battery.ModeCharge || modeAt(steps, "2026-01-15T15:30:00Z") != battery.ModeCharge {
 			t.Errorf("%s, %v", written(steps), err)

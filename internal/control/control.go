@@ -29,7 +29,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"flexd/internal/engine/check"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -67,7 +66,7 @@ type change struct {
 	cause  store.Cause
 	must   bool // a schedule must be sent, even one that differs in nothing
 	intent bool // the user asks for something else: what was delivered does not count for it
-	small  bool // nobody waits for it: a schedule is not sent for a trifle
+	ground Ground
 }
 
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
@@ -111,9 +110,9 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 	})
 }
 
-// draft plans an asset that is plugged in, in the room that there is for it. It returns the schedule that is to take the place
-// of the one that stands, with the prices it was made on and the caps it was made under, or
-// nil if that one may stand.
+// draft plans an asset that is plugged in, in the room that there is for it. It returns the
+// schedule that is to replace the one in force, with the prices it was made on and the caps it
+// was made under, or nil if that one is kept.
 func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change, r *roomFor) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, c, from, why.intent)
@@ -121,19 +120,14 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 		return nil, nil, nil, err
 	}
 
+	limitByRate(&e, r != nil)
 	problem, answer, binding := r.charge(problemOf(e, from, ps))
-	if err := check.Charge(problem, answer); err != nil {
-		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", c.Asset.ID, "law", err)
+	decision := d.decide(ctx, c.Asset.ID, &Candidate{
+		Ground: why.ground, Required: why.must || c.Standing.Generation == 0,
+		Measured: e.Learned != nil, Now: tx.Now(), Current: c.Standing.Steps, Problem: &problem, Plan: &answer,
+	})
+	if !decision.Replace {
 		return nil, nil, nil, nil
-	}
-
-	if standing := c.Standing.Steps; c.Standing.Generation > 0 && !why.must {
-		if sameAhead(standing, answer.Steps, from) {
-			return nil, nil, nil, nil
-		}
-		if _, ok, _ := worth(&problem, standing, &answer); why.small && !ok {
-			return nil, nil, nil, nil
-		}
 	}
 
 	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
@@ -150,12 +144,25 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 	}
 
 	e = effective(c, org.Settings, from)
-	if s := &c.Standing; c.Open() && s.Generation > 0 && !intent && s.From.ReadyBy.After(from) {
-		e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
-		e.Delivered, err = delivered(ctx, tx, c, from)
+	s := &c.Standing
+	planned := c.Open() && s.Generation > 0
+	var g progress
+
+	if planned {
+		g, err = progressOf(ctx, tx, s, sessionSpan(c, from))
 		if err != nil {
-			return e, nil, fmt.Errorf("add up what was delivered: %w", err)
+			return e, nil, fmt.Errorf("read how the session went: %w", err)
 		}
+	}
+
+	counts := !intent && s.From.ReadyBy.After(from) // what was delivered is towards the same deadline
+	if counts && planned {
+		e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
+		e.Delivered = g.delivered(flex.Span{From: e.CountFrom, To: from})
+	}
+
+	if err := learn(ctx, tx, c, &e, &g, from); err != nil {
+		return e, nil, fmt.Errorf("read what the asset really draws: %w", err)
 	}
 
 	ps, err = prices(ctx, tx, from)
@@ -170,45 +177,4 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 func chargesAt(steps []flex.Step, at time.Time) bool {
 	i := slices.IndexFunc(steps, func(s flex.Step) bool { return s.Contains(at) })
 	return i >= 0 && steps[i].Limit > 0
-}
-
-// sameAhead reports whether two schedules limit alike from the instant on, for ever: after
-// the end of its steps a schedule leaves charging free.
-func sameAhead(a, b []flex.Step, from time.Time) bool {
-	a, b = ahead(make([]flex.Step, 0, stepsUsual), a, from), ahead(make([]flex.Step, 0, stepsUsual), b, from)
-	if len(a) != len(b) {
-		return false
-	}
-
-	for i := range a {
-		if a[i].Limit != b[i].Limit || !a[i].From.Equal(b[i].From) || !a[i].To.Equal(b[i].To) {
-			return false
-		}
-	}
-
-	return true
-}
-
-// stepsUsual is the number of steps of a schedule that room on the stack is kept for.
-const stepsUsual = 16
-
-// ahead appends to none the steps from the instant on, with equal neighbours joined and
-// without a last one that leaves charging free as its end does.
-func ahead(out, steps []flex.Step, from time.Time) []flex.Step {
-	for _, s := range steps {
-		s.Span = s.Meet(flex.Span{From: from, To: s.To})
-		switch n := len(out); {
-		case s.Empty():
-		case n > 0 && out[n-1].Limit == s.Limit:
-			out[n-1].To = s.To
-		default:
-			out = append(out, s)
-		}
-	}
-
-	if n := len(out); n > 0 && out[n-1].Limit == flex.NoLimit {
-		out = out[:n-1]
-	}
-
-	return out
 }

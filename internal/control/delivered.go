@@ -11,37 +11,44 @@ import (
 // chainMax bounds the schedules of one session that are looked back through.
 const chainMax = 500
 
-// delivered is the energy that an asset has taken since its need counts: as metered in the
-// half-hours that a reading covers, and in the others as planned by the schedules that its
-// client accepted, each from then on. Nothing counts where neither is known, so that a
-// charger that never heard of a schedule is never thought to have followed it. A reading
-// that comes in late takes the plan's place.
-func delivered(ctx context.Context, tx *store.Tx, c *store.Charging, now time.Time) (flex.WattHours, error) {
-	since := flex.Span{From: c.Standing.From.CountFrom, To: now}
-	followed, err := followedSchedules(ctx, tx, &c.Standing, since)
+// progress is how a session went in a span: the schedules that were followed, newest first,
+// and what was metered.
+type progress struct {
+	followed []following
+	metered  map[flex.Period]flex.WattHours
+}
+
+// progressOf reads how the session of a schedule, its newest, went in a span.
+func progressOf(ctx context.Context, tx *store.Tx, newest *store.Schedule, span flex.Span) (g progress, err error) {
+	g.followed, err = followedSchedules(ctx, tx, newest, span)
 	if err != nil {
-		return 0, err
+		return g, err
 	}
 
-	metered, err := meteredHalfHours(ctx, tx, c.Asset.ID, since)
-	if err != nil {
-		return 0, err
-	}
+	g.metered, err = meteredHalfHours(ctx, tx, newest.AssetID, span)
+	return g, err
+}
 
+// delivered is the energy that an asset has taken in a span: as metered in the half-hours that
+// a reading covers, and in the others as planned by the schedules that its client accepted,
+// each from then on. Nothing counts where neither is known, so that a charger that never heard
+// of a schedule is never thought to have followed it. A reading that comes in late takes the
+// plan's place.
+func (g *progress) delivered(since flex.Span) flex.WattHours {
 	var wattSeconds int64
 	for p := flex.PeriodAt(since.From); p.Start().Before(since.To); p = p.Add(1) {
 		in := p.Span().Meet(since)
-		if e, ok := metered[p]; ok {
+		if e, ok := g.metered[p]; ok {
 			wattSeconds += int64(e) * 3600 * int64(in.Len()/time.Second) / int64(flex.HalfHour/time.Second)
 			continue
 		}
 
-		for _, f := range followed {
+		for _, f := range g.followed {
 			wattSeconds += drawn(f.schedule, in.Meet(f.Span))
 		}
 	}
 
-	return flex.WattHours(wattSeconds / 3600), nil
+	return flex.WattHours(wattSeconds / 3600)
 }
 
 // following is a schedule and the time during which its asset was guided by it.

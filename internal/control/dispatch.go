@@ -82,7 +82,7 @@ func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []battery.Step)
 		for i, at := range periods {
 			next := battery.Step{Span: at.Span()}
 			next.Action, next.AllowDeviation = battery.StepOf(s.Mode, load[i]-roof[i])
-			if n := len(steps); n > 0 && steps[n-1].Action == next.Action && steps[n-1].AllowDeviation == next.AllowDeviation && steps[n-1].To.Equal(next.From) {
+			if n := len(steps); n > 0 && continues(steps[n-1], next) {
 				steps[n-1].To = next.To
 			} else {
 				steps = append(steps, next)
@@ -105,7 +105,10 @@ func (d *Service) DispatchPlan(ctx context.Context, org flex.OrgID, asset flex.A
 		}
 
 		wholesale := b.Consented || b.Model != nil && b.Model.CoP11
-		if d.DB.Environment != flex.Production || b.Asset.Model == "" || !b.Controlled || !wholesale {
+		if d.DB.Environment != flex.Production || !wholesale {
+			return nil
+		}
+		if b.Asset.Model == "" || !b.Controlled {
 			return nil
 		}
 
@@ -131,4 +134,10 @@ func modeSpans(p *store.BatteryPlan, within flex.Span) (spans []ModeSpan) {
 	}
 
 	return spans
+}
+
+// continues reports whether a step goes on with the same as the one before it.
+func continues(before, next battery.Step) bool {
+	same := before.Action == next.Action && before.AllowDeviation == next.AllowDeviation
+	return same && before.To.Equal(next.From)
 }

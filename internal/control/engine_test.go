@@ -21,9 +21,12 @@ func TestForesee(t *testing.T) {
 				}
 				ps = append(ps, p)
 			}
+
 			return ps
 		}
+
 		before := h.look().Session.Generation
+
 		for name, c := range map[string]struct {
 			supposed []flex.PricedPeriod
 			changed  int
@@ -32,19 +35,24 @@ func TestForesee(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if f.Looked != 1 || f.Changed != c.changed || (f.Saving > 0) != (c.changed > 0) {
 				t.Errorf("%s: %+v", name, f)
 			}
 		}
+
 		if h.look().Session.Generation != before {
 			t.Error("foreseeing changed a schedule")
 		}
+
 		// What was foreseen is what happens.
 		h.publish("2026-01-10T23:00:00Z", append(append(slices.Repeat([]float64{50}, 12), -200), 50)...)
 		h.round()
+
 		if got := h.look().Session.Generation; got != before+1 {
 			t.Errorf("generation %d after the prices came, %d before", got, before)
 		}
+
 		if looked, changed := h.service.Weighed(); looked < 1 || changed != 1 {
 			t.Errorf("weighed %d, changed %d", looked, changed)
 		}
@@ -56,12 +64,15 @@ func TestSample(t *testing.T) {
 		if s, err := h.service.Sample(t.Context(), h.Org, 10); err != nil || len(s) != 0 {
 			t.Errorf("nothing is plugged in: %v, %v", s, err)
 		}
+
 		h.publish("2026-01-10T18:00:00Z", slices.Repeat([]float64{50}, 26)...)
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(60, flex.Minimise), Tariff: nightTariff("Europe/London")})
+
 		s, err := h.service.Sample(t.Context(), h.Org, 10)
 		if err != nil || len(s) != 1 || s[0].Shortfall <= 0 || s[0].Took <= 0 || s[0].Gap < 0 || s[0].Gap > 1000 {
 			t.Errorf("%+v: %v", s, err)
 		}
+
 		err = h.db.Read(t.Context(), h.Org, func(tx *store.Tx) error {
 			counts, err := tx.SchedulesSince(t.Context(), at("2026-01-10T00:00:00Z"))
 			if len(counts) != 1 || counts[0] != (store.CauseCount{Cause: store.CausePlugIn, Count: 1}) {

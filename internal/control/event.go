@@ -26,7 +26,7 @@ const (
 // Limits of events.
 const (
 	// FlickerMax is the longest that a plug may be out and the session still be one.
-	FlickerMax = time.Minute
+	FlickerMax = store.ReopenMax
 	// ChargeNowMax is how far ahead charge-now may end.
 	ChargeNowMax = 7 * 24 * time.Hour
 )
@@ -108,7 +108,8 @@ func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 
 		// What was never planned, or is past its ready-by, is planned at the next event.
 		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
-		if !c.Open() || !c.Controlled || ev.Kind == PlugOut || !h.changed && !due {
+		plannable := c.Open() && c.Controlled && ev.Kind != PlugOut
+		if !plannable || !h.changed && !due {
 			return nil
 		}
 
@@ -207,7 +208,9 @@ func (h hand) plugIn() error {
 	}
 
 	h.changed, h.must = true, true
-	if same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax && (h.c.Controlled || h.c.Standing.Generation == 0) {
+	flickered := same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax
+	freed := !h.c.Controlled && h.c.Standing.Generation > 0 // control of it ended
+	if flickered && !freed {
 		if err := h.tx.ReopenSession(h.ctx, s); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ func (h *fixture) sessions() (found []store.Session) {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	return found
 }
 
@@ -33,7 +34,9 @@ func TestEvent_OneSessionUnderConcurrency(t *testing.T) {
 				}
 			})
 		}
+
 		wg.Wait()
+
 		if s := h.sessions(); len(s) != 1 || s[0].Generation != 1 {
 			t.Errorf("200 plug-ins at once: %d sessions, generation %d", len(s), s[0].Generation)
 		}
@@ -43,17 +46,22 @@ func TestEvent_OneSessionUnderConcurrency(t *testing.T) {
 func TestEvent_Defaults(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn})
+
 		e := h.look().Standing.From
 		if e.Need != 29_600 || e.Power != 7400 || !e.ReadyBy.Equal(at("2026-01-11T07:00:00Z")) || e.Mode != flex.Maximise || e.Origins != "default asset default" {
 			t.Errorf("nothing told: %+v", e)
 		}
+
 		h.asset = h.Asset(h.site, flex.ElectricVehicle, 0)
 		h.event(control.Event{Kind: control.PlugIn})
+
 		if e := h.look().Standing.From; e.Power != control.DefaultPower || e.Need != 29_600 || e.Origins != "default default default" {
 			t.Errorf("not even a power: %+v", e)
 		}
+
 		h.asset = h.Asset(h.site, flex.Charger, 7400)
 		h.event(control.Event{Kind: control.PlugIn, VehicleRate: 3600})
+
 		if e := h.look().Standing.From; e.Power != 3600 || e.Need != 14_400 || e.Origins != "default event default" {
 			t.Errorf("the car's rate: %+v", e)
 		}
@@ -64,6 +72,7 @@ func TestEvent_SiteTariff(t *testing.T) {
 	each(t, "2026-07-10T18:00:00Z", func(h *fixture) {
 		h.Exec(`UPDATE site SET tariff_type = 'dual_rate', cheap_start = '00:30:00', cheap_end = '04:30:00'`)
 		h.event(control.Event{Kind: control.PlugIn})
+
 		s := h.look().Standing
 		if s.From.Tariff.OffPeak != "00:30-04:30" || s.From.Origins != "default asset site" || !s.Steps[1].From.Equal(at("2026-07-10T23:30:00Z")) {
 			t.Errorf("%+v", s)
@@ -93,6 +102,7 @@ func TestEvent_ReadyBy(t *testing.T) {
 			one(t, c.now, func(h *fixture) {
 				c.intent.Need, c.intent.Mode = 10_000, flex.Minimise
 				h.event(control.Event{Kind: control.PlugIn, Intent: &c.intent, Tariff: nightTariff(c.zone)})
+
 				s := h.look().Standing
 				if !s.From.ReadyBy.Equal(at(c.want)) || !s.End().Equal(at(c.want)) {
 					t.Errorf("ready by %v, ends %v, want %s", s.From.ReadyBy, s.End(), c.want)
@@ -110,10 +120,13 @@ func TestEvent_WhenAnewIsSent(t *testing.T) {
 			t.Helper()
 			h.wait(10 * time.Minute)
 			h.event(ev)
-			if generation += made; h.look().Session.Generation != generation {
+
+			generation += made
+			if h.look().Session.Generation != generation {
 				t.Fatalf("%s: generation %d, want %d", what, h.look().Session.Generation, generation)
 			}
 		}
+
 		night, other := nightTariff("Europe/London"), &flex.Tariff{OffPeak: "01:00-05:00", Zone: "Europe/London", Type: flex.DualRate}
 		step("tariff, unplugged", 0, control.Event{Kind: control.TariffUpdate, Tariff: night})
 		step("intent, unplugged", 0, control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Maximise)})
@@ -134,11 +147,14 @@ func TestEvent_WhenAnewIsSent(t *testing.T) {
 		step("plug-out", 0, control.Event{Kind: control.PlugOut})
 		step("charge-now, unplugged", 0, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T23:00:00Z")})
 		step("plug-in with it", 1, control.Event{Kind: control.PlugIn})
+
 		if c := h.look(); c.Standing.Steps[0].Limit != flex.NoLimit || !c.Standing.Steps[0].To.Equal(at("2026-01-10T23:00:00Z")) {
 			t.Errorf("charge-now asked for just before plug-in: %v", c.Standing.Steps)
 		}
+
 		step("plug-out", 0, control.Event{Kind: control.PlugOut})
 		step("another car: charge-now was not for it", 1, control.Event{Kind: control.PlugIn})
+
 		if c := h.look(); c.Standing.Steps[0].Limit != 0 {
 			t.Errorf("charge-now of the car before: %v", c.Standing.Steps)
 		}
@@ -166,10 +182,12 @@ func TestEvent_Flicker(t *testing.T) {
 				h.event(control.Event{Kind: control.PlugOut})
 				h.wait(c.out)
 				h.event(control.Event{Kind: control.PlugIn, VehicleRate: c.rate})
+
 				now := h.look()
 				if n := len(h.sessions()); n != c.sessions || !now.Open() || now.Session.Generation != 3 {
 					t.Errorf("%d sessions, want %d; generation %d", n, c.sessions, now.Session.Generation)
 				}
+
 				if charging := now.Standing.Steps[0].Limit == flex.NoLimit; charging != (c.sessions == 1) {
 					t.Errorf("charge-now holds: %v", charging)
 				}
@@ -183,6 +201,7 @@ func TestEvent_AnotherCar(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, VehicleRate: 3600})
 		h.wait(time.Hour)
 		h.event(control.Event{Kind: control.PlugIn, VehicleRate: 7000})
+
 		s := h.sessions()
 		if len(s) != 2 || !s[1].PluggedOutAt.Equal(s[0].PluggedInAt) || s[0].VehicleRate != 7000 || s[0].Generation != 2 {
 			t.Errorf("%+v", s)
@@ -196,6 +215,7 @@ func TestEvent_AfterReadyBy(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise)})
 		h.goTo("2026-01-11T20:00:00Z")
 		h.event(control.Event{Kind: control.PlugIn})
+
 		c := h.look()
 		if len(h.sessions()) != 1 || c.Session.Generation != 2 || !c.Session.ReadyBy.Equal(at("2026-01-12T07:00:00Z")) {
 			t.Errorf("%+v", c.Session)
@@ -208,17 +228,22 @@ func TestEvent_UncontrolledSite(t *testing.T) {
 		site := h.Site(flex.LimitedPauseMethod)
 		h.asset = h.Asset(site, flex.Charger, 7400)
 		h.event(control.Event{Kind: control.PlugIn, Intent: need(10, flex.Minimise)})
+
 		if c := h.look(); !c.Open() || c.Session.Generation != 0 || c.Intent == nil {
 			t.Errorf("%+v", c)
 		}
+
 		h.Exec(`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, 'full_asset_schedule_control', 0)`, h.Org.Bytes(), site.Bytes())
 		h.Exec(`INSERT INTO enrolment (org_id, site_id, proposition, state, since) VALUES ($1, $2, 'full_asset_schedule_control', 'withdrawn', 0)`, h.Org.Bytes(), site.Bytes())
 		h.event(control.Event{Kind: control.PlugIn})
+
 		if c := h.look(); c.Session.Generation != 0 {
 			t.Errorf("withdrawn, and yet planned: %+v", c.Session)
 		}
+
 		h.Exec(`UPDATE enrolment SET state = 'enrolled'`)
 		h.event(control.Event{Kind: control.PlugIn}) // as sent at enrolment
+
 		if c := h.look(); c.Session.Generation != 1 || len(h.sessions()) != 1 {
 			t.Errorf("enrolled while plugged in: %+v", c.Session)
 		}
@@ -252,13 +277,17 @@ func TestEvent_Refused(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}
+
 		if c := h.look(); c.Session.Number != 0 || c.Intent != nil || c.Tariff != nil {
 			t.Errorf("refused events left %+v", c)
 		}
+
 		h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T18:00:00Z").Add(control.ChargeNowMax)})
+
 		if err := h.service.Event(t.Context(), h.Org, h.asset, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T18:00:00Z")}); err == nil {
 			t.Error("accepted")
 		}
+
 		if !h.look().ChargeNow.To.Equal(at("2026-01-17T18:00:00Z")) {
 			t.Errorf("a refused charge-now changed the one before")
 		}
@@ -277,22 +306,29 @@ func TestStopScheduling(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		stop()
+
 		c := h.look()
 		if c.Open() || c.Standing.Cause != store.CauseFreed || c.Standing.Generation != 2 {
 			t.Fatalf("%+v", c)
 		}
+
 		if s := c.Standing.Steps; len(s) != 1 || s[0].Limit != flex.NoLimit || !s[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s[0].To.Equal(at("2026-01-11T07:00:00Z")) {
 			t.Errorf("freed by %v", s)
 		}
+
 		stop()
+
 		if g := h.look().Session.Generation; g != 2 {
 			t.Errorf("stopped twice, generation %d", g)
 		}
+
 		// A car that may charge freely from here on needs no message.
 		h.wait(time.Hour)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: &flex.Tariff{OffPeak: "00:00-24:00", Zone: "UTC", Type: flex.SingleRate}})
 		stop()
+
 		if c := h.look(); c.Open() || c.Session.Generation != 3 {
 			t.Errorf("%+v", c.Session)
 		}

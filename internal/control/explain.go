@@ -22,7 +22,8 @@ type InForce struct {
 // Input is one input of a plan as it was used.
 type Input struct {
 	Name, Value string
-	Origin      string // event, asset, site, organisation, default, readings or plan
+	Origin      string // event, asset, site, organisation, default, readings, operator or plan
+	Detail      string // what the origin says more; mostly nothing
 }
 
 // Explanation says why a schedule is as it is. It is worked out anew, from what the schedule
@@ -97,8 +98,10 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	problem := problemOf(s.From, from, ps)
 	problem.Limits = b.Limits
 	x := Explanation{InForce: s, Plan: charge.Solve(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
+	x.Plan.Shortfall = max(0, x.Plan.Shortfall-max(0, problem.Need-max(0, s.From.Need-s.From.Delivered)))
 	x.Exact = sameAhead(s.Steps, x.Plan.Steps, from)
 	x.Summary = summary(&x)
+
 	return x
 }
 
@@ -107,15 +110,17 @@ func inputsOf(s *store.Schedule) []Input {
 	e, o := s.From, originsOf(s.From.Origins)
 	zone := zoneOf(e.Tariff)
 	list := []Input{
-		{"energy_required_kwh", kwh(e.Need), o.intent},
-		{"ready_by", e.ReadyBy.In(zone).Format(time.RFC3339), o.intent},
-		{"charging_mode", string(e.Mode), o.intent},
-		{"may_charge_peak", strconv.FormatBool(e.MayChargePeak), o.intent},
-		{"power_kw", strconv.FormatFloat(e.Power.KW(), 'f', -1, 64), o.power},
+		{Name: "energy_required_kwh", Value: kwh(e.Need), Origin: o.intent},
+		{Name: "ready_by", Value: e.ReadyBy.In(zone).Format(time.RFC3339), Origin: o.intent},
+		{Name: "charging_mode", Value: string(e.Mode), Origin: o.intent},
+		{Name: "may_charge_peak", Value: strconv.FormatBool(e.MayChargePeak), Origin: o.intent},
+		{Name: "power_kw", Value: kw(e.Power), Origin: o.power},
 	}
 
+	list = append(list[:4], rateInputs(e, o, list[4])...)
+
 	if e.Delivered > 0 {
-		list = append(list, Input{"delivered_kwh", kwh(e.Delivered), "readings, else the plan"})
+		list = append(list, Input{Name: "delivered_kwh", Value: kwh(e.Delivered), Origin: "readings, else the plan"})
 	}
 
 	offPeak := e.Tariff.OffPeak
@@ -123,13 +128,13 @@ func inputsOf(s *store.Schedule) []Input {
 		offPeak = "all day"
 	}
 
-	list = append(list, Input{"off_peak_times", offPeak, o.tariff}, Input{"timezone", zone.String(), o.tariff})
+	list = append(list, Input{Name: "off_peak_times", Value: offPeak, Origin: o.tariff}, Input{Name: "timezone", Value: zone.String(), Origin: o.tariff})
 	if !e.ChargeNow.Empty() {
-		list = append(list, Input{"charge_now_until", e.ChargeNow.To.In(zone).Format(time.RFC3339), fromEvent})
+		list = append(list, Input{Name: "charge_now_until", Value: e.ChargeNow.To.In(zone).Format(time.RFC3339), Origin: fromEvent})
 	}
 
 	if e.Mode != flex.Minimise {
-		list = append(list, Input{"pause_above_gbp_per_mwh", strconv.FormatFloat(PauseAbove.GBPPerMWh(), 'f', -1, 64), fromDefault})
+		list = append(list, Input{Name: "pause_above_gbp_per_mwh", Value: strconv.FormatFloat(PauseAbove.GBPPerMWh(), 'f', -1, 64), Origin: fromDefault})
 	}
 
 	return list
@@ -265,7 +270,7 @@ func (x *Explanation) Prose() string {
 	b.WriteByte('\n')
 
 	for _, in := range x.Inputs {
-		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Origin)
+		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Source())
 	}
 
 	switch {

@@ -30,21 +30,25 @@ func TestExplanation(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise), VehicleRate: 3700})
+
 		x := h.explanation()
 		if !x.Exact || x.Plan.Cost != x.Plan.LowerBound || x.Accepted != 0 {
 			t.Errorf("%+v", x)
 		}
+
 		want := "5 kWh are needed by 07:00 on Sunday. Off-peak hours are 00:00-05:30, 23:30-24:00; charging stops when the need is met. " +
 			"The schedule allows 5.056 kWh. Electricity at up to £60.00/MWh is bought."
 		if x.Summary != want {
 			t.Errorf("got  %s\nwant %s", x.Summary, want)
 		}
+
 		for _, p := range x.Plan.Periods {
 			switch {
 			case !p.OffPeak && p.Reason != charge.PeakClosed, p.OffPeak && p.Energy == 0 && p.Reason != charge.CheaperFirst, p.Energy > 0 && p.Reason != charge.Cheapest:
 				t.Errorf("%v: %v", p.Span, p.Reason)
 			}
 		}
+
 		prose := x.Prose()
 		for _, line := range []string{
 			"made Sat 18:00:00 because of: plug-in", "peak time is not permitted",
@@ -55,8 +59,10 @@ func TestExplanation(t *testing.T) {
 				t.Errorf("no %q in\n%s", line, prose)
 			}
 		}
+
 		// Newer prices do not change why it was made.
 		h.publish("2026-01-10T18:00:00Z", night(20)...)
+
 		if again := h.explanation(); !reflect.DeepEqual(again, x) {
 			t.Errorf("explained otherwise at other prices")
 		}
@@ -72,6 +78,7 @@ func TestExplanation_None(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
+
 		says("unplugged", "nothing is plugged in")
 		h.event(control.Event{Kind: control.PlugIn})
 		h.explanation()
@@ -105,43 +112,56 @@ func TestWhatIf(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		before := h.look()
 		pounds := func(a control.Comparison) flex.MicroPounds { return a.Proposed.Cost - a.Current.Cost }
+
 		if a := h.whatIf(control.Question{}); !reflect.DeepEqual(a.Current, a.Proposed) || a.Current.Energy != 7400 {
 			t.Errorf("nothing supposed: %+v", a)
 		}
+
 		if a := h.whatIf(control.Question{Need: new(flex.WattHours(11_100))}); pounds(a) != 222_000 { // 3.7 kWh at £60
 			t.Errorf("more needed: %+v", a.Proposed)
 		}
+
 		if a := h.whatIf(control.Question{Power: 3700}); pounds(a) != 148_000 || a.Proposed.Energy != 7400 {
 			t.Errorf("half the power: %v", pounds(a))
 		}
+
 		early := flex.WallTime(30 * time.Minute)
 		if a := h.whatIf(control.Question{ReadyByLocal: &early}); a.Proposed.Energy != 7400 || pounds(a) != 148_000 {
 			t.Errorf("earlier: %v", pounds(a))
 		}
+
 		if a := h.whatIf(control.Question{Mode: flex.Maximise}); a.Proposed.Energy != 44_400 {
 			t.Errorf("maximise: %+v", a.Proposed.Energy)
 		}
+
 		if a := h.whatIf(control.Question{Tariff: &flex.Tariff{OffPeak: "02:00-03:00", Zone: "Europe/London"}}); pounds(a) != 296_000 {
 			t.Errorf("another tariff: %v", pounds(a))
 		}
+
 		if a := h.whatIf(control.Question{ReadyByLocal: &early, MayChargePeak: new(true), Need: new(flex.WattHours(14_800))}); a.Proposed.Energy != 14_800 {
 			t.Errorf("peak allowed: %+v", a.Proposed)
 		}
+
 		dear := []flex.PricedPeriod{{Period: flex.PeriodAt(at("2026-01-11T00:00:00Z")), Known: true, Price: flex.FromGBPPerMWh(100)}}
 		if a := h.whatIf(control.Question{Prices: dear}); pounds(a) != 148_000 {
 			t.Errorf("another price: %v", pounds(a))
 		}
+
 		if after := h.look(); !reflect.DeepEqual(after, before) {
 			t.Errorf("something was stored")
 		}
+
 		answers, err := h.service.WhatIf(t.Context(), h.Org, []flex.AssetID{{1}, h.Asset(h.site, flex.Battery, 1), h.asset}, control.Question{})
 		if err != nil || flex.KindOf(answers[0].Err) != flex.NotFound || flex.KindOf(answers[1].Err) != flex.Malformed || answers[2].Err != nil {
 			t.Errorf("%v, %v", answers, err)
 		}
+
 		if _, err := h.service.WhatIf(t.Context(), h.Org, nil, control.Question{Tariff: &flex.Tariff{Zone: "?"}}); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("bad tariff: %v", err)
 		}
+
 		h.event(control.Event{Kind: control.PlugOut})
+
 		if a := h.whatIf(control.Question{}); a.Current.Energy != 7400 {
 			t.Errorf("as if plugged in now: %+v", a.Current)
 		}
@@ -161,30 +181,36 @@ func TestWhatIf_IsTheLivePlan(t *testing.T) {
 		h.asset = h.Asset(h.site, flex.Charger, flex.Watts(rapid.IntRange(1400, 22_000).Draw(t, "power")))
 		h.wait(time.Duration(rapid.IntRange(0, 12*3600).Draw(t, "plugged in after")) * time.Second)
 		prices := rapid.SliceOfN(rapid.SampledFrom([]float64{-20, 0, 30, 31.5, 80, 450}), 100, 100).Draw(t, "prices")
+
 		if !rapid.Bool().Draw(t, "priced") {
 			prices = nil
 		} else { // all of the time: what a missing price is taken for changes as time goes by
 			h.publish(start, prices...)
 		}
+
 		h.event(control.Event{Kind: control.PlugIn,
 			Tariff: &flex.Tariff{OffPeak: rapid.SampledFrom(modelTariffs[1:]).Draw(t, "tariff"), Zone: "Europe/London"},
 			Intent: &flex.Intent{
 				Need: flex.WattHours(rapid.IntRange(0, 60_000).Draw(t, "need")), ReadyByLocal: new(flex.WallTime(rapid.SampledFrom(modelWalls).Draw(t, "ready by"))),
 				Mode: rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(t, "mode"), MayChargePeak: rapid.Bool().Draw(t, "peak"),
 			}})
+
 		if x := h.explanation(); !x.Exact {
 			t.Fatalf("explained %v, stands %v", x.Plan.Steps, x.Steps)
 		}
+
 		s := h.look().Standing
 		h.accept()
 		h.wait(time.Duration(rapid.IntRange(0, int(s.From.ReadyBy.Sub(s.MadeAt)/time.Second)-1).Draw(t, "asked after")) * time.Second)
 		now := time.UnixMicro(h.micro.Load()).Truncate(time.Second)
 		a, power := h.whatIf(control.Question{}), float64(s.From.Power)
 		energy, cost := worth(s.Steps, now, s.From, prices, day)
+
 		minute := power / 60 // Wh: a plan is cut to the minute, and its last may be over already
 		if dE, dC := math.Abs(energy-float64(a.Current.Energy)), math.Abs(cost-a.Current.Cost.GBP()); dE > minute+1 || dC > (minute+1)*450e-6 {
 			t.Fatalf("from %v %v Wh at £%v stand\nstands  %v\nplanned %v", now, energy, cost, s.Steps, a.Current.Steps)
 		}
+
 		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), h.asset) })
 		if err != nil {
 			t.Fatal(err)
@@ -205,5 +231,6 @@ func worth(steps []flex.Step, from time.Time, e store.Effective, prices []float6
 			}
 		}
 	}
+
 	return energy, cost
 }

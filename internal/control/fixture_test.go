@@ -47,6 +47,7 @@ func open(t testing.TB, url, start string) *fixture {
 	h.Seed = storetest.NewSeed(t, h.db, url)
 	h.site = h.Site(flex.FullScheduleMethod, flex.LimitedPauseMethod)
 	h.asset = h.Asset(h.site, flex.Charger, 7400)
+
 	return h
 }
 
@@ -79,6 +80,7 @@ func (h *fixture) look() (c store.Charging) {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	return c
 }
 
@@ -99,6 +101,7 @@ func (h *fixture) publish(from string, prices ...float64) {
 	h.publications++ // the later of two holds
 	first := flex.PeriodAt(at(from))
 	var ps []flex.PricedPeriod
+
 	for i, p := range prices {
 		q := flex.PricedPeriod{Period: first.Add(i), Known: p == p}
 		if q.Known {
@@ -106,6 +109,7 @@ func (h *fixture) publish(from string, prices ...float64) {
 		}
 		ps = append(ps, q)
 	}
+
 	err := h.db.WriteAll(h.Context(), func(all *store.All) error {
 		_, err := all.AddPublication(h.Context(), store.Publication{
 			Source: "test", PublishedAt: all.Now().Add(time.Duration(h.publications)*time.Microsecond - time.Second), Span: flex.Span{From: first.Start(), To: first.Add(len(ps)).Start()},
@@ -119,10 +123,12 @@ func (h *fixture) publish(from string, prices ...float64) {
 
 func (h *fixture) vector(name string, v any) {
 	h.Helper()
+
 	b, err := os.ReadFile("testdata/" + name + ".json")
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	if err := json.Unmarshal(b, v); err != nil {
 		h.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 const (
 	// KeptFor is how long control's records are kept that nothing needs any more: what assets
-	// told, schedules that others took the place of, the prices that plans were made on, and
-	// what the outbox is done with.
+	// told, schedules that others took the place of, the prices that plans were made on, what
+	// the outbox is done with, and jobs that failed for good.
 	KeptFor = 90 * 24 * time.Hour
 	// forgetMax is how many records of a kind are forgotten in one transaction, and
 	// forgetSessions of how many sessions the superseded schedules are.
@@ -40,7 +40,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 		})
 	}
 
-	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetTold, d.forgetCurves, d.forgetSettled} {
+	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetTold, d.forgetCurves, d.forgetSettled, d.forgetJobs} {
 		if err == nil {
 			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-KeptFor)) })
 		}
@@ -106,4 +106,13 @@ func (d *Service) forgetSettled(ctx context.Context, before time.Time) (int64, e
 	}
 
 	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropSettled(ctx, before, old) })
+}
+
+// forgetJobs forgets the jobs that failed for good.
+func (d *Service) forgetJobs(ctx context.Context, before time.Time) (n int64, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropFailedJobs(ctx, before, forgetMax)
+		return err
+	})
+	return n, err
 }

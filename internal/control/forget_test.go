@@ -15,18 +15,23 @@ func TestForget(t *testing.T) {
 		count := func(table string) int { return h.Count(`SELECT count(*) FROM ` + table) }
 		forget := func() int {
 			t.Helper()
+
 			r, err := h.service.Purge(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			return r.Did
 		}
+
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+
 		for kwh := range 3 {
 			h.wait(time.Minute)
 			h.event(control.Event{Kind: control.IntentUpdate, Intent: need(5+float64(kwh), flex.Minimise)})
 		}
+
 		h.event(control.Event{Kind: control.PlugOut})
 		last := h.look().Session
 		open := h.Asset(h.site, flex.Charger, 7400)
@@ -36,51 +41,70 @@ func TestForget(t *testing.T) {
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(9, flex.Minimise)})
 		h.Exec(`INSERT INTO outbox (subject, org_id, endpoint, kind, event_id, generation, queued_at, expires_at) VALUES ($1, $2, 'schedule', 'test', $1, 1, $3, $3)`,
 			flex.EventID{9}.Bytes(), h.Org.Bytes(), h.micro.Load())
-		schedules, events, curves, outbox := count("schedule"), count("asset_event"), count("curve"), count("outbox")
+
+		schedules := count("schedule")
+		events := count("asset_event")
+		curves := count("curve")
+
+		outbox := count("outbox")
 		if schedules != 6 || events != 7 || curves != 1 || outbox != 3 {
 			t.Fatalf("%d schedules, %d events, %d curves, %d in the outbox", schedules, events, curves, outbox)
 		}
 
 		h.wait(control.KeptFor - time.Hour)
+
 		if did := forget(); did != 0 {
 			t.Errorf("%d forgotten before their time", did)
 		}
+
 		h.wait(2 * time.Hour)
 		forget() // flex events have not been looked for
+
 		if n := count("schedule"); n != schedules {
 			t.Errorf("%d schedules, want %d until flex events have been looked for", n, schedules)
 		}
+
 		if n := count("asset_event"); n != 0 {
 			t.Errorf("%d events are kept", n)
 		}
+
 		if n := count("outbox"); n != 2 {
 			t.Errorf("%d in the outbox, want those of the two assets", n)
 		}
+
 		h.Exec(`UPDATE reckoning SET detect_at = NULL`)
+
 		if did := forget(); did != 1 {
 			t.Errorf("%d forgotten, want what one session superseded", did)
 		}
+
 		if n := count("schedule"); n != 3 {
 			t.Errorf("%d schedules, want one of the ended session and two of the open one", n)
 		}
+
 		if n := count("curve"); n != 1 {
 			t.Errorf("%d curves, want that of the open session", n)
 		}
+
 		h.asset = ended
 		if c := h.look(); c.Standing.EventID != last.EventID || !c.Standing.Before.IsZero() {
 			t.Errorf("the ended session's schedule is %+v", c.Standing)
 		}
+
 		if did := forget(); did != 0 {
 			t.Errorf("%d forgotten once more", did)
 		}
+
 		h.asset = open
 		if _, err := h.service.Explanation(t.Context(), h.Org, open); err != nil {
 			t.Errorf("the open session's schedule cannot be explained: %v", err)
 		}
+
 		h.event(control.Event{Kind: control.PlugOut})
 		h.Exec(`UPDATE reckoning SET detect_at = NULL`)
 		h.wait(control.KeptFor + time.Hour)
 		forget()
+
 		if s, c := count("schedule"), count("curve"); s != 2 || c != 0 {
 			t.Errorf("%d schedules and %d curves, want 2 and 0", s, c)
 		}

@@ -130,6 +130,7 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge
 		From: from, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 		Prices: ps, PauseAbove: PauseAbove, Running: e.Running,
+		Exact: e.Learned != nil && e.Learned.Limited,
 	}
 
 	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
@@ -138,6 +139,7 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge
 		p.OffPeak = w.Spans(flex.Span{From: from, To: later(e.ReadyBy, e.ChargeNow.To)})
 	}
 
+	p.Need += allowance(&e, &p)
 	return p
 }
 

@@ -67,6 +67,7 @@ func (m *model) openAt(t time.Time) bool {
 	if m.offPeak == "" {
 		return true
 	}
+
 	clock := t.In(flex.London).Format("15:04")
 	return slices.ContainsFunc(strings.Split(m.offPeak, ","), func(r string) bool {
 		from, to, _ := strings.Cut(strings.TrimSpace(r), "-")
@@ -94,13 +95,17 @@ func (m *model) plugIn(now time.Time, rate flex.Watts) {
 		if m.open {
 			m.outAt = now
 		}
+
 		if m.nowFrom.Before(m.outAt) {
 			m.nowTo = time.Time{}
 		}
+
 		m.sessions++
 		m.planned, m.rate = false, 0
 	}
-	if m.open = true; rate != 0 {
+
+	m.open = true
+	if rate != 0 {
 		m.rate = rate
 	}
 }
@@ -131,6 +136,7 @@ func (c *machine) wishes(t *rapid.T, ev *control.Event) {
 		c.m.offPeak = rapid.SampledFrom(modelTariffs[1:]).Draw(t, "tariff")
 		ev.Tariff = &flex.Tariff{OffPeak: c.m.offPeak, Zone: "Europe/London", Type: flex.DualRate}
 	}
+
 	if ev.Kind != control.TariffUpdate && (ev.Kind == control.IntentUpdate || rapid.Bool().Draw(t, "with intent")) {
 		c.m.wall, c.m.told = rapid.SampledFrom(modelWalls).Draw(t, "ready by"), true
 		ev.Intent = &flex.Intent{Need: 1000, ReadyByLocal: new(flex.WallTime(c.m.wall)), Mode: flex.Maximise}
@@ -198,12 +204,14 @@ func (c *machine) Unenrol(*rapid.T) {
 	if !c.m.enrolled {
 		return
 	}
+
 	c.write(func(tx *store.Tx) error {
 		if _, err := tx.DropMethod(c.h.Context(), c.h.site, flex.FullScheduleMethod); err != nil {
 			return err
 		}
 		return tx.StopScheduling(c.h.Context(), c.h.asset)
 	})
+
 	c.m.enrolled = false
 	c.m.plugOut(c.now())
 }
@@ -216,9 +224,11 @@ func (c *machine) Delete(*rapid.T) {
 		}
 		return tx.DropAsset(c.h.Context(), c.h.asset)
 	})
+
 	if err := c.h.service.Event(c.h.Context(), c.h.Org, c.h.asset, control.Event{Kind: control.PlugIn}); flex.KindOf(err) != flex.NotFound {
 		c.h.Fatalf("event of a deleted asset: %v", err)
 	}
+
 	c.h.asset = c.h.Asset(c.h.site, flex.Charger, 7400)
 	c.m = model{enrolled: c.m.enrolled, wall: modelWalls[0]}
 }
@@ -235,15 +245,18 @@ func (c *machine) Check(t *rapid.T) {
 	if got.Open() != m.open || int(got.Session.Number) != m.sessions || m.open && got.Session.VehicleRate != m.rate {
 		t.Fatalf("open %v, %d sessions, rate %d; want %v, %d, %d", got.Open(), got.Session.Number, got.Session.VehicleRate, m.open, m.sessions, m.rate)
 	}
+
 	if (got.Intent != nil) != m.told || (got.Tariff != nil) != (m.offPeak != "") {
 		t.Fatalf("intent %v, tariff %v", got.Intent, got.Tariff)
 	}
+
 	if !m.open || !m.planned || !m.enrolled {
 		if m.open && !m.planned && got.Standing.Generation != 0 {
 			t.Fatalf("a schedule %v, and there should be none", got.Standing.Steps)
 		}
 		return
 	}
+
 	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(36 * time.Hour)); at = at.Add(15 * time.Minute) {
 		open := true
 		for _, s := range got.Standing.Steps {
@@ -251,6 +264,7 @@ func (c *machine) Check(t *rapid.T) {
 				open = s.Limit > 0
 			}
 		}
+
 		if open != m.openAt(at) {
 			t.Fatalf("at %v open is %v; ready by %v, steps %v", at, open, m.readyBy, got.Standing.Steps)
 		}
@@ -264,6 +278,7 @@ func TestModel(t *testing.T) {
 		f.Value.Set("25")
 		defer f.Value.Set(f.DefValue)
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := open(t, url, modelStart)
 		rapid.Check(t, func(t *rapid.T) {
@@ -272,9 +287,11 @@ func TestModel(t *testing.T) {
 			c := &machine{h: h, m: model{enrolled: true, wall: modelWalls[0]}}
 			h.goTo(modelStart)
 			t.Repeat(rapid.StateMachineActions(c))
+
 			if findings, err := h.db.Verify(h.Context()); err != nil || len(findings) > 0 {
 				t.Fatal(findings, err)
 			}
+
 			c.PlugOut(t)
 		})
 	})

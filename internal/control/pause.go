@@ -69,7 +69,8 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 
 		var made pause.Plan
 		if p.Last.IsZero() || tx.Now().Sub(p.Last) >= PauseRest {
-			if made, err = d.pause(ctx, tx, p, spans); err != nil {
+			made, err = d.pause(ctx, tx, p, spans)
+			if err != nil {
 				return err
 			}
 		}

@@ -53,6 +53,7 @@ func (h *fixture) pauses() (found []store.Pause) {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	return found
 }
 
@@ -67,23 +68,30 @@ func TestPlugInSchedule_Vectors(t *testing.T) {
 	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		var v pauseVector
 		h.vector("plug-in-schedule-no-opportunity", &v)
+
 		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
 			t.Errorf("without prices: %v", got)
 		}
+
 		h.publish("2025-06-27T22:00:00Z", slices.Repeat([]float64{-5}, 18)...)
+
 		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
 			t.Errorf("at negative prices: %v", got)
 		}
+
 		if n := len(h.pauses()); n != 0 {
 			t.Errorf("%d pauses recorded", n)
 		}
+
 		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
 		h.vector("plug-in-schedule-30-minute", &v)
+
 		for range 2 { // asked again, it is answered again, and recorded once
 			if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
 				t.Errorf("got %v, want %v", got, v.Expected.Blocks)
 			}
 		}
+
 		p := h.pauses()
 		if len(p) != 1 || !p[0].From.Equal(at("2025-06-28T01:00:00Z")) || p[0].Len() != flex.HalfHour || p[0].Saved != 333_000 {
 			t.Errorf("recorded: %v", p) // 3.7 kWh at £90/MWh
@@ -177,6 +185,7 @@ func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 			one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
 				h.event(control.Event{Kind: control.PlugIn, Intent: need(c.kwh, flex.Minimise)})
+
 				got := h.ask(block)
 				if paused := got[0] != block; paused != c.paused {
 					t.Errorf("a need of %v kWh: %v", c.kwh, got)
@@ -196,20 +205,25 @@ func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
 			for i := range prices {
 				prices[i] = 20 + 80*random.Float64()
 			}
+
 			h.publish("2025-06-27T22:00:00Z", prices...)
 			from := at("2025-06-27T22:00:00Z").Add(time.Duration(random.IntN(7200)) * time.Second)
 			to := from.Add(time.Duration(1+random.IntN(14400)) * time.Second)
 			h.ask(control.Block{Start: from.Format(time.RFC3339), End: to.Format(time.RFC3339)})
+
 			for _, p := range h.pauses() {
 				made++
+
 				if p.Len() != flex.HalfHour || p.From.Minute()%30 != 0 || p.From.Second() != 0 {
 					t.Fatalf("the pause from %v to %v is no settlement period", p.From, p.To)
 				}
+
 				if p.From.Before(from) || p.To.After(to) || to.Sub(from) <= flex.HalfHour {
 					t.Fatalf("the pause from %v to %v is not within %v to %v, or all of it", p.From, p.To, from, to)
 				}
 			}
 		}
+
 		if made < 100 {
 			t.Errorf("only %d pauses were made", made)
 		}
@@ -219,19 +233,25 @@ func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
 func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
+
 		whole := control.Block{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}
 		if got := h.ask(whole); got[0].Start != "2025-06-27T22:30:00Z" {
 			t.Fatalf("got %v", got)
 		}
+
 		h.goTo("2025-06-27T22:10:00Z") // the pause has begun; the user boosts
+
 		if got := h.ask(whole); len(got) != 1 || got[0] != whole {
 			t.Errorf("a second pause: %v", got)
 		}
+
 		h.publish("2025-06-28T22:00:00Z", dearAt(0, 90)...)
 		h.goTo("2025-06-28T21:50:00Z")
+
 		if got := h.ask(control.Block{Start: "2025-06-28T22:00:00Z", End: "2025-06-29T06:00:00Z"}); got[0].Start != "2025-06-28T22:30:00Z" {
 			t.Errorf("the next night: %v", got)
 		}
+
 		if n := len(h.pauses()); n != 2 {
 			t.Errorf("%d pauses recorded, want 2", n)
 		}
@@ -241,6 +261,7 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 func TestPlugInSchedule_Refused(t *testing.T) {
 	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		plain := h.Site(flex.FullScheduleMethod)
+
 		fine := []control.Block{{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}}
 		for _, c := range []struct {
 			name   string
@@ -261,11 +282,13 @@ func TestPlugInSchedule_Refused(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}
+
 		var most []control.Block
 		for i := range control.BlocksMax {
 			from := at("2025-06-28T00:00:00Z").Add(time.Duration(i) * time.Minute)
 			most = append(most, control.Block{Start: from.Format(time.RFC3339), End: from.Add(time.Minute).Format(time.RFC3339)})
 		}
+
 		if _, err := h.service.PlugInSchedule(t.Context(), h.Org, h.asset, most); err != nil {
 			t.Errorf("%d blocks: %v", len(most), err)
 		}

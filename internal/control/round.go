@@ -8,28 +8,9 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
-	"flexd/internal/engine/check"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
-)
-
-// Rules of planning without an event.
-const (
-	// MarketRest is the least time between two market-driven schedules of an asset.
-	MarketRest = 5 * time.Minute
-	// WorthSaving and WorthPercent are what a market-driven schedule must save, either of
-	// them, for it to be sent.
-	WorthSaving  flex.MicroPounds = 20_000 // 2 p
-	WorthPercent                  = 2      // of what the schedule that stands costs
-	// WorthRunning is what it must save to touch the running half-hour. A change that saves
-	// less waits until that is over.
-	WorthRunning flex.MicroPounds = 50_000 // 5 p
-	// Slack and SlackPercent are how far a schedule may fall short of the need before it
-	// counts as wrong: charging time, as schedules are cut to whole minutes, and a share of
-	// the need, as no meter is exact.
-	Slack        = time.Minute
-	SlackPercent = 1
 )
 
 // Limits of one run of a job.
@@ -275,7 +256,7 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	}
 }
 
-var byInputs = change{cause: store.CauseInputs, small: true}
+var byInputs = change{cause: store.CauseInputs, ground: ByInputs}
 
 func refreshable(c *store.Charging, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
@@ -331,7 +312,8 @@ func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx)
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 
-		if err = read(tx); err != nil {
+		err = read(tx)
+		if err != nil {
 			return err
 		}
 
@@ -401,8 +383,8 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 	return err
 }
 
-// weigh plans one asset anew and says whether the new schedule takes the place of the one
-// that stands.
+// weigh plans one asset anew and says whether the new schedule takes the place of the one in
+// force.
 func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *charge.Solver) (v verdict) {
 	from := m.now.Truncate(time.Second)
 	if !p.Standing.From.ReadyBy.After(from) {
@@ -412,24 +394,15 @@ func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *char
 	e := inputsAt(p, from)
 	problem := problemOf(e, from, m.prices)
 	answer := s.Solve(&problem)
-	if sameAhead(p.Standing.Steps, answer.Steps, from) {
-		return v
-	}
-	if rest := p.MarketAt.Add(MarketRest); m.now.Before(rest) {
-		return verdict{again: rest}
+
+	decision := d.decide(ctx, p.Standing.AssetID, &Candidate{
+		Ground: ByMarket, Now: m.now, MarketAt: p.MarketAt, Current: p.Standing.Steps, Problem: &problem, Plan: &answer,
+	})
+	if !decision.Replace {
+		return verdict{again: decision.Again}
 	}
 
-	value, ok, again := worth(&problem, p.Standing.Steps, &answer)
-	if !ok {
-		return verdict{again: again}
-	}
-
-	if err := check.Charge(problem, answer); err != nil {
-		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", p.Standing.AssetID, "law", err)
-		return verdict{}
-	}
-
-	v.next = store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: value}}
+	v.next = store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: decision.Value}}
 	v.next.Next.Steps = answer.Steps
 	return v
 }
@@ -445,6 +418,8 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 	if !e.ChargeNow.To.After(from) {
 		e.ChargeNow = flex.Span{}
 	}
+
+	limitByRate(&e, false)
 
 	return e
 }

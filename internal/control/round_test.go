@@ -40,10 +40,12 @@ func (h *fixture) charges() (spans []flex.Span) {
 
 func (h *fixture) chargesAt(what string, spans ...string) {
 	h.Helper()
+
 	got := h.charges()
 	if len(got) != len(spans) {
 		h.Fatalf("%s: charges %v, want %v", what, got, spans)
 	}
+
 	for i, s := range spans {
 		if from, to := at("2026-01-"+s[:8]+":00Z"), at("2026-01-"+s[9:]+":00Z"); !got[i].From.Equal(from) || !got[i].To.Equal(to) {
 			h.Errorf("%s: charges %v, want %v", what, got, spans)
@@ -56,19 +58,25 @@ func TestRound_NewPrices(t *testing.T) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)                                                                          // 00:00
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.5, flex.Minimise)}) // half an hour
 		h.chargesAt("at first", "11T00:00 11T00:30")
+
 		if h.round() != 0 || h.round() != 0 {
 			t.Error("a schedule changed without a reason")
 		}
+
 		h.wait(time.Hour)
 		h.publish("2026-01-10T18:00:00Z", night(16)...) // 02:00
+
 		if n := h.round(); n != 1 {
 			t.Fatalf("%d schedules changed, want 1", n)
 		}
+
 		h.chargesAt("at new prices", "11T02:00 11T02:30")
+
 		c := h.look()
 		if s := c.Standing; s.Cause != store.CauseMarket || s.Generation != 2 || !s.Steps[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s.End().Equal(at("2026-01-11T07:00:00Z")) {
 			t.Errorf("%+v", s)
 		}
+
 		if h.round() != 0 {
 			t.Error("changed twice by the same prices")
 		}
@@ -81,9 +89,11 @@ func TestRound_KnownOnlyWhenPublished(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		first := flex.PeriodAt(at("2026-01-10T18:00:00Z"))
 		var ps []flex.PricedPeriod
+
 		for i, p := range night(14) {
 			ps = append(ps, flex.PricedPeriod{Period: first.Add(i), Known: true, Price: flex.FromGBPPerMWh(p)})
 		}
+
 		err := h.db.WriteAll(t.Context(), func(all *store.All) error {
 			_, err := all.AddPublication(t.Context(), store.Publication{Source: "test", PublishedAt: at("2026-01-10T20:00:00Z"),
 				Span: flex.Span{From: first.Start(), To: first.Add(26).Start()}}, ps)
@@ -92,12 +102,15 @@ func TestRound_KnownOnlyWhenPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if h.goTo("2026-01-10T19:59:59Z"); h.round() != 0 {
 			t.Error("planned on prices that were not known")
 		}
+
 		if h.goTo("2026-01-10T20:00:00Z"); h.round() != 1 {
 			t.Error("not planned on prices that are known")
 		}
+
 		h.chargesAt("then", "11T01:00 11T01:30")
 	})
 }
@@ -126,10 +139,13 @@ func TestRound_Worth(t *testing.T) {
 				h.accept()
 				h.goTo(c.now)
 				h.publish("2026-01-10T18:00:00Z", cheap(16, c.by)...)
+
 				if n := h.round(); n != c.changed {
 					t.Errorf("%d changed, want %d", n, c.changed)
 				}
+
 				h.wait(20 * time.Minute) // the half-hour is over, and with it the need
+
 				if n := h.round(); n != 0 {
 					t.Errorf("%d changed later", n)
 				}
@@ -149,23 +165,29 @@ func TestRound_FiveMinutes(t *testing.T) {
 				t.Fatalf("%d changed, want %d", n, want)
 			}
 		}
+
 		change(13, 1) // the plug-in a moment ago was no market move
 		h.wait(time.Minute)
 		change(14, 0)
 		h.wait(time.Minute)
 		change(15, 0)
 		h.wait(3*time.Minute - time.Microsecond)
+
 		if h.round() != 0 {
 			t.Error("a second market move within five minutes")
 		}
+
 		h.wait(time.Microsecond)
+
 		if h.round() != 1 {
 			t.Error("not looked at again after five minutes")
 		}
+
 		h.chargesAt("the newest prices", "11T01:30 11T02:00")
 		h.wait(time.Minute)
 		change(16, 0)
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(7.4, flex.Minimise)}) // an event waits for nothing
+
 		if g := h.look().Session.Generation; g != 4 {
 			t.Errorf("generation %d", g)
 		}
@@ -181,20 +203,27 @@ func TestRound_DeliveredCounts(t *testing.T) {
 		h.accept()
 		h.goTo("2026-01-11T00:30:00Z")
 		h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
+
 		if h.round() != 1 {
 			t.Fatal("not planned anew")
 		}
+
 		h.chargesAt("half is there", "11T02:00 11T02:30")
 		h.accept()
+
 		if e := h.look().Standing.From; e.Delivered != 3700 || e.Need != 7400 {
 			t.Errorf("%+v", e)
 		}
+
 		h.goTo("2026-01-11T02:15:00Z")
 		h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-06:00", Zone: "Europe/London"}})
+
 		if e := h.look().Standing.From; e.Delivered != 5550 {
 			t.Errorf("after an event: %+v", e)
 		}
+
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(5, flex.Minimise)})
+
 		if e := h.look().Standing.From; e.Delivered != 0 || e.Need != 5000 {
 			t.Errorf("a new intent asks for so much from now on: %+v", e)
 		}
@@ -207,18 +236,23 @@ func TestRound_UndeliveredDoesNotCount(t *testing.T) {
 		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 			h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+
 			if failed {
 				h.accept()
 				h.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, 'FAILED', 0, 0)`,
 					h.Org.Bytes(), h.look().Standing.EventID.Bytes(), h.asset.Bytes())
 			}
+
 			h.goTo("2026-01-11T00:30:00Z")
 			h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
+
 			if h.round() != 1 {
 				t.Fatal("not planned anew")
 			}
+
 			h.chargesAt("nothing is there", "11T02:00 11T03:00")
 			h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-06:00", Zone: "Europe/London"}})
+
 			if e := h.look().Standing.From; e.Delivered != 0 {
 				t.Errorf("after an event: %+v", e)
 			}
@@ -238,15 +272,19 @@ func TestRound_LeavesOthersAlone(t *testing.T) {
 		h.asset = h.Asset(h.site, flex.Charger, 7400)
 		h.event(plug)
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
+
 		if n := h.round(); n != 1 {
 			t.Errorf("%d changed, want 1", n)
 		}
+
 		h.asset = gone
 		if c := h.look(); c.Open() || c.Session.Generation != 1 {
 			t.Errorf("%+v", c.Session)
 		}
+
 		h.goTo("2026-01-11T07:00:00Z") // after ready-by all are free
 		h.publish("2026-01-11T07:00:00Z", night(3)...)
+
 		if n := h.round(); n != 0 {
 			t.Errorf("%d changed after ready-by", n)
 		}
@@ -263,16 +301,20 @@ func TestRound_AssetChanged(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			a.Power = new(flex.Watts(3700))
 			return tx.UpdateAsset(t.Context(), a)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if h.round() != 1 || h.round() != 0 {
 			t.Error("not planned anew once")
 		}
+
 		h.chargesAt("at half the power", "11T00:00 11T01:00")
+
 		if s := h.look().Standing; s.Cause != store.CauseInputs || s.From.Power != 3700 {
 			t.Errorf("%+v", s)
 		}
@@ -285,13 +327,16 @@ func TestRound_Many(t *testing.T) {
 		const many = 300
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		var assets []flex.AssetID
+
 		for range many {
 			h.asset = h.Asset(h.site, flex.Charger, 7400)
 			assets = append(assets, h.asset)
 			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		}
+
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
 		did := make(chan int, 2)
+
 		for range 2 {
 			go func() {
 				r, err := h.service.PlanDue(t.Context())
@@ -301,9 +346,11 @@ func TestRound_Many(t *testing.T) {
 				did <- r.Did
 			}()
 		}
+
 		if n := <-did + <-did; n != many {
 			t.Errorf("%d changed, want %d", n, many)
 		}
+
 		for _, h.asset = range assets {
 			if g := h.look().Session.Generation; g != 2 {
 				t.Fatalf("generation %d, want 2", g)
@@ -317,21 +364,26 @@ func TestHelp(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+
 		if r := h.help(); r != 0 {
 			t.Errorf("no wave was begun, and %d schedules changed", r)
 		}
+
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
 		h.round()
 		before := h.look().Session.Generation
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.wait(control.MarketRest)
+
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.BeginWave(t.Context()) })
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if r := h.help(); r != 1 || h.look().Session.Generation != before+1 {
 			t.Errorf("%d schedules changed, the car's is the %d. after the %d.", r, h.look().Session.Generation, before)
 		}
+
 		if n := h.Count(`SELECT count(*) FROM wave_part`); n != 0 {
 			t.Errorf("%d parts are left", n)
 		}
@@ -350,6 +402,7 @@ func TestHelp_NewerWave(t *testing.T) {
 				h.Fatal(err)
 			}
 		}
+
 		begin := func(tx *store.Tx) error { return tx.BeginWave(t.Context()) }
 		write(begin)
 		var parts []store.WavePart
@@ -357,6 +410,7 @@ func TestHelp_NewerWave(t *testing.T) {
 			parts, err = tx.TakeWaveParts(t.Context(), 2)
 			return err
 		})
+
 		h.wait(time.Second)
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
 		write(begin)
@@ -366,6 +420,7 @@ func TestHelp_NewerWave(t *testing.T) {
 			}
 			return nil
 		})
+
 		if r := h.help(); r != 1 {
 			t.Errorf("%d schedules changed with the newer prices, want 1", r)
 		}
@@ -386,17 +441,20 @@ func TestRound_EventBetween(t *testing.T) {
 		if n := due(); n != 0 {
 			t.Fatalf("%d cars are marked", n)
 		}
+
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
 			next := seen.Standing
 			n, err := tx.Replace(t.Context(), []store.Replacement{{Planned: &store.Planned{Session: seen.Session.ID, Standing: seen.Standing}, Next: next}})
 			if n != 0 {
 				t.Errorf("%d schedules took the place of one that no longer stood", n)
 			}
+
 			return err
 		})
 		if err != nil || due() != 1 {
 			t.Errorf("%d cars are marked, want 1; %v", due(), err)
 		}
+
 		if h.round(); due() != 0 || h.look().Standing.From.Need != flex.FromKWh(7.4) {
 			t.Errorf("%d cars are marked after a round, and the schedule is %+v", due(), h.look().Standing)
 		}

@@ -43,13 +43,16 @@ func (h *fixture) run(name string) (v scenario) {
 	h.vector(name, &v)
 	in := v.Input
 	h.micro.Store(in.PlugInAt.UnixMicro())
+
 	wall, err := flex.ParseWallTime(in.Ready)
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: in.Tariff.OffPeak, Zone: in.Tariff.Zone, Type: in.Tariff.Type}})
 	h.event(control.Event{Kind: control.IntentUpdate, Intent: &flex.Intent{
 		Need: flex.FromKWh(in.Intent.Energy), ReadyByLocal: &wall, MayChargePeak: in.Intent.Peak, Mode: in.Intent.Mode}})
+
 	h.event(control.Event{Kind: control.PlugIn})
 	return v
 }
@@ -59,15 +62,18 @@ func TestScenario_Profiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 				v := h.run(name)
+
 				profile, err := ocpp.New(h.asset, h.look().Standing.Steps)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				got, want := map[string]any{}, map[string]any{}
-				json.Unmarshal(profile.Bare(), &got)
+				json.Unmarshal(profile.Message(1, ocpp.Form{Bare: true, Nulls: true}), &got)
 				json.Unmarshal(v.Expected.Profile, &want)
 				want["chargingProfileId"] = float64(profile.ID)
 				a, _ := json.Marshal(got)
+
 				b, _ := json.Marshal(want)
 				if string(a) != string(b) {
 					t.Errorf("got\n%s\nwant\n%s", a, b)
@@ -82,6 +88,7 @@ func TestScenario_MatchIntent(t *testing.T) {
 		h.run("scenario-2b-match-intent")
 		s := h.look().Standing
 		var open time.Duration
+
 		for _, p := range s.Steps {
 			if p.Limit > 0 {
 				open += p.Len()
@@ -90,9 +97,11 @@ func TestScenario_MatchIntent(t *testing.T) {
 				}
 			}
 		}
+
 		if open != 82*time.Minute { // 10 kWh at 7.4 kW, to the minute upward
 			t.Errorf("charges for %v, want 1h22m", open)
 		}
+
 		if !s.End().Equal(at("2026-04-15T07:00:00Z")) {
 			t.Errorf("ends at %v", s.End())
 		}
@@ -104,12 +113,14 @@ func TestScenario_PeakAllowed(t *testing.T) {
 		h.run("scenario-3b-intent-over-window-peak-allowed")
 		var off, peak time.Duration
 		window := flex.Span{From: at("2026-04-14T23:30:00Z"), To: at("2026-04-15T05:30:00Z")}
+
 		for _, p := range h.look().Standing.Steps {
 			if p.Limit > 0 {
 				off += p.Meet(window).Len()
 				peak += p.Len() - p.Meet(window).Len()
 			}
 		}
+
 		if off != 6*time.Hour || peak != 5*time.Minute { // 0.6 kWh at 7.4 kW
 			t.Errorf("charges for %v off-peak and %v in the peak, want 6h and 5m", off, peak)
 		}
@@ -123,22 +134,27 @@ func TestScenario_ChargeNow(t *testing.T) {
 		ev := v.Input.Events[0]
 		h.micro.Store(ev.At.UnixMicro())
 		h.event(control.Event{Kind: control.ChargeNow, EndAt: ev.EndAt})
+
 		forced := h.look().Standing
 		for _, p := range forced.Steps {
 			want := flex.Watts(0)
 			if p.From.Before(ev.EndAt) || p.From.Equal(at("2026-04-14T23:30:00Z")) {
 				want = flex.NoLimit
 			}
+
 			if p.Limit != want {
 				t.Errorf("limit %d from %v, want %d", p.Limit, p.From, want)
 			}
 		}
+
 		h.wait(5 * time.Minute)
 		h.event(control.Event{Kind: control.ChargeNowDeleted})
+
 		again := h.look().Standing
 		if again.Generation != 3 || forced.Generation != 2 || planned.Generation != 1 {
 			t.Errorf("generations %d, %d, %d", planned.Generation, forced.Generation, again.Generation)
 		}
+
 		if again.Steps[0].Limit != 0 || !again.Steps[0].From.Equal(at("2026-04-14T22:15:00Z")) ||
 			again.Steps[1].From != planned.Steps[1].From || again.Steps[1].To != planned.Steps[1].To {
 			t.Errorf("after charge-now was taken back: %v", again.Steps)

@@ -27,76 +27,98 @@ func TestSolarForecast(t *testing.T) {
 			}
 			return all
 		}
+
 		noon := func() string {
 			h.Helper()
+
 			steps, _, err := h.service.BatterySteps(h.Context(), h.Org, id)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, s := range steps {
 				if s.Contains(at("2026-06-15T12:00:00Z")) {
 					return string(s.Action)
 				}
 			}
+
 			return ""
 		}
+
 		outlook := func(first, last int) string {
 			h.Helper()
+
 			o, err := h.service.Solar(h.Context(), h.Org, h.site)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			words := []string{o.Source, fmt.Sprint(len(o.HalfHours))}
 			for _, x := range o.HalfHours[first:last] {
 				words = append(words, fmt.Sprint(x.Energy, x.Origin))
 			}
+
 			return strings.Join(words, " ")
 		}
 		if got := outlook(0, 1); got != " 82 0none" || noon() != "avoid_import" {
 			t.Errorf("nothing is known of a roof: %s, %s", got, noon())
 		}
+
 		set := func(source string, all []flex.Solar) {
 			h.Helper()
 			h.wait(time.Second)
+
 			if err := h.service.SetSolar(h.Context(), h.Org, h.site, source, all); err != nil {
 				t.Fatal(err)
 			}
+
 			if n := h.batteryRound(); n != 1 {
 				t.Errorf("%d plans after %s spoke", n, source)
 			}
 		}
+
 		set("the weatherman", said(1))
+
 		if got := outlook(7, 10); got != "the weatherman 82 0none 1000given 1000given" || noon() != string(battery.AvoidExport) {
 			t.Errorf("a sunny noon: %s, %s", got, noon())
 		}
+
 		set("the weatherman", nil)
+
 		if got := outlook(8, 10); got != " 82 0none 0none" || noon() != "avoid_import" {
 			t.Errorf("taken back: %s, %s", got, noon())
 		}
 
 		// What was metered is what is expected of a half-hour that nothing is said of.
 		var rs []flex.Reading
+
 		for k := 1; k <= 3; k++ {
 			for n := range 10 {
 				p := flex.PeriodAt(at("2026-06-15T10:00:00Z").AddDate(0, 0, -k)).Add(n)
 				rs = append(rs, flex.Reading{AssetID: id, Span: p.Span(), Label: flex.SolarPower, Value: 600_000})
 			}
 		}
+
 		if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
 			t.Fatal(err)
 		}
+
 		set("a neighbour", said(2)[1:2])
+
 		if got := outlook(8, 10); got != "a neighbour 82 300metered 2000given" {
 			t.Errorf("beside readings: %s", got)
 		}
+
 		// What is said of tomorrow counts tomorrow.
 		tomorrow := said(3)
 		for i := range tomorrow {
 			tomorrow[i].Period = tomorrow[i].Period.Add(48)
 		}
+
 		set("the weatherman", tomorrow)
 		h.goTo("2026-06-15T23:10:00Z")
 		h.batteryRound()
+
 		if got := outlook(21, 23); got != "the weatherman 96 0metered 3000given" {
 			t.Errorf("the day after: %s", got)
 		}
@@ -108,6 +130,7 @@ func TestSolarForecast_Limits(t *testing.T) {
 		say := func(when string, kwh float64, more ...flex.Solar) error {
 			return h.service.SetSolar(h.Context(), h.Org, h.site, "x", append([]flex.Solar{{Period: flex.PeriodAt(at(when)), Energy: flex.FromKWh(kwh)}}, more...))
 		}
+
 		twice := flex.Solar{Period: flex.PeriodAt(at("2026-06-15T10:00:00Z"))}
 		for what, c := range map[string]struct {
 			err  error
@@ -127,9 +150,11 @@ func TestSolarForecast_Limits(t *testing.T) {
 				t.Errorf("%s: %v", what, c.err)
 			}
 		}
+
 		if err := h.service.SetSolar(h.Context(), h.Org, flex.SiteID{9}, "x", nil); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("nobody's site: %v", err)
 		}
+
 		if _, err := h.service.Solar(h.Context(), h.Org, flex.SiteID{9}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("nobody's site: %v", err)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
-	"flexd/internal/engine/check"
 	"flexd/internal/engine/headroom"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -94,7 +93,6 @@ type member struct {
 	now   []flex.Step // charge-now, for which room is kept
 
 	next    *charge.Plan // nil if the schedule that stands may stand
-	problem charge.Problem
 	binding *store.Binding
 	value   flex.MicroPounds
 	must    bool // the one that stands does not fit
@@ -133,7 +131,7 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 		return nil, err
 	}
 
-	f.place(d, ctx, from)
+	f.place(ctx, d)
 
 	if _, _, over := f.stands.Exceeded(); !over {
 		f.spare(from)
@@ -170,6 +168,7 @@ func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time
 		}
 
 		m := member{Planned: &found[i], from: inputsAt(&found[i], from)}
+		limitByRate(&m.from, true)
 		p := problemOf(m.from, from, f.prices)
 		m.Car = headroom.Car{Problem: &p, Cap: group[m.Standing.AssetID]}
 
@@ -215,7 +214,7 @@ func (f *fleet) share() error {
 
 // place gives each member its plan, those first that can wait least: within its own share and
 // what nobody has a share in.
-func (f *fleet) place(d *Service, ctx context.Context, from time.Time) {
+func (f *fleet) place(ctx context.Context, d *Service) {
 	order := make([]int, len(f.members))
 	slack := make([]time.Duration, len(f.members))
 
@@ -233,15 +232,7 @@ func (f *fleet) place(d *Service, ctx context.Context, from time.Time) {
 		f.Release(m.Cap, m.share)
 		f.Release(m.Cap, m.now)
 		f.cap = m.Cap
-		f.decide(m, from)
-
-		if m.next != nil {
-			if err := check.Charge(m.problem, *m.next); err != nil {
-				d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", m.Standing.AssetID, "law", err)
-				m.next = nil
-			}
-		}
-
+		f.decide(ctx, d, m)
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
 
@@ -267,32 +258,25 @@ func (m *member) steps() []flex.Step {
 	return within(m.Standing.Steps, flex.Span{From: m.From, To: m.Standing.End()})
 }
 
-// decide plans a member in the room that is there for it, and weighs the plan against the one
-// that stands.
-func (f *fleet) decide(m *member, from time.Time) {
-	q, a, b := f.charge(*m.Car.Problem)
+// decide plans a member in the room that is there for it, and keeps the plan if it replaces the
+// schedule in force.
+func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
+	problem, answer, binding := f.charge(*m.Car.Problem)
+	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps) || unlimited(&m.Standing.From)
 
-	fits := f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps)
-	if fits && sameAhead(m.Standing.Steps, a.Steps, from) {
+	decision := d.decide(ctx, m.Standing.AssetID, &Candidate{
+		Ground: ByCaps, Exceeds: exceeds, Pooled: len(f.Position) > 0,
+		Now: f.now, MarketAt: m.MarketAt, Current: m.Standing.Steps, Problem: &problem, Plan: &answer,
+	})
+	if decision.Replace {
+		m.next, m.binding = &answer, binding
+		m.value, m.must = decision.Value, exceeds
 		return
 	}
 
-	value, ok, again := worth(m.Car.Problem, m.Standing.Steps, &a)
-	ok = ok || len(f.Position) > 0 // what a position saves is the whole fleet's: spare weighs it
-	if rest := m.MarketAt.Add(MarketRest); ok && value < store.Urgent && f.now.Before(rest) {
-		ok, again = false, rest
-	}
-
-	if fits && !ok {
-		if !again.IsZero() && (f.again.IsZero() || again.Before(f.again)) {
-			f.again = again
-		}
-		return
-	}
-
-	m.next, m.problem, m.binding, m.value = &a, q, b, value
-	if !fits {
-		m.must, m.value = true, store.Urgent
+	sooner := f.again.IsZero() || decision.Again.Before(f.again)
+	if !decision.Again.IsZero() && sooner {
+		f.again = decision.Again
 	}
 }
 
@@ -300,7 +284,7 @@ func (f *fleet) decide(m *member, from time.Time) {
 // less of its needs, or is worth less than its parts would have to be one by one: shares of
 // equal worth fall otherwise each time.
 func (f *fleet) spare(from time.Time) {
-	var n flex.MicroPounds
+	n := 0
 	var lost, won int64 // watt-seconds of needs, beyond a member's slack
 	urgent := false
 
@@ -311,8 +295,11 @@ func (f *fleet) spare(from time.Time) {
 		next := old
 		if m.next != nil {
 			next = weighSteps(m.Car.Problem, assumed, m.next.Steps)
-			value, _, _ := worth(m.Car.Problem, m.Standing.Steps, m.next)
-			urgent = urgent || value == store.Urgent
+			changed := Candidate{Current: m.Standing.Steps, Problem: m.Car.Problem, Plan: m.next}
+			if changed.worth().Value == store.Urgent {
+				urgent = true
+			}
+
 			n++
 		}
 
@@ -324,7 +311,8 @@ func (f *fleet) spare(from time.Time) {
 
 	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
 	saved := cost - f.bill(from, (*member).steps)
-	if lost <= won && (urgent || saved > 0 && (saved >= n*WorthSaving || saved*100 >= cost*WorthPercent)) {
+	better := urgent || pays(saved, cost, n)
+	if better && lost <= won {
 		return
 	}
 

@@ -16,10 +16,12 @@ func TestTogether_EventBetween(t *testing.T) {
 		now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
 		seed := storetest.NewSeed(t, db, url)
+
 		d := &Service{DB: db}
 		if err := d.SetCaps(t.Context(), seed.Org, flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(7400))}}); err != nil {
 			t.Fatal(err)
 		}
+
 		plugIn := func() {
 			t.Helper()
 			asset := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
@@ -27,6 +29,7 @@ func TestTogether_EventBetween(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		look := func() (f *fleet) {
 			t.Helper()
 			err := db.Read(t.Context(), seed.Org, func(tx *store.Tx) (err error) {
@@ -36,8 +39,10 @@ func TestTogether_EventBetween(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			return f
 		}
+
 		commit := func(f *fleet) (done bool) {
 			t.Helper()
 			err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) (err error) {
@@ -47,18 +52,23 @@ func TestTogether_EventBetween(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			return done
 		}
+
 		plugIn()
 		stale := look()
 		plugIn()
+
 		if commit(stale) {
 			t.Error("a plan was put in force that knows nothing of a car")
 		}
+
 		fresh := look()
 		if !commit(fresh) {
 			t.Error("a plan that knows all was not put in force")
 		}
+
 		if commit(fresh) {
 			t.Error("a plan was put in force twice")
 		}

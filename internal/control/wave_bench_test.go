@@ -26,15 +26,18 @@ func (h *fixture) plugFleet(n int) {
 		v := flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{6: byte(i >> 24), 7: byte(i >> 16), 8: byte(i >> 8), 9: byte(i)})
 		return v[:]
 	}
+
 	now := h.micro.Load()
 	asset := func(i int) []byte { return id(1, i*7919%n) } // not in the order of the sessions
 	ready := at("2026-01-11T07:00:00Z").UnixMicro()
 	h.Rows("asset", strings.Fields("id org_id site_id external_id type power_w created_at"), n, func(i int) []any {
 		return []any{id(1, i), h.Org.Bytes(), h.site.Bytes(), fmt.Sprint("ev", i), "charger", 7400, 0}
 	})
+
 	h.Rows("session", strings.Fields("id org_id asset_id site_id number plugged_in_at ready_by generation event_id"), n, func(i int) []any {
 		return []any{id(2, i), h.Org.Bytes(), asset(i), h.site.Bytes(), 1, now, ready, 1, id(3, i)}
 	})
+
 	h.Rows("schedule", strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps ready_by
 		need_wh delivered_wh count_from power_w running may_charge_peak mode off_peak zone tariff_type origins value`), n, func(i int) []any {
 		need := 5000 + r.IntN(20)*1000
@@ -44,12 +47,15 @@ func (h *fixture) plugFleet(n int) {
 		lead := window - 7*3600
 		steps := fmt.Sprintf("%dx0 %dx99999 %dx0", lead, min(seconds, off), window-lead-min(seconds, off))
 		tariffs := []string{"00:00-05:30", "00:00-05:30,23:30-24:00", "00:30-04:30", "00:00-07:00"}
+
 		return []any{id(3, i), h.Org.Bytes(), asset(i), id(2, i), 1, "plug-in", now, now, ready, steps, ready,
 			need, 0, now, 7400, false, false, "minimise_charging_time", tariffs[i%len(tariffs)], "Europe/London", "dual_rate", "event asset event", 0}
 	})
+
 	h.Rows("outbox", strings.Fields("subject org_id endpoint kind asset_id event_id generation queued_at expires_at accepted"), n, func(i int) []any {
 		return []any{asset(i), h.Org.Bytes(), "schedule", "schedule", asset(i), id(3, i), 1, now, ready, 1}
 	})
+
 	if h.db.Engine() == "postgres" {
 		h.Exec("ANALYZE") // as it would have been long since
 	}
@@ -64,8 +70,10 @@ func BenchmarkWave(b *testing.B) {
 	for i := range 26 {
 		falling[i], rising[i] = 100-3*float64(i), 20+3*float64(i)
 	}
+
 	updated := slices.Clone(falling)
 	updated[14] += 60 // from 01:00 to 01:30
+
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		b.Run(engine, func(b *testing.B) {
 			h := open(b, url(b), "2026-01-10T18:00:00Z")
@@ -90,6 +98,7 @@ func (h *fixture) waves(b *testing.B, prices ...[]float64) {
 		b.StartTimer()
 		changed += h.round()
 	}
+
 	b.StopTimer()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -103,13 +112,16 @@ func (h *fixture) waves(b *testing.B, prices ...[]float64) {
 func BenchmarkTogether(b *testing.B) {
 	h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
 	h.plugFleet(*waveSize)
+
 	if err := h.service.SetCaps(b.Context(), h.Org, flex.Caps{Fleet: kw(7.4 * 0.4 * float64(*waveSize))}); err != nil {
 		b.Fatal(err)
 	}
+
 	falling, rising := slices.Repeat([]float64{60}, 26), slices.Repeat([]float64{60}, 26)
 	for i := range 26 {
 		falling[i], rising[i] = 100-3*float64(i), 20+3*float64(i)
 	}
+
 	h.round()
 	b.Run("wave", func(b *testing.B) { h.waves(b, falling, rising) })
 	b.Run("plug-in", func(b *testing.B) {

@@ -1,37 +1,11 @@
 package control
 
 import (
-	"slices"
 	"time"
 
 	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
-
-// worth weighs a new plan against the steps that stand. It returns what the push is worth,
-// whether the plan is to take their place, and if not, when to look again.
-func worth(p *charge.Problem, standing []flex.Step, answer *charge.Plan) (value flex.MicroPounds, ok bool, again time.Time) {
-	assumed := charge.AssumedPrice(p.Prices)
-	old, next := weighSteps(p, assumed, standing), weighSteps(p, assumed, answer.Steps)
-
-	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
-	if next.energy-old.energy > slack || old.peak-next.peak > slack {
-		return store.Urgent, true, time.Time{}
-	}
-
-	saving := old.cost - next.cost
-	if saving <= 0 || saving < WorthSaving && (old.cost <= 0 || saving*100 < old.cost*WorthPercent) {
-		return 0, false, time.Time{}
-	}
-
-	running := flex.Span{From: p.From, To: flex.PeriodAt(p.From).End()}
-	if saving < WorthRunning && !slices.Equal(within(standing, running), within(answer.Steps, running)) {
-		return 0, false, running.To
-	}
-
-	return saving, true, time.Time{}
-}
 
 // within returns the part of steps that lies in a span.
 func within(steps []flex.Step, span flex.Span) (out []flex.Step) {

@@ -121,7 +121,7 @@ func (q *Question) suppose(e store.Effective, from time.Time) store.Effective {
 	}
 
 	if q.Power > 0 {
-		e.Power = q.Power
+		e.Power, e.Learned = q.Power, nil
 	}
 
 	return e

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Number is a number written by its owner, such as an amount with two decimals. It is
@@ -68,12 +69,13 @@ func Cell(cell any) string {
 }
 
 // formulaStarts are the characters by which spreadsheets know a formula, or look for one
-// behind them.
-const formulaStarts = "=+-@\t\r\n"
+// behind them; the last four are read as the first four where East Asian text is typed.
+const formulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 // text writes text so that no spreadsheet computes it: a leading apostrophe makes it text.
 func text(s string) string {
-	if s != "" && strings.IndexByte(formulaStarts, s[0]) >= 0 {
+	first, _ := utf8.DecodeRuneInString(s)
+	if s != "" && strings.ContainsRune(formulaStarts, first) {
 		return "'" + s
 	}
 	return s

@@ -29,6 +29,7 @@ func TestCell(t *testing.T) {
 		{"a tab", "\t=1", "'\t=1"},
 		{"a carriage return", "\r=1", "'\r=1"},
 		{"a new line", "\n=1", "'\n=1"},
+		{"a wide sign", "\uff1d1+1", "'\uff1d1+1"},
 		{"a sign further on", "a=1", "a=1"},
 		{"a negative number", -12, "-12"},
 		{"a negative decimal", -0.5, "-0.5"},

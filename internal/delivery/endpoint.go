@@ -33,6 +33,7 @@ type Settings struct {
 	Headers     []store.EndpointHeader // nil keeps those that stand
 	Secret      flex.Secret            // made if there is none
 	Bare        bool                   // a schedule is sent as the profile alone
+	Nulls       bool                   // members of a profile without a value are sent as null
 	Batch       bool                   // a dispatch is sent as one message for all its assets
 	Enabled     *bool                  // true unless it says otherwise
 	Rate        int
@@ -54,7 +55,9 @@ func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.En
 		}
 
 		e = before
-		e.Name, e.URL, e.Bare, e.Batch = name, s.URL, s.Bare, s.Batch
+		e.Name, e.URL = name, s.URL
+		e.Bare, e.Nulls = s.Bare, s.Nulls
+		e.Batch = s.Batch
 
 		if s.Headers != nil {
 			e.Headers = s.Headers

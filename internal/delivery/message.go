@@ -48,14 +48,11 @@ func render(e *store.Endpoint, p *store.ClaimedPush, base string) ([]byte, error
 
 func profile(e *store.Endpoint, asset flex.AssetID, steps []flex.Step) ([]byte, error) {
 	p, err := ocpp.New(asset, steps)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case e.Bare:
-		return p.Bare(), nil
 	}
 
-	return p.Wrapped(connector), nil
+	return p.Message(connector, ocpp.Form{Bare: e.Bare, Nulls: e.Nulls}), nil
 }
 
 // dispatchEvent is the interface's DispatchEvent.

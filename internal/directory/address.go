@@ -126,7 +126,8 @@ var abbreviations = map[string]string{
 func (a *Address) takeCommunal(words []string) []string {
 	for i, w := range words {
 		common := w == "COMMON" && i+1 < len(words) && (words[i+1] == "PARTS" || words[i+1] == "AREAS" || words[i+1] == "AREA")
-		if w == "LANDLORD" || w == "LANDLORDS" || w == "COMMUNAL" || common {
+		landlord := w == "LANDLORD" || w == "LANDLORDS"
+		if landlord || common || w == "COMMUNAL" {
 			a.communal = true
 			return nil // nothing else in such a part names the premises
 		}
@@ -170,7 +171,9 @@ func (a *Address) takeFlat(words []string) []string {
 				n = 1
 			}
 
-			if len(rest) > n && rest[n] == "FLAT" && (len(rest) == n+1 || !flatID.MatchString(rest[n+1])) {
+			isLast := len(rest) == n+1
+			isFlat := len(rest) > n && rest[n] == "FLAT"
+			if isFlat && (isLast || !flatID.MatchString(rest[n+1])) {
 				a.flat = w
 				return cut(words, i, i+2+n)
 			}
@@ -325,7 +328,8 @@ var (
 // is, or nothing if none does.
 func (a Address) streetName() []string {
 	for i, w := range a.street {
-		if i > 0 && (streetKinds[w] || a.number != "" && houseKinds[w]) {
+		isKind := streetKinds[w] || a.number != "" && houseKinds[w]
+		if i > 0 && isKind {
 			return a.street[:i+1]
 		}
 	}

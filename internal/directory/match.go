@@ -335,7 +335,8 @@ func editDistance(a, b []rune) int {
 			}
 
 			d = min(d, rows[i][j+1]+1, rows[i+1][j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+			swapped := i > 0 && j > 0 && a[i] == b[j-1]
+			if swapped && a[i-1] == b[j] {
 				d = min(d, rows[i-1][j-1]+1)
 			}
 

@@ -106,7 +106,10 @@ func fits(s, form string) bool {
 	for i := range len(s) {
 		isDigit := asDigit(s[i]) >= '0' && asDigit(s[i]) <= '9'
 		isLetter := asLetter(s[i]) >= 'A'
-		if form[i] == 'A' && !isLetter || form[i] == '9' && !isDigit {
+		if form[i] == 'A' && !isLetter {
+			return false
+		}
+		if form[i] == '9' && !isDigit {
 			return false
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -36,6 +38,7 @@ const (
 // Options say what a client may reach; the zero value is right for the public internet.
 type Options struct {
 	Allow    []netip.Prefix // reached though special, as in Private
+	Hosts    []string       // reached at whatever private address their names have
 	Resolver *net.Resolver  // nil means the system's
 	// Pipe makes connections in place of sockets, for tests in a bubble. The guard does
 	// not see them.
@@ -45,14 +48,21 @@ type Options struct {
 // Client makes requests. It may be used by many at once and keeps connections for reuse.
 type Client struct {
 	allow []netip.Prefix
+	hosts []string
 	http  *http.Client
 }
 
 // New returns a client.
 func New(o Options) *Client {
-	c := &Client{allow: o.Allow}
-	d := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control}
-	dial := d.DialContext
+	c := &Client{allow: o.Allow, hosts: o.Hosts}
+	guarded := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control(o.Allow)}
+	opened := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control(Private)}
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if host, _, err := net.SplitHostPort(addr); err == nil && c.opens(host) {
+			return opened.DialContext(ctx, network, addr)
+		}
+		return guarded.DialContext(ctx, network, addr)
+	}
 
 	if o.Pipe != nil {
 		dial = func(ctx context.Context, _, addr string) (net.Conn, error) { return o.Pipe(ctx, addr) }
@@ -75,16 +85,23 @@ func New(o Options) *Client {
 }
 
 // control is the guard: the system is about to connect to the resolved address.
-func (c *Client) control(_ context.Context, _, addr string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return err
-	}
-	if err := check(ap.Addr(), c.allow); err != nil {
-		return &refusal{err}
-	}
+func (c *Client) control(allow []netip.Prefix) func(context.Context, string, string, syscall.RawConn) error {
+	return func(_ context.Context, _, addr string, _ syscall.RawConn) error {
+		ap, err := netip.ParseAddrPort(addr)
+		if err != nil {
+			return err
+		}
+		if err := check(ap.Addr(), allow); err != nil {
+			return &refusal{err}
+		}
 
-	return nil
+		return nil
+	}
+}
+
+// opens reports whether the operator opened a host by its name.
+func (c *Client) opens(host string) bool {
+	return slices.ContainsFunc(c.hosts, func(opened string) bool { return strings.EqualFold(opened, strings.TrimSuffix(host, ".")) })
 }
 
 // refusal is the guard's no.
@@ -141,20 +158,32 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 
 	defer resp.Body.Close()
-	a := Answer{Status: resp.StatusCode, header: resp.Header}
-	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	return readAnswer(resp, limit, span)
+}
 
-	switch {
-	case err != nil:
-		e := explain(err, req.URL.Host, span)
-		e.What = "while its answer was read: " + e.What
-		err = e
-	case len(a.Body) > limit:
-		a.Body = a.Body[:limit]
-		err = &Error{What: fmt.Sprintf("%s answered with more than %d bytes", req.URL.Host, limit)}
+// readAnswer reads up to limit bytes of what came back.
+func readAnswer(resp *http.Response, limit int, span time.Duration) (a Answer, err error) {
+	host := resp.Request.URL.Host
+	a = Answer{Status: resp.StatusCode, header: resp.Header}
+
+	// What follows a 101 is the connection itself, which no deadline of the request ends.
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return a, &Error{What: fmt.Sprintf("%s answered 101 and would speak another protocol, which nobody asked for", host)}
 	}
 
-	return a, err
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	if err != nil {
+		e := explain(err, host, span)
+		e.What = "while its answer was read: " + e.What
+		return a, e
+	}
+
+	if len(a.Body) > limit {
+		a.Body = a.Body[:limit]
+		return a, &Error{What: fmt.Sprintf("%s answered with more than %d bytes", host, limit)}
+	}
+
+	return a, nil
 }
 
 func newRequest(ctx context.Context, r Request) (*http.Request, error) {
@@ -172,6 +201,8 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 		return nil, fmt.Errorf("the URL begins with %q, not with https://", u.Scheme)
 	case u.Host == "":
 		return nil, fmt.Errorf("the URL names no host")
+	case slices.Contains(shutPorts, u.Port()):
+		return nil, fmt.Errorf("the URL names the port %s, at which no web server listens", u.Port())
 	}
 
 	var body io.Reader

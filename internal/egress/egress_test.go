@@ -28,14 +28,18 @@ func open(t testing.TB) *Client {
 func TestDo(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
+
 		if r.Header.Get("Accept-Encoding") != "" || r.Header.Get("X-Idempotency-Key") != "" || r.Header.Get("User-Agent") != "flexd" {
 			t.Errorf("headers %v", r.Header)
 		}
+
 		w.Header().Set("ETag", `"v1"`)
 		w.WriteHeader(http.StatusAccepted)
 		fmt.Fprintf(w, "%s %s %s", r.Method, r.Header.Get("If-None-Match"), b)
 	}))
+
 	defer s.Close()
+
 	a, err := open(t).Do(t.Context(), Request{Method: "POST", URL: s.URL, Header: map[string]string{"If-None-Match": `"v0"`}, Body: []byte("hello")})
 	if err != nil || a.Status != 202 || a.Header("etag") != `"v1"` || string(a.Body) != `POST "v0" hello` {
 		t.Errorf("got %d %q %q, %v", a.Status, a.Header("etag"), a.Body, err)
@@ -55,6 +59,7 @@ func TestDo_AnswerLimit(t *testing.T) {
 		if a.Status != 200 || len(a.Body) != c.get || (err == nil) != c.whole {
 			t.Errorf("%+v: %d bytes, %v", c, len(a.Body), err)
 		}
+
 		s.Close()
 	}
 }
@@ -68,7 +73,9 @@ func TestDo_Bomb(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Write(bomb.Bytes())
 	}))
+
 	defer s.Close()
+
 	a, err := open(t).Do(t.Context(), Request{Method: "POST", URL: s.URL})
 	if err != nil || a.Status != 200 || len(a.Body) != bomb.Len() { // as it came, not inflated
 		t.Errorf("read %d bytes of %d, %v", len(a.Body), bomb.Len(), err)
@@ -89,6 +96,7 @@ func TestDo_Words(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -96,11 +104,13 @@ func TestDo_Words(t *testing.T) {
 				if err != nil {
 					return
 				}
+
 				http.ReadRequest(bufio.NewReader(c))
 				io.WriteString(c, answer)
 				c.Close()
 			}
 		}()
+
 		return "http://" + l.Addr().String()
 	}
 	for url, want := range map[string]string{
@@ -122,6 +132,7 @@ func TestDo_Words(t *testing.T) {
 			t.Errorf("%.40s: %v, want %q", url, err, want)
 		}
 	}
+
 	c := New(Options{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("planted")
 	}}})
@@ -149,6 +160,11 @@ func TestDo_TimeLimits(t *testing.T) {
 			trickle(c, "")
 		}, AttemptTime, 200, "while its answer was read"},
 		"never reads": {func(net.Conn) {}, AttemptTime, 0, "did not answer within 15s"},
+		"another protocol, and then nothing": {func(c net.Conn) {
+			asked(c)
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			io.Copy(io.Discard, c) // until the client closes it
+		}, 0, 101, "answered 101"},
 		"endless": {func(c net.Conn) {
 			asked(c)
 			io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
@@ -164,12 +180,15 @@ func TestDo_TimeLimits(t *testing.T) {
 					go c.serve(there)
 					return here, nil
 				}})
+
 				defer client.Close()
 				start := time.Now()
+
 				a, err := client.Do(t.Context(), Request{Method: "POST", URL: "http://example.com/", Body: make([]byte, 10<<10)})
 				if took := time.Since(start); took != c.took || a.Status != c.status || err == nil || !strings.Contains(err.Error(), c.words) {
 					t.Errorf("after %v: %d, %v", took, a.Status, err)
 				}
+
 				time.Sleep(time.Second) // the trickle meets the closed pipe
 			})
 		})
@@ -197,6 +216,7 @@ func TestDo_StaleConnection(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { n.Add(1) }))
 	defer s.Close()
 	c := open(t)
+
 	for range 20 {
 		if _, err := c.Do(t.Context(), Request{Method: "POST", URL: s.URL, Body: []byte("x")}); err != nil {
 			t.Fatal(err)
@@ -218,5 +238,6 @@ func BenchmarkDo(b *testing.B) {
 			}
 		}
 	})
+
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "exchanges/s")
 }

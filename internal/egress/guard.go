@@ -39,8 +39,20 @@ var special = []block{
 	{netip.MustParsePrefix("3fff::/20"), "an address for documentation"},
 }
 
-// Private is what an operator opens with --allow-private-endpoints: loopback, private and
-// shared addresses. Link-local ones, where clouds keep their credentials, stay shut.
+// never lists what stays shut whatever an operator opens: link-local addresses, and those at
+// which clouds hand out the machine's credentials.
+var never = []block{
+	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local address, where clouds keep credentials"},
+	{netip.MustParsePrefix("fe80::/10"), "a link-local address"},
+	{netip.MustParsePrefix("fd00:ec2::/32"), "where AWS keeps credentials"},
+	{netip.MustParsePrefix("fd20:ce::/32"), "where Google Cloud keeps credentials"},
+	{netip.MustParsePrefix("100.100.100.200/32"), "where Alibaba Cloud keeps credentials"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "Azure's own address in a virtual machine"},
+	{netip.MustParsePrefix("192.0.0.192/32"), "where Oracle Cloud keeps credentials"},
+}
+
+// Private is what an operator opens with --allow-private-endpoints and nothing else: loopback,
+// private and shared addresses, but for those in never.
 var Private = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("127.0.0.0/8"),
 	netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
@@ -50,6 +62,12 @@ var Private = []netip.Prefix{
 // check returns an error if a may not be dialled.
 func check(a netip.Addr, allow []netip.Prefix) error {
 	a = a.Unmap().WithZone("")
+	for _, b := range never {
+		if b.Contains(a) {
+			return fmt.Errorf("%v is %s", a, b.what)
+		}
+	}
+
 	for _, p := range allow {
 		if p.Contains(a) {
 			return nil
@@ -69,6 +87,16 @@ func check(a netip.Addr, allow []netip.Prefix) error {
 	return nil
 }
 
+// shutPorts are those at which other services than web servers listen: those that browsers
+// refuse, and databases. A request that is sent there is no schedule but an attack.
+var shutPorts = []string{
+	"0", "7", "11", "13", "15", "17", "19", "20", "21", "22", "23", "25", "37", "42", "43", "53", "69", "77", "79", "87", "95", "101",
+	"102", "103", "104", "109", "110", "111", "113", "115", "117", "119", "123", "135", "137", "139", "143", "161", "179", "389", "427", "445",
+	"465", "512", "513", "514", "515", "526", "530", "531", "532", "540", "548", "554", "556", "563", "587", "601", "636", "989", "990", "993",
+	"995", "1433", "1521", "1719", "1720", "1723", "2049", "2375", "2379", "3306", "3389", "3659", "4045", "4190", "5060", "5061", "5432",
+	"5984", "6000", "6379", "6566", "6665", "6666", "6667", "6668", "6669", "6679", "6697", "9200", "10080", "11211", "27017",
+}
+
 // CheckHost refuses a host that is plainly not on the public internet: an address that the
 // guard would refuse, or a name for this machine. A name that passes is checked again at
 // every dial, by the address that it then has.
@@ -78,6 +106,9 @@ func (c *Client) CheckHost(host string) error {
 		return check(a, c.allow)
 	}
 	if name := strings.TrimSuffix(host, "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		if c.opens(name) {
+			return nil
+		}
 		return check(netip.AddrFrom4([4]byte{127, 0, 0, 1}), c.allow)
 	}
 

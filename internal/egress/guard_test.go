@@ -40,18 +40,22 @@ func TestCheck(t *testing.T) {
 	if len(forbidden) < 60 {
 		t.Errorf("only %d addresses", len(forbidden))
 	}
+
 	for _, s := range forbidden {
 		a := netip.MustParseAddr(s)
 		if s == " " { // the zone of a mapped address is no way in: it is dropped
 			a = netip.MustParseAddr("::ffff:10.8.8.8%eth0")
 		}
+
 		if check(a, nil) == nil {
 			t.Errorf("%s passes", s)
 		}
+
 		if a.Is4() && check(netip.AddrFrom16(a.As16()), nil) == nil {
 			t.Errorf("%s passes when mapped into IPv6", s)
 		}
 	}
+
 	for _, s := range public {
 		if err := check(netip.MustParseAddr(s), nil); err != nil {
 			t.Error(err)
@@ -74,11 +78,13 @@ func TestCheck_Private(t *testing.T) {
 func TestDo_Refused(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // no proxy is asked
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+
 	for _, s := range forbidden {
 		literal := s
 		if a := netip.MustParseAddr(s); a.Is6() {
 			literal = "[" + strings.ReplaceAll(s, "%", "%25") + "]"
 		}
+
 		c := New(Options{Resolver: names(func(int32) string { return s })})
 		for _, host := range []string{literal, "rebound.example"} {
 			_, err := c.Do(t.Context(), Request{Method: "POST", URL: "http://" + host + ":9/"})
@@ -87,6 +93,7 @@ func TestDo_Refused(t *testing.T) {
 				t.Errorf("%s as %s: %v", s, host, err)
 			}
 		}
+
 		c.Close()
 	}
 }
@@ -98,6 +105,7 @@ func TestDo_RefusedSpellings(t *testing.T) {
 	port := inner.URL[strings.LastIndex(inner.URL, ":"):]
 	c := New(Options{})
 	defer c.Close()
+
 	for _, host := range strings.Fields(`127.0.0.1 localhost LOCALHOST localhost. [::1] [::ffff:127.0.0.1] [0:0:0:0:0:ffff:7f00:1]
 		0177.0.0.1 0x7f.0.0.1 0x7f000001 2130706433 127.1 127.0.1 0 0.0.0.0 [::] ①②⑦.0.0.1 user@127.0.0.1`) {
 		if _, err := c.Do(t.Context(), Request{Method: "GET", URL: "http://" + host + port}); err == nil {
@@ -118,15 +126,20 @@ func TestDo_Rebinding(t *testing.T) {
 		}
 		return "127.0.0.1"
 	})})
+
 	defer c.Close()
+
 	ctx := t.Context()
 	if ips, err := names(func(int32) string { return "1.1.1.1" }).LookupHost(ctx, "rebound.example"); err != nil || len(ips) == 0 || ips[0] != "1.1.1.1" {
 		t.Fatalf("the false name server answers %v, %v", ips, err)
 	}
+
 	if err := c.CheckHost("rebound.example"); err != nil {
 		t.Fatal(err)
 	}
+
 	asked.Store(1)
+
 	_, err := c.Do(ctx, Request{Method: "POST", URL: "http://rebound.example" + inner.URL[strings.LastIndex(inner.URL, ":"):]})
 	if err == nil {
 		t.Error("reached")
@@ -136,6 +149,7 @@ func TestDo_Rebinding(t *testing.T) {
 func TestDo_Redirect(t *testing.T) {
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("followed") }))
 	defer inner.Close()
+
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		front := httptest.NewServer(http.RedirectHandler(inner.URL, code))
 		c := New(Options{Allow: Private})
@@ -143,6 +157,7 @@ func TestDo_Redirect(t *testing.T) {
 		if err != nil || a.Status != code {
 			t.Errorf("%d: got %v, %v", code, a.Status, err)
 		}
+
 		c.Close()
 		front.Close()
 	}
@@ -155,11 +170,13 @@ func TestCheckHost(t *testing.T) {
 			t.Errorf("%s passes", host)
 		}
 	}
+
 	for _, host := range strings.Fields(`example.com 1.1.1.1 2606:4700::1111 localhost.example.com`) {
 		if err := c.CheckHost(host); err != nil {
 			t.Error(err)
 		}
 	}
+
 	if err := New(Options{Allow: Private}).CheckHost("localhost"); err != nil {
 		t.Error(err)
 	}
@@ -173,20 +190,24 @@ func names(answer func(n int32) string) *net.Resolver {
 		here, there := net.Pipe()
 		go func() {
 			defer there.Close()
+
 			for {
 				var size [2]byte
 				if _, err := io.ReadFull(there, size[:]); err != nil {
 					return
 				}
+
 				q := make([]byte, binary.BigEndian.Uint16(size[:]))
 				if _, err := io.ReadFull(there, q); err != nil {
 					return
 				}
+
 				a := netip.MustParseAddr(answer(asked.Add(1))).WithZone("")
 				reply := dnsAnswer(q, a)
 				there.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
 			}
 		}()
+
 		return here, nil
 	}}
 }
@@ -197,13 +218,16 @@ func dnsAnswer(q []byte, a netip.Addr) []byte {
 	for q[end] != 0 {
 		end += int(q[end]) + 1
 	}
+
 	end += 5 // the root label, type and class
 	kind := binary.BigEndian.Uint16(q[end-4:])
 	r := append([]byte{q[0], q[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, q[12:end]...)
+
 	if kind == 1 && a.Is4() || kind == 28 && a.Is6() {
 		r[7] = 1
 		r = append(r, 0xc0, 12, 0, byte(kind), 0, 1, 0, 0, 0, 0, 0, byte(a.BitLen()/8))
 		r = append(r, a.AsSlice()...)
 	}
+
 	return r
 }

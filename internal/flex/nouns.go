@@ -113,6 +113,7 @@ type PayoutSettings struct {
 	CoolingHours Optional[int]   // before anything is paid to an account that was linked
 	TwoAbove     Optional[Pence] // more to one account on one day needs two operators
 	DailyCap     Optional[Pence] // of what is approved
+	FileFormat   string          // of payment files
 	Payer        PayerSettings
 }
 

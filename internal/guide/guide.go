@@ -8,7 +8,11 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"regexp"
+	"slices"
 	"strings"
+
+	"flexd/docs"
 )
 
 //go:embed page/*.md
@@ -42,19 +46,40 @@ var Pages = func() (all []Page) {
 		if err != nil {
 			panic(err) // the pages are part of the program
 		}
-		p := Page{Name: name, Source: string(b)}
-		head, rest, _ := strings.Cut(p.Source, "\n\n")
-		p.Title = strings.TrimPrefix(head, "# ")
-		p.Summary, _, _ = strings.Cut(rest, "\n\n")
-		p.Summary = strings.ReplaceAll(p.Summary, "\n", " ")
-		all = append(all, p)
+		all = append(all, parse(name, string(b)))
 	}
 	return all
 }()
 
-// Find returns the guide of a name.
+// manualOrder is the order in which the pages of the manual are listed.
+var manualOrder = []string{"interface", "divergences", "delivery", "money", "market", "ocpp", "operating", "security", "decisions"}
+
+// Manual is the pages that say what holds, in the order in which they are listed.
+var Manual = func() (all []Page) {
+	for _, name := range manualOrder {
+		b, err := docs.Pages.ReadFile(name + ".md")
+		if err != nil {
+			panic(err) // the pages are part of the program
+		}
+		all = append(all, parse(name, string(b)))
+	}
+	return all
+}()
+
+// parse takes title and summary from a page's source.
+func parse(name, source string) Page {
+	head, rest, _ := strings.Cut(source, "\n\n")
+	summary, _, _ := strings.Cut(rest, "\n\n")
+
+	return Page{
+		Name: name, Source: source,
+		Title: strings.TrimPrefix(head, "# "), Summary: strings.ReplaceAll(summary, "\n", " "),
+	}
+}
+
+// Find returns the guide, or the page of the manual, of a name.
 func Find(name string) (Page, bool) {
-	for _, p := range Pages {
+	for _, p := range slices.Concat(Pages, Manual) {
 		if p.Name == name {
 			return p, true
 		}
@@ -63,7 +88,22 @@ func Find(name string) (Page, bool) {
 }
 
 // HTML is the guide as a page.
-func (p Page) HTML() []byte { return fill(p.Name, p.Title, render(p.Source)) }
+func (p Page) HTML() []byte { return fill(p.Name, p.Title, render(served(p.Source))) }
+
+// pageLink is a link of the manual to another of its pages, by file name.
+var pageLink = regexp.MustCompile(`\]\(([a-z-]+)\.md(#[^)]*)?\)`)
+
+// served leads the links between pages of the manual to where they are served. A link to a
+// page that is not served stays its text.
+func served(source string) string {
+	return pageLink.ReplaceAllStringFunc(source, func(link string) string {
+		m := pageLink.FindStringSubmatch(link)
+		if !slices.Contains(manualOrder, m[1]) {
+			return "](/docs#the-manual)"
+		}
+		return "](/docs/" + m[1] + m[2] + ")"
+	})
+}
 
 // Index is the page that leads to all of them.
 func Index() []byte {
@@ -72,7 +112,12 @@ func Index() []byte {
 	for _, p := range Pages {
 		fmt.Fprintf(&b, "## [%s](/docs/%s)\n\n%s\n\n", p.Title, p.Name, p.Summary)
 	}
-	b.WriteString("## For programs\n\n" + forPrograms(""))
+	b.WriteString("## The manual\n\n")
+	for _, p := range Manual {
+		fmt.Fprintf(&b, "- [%s](/docs/%s)\n", p.Title, p.Name)
+	}
+
+	b.WriteString("\n## For programs\n\n" + forPrograms(""))
 	return fill("", "Build with flexd", render(b.String()))
 }
 
@@ -91,6 +136,11 @@ func LLMs(base string) []byte {
 	for _, p := range Pages {
 		fmt.Fprintf(&b, "- [%s](%s/docs/%s.md): %s\n", p.Title, base, p.Name, p.Summary)
 	}
+	b.WriteString("\n## The manual\n\n")
+	for _, p := range Manual {
+		fmt.Fprintf(&b, "- [%s](%s/docs/%s.md)\n", p.Title, base, p.Name)
+	}
+
 	b.WriteString("\n## For programs\n\n" + forPrograms(base))
 	return []byte(b.String())
 }

@@ -2,6 +2,7 @@ package guide
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestRender(t *testing.T) {
 func TestPages(t *testing.T) {
 	code := regexp.MustCompile(`(?s)<(pre|code).*?</(pre|code)>`)
 	left := regexp.MustCompile("```|\\*\\*|\\]\\(|^#|\n#|\n> |<p>\\||raw HTML omitted")
-	for _, p := range Pages {
+	for _, p := range slices.Concat(Pages, Manual) {
 		if p.Title == "" || p.Summary == "" || strings.HasPrefix(p.Summary, "#") {
 			t.Errorf("%s: title %q, summary %q", p.Name, p.Title, p.Summary)
 		}
@@ -43,6 +44,22 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s:%d: blanks at the end", p.Name, i+1)
 			}
 		}
+	}
+}
+
+// TestManual_LinksLead follows every link of the manual's pages to a page that is served.
+func TestManual_LinksLead(t *testing.T) {
+	links := regexp.MustCompile(`href="/docs/([a-z-]+)`)
+	for _, p := range Manual {
+		for _, m := range links.FindAllStringSubmatch(render(served(p.Source)), -1) {
+			if _, found := Find(m[1]); !found {
+				t.Errorf("%s links to /docs/%s, which is not served", p.Name, m[1])
+			}
+		}
+	}
+
+	if got := served("see [fleets](engine-fleet.md#caps), [money](money.md#supply)"); got != "see [fleets](/docs#the-manual), [money](/docs/money#supply)" {
+		t.Error(got)
 	}
 }
 

@@ -57,7 +57,8 @@ func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, erro
 	for _, r := range rows {
 		at, err := instant(r.From)
 		p := flex.PeriodAt(at)
-		if err != nil || !p.Start().Equal(at) || !span.Contains(at) || len(out) > 0 && !out[len(out)-1].Period.Before(p) {
+		asked := err == nil && p.Start().Equal(at) && span.Contains(at)
+		if !asked || len(out) > 0 && !out[len(out)-1].Period.Before(p) {
 			continue // the service starts with the half-hour before the one that was asked for
 		}
 

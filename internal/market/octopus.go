@@ -41,10 +41,13 @@ type octopusList[T any] struct {
 	Results []T
 }
 
+// gspGroups are the letters of the grid's supply areas.
+const gspGroups = "ABCDEFGHJKLMNP"
+
 // Fetch asks for the rates over the span.
 func (o Octopus) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 	letter, ok := strings.CutPrefix(o.GSPGroup, "_")
-	if !ok || len(letter) != 1 || letter[0] < 'A' || letter[0] > 'P' || letter == "I" || letter == "O" {
+	if !ok || len(letter) != 1 || !strings.Contains(gspGroups, letter) {
 		return Fetched{}, flex.Fail(flex.Invalid, `%q is not a region; use a GSP group, "_A" to "_P" without "_I" and "_O"`, o.GSPGroup)
 	}
 
@@ -117,7 +120,10 @@ func (o Octopus) newest(ctx context.Context, at time.Time) (string, error) {
 		from, err := instant(p.AvailableFrom)
 
 		export := p.Direction != "" && p.Direction != "IMPORT" || strings.Contains(p.Code, "OUTGOING")
-		if err != nil || export || !strings.HasPrefix(p.Code, octopusFamily) || from.After(at) || from.Before(since) {
+		if err != nil || export || !strings.HasPrefix(p.Code, octopusFamily) {
+			continue
+		}
+		if from.After(at) || from.Before(since) {
 			continue
 		}
 

@@ -24,8 +24,9 @@ const StackLevel = 1100
 // MaxPeriods is the number of periods that a profile may have.
 const MaxPeriods = 1024
 
-// instant is how the interface writes an instant in UTC: with an offset, not with Z.
-const instant = "2006-01-02T15:04:05-07:00"
+// workedInstant is how the interface's worked payload writes an instant in UTC: with an
+// offset, not with Z.
+const workedInstant = "2006-01-02T15:04:05-07:00"
 
 // Profile is a charging profile of the kind that flexd pushes: TxProfile, Absolute, in
 // watts.
@@ -97,29 +98,49 @@ func (p Profile) LimitAt(at time.Time) flex.Watts {
 	return flex.NoLimit
 }
 
-// Wrapped writes the profile as a SetChargingProfile request for the connector; 0 is
-// the whole charge point.
-func (p Profile) Wrapped(connector int) []byte {
+// Form is how an endpoint takes a profile.
+type Form struct {
+	Bare  bool // the profile alone, without connectorId around it
+	Nulls bool // as the interface's worked payload: null for members without a value, +00:00 for Z
+}
+
+// Message writes the profile as a SetChargingProfile request of OCPP 1.6 for the connector
+// (0 is the whole charge point), or as the form asks for it.
+func (p Profile) Message(connector int, form Form) []byte {
+	if form.Bare {
+		return p.appendProfile(nil, form.Nulls)
+	}
+
 	b := fmt.Appendf(nil, `{"connectorId":%d,"csChargingProfiles":`, connector)
-	return append(p.appendBare(b), '}')
+	return append(p.appendProfile(b, form.Nulls), '}')
 }
 
-// Bare writes the profile alone.
-func (p Profile) Bare() []byte { return p.appendBare(nil) }
+// appendProfile writes the members in the order of the interface's worked payload. Those
+// without a value are left out: OCPP's schema has no room for null. With nulls they are
+// written as null, as the worked payload prints them.
+func (p Profile) appendProfile(b []byte, nulls bool) []byte {
+	transaction, recurrency := "", ""
+	if nulls {
+		transaction = `"transactionId":null,`
+		recurrency = `"recurrencyKind":null,"validFrom":null,"validTo":null,`
+	}
 
-// appendBare writes every member that the interface's worked payload has, in its order,
-// those without a value as null.
-func (p Profile) appendBare(b []byte) []byte {
-	b = fmt.Appendf(b, `{"chargingProfileId":%d,"transactionId":null,"stackLevel":%d,`+
-		`"chargingProfilePurpose":"TxProfile","chargingProfileKind":"Absolute","recurrencyKind":null,`+
-		`"validFrom":null,"validTo":null,"chargingSchedule":`, p.ID, StackLevel)
-	return append(p.appendSchedule(b), '}')
+	b = fmt.Appendf(b, `{"chargingProfileId":%d,%s"stackLevel":%d,`+
+		`"chargingProfilePurpose":"TxProfile","chargingProfileKind":"Absolute",%s"chargingSchedule":`,
+		p.ID, transaction, StackLevel, recurrency)
+
+	return append(p.appendSchedule(b, nulls), '}')
 }
 
-func (p Profile) appendSchedule(b []byte) []byte {
+func (p Profile) appendSchedule(b []byte, worked bool) []byte {
 	span := p.Span()
+	layout := time.RFC3339
+	if worked {
+		layout = workedInstant
+	}
+
 	b = fmt.Appendf(b, `{"duration":%d,"startSchedule":%q,"chargingRateUnit":"W","chargingSchedulePeriod":[`,
-		int64(span.Len()/time.Second), span.From.UTC().Format(instant))
+		int64(span.Len()/time.Second), span.From.UTC().Format(layout))
 
 	for i, s := range p.Steps {
 		if i > 0 {

@@ -9,56 +9,97 @@ import (
 	"flexd/internal/flex"
 )
 
+// order is what is to be sent to a connector.
+type order struct {
+	n    *connector
+	p    *wanted
+	link *link
+	tx   int
+	now  time.Time
+
+	habit  habit
+	alone  bool // the charger has no other connector
+	power  flex.Watts
+	offset time.Duration // of the charger's clock
+}
+
 // apply has the charger follow the connector's schedule: it is sent once after it came,
 // after the charger booted or connected, when a transaction starts, and when a part of a
-// long one was all that the charger could hold.
+// long one was all that the charger could keep.
 func (c *charger) apply(ctx context.Context, n *connector) error {
-	c.mu.Lock()
-	p := n.want
-	l := c.link
-	now := c.b.Now()
-	asset, tx, a := n.asset, n.tx, c.ability
-	again := p != nil && !p.sent.Again.IsZero() && !now.Before(p.sent.Again)
-	idle := p == nil || p.over || p.sent.steps != nil && !again
-	ready := l != nil && c.greeted
-	c.mu.Unlock()
-
-	switch {
-	case idle:
+	o, due := c.order(n)
+	if !due {
 		return nil
-	case !ready:
-		c.say(n, p, flex.Received)
+	}
+	if o.link == nil {
+		c.say(n, o.p, flex.Received)
 		return nil
 	}
 
-	f, ok := fit(p.profile, a, powerOf(asset), now)
-	if !ok {
-		c.finish(n, p, func() { p.over = true })
-		return nil
-	}
-
-	took, err := c.send(ctx, l, n.number, tx, &f)
+	f, took, err := c.send(ctx, o)
 	switch {
 	case errors.Is(err, errLinkLost):
 		return errAgain
 	case err != nil:
-		return c.failed(n, p, err)
+		return c.failed(n, o.p, err)
+	case f.steps == nil: // it has ended
+		c.finish(n, o.p, func() { o.p.over = true })
+		return nil
+
 	case !took:
-		c.b.Log.Warn("a charger refused a profile", "charger", c.id, "connector", n.number, "event", p.event)
-		c.finish(n, p, func() { p.over = true })
-		c.say(n, p, flex.Rejected)
+		c.b.Log.Warn("a charger refused a profile in every form", "charger", c.id, "connector", n.number, "event", o.p.event)
+		c.finish(n, o.p, func() { o.p.over = true })
+		c.say(n, o.p, flex.Rejected)
 		return nil
 	}
 
-	c.finish(n, p, func() {
-		if n.tx == tx { // else a transaction started meanwhile, and it must be sent again
-			p.sent, p.tries = f, 0
+	if f.TooLow {
+		c.b.Log.Warn("a plan asks for less than 6 A a phase, which no car takes: it is a pause", "charger", c.id, "connector", n.number)
+	}
+
+	c.finish(n, o.p, func() {
+		if n.tx == o.tx { // else a transaction started meanwhile, and it must be sent again
+			o.p.sent = f
+			o.p.sentAt = o.now
+			o.p.tries = 0
+			n.allow(f.steps, o.now)
 		}
 	})
 
-	c.say(n, p, flex.Accepted)
-	c.confirm(ctx, l, n, p, f)
+	c.say(n, o.p, flex.Accepted)
+	if o.tx != 0 {
+		c.confirm(ctx, o, f)
+	}
+
 	return nil
+}
+
+// order says what is to be sent to a connector now, and whether anything is. Without a link it
+// cannot be sent yet.
+func (c *charger) order(n *connector) (o order, due bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	p := n.want
+	if p == nil || p.over {
+		return order{}, false
+	}
+
+	now := c.b.Now()
+	again := !p.sent.Again.IsZero() && !now.Before(p.sent.Again)
+	if p.sent.steps != nil && !again {
+		return order{}, false
+	}
+
+	o = order{
+		n: n, p: p, tx: n.tx, now: now, habit: c.habit, alone: len(c.connectors) == 1,
+		power: powerOf(n.asset), offset: c.clock.Offset,
+	}
+	if c.greeted {
+		o.link = c.link
+	}
+
+	return o, true
 }
 
 // finish changes a schedule's record under the lock.
@@ -88,79 +129,120 @@ func (c *charger) failed(n *connector, p *wanted, err error) error {
 	return errAgain
 }
 
-// send sends the profile: for the transaction that runs, else, or if the charger refuses
-// that, as the default for transactions. It reports whether the charger took it.
-func (c *charger) send(ctx context.Context, l *link, number, tx int, f *fitted) (bool, error) {
-	c.mu.Lock()
-	noTx := c.ability.NoTx
-	c.mu.Unlock()
-	refusedTx := false
-
-	if tx != 0 && !noTx {
-		f.Purpose, f.Transaction = purposeTx, tx
-		took, err := c.set(ctx, l, number, f.chargingProfile)
-		if took || err != nil {
-			return took, err
+// send tries one form of the profile after the other until the charger takes it, and
+// remembers which one it took.
+func (c *charger) send(ctx context.Context, o order) (f fitted, took bool, err error) {
+	inTx := o.tx != 0
+	unknown := 0
+	for _, way := range o.habit.forms(o.n.number, inTx, o.alone) {
+		next, ok := fit(o.p.profile, way, o.habit.Periods, o.power, o.now)
+		if !ok {
+			return fitted{}, false, nil
 		}
 
-		refusedTx = true
+		f = next
+		sent := f.chargingProfile
+		sent.Schedule.Start = stamp{sent.Schedule.Start.Add(o.offset)}
+		if way.Purpose == purposeTx {
+			sent.Transaction = o.tx
+		}
+
+		took, notAtAll, err := c.set(ctx, o.link, way.Connector, sent)
+		if took {
+			c.remember(way, inTx)
+		}
+		if took || err != nil {
+			return f, took, err
+		}
+
+		if notAtAll {
+			unknown++
+		}
+		if unknown >= unknownMax {
+			break
+		}
 	}
 
-	f.Purpose, f.Transaction = purposeTxDefault, 0
-	took, err := c.set(ctx, l, number, f.chargingProfile)
-	if took && refusedTx {
-		c.b.Log.Info("a charger takes no TxProfile, but a TxDefaultProfile", "charger", c.id)
-		c.mu.Lock()
-		c.ability.NoTx = true
-		c.mu.Unlock()
-	}
-
-	return took, err
+	return f, false, nil
 }
 
-// set sends one profile. A charger that cannot do it at all refuses it.
-func (c *charger) set(ctx context.Context, l *link, number int, p chargingProfile) (bool, error) {
+// unknownMax is how many forms a charger may answer with NotSupported or NotImplemented before
+// it counts as one that takes no profiles: one of each purpose.
+const unknownMax = 4
+
+// remember keeps the form that a charger took, for it and for others of its model and
+// firmware.
+func (c *charger) remember(way form, inTx bool) {
+	c.mu.Lock()
+	before, known := c.habit.Taken[takenKey(inTx)]
+	c.habit.took(way, inTx)
+	taken := c.habit.Taken
+	model := c.model
+	c.mu.Unlock()
+
+	if known && before == way {
+		return
+	}
+
+	c.b.Log.Info("a charger takes profiles in this form", "charger", c.id, "unit", way.Unit, "stack_level", way.Level,
+		"purpose", way.Purpose, "connector", way.Connector, "whole_amperes", way.Whole)
+	if model != (bootNotification{}) {
+		c.b.models.Store(model, taken)
+	}
+}
+
+// set sends one profile. Every answer but Accepted is a refusal, a CALLERROR too; notAtAll is
+// one that says that the charger does not know what it is asked.
+func (c *charger) set(ctx context.Context, l *link, connector int, p chargingProfile) (took, notAtAll bool, err error) {
 	var s statusAnswer
-	err := l.call(ctx, "SetChargingProfile", setChargingProfile{number, p}, &s)
-	if e, ok := errors.AsType[*callError](err); ok && (e.Code == codeNotImplemented || e.Code == codeNotSupported) {
-		return false, nil
+	err = l.call(ctx, "SetChargingProfile", setChargingProfile{connector, p}, &s)
+	if e, ok := errors.AsType[*callError](err); ok {
+		return false, e.Code == codeNotImplemented || e.Code == codeNotSupported, nil
 	}
-	return s.Status == accepted, err
+	return s.Status == accepted, s.Status == codeNotSupported, err
 }
 
-// confirm asks the charger what it will do. One that follows the profile has executed it,
-// one that does otherwise has failed; one that cannot say is believed.
-func (c *charger) confirm(ctx context.Context, l *link, n *connector, p *wanted, f fitted) {
-	span := min(time.Duration(f.Schedule.Duration)*time.Second, compositeMax)
+// confirm asks the charger once what it will do in the next minute; a longer question
+// makes some chargers spoil the profile. What it does is looked at later.
+func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	var s compositeSchedule
-	err := l.call(ctx, "GetCompositeSchedule", getCompositeSchedule{n.number, int(span / time.Second), f.Schedule.Unit}, &s)
-	if err != nil {
+	ask := getCompositeSchedule{o.n.number, int(compositeTime / time.Second), f.Schedule.Unit}
+	if err := o.link.call(ctx, "GetCompositeSchedule", ask, &s); err != nil {
 		c.b.Log.Debug("a charger does not say what it will do", "charger", c.id, "err", err)
 		return
 	}
 
-	switch compare(f, s) {
+	c.mu.Lock()
+	over := o.n.tx != o.tx
+	c.mu.Unlock()
+	if over {
+		return // the answer is of no transaction, or of the next one
+	}
+
+	switch compare(f, s, o.now) {
 	case obeyed:
-		c.say(n, p, flex.Executed)
+		c.say(o.n, o.p, flex.Executed)
 	case contradicts:
-		c.b.Log.Warn("a charger took a profile and does not follow it", "charger", c.id, "connector", n.number, "event", p.event)
-		c.say(n, p, flex.Failed)
+		c.b.Log.Warn("a charger took a profile and says that it will do otherwise", "charger", c.id, "connector", o.n.number, "event", o.p.event)
+		c.finish(o.n, o.p, func() { o.p.contradicted = true })
 	}
 }
 
-// say keeps a callback for flexd, unless it was told as much before: it would pass it over.
+// say keeps a callback for flexd, unless it said as much before: flexd would pass it over.
+// EXECUTED may follow FAILED: what was mended is worth knowing.
 func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if s.Stage() <= p.told.Stage() || n.asset.ID.IsZero() {
+	better := s == flex.Executed && p.reported == flex.Failed
+	if s.Stage() <= p.reported.Stage() && !better || n.asset.ID.IsZero() {
 		return
 	}
 
-	p.told = s
-	c.letters = append(c.letters, letter{n.asset.ID, p.event, s, c.b.Now()})
-	if len(c.letters) > lettersMax {
-		c.letters = c.letters[1:]
+	p.reported = s
+	c.callbacks = append(c.callbacks, callback{n.asset.ID, p.event, s, c.b.Now()})
+	if len(c.callbacks) > callbacksMax {
+		c.callbacks = c.callbacks[1:]
 	}
 }
 

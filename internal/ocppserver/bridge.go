@@ -1,16 +1,3 @@
-// Package ocppserver speaks OCPP 1.6J with chargers on one side and flexd's public interface on
-// the other, for those who run chargers and no platform. It is a client like any other: it
-// knows flexd by the client package alone and keeps no records of its own.
-//
-//	charger ── status, transactions, meter ──► bridge ── events, readings ──► flexd
-//	charger ◄── SetChargingProfile ─────────── bridge ◄── signed push ─────── flexd
-//	charger ─── GetCompositeSchedule ────────► bridge ── callback ──────────► flexd
-//
-// What a charger says is answered at once and remembered as what is; a goroutine for each
-// charger compares it with what flexd and the charger were last told, and tells them what
-// they miss. After a lost connection, a reboot on either side and in normal life that is the
-// same path. All that is kept in memory can be lost: chargers say again how their connectors
-// are, and flexd shows the schedule that stands.
 package ocppserver
 
 import (
@@ -34,8 +21,8 @@ import (
 const (
 	// ChargersMax is how many chargers may be connected at once.
 	ChargersMax = 10_000
-	// heldMax is how many pushes are kept for chargers that have not connected yet.
-	heldMax = ChargersMax
+	// waitingMax is how many pushes are kept for chargers that have not connected yet.
+	waitingMax = ChargersMax
 	// registerPause is how long flexd is left alone after it could not be told the endpoint.
 	registerPause = 5 * time.Second
 	// closeTime is what requests under way are given at the end.
@@ -50,12 +37,13 @@ type Timing struct {
 	Ping    time.Duration // between pings
 	Retry   time.Duration // before flexd or a charger that failed is tried again
 	Report  time.Duration // readings are collected for so long
+	Late    time.Duration // a message of another time waits for the clock to be known
 }
 
 // DefaultTiming is for real chargers.
 var DefaultTiming = Timing{
 	Call: 30 * time.Second, Greet: 5 * time.Second, PlugOut: 30 * time.Second,
-	Ping: time.Minute, Retry: 10 * time.Second, Report: time.Minute,
+	Ping: time.Minute, Retry: 10 * time.Second, Report: time.Minute, Late: 2 * time.Minute,
 }
 
 func (t Timing) filled() Timing {
@@ -63,7 +51,7 @@ func (t Timing) filled() Timing {
 	for _, f := range []struct {
 		from time.Duration
 		to   *time.Duration
-	}{{t.Call, &d.Call}, {t.Greet, &d.Greet}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}} {
+	}{{t.Call, &d.Call}, {t.Greet, &d.Greet}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}, {t.Late, &d.Late}} {
 		if f.from > 0 {
 			*f.to = f.from
 		}
@@ -77,15 +65,17 @@ type Settings struct {
 	Client *client.Client
 	// EndpointURL is where flexd reaches the bridge's endpoint.
 	EndpointURL string
-	// Password is what every charger logs in with, by HTTP basic authentication with its id as
-	// the username; empty asks for none.
+	// Password is what every charger without one of its own logs in with, by HTTP basic
+	// authentication with its id as the username; empty is none.
 	Password flex.Secret
-	// Passwords are chargers' own. If there are any, no other charger may connect unless
-	// Password is set.
+	// Passwords and Chargers are chargers' own.
 	Passwords map[string]string
-	Timing    Timing
-	Log       *slog.Logger     // nil means the default logger
-	Now       func() time.Time // nil means time.Now
+	Chargers  *ChargersFile
+	// NoPassword lets chargers in that have no password. Their readings are not passed on.
+	NoPassword bool
+	Timing     Timing
+	Log        *slog.Logger     // nil means the default logger
+	Now        func() time.Time // nil means time.Now
 }
 
 // Bridge joins chargers to a flexd. Make it with New.
@@ -93,6 +83,9 @@ type Bridge struct {
 	Settings
 	secret string // of the endpoint, made anew at each start
 	lastTx atomic.Int64
+	nobody secret // of chargers that are not known
+	guard  guard
+	models sync.Map // how chargers of a model take profiles: map[string]form by bootNotification
 
 	ctx  context.Context // until Serve ends
 	work sync.WaitGroup
@@ -100,7 +93,7 @@ type Bridge struct {
 	mu       sync.Mutex
 	chargers map[string]*charger
 	names    map[string]socket  // by the asset's external id
-	held     map[string]*wanted // pushes for assets that no charger has claimed yet
+	waiting  map[string]*wanted // pushes for assets that no charger has claimed yet
 }
 
 // socket is one connector of a charger.
@@ -123,8 +116,8 @@ func New(s Settings) *Bridge {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	return &Bridge{
-		Settings: s, secret: "whsec_" + base64.StdEncoding.EncodeToString(key),
-		chargers: map[string]*charger{}, names: map[string]socket{}, held: map[string]*wanted{},
+		Settings: s, secret: "whsec_" + base64.StdEncoding.EncodeToString(key), nobody: newSecret(string(key)),
+		chargers: map[string]*charger{}, names: map[string]socket{}, waiting: map[string]*wanted{},
 	}
 }
 

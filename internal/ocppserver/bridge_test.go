@@ -51,29 +51,35 @@ func (s *street) tick(d time.Duration) {
 }
 
 // patience is how long a test waits for what must come, on however busy a machine.
-const patience = 2 * time.Minute
+const patience = time.Minute
 
 // quick is a bridge that waits for nothing that a test would have to wait for. It greets
 // whoever boots; bootless is for chargers that connect without.
 var (
 	quick = ocppserver.Timing{
 		Call: patience, Greet: time.Hour, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
-		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond,
+		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
 	}
 	bootless = ocppserver.Timing{
 		Call: patience, Greet: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
-		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond,
+		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
 	}
 )
 
 func open(t *testing.T, settings ocppserver.Settings) *street {
+	t.Helper()
+	return openIn(t, flex.Sandbox, settings, func(s *street) { s.onboard(s.Context()) })
+}
+
+// openIn is open in an environment, with what onboard registers.
+func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Settings, onboard func(*street)) *street {
 	t.Helper()
 	s := &street{T: t, began: time.Now()}
 	s.ahead.Store(evening.UnixMicro())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	h, err := app.Open(ctx, app.Settings{
-		Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox, AllowPrivateEndpoints: true, Now: s.now,
+		Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: environment, AllowPrivateEndpoints: true, Now: s.now,
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	s.must(err)
@@ -92,7 +98,7 @@ func open(t *testing.T, settings ocppserver.Settings) *street {
 	s.org = org.ID
 	s.flexd = "http://" + l.Addr().String()
 	s.client = client.New(s.flexd, "acme", password.Reveal())
-	s.onboard(ctx)
+	onboard(s)
 	settings.Log = log
 	s.bridge(settings)
 	return s
@@ -147,6 +153,9 @@ func (s *street) bridge(settings ocppserver.Settings) {
 	chargers, pushes := s.listen(), s.listen()
 	s.url, s.push = "ws://"+chargers.Addr().String(), "http://"+pushes.Addr().String()
 	settings.Client, settings.EndpointURL, settings.Now = s.client, s.push, s.now
+	if settings.Chargers == nil && settings.Password == "" && !settings.NoPassword {
+		settings.Password = "shared"
+	}
 	if settings.Timing == (ocppserver.Timing{}) {
 		settings.Timing = quick
 	}
@@ -239,7 +248,7 @@ func (s *street) obeys(c *sim) {
 	for at, want := range map[time.Duration]float64{
 		time.Hour: 0, 85 * time.Minute: 0, 95 * time.Minute: 7400, 5 * time.Hour: 7400, 8 * time.Hour: 0, 10 * time.Hour: 7400,
 	} {
-		if got := c.allows(evening.Add(at)); got != want {
+		if got := c.allows(evening.Add(at)); got > want || got < want*0.93 {
 			s.Errorf("at %v the charger allows %v W, want %v", evening.Add(at), got, want)
 		}
 	}
@@ -255,7 +264,7 @@ func TestBridge_PlugInToObeyed(t *testing.T) {
 		t.Errorf("without a transaction %+v", p)
 	}
 	s.obeys(c)
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted) // nothing is to be obeyed yet
 	tx := c.start(1000)
 	c.say("Charging")
 	if p = c.given(); p.Profile.Purpose != "TxProfile" || p.Profile.Tx != tx || p.answer != "Accepted" {
@@ -291,7 +300,7 @@ func TestBridge_RebootReSends(t *testing.T) {
 		t.Errorf("after a reboot %+v", p)
 	}
 	s.obeys(c)
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted)
 	if n := s.sessions(); n != 1 {
 		t.Errorf("%d sessions of one plug", n)
 	}
@@ -322,12 +331,13 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 		nature func(*sim)
 		want   client.CallbackStatus
 		silent bool
+		late   bool
 	}{
-		"refuses all":               {func(c *sim) { c.refuseAll = true }, flex.Rejected, false},
-		"accepts and does not obey": {func(c *sim) { c.ignore = true }, flex.Failed, false},
-		"cannot say":                {func(c *sim) { c.mute = true }, flex.Accepted, false},
-		"does not answer":           {func(c *sim) { c.quiet = true }, flex.Failed, true},
-		"obeys":                     {func(c *sim) {}, flex.Executed, false},
+		"refuses all":               {func(c *sim) { c.refuseAll = true }, flex.Rejected, false, false},
+		"accepts and does not obey": {func(c *sim) { c.ignore = true }, flex.Failed, false, true},
+		"cannot say":                {func(c *sim) { c.mute = true }, flex.Accepted, false, false},
+		"does not answer":           {func(c *sim) { c.quiet = true }, flex.Failed, true, false},
+		"obeys":                     {func(c *sim) {}, flex.Executed, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timing := quick
@@ -338,8 +348,16 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 			c := newSim(t, s.url, "CP1", s.now)
 			x.nature(c)
 			c.boot()
-			c.say("Preparing")
+			c.start(0)
 			c.given()
+			if x.late { // it is mended first, and has failed when that did not help
+				s.tick(time.Minute + time.Second)
+				c.say("Charging")
+				s.eventually("it is cleared", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.cleared > 0 })
+				c.given()
+				s.tick(time.Minute + time.Second)
+				c.say("Charging")
+			}
 			s.callback(x.want)
 		})
 	}
@@ -351,7 +369,7 @@ func TestBridge_OfflineCharger(t *testing.T) {
 	c.boot()
 	c.say("Preparing")
 	c.given()
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted)
 	c.hangUp()
 	s.intent(12)
 	s.callback(flex.Received) // the bridge has it, the charger does not
@@ -359,7 +377,7 @@ func TestBridge_OfflineCharger(t *testing.T) {
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("after the connection came back %+v", p)
 	}
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted)
 }
 
 func TestBridge_RestartForgetsNothing(t *testing.T) {
@@ -368,7 +386,7 @@ func TestBridge_RestartForgetsNothing(t *testing.T) {
 	c.boot()
 	c.say("Preparing")
 	c.given()
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted)
 	s.halt()
 	s.bridge(ocppserver.Settings{Timing: bootless})
 	c.url = s.url
@@ -382,12 +400,13 @@ func TestBridge_RestartForgetsNothing(t *testing.T) {
 	}
 	s.intent(45) // and the new bridge's secret is known
 	c.given()
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted)
 }
 
 func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)
+	c.unasked = true // a newer register that is passed on first would keep the older one back
 	c.boot()
 	c.must("StatusNotification", c.statusBody("Available", s.now()))
 	c.must("StopTransaction", `{"transactionId":-1,"meterStop":5,"timestamp":"2026-04-14T21:00:00Z"}`) // of no transaction
@@ -406,13 +425,14 @@ func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 		t.Error("a late status ended the session")
 	}
 	for range 2 {
-		c.stop(tx, 2000, "EVDisconnected")
+		c.stop(tx, 1050, "EVDisconnected")
 	}
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
 	s.tick(3 * time.Hour)
 	c.startAt(2000, evening.Add(2*time.Hour)) // waited in the charger while it was offline
-	s.eventually("its meter is known, which is told after plugs", func() bool {
-		return slices.Equal(s.readings(flex.ChargerRegister), []float64{2})
+	s.tick(time.Minute)                       // reports are due
+	s.eventually("its meter is known, which is passed on after plugs", func() bool {
+		return slices.Contains(s.readings(flex.ChargerRegister), 2)
 	})
 	if s.plugged() {
 		t.Error("an old transaction plugged a car in")
@@ -513,8 +533,8 @@ func TestBridge_UntidyChargers(t *testing.T) {
 	}
 	const around = len(`[2,"CP1-99","DataTransfer",{"data":""}]`)
 	c.last = 98
-	c.must("DataTransfer", `{"data":"`+strings.Repeat("x", 64<<10-around)+`"}`)
-	if _, err := c.call("DataTransfer", `{"data":"`+strings.Repeat("x", 64<<10)+`"}`); err == nil {
+	c.must("DataTransfer", `{"data":"`+strings.Repeat("x", 1<<20-around)+`"}`)
+	if _, err := c.call("DataTransfer", `{"data":"`+strings.Repeat("x", 1<<20)+`"}`); err == nil {
 		t.Error("a message above the limit was answered")
 	}
 }
@@ -530,7 +550,7 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("the new connection was given %+v", p)
 	}
-	s.callback(flex.Executed)
+	s.callback(flex.Accepted)
 	select {
 	case <-old.gone:
 	case <-time.After(patience):
@@ -544,7 +564,8 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 // TestBridge_Subprotocol: who does not offer ocpp1.6 is not talked to.
 func TestBridge_Subprotocol(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
-	conn, _, err := websocket.Dial(t.Context(), s.url+"/CP1", &websocket.DialOptions{Subprotocols: []string{"ocpp2.0.1"}}) //nolint:bodyclose // the library's to close
+	conn, _, err := websocket.Dial(t.Context(), s.url+"/CP1", &websocket.DialOptions{
+		Subprotocols: []string{"ocpp2.0.1"}, HTTPHeader: http.Header{"Authorization": {"Basic Q1AxOnNoYXJlZA=="}}}) //nolint:bodyclose // the library's to close
 	s.must(err)
 	defer conn.CloseNow()
 	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusProtocolError {

@@ -3,12 +3,15 @@ package ocppserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	"flexd/client"
 	"flexd/internal/flex"
+	"flexd/internal/ocpp"
 )
 
 const (
@@ -22,56 +25,74 @@ const (
 	// doubt is how long a connector whose transaction stopped may keep quiet about its state
 	// before it counts as free.
 	doubt = time.Minute
+	// pendingMax is how many samples wait until the connector's asset is known.
+	pendingMax = 4096
 )
 
-// charger is one charge point: what it said, and what it and flexd were told.
+// charger is one charge point: what it said, and what it and flexd were last sent.
 type charger struct {
-	b     *Bridge
-	id    string
-	stop  context.CancelFunc
-	nudge chan struct{}
+	b      *Bridge
+	id     string
+	stop   context.CancelFunc
+	wakeup chan struct{}
 
-	visitors int // connections, under b.mu
+	connections int // under b.mu
 
 	mu         sync.Mutex
 	link       *link // nil while it is offline
-	greeted    bool  // its ability is known since it connected or booted
+	unpaid     bool  // it connected without a password
+	greeted    bool  // its habit is known since it connected or booted
 	greetAt    time.Time
-	ability    ability
+	settings   settings
+	model      bootNotification // what it is
+	habit      habit
+	clock      clock
+	late       []lateEvent
 	connectors map[int]*connector
 
-	reports  []report  // not yet told to flexd
-	reportAt time.Time // when they are due
+	reports  []report // flexd lacks them
+	reportAt time.Time
+	posting  posting // the worker's alone
 
-	letters []letter // callbacks not yet sent; the worker's alone
+	callbacks []callback // not yet sent; the worker's alone
 }
 
-// connector is one socket of a charger.
+// connector is one plug of a charger.
 type connector struct {
 	number   int
 	asset    client.AssetResponse // its ID is zero while it is not known
 	lookAt   time.Time            // when flexd is asked for it again
-	heard    time.Time            // of the newest status, by the charger's clock
+	status   string
+	heard    time.Time // of the newest status
 	plugged  bool
-	since    time.Time // of plugged, by ours
+	since    time.Time // of plugged
 	doubtful time.Time // a transaction stopped then, and nothing was heard since
-	told     plugState
+	reported plugState
 	fetch    bool // flexd may have a schedule that was pushed before we were there
 
-	tx     int // transaction that runs, 0 if none
-	start  startTransaction
-	lastTx int
-	meter  meter
+	tx        int // transaction that runs, 0 if none
+	start     startTransaction
+	startedAt time.Time // of the last transaction
+	lastTx    int       // its number
+
+	pending []sample // until the asset is known
+	unread  string   // why the last sample said nothing
+	meter   meter
+	edge    time.Time // the half-hour's edge at which the meter was last asked for
+	asked   time.Time // when it was last asked for its meter to see whether it obeys
+	allowed []flex.Step
+
 	want   *wanted
+	newest client.EventID // of the schedules that came
 }
 
-// plugState is what flexd was told of a connector.
+// plugState is what flexd knows of a connector.
 type plugState int
 
 const (
-	toldNothing plugState = iota
-	toldOut
-	toldIn
+	reportedNothing plugState = iota
+	reportedOut
+	reportedIn
 )
 
 // take answers a call of the charger. It waits for nobody.
@@ -82,20 +103,19 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 
 	switch action {
 	case "BootNotification":
-		return with(payload, func(m bootNotification) any {
-			c.boot(m, now)
-			return bootAnswer{accepted, stamp{now}, int(heartbeat / time.Second)}
-		})
+		return with(payload, func(m bootNotification) any { return c.boot(m, now) })
 	case "Heartbeat":
 		return heartbeatAnswer{stamp{now}}, nil
 	case "Authorize":
 		return authorizeAnswer{tagInfo{accepted}}, nil
+
 	case "StatusNotification":
 		return with(payload, func(m statusNotification) any { c.status(m, now); return empty{} })
 	case "StartTransaction":
 		return with(payload, func(m startTransaction) any {
 			return startAnswer{c.startTransaction(m, now), tagInfo{accepted}}
 		})
+
 	case "StopTransaction":
 		return with(payload, func(m stopTransaction) any {
 			c.stopTransaction(m, now)
@@ -103,9 +123,21 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 		})
 	case "MeterValues":
 		return with(payload, func(m meterValues) any { c.metered(m, now); return empty{} })
+	}
+
+	return c.takeOther(action)
+}
+
+// takeOther answers what changes nothing here. Chargers repeat the security extension's
+// messages until they are answered.
+func (c *charger) takeOther(action string) (any, error) {
+	switch action {
 	case "DataTransfer":
 		return statusAnswer{"UnknownVendorId"}, nil
-	case "FirmwareStatusNotification", "DiagnosticsStatusNotification":
+	case "SignCertificate":
+		return statusAnswer{rejected}, nil
+	case "FirmwareStatusNotification", "DiagnosticsStatusNotification", "SecurityEventNotification",
+		"LogStatusNotification", "SignedFirmwareStatusNotification":
 		return empty{}, nil
 	}
 
@@ -123,12 +155,18 @@ func with[T any](payload json.RawMessage, f func(T) any) (any, error) {
 
 // boot takes note that the charger began anew: it may have forgotten its profiles, and its
 // clock may have been set.
-func (c *charger) boot(m bootNotification, now time.Time) {
+func (c *charger) boot(m bootNotification, now time.Time) bootAnswer {
 	c.b.Log.Info("charger booted", "charger", c.id, "vendor", m.Vendor, "model", m.Model, "firmware", m.Firmware)
-	c.greeted, c.greetAt, c.ability = false, now, ability{}
-	for _, n := range c.connectors {
-		n.heard = time.Time{}
+	c.greeted = false
+	c.greetAt = now
+	c.settings.checked = false
+	c.settings.NoTrigger = false
+	if c.model != m {
+		c.model = m
+		c.habit = habit{}
 	}
+
+	return bootAnswer{accepted, stamp{now}, int(heartbeat / time.Second)}
 }
 
 // connector returns the connector of that number; nil for the charger as a whole and for
@@ -148,37 +186,42 @@ func (c *charger) connector(number int) *connector {
 }
 
 // plug notes whether a car is connected.
-func (n *connector) plug(in bool, now time.Time) {
+func (n *connector) plug(in bool, at time.Time) {
 	n.doubtful = time.Time{}
 	if n.plugged != in || n.since.IsZero() {
-		n.plugged, n.since = in, now
+		n.plugged = in
+		n.since = at
 	}
 }
 
 // status takes a connector's state. One that is older than what is known is passed over;
 // Unavailable and Faulted say nothing of the car.
 func (c *charger) status(m statusNotification, now time.Time) {
-	n := c.connector(m.Connector)
-	if n == nil || !m.At.IsZero() && m.At.Before(n.heard) {
+	n := c.connector(int(m.Connector))
+	if n == nil {
 		return
 	}
 
-	if !m.At.IsZero() {
-		n.heard = m.At.Time
-	}
+	c.at(m.At, now, func(at time.Time) {
+		if at.Before(n.heard) {
+			return
+		}
 
-	switch m.Status {
-	case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE, statusFinishing:
-		n.plug(true, now)
-	case statusAvailable, statusReserved:
-		n.plug(false, now)
-	}
+		n.heard = at
+		n.status = m.Status
+		switch m.Status {
+		case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE, statusFinishing:
+			n.plug(true, now)
+		case statusAvailable, statusReserved:
+			n.plug(false, now)
+		}
+	})
 }
 
 // startTransaction returns the number of the transaction. One that is told again has the
 // number that it was given before.
 func (c *charger) startTransaction(m startTransaction, now time.Time) int {
-	n := c.connector(m.Connector)
+	n := c.connector(int(m.Connector))
 	if n == nil {
 		return c.b.nextTransaction()
 	}
@@ -186,94 +229,176 @@ func (c *charger) startTransaction(m startTransaction, now time.Time) int {
 		return n.lastTx
 	}
 
-	n.start, n.tx = m, c.b.nextTransaction()
+	n.start = m
+	n.tx = c.b.nextTransaction()
 	n.lastTx = n.tx
+	n.startedAt = m.At.Add(-c.clock.Offset)
+	n.sendAgain() // a TxProfile rules one transaction
 
-	if m.At.IsZero() || now.Sub(m.At.Time) < stale {
-		n.plug(true, now)
-		if n.heard.Before(m.At.Time) {
-			n.heard = m.At.Time
+	c.at(m.At, now, func(at time.Time) {
+		n.startedAt = at
+		n.sampled(sample{At: at, Value: m.Meter.value, Step: 1, Rank: rankSession, Begin: true})
+
+		if now.Sub(at) < stale {
+			n.plug(true, now)
+			n.heard = latest(n.heard, at)
 		}
-	}
+	})
 
-	if n.want != nil { // a TxProfile rules one transaction
-		n.want.sent = fitted{}
-		n.want.over = false
-		n.want.tries = 0
-	}
-
-	c.mark(n, m.At.Time, m.Meter, now)
 	return n.tx
 }
 
 // stopTransaction ends a transaction. One that is not known, or was ended before, is taken
 // all the same: the charger would tell it again for ever.
 func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
-	for _, n := range c.connectors {
-		if n.tx == 0 || n.tx != m.Transaction {
-			continue
-		}
-
-		for _, v := range m.Data {
-			c.sample(n, v, now)
-		}
-
-		c.mark(n, m.At.Time, m.Meter, now)
-
-		n.tx = 0
-		if m.At.IsZero() || !m.At.Before(n.heard) {
-			if m.Reason == reasonDisconnected {
-				n.plug(false, now)
-			} else if n.plugged {
-				n.doubtful = now
-			}
-		}
-	}
-}
-
-func (c *charger) metered(m meterValues, now time.Time) {
-	if n := c.connector(m.Connector); n != nil {
-		for _, v := range m.Values {
-			c.sample(n, v, now)
-		}
-	}
-}
-
-func (c *charger) sample(n *connector, v meterValue, now time.Time) {
-	if wh, ok := registerOf(v.Sampled); ok {
-		c.mark(n, v.At.Time, wh, now)
-	}
-}
-
-// mark takes a register's mark and keeps what flexd is to be told of it. A charger whose
-// clock is wrong by far is not believed.
-func (c *charger) mark(n *connector, at time.Time, wh float64, now time.Time) {
-	if at.IsZero() || wh < 0 || at.After(now.Add(stale)) {
+	n := c.transaction(int(m.Transaction))
+	if n == nil {
 		return
 	}
 
-	done, pass := n.meter.read(mark{at, wh})
-	for _, h := range done {
-		c.report(report{n, h.Span(), flex.ChargerEnergy, h.wh / 1000})
+	for _, v := range m.Data {
+		c.sample(n, v, 0, now)
 	}
 
-	if pass {
-		c.report(report{n, flex.Span{From: at, To: at}, flex.ChargerRegister, wh / 1000})
+	running := n.tx != 0
+	n.tx = 0
+
+	c.at(m.At, now, func(at time.Time) {
+		n.sampled(sample{At: at, Value: m.Meter.value, Step: 1, Rank: rankSession, End: true})
+		if !running || at.Before(n.heard) || n.tx != 0 {
+			return
+		}
+
+		if m.Reason == reasonDisconnected {
+			n.plug(false, now)
+		} else if n.plugged {
+			n.doubtful = now
+		}
+	})
+}
+
+// transaction returns the connector whose transaction that is, or was last. A charger that
+// has one connector can mean no other, whatever number it made up while it was offline.
+func (c *charger) transaction(number int) *connector {
+	var only *connector
+	for _, n := range c.connectors {
+		if n.lastTx == number {
+			return n
+		}
+		only = n
+	}
+
+	if len(c.connectors) == 1 {
+		return only
+	}
+
+	return nil
+}
+
+// metered takes the values of a connector. Those of the charge point as a whole are the
+// first connector's, if there is no other.
+func (c *charger) metered(m meterValues, now time.Time) {
+	n := c.connector(int(m.Connector))
+	rank := 0
+	if m.Connector == 0 && len(c.connectors) <= 1 {
+		n = c.connector(1)
+		rank = rankChargePoint
+	}
+	if n == nil {
+		return
+	}
+
+	for _, v := range m.Values {
+		c.sample(n, v, rank, now)
+	}
+
+	if m.Transaction > 0 && n.tx == 0 && n.lastTx != int(m.Transaction) {
+		c.adopt(n, int(m.Transaction))
 	}
 }
 
-// want gives a connector a schedule to follow. The same one again changes nothing.
-func (c *charger) want(number int, p *wanted) {
+// adopt takes over a transaction that began before this bridge was started.
+func (c *charger) adopt(n *connector, tx int) {
+	n.tx = tx
+	n.lastTx = tx
+	n.sendAgain()
+	c.b.Log.Info("a transaction runs that began earlier", "charger", c.id, "connector", n.number, "transaction", tx)
+}
+
+// sample takes the values of one instant.
+func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
+	s, why := observe(v.Sampled)
+	if why != "" {
+		c.unread(n, why)
+		return
+	}
+
+	s.Rank += rank
+	c.at(v.At, now, func(at time.Time) {
+		s.At = at
+		if s.Begin && at.Sub(n.startedAt).Abs() > prompt {
+			return // some chargers repeat it for as long as the transaction runs
+		}
+		n.sampled(s)
+	})
+}
+
+// unread says once why a connector's meter cannot be followed.
+func (c *charger) unread(n *connector, why string) {
+	if n.unread != why {
+		n.unread = why
+		c.b.Log.Warn("a charger's meter value says nothing of the energy", "charger", c.id, "connector", n.number, "why", why)
+	}
+}
+
+// sampled keeps a sample until the worker takes it up.
+func (n *connector) sampled(s sample) {
+	if math.IsNaN(s.Value) || s.Value < 0 || s.Value > registerMax {
+		return
+	}
+
+	n.pending = append(n.pending, s)
+	if len(n.pending) > pendingMax {
+		n.pending = n.pending[1:]
+	}
+}
+
+// sendAgain has the connector's schedule sent once more.
+func (n *connector) sendAgain() {
+	if n.want != nil {
+		n.want.sent = fitted{}
+		n.want.over = false
+		n.want.tries = 0
+	}
+}
+
+// Why a push is not taken.
+var (
+	errOtherAsset = errors.New("the profile is another asset's")
+	errOlder      = errors.New("a newer schedule has been pushed")
+)
+
+// want gives a connector a schedule to follow. The same one again changes nothing; another
+// asset's, or one older than what came before, is refused. Event ids are in the order of time.
+func (c *charger) want(number int, p *wanted) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	n := c.connector(number)
-	if n.want != nil && n.want.event == p.event {
-		return
+	switch {
+	case n.want != nil && n.want.event == p.event:
+		return nil
+	case p.profile.ID != ocpp.ProfileID(n.asset.ID):
+		return errOtherAsset
+	case olderThan(p.event, n.newest):
+		return errOlder
 	}
 
 	n.want = p
+	n.newest = p.event
 	c.wake()
+
+	return nil
 }
 
 // ours reports whether one of the charger's connectors is an asset of flexd's.

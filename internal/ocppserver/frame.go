@@ -19,8 +19,9 @@ const (
 	kindCallError  = 4
 )
 
-// frameMax is the largest message that is read from a charger.
-const frameMax = 64 << 10
+// frameMax is the largest message that is read from a charger: a StopTransaction may carry a
+// night of samples.
+const frameMax = 1 << 20
 
 // writeTime bounds the writing of one message.
 const writeTime = 10 * time.Second
@@ -63,7 +64,7 @@ type reply struct {
 }
 
 func newLink(conn *websocket.Conn, callTime time.Duration) *link {
-	conn.SetReadLimit(frameMax)
+	conn.SetReadLimit(frameMax + 1) // the end of the largest message is read as well
 	return &link{conn: conn, callTime: callTime, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 }
 
@@ -146,17 +147,24 @@ func (l *link) read(ctx context.Context, b []byte) error {
 
 	var id string
 	if json.Unmarshal(b, &frame) != nil || len(frame) < 3 ||
-		json.Unmarshal(frame[0], &kind) != nil || json.Unmarshal(frame[1], &id) != nil {
+		json.Unmarshal(frame[0], &kind) != nil {
 		return nil
+	}
+	if err := json.Unmarshal(frame[1], &id); err != nil {
+		var number float64
+		if json.Unmarshal(frame[1], &number) != nil {
+			return nil
+		}
+		id = string(frame[1])
 	}
 
 	switch kind {
 	case kindCall:
 		var action string
 		if json.Unmarshal(frame[2], &action) != nil || len(frame) < 4 {
-			return l.write(ctx, []any{kindCallError, id, codeFormation, "a CALL is [2, id, action, payload]", struct{}{}})
+			return l.write(ctx, []any{kindCallError, frame[1], codeFormation, "a CALL is [2, id, action, payload]", struct{}{}})
 		}
-		return l.answer(ctx, id, action, frame[3])
+		return l.answer(ctx, frame[1], action, frame[3])
 	case kindCallResult:
 		l.deliver(id, reply{result: frame[2]})
 	case kindCallError:
@@ -173,7 +181,7 @@ func (l *link) read(ctx context.Context, b []byte) error {
 	return nil
 }
 
-func (l *link) answer(ctx context.Context, id, action string, payload json.RawMessage) error {
+func (l *link) answer(ctx context.Context, id json.RawMessage, action string, payload json.RawMessage) error {
 	result, err := l.take(action, payload)
 	frame := []any{kindCallResult, id, result}
 

@@ -30,6 +30,20 @@ func (s stamp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.UTC().Format("2006-01-02T15:04:05Z"))
 }
 
+// list is an array of a message; some chargers leave the brackets out around a single item.
+type list[T any] []T
+
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var one T
+		err := json.Unmarshal(b, &one)
+		*l = list[T]{one}
+
+		return err
+	}
+	return json.Unmarshal(b, (*[]T)(l))
+}
+
 // What a charger says.
 type (
 	bootNotification struct {
@@ -38,39 +52,41 @@ type (
 		Firmware string `json:"firmwareVersion"`
 	}
 	statusNotification struct {
-		Connector int    `json:"connectorId"`
-		Error     string `json:"errorCode"`
-		Status    string `json:"status"`
-		At        stamp  `json:"timestamp"`
+		Connector integer `json:"connectorId"`
+		Error     string  `json:"errorCode"`
+		Status    string  `json:"status"`
+		At        stamp   `json:"timestamp"`
 	}
 	startTransaction struct {
-		Connector int     `json:"connectorId"`
+		Connector integer `json:"connectorId"`
 		Tag       string  `json:"idTag"`
-		Meter     float64 `json:"meterStart"`
+		Meter     decimal `json:"meterStart"`
 		At        stamp   `json:"timestamp"`
 	}
 	stopTransaction struct {
-		Transaction int          `json:"transactionId"`
-		Meter       float64      `json:"meterStop"`
-		At          stamp        `json:"timestamp"`
-		Reason      string       `json:"reason"`
-		Data        []meterValue `json:"transactionData"`
+		Transaction integer          `json:"transactionId"`
+		Meter       decimal          `json:"meterStop"`
+		At          stamp            `json:"timestamp"`
+		Reason      string           `json:"reason"`
+		Data        list[meterValue] `json:"transactionData"`
 	}
 	meterValues struct {
-		Connector int          `json:"connectorId"`
-		Values    []meterValue `json:"meterValue"`
+		Connector   integer          `json:"connectorId"`
+		Transaction integer          `json:"transactionId"`
+		Values      list[meterValue] `json:"meterValue"`
 	}
 	meterValue struct {
-		At      stamp     `json:"timestamp"`
-		Sampled []sampled `json:"sampledValue"`
+		At      stamp         `json:"timestamp"`
+		Sampled list[sampled] `json:"sampledValue"`
 	}
 	sampled struct {
-		Value     string `json:"value"`
-		Format    string `json:"format"`
-		Measurand string `json:"measurand"`
-		Phase     string `json:"phase"`
-		Location  string `json:"location"`
-		Unit      string `json:"unit"`
+		Value     decimal `json:"value"`
+		Context   string  `json:"context"`
+		Format    string  `json:"format"`
+		Measurand string  `json:"measurand"`
+		Phase     string  `json:"phase"`
+		Location  string  `json:"location"`
+		Unit      string  `json:"unit"`
 	}
 )
 
@@ -105,25 +121,31 @@ type (
 	getConfiguration struct {
 		Keys []string `json:"key"`
 	}
+	configurationKey struct {
+		Key      string `json:"key"`
+		ReadOnly bool   `json:"readonly"`
+		Value    string `json:"value"`
+	}
 	configuration struct {
-		Known []struct {
-			Key   string `json:"key"`
-			Value string `json:"value"`
-		} `json:"configurationKey"`
+		Known   []configurationKey `json:"configurationKey"`
+		Unknown []string           `json:"unknownKey"`
 	}
 	changeConfiguration struct {
 		Key   string `json:"key"`
 		Value string `json:"value"`
 	}
 	triggerMessage struct {
-		Message string `json:"requestedMessage"`
+		Message   string `json:"requestedMessage"`
+		Connector int    `json:"connectorId,omitempty"`
 	}
 	setChargingProfile struct {
 		Connector int             `json:"connectorId"`
 		Profile   chargingProfile `json:"csChargingProfiles"`
 	}
 	clearChargingProfile struct {
-		ID int `json:"id"`
+		ID        int    `json:"id,omitempty"`
+		Connector int    `json:"connectorId,omitempty"`
+		Purpose   string `json:"chargingProfilePurpose,omitempty"`
 	}
 	getCompositeSchedule struct {
 		Connector int    `json:"connectorId"`
@@ -173,4 +195,5 @@ const (
 
 	purposeTx        = "TxProfile"
 	purposeTxDefault = "TxDefaultProfile"
+	purposeMax       = "ChargePointMaxProfile"
 )

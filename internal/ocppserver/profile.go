@@ -3,170 +3,118 @@ package ocppserver
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 )
 
-// ability is what a charger said it can do, in its configuration. The zero value is a
-// charger that said nothing.
-type ability struct {
-	StackLevel int  // ChargeProfileMaxStackLevel
-	Periods    int  // ChargingScheduleMaxPeriods; 0 if not told
-	AmpereOnly bool // ChargingScheduleAllowedChargingRateUnit names no Power
-	NoTx       bool // it refused a TxProfile and took the same as TxDefaultProfile
-}
-
-// The configuration keys that an ability is read from.
 const (
-	keyStackLevel = "ChargeProfileMaxStackLevel"
-	keyPeriods    = "ChargingScheduleMaxPeriods"
-	keyUnits      = "ChargingScheduleAllowedChargingRateUnit"
+	// volts is the voltage that watts are turned into amperes by.
+	volts = 230
+	// leastAmperes is the least that a car can take on a phase (IEC 61851).
+	leastAmperes = 6
+	// singlePhaseMax is the most that a charger on one phase gives, 32 A and some space for how
+	// its maker counts; a stronger one has three.
+	singlePhaseMax flex.Watts = 8000
+	// headStart is how far in the past a profile begins: until the charger's clock gets there
+	// it would be without one, and close its contactor for a moment.
+	headStart = time.Minute
 )
-
-func abilityOf(c configuration) (a ability) {
-	for _, k := range c.Known {
-		n, err := strconv.Atoi(strings.TrimSpace(k.Value))
-		switch {
-		case k.Key == keyStackLevel && err == nil && n >= 0:
-			a.StackLevel = n
-		case k.Key == keyPeriods && err == nil && n > 0:
-			a.Periods = n
-		case k.Key == keyUnits:
-			units := strings.ToLower(k.Value)
-			a.AmpereOnly = strings.Contains(units, "current") && !strings.Contains(units, "power")
-		}
-	}
-
-	return a
-}
-
-// volts is the voltage that watts are turned into amperes by.
-const volts = 230
-
-// singlePhaseMax is the most that a charger on one phase gives, 32 A and some room for how its
-// maker counts; a stronger one has three.
-const singlePhaseMax flex.Watts = 8000
 
 // fitted is a profile as a charger can take it.
 type fitted struct {
 	chargingProfile
-	Again time.Time // when the rest must be sent; zero if this is all
-	steps []flex.Step
+	form   form
+	Again  time.Time // when the rest must be sent; zero if this is all
+	steps  []flex.Step
+	TooLow bool // it asks for less than a car can take, which is made a pause
 }
 
-// fit makes of a pushed profile one that the charger can take: from now on, at a stack level
-// that it knows, in its unit, with at most as many periods as it holds. max is the asset's
-// power, 0 if it is not known; "no limit" is sent as it. A profile that has ended is not ok.
-func fit(p ocpp.Profile, a ability, max flex.Watts, now time.Time) (f fitted, ok bool) {
-	now = now.Truncate(time.Second)
-	for _, s := range p.Steps {
-		if s.To.After(now) {
-			f.steps = append(f.steps, s)
-		}
-	}
-
-	if len(f.steps) == 0 {
+// fit makes of a pushed profile one that the charger can take: from now on, in the form given,
+// with at most as many periods as it keeps. power is the asset's, 0 if it is not known; "no
+// limit" is sent as it. A profile that has ended is not ok.
+func fit(p ocpp.Profile, f form, periods int, power flex.Watts, now time.Time) (out fitted, ok bool) {
+	out.form = f
+	out.steps, out.Again = remaining(p, periods, now.Truncate(time.Second))
+	if len(out.steps) == 0 {
 		return fitted{}, false
 	}
 
-	if f.steps[0].From.Before(now) {
-		f.steps[0].From = now
-	}
-
-	if n := a.Periods; n > 0 && len(f.steps) > n {
-		f.steps = f.steps[:n]
-		f.Again = f.steps[n-1].From // once the last one runs there is room for the next
-		if n == 1 {
-			f.Again = f.steps[0].To
-		}
+	span := flex.Span{From: out.steps[0].From, To: out.steps[len(out.steps)-1].To}
+	out.chargingProfile = chargingProfile{
+		ID: int(p.ID), StackLevel: f.Level, Purpose: f.Purpose, Kind: "Absolute",
+		Schedule: schedule{Duration: int(span.Len() / time.Second), Start: stamp{span.From}, Unit: f.Unit},
 	}
 
 	phases := 1
-	if max > singlePhaseMax {
+	if power > singlePhaseMax {
 		phases = 3
 	}
 
-	span := flex.Span{From: f.steps[0].From, To: f.steps[len(f.steps)-1].To}
-	f.chargingProfile = chargingProfile{
-		ID: int(p.ID), StackLevel: min(ocpp.StackLevel, a.StackLevel), Kind: "Absolute",
-		Schedule: schedule{Duration: int(span.Len() / time.Second), Start: stamp{span.From}, Unit: "W"},
+	for _, s := range out.steps {
+		limit, low := f.limit(s.Limit, power, phases)
+		out.TooLow = out.TooLow || low
+		out.Schedule.Periods = append(out.Schedule.Periods, period{
+			Start: int(s.From.Sub(span.From) / time.Second), Limit: limit, Phases: phases,
+		})
 	}
 
-	if a.AmpereOnly {
-		f.Schedule.Unit = "A"
-	}
-
-	for _, s := range f.steps {
-		limit := s.Limit
-		if limit == flex.NoLimit && max > 0 {
-			limit = max
-		}
-
-		q := period{Start: int(s.From.Sub(span.From) / time.Second), Limit: float64(limit), Phases: phases}
-		if a.AmpereOnly {
-			q.Limit = math.Floor(float64(limit)/float64(volts*phases)*10+0.05) / 10 // one decimal is OCPP's finest
-		}
-
-		f.Schedule.Periods = append(f.Schedule.Periods, q)
-	}
-
-	return f, true
+	return out, true
 }
 
-// inForce is how much of what a charger does agrees with what it was sent.
-type inForce int
-
-const (
-	unsure      inForce = iota // it does not say
-	obeyed                     // it charges and pauses as sent
-	contradicts                // it pauses or charges where it should not
-)
-
-// zero is the most that counts as no charging, in W or A.
-const zero = 0.5
-
-// compare holds the schedule that a charger says it follows against the one it was sent. A
-// lower limit than asked for is another rule's; a pause or a charge of its own is not.
-func compare(sent fitted, c compositeSchedule) inForce {
-	s := c.Schedule
-	if c.Status != accepted || s == nil || len(s.Periods) == 0 || s.Unit != sent.Schedule.Unit {
-		return unsure
-	}
-
-	start := s.Start.Time
-	if start.IsZero() {
-		start = c.Start.Time
-	}
-
-	if start.IsZero() {
-		start = sent.Schedule.Start.Time
-	}
-
-	found := unsure
-	for i, p := range sent.Schedule.Periods {
-		from, to := sent.steps[i].From, sent.steps[i].To
-		if from.Before(start) {
-			from = start
-		}
-
-		middle := from.Add(to.Sub(from) / 2)
-		if !from.Before(to) || s.Duration > 0 && middle.After(start.Add(time.Duration(s.Duration)*time.Second)) {
-			continue
-		}
-
-		if got, ok := s.limitAt(int(middle.Sub(start) / time.Second)); ok {
-			if (got <= zero) != (p.Limit <= zero) || got > p.Limit+1 {
-				return contradicts
-			}
-			found = obeyed
+// remaining returns a profile's steps from a minute ago on, as many as the charger keeps, and
+// when the rest must be sent.
+func remaining(p ocpp.Profile, periods int, now time.Time) (steps []flex.Step, again time.Time) {
+	for _, s := range p.Steps {
+		if s.To.After(now) {
+			steps = append(steps, s)
 		}
 	}
 
-	return found
+	if len(steps) > 0 && !steps[0].From.After(now) {
+		steps[0].From = now.Add(-headStart)
+	}
+
+	if periods > 0 && len(steps) > periods {
+		steps = steps[:periods]
+		again = steps[periods-1].From // once the last one runs there is space for the next
+		if periods == 1 {
+			again = steps[0].To
+		}
+	}
+
+	return steps, again
+}
+
+// limit turns watts into the form's unit: never above the charger's own, and never less than a
+// car can take, which is a pause.
+func (f form) limit(watts, power flex.Watts, phases int) (limit float64, low bool) {
+	if power > 0 {
+		watts = min(watts, power)
+	}
+
+	perAmpere := float64(volts * phases)
+	if watts > 0 && float64(watts) < leastAmperes*perAmpere-perAmpere/20 {
+		return 0, true
+	}
+	if f.Unit == unitWatt {
+		return float64(watts), false
+	}
+
+	amperes := math.Floor(float64(watts)/perAmpere*10+0.05) / 10 // one decimal is OCPP's finest
+	if watts == power {
+		amperes = min(amperes, math.Round(float64(watts)/perAmpere)) // 7.4 kW are 32 A
+	}
+	if f.Whole {
+		amperes = math.Floor(amperes + 0.1)
+	}
+
+	if watts > 0 {
+		amperes = max(amperes, leastAmperes)
+	}
+
+	return amperes, false
 }
 
 // limitAt returns the limit at the second.
@@ -178,3 +126,53 @@ func (s schedule) limitAt(second int) (float64, bool) {
 	}
 	return 0, false
 }
+
+// zero is the most that counts as no charging, in W or A.
+const zero = 0.5
+
+// compare says whether the limit that a charger names for now agrees with the profile that it
+// was sent. A lower limit than asked for is another rule's. Below 0 means no limit.
+func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
+	s := c.Schedule
+	if c.Status != accepted || s == nil || s.Unit != sent.Schedule.Unit {
+		return unsure
+	}
+
+	got, ok := s.limitAt(0)
+	want, runs := sent.limitAt(now)
+	if !ok || !runs {
+		return unsure
+	}
+
+	if got < 0 {
+		got = math.MaxInt32
+	}
+
+	switch {
+	case (got <= zero) == (want <= zero) && got <= want+1:
+		return obeyed
+	case got > want && want > zero: // the charger's own most, which no car gets past
+		return unsure
+	}
+
+	return contradicts
+}
+
+// limitAt returns what a sent profile allows at an instant, in its unit.
+func (f fitted) limitAt(at time.Time) (float64, bool) {
+	for i, s := range f.steps {
+		if s.Contains(at) {
+			return f.Schedule.Periods[i].Limit, true
+		}
+	}
+	return 0, false
+}
+
+// inForce is how much of what a charger does agrees with what it was sent.
+type inForce int
+
+const (
+	unsure      inForce = iota // it does not say
+	obeyed                     // it charges and pauses as sent
+	contradicts                // it pauses or charges where it should not
+)

@@ -1,6 +1,8 @@
 package ocppserver
 
 import (
+	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -28,43 +30,74 @@ func profileOf(t interface{ Fatal(...any) }, limits ...flex.Watts) ocpp.Profile 
 
 func TestFit(t *testing.T) {
 	p := profileOf(t, 0, flex.NoLimit, 0, 3680)
+	watts, amperes, whole := form{Unit: unitWatt, Level: 5}, form{Unit: unitAmpere}, form{Unit: unitAmpere, Whole: true}
 	for name, x := range map[string]struct {
-		able  ability
-		max   flex.Watts
-		now   time.Duration
-		unit  string
-		from  time.Duration
-		limit []float64
-		phase int
-		again time.Duration
+		form    form
+		periods int
+		power   flex.Watts
+		now     time.Duration
+		from    time.Duration
+		limit   []float64
+		phase   int
+		again   time.Duration
 	}{
-		"as it is":            {ability{StackLevel: 5}, 0, 0, "W", 0, []float64{0, 99999, 0, 3680}, 1, 0},
-		"the asset's power":   {ability{}, 7400, 0, "W", 0, []float64{0, 7400, 0, 3680}, 1, 0},
-		"three phases":        {ability{}, 11000, 0, "W", 0, []float64{0, 11000, 0, 3680}, 3, 0},
-		"amperes":             {ability{AmpereOnly: true}, 7360, 0, "A", 0, []float64{0, 32, 0, 16}, 1, 0},
-		"amperes, three":      {ability{AmpereOnly: true}, 11040, 0, "A", 0, []float64{0, 16, 0, 5.3}, 3, 0},
-		"what is past":        {ability{}, 0, 90*time.Minute + time.Millisecond, "W", 90 * time.Minute, []float64{99999, 0, 3680}, 1, 0},
-		"few periods":         {ability{Periods: 2}, 0, 0, "W", 0, []float64{0, 99999}, 1, time.Hour},
-		"one period":          {ability{Periods: 1}, 0, 0, "W", 0, []float64{0}, 1, time.Hour},
-		"exactly the periods": {ability{Periods: 4}, 0, 0, "W", 0, []float64{0, 99999, 0, 3680}, 1, 0},
+		"as it is":               {watts, 0, 0, 0, -time.Minute, []float64{0, 99999, 0, 3680}, 1, 0},
+		"before it begins":       {watts, 0, 0, -time.Hour, 0, []float64{0, 99999, 0, 3680}, 1, 0},
+		"the asset's power":      {watts, 0, 7400, 0, -time.Minute, []float64{0, 7400, 0, 3680}, 1, 0},
+		"three phases":           {watts, 0, 11000, 0, -time.Minute, []float64{0, 11000, 0, 0}, 3, 0},
+		"amperes":                {amperes, 0, 7360, 0, -time.Minute, []float64{0, 32, 0, 16}, 1, 0},
+		"amperes, a little more": {amperes, 0, 7400, 0, -time.Minute, []float64{0, 32, 0, 16}, 1, 0},
+		"amperes, three":         {amperes, 0, 11040, 0, -time.Minute, []float64{0, 16, 0, 0}, 3, 0},
+		"amperes, 11 kW":         {amperes, 0, 11000, 0, -time.Minute, []float64{0, 15.9, 0, 0}, 3, 0},
+		"whole, 11 kW":           {whole, 0, 11000, 0, -time.Minute, []float64{0, 16, 0, 0}, 3, 0},
+		"whole, 7 kW":            {whole, 0, 7000, 0, -time.Minute, []float64{0, 30, 0, 16}, 1, 0},
+		"what is past":           {watts, 0, 0, 90*time.Minute + time.Millisecond, 89 * time.Minute, []float64{99999, 0, 3680}, 1, 0},
+		"few periods":            {watts, 2, 0, 0, -time.Minute, []float64{0, 99999}, 1, time.Hour},
+		"one period":             {watts, 1, 0, 0, -time.Minute, []float64{0}, 1, time.Hour},
+		"exactly the periods":    {watts, 4, 0, 0, -time.Minute, []float64{0, 99999, 0, 3680}, 1, 0},
 	} {
-		f, ok := fit(p, x.able, x.max, night.Add(x.now))
-		if !ok || f.Schedule.Unit != x.unit || !f.Schedule.Start.Equal(night.Add(x.from)) || f.StackLevel != x.able.StackLevel || len(f.Schedule.Periods) != len(x.limit) {
-			t.Errorf("%s: %+v", name, f)
-			continue
-		}
-		for i, q := range f.Schedule.Periods {
-			if q.Limit != x.limit[i] || q.Phases != x.phase {
-				t.Errorf("%s: period %d is %+v, want %v", name, i, q, x.limit[i])
+		t.Run(name, func(t *testing.T) {
+			f, ok := fit(p, x.form, x.periods, x.power, night.Add(x.now))
+			if !ok || f.Schedule.Unit != x.form.Unit || !f.Schedule.Start.Equal(night.Add(x.from)) || f.StackLevel != x.form.Level || len(f.Schedule.Periods) != len(x.limit) {
+				t.Fatalf("%+v", f)
 			}
-		}
-		if x.again == 0 != f.Again.IsZero() || x.again != 0 && !f.Again.Equal(night.Add(x.again)) {
-			t.Errorf("%s: again at %v", name, f.Again)
-		}
+			for i, q := range f.Schedule.Periods {
+				if q.Limit != x.limit[i] || q.Phases != x.phase {
+					t.Errorf("period %d is %+v, want %v", i, q, x.limit[i])
+				}
+			}
+			if x.again == 0 != f.Again.IsZero() || x.again != 0 && !f.Again.Equal(night.Add(x.again)) {
+				t.Errorf("again at %v", f.Again)
+			}
+		})
 	}
-	if _, ok := fit(p, ability{}, 0, night.Add(4*time.Hour)); ok {
+	if _, ok := fit(p, watts, 0, 0, night.Add(4*time.Hour)); ok {
 		t.Error("a profile that has ended fits")
 	}
+}
+
+// TestForm_Limit: whatever the plan, no limit lies between 0 and 6 A a phase, or above the
+// charger's own.
+func TestForm_Limit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		power := flex.Watts(rapid.IntRange(1380, 22080).Draw(t, "power"))
+		watts := flex.Watts(rapid.IntRange(0, 99999).Draw(t, "watts"))
+		f := form{Unit: rapid.SampledFrom([]string{unitWatt, unitAmpere}).Draw(t, "unit"), Whole: rapid.Bool().Draw(t, "whole")}
+		phases := 1
+		if power > singlePhaseMax {
+			phases = 3
+		}
+
+		limit, _ := f.limit(watts, power, phases)
+		least, most := leastAmperes*0.95, math.Round(float64(power)/float64(volts*phases))+0.01
+		if f.Unit == unitWatt {
+			least *= float64(volts * phases)
+			most = float64(power)
+		}
+		if limit > 0 && limit < least || limit > most || f.Whole && f.Unit == unitAmpere && limit != math.Trunc(limit) {
+			t.Fatalf("%d W of %d W on %d phases is %v %+v", watts, power, phases, limit, f)
+		}
+	})
 }
 
 // TestFit_InParts: however few periods a charger holds, sending the rest when it is due
@@ -73,14 +106,15 @@ func TestFit_InParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := rapid.SliceOfN(rapid.SampledFrom([]flex.Watts{0, 1400, 3680, 7400}), 1, 8).Draw(t, "limits")
 		p := profileOf(t, limits...)
-		able := ability{Periods: rapid.IntRange(1, 8).Draw(t, "periods")}
-		f, ok := fit(p, able, 7400, night)
+		periods := rapid.IntRange(1, 8).Draw(t, "periods")
+		way := form{Unit: unitWatt}
+		f, ok := fit(p, way, periods, 7400, night)
 		for minute := range len(limits) * 60 {
 			at := night.Add(time.Duration(minute) * time.Minute)
 			if !f.Again.IsZero() && !at.Before(f.Again) {
-				f, ok = fit(p, able, 7400, at)
+				f, ok = fit(p, way, periods, 7400, at)
 			}
-			if !ok || len(f.Schedule.Periods) > able.Periods {
+			if !ok || len(f.Schedule.Periods) > periods {
 				t.Fatalf("at %v: %v, %d periods", at, ok, len(f.Schedule.Periods))
 			}
 			second := int(at.Sub(f.Schedule.Start.Time) / time.Second)
@@ -93,47 +127,59 @@ func TestFit_InParts(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	f, _ := fit(profileOf(t, 0, 7400, 0), ability{}, 7400, night)
-	of := func(limits ...float64) compositeSchedule {
-		c := compositeSchedule{Status: accepted, Start: stamp{night}, Schedule: &schedule{Duration: 3 * 3600, Unit: "W"}}
-		for i, l := range limits {
-			c.Schedule.Periods = append(c.Schedule.Periods, period{Start: i * 3600, Limit: l})
-		}
-		return c
+	p := profileOf(t, 0, 7400, 0)
+	of := func(limit float64) compositeSchedule {
+		return compositeSchedule{Status: accepted, Schedule: &schedule{Duration: 60, Unit: unitWatt, Periods: []period{{Limit: limit}}}}
 	}
-	short := of(0)
-	short.Schedule.Duration = 3600
-	amperes := of(0, 32, 0)
-	amperes.Schedule.Unit = "A"
+	amperes := of(32)
+	amperes.Schedule.Unit = unitAmpere
+
 	for name, x := range map[string]struct {
 		c    compositeSchedule
+		at   time.Duration
 		want inForce
 	}{
-		"the same":          {of(0, 7400, 0), obeyed},
-		"lower by a rule":   {of(0, 3680, 0), obeyed},
-		"does not pause":    {of(7400, 7400, 7400), contradicts},
-		"does not charge":   {of(0, 0, 0), contradicts},
-		"more than allowed": {of(0, 11000, 0), contradicts},
-		"the first hour":    {short, obeyed},
-		"another unit":      {amperes, unsure},
-		"refused":           {compositeSchedule{Status: rejected}, unsure},
-		"empty":             {compositeSchedule{Status: accepted, Schedule: &schedule{Unit: "W"}}, unsure},
+		"pauses":                     {of(0), 0, obeyed},
+		"does not pause":             {of(7400), 0, contradicts},
+		"no limit in a pause":        {of(-1), 0, contradicts},
+		"charges":                    {of(7400), time.Hour, obeyed},
+		"lower by a rule":            {of(3680), time.Hour, obeyed},
+		"does not charge":            {of(0), time.Hour, contradicts},
+		"more than the car is given": {of(11000), time.Hour, unsure},
+		"no limit":                   {of(-1), time.Hour, unsure},
+		"another unit":               {amperes, time.Hour, unsure},
+		"refused":                    {compositeSchedule{Status: rejected}, 0, unsure},
+		"empty":                      {compositeSchedule{Status: accepted, Schedule: &schedule{Unit: unitWatt}}, 0, unsure},
+		"no schedule":                {compositeSchedule{Status: accepted}, 0, unsure},
 	} {
-		if got := compare(f, x.c); got != x.want {
-			t.Errorf("%s: %v, want %v", name, got, x.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			f, _ := fit(p, form{Unit: unitWatt}, 0, 7400, night.Add(x.at))
+			if got := compare(f, x.c, night.Add(x.at)); got != x.want {
+				t.Errorf("%v, want %v", got, x.want)
+			}
+		})
 	}
 }
 
-func TestAbilityOf_OddValues(t *testing.T) {
-	c := configuration{}
-	for k, v := range map[string]string{keyStackLevel: " 3 ", keyPeriods: "-1", keyUnits: "Current"} {
-		c.Known = append(c.Known, struct {
-			Key   string `json:"key"`
-			Value string `json:"value"`
-		}{k, v})
-	}
-	if got := abilityOf(c); got != (ability{StackLevel: 3, AmpereOnly: true}) {
-		t.Errorf("got %+v", got)
+func TestHabitOf(t *testing.T) {
+	for name, x := range map[string]struct {
+		level, periods, units string
+		want                  habit
+	}{
+		"nothing":        {"", "", "", habit{Levels: []int{0, 1}, Units: []string{unitAmpere, unitWatt}}},
+		"odd values":     {" 3 ", "-1", "Current", habit{Levels: []int{3, 2, 0}, Units: []string{unitAmpere, unitWatt}}},
+		"both units":     {"0", "24", "Current,Power", habit{Levels: []int{0}, Periods: 24, Units: []string{unitWatt, unitAmpere}}},
+		"one letter":     {"1", "5", "A", habit{Levels: []int{1, 0}, Periods: 5, Units: []string{unitAmpere, unitWatt}}},
+		"another letter": {"1", "5", "W", habit{Levels: []int{1, 0}, Periods: 5, Units: []string{unitWatt, unitAmpere}}},
+		"a long name":    {"1", "5", "Amps", habit{Levels: []int{1, 0}, Periods: 5, Units: []string{unitAmpere, unitWatt}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := habitOf(configuration{Known: []configurationKey{
+				{Key: keyStackLevel, Value: x.level}, {Key: keyPeriods, Value: x.periods}, {Key: keyUnits, Value: x.units},
+			}})
+			if !reflect.DeepEqual(got, x.want) {
+				t.Errorf("got %+v, want %+v", got, x.want)
+			}
+		})
 	}
 }

@@ -1,8 +1,11 @@
 package ocppserver
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"flexd/client"
 	"flexd/internal/flex"
@@ -20,10 +23,15 @@ type wanted struct {
 	event   client.EventID
 	profile ocpp.Profile
 
-	sent  fitted // as the charger took it; without steps if it did not yet
-	tries int    // that failed without an answer
-	over  bool   // the charger refused it, or failed too often
-	told  client.CallbackStatus
+	sent     fitted    // as the charger took it; without steps if it did not yet
+	sentAt   time.Time // or last mended
+	tries    int       // that failed without an answer
+	over     bool      // the charger refused it, or failed too often
+	reported client.CallbackStatus
+
+	contradicted bool      // the charger said that it will do otherwise
+	mended       time.Time // the end of the step that was mended last
+	mends        int       // of it
 }
 
 // endpoint answers flexd's pushes. A push is taken when it is remembered; what becomes of
@@ -59,45 +67,56 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	if !b.deliver(r.PathValue("external_id"), &wanted{event: client.EventID(event), profile: p}) {
+	switch err := b.deliver(r.PathValue("external_id"), &wanted{event: client.EventID(event), profile: p}); {
+	case errors.Is(err, errNoSpace):
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, "too many chargers have schedules and are not connected", http.StatusServiceUnavailable)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	case err != nil:
+		b.Log.Warn("a push was refused", "external_id", r.PathValue("external_id"), "event", id, "err", err)
+		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
 
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// olderThan reports whether an event was made before another: ids begin with their milliseconds.
+func olderThan(a, b client.EventID) bool { return bytes.Compare(a.Bytes()[:6], b.Bytes()[:6]) < 0 }
+
+var errNoSpace = errors.New("too many chargers have schedules and are not connected")
+
 // deliver gives a schedule to the connector that its asset is, or keeps it for the charger
-// that will claim the name. It is false if there is no room.
-func (b *Bridge) deliver(name string, p *wanted) bool {
+// that will claim the name.
+func (b *Bridge) deliver(name string, p *wanted) error {
 	b.mu.Lock()
-
 	at, ok := b.names[name]
-	if !ok {
-		defer b.mu.Unlock()
+	if ok {
+		b.mu.Unlock()
+		return at.want(at.number, p)
+	}
+	defer b.mu.Unlock()
 
-		if _, again := b.held[name]; !again && len(b.held) >= heldMax {
-			b.dropEnded()
-			if len(b.held) >= heldMax {
-				return false
-			}
+	before, again := b.waiting[name]
+	if again && olderThan(p.event, before.event) {
+		return errOlder
+	}
+	if !again && len(b.waiting) >= waitingMax {
+		b.dropEnded()
+		if len(b.waiting) >= waitingMax {
+			return errNoSpace
 		}
-
-		b.held[name] = p
-		return true
 	}
 
-	b.mu.Unlock()
-	at.want(at.number, p)
-	return true
+	b.waiting[name] = p
+	return nil
 }
 
 // dropEnded forgets the schedules of chargers not connected that have ended.
 func (b *Bridge) dropEnded() {
-	for name, p := range b.held {
+	for name, p := range b.waiting {
 		if !p.profile.Span().To.After(b.Now()) {
-			delete(b.held, name)
+			delete(b.waiting, name)
 		}
 	}
 }
@@ -114,7 +133,7 @@ func (b *Bridge) claim(name string, at socket) *wanted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.names[name] = at
-	p := b.held[name]
-	delete(b.held, name)
+	p := b.waiting[name]
+	delete(b.waiting, name)
 	return p
 }

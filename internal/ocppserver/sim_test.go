@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,6 +33,18 @@ type sim struct {
 	mute       bool // has no GetCompositeSchedule
 	quiet      bool // answers no SetChargingProfile at all
 
+	judge     func(simProfile) string // answers a SetChargingProfile; "!Code" is a CALLERROR
+	noConfig  bool                    // has no GetConfiguration
+	unasked   bool                    // sends its meter when it likes: does not know TriggerMessage for it
+	stuck     bool                    // draws nothing until its profiles were cleared
+	composite int                     // how often it was asked for its schedule
+
+	wh       float64 // its register
+	metered  time.Time
+	settings map[string]string // its configuration; "=" before a value means read-only, "!" refused
+	written  []string          // what was changed of it, as key=value
+	forgets  bool              // it does not keep what is changed
+
 	speak    sync.Mutex // what it says of its connector is true when it arrives
 	mu       sync.Mutex
 	conn     *websocket.Conn
@@ -40,6 +53,7 @@ type sim struct {
 	waiting  map[string]chan []json.RawMessage
 	status   string
 	tx       int
+	ended    bool // a transaction, at some time
 	profiles []simProfile
 	cleared  int
 
@@ -80,12 +94,15 @@ func (p simProfile) limit(at time.Time) (float64, bool) {
 			limit = q.Limit
 		}
 	}
+	if s.Unit == "A" {
+		limit *= 230
+	}
 	return limit, true
 }
 
 func newSim(t *testing.T, url, id string, now func() time.Time) *sim {
 	return &sim{
-		t: t, url: url, id: id, now: now, stackLevel: 8, maxPeriods: 24, units: "Current,Power", status: "Available",
+		t: t, url: url, id: id, now: now, password: "shared", stackLevel: 8, maxPeriods: 24, units: "Current,Power", status: "Available",
 		waiting: map[string]chan []json.RawMessage{}, set: make(chan simProfile, 100),
 	}
 }
@@ -153,7 +170,10 @@ func (s *sim) read(ctx context.Context, conn *websocket.Conn, b []byte) {
 		return
 	}
 	_ = json.Unmarshal(frame[2], &action)
-	if answer := s.obey(action, frame[3]); answer != "" {
+	answer := s.obey(action, frame[3])
+	if code, refused := strings.CutPrefix(answer, "!"); refused {
+		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[4,%q,%q,"",{}]`, id, code))
+	} else if answer != "" {
 		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[3,%q,%s]`, id, answer))
 	} else if action != "SetChargingProfile" {
 		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[4,%q,"NotImplemented","",{}]`, id))
@@ -166,24 +186,65 @@ func (s *sim) obey(action string, payload json.RawMessage) string {
 	defer s.mu.Unlock()
 	switch action {
 	case "GetConfiguration":
-		return fmt.Sprintf(`{"configurationKey":[{"key":"ChargeProfileMaxStackLevel","readonly":true,"value":"%d"},`+
+		if s.noConfig {
+			return ""
+		}
+		return fmt.Sprintf(`{"configurationKey":[`+s.configuration()+`{"key":"ChargeProfileMaxStackLevel","readonly":true,"value":"%d"},`+
 			`{"key":"ChargingScheduleMaxPeriods","readonly":true,"value":"%d"},`+
-			`{"key":"ChargingScheduleAllowedChargingRateUnit","readonly":true,"value":%q}]}`, s.stackLevel, s.maxPeriods, s.units)
+			`{"key":%q,"readonly":true,"value":%q}]}`, s.stackLevel, s.maxPeriods, s.unitsKey(), s.units)
 	case "ChangeConfiguration":
-		return `{"status":"Accepted"}`
+		return s.change(payload)
 	case "TriggerMessage":
-		go s.say("")
+		if strings.Contains(string(payload), "StatusNotification") {
+			go s.say("")
+			return `{"status":"Accepted"}`
+		}
+		if s.unasked {
+			return ""
+		}
+		go s.measure()
 		return `{"status":"Accepted"}`
 	case "ClearChargingProfile":
 		s.profiles = nil
 		s.cleared++
+		s.stuck = false
 		return `{"status":"Accepted"}`
 	case "SetChargingProfile":
 		return s.setProfile(payload)
 	case "GetCompositeSchedule":
-		return s.composite()
+		return s.compositeSchedule(payload)
 	}
 	return ""
+}
+
+// unitsKey is the key of its units, which some chargers do not have.
+func (s *sim) unitsKey() string {
+	if s.units == "" {
+		return "Other"
+	}
+	return "ChargingScheduleAllowedChargingRateUnit"
+}
+
+// configuration lists its settings.
+func (s *sim) configuration() (text string) {
+	for key, value := range s.settings {
+		value, readOnly := strings.CutPrefix(value, "=")
+		text += fmt.Sprintf(`{"key":%q,"readonly":%v,"value":%q},`, key, readOnly, strings.TrimPrefix(value, "!"))
+	}
+	return text
+}
+
+func (s *sim) change(payload json.RawMessage) string {
+	var m struct{ Key, Value string }
+	_ = json.Unmarshal(payload, &m)
+	s.written = append(s.written, m.Key+"="+m.Value)
+	if strings.HasPrefix(s.settings[m.Key], "!") {
+		return `{"status":"Rejected"}`
+	}
+	if s.settings != nil && !s.forgets {
+		s.settings[m.Key] = m.Value
+	}
+	return `{"status":"Accepted"}`
 }
 
 func (s *sim) setProfile(payload json.RawMessage) string {
@@ -197,6 +258,9 @@ func (s *sim) setProfile(payload json.RawMessage) string {
 		q.Purpose == "TxProfile" && (s.refuseTx || s.tx == 0 || q.Tx != s.tx) {
 		p.answer = "Rejected"
 	}
+	if s.judge != nil && p.answer == "Accepted" {
+		p.answer = s.judge(p)
+	}
 	if s.quiet {
 		p.answer = ""
 	}
@@ -207,11 +271,42 @@ func (s *sim) setProfile(payload json.RawMessage) string {
 	if s.quiet {
 		return ""
 	}
+	if strings.HasPrefix(p.answer, "!") {
+		return p.answer
+	}
 	return fmt.Sprintf(`{"status":%q}`, p.answer)
 }
 
+// register sets the energy register.
+func (s *sim) register(wh int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wh = float64(wh)
+	s.metered = s.now()
+}
+
+// measure reports the register, which goes on as the profile allows.
+func (s *sim) measure() {
+	s.mu.Lock()
+	now := s.now()
+	if !s.metered.IsZero() && !s.stuck {
+		s.wh += s.allowed(now) * now.Sub(s.metered).Hours()
+	}
+	s.metered = now
+	wh := s.wh
+	s.mu.Unlock()
+	_, _ = s.call("MeterValues", fmt.Sprintf(`{"connectorId":1,"meterValue":[{"timestamp":%q,"sampledValue":[{"value":"%.2f"}]}]}`, now.UTC().Format(time.RFC3339Nano), wh))
+}
+
 // composite says what it will do for the time of its profile.
-func (s *sim) composite() string {
+func (s *sim) compositeSchedule(payload json.RawMessage) string {
+	var asked struct{ Duration int }
+	_ = json.Unmarshal(payload, &asked)
+	// The question may cross with a transaction's end, so it is out of place before the first alone.
+	if s.tx == 0 && !s.ended || asked.Duration > 60 {
+		s.t.Errorf("asked for a composite schedule of %d s in transaction %d", asked.Duration, s.tx)
+	}
+	s.composite++
 	if s.mute {
 		return ""
 	}
@@ -219,22 +314,26 @@ func (s *sim) composite() string {
 		return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":86400,"chargingRateUnit":"W",`+
 			`"chargingSchedulePeriod":[{"startPeriod":0,"limit":7400.0}]}}`, s.now().UTC().Format(time.RFC3339))
 	}
-	q := s.profiles[0].Profile.Schedule
-	periods, _ := json.Marshal(q.Periods)
-	var lower []map[string]any
-	_ = json.Unmarshal(periods, &lower)
-	for i, p := range q.Periods {
-		lower[i] = map[string]any{"startPeriod": p.Start, "limit": min(p.Limit, 7360)}
+	unit := s.profiles[0].Profile.Schedule.Unit
+	limit := s.allowed(s.now())
+	if unit == "A" {
+		limit /= 230
 	}
-	periods, _ = json.Marshal(lower)
-	return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":%d,"chargingRateUnit":%q,"chargingSchedulePeriod":%s}}`,
-		q.Start.UTC().Format(time.RFC3339), q.Duration, q.Unit, periods)
+	return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":60,"chargingRateUnit":%q,`+
+		`"chargingSchedulePeriod":[{"startPeriod":0,"limit":%.1f}]}}`, s.now().UTC().Format(time.RFC3339), unit, min(limit, 7360))
 }
 
 // allows returns the power that the charger would let a car draw at the instant, in W.
 func (s *sim) allows(at time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.allowed(at)
+}
+
+func (s *sim) allowed(at time.Time) float64 {
+	if s.ignore {
+		return 7400
+	}
 	for _, p := range s.profiles {
 		if limit, ok := p.limit(at); ok {
 			return min(limit, 7400)
@@ -320,6 +419,7 @@ func (s *sim) startAt(meter int, at time.Time) int {
 			Status string `json:"status"`
 		} `json:"idTagInfo"`
 	}
+	s.register(meter)
 	b := s.must("StartTransaction", fmt.Sprintf(`{"connectorId":1,"idTag":"tag","meterStart":%d,"timestamp":%q}`, meter, at.UTC().Format(time.RFC3339Nano)))
 	if err := json.Unmarshal(b, &a); err != nil || a.Tag.Status != "Accepted" || a.Tx == 0 {
 		s.t.Fatalf("StartTransaction was answered %s", b)
@@ -331,9 +431,10 @@ func (s *sim) stop(tx, meter int, reason string) {
 	s.t.Helper()
 	s.speak.Lock()
 	defer s.speak.Unlock()
+	s.register(meter)
 	s.must("StopTransaction", fmt.Sprintf(`{"transactionId":%d,"meterStop":%d,"timestamp":%q,"reason":%q}`, tx, meter, s.now().UTC().Format(time.RFC3339Nano), reason))
 	s.mu.Lock()
-	s.tx, s.profiles, s.status = 0, nil, "Finishing"
+	s.tx, s.profiles, s.status, s.ended = 0, nil, "Finishing", true
 	if reason == "EVDisconnected" {
 		s.status = "Available"
 	}
@@ -343,6 +444,7 @@ func (s *sim) stop(tx, meter int, reason string) {
 // meter reports the energy register.
 func (s *sim) meter(wh int, at time.Time) {
 	s.t.Helper()
+	s.register(wh)
 	s.must("MeterValues", fmt.Sprintf(`{"connectorId":1,"meterValue":[{"timestamp":%q,"sampledValue":[{"value":"%d.0","measurand":"Energy.Active.Import.Register","unit":"Wh"},`+
 		`{"value":"230","measurand":"Voltage","unit":"V"}]}]}`, at.UTC().Format(time.RFC3339), wh))
 }

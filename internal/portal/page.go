@@ -13,6 +13,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -24,6 +25,12 @@ var functions = template.FuncMap{
 	"clock":  func(t time.Time) string { return t.In(flex.London).Format("2 January, 15:04") },
 	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"kwh":    kwh,
+	"price":  func(p *flex.Price) string { return reward.PriceText(p) },
+	"worth":  reward.PenceText,
+	"gross":  func(g flex.MicroPounds) string { return reward.PenceText(settle.PicoPounds(g) * 1_000_000) },
+	"energy": func(e flex.WattHours) string { return kwh(&e) },
+	"long":   dayText,
+	"month":  func(m ledger.Month) string { return m.First().Start().In(flex.London).Format("January 2006") },
 	"kind":   kind,
 	"status": func(s ledger.PaymentStatus) string { return statuses[s] },
 	"chart":  chart,
@@ -79,7 +86,8 @@ func (s *Server) purse(r *request) error {
 		return err
 	}
 
-	if r.visit.Setup && !p.Account.Linked && !p.NeedsCode && r.URL.Query().Get("done") == "" {
+	mayLink := !p.Account.Linked && !p.NeedsCode
+	if mayLink && r.visit.Setup && r.URL.Query().Get("done") == "" {
 		http.Redirect(r.w, r.Request, reward.Root+r.token+"/account", http.StatusSeeOther)
 		return nil
 	}
@@ -107,7 +115,10 @@ func (s *Server) showPurse(r *request, status int, p reward.Purse, wrong string)
 // again shows the balance with what was wrong with what was asked for.
 func (s *Server) again(r *request, wrong error) error {
 	e, shown := errors.AsType[*flex.Error](wrong)
-	if k := flex.KindOf(wrong); !shown || k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
+	if !shown {
+		return wrong
+	}
+	if k := flex.KindOf(wrong); k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
 		return wrong
 	}
 
@@ -150,10 +161,14 @@ func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
 // linkAccount keeps the bank account.
 func (s *Server) linkAccount(r *request) error {
 	account, err := reward.ReadBankAccount(r.PostFormValue("name"), r.PostFormValue("sort_code"), r.PostFormValue("account_number"))
-	if e, ok := errors.AsType[*flex.Error](err); ok {
+	if err == nil {
+		err = s.Reward.LinkAccount(r.Context(), r.visit, account)
+	}
+
+	if e, ok := errors.AsType[*flex.Error](err); ok && len(e.Faults) > 0 {
 		return s.showAccount(r, http.StatusUnprocessableEntity, e.Faults)
 	}
-	if err := s.Reward.LinkAccount(r.Context(), r.visit, account); err != nil {
+	if err != nil {
 		return s.again(r, err)
 	}
 
@@ -213,30 +228,4 @@ func readPounds(text string) (flex.Pence, error) {
 
 	pence, err := strconv.ParseInt(parts[1]+(parts[2] + "00")[:2], 10, 64)
 	return flex.Pence(pence), err
-}
-
-// statement shows what was earned in some days, and why, to be read or printed.
-func (s *Server) statement(r *request) error {
-	if r.visit.HideTransactions {
-		return flex.Fail(flex.NotFound, "this page is not known")
-	}
-
-	var from, to flex.Day
-	for name, into := range map[string]*flex.Day{"from": &from, "to": &to} {
-		if text := r.URL.Query().Get(name); text != "" {
-			d, err := flex.ParseDay(text)
-			if err != nil {
-				return flex.Fail(flex.Malformed, "a day is written as in 2026-01-31")
-			}
-
-			*into = d
-		}
-	}
-
-	st, err := s.Reward.Statement(r.Context(), r.visit.OrgID, r.visit.SiteID, from, to)
-	if err != nil {
-		return err
-	}
-
-	return s.show(r, http.StatusOK, "statement", map[string]any{"Statement": st})
 }

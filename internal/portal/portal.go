@@ -17,6 +17,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/reward"
+	"flexd/internal/web"
 )
 
 // Server answers the balance page. Set its fields before Handler is called.
@@ -44,19 +45,24 @@ func (s *Server) build() {
 
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*Server, *request) error{
-		"GET /balance/{token}":            (*Server).purse,
-		"GET /balance/{token}/account":    (*Server).accountForm,
-		"POST /balance/{token}/account":   (*Server).linkAccount,
-		"POST /balance/{token}/code":      (*Server).sendCode,
-		"POST /balance/{token}/confirm":   (*Server).enterCode,
-		"POST /balance/{token}/withdraw":  (*Server).withdraw,
-		"GET /balance/{token}/statement":  (*Server).statement,
+		"GET /balance/{token}":           (*Server).purse,
+		"GET /balance/{token}/account":   (*Server).accountForm,
+		"POST /balance/{token}/account":  (*Server).linkAccount,
+		"POST /balance/{token}/code":     (*Server).sendCode,
+		"POST /balance/{token}/confirm":  (*Server).enterCode,
+		"POST /balance/{token}/withdraw": (*Server).withdraw,
+		"GET /balance/{token}/statement": (*Server).statement,
+
+		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,
+		"GET /balance/{token}/statement.json": (*Server).statementJSON,
+
 		"GET /balance/{token}/{anything}": func(*Server, *request) error { return flex.Fail(flex.NotFound, "this page is not known") },
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
 	}
 
-	mux.HandleFunc("GET /balance/style.css", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /balance/style.css", func(w http.ResponseWriter, r *http.Request) {
+		web.SetHeaders(w.Header(), r, web.PolicyNothing)
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		w.Header().Set("Cache-Control", "public, max-age=3600")
 		w.Write(style)
@@ -73,25 +79,33 @@ type request struct {
 	visit reward.Visit
 }
 
+// contentPolicy allows the page's own style sheet and forms, and nothing inline.
+const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
 // serve finds the visitor, handles the request and shows what went wrong.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*Server, *request) error) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	web.SetHeaders(h, r, contentPolicy)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex")
 	q := &request{Request: r, w: w, token: r.PathValue("token")}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
-	var err error
-	q.visit, err = s.Reward.Open(r.Context(), q.token, browserOf(r))
-	if err == nil {
-		err = handle(s, q)
-	}
-
-	if err != nil {
+	if err := s.answer(q, handle); err != nil {
 		s.refuse(q, err)
 	}
+}
+
+// answer handles the request of a visitor whose link is known. A panic is an internal failure.
+func (s *Server) answer(r *request, handle func(*Server, *request) error) (err error) {
+	defer web.Recover(&err)
+
+	r.visit, err = s.Reward.Open(r.Context(), r.token, browserOf(r.Request))
+	if err != nil {
+		return err
+	}
+
+	return handle(s, r)
 }
 
 // browserCookie is the cookie that tells one browser from another that has the same link.
@@ -129,21 +143,21 @@ func (s *Server) knowBrowser(r *request) error {
 
 // refuse shows an error: what was written to be shown, or that something went wrong here.
 func (s *Server) refuse(r *request, err error) {
-	status, text := http.StatusInternalServerError, "Something went wrong here. Please try again later."
-	switch flex.KindOf(err) {
+	kind, text := flex.KindOf(err), "Something went wrong here. Please try again later."
+	switch kind {
 	case flex.NotFound:
-		status, text = http.StatusNotFound, "This link is not known, or its time is over. Please open the page again from your app."
+		text = "This link is not known, or its time is over. Please open the page again from your app."
 	case flex.Internal:
 		s.Log.ErrorContext(r.Context(), "balance page", "error", err)
 	case flex.Unavailable:
-		status, text = http.StatusServiceUnavailable, "This service is busy. Please try again in a moment."
+		text = "This service is busy. Please try again in a moment."
 	default:
 		if e, ok := errors.AsType[*flex.Error](err); ok {
-			status, text = http.StatusBadRequest, sentence(e.Detail)
+			text = sentence(e.Detail)
 		}
 	}
 
-	s.show(r, status, "error", map[string]any{"Text": text})
+	s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text})
 }
 
 //go:embed template/*.html

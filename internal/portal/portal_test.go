@@ -192,10 +192,23 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.51", "form", form)
 	want(t, status, page, 422, "This form asked for £10.50 already")
 	status, page = h.get(t, link+"/statement")
-	want(t, status, page, 200, "2026-01-01 to 2026-01-15", "£25.00", "-£10.50", "Balance after")
+	want(t, status, page, 200, "1 January 2026 to 15 January 2026", "£25.00", "-£10.50", "Balance after", "Statement number", "?tax_year=2025", "?month=2025-12")
+	status, page = h.get(t, link+"/statement?tax_year=2025")
+	want(t, status, page, 200, "6 April 2025 to 5 April 2026", "£14.50")
+	for path, wanted := range map[string]string{"csv": "\nline,2,", "json": `"withdrawn_pence": -1050`} {
+		resp, err := http.Get(link + "/statement." + path + "?month=2026-01")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || !strings.Contains(string(b), wanted) || !strings.Contains(resp.Header.Get("Content-Disposition"), "statement-2026-01-01-2026-01-31."+path) {
+			t.Errorf("%s: %d %v %s", path, resp.StatusCode, err, b)
+		}
+	}
 	status, page = h.get(t, link+"/statement?from=2025-12-01&to=2025-12-31")
 	want(t, status, page, 200, "Nothing in these days.")
-	for _, days := range []string{"?from=yesterday", "?from=2026-02-01&to=2026-01-01", "?from=2000-01-01"} {
+	for _, days := range []string{"?from=yesterday", "?from=2026-02-01&to=2026-01-01", "?from=2000-01-01", "?month=2026-13", "?tax_year=x", "?tax_year=2025&month=2026-01"} {
 		status, page = h.get(t, link+"/statement"+days)
 		want(t, status, page, 400, `role="alert"`)
 	}

@@ -119,7 +119,7 @@ func (d *Service) FinishLink(ctx context.Context, state, code, refusal string) (
 		provider = l.Provider
 
 		if code == "" || refusal != "" {
-			return all.DropCloudLink(ctx, hash)
+			return all.DropCloudLink(ctx, l)
 		}
 
 		l.Code = flex.Secret(code)
@@ -200,14 +200,16 @@ func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error
 func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	p, err := d.provider(l.Provider)
 	if err != nil {
-		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
+		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l) })
 	}
 
 	t, refused, err := d.ask(ctx, p, url.Values{
 		"grant_type": {"authorization_code"}, "code": {l.Code.Reveal()}, "redirect_uri": {l.Redirect}, "code_verifier": {l.Verifier.Reveal()},
 	})
 	if err != nil && !refused {
-		return nil // its lease is the time until the next attempt
+		return d.DB.WriteAll(ctx, func(all *store.All) error {
+			return all.RetryCloudLink(ctx, l, all.Now().Add(cloudLease), err.Error())
+		})
 	}
 
 	if err == nil {
@@ -216,7 +218,7 @@ func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 		}
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l.State) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l) })
 }
 
 // turn sets when to refresh a token: a little before it ends.
@@ -235,22 +237,24 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// refresh renews a token. What the provider refuses is left, for the user has taken access away
+// and must give it again.
 func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
-	wait := func(at time.Time) error {
-		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DeferCloudToken(ctx, row, at) })
+	retry := func(at time.Time, problem error) error {
+		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.RetryCloudToken(ctx, row, at, problem.Error()) })
 	}
 
 	p, err := d.provider(row.Provider)
 	if err != nil {
-		return wait(time.Time{})
+		return retry(time.Time{}, err)
 	}
 
 	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {row.Refresh.Reveal()}})
-	switch {
-	case refused:
-		return wait(time.Time{}) // the user has taken access away, and must give it again
-	case err != nil:
-		return wait(d.DB.Now().Add(cloudRetry))
+	if refused {
+		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.LeaveCloudToken(ctx, row) })
+	}
+	if err != nil {
+		return retry(d.DB.Now().Add(cloudRetry), err)
 	}
 
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
@@ -272,7 +276,8 @@ func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t Clou
 	if err != nil {
 		return t, false, err
 	}
-	if a.Status >= 400 && a.Status < 500 && a.Status != 408 && a.Status != 429 {
+	passing := a.Status == 408 || a.Status == 429
+	if a.Status >= 400 && a.Status < 500 && !passing {
 		return t, true, fmt.Errorf("%s refused with %d", p.Name, a.Status)
 	}
 

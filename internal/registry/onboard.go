@@ -223,7 +223,7 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAs
 	}
 
 	a := *old
-	if told.Power != nil && (a.Power == nil || *a.Power != *told.Power) || told.Capacity != nil && (a.Capacity == nil || *a.Capacity != *told.Capacity) {
+	if changes(a.Power, told.Power) || changes(a.Capacity, told.Capacity) {
 		m.Updated = append(m.Updated, "properties")
 	}
 
@@ -413,4 +413,12 @@ func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email stri
 
 		return s, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
 	})
+}
+
+// changes reports whether a value is given, and another than the one that is known.
+func changes[T comparable](known, given *T) bool {
+	if given == nil {
+		return false
+	}
+	return known == nil || *known != *given
 }

@@ -20,6 +20,22 @@ type Again struct {
 	KnownAt time.Time   // on what was known then; zero: now
 }
 
+// AgainDaysMax is the number of days that are settled again at once: as many as a statement
+// covers, whose prices fit into memory.
+const AgainDaysMax = StatementDaysMax
+
+// check refuses what would take more than a year's prices into memory.
+func (a Again) check() error {
+	const day = 24 * 60 * 60
+	switch days := (a.To.Start().Unix()-a.From.Start().Unix()+day/2)/day + 1; { // half a day: clocks change
+	case a.To.Start().Before(a.From.Start()):
+		return flex.Fail(flex.Invalid, "the last day %s is before the first, %s", a.To, a.From)
+	case days > AgainDaysMax:
+		return flex.Fail(flex.Invalid, "%s to %s is %d days: at most %d are settled again at once, and nothing was", a.From, a.To, days, AgainDaysMax)
+	}
+	return nil
+}
+
 // againSites is the number of sites whose events are read and settled at a time.
 const againSites = 64
 
@@ -27,28 +43,12 @@ const againSites = 64
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
 // The sites are shared out to as many workers as there are processors.
 func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.Run, error) {
+	if err := a.check(); err != nil {
+		return store.Run{}, err
+	}
+
 	w := again{service: d, org: org, span: flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}}
-	var sites []flex.SiteID
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		w.run = store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
-		if w.run.KnownAt.IsZero() {
-			w.run.KnownAt = tx.Now()
-		}
-
-		var err error
-		sites, err = tx.SitesWithEvents(ctx, a.Site, w.span)
-		if err != nil {
-			return err
-		}
-
-		w.basis, err = basisOf(ctx, tx, []flex.Span{w.span}, w.run.KnownAt)
-		if err != nil {
-			return err
-		}
-
-		return tx.AddRun(ctx, w.run)
-	})
-
+	sites, err := w.begin(ctx, a)
 	if err != nil {
 		return w.run, err
 	}
@@ -85,6 +85,34 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.FinishRun(ctx, w.run) })
 }
 
+// begin reads what all sites share, which may take a while, and then writes the run down: other
+// writers do not wait for it. It returns the sites that have events.
+func (w *again) begin(ctx context.Context, a Again) (sites []flex.SiteID, err error) {
+	err = w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
+		w.run = store.Run{Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
+		if w.run.KnownAt.IsZero() {
+			w.run.KnownAt = tx.Now()
+		}
+
+		var err error
+		sites, err = tx.SitesWithEvents(ctx, a.Site, w.span)
+		if err != nil {
+			return err
+		}
+
+		w.basis, err = basisOf(ctx, tx, []flex.Span{w.span}, w.run.KnownAt)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return sites, w.service.DB.Write(ctx, w.org, func(tx *store.Tx) error {
+		w.run.ID = tx.NewRunID()
+		return tx.AddRun(ctx, w.run)
+	})
+}
+
 // again is a run under way.
 type again struct {
 	service *Service
@@ -107,7 +135,11 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 			return err
 		}
 
-		events = slices.DeleteFunc(events, func(e store.FlexEvent) bool { return !e.Consented })
+		events, err = consentedEvents(ctx, tx, w.basis, sites, events)
+		if err != nil {
+			return err
+		}
+
 		outcomes, err := settleEvents(ctx, tx, w.basis, events, true)
 		settlements = nil
 

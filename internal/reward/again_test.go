@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,4 +121,38 @@ func someReadings(dice *rand.Rand, a flex.AssetID, way int, first flex.Day, days
 		}
 	}
 	return rs
+}
+
+// A range longer than a year is refused before anything is read, with what would be right.
+func TestSettleAgain_Range(t *testing.T) {
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url, store.Options{})
+	seed := storetest.NewSeed(t, db, url)
+	service := &reward.Service{DB: db}
+	day := func(text string) flex.Day {
+		d, err := flex.ParseDay(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, c := range []struct {
+		from, to string
+		want     string // of the refusal
+	}{
+		{"2025-01-01", "2026-01-01", ""}, // 366 days, both included
+		{"2025-01-01", "2026-01-02", "is 367 days: at most 366"},
+		{"0001-01-01", "9999-12-31", "is 3652059 days"},
+		{"0026-01-01", "2026-01-31", "at most 366"},
+		{"2026-01-02", "2026-01-01", "is before the first"},
+	} {
+		again := reward.Again{From: day(c.from), To: day(c.to)}
+		_, err := service.SettleAgain(t.Context(), seed.Org, again)
+		_, repaired := service.Repair(t.Context(), seed.Org, again)
+		for _, err := range []error{err, repaired} {
+			if (err == nil) != (c.want == "") || err != nil && (flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s to %s: %v", c.from, c.to, err)
+			}
+		}
+	}
 }

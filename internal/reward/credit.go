@@ -25,13 +25,13 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	}
 
 	listed := t.settle.Share > 0 || slices.ContainsFunc(was, func(p ledger.Posting) bool { return p.Account.PerSite() })
-	worth, err := worthOf(ctx, tx, e, r, t, listed)
+	worth, netting, err := worthOf(ctx, tx, e, r, t, listed)
 	if err != nil {
 		return nil, err
 	}
 
 	more := r.Flex - e.PostedWh // a sum over transactions counts no energy twice
-	tr := store.Transaction{Flex: &more}
+	tr := store.Transaction{Flex: &more, Netting: netting.others}
 	tr.SiteID, tr.Time, tr.Settled = e.SiteID, e.Span, e.Day
 	tr.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID, Run: run}
 	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("flex event:%s", e.ID)
@@ -43,7 +43,8 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 		tr.Kind = changeKind(&tr, -more)
 	}
 
-	unchanged := len(tr.Postings) == 0 && (more == 0 || !worth.Listed)
+	moved := more != 0 || netting.moved // of what the user reads
+	unchanged := len(tr.Postings) == 0 && !(moved && worth.Listed)
 	if unchanged && (e.Posted > 0 || !worth.Listed) {
 		return nil, nil
 	}
@@ -53,25 +54,32 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	return &tr, nil
 }
 
+// netting is how an event stands in a month that is netted.
+type netting struct {
+	others *store.Netting // nil where it is not
+	moved  bool           // whether its own share is another than was posted
+}
+
 // worthOf works out what an event is worth to its user, and keeps it. What is netted by month
 // gives each event the difference that it makes to the month: the sum of the shares, or
 // nothing if that is below zero. So the month comes to the same in whatever order its events
 // are settled.
-func worthOf(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t *terms, listed bool) (store.EventCredit, error) {
-	c := store.EventCredit{
+func worthOf(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t *terms, listed bool) (c store.EventCredit, n netting, err error) {
+	c = store.EventCredit{
 		Event: e.ID, Site: e.SiteID, Day: e.Day, Listed: listed, Netted: t.settle.ByMonth && !t.settle.ClawBack,
 		Gross: r.Gross.Pence(), Share: r.Owed, Early: r.Credit, Credited: r.Credit, Accrued: r.Owed - r.Credit,
 	}
 	if c.Netted {
-		others, err := tx.OtherCredits(ctx, c)
+		others, was, err := tx.OtherCredits(ctx, c)
 		if err != nil {
-			return c, err
+			return c, n, err
 		}
 
 		credited, owed := max(0, others.Early+c.Early), max(0, others.Share+c.Share)
 		c.Credited = credited - others.Credited
 		c.Accrued = owed - credited - others.Accrued
+		n = netting{&store.Netting{Share: others.Early, Credited: others.Credited}, c.Early != was}
 	}
 
-	return c, tx.PutEventCredit(ctx, c)
+	return c, n, tx.PutEventCredit(ctx, c)
 }

@@ -1,12 +1,18 @@
 package reward
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"flexd/internal/bankfile"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -15,23 +21,49 @@ type Payment struct {
 	store.Withdrawal
 	BankAccount
 	Reference string // what the user sees on the bank statement
+	message   string // the file that it was first in
 }
 
-// ExportOptions say which payments are exported.
+// ExportOptions say which payments are exported, and how.
 type ExportOptions struct {
-	Again bool // what was exported before and has no result yet, for a file that was lost
+	Again   bool            // what was exported before and has no result yet, for a file that was lost
+	Message string          // with Again: of that file alone
+	Format  bankfile.Format // the organisation's setting if blank
+	Day     flex.Day        // on which the payments are to be made; the earliest if zero
 }
 
 // PaymentFile is a file of payments.
 type PaymentFile struct {
+	store.PaymentFile
+	Content  []byte
 	Payments []Payment
-	Total    flex.Pence
 	Kept     []string // why approved withdrawals are not in it
 }
 
-// Export returns the payments of all approved withdrawals and moves them to processing: from
-// then on they count as given to the bank. Each goes to the account that was fixed when it
-// was asked for, whatever was linked since.
+// Name is what the file may be called.
+func (f PaymentFile) Name() string {
+	return fmt.Sprintf("payments-%06d%s", f.Number, bankfile.Format(f.Format).Extension())
+}
+
+// String says what the file holds, as the audit log has it.
+func (f PaymentFile) String() string {
+	return fmt.Sprintf("%d payments, %s in all, %s for %s, message %s, SHA-256 %x", len(f.Payments), f.Total, f.Format, f.Day, f.Message, f.SHA256)
+}
+
+// PaymentFiles returns the files that were made, newest first.
+func (d *Service) PaymentFiles(ctx context.Context, org flex.OrgID) (files []store.PaymentFile, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		files, err = tx.PaymentFiles(ctx, payoutsMax)
+		return err
+	})
+	return files, err
+}
+
+// Export makes the file of all approved withdrawals and moves them to processing: from then on
+// they count as given to the bank. Each goes to the account that was fixed when it was asked
+// for, whatever was linked since. A withdrawal that another command takes away meanwhile is
+// left out. A file that is made again has the name of the first, so that a bank which has the
+// first takes no payment twice.
 func (d *Service) Export(ctx context.Context, org flex.OrgID, by string, o ExportOptions) (f PaymentFile, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		f, err = d.export(ctx, tx, by, o)
@@ -41,45 +73,175 @@ func (d *Service) Export(ctx context.Context, org flex.OrgID, by string, o Expor
 }
 
 func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportOptions) (f PaymentFile, err error) {
+	// Exports wait for each other: the second finds what the first has left.
+	if err := tx.LockOrg(ctx); err != nil {
+		return f, err
+	}
+
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return f, err
+	}
+
+	format, err := formatOf(o, org)
+	if err != nil {
+		return f, err
+	}
+
+	f.Day, err = paymentDay(format, o.Day, flex.DayAt(tx.Now()))
+	if err != nil {
+		return f, err
+	}
+
+	f.Payments, f.Kept, err = payments(ctx, tx, format, o, payoutTerms(org.Settings.Payout))
+	if err != nil {
+		return f, err
+	}
+	if len(f.Payments) == 0 && format != bankfile.CSV {
+		return f, flex.Fail(flex.Conflict, "there is nothing to pay: a %s file cannot be empty%s", format, because(f.Kept))
+	}
+
+	if err := f.name(ctx, tx, format, by); err != nil {
+		return f, err
+	}
+	if err := f.write(org); err != nil {
+		return f, err
+	}
+
+	err = d.exported(ctx, tx, f, by, o)
+	return f, err
+}
+
+// name gives the file its number, and its name to the bank.
+func (f *PaymentFile) name(ctx context.Context, tx *store.Tx, format bankfile.Format, by string) error {
+	record, err := fileOf(ctx, tx, format, f.Payments)
+	if err != nil {
+		return err
+	}
+
+	record.Day, record.Format = f.Day, string(format)
+	record.MadeBy, record.Payments = by, len(f.Payments)
+	f.PaymentFile = record
+
+	return nil
+}
+
+// because says why withdrawals are kept, if there are any.
+func because(kept []string) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(kept, "; ")
+}
+
+func formatOf(o ExportOptions, org flex.Org) (bankfile.Format, error) {
+	format := o.Format
+	if format == "" {
+		format = bankfile.Format(org.Settings.Payout.FileFormat)
+	}
+
+	if format == "" {
+		format = bankfile.CSV
+	}
+
+	if _, err := bankfile.ReadFormat(string(format)); err != nil {
+		return format, err
+	}
+
+	return format, payerOf(org).Ready(format)
+}
+
+// payerOf is who pays the organisation's users.
+func payerOf(org flex.Org) bankfile.Payer {
+	p, books := org.Settings.Payout.Payer, org.Settings.Books
+	name := books.PayerName
+	if name == "" {
+		name = org.Name
+	}
+	return bankfile.Payer{Name: name, SortCode: p.SortCode, Number: p.Number, SUN: p.SUN, IBAN: p.IBAN, BIC: p.BIC}
+}
+
+// payAhead is how many days ahead a payment file may be for.
+const payAhead = 30
+
+// paymentDay returns the day on which the file's payments are to be made. Bacs processes a
+// file on the working day after it was sent at the earliest; other files are for today, or
+// for the next working day.
+func paymentDay(format bankfile.Format, asked, today flex.Day) (flex.Day, error) {
+	earliest := workingDay(today)
+	if format == bankfile.Bacs18 {
+		earliest = workingDay(earliest.Add(1))
+	}
+
+	if asked == (flex.Day{}) {
+		return earliest, nil
+	}
+
+	if last := today.Add(payAhead); asked.Start().Before(earliest.Start()) || asked.Start().After(last.Start()) {
+		return asked, flex.Fail(flex.Invalid, "a %s file made today is for %s at the earliest and %s at the latest, not %s", format, earliest, last, asked)
+	}
+
+	if !settle.Working(asked) {
+		return asked, flex.Fail(flex.Invalid, "%s is no working day; the next one is %s", asked, workingDay(asked))
+	}
+
+	return asked, nil
+}
+
+// workingDay returns the day, or the first working day after it.
+func workingDay(d flex.Day) flex.Day {
+	for !settle.Working(d) {
+		d = d.Add(1)
+	}
+	return d
+}
+
+// payments returns the payments to export, and why others are kept.
+func payments(ctx context.Context, tx *store.Tx, format bankfile.Format, o ExportOptions, terms ledger.PayoutTerms) (ps []Payment, kept []string, err error) {
 	status := ledger.Approved
 	if o.Again {
 		status = ledger.Processing
 	}
 
-	record, err := tx.OrgRecord(ctx)
-	if err != nil {
-		return f, err
-	}
-
 	ws, err := tx.Withdrawals(ctx, status)
 	if err != nil {
-		return f, err
+		return nil, nil, err
 	}
 
-	terms := payoutTerms(record.Settings.Payout)
 	for _, w := range ws {
-		p, kept, err := payment(ctx, tx, w, terms)
+		// On PostgreSQL another transaction may have moved it since it was listed.
+		w, err := tx.LockWithdrawal(ctx, w.ID)
 		if err != nil {
-			return f, err
+			return nil, nil, err
 		}
 
-		if kept != "" {
-			f.Kept = append(f.Kept, fmt.Sprintf("%s: %s", w.ID, kept))
+		if w.Status != status {
+			kept = append(kept, fmt.Sprintf("%s: it became %s meanwhile", w.ID, w.Status))
 			continue
 		}
 
-		if !o.Again {
-			p.Withdrawal, _, err = d.move(ctx, tx, w.ID, ledger.Processing, by, "")
-			if err != nil {
-				return f, err
-			}
+		p, why, err := payment(ctx, tx, w, terms)
+		if err != nil {
+			return nil, nil, err
 		}
 
-		f.Payments = append(f.Payments, p)
-		f.Total += p.Amount
+		if o.Message != "" && p.message != o.Message {
+			continue
+		}
+
+		if why == "" {
+			why = bankfile.Refusal(format, p.line())
+		}
+
+		if why != "" {
+			kept = append(kept, fmt.Sprintf("%s: %s", w.ID, why))
+			continue
+		}
+
+		ps = append(ps, p)
 	}
 
-	return f, nil
+	return ps, kept, nil
 }
 
 // payment returns the line of a withdrawal, or why there is none.
@@ -102,7 +264,91 @@ func payment(ctx context.Context, tx *store.Tx, w store.Withdrawal, terms ledger
 		return p, "", err
 	}
 
-	p = Payment{Withdrawal: w, Reference: pinned.Reference}
+	p = Payment{Withdrawal: w, Reference: pinned.Reference, message: pinned.Message}
 	p.BankAccount, err = unpack(packed)
 	return p, "", err
+}
+
+// line is the payment as files have it.
+func (p Payment) line() bankfile.Payment {
+	return bankfile.Payment{
+		ID: p.ID.String(), Attempt: p.Attempt, Name: p.Name, SortCode: p.SortCode, Number: p.Number, Amount: p.Amount, Reference: p.Reference,
+	}
+}
+
+// fileOf returns the file that holds the payments: a new message, or the one that they were
+// all in before. A CSV may hold those of several, since whoever reads it has the ids.
+func fileOf(ctx context.Context, tx *store.Tx, format bankfile.Format, ps []Payment) (store.PaymentFile, error) {
+	f, err := tx.NewPaymentFile(ctx)
+	if err != nil {
+		return f, err
+	}
+
+	var before []string
+	for _, p := range ps {
+		if p.message != "" && !slices.Contains(before, p.message) {
+			before = append(before, p.message)
+		}
+	}
+
+	if len(before) == 0 || len(before) > 1 && format == bankfile.CSV {
+		return f, nil
+	}
+
+	if len(before) > 1 {
+		slices.Sort(before)
+		return f, flex.Fail(flex.Conflict, "the payments without a result are of %d files, and each is written again by itself: name one with --message: %s",
+			len(before), strings.Join(before, ", "))
+	}
+
+	first, err := tx.PaymentFileOf(ctx, before[0])
+	if err != nil || first == nil {
+		return f, err
+	}
+
+	f.Message, f.Serial = first.Message, first.Serial
+	return f, nil
+}
+
+// write fills in the file's content and what tells it from others.
+func (f *PaymentFile) write(org flex.Org) error {
+	file := bankfile.File{Message: f.Message, Serial: int(f.Serial), MadeAt: f.MadeAt, Day: f.Day, Payer: payerOf(org)}
+	for _, p := range f.Payments {
+		file.Payments = append(file.Payments, p.line())
+	}
+
+	var content bytes.Buffer
+	if err := file.Write(&content, bankfile.Format(f.Format)); err != nil {
+		return err
+	}
+
+	sum := sha256.Sum256(content.Bytes())
+	f.Content, f.SHA256 = content.Bytes(), sum[:]
+	f.Total = file.Total()
+
+	return nil
+}
+
+// exported keeps that the payments are given to the bank in the file.
+func (d *Service) exported(ctx context.Context, tx *store.Tx, f PaymentFile, by string, o ExportOptions) error {
+	if len(f.Payments) == 0 {
+		return nil
+	}
+
+	for i, p := range f.Payments {
+		if !o.Again {
+			w, _, err := d.move(ctx, tx, p.ID, ledger.Processing, by, "")
+			if err != nil {
+				return err
+			}
+
+			f.Payments[i].Withdrawal = w
+		}
+
+		if err := tx.NoteMessage(ctx, store.Pinned{WithdrawalID: p.ID, Attempt: p.Attempt}, f.Message); err != nil {
+			return err
+		}
+	}
+
+	return tx.AddPaymentFile(ctx, f.PaymentFile)
 }

@@ -277,7 +277,7 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		}
 
 		return tx.AddMail(ctx, store.Mail{
-			SiteID: v.SiteID, To: site.Email, Subject: "Your code: " + code,
+			SiteID: v.SiteID, To: site.Email, Subject: "Your code",
 			Text: fmt.Sprintf("Your code is %s.\n\nIt can be entered for %d minutes. If you did not ask for it, there is nothing to do.\n", code, CodeLife/time.Minute),
 		})
 	})

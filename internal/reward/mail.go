@@ -46,12 +46,12 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 		err := d.DB.WriteAll(ctx, func(all *store.All) error {
 			switch {
 			case problem == nil:
-				return all.MailDone(ctx, m.ID, "")
+				return all.MailDone(ctx, m, "")
 			case m.Tries >= mailTries:
-				return all.MailDone(ctx, m.ID, problem.Error())
+				return all.MailDone(ctx, m, withoutAddress(problem, m.To))
 			}
 
-			return all.MailAgain(ctx, m.ID, all.Now().Add(mailPause<<(m.Tries-1)), problem.Error())
+			return all.MailAgain(ctx, m, all.Now().Add(mailPause<<(m.Tries-1)), withoutAddress(problem, m.To))
 		})
 		if err != nil {
 			return worker.Report{}, err
@@ -59,6 +59,15 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	}
 
 	return worker.Report{Did: len(mails), More: len(mails) == mailsMax}, nil
+}
+
+// withoutAddress is a relay's error, which is kept for good, without the address that relays
+// like to repeat.
+func withoutAddress(problem error, to flex.Personal) string {
+	if to.Reveal() == "" {
+		return problem.Error()
+	}
+	return strings.ReplaceAll(problem.Error(), to.Reveal(), "the recipient")
 }
 
 // dropMails gives up mails that no process could send as long as the links in them lived.

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"flexd/internal/bankfile"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/store"
@@ -39,6 +40,8 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 		fault("name", "the name is longer than %d characters", nameMax)
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		fault("name", "the name has characters that cannot be printed")
+	case !bankfile.Payable(name):
+		fault("name", "write the name with letters from A to Z, as the bank does; accents are welcome")
 	}
 
 	sortCode, number = digits(sortCode), digits(number)
@@ -87,7 +90,7 @@ func (a BankAccount) number() string { return a.SortCode.Reveal() + a.Number.Rev
 const endingDigits = 4
 
 // LinkAccount keeps the visitor's bank account, in the place of any other. Another account
-// than before cancels the withdrawals that are not given to the bank yet, since they were
+// than before is checked by the modulus tables, if they are there, and cancels the withdrawals that are not given to the bank yet, since they were
 // asked for, and maybe approved, for the one before; the user is told, at the address of
 // before too. The same account again changes nothing.
 func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error {
@@ -115,6 +118,10 @@ func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error
 			if opened == a {
 				return nil
 			}
+		}
+
+		if err := checkModulus(ctx, tx, a); err != nil {
+			return err
 		}
 
 		number := a.Number.Reveal()

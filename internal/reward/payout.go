@@ -98,8 +98,10 @@ func (d *Service) Decide(ctx context.Context, org flex.OrgID, id flex.Transactio
 			w, err = d.approve(ctx, tx, id, by, note)
 		case ledger.PendingApproval:
 			w, err = d.tryAgain(ctx, tx, id, by, note)
-		default:
+		case ledger.Rejected, ledger.Cancelled:
 			w, _, err = d.move(ctx, tx, id, to, by, note)
+		default:
+			err = flex.Fail(flex.Malformed, "an operator approves, rejects, cancels or tries again; that a payment is %s, the bank says: import its file", to)
 		}
 
 		return err

@@ -18,7 +18,7 @@ type basis struct {
 	terms   history
 	knownAt time.Time // as it was known then; zero: as it is known now
 	asOf    time.Time // the same, or now
-	prices  map[flex.Period]flex.PricedPeriod
+	prices  map[flex.Period]store.Quote
 }
 
 // basisOf reads the organisation's terms and the prices of some times.
@@ -28,13 +28,13 @@ func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.
 		return nil, err
 	}
 
-	b := &basis{terms: terms, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]flex.PricedPeriod{}}
+	b := &basis{terms: terms, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]store.Quote{}}
 	if knownAt.IsZero() {
 		b.asOf = tx.Now()
 	}
 
 	for _, span := range spans {
-		prices, err := tx.SettlementPrices(ctx, span, b.asOf)
+		prices, err := tx.SettlementQuotes(ctx, span, b.asOf)
 		if err != nil {
 			return nil, err
 		}
@@ -90,11 +90,21 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 
 	for n := e.First; n <= e.Last; n++ {
 		if price, read := b.prices[e.Day.Period(n)]; read {
-			c.Prices = append(c.Prices, price)
+			c.Prices = append(c.Prices, price.PricedPeriod)
 		}
 	}
 
 	return c
+}
+
+// sourcesOf notes on a result where each half-hour's price is from.
+func (b *basis) sourcesOf(r *settle.Result) {
+	for i := range r.Periods {
+		p := &r.Periods[i]
+		if q := b.prices[r.Day.Period(p.Period)]; q.Known {
+			p.Source, p.Publication = q.Source, q.From
+		}
+	}
 }
 
 // powerOf returns a device's power, or the usual one if it is not known.
@@ -142,12 +152,13 @@ type outcome struct {
 
 // settling is some events settled together, all of each site and day.
 type settling struct {
-	basis  *basis
-	claims []*claim
-	supply map[flex.SiteID]settle.Limits
-	oldest flex.Day
-	newest flex.Day
-	slots  [2]int // the first and the last settlement period of any day
+	basis   *basis
+	claims  []*claim
+	supply  map[flex.SiteID]settle.Limits
+	consent map[flex.SiteID][]flex.Span // to the use of the boundary, of sites that are settled there
+	oldest  flex.Day
+	newest  flex.Day
+	slots   [2]int // the first and the last settlement period of any day
 
 	// For nominated baselines at boundaries: what assets used, and when they had events.
 	used   map[flex.AssetID][]settle.MeteredDay
@@ -204,6 +215,8 @@ func (s *settling) outcomes(known bool) ([]outcome, error) {
 			if err != nil {
 				return nil, err
 			}
+
+			s.basis.sourcesOf(r)
 			o.Result = r
 		}
 
@@ -289,6 +302,10 @@ func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[
 
 	if len(sites) == 0 {
 		return nil, nil
+	}
+
+	if err := s.consents(ctx, tx, sites); err != nil {
+		return nil, err
 	}
 
 	assets, err := tx.AssetsEverAt(ctx, sites)
@@ -418,11 +435,14 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 	claims := m.claims[key]
 	limits := claims[0].limits
 
+	var meter *settle.Meter
 	if key.asset.IsZero() {
 		limits = m.supply[key.site]
+		meter = settle.NewBoundary(rs, limits, m.consent[key.site])
+	} else {
+		meter = settle.NewMeter(m.by, rs, limits)
 	}
 
-	meter := settle.NewMeter(m.by, rs, limits)
 	for _, group := range groupsOf(claims) {
 		beside(group)
 		m.nominateTogether(group)
@@ -441,7 +461,8 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 
 		for _, c := range group {
 			c.Metering, c.Label = first.Metering, first.Label
-			c.Metered = first.Metered
+			c.Metered, c.Case.Consented = first.Metered, first.Consented
+			c.Devices = first.Devices
 			if c.Used == nil {
 				c.EventDays = eventDays
 			}

@@ -167,13 +167,26 @@ func (q *quarter) withdraw() {
 		{ledger.Approved, ledger.Processing, ledger.Posted},
 	}[q.rand.IntN(5)]
 	for _, to := range way {
-		if _, err := q.service.Decide(q.t.Context(), q.org, w.ID, to, "operator", ""); err != nil {
+		if err := q.step(w, to); err != nil {
 			q.t.Fatal(err)
 		}
 	}
 	if way[len(way)-1] == ledger.Posted {
 		q.paid += balance
 	}
+}
+
+// step takes the withdrawal on: by an operator's decision, an export or a bank's result.
+func (q *quarter) step(w store.Withdrawal, to ledger.PaymentStatus) (err error) {
+	switch to {
+	case ledger.Processing:
+		_, err = q.service.Export(q.t.Context(), q.org, "operator", reward.ExportOptions{})
+	case ledger.Posted, ledger.Failed, ledger.Returned:
+		_, err = q.service.Import(q.t.Context(), q.org, "operator", []reward.PaymentResult{{ID: w.ID, Status: to}})
+	default:
+		_, err = q.service.Decide(q.t.Context(), q.org, w.ID, to, "operator", "")
+	}
+	return err
 }
 
 // check counts the credits of the sessions by itself and compares.

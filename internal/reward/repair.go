@@ -23,6 +23,10 @@ func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repair
 		return r, flex.Fail(flex.Invalid, "what is posted is settled as it is known now: leave the instant out, or do not post")
 	}
 
+	if err := a.check(); err != nil {
+		return r, err
+	}
+
 	span := flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}
 	var before int
 	var sum flex.Pence
@@ -55,13 +59,13 @@ func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repair
 // settleAllDue settles until nothing is due any more.
 func (d *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
 	for {
-		var events worker.Report
-		if err := d.settleDue(ctx, org, &events); err != nil {
+		var report worker.Report
+		if err := d.settleDue(ctx, org, &report); err != nil {
 			return err
 		}
 
-		sessions, err := d.SettleSessions(ctx)
-		if err != nil || events.Did+sessions.Did == 0 {
+		err := d.settleSessionsOf(ctx, org, &report)
+		if err != nil || report.Did == 0 {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package reward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"flexd/internal/flex"
@@ -33,7 +34,16 @@ type Imported struct {
 
 // Import takes what became of payments. One that says again what is known changes nothing.
 // It fails at the first result that cannot be; none of them then counts.
-func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (done Imported, err error) {
+func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (Imported, error) {
+	return d.importResults(ctx, org, by, results, false)
+}
+
+// TryImport returns what Import would do, and does nothing.
+func (d *Service) TryImport(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (Imported, error) {
+	return d.importResults(ctx, org, by, results, true)
+}
+
+func (d *Service) importResults(ctx context.Context, org flex.OrgID, by string, results []PaymentResult, dry bool) (done Imported, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = Imported{Results: len(results)}
 		for i, r := range results {
@@ -42,8 +52,15 @@ func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results
 			}
 		}
 
+		if dry {
+			return errDryRun
+		}
 		return nil
 	})
+	if errors.Is(err, errDryRun) {
+		err = nil
+	}
+
 	return done, err
 }
 

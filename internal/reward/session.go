@@ -29,26 +29,31 @@ func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 
 	var report worker.Report
 	for _, org := range orgs {
-		if err != nil {
-			return report, err
-		}
-
-		var due []flex.SessionID
-		err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-			due, err = tx.DueReckonings(ctx, dueMax)
-			return err
-		})
-
-		report.More = report.More || len(due) == dueMax
-		for chunk := range slices.Chunk(due, sessionsMax) {
-			if err == nil {
-				err = d.reckonAll(ctx, org, chunk, &report)
-			}
+		if err == nil {
+			err = d.settleSessionsOf(ctx, org, &report)
 		}
 	}
 
 	report.More = report.More && report.Did > 0
 	return report, err
+}
+
+// settleSessionsOf settles what is due of one organisation.
+func (d *Service) settleSessionsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+	var due []flex.SessionID
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		due, err = tx.DueReckonings(ctx, dueMax)
+		return err
+	})
+
+	report.More = report.More || len(due) == dueMax
+	for chunk := range slices.Chunk(due, sessionsMax) {
+		if err == nil {
+			err = d.reckonAll(ctx, org, chunk, report)
+		}
+	}
+
+	return err
 }
 
 func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
@@ -154,7 +159,7 @@ func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
 // charged returns the energy of the half-hours that belong to the session, how many of them
 // are known, and the first that is not.
 func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.WattHours, known int, missing time.Time, err error) {
-	periods, days, err := sessionReadings(ctx, tx, r)
+	periods, days, err := sessionReadings(ctx, tx, r, time.Time{})
 	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
 		case read:
@@ -197,8 +202,9 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 }
 
 // sessionReadings returns the half-hours that belong to a session and what was metered on
-// their days. A half-hour belongs to the first session in it.
-func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (periods []flex.Period, days []settle.MeteredDay, err error) {
+// their days, as it was known at an instant, or now. A half-hour belongs to the first session
+// in it.
+func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
 	first, last := halfHours(r.Span)
 	if !r.Before.To.IsZero() {
 		if _, taken := halfHours(r.Before); !taken.Before(first) {
@@ -206,7 +212,7 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (peri
 		}
 	}
 
-	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}}
+	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, KnownAt: knownAt}
 	for p := first; !last.Before(p); p = p.Add(1) {
 		periods = append(periods, p)
 		if d := flex.DayAt(p.Start()); len(q.Days) == 0 || q.Days[len(q.Days)-1] != d {
@@ -219,7 +225,7 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (peri
 		return nil, nil, err
 	}
 
-	limits, err := sessionLimits(ctx, tx, r)
+	limits, err := sessionLimits(ctx, tx, r, knownAt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,8 +235,8 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning) (peri
 }
 
 // sessionLimits returns what the session's device can have taken in a half-hour.
-func sessionLimits(ctx context.Context, tx *store.Tx, r store.Reckoning) (settle.Limits, error) {
-	supply, err := tx.SupplyOf(ctx, []flex.SiteID{r.SiteID}, time.Time{})
+func sessionLimits(ctx context.Context, tx *store.Tx, r store.Reckoning, knownAt time.Time) (settle.Limits, error) {
+	supply, err := tx.SupplyOf(ctx, []flex.SiteID{r.SiteID}, knownAt)
 	return settle.DeviceLimits(r.Power, settle.SupplyLimits(supply[r.SiteID])), err
 }
 

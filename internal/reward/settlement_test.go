@@ -273,35 +273,27 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 }
 
 // Boundary metering: the site's registers settle the event, whichever asset they came with,
-// unless the asset's own meter is qualified.
+// unless the asset's own meter was qualified when the event was found.
 func TestEventRound_Metering(t *testing.T) {
-	y, monday, v := pausedMonday(t, storetest.SQLite(t))
-	y.kwh(t, monday, v.Metered)
-	y.boundary(t, monday)
-	y.now = monday.Period(36).End()
-	if got := y.events(t); got != "2025-02-03 35-36 -1400 Wh est 350000" {
-		t.Errorf("by the boundary: %s", got)
-	}
-	y.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('leaf', 'Leaf', 'electric_vehicle', TRUE)`)
-	y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`)
-	y.exec(t, `UPDATE flex_event SET look_at = 0 WHERE look_at IS NOT NULL`)
-	if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" {
-		t.Errorf("by the asset's own meter: %s", got)
-	}
-}
-
-func TestEventRound_NothingWithoutConsent(t *testing.T) {
-	y, monday, v := pausedMonday(t, storetest.SQLite(t))
-	y.kwh(t, monday, v.Metered)
-	y.noConsent(t)
-	y.now = monday.Period(36).End()
-	if got := y.events(t); got != "2025-02-03 35-36 est 1850000" || y.history(t) != "" {
-		t.Errorf("without consent: %s; %s", got, y.history(t))
-	}
-	y.consent(t)
-	y.now = y.now.Add(time.Hour)
-	if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" {
-		t.Errorf("with consent: %s", got)
+	for _, qualified := range []bool{false, true} {
+		y, monday, v := pausedMonday(t, storetest.SQLite(t))
+		y.kwh(t, monday, v.Metered)
+		y.boundary(t, monday)
+		y.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('leaf', 'Leaf', 'electric_vehicle', TRUE)`)
+		want := "2025-02-03 35-36 -1400 Wh est 350000"
+		if qualified {
+			y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`)
+			want = "2025-02-03 35-36 -1632 Wh est 408000"
+		}
+		y.now = monday.Period(36).End()
+		if got := y.events(t); got != want {
+			t.Errorf("qualified %t: %s", qualified, got)
+		}
+		y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`) // too late for the event
+		y.exec(t, `UPDATE flex_event SET look_at = 0 WHERE look_at IS NOT NULL`)
+		if got := y.events(t); got != want {
+			t.Errorf("qualified %t, and later: %s", qualified, got)
+		}
 	}
 }
 

@@ -3,7 +3,7 @@ package reward
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -16,12 +16,15 @@ import (
 // reads it alone can work every line out again.
 type Statement struct {
 	From, To flex.Day // both included
-	Number   string   // of the statement: another one has another
+	MadeAt   time.Time
+	Number   string // of the statement: another one has another
 	Payer    Payer
 	Customer Customer
 	Opening  flex.Pence
 	Closing  flex.Pence
-	Lines    []Line // oldest first
+	Totals   Totals
+	Lines    []Line  // oldest first
+	Months   []Month // that are netted and that a line is about, oldest first
 }
 
 // Payer is who pays the user.
@@ -33,12 +36,24 @@ type Customer struct {
 	Address, Postcode flex.Personal
 }
 
+// Totals are the sums over a statement's lines. No energy counts twice in them.
+type Totals struct {
+	Earned    flex.Pence // by flexibility and charging, corrections too
+	Other     flex.Pence // goodwill and the like
+	Withdrawn flex.Pence // below zero
+	Flex      flex.WattHours
+	Charged   flex.WattHours
+}
+
 // Line is one transaction with what it rests on.
 type Line struct {
 	store.Transaction
 	Balance     flex.Pence // after it
 	Cause       string     // in plain words
+	Working     []string   // how its pence were worked out, in plain words
+	Note        string     // what of it cannot be shown, and why
 	Provisional bool       // it may still be followed by a top-up or a correction without anybody's mistake
+	Label       flex.Label // by which it was metered; empty: several, or none
 	Periods     []Period
 	Calculation *Calculation // nil where nothing was worked out, or before it was kept
 }
@@ -47,25 +62,46 @@ type Line struct {
 type Period struct {
 	Start                   time.Time
 	Baseline, Metered, Flex *flex.WattHours
+	Change                  flex.WattHours // what the line adds to what earlier lines said of the half-hour
 	Price                   *flex.Price
+	Worth                   settle.PicoPounds // before the loss factor and the share
+
+	Device      flex.AssetID       // that read it
+	Source      string             // of the price
+	Publication flex.PublicationID // that the price is from
 }
 
-// Calculation is how a line's pence come from its half-hours. For a flex event: the sum over
-// them of minus energy times price, plus what is carried, times share, loss factor and the
-// part paid early, rounded once; less the same of what is carried alone; nothing if that is
-// below nothing and losses are not passed on; less what earlier lines credited. For a session:
-// energy times rate, rounded once, less what earlier lines credited.
+// Calculation is how a line's pence come from its half-hours. RoundingRule says it in words.
 type Calculation struct {
 	settle.Terms
+	Rate    settle.Rate       // of a session, per kilowatt-hour
+	Worth   settle.PicoPounds // of an event: the sum over its half-hours
 	Carried settle.PicoPounds // of events settled before it on the same meter; they are rounded together
+	Due     flex.Pence        // what the event, or the session, comes to for the user by itself
 	Earlier flex.Pence        // what earlier lines about the same credited
+	Counted flex.WattHours    // the energy that earlier lines about the same counted
+
+	Month  ledger.Month   // in which the event is netted, if it is
+	Others *store.Netting // the month's other events when the line was posted; nil: not netted, or not kept
+}
+
+// Credit is what the line credits.
+func (c *Calculation) Credit() flex.Pence {
+	if c.Others == nil {
+		return c.Due - c.Earlier
+	}
+	return max(0, c.Others.Share+c.Due) - c.Others.Credited - c.Earlier
 }
 
 // RoundingRule says how a line's pence come from what stands beside them. Statements print it.
 const RoundingRule = "Of flexibility: in each half-hour the difference in kWh, with its sign turned, times the price in pence per kWh; " +
 	"their sum and the carried pence, times share, times loss factor, times paid part, is rounded once to a whole penny; " +
-	"the carried pence times the same, rounded, are taken off; below nothing it is nothing unless losses are passed on; " +
-	"what earlier lines credited is taken off. Of charging: kWh times rate, rounded once to a whole penny, less what earlier lines credited. " +
+	"the carried pence times the same, rounded, are taken off. That is what the event comes to. " +
+	"By event: below nothing it is nothing, unless losses are passed on; what earlier lines about the event credited is taken off. " +
+	"By month: an event that cost money counts in full at once, so that the paid part is 1 where that is less; " +
+	"the event and the month's other events are added up; below nothing the month is nothing; " +
+	"what was credited for the others, and what earlier lines about the event credited, is taken off. " +
+	"Of charging: all kWh of the session times rate, rounded once to a whole penny, less what earlier lines credited. " +
 	"half_away_from_zero: half a penny is rounded away from zero; half_even: to the even penny."
 
 // StatementDaysMax is the number of days that one statement covers.
@@ -75,41 +111,100 @@ const StatementDaysMax = 366
 // the current month so far.
 func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) (s Statement, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		s = Statement{MadeAt: tx.Now()}
+
 		s.From, s.To, err = statementDays(from, to, flex.DayAt(tx.Now()))
 		if err != nil {
 			return err
 		}
+
 		if err := s.address(ctx, tx, site); err != nil {
 			return err
 		}
 
-		span := flex.Span{From: s.From.Start(), To: s.To.Add(1).Start()}
-		ts, before, err := tx.TransactionsWithin(ctx, site, span)
+		all, err := tx.SiteTransactions(ctx, site, s.To.Add(1).Start())
 		if err != nil {
 			return err
 		}
 
-		s.Opening = before
-		s.Closing = before
-		s.Lines = nil
-
-		for _, t := range ts {
-			if t.Amount == 0 && !t.Cause.Follows.IsZero() {
-				continue // a step of a withdrawal that moved no money of the user's
-			}
-
-			s.Closing += t.Amount
-			line := Line{Transaction: t, Balance: s.Closing}
-			if err := explain(ctx, tx, &line); err != nil {
-				return fmt.Errorf("explain transaction %s: %w", t.ID, err)
-			}
-
-			s.Lines = append(s.Lines, line)
-		}
-
-		return nil
+		s.addLines(all)
+		return s.explain(ctx, tx, all)
 	})
 	return s, err
+}
+
+// addLines makes the lines of the statement's days and adds them up.
+func (s *Statement) addLines(all []store.Transaction) {
+	counted := map[ledger.Cause]earlier{}
+	for _, t := range all {
+		key := about(t)
+		before := counted[key]
+		counted[key] = before.and(t)
+
+		if t.At.Before(s.From.Start()) {
+			s.Opening += t.Amount
+			s.Closing = s.Opening
+			continue
+		}
+
+		if t.Amount == 0 && !t.Cause.Follows.IsZero() {
+			continue // a step of a withdrawal that moved no money of the user's
+		}
+
+		s.Closing += t.Amount
+		s.Totals.add(t)
+
+		line := Line{Transaction: t, Balance: s.Closing}
+
+		if key != (ledger.Cause{}) {
+			line.Calculation = &Calculation{Earlier: before.credited, Counted: before.energy}
+		}
+
+		s.Lines = append(s.Lines, line)
+	}
+}
+
+// about is what a transaction credits: an event, or a session itself; nothing for all else.
+func about(t store.Transaction) ledger.Cause {
+	if !t.Cause.FlexEvent.IsZero() {
+		return ledger.Cause{FlexEvent: t.Cause.FlexEvent}
+	}
+	return ledger.Cause{Session: t.Cause.Session}
+}
+
+// earlier is what the lines before one said about the same.
+type earlier struct {
+	credited flex.Pence
+	energy   flex.WattHours
+}
+
+func (e earlier) and(t store.Transaction) earlier {
+	e.credited += t.Amount
+	for _, energy := range []*flex.WattHours{t.Flex, t.Creditable} {
+		if energy != nil {
+			e.energy += *energy
+		}
+	}
+	return e
+}
+
+func (s *Totals) add(t store.Transaction) {
+	switch {
+	case t.Kind == ledger.Withdrawal || !t.Cause.Follows.IsZero():
+		s.Withdrawn += t.Amount
+	case about(t) != (ledger.Cause{}):
+		s.Earned += t.Amount
+	default:
+		s.Other += t.Amount
+	}
+
+	if t.Flex != nil {
+		s.Flex += *t.Flex
+	}
+
+	if t.Creditable != nil {
+		s.Charged += *t.Creditable
+	}
 }
 
 func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
@@ -129,30 +224,6 @@ func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
 	}
 
 	return from, to, nil
-}
-
-// explain says why a transaction is, and from which readings.
-func explain(ctx context.Context, tx *store.Tx, l *Line) error {
-	switch c := l.Transaction.Cause; {
-	case !c.FlexEvent.IsZero():
-		return explainEvent(ctx, tx, l)
-	case !c.Session.IsZero():
-		return explainSession(ctx, tx, l)
-	case !c.Follows.IsZero():
-		l.Cause = "a withdrawal was not paid, and is back in the balance"
-		if l.Amount < 0 {
-			l.Cause = "a withdrawal that had failed is paid after all"
-		}
-	case l.Kind == ledger.Withdrawal:
-		l.Cause = "withdrawn to the bank account"
-	default:
-		l.Cause = string(l.Kind)
-		if c.Reason != "" {
-			l.Cause += ": " + c.Reason
-		}
-	}
-
-	return nil
 }
 
 // address fills in who pays whom, and the statement's number.
@@ -184,115 +255,80 @@ func TaxYear(year int) (from, to flex.Day) {
 	return flex.Day{Year: year, Month: time.April, Dom: 6}, flex.Day{Year: year + 1, Month: time.April, Dom: 5}
 }
 
-func explainEvent(ctx context.Context, tx *store.Tx, l *Line) error {
-	e, err := tx.FlexEvent(ctx, l.Transaction.Cause.FlexEvent)
-	if err != nil {
-		return err
+// StatementSpan is the days that a statement is asked for: from one to another, a month, or a
+// tax year by the year in which it begins. What is not given is zero.
+type StatementSpan struct {
+	From, To flex.Day
+	Month    string // YYYY-MM
+	TaxYear  int
+}
+
+// The first and the last year of which a statement can be asked for.
+const firstStatementYear, lastStatementYear = 2000, 2100
+
+// Days returns the first and the last day, zero where it is left open. Days of which none has
+// begun yet are cut off by who reads them: nothing is recorded on them.
+func (s StatementSpan) Days() (from, to flex.Day, err error) {
+	ways := 0
+	for _, given := range []bool{s.From != (flex.Day{}) || s.To != (flex.Day{}), s.Month != "", s.TaxYear != 0} {
+		if given {
+			ways++
+		}
 	}
 
-	l.Provisional = e.Final == nil
-	settled, err := tx.SettlementBy(ctx, e.ID, l.Transaction.Cause.Run)
-	if err != nil {
-		return err
+	if ways > 1 {
+		return from, to, flex.Fail(flex.Malformed, "a statement is of days, of a month or of a tax year: give one of them")
 	}
 
-	l.Cause = eventText(settled.Result, l.Time)
-	if settled.Result.Terms != (settle.Terms{}) {
-		l.Calculation = &Calculation{Terms: settled.Result.Terms, Carried: settled.Result.Before}
-		l.Calculation.Earlier, err = tx.CreditedBefore(ctx, l.Transaction)
+	if s.Month != "" {
+		m, err := ledger.ParseMonth(s.Month)
 		if err != nil {
-			return err
+			return from, to, flex.Fail(flex.Malformed, "a month is written as in 2026-10")
 		}
+		return m.First(), m.Last(), nil
 	}
 
-	for _, s := range settled.Result.Periods {
-		p := Period{Start: e.Day.Period(s.Period).Start()}
-		if len(settled.Result.Used) > 0 || settled.Result.Method == settle.Nominated {
-			p.Baseline = &s.Baseline
-		}
-
-		if s.Read {
-			p.Metered = &s.Metered
-		}
-
-		if s.Known && p.Baseline != nil {
-			p.Flex, p.Price = &s.Flex, &s.Price
-		}
-
-		l.Periods = append(l.Periods, p)
+	if s.TaxYear == 0 {
+		return s.From, s.To, nil
 	}
 
-	return nil
+	if s.TaxYear < firstStatementYear || s.TaxYear > lastStatementYear {
+		return from, to, flex.Fail(flex.Malformed, "a tax year is named by the year in which it begins, %d to %d", firstStatementYear, lastStatementYear)
+	}
+
+	from, to = TaxYear(s.TaxYear)
+	return from, to, nil
 }
 
-// eventText says what a flex event came to, and what usual means.
-func eventText(r *settle.Result, span flex.Span) string {
-	word := "less"
-	if r.Flex > 0 {
-		word = "more"
-	}
-
-	usual := "usual is what the plan without flexibility would have used"
-	if r.Method != settle.Nominated {
-		usual = fmt.Sprintf("usual is what was used at the same time on %d similar days before", len(r.Used))
-	}
-
-	if r.Quality == settle.Insufficient {
-		usual = fmt.Sprintf("there are only %d similar days before to compare with, too few to be paid for", len(r.Used))
-	}
-
-	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, spanText(span), usual)
+// Month is a London month of a site that is netted, as it stood at the end of a statement.
+type Month struct {
+	ledger.Month
+	Events []MonthEvent // by time
+	Shares flex.Pence   // their sum
+	Credit flex.Pence   // what they credited: the same, or nothing if it is below nothing
 }
 
-func explainSession(ctx context.Context, tx *store.Tx, l *Line) error {
-	r, err := tx.Reckoning(ctx, l.Transaction.Cause.Session)
-	if err != nil {
-		return err
-	}
+// Floored is what the month came to below nothing, and was not taken from the user.
+func (m *Month) Floored() flex.Pence { return max(0, -m.Shares) }
 
-	l.Provisional = !r.WaitsAt.IsZero()
-	if l.Creditable != nil && l.Rate != nil {
-		l.Cause = fmt.Sprintf("charged %s kWh at %s p, %s", kwhText(*l.Creditable), strconv.FormatFloat(settle.Rate(*l.Rate).PencePerKWh(), 'f', -1, 64), spanText(l.Time))
-	}
+// MonthEvent is a flex event of a month that is netted, by its newest line.
+type MonthEvent struct {
+	ID       flex.FlexEventID
+	Span     flex.Span
+	Flex     flex.WattHours
+	Gross    flex.MicroPounds // what the market pays
+	Share    flex.Pence       // what the event comes to for the user by itself, as far as it is paid now
+	Credited flex.Pence       // by its lines
+}
 
-	terms, err := historyOf(ctx, tx)
-	if err != nil {
-		return err
-	}
-
-	l.Calculation = &Calculation{Terms: settle.Terms{
-		Share: settle.Whole, LossFactor: settle.Whole, PaidEarly: settle.Whole, Rounding: terms.on(flex.DayAt(r.From)).settle.Rounding,
-	}}
-
-	l.Calculation.Earlier, err = tx.CreditedBefore(ctx, l.Transaction)
-	if err != nil {
-		return err
-	}
-
-	periods, days, err := sessionReadings(ctx, tx, r)
-	if err != nil {
-		return err
-	}
-
-	for _, p := range periods {
-		line := Period{Start: p.Start()}
-		if e, known := energyIn(days, p); known {
-			line.Metered = &e
+// months returns the months in which the statement's lines are netted.
+func (s *Statement) months() (ms []ledger.Month) {
+	for i := range s.Lines {
+		if l := &s.Lines[i]; l.Netting != nil {
+			ms = append(ms, ledger.MonthOf(l.Settled))
 		}
-
-		l.Periods = append(l.Periods, line)
 	}
 
-	return nil
-}
-
-func kwhText(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', -1, 64) }
-
-// spanText says a time as people at the site would.
-func spanText(s flex.Span) string {
-	from, to := s.From.In(flex.London), s.To.In(flex.London)
-	if flex.DayAt(s.From) == flex.DayAt(s.To.Add(-1)) {
-		return from.Format("2 January, 15:04") + " to " + to.Format("15:04")
-	}
-	return from.Format("2 January 15:04") + " to " + to.Format("2 January 15:04")
+	slices.SortFunc(ms, func(a, b ledger.Month) int { return compareDays(a.First(), b.First()) })
+	return slices.Compact(ms)
 }

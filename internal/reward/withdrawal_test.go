@@ -181,10 +181,17 @@ func TestWithdraw_Failed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, to := range []ledger.PaymentStatus{ledger.Approved, ledger.Processing, ledger.Failed} {
-		if _, err := y.service.Decide(t.Context(), y.org, w.ID, to, "ann", ""); err != nil {
-			t.Fatal(err)
+	for _, to := range []ledger.PaymentStatus{ledger.Processing, ledger.Posted, ledger.Failed, ledger.Returned} {
+		if _, err := y.service.Decide(t.Context(), y.org, w.ID, to, "ann", ""); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("%s by an operator: %v", to, err)
 		}
+	}
+	if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
+		t.Fatal(err)
+	}
+	y.export(t, false)
+	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}}); err != nil {
+		t.Fatal(err)
 	}
 	if y.balance(t) != 2500 {
 		t.Errorf("balance %d", y.balance(t))

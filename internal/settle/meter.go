@@ -12,8 +12,9 @@ import (
 // may measure, or an asset. Readings of different devices are never put together: each
 // label of each device gives half-hours of its own.
 type Meter struct {
-	metering Metering
-	sources  []source // those that give any half-hour, the most exact label first
+	metering  Metering
+	consented bool     // what lies outside the user's consent is left out
+	sources   []source // those that give any half-hour, the most exact label first
 }
 
 // source is one label, by every device that gives half-hours of it.
@@ -32,6 +33,28 @@ type device struct {
 // NewMeter makes a meter of the readings of its devices, in any order. What lies beyond the
 // limits is not known.
 func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter {
+	return newMeter(metering, readings, func(_ flex.Period, e flex.WattHours) bool { return limits.Allow(e) })
+}
+
+// NewBoundary makes the meter of a site's boundary, as NewMeter does, of what may be used under
+// the spans of the user's consent: of readings that lie in a span, half-hours that do. A
+// register that was read in two spans tells nothing of the time between them.
+func NewBoundary(readings []flex.Reading, limits Limits, consent []flex.Span) *Meter {
+	outside := func(r flex.Reading) bool { return !Consented(consent, &r) }
+	if slices.ContainsFunc(readings, outside) {
+		readings = slices.DeleteFunc(slices.Clone(readings), outside)
+	}
+
+	m := newMeter(Boundary, readings, func(p flex.Period, e flex.WattHours) bool {
+		return limits.Allow(e) && Within(consent, p.Span())
+	})
+
+	m.consented = true
+
+	return m
+}
+
+func newMeter(metering Metering, readings []flex.Reading, may func(flex.Period, flex.WattHours) bool) *Meter {
 	m := &Meter{metering: metering}
 	byDevice := devicesOf(readings)
 
@@ -46,7 +69,7 @@ func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter 
 			given.read(label, own, exportsFor(label, own, byDevice))
 
 			for i, e := range given.value {
-				given.known[i] = given.known[i] && limits.Allow(e)
+				given.known[i] = given.known[i] && may(given.first.Add(i), e)
 			}
 
 			if days := given.days(); len(days) > 0 {
@@ -120,7 +143,7 @@ func (m *Meter) Give(c *Case) bool {
 		s := &m.sources[i]
 		days := s.days(c)
 		if known := knownIn(days, c.Day, own); known > 0 {
-			found = append(found, choice{s.label, days, known, 0})
+			found = append(found, choice{s, days, known, 0})
 		}
 	}
 
@@ -133,15 +156,17 @@ func (m *Meter) Give(c *Case) bool {
 		best = bestOf(c, found)
 	}
 
-	c.Metering, c.Label = m.metering, best.label
-	c.Metered = best.days
+	c.Metering, c.Label = m.metering, best.source.label
+	c.Metered, c.Consented = best.days, m.consented
+	c.Devices = best.source.devicesIn(c)
+
 	return true
 }
 
 // choice is a label by which a case may be metered.
 type choice struct {
-	label flex.Label
-	days  []MeteredDay
+	source *source
+	days   []MeteredDay
 
 	known    int // half-hours of the events
 	compared int // days to compare with, and one; 0 if they are too few
@@ -178,6 +203,28 @@ func (s *source) days(c *Case) []MeteredDay {
 	}
 
 	return days
+}
+
+// devicesIn returns by which device each half-hour of the case's events is known.
+func (s *source) devicesIn(c *Case) []flex.AssetID {
+	ranked := []*device{&s.devices[0]}
+	if len(s.devices) > 1 {
+		ranked = s.ranked(c)
+	}
+
+	first, last := c.span()
+	ids := make([]flex.AssetID, last-first+1)
+
+	for i := range ids {
+		for _, d := range ranked {
+			if knownIn(d.days, c.Day, []int{first + i}) > 0 {
+				ids[i] = d.id
+				break
+			}
+		}
+	}
+
+	return ids
 }
 
 // ranked returns the devices in the order in which they count: the one first that knows the

@@ -68,17 +68,19 @@ type Case struct {
 	Bounds    []Bound          // as a claim's
 	Beside    []Claim          // the other events settled together with it, on the same meter
 	Metering  Metering
-	Label     flex.Label   // by which it was metered; empty: several
-	Metered   []MeteredDay // in order of day; the event's day and those before it
-	Apart     []Apart      // what is settled on meters of assets behind this one
-	EventDays []flex.Day   // days that held an event of the same meter
-	Nominated MeteredDay   // of the event's day, for the method of that name: what is shown of the plans
-	Used      []MeteredDay // what the assets of the events used on the days before, for the same at a boundary
-	Pending   bool         // something that is still awaited may show more of the plans
+	Label     flex.Label     // by which it was metered; empty: several
+	Metered   []MeteredDay   // in order of day; the event's day and those before it
+	Devices   []flex.AssetID // which read each half-hour of the events settled together; it decides nothing
+	Apart     []Apart        // what is settled on meters of assets behind this one
+	EventDays []flex.Day     // days that held an event of the same meter
+	Nominated MeteredDay     // of the event's day, for the method of that name: what is shown of the plans
+	Used      []MeteredDay   // what the assets of the events used on the days before, for the same at a boundary
+	Pending   bool           // something that is still awaited may show more of the plans
 	Prices    []flex.PricedPeriod
 	Rule      Rule
 	Terms     Terms
 	Final     bool // whether prices and readings are the market's final ones
+	Consented bool // whether what was metered was chosen by the user's consent; no part of the inputs
 }
 
 // Apart is what assets behind a meter, which are settled on meters of their own, deviated by
@@ -103,6 +105,10 @@ type Settled struct {
 	Compared   bool           // whether there is a baseline to compare with
 	Deviation  flex.WattHours // of the meter, less what is settled apart
 	Unassigned flex.WattHours // of it, beyond what the events' assets can have moved
+
+	Device      flex.AssetID       // which read it; zero: not known, or not kept
+	Source      string             // of the price, for who reads the result
+	Publication flex.PublicationID // that the price is from
 }
 
 // Result is what a case comes to, and why.
@@ -128,6 +134,10 @@ type Result struct {
 
 	Before PicoPounds // what the events settled before it on the same meter earned; they are rounded together
 	Terms  Terms      // on which it was paid; PaidEarly is whole once it is final
+
+	// Consented is, of a boundary's, that no reading behind it lies outside the user's consent.
+	// Results of before that was asked of days of comparison have it not.
+	Consented bool
 }
 
 // Provisional reports whether the result can still change without any correction, for
@@ -141,7 +151,7 @@ func Settle(c *Case) (*Result, error) {
 		return nil, err
 	}
 
-	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Label: c.Label, Method: c.Rule.Method, Final: c.Final}
+	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Label: c.Label, Method: c.Rule.Method, Final: c.Final, Consented: c.Consented}
 	b := c.Rule.find(c, c.slots())
 	r.Quality, r.Used = b.quality, b.used
 	r.Excluded = b.excluded
@@ -203,6 +213,10 @@ func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []fl
 
 	if metered := c.metered(c.Day); metered != nil {
 		s.Metered, s.Read = metered.At(n)
+	}
+
+	if s.Read && n-first < len(c.Devices) {
+		s.Device = c.Devices[n-first]
 	}
 
 	price, priced := c.price(n)

@@ -173,6 +173,15 @@ func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach fle
 	return nil
 }
 
+// markConsented has events of a site looked at again that a consent given at an instant may
+// change: those that it covers, and those that may be compared with days that it covers.
+func (tx *Tx) markConsented(ctx context.Context, site flex.SiteID, given time.Time) error {
+	_, err := tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE id IN (SELECT id FROM flex_event
+		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 ORDER BY id`+tx.db.d.forUpdate+`)`,
+		tx.org.Bytes(), site.Bytes(), micros(given.Add(-flex.HalfHour)))
+	return err
+}
+
 // LookAgainWithin has the flex events that begin in the span, and the sessions that end in it,
 // settled again, of one site or for the zero id of all. It returns how many there are of each.
 func (tx *Tx) LookAgainWithin(ctx context.Context, site flex.SiteID, span flex.Span) (events, sessions int64, err error) {

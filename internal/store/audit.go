@@ -47,9 +47,11 @@ func nullOrg(id flex.OrgID) any {
 	return id.Bytes()
 }
 
-// EndAct writes down how an act ended. What was written down once stays.
-func (all *All) EndAct(ctx context.Context, id AuditID, outcome string) error {
-	_, err := all.exec(ctx, `UPDATE audit SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL`, id.Bytes(), outcome, micros(all.now))
+// EndAct writes down how an act ended, and what of it was not known before, unless that is
+// blank. What was written down once stays.
+func (all *All) EndAct(ctx context.Context, id AuditID, outcome, detail string) error {
+	_, err := all.exec(ctx, `UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
+		WHERE id = $1 AND ended_at IS NULL`, id.Bytes(), outcome, micros(all.now), detail)
 	return err
 }
 

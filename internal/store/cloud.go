@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -17,6 +19,8 @@ type CloudLink struct {
 	Verifier  flex.Secret // by which the code is exchanged; it lies sealed
 	Code      flex.Secret // that the browser came back with; it lies sealed too
 	ExpiresAt time.Time
+
+	job Job
 }
 
 // CloudToken is access to a manufacturer's cloud for one site.
@@ -29,6 +33,8 @@ type CloudToken struct {
 	Refresh   flex.Secret
 	ExpiresAt time.Time // zero if not known
 	TurnAt    time.Time // when to refresh it; zero for never
+
+	job Job
 }
 
 const linkColumns = `state, org_id, site_id, provider, redirect, sealed, expires_at`
@@ -78,7 +84,9 @@ func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
 // a NotFound failure.
 func (all *All) CloudLink(ctx context.Context, state [32]byte) (CloudLink, error) {
 	return one(ctx, all.conn, "this link is not known, was used or has run out: begin again", all.scanLink,
-		`SELECT `+linkColumns+` FROM cloud_link WHERE state = $1 AND turn_at IS NULL AND expires_at > $2`+all.db.d.forUpdate, state[:], micros(all.now))
+		`SELECT `+linkColumns+` FROM cloud_link WHERE state = $1 AND turn_at IS NULL AND expires_at > $2
+			AND NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = 'cloud link' AND j.org_id = cloud_link.org_id AND j.subject = cloud_link.state)`+all.db.d.forUpdate,
+		state[:], micros(all.now))
 }
 
 // SetCloudCode keeps what came back of a link, to be exchanged at once.
@@ -87,33 +95,87 @@ func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
 	if err != nil {
 		return err
 	}
-	_, err = all.exec(ctx, `UPDATE cloud_link SET sealed = $2, turn_at = $3 WHERE state = $1`, l.State[:], sealed, micros(all.now))
-	all.Wake(WakeCloud)
-	return err
-}
-
-// DropCloudLink forgets a link.
-func (all *All) DropCloudLink(ctx context.Context, state [32]byte) error {
-	_, err := all.exec(ctx, `DELETE FROM cloud_link WHERE state = $1`, state[:])
-	return err
-}
-
-// ClaimCloudLinks takes up to limit links whose code is to be exchanged. Whoever else asks
-// gets them again after the lease.
-func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Duration) ([]CloudLink, error) {
-	links, err := rows(ctx, all.conn, all.scanLink,
-		`SELECT `+linkColumns+` FROM cloud_link WHERE turn_at <= $1 AND expires_at > $1 ORDER BY turn_at LIMIT $2`+all.db.d.skipLocked, micros(all.now), limit)
-	for _, l := range links {
-		if _, err := all.exec(ctx, `UPDATE cloud_link SET turn_at = $2 WHERE state = $1`, l.State[:], micros(all.now.Add(lease))); err != nil {
-			return nil, err
-		}
+	if _, err := all.exec(ctx, `UPDATE cloud_link SET sealed = $2 WHERE state = $1`, l.State[:], sealed); err != nil {
+		return err
 	}
 
-	return links, err
+	all.Wake(WakeCloud)
+	return all.queueJobs(ctx, all.now, Job{Kind: JobCloudLink, Org: l.Org, Subject: l.State[:], Site: l.Site})
+}
+
+// DropCloudLink forgets a link, with what is to be done with it.
+func (all *All) DropCloudLink(ctx context.Context, l CloudLink) error {
+	if _, err := all.exec(ctx, `DELETE FROM cloud_link WHERE state = $1`, l.State[:]); err != nil {
+		return err
+	}
+	return all.dropJob(ctx, JobCloudLink, l.Org, l.State[:])
+}
+
+// ClaimCloudLinks claims up to limit links whose code is to be exchanged, under a lease.
+func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Duration) ([]CloudLink, error) {
+	if err := all.adoptCloud(ctx); err != nil {
+		return nil, err
+	}
+
+	jobs, err := all.claimJobs(ctx, JobCloudLink, flex.OrgID{}, all.now, limit, lease)
+	if err != nil {
+		return nil, err
+	}
+
+	var links []CloudLink
+	for _, j := range jobs {
+		found, err := rows(ctx, all.conn, all.scanLink, `SELECT `+linkColumns+` FROM cloud_link WHERE state = $1 AND expires_at > $2`, j.Subject, micros(all.now))
+		if err != nil {
+			return nil, err
+		}
+
+		// Its time is over, or its site is gone.
+		if len(found) == 0 {
+			if _, err := all.finishJob(ctx, j); err != nil {
+				return nil, err
+			}
+			continue
+		}
+
+		found[0].job = j
+		links = append(links, found[0])
+	}
+
+	return links, nil
+}
+
+// RetryCloudLink has the link's code exchanged at an instant, because of a problem.
+func (all *All) RetryCloudLink(ctx context.Context, l CloudLink, at time.Time, problem string) error {
+	return all.retryJob(ctx, l.job, all.now, at, problem)
+}
+
+// adoptCloud queues what a process of the release before marked in the rows of links and tokens.
+func (all *All) adoptCloud(ctx context.Context) error {
+	links, err := rows(ctx, all.conn, func(s scanner) (j Job, err error) {
+		j.Kind = JobCloudLink
+		err = s.Scan(&j.Org, &j.Subject, &j.Site)
+		return j, err
+	}, `UPDATE cloud_link SET turn_at = NULL WHERE turn_at IS NOT NULL RETURNING org_id, state, site_id`)
+	if err != nil {
+		return err
+	}
+
+	tokens, err := rows(ctx, all.conn, func(s scanner) (j Job, err error) {
+		var t CloudToken
+		err = s.Scan(&j.Org, &t.Site, &t.Provider, instant{&j.DueAt})
+		j.Kind, j.Site = JobCloudToken, t.Site
+		j.Subject = t.row()
+		return j, err
+	}, `UPDATE cloud_token SET turn_at = NULL WHERE turn_at IS NOT NULL RETURNING org_id, site_id, provider, turn_at`)
+	if err != nil {
+		return err
+	}
+
+	return all.queueJobs(ctx, all.now, append(links, tokens...)...)
 }
 
 // PutCloudToken keeps access to a cloud, in place of what was kept for the same site and
-// provider. A site that is gone keeps none.
+// provider, and queues its refresh. A site that is gone keeps none.
 func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 	plain, err := encode(tokenRecord{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal()})
 	if err != nil {
@@ -126,19 +188,26 @@ func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 	}
 
 	_, err = all.exec(ctx, `
-		INSERT INTO cloud_token (org_id, site_id, provider, token_type, sealed, expires_at, turn_at)
-		SELECT $1, id, $3, $4, $5, $6, $7 FROM site WHERE org_id = $1 AND id = $2
+		INSERT INTO cloud_token (org_id, site_id, provider, token_type, sealed, expires_at)
+		SELECT $1, id, $3, $4, $5, $6 FROM site WHERE org_id = $1 AND id = $2
 		ON CONFLICT (site_id, provider) DO UPDATE SET token_type = excluded.token_type, sealed = excluded.sealed,
-			expires_at = excluded.expires_at, turn_at = excluded.turn_at`,
-		t.Org.Bytes(), t.Site.Bytes(), t.Provider, t.Type, sealed, micros(t.ExpiresAt), micros(t.TurnAt))
-	return err
+			expires_at = excluded.expires_at, turn_at = NULL`,
+		t.Org.Bytes(), t.Site.Bytes(), t.Provider, t.Type, sealed, micros(t.ExpiresAt))
+	if err != nil {
+		return err
+	}
+	if t.TurnAt.IsZero() {
+		return all.dropJob(ctx, JobCloudToken, t.Org, t.row())
+	}
+
+	return all.queueJobs(ctx, all.now, Job{Kind: JobCloudToken, Org: t.Org, Subject: t.row(), Site: t.Site, DueAt: t.TurnAt})
 }
 
-const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expires_at, turn_at`
+const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expires_at`
 
 func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
 	var sealed []byte
-	err = s.Scan(&t.Org, &t.Site, &t.Provider, &t.Type, &sealed, instant{&t.ExpiresAt}, instant{&t.TurnAt})
+	err = s.Scan(&t.Org, &t.Site, &t.Provider, &t.Type, &sealed, instant{&t.ExpiresAt})
 	if err != nil {
 		return t, err
 	}
@@ -163,21 +232,43 @@ func (all *All) CloudTokens(ctx context.Context, site flex.SiteID) ([]CloudToken
 	return rows(ctx, all.conn, all.scanCloudToken, `SELECT `+cloudTokenColumns+` FROM cloud_token WHERE site_id = $1 ORDER BY provider`, site.Bytes())
 }
 
-// ClaimCloudTokens takes up to limit tokens that are to be refreshed, as ClaimCloudLinks does.
+// ClaimCloudTokens claims up to limit tokens that are to be refreshed, under a lease.
 func (all *All) ClaimCloudTokens(ctx context.Context, limit int, lease time.Duration) ([]CloudToken, error) {
-	tokens, err := rows(ctx, all.conn, all.scanCloudToken,
-		`SELECT `+cloudTokenColumns+` FROM cloud_token WHERE turn_at <= $1 ORDER BY turn_at LIMIT $2`+all.db.d.skipLocked, micros(all.now), limit)
-	for _, t := range tokens {
-		if err := all.DeferCloudToken(ctx, t, all.now.Add(lease)); err != nil {
-			return nil, err
-		}
+	jobs, err := all.claimJobs(ctx, JobCloudToken, flex.OrgID{}, all.now, limit, lease)
+	if err != nil {
+		return nil, err
 	}
 
-	return tokens, err
+	var tokens []CloudToken
+	for _, j := range jobs {
+		kept, err := all.CloudTokens(ctx, j.Site)
+		if err != nil {
+			return nil, err
+		}
+
+		i := slices.IndexFunc(kept, func(t CloudToken) bool { return bytes.Equal(t.row(), j.Subject) })
+		if i < 0 { // its site is gone
+			if _, err := all.finishJob(ctx, j); err != nil {
+				return nil, err
+			}
+			continue
+		}
+
+		kept[i].job = j
+		tokens = append(tokens, kept[i])
+	}
+
+	return tokens, nil
 }
 
-// DeferCloudToken says when next to refresh a token; the zero time says never.
-func (all *All) DeferCloudToken(ctx context.Context, t CloudToken, at time.Time) error {
-	_, err := all.exec(ctx, `UPDATE cloud_token SET turn_at = $3 WHERE site_id = $1 AND provider = $2`, t.Site.Bytes(), t.Provider, micros(at))
+// LeaveCloudToken says that a token is not to be refreshed any more.
+func (all *All) LeaveCloudToken(ctx context.Context, t CloudToken) error {
+	_, err := all.finishJob(ctx, t.job)
 	return err
+}
+
+// RetryCloudToken has a token refreshed at an instant, because of a problem; if that is zero, not
+// any more, and the problem is shown to operators.
+func (all *All) RetryCloudToken(ctx context.Context, t CloudToken, at time.Time, problem string) error {
+	return all.retryJob(ctx, t.job, all.now, at, problem)
 }

@@ -21,7 +21,11 @@ func (tx *Tx) setConsent(ctx context.Context, site flex.SiteID, at time.Time) er
 
 	_, err := tx.exec(ctx, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, from_at) DO NOTHING`,
 		site.Bytes(), tx.org.Bytes(), micros(at), micros(tx.now))
-	return err
+	if err != nil {
+		return err
+	}
+
+	return tx.markConsented(ctx, site, at)
 }
 
 // ConsentWithdrawn returns when the consent to the use of a site's boundary meter was last

@@ -25,21 +25,26 @@ type EventCredit struct {
 func month(d flex.Day) string { return fmt.Sprintf("%04d-%02d", d.Year, d.Month) }
 
 // OtherCredits adds up what the other events of the same site and month are worth that are
-// netted, and keeps other transactions off the site's credits until this one ends.
-func (tx *Tx) OtherCredits(ctx context.Context, c EventCredit) (sum EventCredit, err error) {
+// netted, and keeps other transactions off the site's credits until this one ends. It also
+// returns what was paid as of now of the event's own share, before it is put anew.
+func (tx *Tx) OtherCredits(ctx context.Context, c EventCredit) (sum EventCredit, was flex.Pence, err error) {
 	one := func(s scanner) (none struct{}, err error) {
 		var n int
 		return none, s.Scan(&n)
 	}
 	if _, err := rows(ctx, tx.conn, one, `SELECT 1 FROM site WHERE org_id = $1 AND id = $2`+tx.db.d.forNoKeyUpdate, tx.org.Bytes(), c.Site.Bytes()); err != nil {
-		return sum, err
+		return sum, was, err
 	}
 
-	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(share), 0) AS BIGINT), CAST(COALESCE(SUM(early), 0) AS BIGINT),
-			CAST(COALESCE(SUM(credited), 0) AS BIGINT), CAST(COALESCE(SUM(accrued), 0) AS BIGINT)
-		FROM event_credit WHERE org_id = $1 AND site_id = $2 AND month = $3 AND netted AND flex_event_id <> $4`,
-		tx.org.Bytes(), c.Site.Bytes(), month(c.Day), c.Event.Bytes()).Scan(&sum.Share, &sum.Early, &sum.Credited, &sum.Accrued)
-	return sum, err
+	of := func(column string) string {
+		return `CAST(COALESCE(SUM(CASE WHEN flex_event_id <> $4 THEN ` + column + ` END), 0) AS BIGINT)`
+	}
+
+	err = tx.row(ctx, `SELECT `+of("share")+`, `+of("early")+`, `+of("credited")+`, `+of("accrued")+`,
+			CAST(COALESCE(SUM(CASE WHEN flex_event_id = $4 THEN early END), 0) AS BIGINT)
+		FROM event_credit WHERE org_id = $1 AND site_id = $2 AND month = $3 AND netted`,
+		tx.org.Bytes(), c.Site.Bytes(), month(c.Day), c.Event.Bytes()).Scan(&sum.Share, &sum.Early, &sum.Credited, &sum.Accrued, &was)
+	return sum, was, err
 }
 
 // PutEventCredit keeps what an event is worth now.

@@ -23,6 +23,7 @@ type dialect struct {
 	idHex          string            // writes an id of the engine's type as 32 hexadecimal digits
 	maxParams      int               // parameters in one statement
 	weekly         bool              // readings lie in a table for each week
+	holderGone     string            // finds keys alone whose process is gone; "" where that is known at the start
 	retryable      func(error) bool  // the transaction lost to another and may be run again
 	unique         func(error) bool  // a value that must be unique is there already
 	down           func(error) bool  // the engine cannot be reached or is not ready
@@ -44,6 +45,15 @@ func unavailable(err error) error {
 	}
 
 	return err
+}
+
+// unavailable is the same, and knows that what fails while the database hangs failed for that.
+func (db *DB) unavailable(err error) error {
+	err = unavailable(err)
+	if _, ok := errors.AsType[*flex.Error](err); err == nil || ok || !db.watch.hanging() {
+		return err
+	}
+	return errors.Join(&flex.Error{Kind: flex.Unavailable, Detail: "the database does not answer; try again"}, err)
 }
 
 // rowsMax is the number of rows in one statement: a longer one costs more to prepare than it

@@ -29,6 +29,7 @@ type Endpoint struct {
 	OldSecret   flex.Secret // the one before it, which signs as well until OldUntil
 	OldUntil    time.Time
 	Bare        bool // a schedule is sent as the profile alone
+	Nulls       bool // members of a profile without a value are sent as null
 	Batch       bool // a dispatch is sent as one message for all its assets
 	Enabled     bool
 	Reason      string // why it is not enabled
@@ -44,12 +45,12 @@ type EndpointHeader struct {
 	Value flex.Secret
 }
 
-const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.batch, e.enabled, e.reason,
+const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.nulls, e.batch, e.enabled, e.reason,
 	e.rate, e.concurrency, e.created_at, e.version`
 
 func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	var sealed []byte
-	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &sealed, instant{&e.OldUntil}, &e.Bare, &e.Batch, &e.Enabled, &e.Reason,
+	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &sealed, instant{&e.OldUntil}, &e.Bare, &e.Nulls, &e.Batch, &e.Enabled, &e.Reason,
 		&e.Rate, &e.Concurrency, instant{&e.CreatedAt}, &e.Version)
 	if err != nil {
 		return e, err
@@ -128,13 +129,13 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	}
 
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, batch, enabled, reason, rate, concurrency, created_at, version)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
-		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, batch = excluded.batch,
+	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, nulls, batch, enabled, reason, rate, concurrency, created_at, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
+		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, nulls = excluded.nulls, batch = excluded.batch,
 			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0,
 			version = CASE WHEN excluded.version > endpoint.version THEN excluded.version ELSE endpoint.version + 1 END`,
 		tx.org.Bytes(), string(e.Name), id[:], e.URL, sealed, micros(e.OldUntil),
-		e.Bare, e.Batch, e.Enabled, e.Reason, e.Rate, e.Concurrency, micros(tx.db.Now()))
+		e.Bare, e.Nulls, e.Batch, e.Enabled, e.Reason, e.Rate, e.Concurrency, micros(tx.db.Now()))
 	if err != nil {
 		return e, err
 	}

@@ -67,6 +67,7 @@ func TestPluggedParts(t *testing.T) {
 			}
 			want[plug(nil)] = true
 			plug(2) // and gone
+			of.QueueEnded()
 		}
 	})
 }

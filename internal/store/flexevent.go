@@ -44,7 +44,7 @@ type FlexEvent struct {
 	Consented bool // the site's meter consent held all the while, or it needs none
 	CoP11     bool // the asset's own meter may settle it, or might when it was taken away
 	Type      flex.AssetType
-	Power     flex.Watts // of the asset, 0 if it is not known
+	Power     flex.Watts // of the asset when the event was found, 0 if it was not known
 	Due       bool       // its own time had come, not only that of another of its site and day
 }
 
@@ -118,8 +118,11 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 
 	e.ID = flex.FlexEventID(tx.newID())
 	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated, most_wh,
-			detected_at, estimated, look_at, stay_from, stay_to, stay_plan)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17, $18)
+			detected_at, estimated, look_at, stay_from, stay_to, stay_plan, power_w, cop11)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17, $18,
+			COALESCE((SELECT power_w FROM asset WHERE id = $4), (SELECT power_w FROM former_asset WHERE id = $4), 0),
+			COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = $4),
+				(SELECT cop11 FROM former_asset WHERE id = $4), FALSE))
 		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
 		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
 		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), int64(e.Most), micros(tx.now), int64(e.Estimated),
@@ -268,7 +271,7 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 	}
 
 	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, `+consentedIn("o", "t", "e.from_at", "e.to_at")+`,
-			COALESCE(m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(a.power_w, f.power_w, 0)
+			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
 		WHERE `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)

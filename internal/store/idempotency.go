@@ -3,6 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
+	"sync"
 	"time"
 
 	"flexd/internal/flex"
@@ -10,12 +13,13 @@ import (
 
 // Kept is the answer to a request that carried an idempotency key.
 type Kept struct {
-	Status int    // 0 while the request is under way
-	Answer []byte // as the door wrote it
+	Status int           // 0 while the request is under way
+	Answer []byte        // as the transport wrote it; nil if it is not to be kept
+	About  []flex.SiteID // ids of sites or assets that the answer may be about, likeliest first
 }
 
-// The lives of idempotency keys, by the true clock. A key whose request never came to an
-// end, because the process did, is free again after IdempotencyLease.
+// The lives of idempotency keys, by the true clock. A key whose request never came to an end is
+// free again after IdempotencyLease, and as soon as its process is known to be gone.
 const (
 	IdempotencyLife  = 24 * time.Hour
 	IdempotencyLease = 2 * time.Minute
@@ -25,27 +29,73 @@ const (
 // before for the same request it returns what was answered; for another request, or one
 // still under way, it is a Conflict.
 func (db *DB) ClaimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) (k *Kept, err error) {
+	id := inFlight{org, key}
+	first := db.inFlight.begin(id)
 	err = db.single(ctx, func(all *All) error {
-		k, err = all.claimKey(ctx, org, key, request)
+		k, err = all.claimKey(ctx, org, key, request, first)
 		return err
 	})
+
+	if first && (err != nil || k != nil) {
+		db.inFlight.end(id)
+	}
+
 	return k, err
 }
 
-func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) (*Kept, error) {
+// inFlight names a request under a key that this process is answering.
+type inFlight struct {
+	org flex.OrgID
+	key string
+}
+
+// inFlights are all of them. A key that is claimed by this process and is none of them was
+// claimed by a statement whose answer never came.
+type inFlights struct {
+	mu  sync.Mutex
+	all map[inFlight]bool
+}
+
+// begin notes a request, and reports whether it is the only one under its key.
+func (f *inFlights) begin(id inFlight) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	if f.all[id] {
+		return false
+	}
+
+	if f.all == nil {
+		f.all = map[inFlight]bool{}
+	}
+
+	f.all[id] = true
+	return true
+}
+
+func (f *inFlights) end(id inFlight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, id)
+}
+
+func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte, first bool) (*Kept, error) {
 	n, err := all.exec(ctx, `
-		INSERT INTO idempotency (org_id, key, request, status, expires_at) VALUES ($1, $2, $3, 0, $4)
-		ON CONFLICT (org_id, key) DO UPDATE SET request = excluded.request, status = 0, answer = NULL, expires_at = excluded.expires_at
+		INSERT INTO idempotency (org_id, key, request, status, expires_at, holder) VALUES ($1, $2, $3, 0, $4, $6)
+		ON CONFLICT (org_id, key) DO UPDATE SET request = excluded.request, status = 0, answer = NULL, sealed = NULL, site_id = NULL,
+			expires_at = excluded.expires_at, holder = excluded.holder
 			WHERE idempotency.expires_at <= $5`,
-		org.Bytes(), key, request[:], micros(all.now.Add(IdempotencyLease)), micros(all.now))
+		org.Bytes(), key, request[:], micros(all.now.Add(IdempotencyLease)), micros(all.now), all.db.watch.holder())
 	if err != nil || n > 0 {
 		return nil, err
 	}
 
 	var k Kept
 
-	var before []byte
-	if err := all.row(ctx, `SELECT request, status, answer FROM idempotency WHERE org_id = $1 AND key = $2`, org.Bytes(), key).Scan(&before, &k.Status, &k.Answer); err != nil {
+	var before, sealed []byte
+	err = all.row(ctx, `SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`, org.Bytes(), key).
+		Scan(&before, &k.Status, &k.Answer, &sealed)
+	if err != nil {
 		return nil, err
 	}
 
@@ -53,27 +103,117 @@ func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, reques
 	case !bytes.Equal(before, request[:]):
 		return nil, flex.Fail(flex.Conflict, "this Idempotency-Key was used for another request: make a new one for each request")
 	case k.Status == 0:
+		taken, err := all.takeFromGone(ctx, org, key, request, first)
+		if err != nil || taken {
+			return nil, err
+		}
 		return nil, flex.Fail(flex.Conflict, "the first request with this Idempotency-Key is still under way: try again soon")
 	}
 
-	return &k, nil
+	if sealed != nil {
+		k.Answer, err = all.unseal(sealedAnswer, org, []byte(key), sealed)
+	}
+
+	return &k, err
+}
+
+// takeFromGone takes a key whose process is gone, for the same request, or one of this process
+// that it is not answering.
+func (all *All) takeFromGone(ctx context.Context, org flex.OrgID, key string, request [32]byte, first bool) (bool, error) {
+	own := all.db.watch.holder()
+	if own == nil || !first {
+		return false, nil
+	}
+
+	const take = `UPDATE idempotency SET expires_at = $4, holder = $5 WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0 AND `
+	args := []any{org.Bytes(), key, request[:], micros(all.now.Add(IdempotencyLease)), own}
+
+	n, err := all.exec(ctx, take+`holder = $5`, args...)
+	if err != nil || n > 0 {
+		return n > 0, err
+	}
+
+	n, err = all.exec(ctx, take+`holder <> $5`+all.db.d.holderGone, args...)
+	return n > 0, err
+}
+
+// FreeKeysInFlight gives up the keys of requests that a process before this one did not bring to
+// an end. On SQLite there is one process at a time; on PostgreSQL ClaimKey sees which processes
+// are gone.
+func (db *DB) FreeKeysInFlight(ctx context.Context) error {
+	if db.d.holderGone != "" {
+		return nil
+	}
+	return db.WriteAll(ctx, func(all *All) error {
+		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE status = 0`)
+		return err
+	})
 }
 
 // KeepAnswer keeps the answer to the request that claimed the key. A request that took longer
 // than its lease may find that another has it by now, and changes nothing.
 func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, request [32]byte, k Kept) error {
-	return db.single(ctx, func(all *All) error {
-		_, err := all.exec(ctx, `UPDATE idempotency SET status = $4, answer = $5, expires_at = $6 WHERE org_id = $1 AND key = $2 AND request = $3`,
-			org.Bytes(), key, request[:], k.Status, k.Answer, micros(all.now.Add(IdempotencyLife)))
+	err := db.single(ctx, func(all *All) error {
+		site, err := all.siteAmong(ctx, k.About)
+		if err != nil {
+			return err
+		}
+
+		// A store without keys has nothing sealed in it at all; flexd serve needs them.
+		plain, sealed := k.Answer, []byte(nil)
+
+		if k.Answer != nil && db.keys != nil {
+			plain = nil
+			sealed, err = all.seal(sealedAnswer, org, []byte(key), k.Answer)
+			if err != nil {
+				return err
+			}
+		}
+
+		_, err = all.exec(ctx, `UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL
+			WHERE org_id = $1 AND key = $2 AND request = $3`,
+			org.Bytes(), key, request[:], k.Status, plain, micros(all.now.Add(IdempotencyLife)), sealed, site)
 		return err
 	})
+	if err == nil {
+		db.inFlight.end(inFlight{org, key})
+	}
+
+	return err
 }
 
+// siteAmong returns the site that one of the ids is, or is an asset of; nil if none is. A site
+// that is gone by now counts still.
+func (c conn) siteAmong(ctx context.Context, ids []flex.SiteID) (any, error) {
+	for _, id := range ids[:min(len(ids), aboutMax)] {
+		var site flex.SiteID
+		err := c.row(ctx, `SELECT id FROM site WHERE id = $1 UNION ALL SELECT site_id FROM asset WHERE id = $1
+			UNION ALL SELECT site_id FROM former_asset WHERE id = $1`, id.Bytes()).Scan(&site)
+		if err == nil {
+			return site.Bytes(), nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+	}
+
+	return nil, nil
+}
+
+// aboutMax bounds the ids that are looked up for an answer.
+const aboutMax = 4
+
 // FreeKey gives up a key whose request failed in a way that may be tried again, unless
-// another request has it by now.
+// another request has it by now. If the database does not answer, that is done when it does.
 func (db *DB) FreeKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) error {
-	return db.single(ctx, func(all *All) error {
+	err := db.single(ctx, func(all *All) error {
 		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`, org.Bytes(), key, request[:])
 		return err
 	})
+	if err != nil {
+		db.watch.remember(freeKey{org, key, request})
+	}
+
+	db.inFlight.end(inFlight{org, key})
+	return err
 }

@@ -21,6 +21,15 @@ type Transaction struct {
 	Status     ledger.PaymentStatus // of a withdrawal; empty on all else
 	ForMonth   ledger.Month         // of market money that came or was given up
 	Amount     flex.Pence           // what it gave the user when it was recorded
+	Netting    *Netting             // of a flex event that is netted with the others of its month
+}
+
+// Netting is what the other events of an event's site and London month stood at when its
+// transaction was posted. The month's credit is the sum of all shares, or nothing if that is
+// below nothing; a transaction credits what is new of it.
+type Netting struct {
+	Share    flex.Pence // the sum of their shares, as far as they were paid then
+	Credited flex.Pence // what was credited for them
 }
 
 // Post writes a transaction and its postings, all or nothing, and gives it its id and
@@ -72,15 +81,21 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 
 // insertTransaction writes a transaction's row, unless there is one of its key.
 func (tx *Tx) insertTransaction(ctx context.Context, t *Transaction) (int64, error) {
+	var othersShare, othersCredited any
+	if n := t.Netting; n != nil {
+		othersShare = int64(n.Share)
+		othersCredited = int64(n.Credited)
+	}
+
 	return tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
 			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
-			booked_on, counterparty, reference, reason, for_month)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+			booked_on, counterparty, reference, reason, for_month, others_share, others_credited)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
 		ON CONFLICT (org_id, key) DO NOTHING`,
 		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
 		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
 		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now),
-		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason, t.ForMonth.String())
+		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason, t.ForMonth.String(), othersShare, othersCredited)
 }
 
 // posted compares a transaction with the one that has its key.
@@ -149,16 +164,20 @@ func (tx *Tx) Earned(ctx context.Context, site flex.SiteID) (p flex.Pence, first
 
 const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to_at, l.settled_on, l.flex_wh, l.creditable_wh, l.rate,
 	l.vehicle, l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.recorded_at,
-	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, w.status`
+	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, l.others_share, l.others_credited, w.status`
 
 func scanTransaction(s scanner) (t Transaction, err error) {
 	var settled, status sql.NullString
-	var flexed, creditable, rate sql.NullInt64
+	var flexed, creditable, rate, othersShare, othersCredited sql.NullInt64
 	err = s.Scan(&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount, instant{&t.Time.From}, instant{&t.Time.To}, &settled, &flexed, &creditable, &rate,
 		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At},
-		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth}, &status)
+		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth}, &othersShare, &othersCredited, &status)
 	if err != nil {
 		return t, err
+	}
+
+	if othersShare.Valid {
+		t.Netting = &Netting{flex.Pence(othersShare.Int64), flex.Pence(othersCredited.Int64)}
 	}
 
 	t.Status = ledger.PaymentStatus(status.String)
@@ -210,16 +229,12 @@ func (tx *Tx) TransactionsWithin(ctx context.Context, site flex.SiteID, span fle
 	return ts, before, err
 }
 
-// CreditedBefore returns what earlier transactions about the same flex event, or the same
-// session itself, credited.
-func (tx *Tx) CreditedBefore(ctx context.Context, t Transaction) (p flex.Pence, err error) {
-	about, id := "session_id = $2 AND flex_event_id IS NULL", t.Cause.Session.Bytes()
-	if !t.Cause.FlexEvent.IsZero() {
-		about, id = "flex_event_id = $2", t.Cause.FlexEvent.Bytes()
-	}
-	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND `+about+` AND id < $3`,
-		tx.org.Bytes(), id, t.ID.Bytes()).Scan(&p)
-	return p, err
+// SiteTransactions returns all transactions of the site that were recorded before an instant,
+// oldest first, but for those that the user does not see.
+func (tx *Tx) SiteTransactions(ctx context.Context, site flex.SiteID, until time.Time) ([]Transaction, error) {
+	return rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
+		WHERE l.org_id = $1 AND l.site_id = $2 AND l.recorded_at < $3 AND NOT `+unlisted+` ORDER BY l.id`,
+		tx.org.Bytes(), site.Bytes(), micros(until))
 }
 
 func nullID[Of any](id flex.ID[Of]) any {

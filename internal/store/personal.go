@@ -24,6 +24,7 @@ var personal = map[string]held{
 	"site":            {bySite: `id = $1`},
 	"attempt":         {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
 	"registration":    {bySite: `site_id = $1`, kept: "whose a metering point was is kept as settlement asks"},
+	"settled_volume":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"settlement":      {bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
 	"ledger":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"posting":         {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
@@ -44,11 +45,11 @@ var personal = map[string]held{
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch",
-	"settlement_run", "term", "books_month", "seal_key", "account_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "idempotency", "goose_db_version", "goose_lock",
+	"settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key", "account_key", "meter_version", "operator", "operator_session", "audit", "halt", "caps", "cap_group", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.
-var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state", "account", "form", "confirmed_by"}
+var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state", "account", "form", "confirmed_by", "answer", "request"}
 
 // columns returns the columns of every table.
 func (c conn) columns(ctx context.Context) (map[string][]string, error) {
@@ -140,6 +141,40 @@ func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[
 		})
 		if err != nil {
 			return nil, fmt.Errorf("export %s: %w", table, err)
+		}
+	}
+
+	out["bank_account"], err = all.bankAccounts(ctx, site)
+	if err != nil {
+		return nil, fmt.Errorf("export the bank account: %w", err)
+	}
+
+	if len(out["bank_account"]) == 0 {
+		delete(out, "bank_account")
+	}
+
+	return out, nil
+}
+
+// bankAccounts opens the bank accounts that are kept of a site's user: the one that is linked,
+// and those that payments went to.
+func (all *All) bankAccounts(ctx context.Context, site flex.SiteID) (out []map[string]any, err error) {
+	for _, t := range sealedTables {
+		if t.name != "payee" && t.name != "withdrawal_payee" {
+			continue
+		}
+
+		found, err := rows(ctx, all.conn, t.scan, `SELECT sealed, `+t.columns+` FROM `+t.name+` WHERE site_id = $1`, site.Bytes())
+		if err != nil {
+			return nil, err
+		}
+
+		for _, r := range found {
+			plain, err := all.unseal(t.purpose, r.org, r.row, r.sealed)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, map[string]any{"kept_in": t.name, "account": string(plain)})
 		}
 	}
 

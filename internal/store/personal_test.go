@@ -41,6 +41,13 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		asset := seed.Asset(site, flex.Charger, 7400)
 		seed.Exec(`UPDATE site SET address = $1, email = $1, postcode = $1 WHERE id = $2`, canary, site.Bytes())
 		seed.Exec(`UPDATE asset SET serial_number = $1 WHERE id = $2`, canary, asset.Bytes())
+		key := [32]byte{1}
+		if _, err := db.ClaimKey(ctx, seed.Org, "k", key); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.KeepAnswer(ctx, seed.Org, "k", key, store.Kept{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
+			t.Fatal(err)
+		}
 		all := func(fn func(*store.All) error) {
 			t.Helper()
 			if err := db.WriteAll(ctx, fn); err != nil {
@@ -54,6 +61,9 @@ func TestErase_LeavesNoByte(t *testing.T) {
 			held, err := all.Export(ctx, site)
 			if err != nil {
 				return err
+			}
+			if len(held["idempotency"]) != 1 {
+				t.Errorf("the export names %d answers that are kept", len(held["idempotency"]))
 			}
 			b, err := json.Marshal(held)
 			if n := strings.Count(string(b), canary); n != 4 {

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -25,6 +27,7 @@ var postgresDialect = dialect{
 	skipLocked:     " FOR UPDATE SKIP LOCKED",
 	idHex:          "replace(CAST(%s AS text), '-', '')",
 	maxParams:      65535,
+	holderGone:     " AND pg_try_advisory_xact_lock(holder)",
 	retryable: func(err error) bool {
 		switch postgresCode(err) {
 		case "40001", "40P01": // serialisation failure, deadlock
@@ -41,6 +44,10 @@ var postgresDialect = dialect{
 		case strings.HasPrefix(c, "08"), strings.HasPrefix(c, "57P"), c == "53300", c == "25006":
 			return true // connection, shutdown or start, too many connections, read only
 		}
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+			return true // the connection was closed under the statement
+		}
+
 		var network *net.OpError
 		return errors.As(err, &network) || pgconn.Timeout(err) && network != nil || errors.As(err, new(*pgconn.ConnectError))
 	},
@@ -194,6 +201,11 @@ func (db *DB) openPostgres(url string) error {
 	cfg.RuntimeParams["application_name"] = "flexd"
 	cfg.RuntimeParams["timezone"] = "UTC"
 	cfg.RuntimeParams["jit"] = "off" // a job's statement, compiled for every week's table, would take seconds each time
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectTime
+	}
+
+	db.watch = newWatch(cfg, rand.Int64())
 	db.sql = stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(tune))
 	db.sql.SetMaxOpenConns(connectionsMax)
 	db.sql.SetMaxIdleConns(connectionsMax)

@@ -9,6 +9,10 @@ import (
 	"flexd/internal/flex"
 )
 
+var _ = law("a session that ended is queued for settlement, or was",
+	`SELECT s.id AS what FROM session s LEFT JOIN reckoning r ON r.session_id = s.id
+	 WHERE s.plugged_out_at IS NOT NULL AND (r.session_id IS NULL OR r.to_at <> s.plugged_out_at)`)
+
 // Reckoning is a plug session that is to be reckoned up, as far as it has come.
 type Reckoning struct {
 	SessionID flex.SessionID
@@ -41,6 +45,48 @@ func scanReckoning(s scanner) (r Reckoning, err error) {
 	r.Rate = rate.Int64
 
 	return r, err
+}
+
+// queueSettlement has a session that just ended settled, and its flex events looked for once it
+// can no longer be reopened. One that ended before starts over.
+func (tx *Tx) queueSettlement(ctx context.Context, s Session) error {
+	return tx.later(ctx, `INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at, look_at, detect_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
+		ON CONFLICT (session_id) DO UPDATE SET to_at = excluded.to_at, look_at = 0, waits_at = NULL, detect_at = excluded.detect_at`,
+		s.ID.Bytes(), tx.org.Bytes(), s.AssetID.Bytes(), s.SiteID.Bytes(), micros(s.PluggedInAt), micros(s.PluggedOutAt),
+		micros(s.PluggedOutAt.Add(ReopenMax)))
+}
+
+// cancelSettlement takes a session that was reopened out of the queue. What was posted stays,
+// and counts when it ends again.
+func (tx *Tx) cancelSettlement(ctx context.Context, id flex.SessionID) error {
+	return tx.later(ctx, `UPDATE reckoning SET look_at = NULL, detect_at = NULL WHERE org_id = $1 AND session_id = $2`,
+		tx.org.Bytes(), id.Bytes())
+}
+
+// QueueEnded queues the settlement of up to limit sessions that ended since an instant and are
+// not queued, or are queued with another end, and returns their number. A process of the release
+// before leaves them so: there the database queued them.
+func (tx *Tx) QueueEnded(ctx context.Context, since time.Time, limit int) (int, error) {
+	ended, err := rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s LEFT JOIN reckoning r ON r.session_id = s.id
+		WHERE s.org_id = $1 AND s.plugged_out_at > $2 AND s.plugged_out_at IS NOT NULL AND NOT s.swept
+			AND (r.session_id IS NULL OR r.to_at <> s.plugged_out_at)
+		ORDER BY s.plugged_out_at LIMIT $3`, tx.org.Bytes(), micros(since), limit)
+	if err != nil {
+		return 0, err
+	}
+
+	for _, s := range ended {
+		if err := tx.queueSettlement(ctx, s); err != nil {
+			return 0, err
+		}
+	}
+
+	if len(ended) > 0 {
+		tx.Wake(WakeSettle)
+	}
+
+	return len(ended), nil
 }
 
 // OrgsToReckon returns the organisations that have sessions to be reckoned up.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -126,6 +127,7 @@ type resultRecord struct {
 	Later      int64            `json:"Later,omitempty"` // what is owed beyond Credit
 	Before     int64            `json:"Before,omitempty"`
 	Terms      termsRecord      `json:"Terms,omitzero"`
+	Consented  bool             `json:"Consented,omitempty"`
 }
 
 // termsRecord is what a result was paid on; results of before it was kept have none.
@@ -179,6 +181,46 @@ type settledRecord struct {
 	Compared   bool  `json:"Compared,omitempty"`
 	Deviation  int64 `json:"Deviation,omitempty"`
 	Unassigned int64 `json:"Unassigned,omitempty"`
+
+	Device      string `json:"Device,omitempty"`
+	Source      string `json:"Source,omitempty"`
+	Publication string `json:"Publication,omitempty"`
+}
+
+func recordSettled(s settle.Settled) settledRecord {
+	r := settledRecord{
+		Period: s.Period, Baseline: int64(s.Baseline), Metered: int64(s.Metered), Flex: int64(s.Flex),
+		Price: int64(s.Price), Revenue: int64(s.Revenue), Read: s.Read, Known: s.Known,
+		Compared: s.Compared, Deviation: int64(s.Deviation), Unassigned: int64(s.Unassigned), Source: s.Source,
+	}
+
+	if !s.Device.IsZero() {
+		r.Device = s.Device.String()
+	}
+
+	if !s.Publication.IsZero() {
+		r.Publication = s.Publication.String()
+	}
+
+	return r
+}
+
+func (r settledRecord) settled() (s settle.Settled, err error) {
+	s = settle.Settled{
+		Period: r.Period, Baseline: flex.WattHours(r.Baseline), Metered: flex.WattHours(r.Metered), Flex: flex.WattHours(r.Flex),
+		Price: flex.Price(r.Price), Revenue: settle.PicoPounds(r.Revenue), Read: r.Read, Known: r.Known,
+		Compared: r.Compared, Deviation: flex.WattHours(r.Deviation), Unassigned: flex.WattHours(r.Unassigned), Source: r.Source,
+	}
+
+	if r.Device != "" {
+		err = s.Device.UnmarshalText([]byte(r.Device))
+	}
+
+	if err == nil && r.Publication != "" {
+		err = s.Publication.UnmarshalText([]byte(r.Publication))
+	}
+
+	return s, err
 }
 
 func recordDay(d flex.Day) dayRecord { return dayRecord{d.Year, int(d.Month), d.Dom} }
@@ -207,15 +249,9 @@ func recordResult(r *settle.Result) resultRecord {
 		Used:     each(r.Used, recordDay),
 		Excluded: each(r.Excluded, func(x settle.Excluded) excludedRecord { return excludedRecord{recordDay(x.Day), string(x.Reason)} }),
 		Adjusted: r.Adjusted, Adjustment: int64(r.Adjustment),
-		Periods: each(r.Periods, func(s settle.Settled) settledRecord {
-			return settledRecord{
-				Period: s.Period, Baseline: int64(s.Baseline), Metered: int64(s.Metered), Flex: int64(s.Flex),
-				Price: int64(s.Price), Revenue: int64(s.Revenue), Read: s.Read, Known: s.Known,
-				Compared: s.Compared, Deviation: int64(s.Deviation), Unassigned: int64(s.Unassigned),
-			}
-		}),
+		Periods: each(r.Periods, recordSettled),
 		Missing: r.Missing, Final: r.Final, Flex: int64(r.Flex), Gross: int64(r.Gross), Credit: int64(r.Credit), Kept: int64(r.Kept),
-		Later: int64(r.Owed - r.Credit), Before: int64(r.Before), Terms: recordTerms(r.Terms),
+		Later: int64(r.Owed - r.Credit), Before: int64(r.Before), Terms: recordTerms(r.Terms), Consented: r.Consented,
 	}
 }
 
@@ -225,6 +261,17 @@ func (r *resultRecord) result() (*settle.Result, error) {
 		return nil, fmt.Errorf("stored result: %w", err)
 	}
 
+	var faults []error
+	periods := each(r.Periods, func(p settledRecord) settle.Settled {
+		s, err := p.settled()
+		faults = append(faults, err)
+		return s
+	})
+
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("stored result of event %s: %w", event, err)
+	}
+
 	return &settle.Result{
 		Event: event, Day: r.Day.day(), Metering: settle.Metering(r.Metering), Label: flex.Label(r.Label), Method: settle.Method(r.Method), Quality: settle.Quality(r.Quality),
 		Used: each(r.Used, dayRecord.day),
@@ -232,15 +279,9 @@ func (r *resultRecord) result() (*settle.Result, error) {
 			return settle.Excluded{Day: x.Day.day(), Reason: settle.Reason(x.Reason)}
 		}),
 		Adjusted: r.Adjusted, Adjustment: flex.WattHours(r.Adjustment),
-		Periods: each(r.Periods, func(s settledRecord) settle.Settled {
-			return settle.Settled{
-				Period: s.Period, Baseline: flex.WattHours(s.Baseline), Metered: flex.WattHours(s.Metered), Flex: flex.WattHours(s.Flex),
-				Price: flex.Price(s.Price), Revenue: settle.PicoPounds(s.Revenue), Read: s.Read, Known: s.Known,
-				Compared: s.Compared, Deviation: flex.WattHours(s.Deviation), Unassigned: flex.WattHours(s.Unassigned),
-			}
-		}),
+		Periods: periods,
 		Missing: r.Missing, Final: r.Final, Flex: flex.WattHours(r.Flex), Gross: flex.MicroPounds(r.Gross), Credit: flex.Pence(r.Credit), Kept: flex.Pence(r.Kept),
-		Owed: flex.Pence(r.Credit + r.Later), Before: settle.PicoPounds(r.Before), Terms: r.Terms.terms(),
+		Owed: flex.Pence(r.Credit + r.Later), Before: settle.PicoPounds(r.Before), Terms: r.Terms.terms(), Consented: r.Consented,
 	}, nil
 }
 

@@ -7,6 +7,7 @@ type payoutRecord struct {
 	CoolingHours *int64      `json:"cooling_hours,omitempty"`
 	TwoAbove     *int64      `json:"two_above_pence,omitempty"`
 	DailyCap     *int64      `json:"daily_cap_pence,omitempty"`
+	FileFormat   string      `json:"file_format,omitempty"`
 	Payer        payerRecord `json:"payer,omitzero"`
 }
 
@@ -21,14 +22,14 @@ type payerRecord struct {
 func recordPayout(s flex.PayoutSettings) payoutRecord {
 	return payoutRecord{
 		WithoutCode: s.WithoutCode, CoolingHours: recordOptional(s.CoolingHours), TwoAbove: recordOptional(s.TwoAbove), DailyCap: recordOptional(s.DailyCap),
-		Payer: payerRecord(s.Payer),
+		FileFormat: s.FileFormat, Payer: payerRecord(s.Payer),
 	}
 }
 
 func (r payoutRecord) settings() flex.PayoutSettings {
 	return flex.PayoutSettings{
 		WithoutCode: r.WithoutCode, CoolingHours: optional[int](r.CoolingHours), TwoAbove: optional[flex.Pence](r.TwoAbove), DailyCap: optional[flex.Pence](r.DailyCap),
-		Payer: flex.PayerSettings(r.Payer),
+		FileFormat: r.FileFormat, Payer: flex.PayerSettings(r.Payer),
 	}
 }
 

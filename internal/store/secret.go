@@ -17,6 +17,7 @@ const (
 	sealedToken    = "cloud token"
 	sealedPinned   = "bank account of a payment"
 	sealedAccounts = "key of accounts"
+	sealedAnswer   = "answer kept for a repeated request"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -78,6 +79,12 @@ var sealedTables = []sealedTable{
 	{"account_key", sealedAccounts, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
 		err = s.Scan(&r.sealed, &r.org)
 		r.row, r.args = accountKeyRow, []any{r.org.Bytes()}
+		return r, err
+	}},
+	{"idempotency", sealedAnswer, `org_id, key`, `org_id = $2 AND key = $3`, func(s scanner) (r sealedRow, err error) {
+		var key string
+		err = s.Scan(&r.sealed, &r.org, &key)
+		r.row, r.args = []byte(key), []any{r.org.Bytes(), key}
 		return r, err
 	}},
 	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {
@@ -162,7 +169,7 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 			}
 
 			return n, err
-		}, `SELECT substr(sealed, 2, 4), count(*) FROM `+t.name+` GROUP BY substr(sealed, 2, 4)`)
+		}, `SELECT substr(sealed, 2, 4), count(*) FROM `+t.name+` WHERE sealed IS NOT NULL GROUP BY substr(sealed, 2, 4)`)
 		if err != nil {
 			return s, fmt.Errorf("count what is sealed in %s: %w", t.name, err)
 		}

@@ -52,7 +52,9 @@ func scanSession(s scanner) (v Session, err error) {
 type Charging struct {
 	Asset      flex.Asset // its id, site, external id, type and power
 	SiteTariff flex.SiteTariff
-	Controlled bool // its site has consented to full schedule control and is not withdrawn from it
+	Controlled bool       // its site has consented to full schedule control and is not withdrawn from it
+	RatePin    flex.Watts // that an operator wants it planned with; 0 for none
+	RateSince  time.Time  // what it drew before teaches nothing
 	Inputs
 	Session  Session  // the latest; its Number is 0 if there never was one
 	Standing Schedule // the newest of that session; its Generation is 0 if there is none
@@ -93,15 +95,15 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err error) {
 	var (
 		r                         inputsRow
-		power                     sql.NullInt64
+		power, pin                sql.NullInt64
 		typ, cheapStart, cheapEnd string
 	)
 
 	c.Asset.ID = id
-	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, t.tariff_type, t.cheap_start, t.cheap_end, `+controlled+`, `+inputsColumns+`
+	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end, `+controlled+`, `+inputsColumns+`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).Scan(append([]any{
-		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &typ, &cheapStart, &cheapEnd, &c.Controlled}, r.dest()...)...)
+		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Controlled}, r.dest()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, flex.Fail(flex.NotFound, AssetMissing)
 	}
@@ -110,6 +112,8 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 	}
 
 	c.Inputs = r.inputs()
+	c.RatePin = flex.Watts(pin.Int64)
+
 	if power.Valid {
 		c.Asset.Power = new(flex.Watts(power.Int64))
 	}
@@ -162,27 +166,43 @@ func watts(w flex.Watts) any {
 	return int64(w)
 }
 
-// CloseSession ends the session at this transaction's instant.
+// ReopenMax is the longest that a plug may be out and its session be reopened. Until then a
+// session that ended may not be over.
+const ReopenMax = time.Minute
+
+// CloseSession ends the session at this transaction's instant and queues its settlement.
 func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
 	s.PluggedOutAt = tx.now
-	return tx.putSession(ctx, *s)
+	if err := tx.putSessionEnd(ctx, *s); err != nil {
+		return err
+	}
+	return tx.queueSettlement(ctx, *s)
 }
 
-// ReopenSession takes the end of a session back: the plug flickered.
+// ReopenSession takes the end of a session back, and its settlement out of the queue: the plug
+// flickered.
 func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
 	s.PluggedOutAt = time.Time{}
-	return tx.putSession(ctx, *s)
+	if err := tx.putSessionEnd(ctx, *s); err != nil {
+		return err
+	}
+	return tx.cancelSettlement(ctx, s.ID)
 }
 
-// SetVehicle keeps the rate of the session's car, told late.
+func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
+	var look any // for what it teaches, if it was under control
+	if !s.PluggedOutAt.IsZero() && !s.EventID.IsZero() {
+		look = micros(s.PluggedOutAt.Add(RateLookAfter))
+	}
+
+	return tx.later(ctx, `UPDATE session SET plugged_out_at = $3, rate_look_at = $4 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(), s.ID.Bytes(), micros(s.PluggedOutAt), look)
+}
+
+// SetVehicle keeps the rate of the session's car, which became known late.
 func (tx *Tx) SetVehicle(ctx context.Context, s *Session, rate flex.Watts) error {
 	s.VehicleRate = rate
-	return tx.putSession(ctx, *s)
-}
-
-func (tx *Tx) putSession(ctx context.Context, s Session) error {
-	_, err := tx.exec(ctx, `UPDATE session SET vehicle_w = $3, plugged_out_at = $4 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), s.ID.Bytes(), watts(s.VehicleRate), micros(s.PluggedOutAt))
+	_, err := tx.exec(ctx, `UPDATE session SET vehicle_w = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), s.ID.Bytes(), watts(rate))
 	return err
 }
 

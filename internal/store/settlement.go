@@ -112,8 +112,10 @@ func scanSettlement(s scanner) (v Settlement, err error) {
 }
 
 // settlementSelect finds a result with the run that first came to it.
-const settlementSelect = `SELECT s.flex_event_id, s.version, s.hash, CASE WHEN s.result <> '' THEN s.result ELSE
-	(SELECT b.result FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '' LIMIT 1) END FROM settlement s`
+const settlementSelect = `SELECT ` + settlementColumns + ` FROM settlement s`
+
+const settlementColumns = `s.flex_event_id, s.version, s.hash, CASE WHEN s.result <> '' THEN s.result ELSE
+	(SELECT b.result FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '' LIMIT 1) END`
 
 // SettlementsIn returns what a run made of its events.
 func (tx *Tx) SettlementsIn(ctx context.Context, run flex.RunID) ([]Settlement, error) {
@@ -127,6 +129,37 @@ func (tx *Tx) SettlementBy(ctx context.Context, event flex.FlexEventID, run flex
 	return one(ctx, tx.conn, "the flex event is not settled by that run", scanSettlement,
 		settlementSelect+` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.run_id = $3`, tx.org.Bytes(), event.Bytes(), run.Bytes())
 }
+
+// PostedSettlement is a settlement that its run posted.
+type PostedSettlement struct {
+	Run flex.RunID
+	Settlement
+}
+
+// PostedSettlements returns all settlements of the events that were posted, the newest of each
+// event last.
+func (tx *Tx) PostedSettlements(ctx context.Context, events []flex.FlexEventID) ([]PostedSettlement, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+
+	scan := func(s scanner) (p PostedSettlement, err error) {
+		p.Settlement, err = scanSettlement(scannerAfter{s, &p.Run})
+		return p, err
+	}
+
+	list, args := in([]any{tx.org.Bytes()}, events)
+	return rows(ctx, tx.conn, scan, `SELECT s.run_id, `+settlementColumns+` FROM settlement s
+		WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `+list+` ORDER BY s.flex_event_id, s.version`, args...)
+}
+
+// scannerAfter scans one column before those of another scan.
+type scannerAfter struct {
+	scanner
+	first any
+}
+
+func (s scannerAfter) Scan(to ...any) error { return s.scanner.Scan(append([]any{s.first}, to...)...) }
 
 var _ = law("every settlement has a result", `SELECT s.flex_event_id AS what FROM settlement s WHERE s.result = ''
 	AND NOT EXISTS (SELECT 1 FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '')`)

@@ -108,7 +108,7 @@ const readersMax = 4
 // SQLitePragmas are what every connection to SQLite begins with. With anything less than
 // synchronous(FULL) a power cut takes acknowledged commits away, which the crash tests show.
 var SQLitePragmas = []string{
-	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)",
 	"cache_size(-65536)", "temp_store(MEMORY)", "wal_autocheckpoint(8000)",
 }
 

@@ -1,11 +1,3 @@
-// Package store keeps flexd's records in SQLite or PostgreSQL. It speaks one SQL to
-// both; where they differ, the difference is a named field of dialect. A Tx is bound to
-// one organisation and carries one instant, so that another tenant's rows cannot be named
-// and a decision cannot see two times. All is the unbound access that background jobs, the console
-// and the command line are given.
-//
-// What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
-// with synchronous_commit on.
 package store
 
 import (
@@ -40,9 +32,11 @@ type DB struct {
 	d      dialect
 	sql    *sql.DB
 	sqlite *sqliteConns // SQLite alone: its one writer and its readers
+	watch  *watch       // PostgreSQL alone: whether it answers
 	closed sync.Once
 
 	wakes      wakes
+	inFlight   inFlights // requests under idempotency keys
 	owners     owners
 	registered registered
 	parts      parts
@@ -232,11 +226,11 @@ func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) error {
 
 	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return fmt.Errorf("begin read: %w", unavailable(err))
+		return fmt.Errorf("begin read: %w", db.unavailable(err))
 	}
 
 	defer t.Rollback()
-	return unavailable(fn(conn{db: db, run: t}, db.Now()))
+	return db.unavailable(fn(conn{db: db, run: t}, db.Now()))
 }
 
 // single is WriteAll for a single statement, which commits by itself: on PostgreSQL it takes
@@ -246,7 +240,7 @@ func (db *DB) single(ctx context.Context, fn func(*All) error) error {
 	if db.sqlite != nil {
 		return db.WriteAll(ctx, fn)
 	}
-	return unavailable(fn(&All{conn{db: db, run: db.sql}, db.Now()}))
+	return db.unavailable(fn(&All{conn{db: db, run: db.sql}, db.Now()}))
 }
 
 // glance runs fn without a transaction, for a single query: on PostgreSQL that saves the
@@ -255,7 +249,7 @@ func (db *DB) glance(ctx context.Context, fn func(conn) error) error {
 	if db.sqlite != nil {
 		return db.readSQLite(ctx, func(c conn, _ time.Time) error { return fn(c) })
 	}
-	return unavailable(fn(conn{db: db, run: db.sql}))
+	return db.unavailable(fn(conn{db: db, run: db.sql}))
 }
 
 func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
@@ -266,7 +260,7 @@ func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
 	for try := 0; ; try++ {
 		err := db.writeOnce(ctx, fn)
 		if err == nil || try == retryMax || !db.d.retryable(err) {
-			return unavailable(err)
+			return db.unavailable(err)
 		}
 	}
 }

@@ -48,6 +48,7 @@ func TestTx_BeginWave(t *testing.T) {
 				}
 				return []any{id(1, 2*first+i), whose(i).Org.Bytes(), id(2, 2*first+i), sites[whose(i)].Bytes(), 1, 1, out, 0}
 			})
+			seed.QueueEnded()
 			plugged = c.plugged
 			now := db.Now()
 			seed.Exec(`INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at) VALUES ($1, 'test', $2, $2, $2, $3)`,

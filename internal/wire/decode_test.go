@@ -59,7 +59,7 @@ var faultCases = []faultCase{
 	{"a required object is null", `{"intent":null}`, as[IntentEventRequest]},
 	{"every fault at once, in two objects", `{"intent":{"energy_required_kwh":-1,"charging_mode":"fast"},"vehicle":{},"tariff":{"off_peak_times":7,"timezone":null,"tariff_type":"triple_rate"}}`, as[PlugInEventRequest]},
 	{"numbers in quotes", `{"intent":{"energy_required_kwh":"30","ready_by":1768460400,"may_charge_peak":"false"}}`, as[IntentEventRequest]},
-	{"a wall time with a zone", `{"intent":{"energy_required_kwh":1,"ready_by":"2026-01-16T07:00:00Z","ready_by_local_time":"07:00:00Z"}}`, as[IntentEventRequest]},
+	{"a wall time with the name of a zone", `{"intent":{"energy_required_kwh":1,"ready_by":"2026-01-16T07:00:00Z","ready_by_local_time":"07:00:00 UTC"}}`, as[IntentEventRequest]},
 	{"a name in the wrong case", `{"intent":{"Energy_Required_kWh":1,"ready_by":"2026-01-16T07:00:00Z"}}`, as[IntentEventRequest]},
 	{"a name given twice", `{"intent":{"energy_required_kwh":1,"energy_required_kwh":2}}`, as[IntentEventRequest]},
 	{"an unknown name given twice", `{"x":{"y":1,"y":1}}`, as[PlugInEventRequest]},

@@ -83,6 +83,7 @@ type EndpointRequest struct {
 	Headers     []EndpointHeader `json:"headers,omitzero" wire:"items=20"`
 	Secret      string           `json:"secret,omitzero"` // made if there is none
 	Bare        bool             `json:"bare"`            // a schedule is the profile alone, without its connector
+	Nulls       bool             `json:"nulls"`           // members of a profile without a value are null, not left out
 	Batch       bool             `json:"batch"`           // a dispatch is one message for all its assets
 	Enabled     *bool            `json:"enabled,omitzero"`
 	Rate        int              `json:"rate,omitzero" wire:"min=1,max=100000"`     // pushes a second
@@ -105,6 +106,7 @@ type EndpointResponse struct {
 	Secret         string          `json:"secret,omitzero"`
 	OldSecretUntil Time            `json:"old_secret_until,omitzero"` // the secret before signs as well until then
 	Bare           bool            `json:"bare"`
+	Nulls          bool            `json:"nulls"`
 	Batch          bool            `json:"batch"`
 	Enabled        bool            `json:"enabled"`
 	DisabledReason string          `json:"disabled_reason,omitzero"`

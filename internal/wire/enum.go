@@ -35,6 +35,9 @@ var enums = map[string][]string{
 	"DeliveryKind":       {"schedule", "dispatch", "test"},
 	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired", "retracted"},
 	"EndpointName":       {"schedule", "dispatch"},
+	"StatementFormat":    {"json", "csv"},
+	"ExceptionKind":      {"halted", "refused", "waiting", "endpoint_disabled", "endpoint_missing", "short_of_time", "short_of_off_peak", "short_of_headroom", "job_failed", "price_stale", "unplanned", "readings_held", "payout_waiting"},
+	"ExceptionLevel":     {"critical", "warning"},
 }
 
 // ReadingLabels are the labels of a reading, in the interface's order.

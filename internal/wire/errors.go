@@ -6,6 +6,7 @@ import "flexd/internal/flex"
 type Problem struct {
 	Code      string `json:"code,omitzero"`       // the kind of failure in one word, as "not_found"
 	Docs      string `json:"docs,omitzero"`       // where it is explained
+	Error     string `json:"error,omitzero"`      // OAuth 2.0's word, of tokens alone: RFC 6749, 5.2; RFC 6750, 3.1
 	RequestID string `json:"request_id,omitzero"` // as in the Request-Id field
 }
 

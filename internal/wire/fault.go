@@ -24,7 +24,7 @@ var (
 	faultTwice   = wrong("value_error.duplicate", "given more than once: give it once")
 	faultNUL     = wrong("value_error.any_str.characters", "the text holds a NUL character or is not UTF-8")
 	faultDepth   = wrong("value_error.depth", "more than %d objects and lists inside each other", MaxDepth)
-	faultZone    = wrong("value_error.datetime.zone", "the offset from UTC is missing: write it like 2026-01-15T10:30:00Z or 2026-01-15T10:30:00+00:00")
+	faultZone    = wrong("value_error.datetime.zone", "the offset from UTC is missing: write it like 2026-01-15T10:30:00Z or 2026-01-15T11:30:00+01:00")
 	faultFinite  = wrong("value_error.number.not_finite_number", "ensure this value is a finite number")
 	faultUnique  = wrong("value_error.list.unique_items", "the list has duplicated items: give each once")
 )
@@ -38,8 +38,8 @@ var typeFaults = [...]*fault{
 	integer:  wrong("type_error.integer", "value is not a valid integer: give a whole number, without quotes"),
 	boolean:  wrong("type_error.bool", "value could not be parsed to a boolean: give true or false, without quotes"),
 	uuid:     wrong("type_error.uuid", "value is not a valid uuid: write it like b2c3d4e5-f6a7-8901-bcde-f23456789012"),
-	instant:  wrong("value_error.datetime", "invalid datetime format: write it like 2026-01-15T10:30:00+00:00"),
-	wallTime: wrong("value_error.time", "invalid time format: write a time of day like 07:00:00, without a zone"),
+	instant:  wrong("value_error.datetime", "invalid datetime format: write it like 2026-01-15T10:30:00Z"),
+	wallTime: wrong("value_error.time", "invalid time format: write a time of day like 07:00:00"),
 	day:      wrong("value_error.date", "invalid date format: write it like 2026-01-15"),
 }
 

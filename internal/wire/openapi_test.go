@@ -108,10 +108,14 @@ func init() {
 	schema[ChargingSchedule]()
 	schema[ChargingSchedulePeriod]()
 	schema[DispatchEvent]()
+	schema[DispatchBatch]()
+	schema[DispatchBatchAsset]()
 	// flexd's own
 	schema[ScheduleResponse]()
 	schema[SchedulePeriod]()
 	schema[ScheduleExplanation]()
+	schema[ChargingRateResponse]()
+	schema[ChargingRateSession]()
 	schema[BindingCap]()
 	schema[PlanFigures]()
 	schema[ExplainedPeriod]()
@@ -147,8 +151,16 @@ func init() {
 	schema[GapsResponse]()
 	schema[Gap]()
 	schema[ClockRequest]()
+	schema[ExceptionsResponse]()
+	schema[Exception]()
+	schema[ExceptionAsset]()
 	schema[ClockResponse]()
 	schema[StatementResponse]()
+	schema[StatementCustomer]()
+	schema[StatementTotals]()
+	schema[StatementNetting]()
+	schema[StatementMonth]()
+	schema[StatementMonthEvent]()
 	schema[StatementLine]()
 	schema[StatementPeriod]()
 	schema[StatementPayer]()
@@ -200,6 +212,9 @@ func TestDocument_HoldsThePublishedOne(t *testing.T) {
 				continue
 			}
 			sameOperation(t, method+" "+path, want, have.GetOperation(method))
+			if id := have.GetOperation(method).OperationID; id != want.OperationID {
+				t.Errorf("%s %s: operationId %s, published %s", method, path, id, want.OperationID)
+			}
 		}
 	}
 	if n != 55 {
@@ -207,6 +222,37 @@ func TestDocument_HoldsThePublishedOne(t *testing.T) {
 	}
 	if item := doc.Paths.Value("/entities/asset/{asset_id}/todays-dispatch-schedule"); item == nil || item.Get == nil {
 		t.Error("todays-dispatch-schedule is missing")
+	}
+}
+
+// TestDocument_NamesDoNotCollide holds that a generator can name the answer of an operation
+// after it: no operation's name with "Response" or "Request" is a schema's.
+func TestDocument_NamesDoNotCollide(t *testing.T) {
+	doc := ours(t)
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+
+	schemas := map[string]string{}
+	for name := range doc.Components.Schemas {
+		if before, twice := schemas[plain(name)]; twice {
+			t.Errorf("schemas %s and %s", before, name)
+		}
+		schemas[plain(name)] = name
+	}
+
+	operations := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.OperationID == "" || operations[plain(op.OperationID)] {
+				t.Errorf("%s %s: the operationId %q is empty or not its own", method, path, op.OperationID)
+			}
+			operations[plain(op.OperationID)] = true
+
+			for _, suffix := range []string{"response", "request", "params", "body"} {
+				if name, taken := schemas[plain(op.OperationID)+suffix]; taken {
+					t.Errorf("%s %s: generators name its %s like the schema %s", method, path, suffix, name)
+				}
+			}
+		}
 	}
 }
 

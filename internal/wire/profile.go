@@ -49,3 +49,18 @@ type DispatchEvent struct {
 	ToTime               Time         `json:"to_time"`
 	UpdateStatusCallback string       `json:"update_status_callback" wire:"nonempty,text=2083"`
 }
+
+// DispatchBatch is a dispatch as one message for all its assets.
+type DispatchBatch struct {
+	EventID         flex.EventID         `json:"event_id"`
+	IssuedTimestamp Time                 `json:"issued_timestamp"`
+	StartTime       Time                 `json:"start_time"`
+	EndTime         Time                 `json:"end_time"`
+	Assets          []DispatchBatchAsset `json:"assets"`
+}
+
+// DispatchBatchAsset is one asset of a batch, with the power asked of it.
+type DispatchBatchAsset struct {
+	AssetID flex.AssetID `json:"asset_id"`
+	PowerKW float64      `json:"power_kw"`
+}

@@ -107,7 +107,10 @@ func setInteger(v reflect.Value, b []byte, r *rule) *fault {
 func whole(raw []byte) []byte {
 	const exact = 1 << 53 // up to which a float64 is the integer that was written
 	n, err := strconv.ParseFloat(string(raw), 64)
-	if !bytes.ContainsAny(raw, ".eE") || err != nil || n != math.Trunc(n) || math.Abs(n) > exact {
+	if err != nil || !bytes.ContainsAny(raw, ".eE") {
+		return raw
+	}
+	if n != math.Trunc(n) || math.Abs(n) > exact {
 		return raw
 	}
 	return strconv.AppendInt(nil, int64(n), 10)

@@ -24,6 +24,11 @@ type SchedulePeriod struct {
 	LimitW         float64 `json:"limit_w"`
 }
 
+// ScheduleQuery says as of when a schedule is asked for; now if it is zero.
+type ScheduleQuery struct {
+	AsOf Time `json:"as_of"`
+}
+
 // ScheduleExplanation answers GET /entities/asset/{asset_id}/schedule/explanation: why the
 // schedule is as it is.
 type ScheduleExplanation struct {
@@ -74,6 +79,7 @@ type EffectiveInput struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Origin string `json:"origin"`
+	Detail string `json:"detail,omitzero"` // what the origin says more: from how many half-hours a power was learned
 }
 
 // SessionResponse is one plug session.

@@ -4,35 +4,56 @@ import "flexd/internal/flex"
 
 // The structs of this file are ours: the interface has no such operations.
 
-// StatementQuery holds the parameters of GET /rewards/{site_id}/statement: London days,
-// both included. Without them it is the current month.
+// StatementQuery holds the parameters of GET /rewards/{site_id}/statement: London days, both
+// included, or a month, or a tax year by the year in which it begins. Without them it is the
+// current month.
 type StatementQuery struct {
-	From *Day `json:"from"`
-	To   *Day `json:"to"`
+	From    *Day   `json:"from"`
+	To      *Day   `json:"to"`
+	Month   string `json:"month"` // YYYY-MM
+	TaxYear int    `json:"tax_year" wire:"min=2000,max=2100"`
+	Format  string `json:"format" wire:"enum=StatementFormat"`
 }
 
 // StatementResponse answers it: what was earned, when and why.
 type StatementResponse struct {
-	SiteID              flex.SiteID     `json:"site_id"`
-	From                Day             `json:"from"`
-	To                  Day             `json:"to"`
-	Number              string          `json:"number"`
-	Payer               StatementPayer  `json:"payer"`
-	RoundingRule        string          `json:"rounding_rule"` // in words
-	OpeningBalancePence flex.Pence      `json:"opening_balance_pence"`
-	ClosingBalancePence flex.Pence      `json:"closing_balance_pence"`
-	Lines               []StatementLine `json:"lines"`
+	SiteID              flex.SiteID       `json:"site_id"`
+	From                Day               `json:"from"`
+	To                  Day               `json:"to"`
+	MadeAt              Time              `json:"made_at"`
+	Number              string            `json:"number"`
+	Payer               StatementPayer    `json:"payer"`
+	Customer            StatementCustomer `json:"customer"`
+	RoundingRule        string            `json:"rounding_rule"` // in words
+	OpeningBalancePence flex.Pence        `json:"opening_balance_pence"`
+	ClosingBalancePence flex.Pence        `json:"closing_balance_pence"`
+	Totals              StatementTotals   `json:"totals"`
+	Lines               []StatementLine   `json:"lines"`
+	Months              []StatementMonth  `json:"months"`
+}
+
+// StatementTotals are the sums over the lines.
+type StatementTotals struct {
+	EarnedPence    flex.Pence `json:"earned_pence"`
+	OtherPence     flex.Pence `json:"other_pence"`
+	WithdrawnPence flex.Pence `json:"withdrawn_pence"`
+	FlexKWh        float64    `json:"flex_kwh"`
+	CreditableKWh  float64    `json:"creditable_kwh"`
 }
 
 // StatementLine is one transaction with what it rests on.
 type StatementLine struct {
 	TransactionDatumResponse
-	BalancePence flex.Pence        `json:"balance_pence"` // after it
-	Cause        string            `json:"cause"`         // in plain words
-	Provisional  bool              `json:"provisional"`
-	Periods      []StatementPeriod `json:"periods"`
-
-	Calculation *StatementCalculation `json:"calculation"`
+	RecordedAt   Time                  `json:"recorded_at"`
+	FlexEventID  flex.FlexEventID      `json:"flex_event_id,omitzero"`
+	BalancePence flex.Pence            `json:"balance_pence"` // after it
+	Cause        string                `json:"cause"`         // in plain words
+	Working      []string              `json:"working"`       // how its pence were worked out, in plain words
+	Note         string                `json:"note,omitempty"`
+	Provisional  bool                  `json:"provisional"`
+	Label        flex.Label            `json:"label,omitempty" wire:"enum=ReadingLabel"`
+	Periods      []StatementPeriod     `json:"periods"`
+	Calculation  *StatementCalculation `json:"calculation"`
 }
 
 // StatementPayer is who pays the user.
@@ -42,15 +63,32 @@ type StatementPayer struct {
 	Contact string `json:"contact"`
 }
 
+// StatementCustomer is whose statement it is.
+type StatementCustomer struct {
+	Address  string `json:"address"`
+	Postcode string `json:"postcode"`
+}
+
 // StatementCalculation is how a line's pence come from its half-hours.
 type StatementCalculation struct {
 	UserShare    float64    `json:"user_share"`
 	LossFactor   float64    `json:"loss_factor"`
 	PaidPart     float64    `json:"paid_part"`     // of the user's share, on an estimate
 	CarriedPence float64    `json:"carried_pence"` // of events settled before it on the same meter
+	DuePence     flex.Pence `json:"due_pence"`     // what the event or session comes to for the user by itself
 	EarlierPence flex.Pence `json:"earlier_pence"` // credited by earlier lines about the same
+	EarlierKWh   float64    `json:"earlier_kwh"`   // counted by them
 	Rounding     string     `json:"rounding"`
 	LossesPassed bool       `json:"losses_passed_on"`
+
+	Month *StatementNetting `json:"month"` // null: not netted by month
+}
+
+// StatementNetting is what the other events of a month stood at when a line was posted.
+type StatementNetting struct {
+	Month               string     `json:"month"` // YYYY-MM
+	OthersPence         flex.Pence `json:"others_pence"`
+	OthersCreditedPence flex.Pence `json:"others_credited_pence"`
 }
 
 // StatementPeriod is one settlement period behind a line; a missing reading is null.
@@ -59,6 +97,30 @@ type StatementPeriod struct {
 	BaselineKWh    *float64 `json:"baseline_kwh"`
 	MeteredKWh     *float64 `json:"metered_kwh"`
 	FlexKWh        *float64 `json:"flex_kwh"`
+	ChangeKWh      float64  `json:"change_kwh"` // of it, what earlier lines did not count
 
-	PricePencePerKWh *float64 `json:"price_pence_per_kwh"`
+	PricePencePerKWh *float64           `json:"price_pence_per_kwh"`
+	PriceSource      string             `json:"price_source,omitempty"`
+	PublicationID    flex.PublicationID `json:"publication_id,omitzero"`
+	AssetID          flex.AssetID       `json:"asset_id,omitzero"` // the device that read it
+}
+
+// StatementMonth is a London month whose events are netted, as it stood at the statement's end.
+type StatementMonth struct {
+	Month        string                `json:"month"`
+	Events       []StatementMonthEvent `json:"events"`
+	SharesPence  flex.Pence            `json:"shares_pence"`
+	FlooredPence flex.Pence            `json:"floored_pence"`
+	CreditPence  flex.Pence            `json:"credit_pence"`
+}
+
+// StatementMonthEvent is one event of such a month.
+type StatementMonthEvent struct {
+	FlexEventID   flex.FlexEventID `json:"flex_event_id"`
+	StartTime     Time             `json:"start_time"`
+	EndTime       Time             `json:"end_time"`
+	FlexKWh       float64          `json:"flex_kwh"`
+	GrossPence    float64          `json:"gross_pence"`
+	SharePence    flex.Pence       `json:"share_pence"`
+	CreditedPence flex.Pence       `json:"credited_pence"`
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,28 +10,42 @@ import (
 	"flexd/internal/flex"
 )
 
-// Time is an instant. It is read from ISO 8601 with or without an offset, kept in UTC, and
-// written in UTC with the offset +00:00 and no more than microseconds.
+// Time is an instant. It is read from ISO 8601 with or without an offset and kept in UTC. It
+// is written in UTC with a Z, with a fraction of a second only if it has one. Answers are made
+// with At, so that they have none.
 type Time struct {
 	time.Time
 	Offset   time.Duration // from UTC, as it was written
 	Zoneless bool          // it was written without an offset, and read as UTC
 }
 
-// At is the instant t as the interface writes it.
-func At(t time.Time) Time { return Time{Time: t} }
+// At is the instant t as answers write it, in whole seconds: fractions that come and go are
+// refused by some clients' readers.
+func At(t time.Time) Time { return Time{Time: t.Truncate(time.Second)} }
 
-const timeLayout = "2006-01-02T15:04:05.999999-07:00"
+// Exact is the instant t with its fraction, as a request writes it.
+func Exact(t time.Time) Time { return Time{Time: t} }
 
-var errTime = errors.New("not an instant of the form 2026-01-15T10:30:00+00:00")
+// The forms in which instants are written.
+const (
+	timeLayout   = "2006-01-02T15:04:05.999999Z07:00" // UTC as Z
+	londonLayout = "2006-01-02T15:04:05-07:00"
+)
+
+var errTime = errors.New("not an instant of the form 2026-01-15T10:30:00Z")
 
 // ParseTime reads YYYY-MM-DD, a T or a blank, HH:MM, then optionally seconds, a fraction
 // and an offset (Z, +01:00, +0100 or +01). Years run from 1970 to 9999.
 func ParseTime(s string) (Time, error) { return parseTime(s) }
 
 func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
-	if len(s) < 16 || len(s) > 40 || s[4] != '-' || s[7] != '-' || s[13] != ':' ||
-		s[10] != 'T' && s[10] != 't' && s[10] != ' ' {
+	if len(s) < 16 || len(s) > 40 {
+		return Time{}, errTime
+	}
+	if s[4] != '-' || s[7] != '-' || s[13] != ':' {
+		return Time{}, errTime
+	}
+	if s[10] != 'T' && s[10] != 't' && s[10] != ' ' {
 		return Time{}, errTime
 	}
 
@@ -49,8 +64,15 @@ func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
 	}
 
 	offset, zoneless, ok := zone(rest)
-	if !ok || year < 1970 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) ||
-		hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 || nanos < 0 {
+	isMonth := year >= 1970 && month >= 1 && month <= 12
+	if !ok || !isMonth {
+		return Time{}, errTime
+	}
+
+	isDay := day >= 1 && day <= daysIn(year, month)
+	isMinute := hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59
+	isSecond := second >= 0 && second <= 59 && nanos >= 0
+	if !isDay || !isMinute || !isSecond {
 		return Time{}, errTime
 	}
 
@@ -112,7 +134,10 @@ func zone[Text ~string | ~[]byte](s Text) (offset time.Duration, zoneless, ok bo
 		hours, minutes = digits(s[1:3]), digits(s[4:6])
 	}
 
-	if hours < 0 || hours > 23 || minutes < 0 || minutes > 59 {
+	if hours < 0 || hours > 23 {
+		return 0, false, false
+	}
+	if minutes < 0 || minutes > 59 {
 		return 0, false, false
 	}
 
@@ -132,7 +157,9 @@ func daysIn(year, month int) int {
 }
 
 // MarshalJSONTo writes the instant in UTC.
-func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error { return writeTime(enc, t.Time.UTC()) }
+func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return writeTime(enc, t.Time.UTC(), timeLayout)
+}
 
 // MarshalJSON writes the instant in UTC.
 func (t Time) MarshalJSON() ([]byte, error) {
@@ -159,12 +186,12 @@ type LondonTime struct{ time.Time }
 
 // MarshalJSONTo writes the instant with London's offset.
 func (t LondonTime) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return writeTime(enc, t.Time.In(flex.London))
+	return writeTime(enc, t.Time.In(flex.London), londonLayout)
 }
 
 // MarshalJSON writes the instant with London's offset.
 func (t LondonTime) MarshalJSON() ([]byte, error) {
-	return []byte(t.Time.In(flex.London).Format(`"` + timeLayout + `"`)), nil
+	return []byte(t.Time.In(flex.London).Format(`"` + londonLayout + `"`)), nil
 }
 
 // UnmarshalJSON reads what ParseTime reads.
@@ -175,9 +202,9 @@ func (t *LondonTime) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func writeTime(enc *jsontext.Encoder, t time.Time) error {
+func writeTime(enc *jsontext.Encoder, t time.Time, layout string) error {
 	b := append(enc.AvailableBuffer(), '"')
-	return enc.WriteValue(append(t.AppendFormat(b, timeLayout), '"'))
+	return enc.WriteValue(append(t.AppendFormat(b, layout), '"'))
 }
 
 // WallTime is a time of day on the wall, written as HH:MM:SS.
@@ -186,9 +213,17 @@ type WallTime flex.WallTime
 // MarshalText writes HH:MM:SS.
 func (w WallTime) MarshalText() ([]byte, error) { return []byte(flex.WallTime(w).String()), nil }
 
-// UnmarshalText reads HH:MM or HH:MM:SS.
+// UnmarshalText reads HH:MM or HH:MM:SS. An offset is taken, for JSON Schema's time has one,
+// and ignored: the tariff or the site says in which zone the wall is.
 func (w *WallTime) UnmarshalText(b []byte) error {
-	v, err := flex.ParseWallTime(string(b))
+	text := string(b)
+	if i := strings.IndexAny(text, "Zz+-"); i > 0 {
+		if _, _, ok := zone(text[i:]); ok {
+			text = text[:i]
+		}
+	}
+
+	v, err := flex.ParseWallTime(text)
 	*w = WallTime(v)
 	return err
 }

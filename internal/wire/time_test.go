@@ -61,6 +61,21 @@ func TestParseTime_AgreesWithTheLibrary(t *testing.T) {
 	})
 }
 
+// TestWallTime_IgnoresAnOffset takes the time of RFC 3339, which must have an offset, and the
+// plain one.
+func TestWallTime_IgnoresAnOffset(t *testing.T) {
+	for text, good := range map[string]bool{
+		"07:30": true, "07:30:00": true, "07:30:00Z": true, "07:30:00z": true, "07:30:00+00:00": true, "07:30:00-05:00": true,
+		"07:30:00.5+01": true, "07:30+0100": true,
+		"": false, "Z": false, "07:30:00 Z": false, "07:30:00UTC": false, "07:30:00+25:00": false, "07:30:00+": false, "24:30:00Z": false,
+	} {
+		var w WallTime
+		if err := w.UnmarshalText([]byte(text)); (err == nil) != good || good && w != WallTime(7*time.Hour+30*time.Minute) && text != "07:30:00.5+01" {
+			t.Errorf("%q: %v, %v", text, w, err)
+		}
+	}
+}
+
 // TestDaysIn goes through all months of 400 years.
 func TestDaysIn(t *testing.T) {
 	for year := 1970; year < 2370; year++ {
@@ -77,13 +92,14 @@ func TestTimes_AreWritten(t *testing.T) {
 	summer := time.Date(2026, 7, 1, 5, 30, 0, 250_000_000, time.UTC)
 	v := struct {
 		Instant Time       `json:"instant"`
+		Exact   Time       `json:"exact"`
 		London  LondonTime `json:"london"`
 		Wall    WallTime   `json:"wall"`
 		Day     Day        `json:"day"`
 		None    Time       `json:"none,omitzero"`
 		NoDay   Day        `json:"no_day,omitzero"`
-	}{At(summer.In(time.FixedZone("", 3600))), LondonTime{summer}, WallTime(7 * time.Hour), Day{2026, 7, 1}, Time{}, Day{}}
-	const want = `{"instant":"2026-07-01T05:30:00.25+00:00","london":"2026-07-01T06:30:00.25+01:00","wall":"07:00:00","day":"2026-07-01"}`
+	}{At(summer.In(time.FixedZone("", 3600))), Exact(summer), LondonTime{summer}, WallTime(7 * time.Hour), Day{2026, 7, 1}, Time{}, Day{}}
+	const want = `{"instant":"2026-07-01T05:30:00Z","exact":"2026-07-01T05:30:00.25Z","london":"2026-07-01T06:30:00+01:00","wall":"07:00:00","day":"2026-07-01"}`
 	if b, err := Encode(v); err != nil || string(b) != want {
 		t.Errorf("got  %s, %v\nwant %s", b, err, want)
 	}
@@ -99,7 +115,7 @@ func TestEncode_ListsAreNeverNull(t *testing.T) {
 		t.Errorf("got %s, %v", b, err)
 	}
 	b, err = Encode(PriceCurveResponse{HalfHourlyTradedPrices: []HalfHourlyPrice{{StartTimestamp: At(time.Unix(0, 0))}}})
-	if err != nil || string(b) != `{"half_hourly_traded_prices":[{"start_timestamp":"1970-01-01T00:00:00+00:00","price_gbp_per_mwh":null}]}` {
+	if err != nil || string(b) != `{"half_hourly_traded_prices":[{"start_timestamp":"1970-01-01T00:00:00Z","price_gbp_per_mwh":null}]}` {
 		t.Errorf("got %s, %v", b, err)
 	}
 	if _, err := Encode(ErrorWithDetail{Detail: "\xff"}); err == nil {

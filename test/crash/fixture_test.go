@@ -64,6 +64,12 @@ func newService(t *testing.T, database string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newServiceOf(t, database, path)
+}
+
+// newServiceOf is newService of the program at a path.
+func newServiceOf(t *testing.T, database, path string) *service {
+	t.Helper()
 	p, err := port.Free() // the same after every start, and nobody's meanwhile
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,11 @@ package crash
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -155,4 +159,68 @@ func TestPostgreSQLRestarted(t *testing.T) {
 		t.Errorf("verify: %s", out)
 	}
 	t.Logf("%d immediate restarts, %d acknowledged requests", n, acked)
+}
+
+// A request that was under way when its process was killed can be repeated under its
+// Idempotency-Key at once, not only when the key's lease is over.
+func TestSIGKILL_IdempotencyKey(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		t.Parallel()
+		reached, answer := make(chan struct{}, 10), make(chan struct{})
+		var slow atomic.Bool
+		slow.Store(true)
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			reached <- struct{}{}
+			if slow.Load() {
+				<-answer
+			}
+		}))
+		defer receiver.Close()
+		s := newService(t, database)
+		s.run("endpoint", "set", "Acme", "--url", receiver.URL+"/", "--allow-private-endpoints")
+		s.start()
+		defer func() { s.kill(sigKill) }()
+
+		ask := func() (int, error) {
+			var token struct {
+				Access string `json:"access_token"`
+			}
+			resp, err := http.PostForm("http://"+s.listen+"/auth/token-form", url.Values{"username": {"acme"}, "password": {s.password}})
+			if err != nil {
+				return 0, err
+			}
+			err = json.NewDecoder(resp.Body).Decode(&token)
+			resp.Body.Close()
+			if err != nil {
+				return 0, err
+			}
+			r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.listen+"/endpoints/schedule/test", nil)
+			r.Header.Set("Authorization", "Bearer "+token.Access)
+			r.Header.Set("Idempotency-Key", "k")
+			resp, err = http.DefaultClient.Do(r)
+			if err != nil {
+				return 0, err
+			}
+			resp.Body.Close()
+			return resp.StatusCode, nil
+		}
+		go ask() // is cut off
+		<-reached
+		slow.Store(false)
+		s.kill(sigKill)
+		close(answer)
+		s.start()
+		const limit = time.Minute // the lease takes two
+		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			status, err := ask()
+			if err == nil && status != http.StatusConflict {
+				t.Logf("%s: answered with %d after %v", database[:6], status, time.Since(start).Round(time.Millisecond))
+				return
+			}
+			if time.Since(start) > limit {
+				t.Fatalf("repeated for %v: %d, %v", limit, status, err)
+			}
+		}
+	})
 }

@@ -25,7 +25,63 @@ const options = () => ({
   bands: [{ series: [2, 1], fill: colour("--band") }],
 });
 
+// The list of exceptions, as the server writes it into the page.
+const list = document.querySelector(".exceptions");
+const good = "Nothing needs looking at: every need can be met, every push was accepted, every background job ran, prices are current.";
+
+const element = (name, className, ...children) => {
+  const e = document.createElement(name);
+  if (className) e.className = className;
+  e.append(...children);
+  return e;
+};
+
+const exception = (x) => {
+  const level = x.level === "critical" ? "bad" : "warn";
+  const body = element("div", "", element("p", "", x.text));
+  if (x.assets) {
+    const row = element("p", "row");
+    for (const a of x.assets) {
+      const link = element("a", "", a.external_id);
+      link.href = `/console/assets/${a.asset_id}`;
+      row.append(link, " ");
+    }
+    if (x.more) row.append(element("span", "hint", `and ${x.more} more`));
+    body.append(row);
+  }
+  const details = element("details", `exception ${level}`, element("summary", "", element("span", `tag ${level}`, x.level), ` ${x.title}`), body);
+  details.dataset.kind = x.kind;
+  return details;
+};
+
+let listed = "";
+const showExceptions = (exceptions) => {
+  const text = JSON.stringify(exceptions);
+  if (!list || text === listed) return;
+  const first = listed === "";
+  listed = text;
+  if (first) return; // the page was just written with them
+  const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.kind));
+  list.replaceChildren(...(exceptions.length ? exceptions.map(exception) : [element("p", "notice good", good)]));
+  for (const d of list.querySelectorAll("details")) d.open = open.has(d.dataset.kind);
+};
+
+// A page that hears nothing says so: what it shows may be old.
+const silence = 10_000; // ms, five of the server's beats
+let heard = Date.now();
+const stale = element("p", "notice bad");
+stale.hidden = true;
+stale.setAttribute("role", "status");
+document.querySelector("[data-as-of]")?.after(stale);
+const watch = () => {
+  const quiet = Date.now() - heard > silence;
+  if (quiet && stale.hidden) stale.textContent = "Not live: the server has sent nothing for some time. What is shown may be old.";
+  stale.hidden = !quiet;
+  document.body.classList.toggle("stale", quiet);
+};
+
 const show = (fleet) => {
+  showExceptions(fleet.exceptions);
   const asOf = document.querySelector("[data-as-of] time");
   const at = new Date(fleet.now);
   asOf.dateTime = fleet.now;
@@ -43,7 +99,10 @@ if (figure) {
   const plot = draw(figure, options, rows(fleet));
   figure.dataset.drawn = "yes";
   const stream = new EventSource(figure.dataset.stream);
+  setInterval(watch, 1000);
+  stream.addEventListener("beat", () => { heard = Date.now(); });
   stream.onmessage = (event) => {
+    heard = Date.now();
     const now = JSON.parse(event.data);
     show(now);
     plot.set(rows(now));

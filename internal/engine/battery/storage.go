@@ -106,7 +106,8 @@ func (q *storageSolver) load(p *Storage) {
 	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge*q.out
 	q.lo[0], q.hi[0] = 0, 0
 
-	if p.MinAt == nil && p.MaxAt == nil && p.Min <= p.Init && p.Init <= p.Max {
+	constant := p.MinAt == nil && p.MaxAt == nil
+	if constant && p.Min <= p.Init && p.Init <= p.Max {
 		for t := 1; t <= n; t++ {
 			q.lo[t], q.hi[t] = p.Min-p.Init, p.Max-p.Init
 		}

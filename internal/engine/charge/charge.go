@@ -34,6 +34,9 @@ type Problem struct {
 	// Limits are tighter caps, of a site, a group or the fleet, sorted and disjoint.
 	// They bind everything, charge-now too.
 	Limits []flex.Step
+	// Exact has the steps name the power where they would leave the charger to its rating, for
+	// a charger that could draw more than Power.
+	Exact bool
 }
 
 // Plan is the answer to a Problem.

@@ -45,7 +45,7 @@ func (k *segment) pay(e Joules) float64 { return float64(k.price) * float64(e) /
 
 // limit is what the steps say of the segment's charging part.
 func (k *segment) limit(p *Problem) flex.Watts {
-	if flex.Watts(k.power) < p.Power {
+	if p.Exact || flex.Watts(k.power) < p.Power {
 		return flex.Watts(k.power)
 	}
 	return flex.NoLimit

@@ -340,7 +340,9 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 	need, got := float64(p.Need)*3600, 0.0
 	for i := range atoms {
 		a := &atoms[i]
-		if p.Mode != flex.Minimise && a.off && !a.now && !a.late && !a.given && a.spare() > 0 {
+		mustOpen := p.Mode != flex.Minimise && !a.late && !a.given
+		closed := a.off && !a.now
+		if mustOpen && closed && a.spare() > 0 {
 			return fmt.Errorf("S7: off-peak time at %v is not open", time.Unix(a.from, 0).UTC())
 		}
 
@@ -393,7 +395,8 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 			inTime += a.energy()
 		}
 
-		if plan.HasThreshold && (a.boughtOff && splitOff || a.boughtPeak && splitPeak) {
+		split := a.boughtOff && splitOff || a.boughtPeak && splitPeak
+		if plan.HasThreshold && split {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
 		} else {
 			bound += a.price * a.energy()

@@ -14,7 +14,8 @@ import (
 // the schedule untouched.
 func Pause(p pause.Problem, plan pause.Plan) error {
 	if !plan.Made {
-		if !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() || len(plan.MadeUp) > 0 || plan.Saved != 0 {
+		claims := len(plan.MadeUp) > 0 || plan.Saved != 0
+		if claims || !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() {
 			return fmt.Errorf("S12: no pause was made, and the schedule is changed")
 		}
 		return nil

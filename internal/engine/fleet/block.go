@@ -191,7 +191,10 @@ func (d *draft) trim(assets []int32) {
 				}
 
 				x, first, node := d.draws(a)
-				if s := t - first; s >= 0 && s < len(x) && x[s] > 0 && d.within(node, v) {
+				s := t - first
+
+				draws := s >= 0 && s < len(x) && x[s] > 0
+				if draws && d.within(node, v) {
 					d.count(x, first, node, -1)
 					x[s] = max(0, x[s]-excess*(1+1e-9)-1e-12)
 					if i := int(a) - len(d.p.EVs); i >= 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"flexd/internal/engine/battery"
+	"flexd/internal/engine/site"
 	"flexd/internal/flex"
 	"flexd/internal/lab/slots"
 )
@@ -39,6 +40,7 @@ type Problem struct {
 type Scratch struct {
 	slots   slots.Solver
 	battery battery.Solver
+	site    site.Solver
 }
 
 // solver is what every family knows to do.
@@ -58,6 +60,12 @@ type Answer struct {
 	LowerBound float64 `json:"lower_bound_p"`
 	Feasible   bool    `json:"feasible"` // false: met as far as it goes
 	Micros     float64 `json:"micros"`   // for one plan
+
+	Shortfall  *float64    `json:"shortfall_kwh,omitzero"` // of a home's cars
+	Peak       *float64    `json:"peak_kwh,omitzero"`
+	Limits     []homeLimit `json:"limits,omitzero"`              // what made a need fall short
+	FuseValue  *float64    `json:"fuse_value_p_per_kw,omitzero"` // what one kW more of main fuse is worth
+	FuseEnergy *float64    `json:"fuse_value_kwh_per_kw,omitzero"`
 
 	Certificate Certificate `json:"certificate,omitzero"` // that nothing costs less than LowerBound
 	Unproven    string      `json:"unproven,omitzero"`    // what the checker says of the certificate, if it proves less
@@ -93,6 +101,8 @@ var families = map[string]family{
 	"battery-nonconvex": ofBattery,
 	"battery-modes": {decodeModes, []string{"import_p_per_kwh", "export_p_per_kwh", "load_wh", "pv_wh", "soc_max_wh", "soc_init_wh",
 		"charge_step_wh", "discharge_step_wh", "eff_charge", "eff_discharge", "previous_mode"}},
+
+	"home": {decodeHome, []string{"import_p_per_kwh", "export_p_per_kwh", "load_kwh", "pv_kwh"}},
 
 	"fleet": {decodeFleet, []string{"slots", "unserved_p_per_kwh"}},
 }

@@ -36,7 +36,8 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 	}
 
 	for i, x := range v.X {
-		if math.IsNaN(x+v.V[i]) || math.IsInf(x+v.V[i], 0) || i > 0 && x <= v.X[i-1] {
+		number := !math.IsNaN(x+v.V[i]) && !math.IsInf(x+v.V[i], 0)
+		if !number || i > 0 && x <= v.X[i-1] {
 			return fmt.Errorf("point %d of a potential does not follow the one before it", i)
 		}
 	}
@@ -87,7 +88,10 @@ func checkStep(v, next *certificate.Potential, from, to checkRange, bends []floa
 	try := func(s, then float64) {
 		y := then - s
 		near := 4e-15 * (1 + math.Abs(s) + math.Abs(then))
-		if s < from.lo-near || s > from.hi+near || then < to.lo-near || then > to.hi+near || y < least-near || y > most+near {
+		reachable := s >= from.lo-near && s <= from.hi+near
+		reached := then >= to.lo-near && then <= to.hi+near
+		possible := y >= least-near && y <= most+near
+		if !reachable || !reached || !possible {
 			return
 		}
 		short = max(short, valueAt(v, s)-valueAt(next, then)-cost(max(least, min(most, y))))

@@ -128,7 +128,9 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		if err := checkNear("the energy of a tier", want[tier], got[tier], want[tier]); err != nil {
 			return err
 		}
-		if tier == 0 && forced || want[tier] == 0 || want[tier] >= room[tier]-1e-9 {
+		full := want[tier] >= room[tier]-1e-9
+		given := tier == 0 && forced
+		if full || given || want[tier] == 0 {
 			continue // no choice
 		}
 

@@ -212,6 +212,13 @@ func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) fle
 	return id
 }
 
+// QueueEnded queues the settlement of the sessions that were put in with their end.
+func (s *Seed) QueueEnded() {
+	s.Exec(`INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at)
+		SELECT id, org_id, asset_id, site_id, plugged_in_at, plugged_out_at FROM session s
+		WHERE plugged_out_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id)`)
+}
+
 // Readings gives every asset of the organisation a charger's energy of so many half-hours,
 // which the database makes by itself.
 func (s *Seed) Readings(from flex.Period, periods int) {

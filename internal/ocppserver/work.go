@@ -21,23 +21,24 @@ const (
 	roundMax = time.Minute
 	// triesMax is how often a profile is sent to a charger that does not answer.
 	triesMax = 3
-	// reportsMax and lettersMax bound what is kept for flexd while it cannot be reached; the
+	// reportsMax and callbacksMax bound what is kept for flexd while it cannot be reached; the
 	// oldest goes first.
-	reportsMax, lettersMax = 4096, 64
-	// compositeMax is how far ahead a charger is asked what it will do.
-	compositeMax = 24 * time.Hour
+	reportsMax, callbacksMax = 4096, 64
+	// compositeTime is how far ahead a charger is asked what it will do.
+	compositeTime = time.Minute
 )
 
 // report is a reading for flexd.
 type report struct {
-	*connector
+	asset  client.AssetID
+	number int // of the connector
 	flex.Span
 	label flex.Label
 	kwh   float64
 }
 
-// letter is a callback for flexd.
-type letter struct {
+// callback is a callback for flexd.
+type callback struct {
 	asset  client.AssetID
 	event  client.EventID
 	status client.CallbackStatus
@@ -52,6 +53,7 @@ var errAgain = errors.New("try again")
 func (c *charger) round(ctx context.Context) time.Duration {
 	again := c.greet(ctx)
 	c.mu.Lock()
+	c.lateDue(c.b.Now())
 	numbers := slices.Sorted(maps.Keys(c.connectors))
 	c.mu.Unlock()
 
@@ -60,7 +62,7 @@ func (c *charger) round(ctx context.Context) time.Duration {
 		n := c.connectors[number]
 		c.mu.Unlock()
 
-		for _, step := range []func(context.Context, *connector) error{c.find, c.tell, c.refresh, c.apply} {
+		for _, step := range []func(context.Context, *connector) error{c.find, c.measure, c.tell, c.refresh, c.apply, c.watch, c.askMeter} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)
 				break
@@ -93,11 +95,21 @@ func (c *charger) pause() time.Duration {
 		soonest(c.reportAt)
 	}
 
+	for _, e := range c.late {
+		soonest(e.arrived.Add(c.b.Timing.Late))
+	}
+
+	edge := flex.PeriodAt(now).Start()
+	soonest(edge.Add(edgeWait))
+	soonest(edge.Add(flex.HalfHour + edgeWait))
+	soonest(edge.Add(settleTime))
+
 	for _, n := range c.connectors {
 		soonest(n.since.Add(c.b.Timing.PlugOut))
 		soonest(n.doubtful.Add(doubt))
 		if n.want != nil {
 			soonest(n.want.sent.Again)
+			n.want.lookAt(now, soonest)
 		}
 	}
 
@@ -116,7 +128,7 @@ func (c *charger) greet(ctx context.Context) error {
 	}
 
 	var conf configuration
-	err := l.call(ctx, "GetConfiguration", getConfiguration{[]string{keyStackLevel, keyPeriods, keyUnits}}, &conf)
+	err := l.call(ctx, "GetConfiguration", getConfiguration{configurationKeys}, &conf)
 	if refused := (*callError)(nil); err != nil && !errors.As(err, &refused) {
 		c.b.Log.Warn("a charger does not say what it can do", "charger", c.id, "err", err)
 		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
@@ -124,17 +136,12 @@ func (c *charger) greet(ctx context.Context) error {
 		}
 	}
 
-	a := abilityOf(conf)
-	c.b.Log.Info("charger greeted", "charger", c.id, "stack_level", a.StackLevel, "periods", a.Periods, "ampere_only", a.AmpereOnly)
-	var s statusAnswer
-
-	for key, value := range map[string]string{"ClockAlignedDataInterval": "900", "MeterValuesAlignedData": "Energy.Active.Import.Register"} {
-		if err := l.call(ctx, "ChangeConfiguration", changeConfiguration{key, value}, &s); err != nil || s.Status == rejected {
-			c.b.Log.Warn("a charger does not take a setting", "charger", c.id, "key", key, "err", err, "status", s.Status)
-		}
+	if err := c.setMeter(ctx, l, conf); err != nil {
+		return err
 	}
 
-	if err := l.call(ctx, "TriggerMessage", triggerMessage{"StatusNotification"}, &s); err != nil {
+	var s statusAnswer
+	if err := l.call(ctx, "TriggerMessage", triggerMessage{Message: "StatusNotification"}, &s); err != nil {
 		c.b.Log.Debug("a charger is not told to say its state", "charger", c.id, "err", err)
 	}
 
@@ -145,16 +152,26 @@ func (c *charger) greet(ctx context.Context) error {
 		return errAgain
 	}
 
-	c.greeted, c.ability = true, a
-	for _, n := range c.connectors { // what it held may be lost
-		if n.want != nil {
-			n.want.sent = fitted{}
-			n.want.over = false
-			n.want.tries = 0
-		}
+	c.greeted = true
+	c.learn(conf)
+	for _, n := range c.connectors {
+		n.sendAgain() // its profiles may be lost
 	}
 
 	return nil
+}
+
+// learn notes how a charger takes profiles. One that took none yet begins with what others of
+// its model and firmware took. The caller holds mu.
+func (c *charger) learn(conf configuration) {
+	taken := c.habit.Taken
+	if known, ok := c.b.models.Load(c.model); ok && taken == nil {
+		taken = known.(map[string]form)
+	}
+
+	c.habit = habitOf(conf)
+	c.habit.Taken = taken
+	c.b.Log.Info("charger greeted", "charger", c.id, "stack_levels", c.habit.Levels, "units", c.habit.Units, "periods", c.habit.Periods)
 }
 
 // find asks flexd for the asset that the connector is: its external id is the charger's id
@@ -170,6 +187,12 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 	}
 
 	for _, name := range names {
+		if c.b.ambiguous(name, c.id) {
+			c.b.Log.Error("a connector has the name of another charger, and neither is served: give one of them another id",
+				"charger", c.id, "connector", n.number, "external_id", name)
+			continue
+		}
+
 		a, err := c.b.Client.AssetByExternalID(ctx, name)
 		if client.StatusOf(err) == http.StatusNotFound {
 			continue
@@ -186,7 +209,9 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 		c.b.Log.Info("charger is an asset", "charger", c.id, "connector", n.number, "asset", a.ID)
 
 		if p := c.b.claim(name, socket{c, n.number}); p != nil {
-			c.want(n.number, p)
+			if err := c.want(n.number, p); err != nil {
+				c.b.Log.Warn("a push is dropped", "charger", c.id, "external_id", name, "err", err)
+			}
 		}
 
 		return nil
@@ -202,21 +227,21 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 
 // due returns what flexd must be told of the plug now: a car at once, a free connector when
 // it has been free for a while, so that a plug that flickers is one session.
-func (n *connector) due(now time.Time, plugOut time.Duration) plugState {
+func (n *connector) due(now time.Time, patience time.Duration) plugState {
 	if n.plugged && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {
-		n.plug(false, now.Add(-plugOut))
+		n.plug(false, now.Add(-patience))
 	}
 
 	switch {
 	case n.since.IsZero():
-		return toldNothing
-	case n.plugged && n.told != toldIn:
-		return toldIn
-	case !n.plugged && n.told != toldOut && !now.Before(n.since.Add(plugOut)):
-		return toldOut
+		return reportedNothing
+	case n.plugged && n.reported != reportedIn:
+		return reportedIn
+	case !n.plugged && n.reported != reportedOut && !now.Before(n.since.Add(patience)):
+		return reportedOut
 	}
 
-	return toldNothing
+	return reportedNothing
 }
 
 // tell tells flexd that a car came or went. Telling it again does no harm.
@@ -225,11 +250,11 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
 	c.mu.Unlock()
 
-	if asset.ID.IsZero() || due == toldNothing {
+	if asset.ID.IsZero() || due == reportedNothing {
 		return nil
 	}
 
-	if due == toldIn {
+	if due == reportedIn {
 		err = c.b.Client.PlugIn(ctx, asset.ID, client.PlugInEventRequest{})
 	} else {
 		err = c.b.Client.PlugOut(ctx, asset.ID)
@@ -242,7 +267,7 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 			c.mu.Lock()
 			n.asset = client.AssetResponse{}
 			n.lookAt = c.b.Now().Add(lookEvery)
-			n.told = toldNothing
+			n.reported = reportedNothing
 			c.mu.Unlock()
 			c.b.disclaim(asset.ExternalID)
 
@@ -254,20 +279,17 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 
 	c.mu.Lock()
 	old := n.want
-	n.told = due
+	n.reported = due
 
-	if due == toldOut {
+	if due == reportedOut {
 		n.want, n.fetch = nil, false
 	}
 
 	l := c.link
 	c.mu.Unlock()
 
-	if due == toldOut && old != nil && l != nil && old.sent.steps != nil {
-		var s statusAnswer // the next car is not bound by this one's schedule
-		if err := l.call(ctx, "ClearChargingProfile", clearChargingProfile{old.sent.ID}, &s); err != nil {
-			c.b.Log.Warn("a charger's profile was not cleared", "charger", c.id, "err", err)
-		}
+	if due == reportedOut && old != nil && l != nil && old.sent.steps != nil {
+		c.clear(ctx, l, clearChargingProfile{ID: old.sent.ID}) // the next car is not bound by it
 	}
 
 	return nil
@@ -276,7 +298,7 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 // refresh asks flexd for the schedule that stands, once for each connector with a car: it
 // may have been pushed before this bridge was started.
 func (c *charger) refresh(ctx context.Context, n *connector) error {
-	if n.asset.ID.IsZero() || n.told != toldIn || !n.fetch {
+	if n.asset.ID.IsZero() || n.reported != reportedIn || !n.fetch {
 		return nil
 	}
 
@@ -298,7 +320,7 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	c.mu.Unlock()
 
 	if p, err := standing(s); err == nil && !known && !s.EventID.IsZero() {
-		c.want(n.number, &wanted{event: s.EventID, profile: p})
+		_ = c.want(n.number, &wanted{event: s.EventID, profile: p}) // a newer one may have come
 	}
 
 	return nil
@@ -315,8 +337,8 @@ func standing(s client.ScheduleResponse) (ocpp.Profile, error) {
 
 // writeBack sends the callbacks that wait, in their order.
 func (c *charger) writeBack(ctx context.Context) error {
-	for len(c.letters) > 0 {
-		l := c.letters[0]
+	for len(c.callbacks) > 0 {
+		l := c.callbacks[0]
 		err := c.b.Client.Callback(ctx, l.asset, l.event, client.EventResponse{Timestamp: client.At(l.at), Status: l.status})
 		if err != nil {
 			c.b.Log.Error("a callback did not reach flexd", "charger", c.id, "event", l.event, "status", l.status, "err", err)
@@ -325,74 +347,7 @@ func (c *charger) writeBack(ctx context.Context) error {
 			}
 		}
 
-		c.letters = c.letters[1:]
-	}
-
-	return nil
-}
-
-// report keeps a reading for flexd. The caller holds mu.
-func (c *charger) report(r report) {
-	if len(c.reports) == 0 {
-		c.reportAt = c.b.Now().Add(c.b.Timing.Report)
-	}
-	c.reports = append(c.reports, r)
-	if len(c.reports) > reportsMax {
-		c.reports = c.reports[1:]
-	}
-}
-
-// post sends the readings that wait, when they have waited long enough. Those of a connector
-// that is no asset are dropped, those of one that flexd could not be asked about wait on.
-func (c *charger) post(ctx context.Context) error {
-	c.mu.Lock()
-	var readings []client.ReadingDataPoint
-
-	batch := c.reports
-	if len(batch) == 0 || c.b.Now().Before(c.reportAt) {
-		c.mu.Unlock()
-		return nil
-	}
-
-	c.reports = nil
-	for _, r := range batch {
-		switch {
-		case !r.asset.ID.IsZero():
-			readings = append(readings, client.ReadingDataPoint{
-				AssetID: r.asset.ID, StartTimestamp: client.At(r.From), EndTimestamp: client.At(r.To), Label: r.label, Value: r.kwh,
-			})
-		case r.lookAt.IsZero():
-			c.reports, c.reportAt = append(c.reports, r), c.b.Now().Add(c.b.Timing.Retry)
-		}
-	}
-
-	c.mu.Unlock()
-
-	if len(readings) == 0 {
-		return nil
-	}
-
-	verdicts, err := c.b.Client.PostReadings(ctx, readings)
-	if err != nil {
-		c.b.Log.Error("readings did not reach flexd", "charger", c.id, "readings", len(readings), "err", err)
-
-		if s := client.StatusOf(err); s == 0 || s >= 500 || s == http.StatusTooManyRequests {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.reports = append(batch, c.reports...)
-			c.reports = c.reports[max(0, len(c.reports)-reportsMax):]
-			c.reportAt = c.b.Now().Add(c.b.Timing.Retry)
-
-			return errAgain
-		}
-
-		return nil
-	}
-
-	for i, v := range verdicts.Responses {
-		if !v.Accepted {
-			c.b.Log.Warn("flexd refused a reading", "charger", c.id, "reading", readings[i], "why", v.Error)
-		}
+		c.callbacks = c.callbacks[1:]
 	}
 
 	return nil

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// rateCommand is `flexd rate`.
+type rateCommand struct {
+	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions. Example: flexd rate show ASSET_ID --json"`
+	Pin   ratePin   `cmd:"" help:"Plan an asset with a power, whatever was learned. Example: flexd rate pin ASSET_ID 3.6"`
+	Reset rateReset `cmd:"" help:"Forget what was learned of an asset, and what was pinned. Example: flexd rate reset ASSET_ID"`
+}
+
+// rateSession is what a session taught, as it is printed.
+type rateSession struct {
+	SessionID flex.SessionID `json:"session_id"`
+	From      time.Time      `json:"from"`
+	To        time.Time      `json:"to"`
+	HalfHours int            `json:"half_hours"`
+	PowerKW   *float64       `json:"power_kw"` // null for all that is nominal
+	DelayMin  float64        `json:"start_delay_minutes"`
+	TailKWh   float64        `json:"tail_kwh"`
+	VehicleKW *float64       `json:"vehicle_kw,omitempty"`
+}
+
+// rateRow is a rate as it is printed.
+type rateRow struct {
+	AssetID   flex.AssetID  `json:"asset_id"`
+	NominalKW float64       `json:"nominal_kw"`
+	PlannedKW float64       `json:"planned_kw"`
+	Origin    string        `json:"origin"`
+	PinnedKW  *float64      `json:"pinned_kw,omitempty"`
+	HalfHours int           `json:"half_hours"`
+	Since     *time.Time    `json:"since,omitempty"`
+	Certainty string        `json:"certainty"`
+	DelayMin  float64       `json:"start_delay_minutes"`
+	TailKWh   float64       `json:"tail_kwh"`
+	MinimumKW *float64      `json:"minimum_kw,omitempty"`
+	Sessions  []rateSession `json:"sessions"`
+}
+
+// kwOrNull is a power in kW; one that is nothing, or all that is nominal, is null.
+func kwOrNull(w flex.Watts) *float64 {
+	if w <= 0 || w >= flex.NoLimit {
+		return nil
+	}
+	return new(w.KW())
+}
+
+func rateRowOf(r control.AssetRate) rateRow {
+	row := rateRow{
+		AssetID: r.AssetID, NominalKW: r.Nominal.KW(), PlannedKW: r.Planned.KW(), Origin: r.Origin, PinnedKW: kwOrNull(r.Pinned),
+		HalfHours: r.HalfHours, Certainty: string(r.Certainty), DelayMin: r.Delay.Minutes(), TailKWh: r.Tail.KWh(), MinimumKW: kwOrNull(r.Minimum),
+		Sessions: make([]rateSession, len(r.Taught)),
+	}
+
+	if !r.Since.IsZero() {
+		row.Since = &r.Since
+	}
+
+	for i, s := range r.Taught {
+		row.Sessions[i] = rateSession{s.ID, s.From, s.To, s.HalfHours, kwOrNull(s.Power), s.Delay.Minutes(), s.Tail.KWh(), kwOrNull(s.Vehicle)}
+	}
+
+	return row
+}
+
+type rateShow struct {
+	store
+	Asset string `arg:"" help:"Id of the asset."`
+	JSON  bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run shows the rate.
+func (o *rateShow) Run(ctx context.Context, c console) error {
+	h, org, id, err := o.openAsset(ctx, o.Asset)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	return c.rate(ctx, h, org, id, o.JSON)
+}
+
+// rate prints what is known of an asset.
+func (c console) rate(ctx context.Context, h *app.App, org flex.OrgID, id flex.AssetID, asJSON bool) error {
+	r, err := h.Control.Rate(ctx, org, id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.json(rateRowOf(r))
+	}
+
+	fmt.Fprintf(c.out, "Asset %s is %s.\n", id, r.Sentence())
+
+	if len(r.Taught) == 0 {
+		return nil
+	}
+
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FROM\tTO\tHALF-HOURS\tKW\tSTART DELAY\tTAIL KWH")
+
+	for _, s := range r.Taught {
+		power := "nominal"
+		if p := kwOrNull(s.Power); p != nil {
+			power = fmt.Sprint(*p)
+		} else if s.HalfHours == 0 {
+			power = "-"
+		}
+
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%g\n", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339), s.HalfHours, power, s.Delay, s.Tail.KWh())
+	}
+
+	return w.Flush()
+}
+
+type ratePin struct {
+	store
+	Asset string  `arg:"" help:"Id of the asset."`
+	KW    float64 `arg:"" name:"kw" help:"The power in kW."`
+	JSON  bool    `help:"Print as JSON." name:"json"`
+}
+
+// Run pins the rate.
+func (o *ratePin) Run(ctx context.Context, c console) error {
+	return o.changeRate(ctx, c, o.Asset, "pin charging rate", fmt.Sprintf("%g kW", o.KW), o.JSON, func(h *app.App, org flex.OrgID, id flex.AssetID) error {
+		return h.Control.PinRate(ctx, org, id, flex.FromKW(o.KW))
+	})
+}
+
+type rateReset struct {
+	store
+	Asset string `arg:"" help:"Id of the asset."`
+	JSON  bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run resets the rate.
+func (o *rateReset) Run(ctx context.Context, c console) error {
+	return o.changeRate(ctx, c, o.Asset, "reset charging rate", "", o.JSON, func(h *app.App, org flex.OrgID, id flex.AssetID) error {
+		return h.Control.ResetRate(ctx, org, id)
+	})
+}
+
+// openAsset opens flexd and finds whose the asset is.
+func (s *store) openAsset(ctx context.Context, text string) (h *app.App, org flex.OrgID, id flex.AssetID, err error) {
+	if err := id.UnmarshalText([]byte(text)); err != nil {
+		return nil, org, id, flex.Fail(flex.Invalid, "%q is not the id of an asset", text)
+	}
+
+	h, err = s.open(ctx)
+	if err != nil {
+		return nil, org, id, err
+	}
+
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = all.AssetOrg(ctx, id)
+		return err
+	})
+	if err != nil {
+		h.Close()
+		return nil, org, id, err
+	}
+
+	return h, org, id, nil
+}
+
+// changeRate changes what an asset is planned with, writes an audit entry and prints what holds.
+func (s *store) changeRate(ctx context.Context, c console, asset, act, detail string, asJSON bool, change func(*app.App, flex.OrgID, flex.AssetID) error) error {
+	h, org, id, err := s.openAsset(ctx, asset)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org, Act: act, Subject: asset, Detail: detail}, func() error { return change(h, org, id) })
+	if err != nil {
+		return err
+	}
+
+	return c.rate(ctx, h, org, id, asJSON)
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/alecthomas/kong"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+)
+
+// reach is a flag that takes a list of private networks and hosts behind an equals sign, or
+// stands for all of them by itself.
+type reach struct{ egress.Reach }
+
+// Decode reads the flag.
+func (r *reach) Decode(ctx *kong.DecodeContext) error {
+	text := "true"
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		if err := ctx.Scan.PopValueInto("list", &text); err != nil {
+			return err
+		}
+	}
+
+	var err error
+	r.Reach, err = egress.ParseReach(text)
+	if err != nil {
+		return flex.Fail(flex.Invalid, "--allow-private-endpoints: %v", err)
+	}
+
+	return nil
+}
+
+// IsBool says that the flag needs no value.
+func (r *reach) IsBool() bool { return true }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+
+	"flexd/internal/reward"
+)
+
+// statement is `flexd statement`.
+type statement struct {
+	store
+	Site    string `arg:"" help:"Id of the site."`
+	Month   string `help:"A London month." placeholder:"2026-10" xor:"span"`
+	TaxYear int    `help:"A tax year, by the year in which it begins: from 6 April of this year to 5 April of the next." placeholder:"2026" xor:"span"`
+	From    string `help:"The first day, in London." placeholder:"DAY"`
+	To      string `help:"The last day." placeholder:"DAY"`
+	Format  string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
+	JSON    bool   `help:"The same as --format json." name:"json"`
+	Out     string `help:"Write to a file in place of the screen." placeholder:"FILE"`
+}
+
+// span is the days that are asked for.
+func (o *statement) span() (span reward.StatementSpan, err error) {
+	span = reward.StatementSpan{Month: o.Month, TaxYear: o.TaxYear}
+	for _, f := range []struct {
+		to   *flex.Day
+		text string
+	}{{&span.From, o.From}, {&span.To, o.To}} {
+		if f.text == "" {
+			continue
+		}
+
+		*f.to, err = flex.ParseDay(f.text)
+		if err != nil {
+			return span, flex.Fail(flex.Invalid, "%q is no day: a day is written as in 2026-10-31", f.text)
+		}
+	}
+
+	return span, nil
+}
+
+// Run prints a site's statement.
+func (o *statement) Run(ctx context.Context, c console) error {
+	site, err := siteID(o.Site)
+	if err != nil {
+		return err
+	}
+
+	span, err := o.span()
+	if err != nil {
+		return err
+	}
+
+	from, to, err := span.Days()
+	if err != nil {
+		return err
+	}
+
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	var org flex.OrgID
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = all.SiteOrg(ctx, site)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	st, err := h.Reward.Statement(ctx, org, site, from, to)
+	if err != nil {
+		return err
+	}
+
+	if o.Out == "" {
+		return o.write(c, &st)
+	}
+
+	return writeWhole(o.Out, func(w io.Writer) error {
+		c.out = w
+		return o.write(c, &st)
+	})
+}
+
+func (o *statement) write(c console, st *reward.Statement) error {
+	switch {
+	case o.JSON || o.Format == "json":
+		return c.json(st.Document())
+	case o.Format == "csv":
+		return st.WriteCSV(c.out)
+	}
+
+	return printStatement(c.out, st)
+}
+
+// printStatement prints a statement to be read.
+func printStatement(out io.Writer, st *reward.Statement) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\nstatement %s, %s to %s\nbefore\t%s\n", st.Payer.Name, st.Number, st.From, st.To, st.Opening)
+
+	for i := range st.Lines {
+		l := &st.Lines[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.At.In(flex.London).Format("2006-01-02 15:04"), l.Amount, l.Balance, l.Line())
+
+		for _, step := range l.Working {
+			fmt.Fprintf(w, "\t\t\t  %s\n", step)
+		}
+	}
+
+	for _, m := range st.Months {
+		fmt.Fprintf(w, "%s netted\t%s\t\t%d events come to %d p, of which %d p below nothing are not taken\n", m.Month, m.Credit, len(m.Events), m.Shares, m.Floored())
+	}
+
+	fmt.Fprintf(w, "after\t%s\t\t%s kWh moved, %s kWh charged\n", st.Closing, kwhText(st.Totals.Flex), kwhText(st.Totals.Charged))
+	return w.Flush()
+}
+
+func kwhText(e flex.WattHours) string { return fmt.Sprintf("%.3f", e.KWh()) }

@@ -1,0 +1,43 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// changeRate pins the power that an asset is planned with, or forgets what was learned of it.
+func (s *Server) changeRate(r *request) (view, error) {
+	var id flex.AssetID
+	if err := readID(&id, r.PathValue("id"), "asset"); err != nil {
+		return view{}, err
+	}
+
+	var org flex.OrgID
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
+		org, err = all.AssetOrg(r.Context(), id)
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+
+	done := view{to: "/console/assets/" + id.String() + "?done=rated"}
+	if r.PostFormValue("act") == "reset" {
+		return done, s.act(r, store.Act{Act: "reset charging rate", Org: org, Subject: id.String()}, func() error {
+			return s.Control.ResetRate(r.Context(), org, id)
+		})
+	}
+
+	text := strings.TrimSpace(r.PostFormValue("kw"))
+	kw, err := strconv.ParseFloat(text, 64)
+	if err != nil || kw != kw {
+		return view{}, flex.Fail(flex.Malformed, "%q is not a power in kW, such as 3.6", text)
+	}
+
+	return done, s.act(r, store.Act{Act: "pin charging rate", Org: org, Subject: id.String(), Detail: text + " kW"}, func() error {
+		return s.Control.PinRate(r.Context(), org, id, flex.FromKW(kw))
+	})
+}

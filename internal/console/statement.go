@@ -1,0 +1,134 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"flexd/internal/flex"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+)
+
+// statementPage is a site's statement as its user has it, to be printed.
+type statementPage struct {
+	Org       flex.Org
+	Site      flex.SiteID
+	Statement reward.Statement
+	Rule      string
+	CSV, JSON string
+}
+
+// statementSpan reads which days a statement is asked for.
+func statementSpan(r *request) (span reward.StatementSpan, err error) {
+	q := r.URL.Query()
+	span.Month = q.Get("month")
+
+	for _, f := range []struct {
+		to   *flex.Day
+		text string
+	}{{&span.From, q.Get("from")}, {&span.To, q.Get("to")}} {
+		if f.text == "" {
+			continue
+		}
+
+		*f.to, err = flex.ParseDay(f.text)
+		if err != nil {
+			return span, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
+		}
+	}
+
+	if text := q.Get("tax_year"); text != "" {
+		span.TaxYear, err = strconv.Atoi(text)
+		if err != nil {
+			return span, flex.Fail(flex.Malformed, "a tax year is written as the year in which it begins")
+		}
+	}
+
+	return span, nil
+}
+
+// statement shows a site's statement, or gives it away as CSV or JSON.
+func (s *Server) statement(r *request) (view, error) {
+	p := &statementPage{Rule: reward.RoundingRule}
+	if err := readID(&p.Site, r.PathValue("id"), "site"); err != nil {
+		return view{}, err
+	}
+
+	span, err := statementSpan(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	from, to, err := span.Days()
+	if err != nil {
+		return view{}, err
+	}
+
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
+		org, err := all.SiteOrg(r.Context(), p.Site)
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(r.Context(), org)
+		if err != nil {
+			return err
+		}
+
+		p.Org, err = tx.OrgRecord(r.Context())
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Statement, err = s.Reward.Statement(r.Context(), p.Org.ID, p.Site, from, to)
+	if err != nil {
+		return view{}, err
+	}
+
+	return p.view(r)
+}
+
+// view is the page, or the file that is asked for.
+func (p *statementPage) view(r *request) (view, error) {
+	st := &p.Statement
+	name := "statement-" + st.From.String() + "-" + st.To.String()
+
+	switch r.URL.Path[len(r.URL.Path)-4:] {
+	case ".csv":
+		var b bytes.Buffer
+		if err := st.WriteCSV(&b); err != nil {
+			return view{}, err
+		}
+		return view{file: &download{name + ".csv", "text/csv; charset=utf-8", b.Bytes()}}, nil
+
+	case "json":
+		b, err := json.MarshalIndent(st.Document(), "", "  ")
+		return view{file: &download{name + ".json", "application/json", b}}, err
+	}
+
+	path := "/console/sites/" + p.Site.String()
+	tail := "?" + url.Values{"from": {st.From.String()}, "to": {st.To.String()}}.Encode()
+	p.CSV, p.JSON = path+"/statement.csv"+tail, path+"/statement.json"+tail
+	title := fmt.Sprintf("Statement %s to %s", st.From, st.To)
+
+	return view{page: "statement", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {"Site", path}}, data: p}, nil
+}
+
+// exactKWh writes an energy to the watt-hour, or a dash for none.
+func exactKWh(v any) string {
+	switch e := v.(type) {
+	case flex.WattHours:
+		return strconv.FormatFloat(e.KWh(), 'f', 3, 64) + " kWh"
+	case *flex.WattHours:
+		if e != nil {
+			return exactKWh(*e)
+		}
+	}
+
+	return "–"
+}

@@ -1,0 +1,205 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/check"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// What a new schedule must bring to be sent.
+const (
+	// MarketRest is the least time between two market-driven schedules of an asset.
+	MarketRest = 5 * time.Minute
+	// WorthSaving and WorthPercent are what a market-driven schedule must save, either of
+	// them, for it to be sent. The percentage is of what the schedule in force costs.
+	WorthSaving  flex.MicroPounds = 20_000 // 2 p
+	WorthPercent int64            = 2
+	// WorthRunning is what it must save to touch the running half-hour. A change that saves
+	// less waits until that is over.
+	WorthRunning flex.MicroPounds = 50_000 // 5 p
+	// Slack and SlackPercent are how far a schedule may fall short of the need before it
+	// counts as wrong: charging time, as schedules are cut to whole minutes, and a share of
+	// the need, as no meter is exact.
+	Slack              = time.Minute
+	SlackPercent int64 = 1
+)
+
+// Ground is why an asset is planned anew. It says how much a new schedule must bring.
+type Ground int
+
+// The grounds.
+const (
+	ByEvent  Ground = iota // somebody asked for something else: any difference is sent
+	ByInputs               // readings or records changed, and nobody waits for an answer
+	ByMarket               // prices changed
+	ByCaps                 // the fleet was planned under its caps
+)
+
+// Candidate is a new plan of an asset beside the schedule in force.
+type Candidate struct {
+	Ground   Ground
+	Required bool      // a schedule is to be sent even if it differs in nothing, or there is none
+	Exceeds  bool      // the schedule in force does not fit under the caps
+	Measured bool      // the plan's need has an allowance for what the asset was measured to draw
+	Pooled   bool      // what it saves is the whole fleet's, which is weighed as one
+	Now      time.Time // the instant
+	MarketAt time.Time // when the market last changed the schedule in force; zero if never
+
+	Current []flex.Step // what the schedule in force says
+	Problem *charge.Problem
+	Plan    *charge.Plan
+}
+
+// Decision says what is to become of the schedule in force.
+type Decision struct {
+	Replace bool             // by the plan; else it is kept
+	Value   flex.MicroPounds // what the replacement is worth, store.Urgent if the one in force is wrong
+	Again   time.Time        // when to look at a schedule that was kept; zero for not before the next cause
+	Broken  error            // the law that the plan would have broken: it is not sent
+}
+
+// Decide says whether a plan replaces the schedule in force. It is the only place that does.
+//
+//   - What is required, and what exceeds a cap, is replaced.
+//   - A plan that limits alike from now on replaces nothing.
+//   - After an event any difference is sent.
+//   - Without one, a schedule that has become wrong is replaced, and one that costs too much,
+//     by the thresholds above. A market-driven one rests for MarketRest; under caps, a wrong
+//     one does not.
+//   - A plan that breaks a law of engine/check is never sent.
+func Decide(c *Candidate) Decision {
+	d := c.decision()
+	if !d.Replace {
+		return d
+	}
+	if err := check.Charge(*c.Problem, *c.Plan); err != nil {
+		return Decision{Broken: err}
+	}
+
+	return d
+}
+
+func (c *Candidate) decision() Decision {
+	urgent := Decision{Replace: true, Value: store.Urgent}
+	if c.Required || c.Exceeds {
+		return urgent
+	}
+	if sameAhead(c.Current, c.Plan.Steps, c.Problem.From) {
+		return Decision{}
+	}
+	if c.Ground == ByEvent {
+		return urgent
+	}
+
+	rest := c.MarketAt.Add(MarketRest)
+	resting := c.Now.Before(rest)
+	if c.Ground == ByMarket && resting {
+		return Decision{Again: rest}
+	}
+
+	d := c.worth()
+	if c.Pooled {
+		d.Replace, d.Again = true, time.Time{}
+	}
+
+	saves := d.Replace && d.Value < store.Urgent
+	if c.Ground == ByCaps && saves && resting {
+		return Decision{Again: rest}
+	}
+
+	return d
+}
+
+// worth weighs what the plan does against what the schedule in force would do.
+func (c *Candidate) worth() Decision {
+	p := c.Problem
+	assumed := charge.AssumedPrice(p.Prices)
+	old, next := weighSteps(p, assumed, c.Current), weighSteps(p, assumed, c.Plan.Steps)
+
+	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
+	if next.energy-old.energy > slack || old.peak-next.peak > slack {
+		return Decision{Replace: true, Value: store.Urgent}
+	}
+
+	saving := old.cost - next.cost
+	if c.Ground == ByInputs && c.Measured && saving < WorthSaving { // the allowance shrinks with the need
+		return Decision{}
+	}
+	if !pays(saving, old.cost, 1) {
+		return Decision{}
+	}
+
+	running := flex.Span{From: p.From, To: flex.PeriodAt(p.From).End()}
+	if saving < WorthRunning && !slices.Equal(within(c.Current, running), within(c.Plan.Steps, running)) {
+		return Decision{Again: running.To}
+	}
+
+	return Decision{Replace: true, Value: saving}
+}
+
+// pays reports whether what so many new schedules save together is worth sending them, where
+// the ones in force cost so much. Of what costs nothing no share can be saved.
+func pays(saving, cost flex.MicroPounds, schedules int) bool {
+	if saving <= 0 {
+		return false
+	}
+	if saving >= flex.MicroPounds(schedules)*WorthSaving {
+		return true
+	}
+	return cost > 0 && saving*100 >= cost*flex.MicroPounds(WorthPercent)
+}
+
+// decide is Decide, with an alarm for a plan that breaks a law.
+func (d *Service) decide(ctx context.Context, asset flex.AssetID, c *Candidate) Decision {
+	decision := Decide(c)
+	if decision.Broken != nil {
+		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", asset, "law", decision.Broken)
+	}
+	return decision
+}
+
+// sameAhead reports whether two schedules limit alike from the instant on, for ever: after
+// the end of its steps a schedule leaves charging free.
+func sameAhead(a, b []flex.Step, from time.Time) bool {
+	a, b = ahead(make([]flex.Step, 0, stepsUsual), a, from), ahead(make([]flex.Step, 0, stepsUsual), b, from)
+	if len(a) != len(b) {
+		return false
+	}
+
+	for i := range a {
+		if a[i].Limit != b[i].Limit || !a[i].From.Equal(b[i].From) || !a[i].To.Equal(b[i].To) {
+			return false
+		}
+	}
+
+	return true
+}
+
+// stepsUsual is the number of steps of a schedule that room on the stack is kept for.
+const stepsUsual = 16
+
+// ahead appends to none the steps from the instant on, with equal neighbours joined and
+// without a last one that leaves charging free as its end does.
+func ahead(out, steps []flex.Step, from time.Time) []flex.Step {
+	for _, s := range steps {
+		s.Span = s.Meet(flex.Span{From: from, To: s.To})
+		switch n := len(out); {
+		case s.Empty():
+		case n > 0 && out[n-1].Limit == s.Limit:
+			out[n-1].To = s.To
+		default:
+			out = append(out, s)
+		}
+	}
+
+	if n := len(out); n > 0 && out[n-1].Limit == flex.NoLimit {
+		out = out[:n-1]
+	}
+
+	return out
+}

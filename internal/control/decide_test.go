@@ -1,0 +1,133 @@
+package control_test
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// decideNow is the instant of the table below: a half-hour's beginning, 13 hours before ready-by.
+var decideNow = at("2026-01-10T18:00:00Z")
+
+// oneHalfHour is a car that needs one half-hour at 4 kW, which the plan puts at the price given, in
+// the third half-hour; all others cost £600/MWh, £1.20 for the half-hour.
+func oneHalfHour(cheapest float64) charge.Problem {
+	p := charge.Problem{
+		From: decideNow, ReadyBy: decideNow.Add(13 * time.Hour), Need: 2000, Power: 4000,
+		Mode: flex.Minimise, AllOffPeak: true, PauseAbove: control.PauseAbove,
+	}
+
+	for i := range 26 {
+		price := 600.0
+		if i == 2 {
+			price = cheapest
+		}
+		p.Prices = append(p.Prices, flex.PricedPeriod{Period: flex.PeriodAt(p.From).Add(i), Price: flex.FromGBPPerMWh(price), Known: true})
+	}
+
+	return p
+}
+
+// charging are steps that charge for so long from so long after now on, until ready-by.
+func charging(after, length time.Duration) []flex.Step {
+	from, end := decideNow.Add(after), decideNow.Add(13*time.Hour)
+	return []flex.Step{
+		{Span: flex.Span{From: decideNow, To: from}},
+		{Span: flex.Span{From: from, To: from.Add(length)}, Limit: flex.NoLimit},
+		{Span: flex.Span{From: from.Add(length), To: end}},
+	}
+}
+
+// Decide is the one place that says whether a new schedule replaces the one in force.
+func TestDecide(t *testing.T) {
+	const half = 30 * time.Minute
+	keep := control.Decision{}
+	urgent := control.Decision{Replace: true, Value: store.Urgent}
+	again := func(at time.Time) control.Decision { return control.Decision{Again: at} }
+	saves := func(v flex.MicroPounds) control.Decision { return control.Decision{Replace: true, Value: v} }
+	same := charging(2*half, half)
+	elsewhere := charging(4*half, half)
+	running := charging(0, half)
+
+	moment := time.Microsecond
+
+	for _, c := range []struct {
+		name     string
+		ground   control.Ground
+		cheapest float64 // £/MWh in the half-hour of the plan
+		current  []flex.Step
+		set      func(*control.Candidate)
+		want     control.Decision
+	}{
+		{"nothing in force", control.ByEvent, 500, nil, func(c *control.Candidate) { c.Required = true }, urgent},
+		{"asked for, and the same", control.ByEvent, 500, same, func(c *control.Candidate) { c.Required = true }, urgent},
+		{"the same after an event", control.ByEvent, 500, same, nil, keep},
+		{"the same after new inputs", control.ByInputs, 500, same, nil, keep},
+		{"the same on new prices", control.ByMarket, 500, same, nil, keep},
+		{"the same under caps", control.ByCaps, 500, same, nil, keep},
+		{"the same, beyond a cap", control.ByCaps, 500, same, func(c *control.Candidate) { c.Exceeds = true }, urgent},
+		{"any difference after an event", control.ByEvent, 599.999, elsewhere, nil, urgent},
+
+		{"saves 2 p", control.ByMarket, 590, elsewhere, nil, saves(20_000)},
+		{"saves less than 2 p and than 2 %", control.ByMarket, 590.0005, elsewhere, nil, keep},
+		{"new inputs save 2 p", control.ByInputs, 590, elsewhere, nil, saves(20_000)},
+		{"new inputs save less", control.ByInputs, 590.0005, elsewhere, nil, keep},
+		{"the fleet saves less, with nothing traded", control.ByCaps, 590.0005, elsewhere, nil, keep},
+		{"the fleet saves less on what it traded", control.ByCaps, 599.5, elsewhere,
+			func(c *control.Candidate) { c.Pooled = true }, control.Decision{Replace: true}},
+
+		{"the running half-hour, for less than 5 p", control.ByMarket, 575.0005, running, nil, again(decideNow.Add(half))},
+		{"the running half-hour, for 5 p", control.ByMarket, 575, running, nil, saves(50_000)},
+
+		{"prices, while it rests", control.ByMarket, 500, elsewhere,
+			func(c *control.Candidate) { c.MarketAt = decideNow.Add(moment - control.MarketRest) }, again(decideNow.Add(moment))},
+		{"prices, at the end of its rest", control.ByMarket, 500, elsewhere,
+			func(c *control.Candidate) { c.MarketAt = decideNow.Add(-control.MarketRest) }, saves(200_000)},
+		{"prices, wrong while it rests", control.ByMarket, 500, charging(0, 0),
+			func(c *control.Candidate) { c.MarketAt = decideNow }, again(decideNow.Add(control.MarketRest))},
+		{"caps, while it rests", control.ByCaps, 500, elsewhere,
+			func(c *control.Candidate) { c.MarketAt = decideNow }, again(decideNow.Add(control.MarketRest))},
+		{"caps, wrong while it rests", control.ByCaps, 500, charging(0, 0),
+			func(c *control.Candidate) { c.MarketAt = decideNow }, urgent},
+		{"inputs do not rest", control.ByInputs, 500, elsewhere,
+			func(c *control.Candidate) { c.MarketAt = decideNow }, saves(200_000)},
+
+		// A minute of charging, and 1 % of the need, which is 18 s at full power.
+		{"short by the slack", control.ByInputs, 600, charging(2*half, half-78*time.Second), nil, keep},
+		{"short by more", control.ByInputs, 600, charging(2*half, half-79*time.Second), nil, urgent},
+		{"peak that need not be", control.ByInputs, 600, elsewhere, func(c *control.Candidate) {
+			c.Problem.AllOffPeak = false
+			c.Problem.OffPeak = []flex.Span{{From: decideNow.Add(2 * half), To: decideNow.Add(3 * half)}}
+		}, urgent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			problem := oneHalfHour(c.cheapest)
+			candidate := control.Candidate{Ground: c.ground, Now: decideNow, Current: c.current, Problem: &problem}
+
+			if c.set != nil {
+				c.set(&candidate)
+			}
+
+			plan := charge.Solve(problem)
+			candidate.Plan = &plan
+			if got := control.Decide(&candidate); got != c.want {
+				t.Errorf("decided %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// A plan that breaks a law replaces nothing, even what is wrong.
+func TestDecide_BrokenPlan(t *testing.T) {
+	problem := oneHalfHour(500)
+	plan := charge.Solve(problem)
+	plan.Steps = charging(0, 0)
+	d := control.Decide(&control.Candidate{Ground: control.ByEvent, Required: true, Now: decideNow, Problem: &problem, Plan: &plan})
+	if d.Replace || d.Broken == nil {
+		t.Errorf("decided %+v", d)
+	}
+}

@@ -1,0 +1,357 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/rate"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+const (
+	// rateBack is how far back a session under way is looked at for what the asset draws.
+	rateBack = 24 * time.Hour
+	// rateDueMax is how many sessions are looked at in one transaction.
+	rateDueMax = 200
+)
+
+// The origins of a power that is not nominal.
+const (
+	fromReadings = "readings"
+	fromOperator = "operator"
+)
+
+// sessionSpan is the time of an open session that its progress is read for.
+func sessionSpan(c *store.Charging, now time.Time) flex.Span {
+	from := later(c.Session.PluggedInAt, now.Add(-rateBack))
+	if count := c.Standing.From.CountFrom; count.Before(from) {
+		from = count
+	}
+	return flex.Span{From: from, To: now}
+}
+
+// learn puts what the asset really draws into the inputs of its plan. Where nothing is known
+// but its nominal power, they stay as they are.
+func learn(ctx context.Context, tx *store.Tx, c *store.Charging, e *store.Effective, g *progress, now time.Time) error {
+	if c.RatePin > 0 {
+		setPower(e, min(e.Power, c.RatePin), fromOperator, &store.Learned{Nominal: e.Power, Pinned: true})
+		return nil
+	}
+
+	past, err := tx.RateSessions(ctx, c.Asset.ID)
+	if err != nil {
+		return err
+	}
+
+	known := rateWithin(past, c, g, now)
+	power := steadyPower(known, c, e.Power)
+	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
+		return nil
+	}
+
+	setPower(e, power, fromReadings, &store.Learned{
+		Nominal: e.Power, Delay: known.Delay, Tail: known.Tail, Minimum: known.Minimum,
+		HalfHours: known.HalfHours, Sessions: known.Sessions, Since: known.Since, Certainty: known.Certainty,
+	})
+
+	return nil
+}
+
+// setPower has a plan made with a power, and says where it comes from.
+func setPower(e *store.Effective, power flex.Watts, origin string, l *store.Learned) {
+	o := originsOf(e.Origins)
+	o.power = origin
+	e.Power = power
+	e.Origins = o.String()
+	e.Learned = l
+}
+
+// steadyPower is the power to plan with: the one of the schedule in force, unless another has
+// been learned since.
+func steadyPower(known rate.Rate, c *store.Charging, nominal flex.Watts) flex.Watts {
+	power, less := known.Planned(nominal)
+	inForce := &c.Standing.From
+	planned := c.Open() && c.Standing.Generation > 0
+	if !planned || !less && inForce.Learned == nil {
+		return power
+	}
+	return min(nominal, rate.Steady(inForce.Power, power))
+}
+
+// rateWithin is what past sessions taught, and the one under way.
+func rateWithin(past []store.RateSession, c *store.Charging, g *progress, now time.Time) rate.Rate {
+	span := flex.Span{From: later(c.Session.PluggedInAt, c.RateSince), To: now}
+	return rate.Within(knownRate(past, c.Session.VehicleRate), g.halfHours(span))
+}
+
+// knownRate is what sessions with a vehicle's rate taught.
+func knownRate(past []store.RateSession, vehicle flex.Watts) rate.Rate {
+	var list []rate.Session
+	for i := range past {
+		if past[i].Vehicle == vehicle {
+			list = append(list, past[i].Session)
+		}
+	}
+	return rate.Learn(list)
+}
+
+// halfHours lists the whole half-hours of a span that were metered, and in which it is known
+// what the asset was allowed.
+func (g *progress) halfHours(in flex.Span) (hs []rate.HalfHour) {
+	if len(g.metered) == 0 || len(g.followed) == 0 {
+		return nil
+	}
+
+	nominal := nominalOf(&g.followed[0].schedule.From)
+	for p := flex.PeriodAt(in.From); !p.End().After(in.To); p = p.Add(1) {
+		energy, metered := g.metered[p]
+
+		allowed, open, known := g.allowed(p.Span(), nominal)
+		if !metered || !known || p.Start().Before(in.From) {
+			continue
+		}
+
+		before, _, known := g.allowed(flex.Span{From: p.Start().Add(-time.Second), To: p.Start()}, nominal)
+		hs = append(hs, rate.HalfHour{Period: p, Energy: energy, Allowed: allowed, Open: open, Nominal: nominal, Began: !known || before == 0})
+	}
+
+	return hs
+}
+
+// allowed is the least that the asset was allowed in a span, and for how long nominal power,
+// if that is known for all of it. After the end of a schedule it is free.
+func (g *progress) allowed(in flex.Span, nominal flex.Watts) (least flex.Watts, open time.Duration, known bool) {
+	least = flex.NoLimit
+	covered := time.Duration(0)
+
+	for _, f := range g.followed {
+		part := in.Meet(f.Span)
+		if part.Empty() {
+			continue
+		}
+
+		covered += part.Len()
+		open += part.Len()
+
+		for _, s := range f.schedule.Steps {
+			within := s.Meet(part)
+			if within.Empty() {
+				continue
+			}
+
+			least = min(least, s.Limit)
+
+			if s.Limit < nominal {
+				open -= within.Len()
+			}
+		}
+	}
+
+	return least, open, covered == in.Len()
+}
+
+// nominalOf is the power that a plan would have been made with had nothing been learned.
+func nominalOf(e *store.Effective) flex.Watts {
+	if e.Learned != nil {
+		return e.Learned.Nominal
+	}
+	return e.Power
+}
+
+// limitByRate says whether a schedule names a learned power as its limit. Under caps it does:
+// what others may draw is counted with it.
+func limitByRate(e *store.Effective, capped bool) {
+	if e.Learned == nil || e.Learned.Limited == capped {
+		return
+	}
+
+	l := *e.Learned
+	l.Limited = capped
+	e.Learned = &l
+}
+
+// unlimited reports whether a schedule leaves an asset free to draw more than is counted.
+func unlimited(e *store.Effective) bool {
+	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
+}
+
+// allowance is the energy that a plan is to allow beyond the need, as the asset was seen to
+// start late or to slow down, and as no meter is exact. Peak time is never used for it.
+func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
+	l := e.Learned
+	if l == nil || l.Pinned {
+		return 0
+	}
+
+	state := rate.Waiting
+	if p.Running {
+		state = rate.Running
+	} else if e.Delivered > 0 {
+		state = rate.Stopped
+	}
+
+	more := rate.Rate{Delay: l.Delay, Tail: l.Tail}.Allowance(p.Need, e.Need, p.Power, state)
+	if p.AllOffPeak || !p.MayChargePeak {
+		return more
+	}
+
+	var offPeak time.Duration
+	for _, s := range p.OffPeak {
+		offPeak += s.Meet(flex.Span{From: p.From, To: p.ReadyBy}).Len()
+	}
+
+	return max(0, min(more, p.Power.For(offPeak)-p.Need))
+}
+
+// rateInputs are the inputs of a plan that say with what power it was made.
+func rateInputs(e store.Effective, o origins, power Input) []Input {
+	l := e.Learned
+	if l == nil {
+		return []Input{power}
+	}
+
+	list := []Input{power, {Name: "nominal_power_kw", Value: kw(l.Nominal), Origin: fromAsset}}
+	if l.Pinned {
+		list[0].Detail = "set by an operator"
+		return list
+	}
+
+	list[0].Detail = LearnedFrom(l.HalfHours, l.Since, string(l.Certainty))
+	if l.Delay > 0 {
+		list = append(list, Input{Name: "start_delay_minutes", Value: strconv.FormatFloat(l.Delay.Minutes(), 'f', 1, 64), Origin: o.power})
+	}
+
+	if l.Tail > 0 {
+		list = append(list, Input{Name: "tail_kwh", Value: kwh(l.Tail), Origin: o.power})
+	}
+
+	return list
+}
+
+// LearnedFrom says in words what a rate rests on.
+func LearnedFrom(halfHours int, since time.Time, certainty string) string {
+	noun := "half-hours"
+	if halfHours == 1 {
+		noun = "half-hour"
+	}
+	return fmt.Sprintf("learned from %d %s since %s, certainty %s", halfHours, noun, since.In(flex.London).Format("2 January 2006"), certainty)
+}
+
+// Source says in words where an input came from.
+func (in Input) Source() string {
+	if in.Detail == "" {
+		return in.Origin
+	}
+	return in.Origin + ": " + in.Detail
+}
+
+func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
+
+// LearnRates keeps what sessions taught that ended half an hour ago, and once more a day after
+// their end if readings were missing. It is safe to run twice and on several machines at once.
+func (d *Service) LearnRates(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.Org
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, fmt.Errorf("list organisations: %w", err)
+	}
+
+	var done worker.Report
+	for _, org := range orgs {
+		for n := rateDueMax; n == rateDueMax; {
+			n, err = d.learnRates(ctx, org.ID)
+			if err != nil {
+				return done, fmt.Errorf("learn what assets of %s draw: %w", org.Name, err)
+			}
+			done.Did += n
+		}
+	}
+
+	return done, nil
+}
+
+// taught is what a session taught, and when it is to be looked at again.
+type taught struct {
+	store.RateSession
+	again time.Time
+}
+
+// learnRates works on some sessions of an organisation and returns how many.
+func (d *Service) learnRates(ctx context.Context, org flex.OrgID) (n int, err error) {
+	var list []taught
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		due, err := tx.RateDue(ctx, rateDueMax)
+		for i := 0; i < len(due) && err == nil; i++ {
+			var t taught
+			t, err = teach(ctx, tx, &due[i])
+			list = append(list, t)
+		}
+
+		return err
+	})
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		for _, t := range list {
+			if err := tx.PutRateSession(ctx, t.RateSession, t.again); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+	return len(list), err
+}
+
+// teach works out what a session that ended taught.
+func teach(ctx context.Context, tx *store.Tx, s *store.Session) (t taught, err error) {
+	t.RateSession = store.RateSession{ID: s.ID, AssetID: s.AssetID, Number: s.Number, Vehicle: s.VehicleRate}
+
+	c, err := tx.Charging(ctx, s.AssetID)
+	if flex.KindOf(err) == flex.NotFound && err != nil { // deleted since
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+
+	newest, err := tx.Schedule(ctx, s.EventID)
+	if err != nil {
+		return t, err
+	}
+
+	span := flex.Span{From: later(s.PluggedInAt, c.RateSince), To: s.PluggedOutAt}
+	g, err := progressOf(ctx, tx, &newest, span)
+	if err != nil {
+		return t, err
+	}
+
+	t.Session = rate.Summarise(g.halfHours(span))
+
+	last := s.PluggedOutAt.Add(store.RateLookAgain)
+	if tx.Now().Before(last) && !g.readThroughout(span) {
+		t.again = last
+	}
+
+	return t, nil
+}
+
+// readThroughout reports whether every whole half-hour of a span was metered.
+func (g *progress) readThroughout(span flex.Span) bool {
+	for p := flex.PeriodAt(span.From).Add(1); !p.End().After(span.To); p = p.Add(1) {
+		if _, metered := g.metered[p]; !metered {
+			return false
+		}
+	}
+	return true
+}

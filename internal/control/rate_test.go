@@ -1,0 +1,156 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// slowNight plugs a car in at 18:00, which needs so much by 07:00, and has its meter show what
+// it drew in each half-hour from 00:00 on. It ends at 07:00 with the car unplugged.
+func (h *fixture) slowNight(day string, kwh float64, drawn ...float64) {
+	h.Helper()
+	next := at(day+"T00:00:00Z").AddDate(0, 0, 1)
+	h.micro.Store(at(day + "T18:00:00Z").UnixMicro())
+	h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(kwh, flex.Minimise)})
+	h.accept()
+
+	for i, v := range drawn {
+		from := next.Add(time.Duration(i) * flex.HalfHour)
+		h.micro.Store(from.Add(flex.HalfHour).UnixMicro())
+		h.metered(from.Format(time.RFC3339), v)
+		if h.round() > 0 {
+			h.accept()
+		}
+	}
+
+	h.micro.Store(next.Add(7 * time.Hour).UnixMicro())
+	h.event(control.Event{Kind: control.PlugOut})
+	h.wait(time.Hour)
+	if _, err := h.service.LearnRates(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// rate is what is known of the charger.
+func (h *fixture) rate() control.AssetRate {
+	h.Helper()
+	r, err := h.service.Rate(h.Context(), h.Org, h.asset)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r
+}
+
+// A car is planned with what it drew the night before, until an operator says otherwise.
+func TestRate_AcrossSessions(t *testing.T) {
+	each(t, "2026-01-10T12:00:00Z", func(h *fixture) {
+		if r := h.rate(); r.Planned != 7400 || r.HalfHours != 0 || !strings.Contains(r.Sentence(), "nothing was learned") {
+			t.Errorf("at first %+v", r)
+		}
+
+		h.slowNight("2026-01-10", 9, 1.8, 1.8, 1.8, 1.8, 1.8)
+		r := h.rate()
+		if r.Planned != 3600 || len(r.Taught) != 1 || r.Taught[0].HalfHours < 3 {
+			t.Fatalf("after a night %+v", r)
+		}
+
+		h.micro.Store(at("2026-01-11T18:00:00Z").UnixMicro())
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
+		e := h.look().Standing.From
+		if e.Power != 3600 || e.Learned == nil || e.Learned.Nominal != 7400 {
+			t.Errorf("the next plan is made from %+v", e)
+		}
+
+		x, err := h.service.Explanation(h.Context(), h.Org, h.asset)
+		if err != nil || !x.Exact || x.Plan.Shortfall != 0 || !strings.Contains(x.Prose(), "power_kw = 3.6 (readings: learned from") {
+			t.Errorf("%v\n%s", err, x.Prose())
+		}
+
+		h.accept()
+		if err := h.service.PinRate(h.Context(), h.Org, h.asset, 5000); err != nil {
+			t.Fatal(err)
+		}
+		h.round()
+		if r := h.rate(); r.Planned != 5000 || r.Origin != "operator" {
+			t.Errorf("pinned %+v", r)
+		}
+		if err := h.service.ResetRate(h.Context(), h.Org, h.asset); err != nil {
+			t.Fatal(err)
+		}
+		if r := h.rate(); r.Planned != 7400 || len(r.Taught) != 0 {
+			t.Errorf("reset %+v", r)
+		}
+	})
+}
+
+// The limits of what may be pinned, and what has no rate.
+func TestRate_Refused(t *testing.T) {
+	one(t, "2026-01-10T12:00:00Z", func(h *fixture) {
+		for _, power := range []flex.Watts{0, -1, control.PinMin - 1, control.PinMax + 1} {
+			if err := h.service.PinRate(h.Context(), h.Org, h.asset, power); flex.KindOf(err) != flex.Malformed {
+				t.Errorf("%d W: %v", power, err)
+			}
+		}
+		for _, power := range []flex.Watts{control.PinMin, control.PinMax} {
+			if err := h.service.PinRate(h.Context(), h.Org, h.asset, power); err != nil {
+				t.Errorf("%d W: %v", power, err)
+			}
+		}
+		if _, err := h.service.Rate(h.Context(), h.Org, flex.AssetID{1}); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("another's asset: %v", err)
+		}
+	})
+}
+
+// Under a cap a schedule names the power that was learned, as the cap counts on it.
+func TestRate_UnderCaps(t *testing.T) {
+	one(t, "2026-01-10T12:00:00Z", func(h *fixture) {
+		h.slowNight("2026-01-10", 9, 1.8, 1.8, 1.8, 1.8, 1.8)
+		err := h.service.ChangeCaps(h.Context(), h.Org, func(c *flex.Caps) error { c.Fleet.Power = new(flex.Watts(50_000)); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.micro.Store(at("2026-01-11T18:00:00Z").UnixMicro())
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
+		for _, s := range h.look().Standing.Steps {
+			if s.Limit != 0 && s.Limit != 3600 {
+				t.Errorf("%v to %v: %d W", s.From, s.To, s.Limit)
+			}
+		}
+	})
+}
+
+// What a client had at an instant is what it had accepted by then.
+func TestScheduleAsOf(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
+		h.accept()
+		h.wait(time.Hour)
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Minimise)})
+		h.wait(time.Hour)
+
+		for _, test := range []struct {
+			at         string
+			generation int64
+		}{
+			{"2026-01-10T17:59:59Z", 0}, {"2026-01-10T18:00:00Z", 1}, {"2026-01-10T19:30:00Z", 1},
+		} {
+			s, err := h.service.ScheduleAsOf(h.Context(), h.Org, h.asset, at(test.at))
+			if s.Generation != test.generation || test.generation == 0 && flex.KindOf(err) != flex.NotFound {
+				t.Errorf("%s: generation %d, want %d: %v", test.at, s.Generation, test.generation, err)
+			}
+		}
+
+		h.accept()
+		if s, err := h.service.ScheduleAsOf(h.Context(), h.Org, h.asset, at("2026-01-10T19:30:00Z")); err != nil || s.Generation != 2 {
+			t.Errorf("once it accepted the second: generation %d, %v", s.Generation, err)
+		}
+		if _, err := h.service.ScheduleAsOf(h.Context(), h.Org, h.asset, at("2026-01-10T20:00:01Z")); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("the future: %v", err)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package delivery
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// TestRender_IsWhatTheDocumentSays holds every message that is sent, in every form that an
+// endpoint can ask for, against the webhooks of the document, and a schedule against the
+// published schema of a SetChargingProfile request as well.
+func TestRender_IsWhatTheDocumentSays(t *testing.T) {
+	load := func(path string) *openapi3.T {
+		doc, err := openapi3.NewLoader().LoadFromFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+
+	doc := load("../api/openapi.yaml")
+	published := load("../wire/testdata/published-1.4.6.openapi.json")
+
+	asset := flex.AssetID(uuid.New())
+	from := time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC)
+	night := []flex.Step{
+		{Span: flex.Span{From: from, To: from.Add(2 * time.Hour)}},
+		{Span: flex.Span{From: from.Add(2 * time.Hour), To: from.Add(9 * time.Hour)}, Limit: 7400},
+	}
+
+	schedule := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush, AssetID: asset}, Schedule: &flex.Schedule{Steps: night}}
+	dispatch := store.ClaimedPush{Push: store.Push{Kind: store.DispatchPush}, Dispatch: &store.Dispatch{
+		ID: flex.EventID(uuid.New()), Market: "dno", IssuedAt: from, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)},
+		Assets: []store.DispatchedAsset{{ID: asset, Power: -2000}},
+	}}
+	batch := dispatch
+	batch.Dispatch = &store.Dispatch{}
+	*batch.Dispatch = *dispatch.Dispatch
+	batch.Dispatch.Batch = true
+
+	for name, c := range map[string]struct {
+		push     store.ClaimedPush
+		endpoint store.Endpoint
+		webhook  string
+	}{
+		"schedule":      {schedule, store.Endpoint{}, "schedule"},
+		"schedule bare": {schedule, store.Endpoint{Bare: true}, "scheduleBare"},
+		"test":          {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: store.ScheduleEndpoint}, QueuedAt: from}, store.Endpoint{}, "schedule"},
+		"dispatch":      {dispatch, store.Endpoint{}, "dispatch"},
+		"batch":         {batch, store.Endpoint{Batch: true}, "dispatchBatch"},
+		"dispatch test": {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: store.DispatchEndpoint}, QueuedAt: from}, store.Endpoint{}, "dispatch"},
+		"batch test":    {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: store.DispatchEndpoint}, QueuedAt: from}, store.Endpoint{Batch: true}, "dispatchBatch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, err := render(&c.endpoint, &c.push, "https://flexd.example")
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var sent any
+			if err := json.Unmarshal(body, &sent); err != nil {
+				t.Fatal(err)
+			}
+
+			schema := doc.Webhooks[c.webhook].Post.RequestBody.Value.Content["application/json"].Schema.Value
+			if err := schema.VisitJSON(sent, openapi3.EnableFormatValidation()); err != nil {
+				t.Errorf("%s\n%v", body, err)
+			}
+
+			if c.webhook != "schedule" {
+				return
+			}
+			if err := published.Components.Schemas["SetChargingProfileRequest"].Value.VisitJSON(sent); err != nil {
+				t.Errorf("by the published schema: %s\n%v", body, err)
+			}
+		})
+	}
+
+	t.Run("with nulls it is what strict libraries refuse", func(t *testing.T) {
+		body, err := render(&store.Endpoint{Nulls: true}, &schedule, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var sent any
+		if err := json.Unmarshal(body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		if err := published.Components.Schemas["SetChargingProfileRequest"].Value.VisitJSON(sent); err == nil {
+			t.Errorf("the published schema takes %s", body)
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package simplex
+
+import (
+	"math"
+	"slices"
+)
+
+// Solve finds the optimum under the bounds as they are now. It gives up when the objective
+// passes cutoff or after the given number of pivots.
+func (s *Solver) Solve(cutoff float64, pivots int) Status {
+	s.apply()
+
+	for range pivots {
+		if s.objective > cutoff {
+			return Cutoff
+		}
+
+		if s.since >= rebuildAt {
+			s.rebuild()
+		}
+
+		r := s.leaving()
+		if r < 0 {
+			if s.verified() {
+				return Optimal
+			}
+			continue
+		}
+
+		if !s.pivot(r) {
+			if s.since > 50 && s.missed(r) < doubtful {
+				s.rebuild() // what looks infeasible is tried once more on an exact inverse
+				continue
+			}
+			return Infeasible
+		}
+	}
+
+	return Exhausted
+}
+
+// verified reports whether the values keep the rows; if not, the inverse is made anew.
+func (s *Solver) verified() bool {
+	if s.since < 50 {
+		return true
+	}
+
+	worst := 0.0
+	for i, row := range s.across {
+		sum := -s.right[i]
+		for _, e := range row {
+			sum += e.value * s.value[e.column]
+		}
+		worst = max(worst, math.Abs(sum))
+	}
+
+	if worst <= 10*feasible {
+		return true
+	}
+
+	s.rebuild()
+	return false
+}
+
+// missed is by how much the variable of a row misses its bounds.
+func (s *Solver) missed(r int) float64 {
+	j := s.basis[r]
+	return max(s.lower[j]-s.value[j], s.value[j]-s.upper[j])
+}
+
+// leaving is the row whose variable misses its bounds most, for its weight, or -1.
+func (s *Solver) leaving() int {
+	best, most := -1, 0.0
+	for i, j := range s.basis {
+		v := s.value[j]
+		miss := max(s.lower[j]-v, v-s.upper[j])
+		if miss <= feasible {
+			continue
+		}
+
+		if score := miss * miss / s.weight[i]; score > most {
+			best, most = i, score
+		}
+	}
+
+	return best
+}
+
+// pivot takes the variable of row r out of the basis. It is false if nothing can come in:
+// the row shows that there is no solution.
+func (s *Solver) pivot(r int) bool {
+	out := s.basis[r]
+	target, direction := s.lower[out], -1.0
+
+	if s.value[out] > s.upper[out] {
+		target, direction = s.upper[out], 1.0
+	}
+
+	s.gatherRow(r)
+	s.price(direction)
+
+	in := s.entering(math.Abs(s.value[out] - target))
+	if in < 0 {
+		s.forget()
+		return false
+	}
+
+	s.apply() // of what was flipped
+	s.ftran(int(in), s.pivotCol)
+	s.gatherColumn()
+
+	s.stepReduced(in, out)
+	s.stepValues(r, in, target)
+	s.reweigh(r)
+	s.exchange(r, int(in))
+	s.Pivots++
+	s.since++
+
+	return true
+}
+
+// stepReduced takes the step in the reduced costs that makes that of the entering variable
+// zero. What it was is the slope of the objective in the step that follows.
+func (s *Solver) stepReduced(in, out int32) {
+	theta := s.reduced[in] / s.alpha[in]
+
+	s.slope = s.reduced[in]
+	for _, j := range s.touched {
+		s.reduced[j] -= theta * s.alpha[j]
+	}
+
+	s.reduced[in] = 0
+	s.reduced[out] = -theta
+	s.forget()
+}
+
+// stepValues takes the step in the values that brings the leaving variable to its bound.
+func (s *Solver) stepValues(r int, in int32, target float64) {
+	out := s.basis[r]
+	step := (s.value[out] - target) / s.pivotCol[r]
+
+	for _, i := range s.colList {
+		s.value[s.basis[i]] -= step * s.pivotCol[i]
+	}
+
+	s.value[out] = target
+	s.value[in] += step
+	s.objective += s.slope * step
+}
+
+// gatherRow copies row r of the inverse with the list of its nonzeros.
+func (s *Solver) gatherRow(r int) {
+	s.rowList = s.rowList[:0]
+	at := r
+
+	for k := range s.rows {
+		v := s.inverse[at]
+		at += s.rows
+
+		if v != 0 {
+			s.rowList = append(s.rowList, int32(k))
+		}
+
+		s.pivotRow[k] = v
+	}
+}
+
+// gatherColumn lists the nonzeros of the entering column.
+func (s *Solver) gatherColumn() {
+	s.colList = s.colList[:0]
+	for i, v := range s.pivotCol {
+		if math.Abs(v) <= tiny {
+			s.pivotCol[i] = 0
+			continue
+		}
+		s.colList = append(s.colList, int32(i))
+	}
+}
+
+// price works out the entries of the pivot row, and lists those that may enter.
+func (s *Solver) price(direction float64) {
+	s.touched, s.breaks = s.touched[:0], s.breaks[:0]
+	for _, k := range s.rowList {
+		v := s.pivotRow[k]
+		for _, e := range s.across[k] {
+			if s.place[e.column] >= 0 {
+				continue
+			}
+
+			if !s.mark[e.column] {
+				s.mark[e.column] = true
+				s.touched = append(s.touched, e.column)
+			}
+
+			s.alpha[e.column] += v * e.value
+		}
+	}
+
+	for _, j := range s.touched {
+		if s.lower[j] == s.upper[j] {
+			continue
+		}
+
+		a := direction * s.alpha[j]
+		if s.value[j] == s.upper[j] {
+			a = -a
+		}
+
+		if a > leastTurn {
+			ratio := math.Abs(s.reduced[j]) / a
+			s.breaks = append(s.breaks, candidate{j, ratio, a})
+		}
+	}
+}
+
+// entering is the bound flipping ratio test: variables whose whole range does not mend the
+// row are taken to their other bound, the next one enters. It is -1 if none is left.
+func (s *Solver) entering(miss float64) int32 {
+	slices.SortFunc(s.breaks, func(a, b candidate) int {
+		switch {
+		case a.ratio < b.ratio:
+			return -1
+		case a.ratio > b.ratio:
+			return 1
+		default:
+			return int(a.column - b.column)
+		}
+	})
+
+	for i := 0; i < len(s.breaks); i++ {
+		c := s.breaks[i]
+		whole := c.size * (s.upper[c.column] - s.lower[c.column])
+		if whole < miss-feasible {
+			miss -= whole
+			continue
+		}
+
+		i = s.larger(i)
+		for _, flip := range s.breaks[:i] {
+			s.flip(flip.column)
+		}
+
+		return s.breaks[i].column
+	}
+
+	return -1
+}
+
+// larger exchanges a pivot that is too small for a larger one of nearly the same ratio, or
+// an earlier one.
+func (s *Solver) larger(i int) int {
+	if s.breaks[i].size >= leastStep {
+		return i
+	}
+
+	for k := i + 1; k < len(s.breaks) && s.breaks[k].ratio < s.breaks[i].ratio+1e-9; k++ {
+		if s.breaks[k].size >= leastStep {
+			s.breaks[i], s.breaks[k] = s.breaks[k], s.breaks[i]
+			return i
+		}
+	}
+
+	for k := i - 1; k >= 0; k-- {
+		if s.breaks[k].size >= leastStep {
+			return k
+		}
+	}
+
+	return i
+}
+
+// flip takes a variable to its other bound.
+func (s *Solver) flip(j int32) {
+	to := s.lower[j]
+	if s.value[j] == s.lower[j] {
+		to = s.upper[j]
+	}
+	s.move(int(j), to)
+}
+
+// forget clears the pivot row.
+func (s *Solver) forget() {
+	for _, j := range s.touched {
+		s.alpha[j] = 0
+		s.mark[j] = false
+	}
+}
+
+// reweigh updates the devex weights for a pivot in row r.
+func (s *Solver) reweigh(r int) {
+	pivot := s.pivotCol[r]
+	own := s.weight[r]
+
+	for _, i := range s.colList {
+		if int(i) == r {
+			continue
+		}
+		ratio := s.pivotCol[i] / pivot
+		s.weight[i] = max(s.weight[i], ratio*ratio*own)
+	}
+
+	s.weight[r] = max(own/(pivot*pivot), 1)
+}
+
+// exchange puts a variable, whose column is gathered, into the basis at row r, whose row is
+// gathered.
+func (s *Solver) exchange(r, in int) {
+	pivot := s.pivotCol[r]
+	for _, k := range s.rowList {
+		column := s.inverse[int(k)*s.rows : (int(k)+1)*s.rows]
+		share := s.pivotRow[k] / pivot
+
+		for _, i := range s.colList {
+			v := column[i] - share*s.pivotCol[i]
+			if v < tiny && v > -tiny {
+				v = 0
+			}
+			column[i] = v
+		}
+
+		column[r] = share
+	}
+
+	s.place[s.basis[r]] = -1
+	s.basis[r] = int32(in)
+	s.place[in] = int32(r)
+}

@@ -1,0 +1,250 @@
+package site
+
+import "math"
+
+// Differences below these are rounding.
+const (
+	whole = 2e-8 // of a binary from 0 or 1, and of a gap's part
+	apart = 1e-7 // kWh
+)
+
+// change is one column's bounds in a node.
+type change struct {
+	column       int
+	lower, upper float64
+}
+
+// branching are the two halves into which a node is cut; the first is the more promising one.
+type branching struct {
+	halves [2][]change
+	score  float64
+	column int // that is cut in two, or none
+	parts  [2]float64
+}
+
+// keep replaces the branching by a better one.
+func (b *branching) keep(score float64, first, second []change) {
+	if score > b.score {
+		*b = branching{halves: [2][]change{first, second}, score: score, column: none}
+	}
+}
+
+// urgent is the score of what is cut before any column is.
+const urgent = 1e6
+
+// violation finds what of the last solution a linear programme cannot hold, and how to cut
+// the node best. The score is 0 if nothing is violated.
+func (s *search) violation() branching {
+	m := s.m
+	var best branching
+
+	for i := range m.rules {
+		m.broken(&m.rules[i], &best)
+	}
+
+	for _, r := range m.reserves {
+		m.below(r, &best)
+	}
+
+	if best.score > 0 {
+		return best
+	}
+
+	for _, j := range m.binaries {
+		s.between(j, 0, 1, &best)
+	}
+
+	for _, j := range m.wholes {
+		low := math.Floor(m.lp.Value(j) + whole)
+		s.between(j, low, low+1, &best)
+	}
+
+	for _, g := range m.gaps {
+		s.between(g.column, 0, g.least, &best)
+	}
+
+	return best
+}
+
+// between looks at a column that must not lie between two values.
+func (s *search) between(j int, low, high float64, best *branching) {
+	m := s.m
+	part := (m.lp.Value(j) - low) / (high - low)
+	if part < whole || part > 1-whole {
+		return
+	}
+
+	score := s.history.score(j, part)
+	if score <= best.score {
+		return
+	}
+
+	down, up := []change{{j, m.lower[j], low}}, []change{{j, high, m.upper[j]}}
+	if part < 0.5 {
+		*best = branching{[2][]change{down, up}, score, j, [2]float64{part, part - 1}}
+		return
+	}
+
+	*best = branching{[2][]change{up, down}, score, j, [2]float64{part - 1, part}}
+}
+
+// root is a column with its bounds at the root.
+func (m *model) root(j int) change { return change{j, m.lower[j], m.upper[j]} }
+
+// broken looks at a slot in which batteries may give no more than the building uses.
+func (m *model) broken(r *rule, best *branching) {
+	margin := m.lp.Value(r.margin)
+	if margin > -apart {
+		return
+	}
+
+	charge := 0.0
+	var idle []change
+
+	for _, k := range r.cars {
+		d := m.cars[k].charge[r.slot]
+		charge += m.value(d)
+
+		for _, j := range []int{d.on, d.more} {
+			if j >= 0 {
+				idle = append(idle, change{j, 0, 0})
+			}
+		}
+	}
+
+	if charge < apart {
+		return
+	}
+
+	kept := []change{{r.margin, 0, m.root(r.margin).upper}}
+	part := min(charge, -margin)
+
+	if charge < -margin {
+		best.keep(urgent+part, idle, kept)
+		return
+	}
+
+	best.keep(urgent+part, kept, idle)
+}
+
+// below looks for the first discharge of a car from below its reserve. Either it does not
+// discharge until then, or it has its reserve before.
+func (m *model) below(r reserve, best *branching) {
+	v := m.p.Cars[r.car].V2G
+	s := &m.cars[r.car]
+	before := v.Arrival
+
+	for t, d := range s.discharge {
+		stored := m.lp.Value(s.stored[t])
+		low := min(before, stored) < v.Reserve-apart
+		before = stored
+
+		if d.more < 0 || m.lp.Value(d.more) < apart || !low {
+			continue
+		}
+
+		var idle, kept []change
+		for i := range t + 1 {
+			if j := s.discharge[i].more; j >= 0 {
+				idle = append(idle, change{j, 0, 0})
+			}
+		}
+
+		for i := max(0, t-1); i < len(s.stored); i++ {
+			kept = append(kept, change{s.stored[i], v.Reserve, v.Max})
+		}
+
+		best.keep(2*urgent, idle, kept)
+		return
+	}
+}
+
+// opposed finds two columns that must not both be in use.
+func (m *model) opposed() branching {
+	var best branching
+	for _, p := range m.pairs {
+		a, b := m.lp.Value(p.a), m.lp.Value(p.b)
+		score := min(a/max(m.upper[p.a], apart), b/max(m.upper[p.b], apart))
+
+		if min(a, b) < apart/10 {
+			continue
+		}
+
+		first, second := []change{{p.a, 0, 0}}, []change{{p.b, 0, 0}}
+		if a < b {
+			best.keep(score, first, second)
+		} else {
+			best.keep(score, second, first)
+		}
+	}
+
+	return best
+}
+
+// extract reads the plan off the last solution. What is charged and discharged at once is
+// netted at the same change of stored energy.
+func (m *model) extract(to *Plan) {
+	for k := range m.batteries {
+		b := &m.p.Batteries[k]
+		for t := range m.balance {
+			to.Battery[k][t] = netted(m.value(m.batteries[k].charge[t]), m.value(m.batteries[k].discharge[t]), b.ChargeEff, b.Efficient)
+		}
+	}
+
+	for k := range m.cars {
+		for t := range m.balance {
+			q := snapped(m.decided(m.cars[k].charge[t]))
+			if v := m.p.Cars[k].V2G; v != nil {
+				q = netted(q, snapped(m.value(m.cars[k].discharge[t])), v.ChargeEff, v.Efficient)
+			}
+			to.Car[k][t] = q
+		}
+	}
+
+	for t := range m.tank {
+		to.Tank[t] = m.lp.Value(m.tank[t]) > 0.5
+	}
+
+	for t := range m.heat {
+		to.Heat[t] = snapped(m.decided(m.heat[t]))
+	}
+}
+
+// decided is the value of a draw whose binary is taken for what it nearly is.
+func (m *model) decided(d draw) float64 {
+	sum := 0.0
+	if d.on >= 0 {
+		sum += d.least * math.Round(m.lp.Value(d.on))
+	}
+
+	if d.more >= 0 {
+		sum += m.lp.Value(d.more)
+	}
+
+	return sum
+}
+
+// snapped is an energy without the rounding near nothing.
+func snapped(q float64) float64 {
+	if math.Abs(q) < apart {
+		return 0
+	}
+	return q
+}
+
+// netted is what charging and discharging come to if only one of them is done.
+func netted(charge, discharge, chargeEff, eff float64) float64 {
+	if charge <= 0 {
+		return -max(0, discharge)
+	}
+	if discharge <= 0 {
+		return charge
+	}
+
+	stored := charge*chargeEff - discharge/eff
+	if stored > 0 {
+		return stored / chargeEff
+	}
+
+	return stored * eff
+}

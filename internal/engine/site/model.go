@@ -1,0 +1,374 @@
+package site
+
+import "flexd/internal/engine/simplex"
+
+// none is a column that a slot does not have.
+const none = -1
+
+// draw is what a device that is off, or between a least and a most, takes in a slot. Without
+// a start cost it is the column more alone, in which energies below least are not allowed.
+// With one, it is least x on + more.
+type draw struct {
+	on, more int
+	least    float64
+	most     float64
+}
+
+// storage are the columns of a battery or of a car that discharges.
+type storage struct {
+	charge    []draw
+	discharge []draw
+	stored    []int // after each slot
+}
+
+// model is a site as a linear programme, and what it must keep besides.
+type model struct {
+	p        *Problem
+	lp       simplex.Solver
+	crash    []int
+	balance  []int // row of each slot
+	imported []int
+	exported []int
+
+	batteries []storage
+	cars      []storage // without stored, unless they discharge
+	short     []int     // shortfall of each car
+	peak      int       // slack of the row that limits peak energy
+	shortSum  int       // slack of the row that limits the shortfalls
+	tank      []int
+	counts    []int // slots in which the tank was on so far
+	heat      []draw
+
+	// What makes the programme more than linear.
+	binaries []int
+	wholes   []int // counts, which are integers
+	gaps     []gap
+	pairs    []pair
+	rules    []rule
+	reserves []reserve
+	constant float64 // of the cost
+
+	lower, upper []float64 // bounds of all columns at the root
+}
+
+// gap is a column that must not lie between 0 and least.
+type gap struct {
+	column int
+	least  float64
+}
+
+// pair are two columns of which one must be 0.
+type pair struct{ a, b int }
+
+// rule is the slot's rule that batteries do not discharge into cars: if a car charges, what
+// batteries give beyond the building's use, margin, is not below 0.
+type rule struct {
+	slot   int
+	margin int
+	cars   []int
+}
+
+// reserve is a car that arrives with less than its reserve.
+type reserve struct{ car int }
+
+// row adds a row that begins with its logical variable in the basis.
+func (m *model) row(right float64) int {
+	m.crash = append(m.crash, none)
+	return m.lp.AddRow(right)
+}
+
+// slack adds the slack variable of a row, and puts it into the first basis.
+func (m *model) slack(row int, lower, upper float64) int {
+	j := m.lp.AddColumn(0, lower, upper)
+	m.lp.AddEntry(j, row, 1)
+	m.crash[row] = j
+	return j
+}
+
+// limits are what must be kept of the first two objectives: each car's own shortfall and peak
+// energy if all that they come to alone can be had, or sums.
+type limits struct {
+	shortfall []float64 // of each car; nil: free
+	shortSum  float64
+	peakSum   float64
+	together  bool // the sums count, not the single ones
+}
+
+// build writes the site down.
+func (m *model) build(p *Problem, l limits, g goal) {
+	n := p.Slots()
+	*m = model{p: p, lp: m.lp, crash: m.crash[:0]}
+	m.lp.Reset()
+	m.balance = make([]int, n)
+
+	for t := range n {
+		m.balance[t] = m.row(p.Load[t] - p.PV[t])
+	}
+
+	m.grid()
+
+	for k := range p.Batteries {
+		m.battery(&p.Batteries[k])
+	}
+
+	m.carsOf(l)
+
+	if p.Tank != nil {
+		m.addTank(p.Tank)
+	}
+
+	if p.Heat != nil {
+		m.addHeat(p.Heat)
+	}
+
+	m.batteryRules()
+	m.hulls()
+	m.lp.Start(m.crash)
+
+	if g != leastCost {
+		m.aim(g)
+	}
+
+	for j := range m.lp.Columns() {
+		m.lower = append(m.lower, m.lp.Lower(j))
+		m.upper = append(m.upper, m.lp.Upper(j))
+	}
+}
+
+// grid adds import, export and curtailment. Every row of the balance reads
+// import - export - curtailed - what devices take = load - roof.
+func (m *model) grid() {
+	p := m.p
+	for t := range m.balance {
+		into := m.lp.AddColumn(p.Import[t], 0, p.GridImport*p.Hours)
+		m.lp.AddEntry(into, m.balance[t], 1)
+		m.crash[m.balance[t]] = into
+
+		out := m.lp.AddColumn(-p.Export[t], 0, p.GridExport*p.Hours)
+		m.lp.AddEntry(out, m.balance[t], -1)
+		m.imported, m.exported = append(m.imported, into), append(m.exported, out)
+
+		if p.Curtailable && p.PV[t] > 0 {
+			less := m.lp.AddColumn(0, 0, p.PV[t])
+			m.lp.AddEntry(less, m.balance[t], -1)
+		}
+
+		m.pairs = append(m.pairs, pair{into, out})
+	}
+}
+
+// levels adds the rows and columns of stored energy, in which a slot keeps the share kept
+// of what was there: stored - kept x stored before - what flows = right.
+func (m *model) levels(kept float64, right func(t int) float64, bounds func(t int) (lower, upper float64), terminal float64) (rows, stored []int) {
+	n := len(m.balance)
+	rows, stored = make([]int, n), make([]int, n)
+
+	for t := range n {
+		rows[t] = m.row(right(t))
+	}
+
+	for t := range n {
+		lower, upper := bounds(t)
+		cost := 0.0
+
+		if t == n-1 {
+			cost = -terminal
+		}
+
+		stored[t] = m.lp.AddColumn(cost, lower, upper)
+		m.lp.AddEntry(stored[t], rows[t], 1)
+
+		if t+1 < n {
+			m.lp.AddEntry(stored[t], rows[t+1], -kept)
+		}
+
+		m.crash[rows[t]] = stored[t]
+	}
+
+	return rows, stored
+}
+
+func (m *model) battery(b *Battery) {
+	n := len(m.balance)
+	right := func(t int) float64 {
+		if t == 0 {
+			return b.Init
+		}
+		return 0
+	}
+
+	bounds := func(int) (float64, float64) { return b.Min, b.Max }
+
+	rows, stored := m.levels(1, right, bounds, b.Terminal)
+	s := storage{charge: make([]draw, n), discharge: make([]draw, n), stored: stored}
+
+	for t := range n {
+		most := b.Charge * m.p.Hours
+		s.charge[t] = draw{none, m.flow(t, -1, 0, most, rows[t], -b.ChargeEff), 0, most}
+		most = b.Discharge * m.p.Hours
+		s.discharge[t] = draw{none, m.flow(t, 1, b.Wear, most, rows[t], 1/b.Efficient), 0, most}
+		m.pairs = append(m.pairs, pair{s.charge[t].more, s.discharge[t].more})
+	}
+
+	m.batteries = append(m.batteries, s)
+}
+
+// flow adds a column of the balance that also enters one other row.
+func (m *model) flow(t int, sign, cost, most float64, row int, value float64) int {
+	j := m.lp.AddColumn(cost, 0, most)
+	m.lp.AddEntry(j, m.balance[t], sign)
+	if row >= 0 {
+		m.lp.AddEntry(j, row, value)
+	}
+	return j
+}
+
+// share is an entry of a device's draw: value for each kWh.
+type share struct {
+	row   int
+	value float64
+}
+
+// chain are the rows that count starts of one device.
+type chain struct {
+	rows  []int
+	start float64
+}
+
+// newChain adds the rows on - on before - start + slack = 0.
+func (m *model) newChain(start float64, slots func(t int) bool) chain {
+	c := chain{make([]int, len(m.balance)), start}
+	for t := range c.rows {
+		c.rows[t] = none
+		if slots(t) {
+			c.rows[t] = m.row(0)
+		}
+	}
+
+	for _, row := range c.rows {
+		if row >= 0 {
+			m.slack(row, 0, 2)
+			begins := m.lp.AddColumn(start, 0, 1)
+			m.lp.AddEntry(begins, row, -1)
+		}
+	}
+
+	return c
+}
+
+// enter adds the entries of the column on to the rows that count starts.
+func (c *chain) enter(m *model, on, t int) {
+	m.lp.AddEntry(on, c.rows[t], 1)
+	if t+1 < len(c.rows) && c.rows[t+1] >= 0 {
+		m.lp.AddEntry(on, c.rows[t+1], -1)
+	}
+}
+
+// newDraw adds what a device takes in a slot: 0, or from least to most.
+func (m *model) newDraw(t int, least, most float64, starts *chain, shares ...share) draw {
+	d := draw{none, none, least, most}
+	enter := func(column int, size float64) {
+		m.lp.AddEntry(column, m.balance[t], -size)
+		for _, s := range shares {
+			m.lp.AddEntry(column, s.row, s.value*size)
+		}
+	}
+
+	if starts == nil {
+		d.more = m.lp.AddColumn(0, 0, most)
+		enter(d.more, 1)
+
+		if least > 0 {
+			m.gaps = append(m.gaps, gap{d.more, least})
+		}
+
+		return d
+	}
+
+	m.startDraw(t, &d, starts, enter)
+	return d
+}
+
+// startDraw adds the columns of a draw whose starts cost.
+func (m *model) startDraw(t int, d *draw, starts *chain, enter func(column int, size float64)) {
+	// more - (most - least) on + slack = 0
+	link := none
+	if d.most > d.least {
+		link = m.row(0)
+		m.slack(link, 0, d.most-d.least)
+		d.more = m.lp.AddColumn(0, 0, d.most-d.least)
+		m.lp.AddEntry(d.more, link, 1)
+		enter(d.more, 1)
+	}
+
+	d.on = m.lp.AddColumn(0, 0, 1)
+	starts.enter(m, d.on, t)
+
+	if d.least > 0 {
+		enter(d.on, d.least)
+	}
+
+	if link >= 0 {
+		m.lp.AddEntry(d.on, link, d.least-d.most)
+	}
+
+	m.binaries = append(m.binaries, d.on)
+}
+
+// value is what a draw is in the last solution.
+func (m *model) value(d draw) float64 {
+	sum := 0.0
+	if d.on >= 0 {
+		sum += d.least * m.lp.Value(d.on)
+	}
+
+	if d.more >= 0 {
+		sum += m.lp.Value(d.more)
+	}
+
+	return sum
+}
+
+// tieBreak is the weight of cost beside shortfall or peak energy when one of them is the
+// goal. Without it the relaxation would move energy about for nothing. A kWh stays worth
+// more than any price, and what is traded for the start of a device is below what counts.
+const tieBreak = 1e-6
+
+// aim replaces the costs by those of another goal.
+func (m *model) aim(g goal) {
+	cost := make([]float64, m.lp.Columns())
+	for j := range cost {
+		cost[j] = tieBreak * m.lp.Cost(j)
+	}
+
+	for k, short := range m.short {
+		if g == leastShortfall {
+			cost[short]++
+			continue
+		}
+		for t, d := range m.cars[k].charge {
+			if m.p.Cars[k].peak(t) {
+				d.addCost(cost, 1)
+			}
+		}
+	}
+	m.lp.SetCosts(cost, 1e-2)
+}
+
+// addCost adds what each kWh of a draw costs.
+func (d *draw) addCost(cost []float64, value float64) {
+	if d.on >= 0 {
+		cost[d.on] += value * d.least
+	}
+	if d.more >= 0 {
+		cost[d.more] += value
+	}
+}
+
+// constantOf is what a goal has beside the objective of the programme.
+func (m *model) constantOf(g goal) float64 {
+	if g == leastCost {
+		return m.constant
+	}
+	return tieBreak * m.constant
+}

@@ -1,0 +1,148 @@
+package site
+
+// Problem is one site over half-hours: its devices behind one main fuse and one export
+// limit. Energies are in kWh on the grid's side unless called stored, powers in kW, money in
+// pence, temperatures in degrees Celsius.
+type Problem struct {
+	Hours          float64 // of a slot
+	Import, Export []float64
+	Load, PV       []float64
+	Curtailable    bool // the roof can be told to give less
+
+	GridImport, GridExport float64
+	NoBatteryToCar         bool // while a car charges, batteries serve the building alone
+
+	Batteries []Battery
+	Cars      []Car
+	Tank      *Tank
+	Heat      *Heat
+}
+
+// Battery is a home battery.
+type Battery struct {
+	Min, Max, Init       float64 // stored
+	Charge, Discharge    float64
+	ChargeEff, Efficient float64 // efficiencies of charging and discharging
+	Wear, Terminal       float64
+}
+
+// Car is a car at its charger, for one stay.
+type Car struct {
+	Available []float64 // hours of each slot
+	Max, Min  float64   // Min is the least power other than none
+	StartCost float64
+	Energy    float64
+	OffPeak   []bool // nil: no tiers
+	PeakToo   bool   // peak time may be used for what is missing otherwise
+	V2G       *V2G
+}
+
+// V2G is what a car needs in addition to discharge. Its Energy does not count then.
+type V2G struct {
+	Arrival, Max, Reserve, Target float64 // stored
+	Discharge, MinDischarge       float64
+	ChargeEff, Efficient          float64
+	Wear                          float64
+}
+
+// Tank is a hot-water tank with an element that is on or off for a whole slot.
+type Tank struct {
+	Element             float64
+	Min, Max, Init      float64
+	Loss                float64 // of what is stored, in each slot
+	Draw                []float64
+	StartCost, Terminal float64
+}
+
+// Heat is a heat pump in a building of one temperature.
+type Heat struct {
+	Capacity, Resistance float64 // kWh per K, K per kW
+	Init                 float64
+	Outdoor, COP, Gain   []float64
+	Low, High            []float64 // the comfort band at the end of each slot
+	Penalty              float64   // per K and hour outside it
+	Min, Max             float64
+	StartCost            float64
+	Reference, Terminal  float64 // what a kelvin above Reference is worth at the end
+}
+
+// Plan is what every device does: kWh of each slot, discharge negative.
+type Plan struct {
+	Battery [][]float64
+	Car     [][]float64
+	Tank    []bool
+	Heat    []float64
+}
+
+// Slots is the number of slots.
+func (p *Problem) Slots() int { return len(p.Load) }
+
+// most is the most energy that a car takes in a slot, 0 where it may not.
+func (c *Car) most(t int) float64 {
+	if c.OffPeak != nil && !c.OffPeak[t] && !c.PeakToo {
+		return 0
+	}
+	return c.Max * c.Available[t]
+}
+
+// peak reports whether what the car takes in a slot counts as peak energy.
+func (c *Car) peak(t int) bool { return c.OffPeak != nil && !c.OffPeak[t] }
+
+// counts are the least and the most number of slots in which the tank can have been on by
+// the end of each slot. For every number it follows the span of what can be stored.
+func (k *Tank) counts(hours float64) (least, most []int) {
+	n := len(k.Draw)
+	low, high := make([]float64, n+2), make([]float64, n+2)
+	for i := range low {
+		low[i], high[i] = 1, 0 // nothing
+	}
+
+	low[0], high[0] = k.Init, k.Init
+
+	least, most = make([]int, n), make([]int, n)
+
+	for t := range n {
+		least[t], most[t] = t+1, 0
+		for i := t + 1; i >= 0; i-- {
+			k.reach(t, i, hours, low, high)
+			if low[i] <= high[i] {
+				least[t], most[t] = min(least[t], i), max(most[t], i)
+			}
+		}
+	}
+
+	// What cannot be gone on from is no count either.
+	for t := n - 2; t >= 0; t-- {
+		least[t] = max(least[t], least[t+1]-1)
+		most[t] = min(most[t], most[t+1])
+	}
+
+	return least, most
+}
+
+// reach replaces the span of a count by that after slot t.
+func (k *Tank) reach(t, count int, hours float64, low, high []float64) {
+	const rounding = 1e-7
+	kept := 1 - k.Loss
+	from, to := 1.0, 0.0
+
+	if low[count] <= high[count] {
+		from, to = low[count]*kept-k.Draw[t], high[count]*kept-k.Draw[t]
+	}
+
+	if count > 0 && low[count-1] <= high[count-1] {
+		on := k.Element*hours - k.Draw[t]
+		a, b := low[count-1]*kept+on, high[count-1]*kept+on
+
+		if from <= to {
+			a, b = min(a, from), max(b, to)
+		}
+
+		from, to = a, b
+	}
+
+	low[count], high[count] = max(from, k.Min-rounding), min(to, k.Max+rounding)
+	if from > to {
+		low[count], high[count] = 1, 0
+	}
+}

@@ -1,0 +1,97 @@
+package site
+
+// reach is what a car can come to at best if nothing else wants the fuse.
+type reach struct {
+	shortfall, peak float64
+}
+
+// class is a number of slots in which a car takes the same least and most.
+type class struct {
+	least, most float64
+	slots       int
+}
+
+// classes counts a car's slots by what they take, peak slots or the others.
+func (c *Car) classes(peak bool) (found []class) {
+next:
+	for t := range c.Available {
+		most := c.most(t)
+		if most <= 0 || c.peak(t) != peak {
+			continue
+		}
+
+		for i := range found {
+			if found[i].most == most {
+				found[i].slots++
+				continue next
+			}
+		}
+
+		found = append(found, class{c.Min * c.Available[t], most, 1})
+	}
+
+	return found
+}
+
+// span is what a choice of slots can take in all.
+type span struct{ least, most float64 }
+
+// spans are what the choices of so many slots of each class can take.
+func spans(classes []class) []span {
+	all := []span{{0, 0}}
+	for _, c := range classes {
+		var next []span
+		for _, s := range all {
+			for n := range c.slots + 1 {
+				next = append(next, span{s.least + float64(n)*c.least, s.most + float64(n)*c.most})
+			}
+		}
+
+		all = next
+	}
+
+	return all
+}
+
+// alone is the least shortfall of a car by itself and the least peak energy with it. It is
+// exact without discharge, and not above the true values with it.
+func (c *Car) alone() reach {
+	if c.V2G != nil {
+		return c.aloneV2G()
+	}
+
+	off, peak := spans(c.classes(false)), spans(c.classes(true))
+	best := reach{shortfall: c.Energy}
+
+	for _, a := range off {
+		for _, b := range peak {
+			if a.least+b.least > c.Energy+1e-9 {
+				continue
+			}
+
+			most := min(c.Energy, a.most+b.most)
+			is := reach{max(0, c.Energy-most), max(b.least, most-a.most)}
+			if is.better(best) {
+				best = is
+			}
+		}
+	}
+
+	return best
+}
+
+// better puts shortfall first.
+func (r reach) better(than reach) bool {
+	if r.shortfall < than.shortfall-1e-9 {
+		return true
+	}
+	return r.shortfall <= than.shortfall+1e-9 && r.peak < than.peak-1e-12
+}
+
+func (c *Car) aloneV2G() reach {
+	stored := c.V2G.Arrival
+	for t := range c.Available {
+		stored += c.most(t) * c.V2G.ChargeEff
+	}
+	return reach{shortfall: max(0, c.V2G.Target-min(stored, c.V2G.Max))}
+}

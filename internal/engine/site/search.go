@@ -1,0 +1,358 @@
+package site
+
+import (
+	"container/heap"
+	"math"
+
+	"flexd/internal/engine/simplex"
+)
+
+// node is a part of the plans: what it changes beside its parent, and a bound.
+type node struct {
+	parent  *node
+	changes []change
+	bound   float64
+	number  int
+	column  int     // that was cut, or none
+	part    float64 // see history.learn
+}
+
+// open are the nodes to look at, lowest bound first.
+type open []*node
+
+func (o open) Len() int { return len(o) }
+func (o open) Less(i, j int) bool {
+	if o[i].bound != o[j].bound {
+		return o[i].bound < o[j].bound
+	}
+	return o[i].number > o[j].number
+}
+func (o open) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+
+// Push adds a node at the end.
+func (o *open) Push(x any) { *o = append(*o, x.(*node)) }
+
+// Pop takes the node at the end.
+func (o *open) Pop() any {
+	old := *o
+	last := old[len(old)-1]
+	*o = old[:len(old)-1]
+	return last
+}
+
+// goal is what a search makes least.
+type goal int
+
+const (
+	leastCost goal = iota
+	leastShortfall
+	leastPeak
+)
+
+func (g goal) of(s totals) float64 {
+	switch g {
+	case leastShortfall:
+		return s.shortfall + tieBreak*s.cost
+	case leastPeak:
+		return s.peak + tieBreak*s.cost
+	default:
+		return s.cost
+	}
+}
+
+// search is branch and bound over one model.
+type search struct {
+	m        *model
+	goal     goal
+	queue    open
+	changed  []int // columns whose bounds are not those of the root
+	spare    []int
+	visited  []int // the visit that set the bounds wanted of a column
+	visit    int
+	wanted   []change
+	nodes    int
+	limit    int // pivots allowed
+	patience int // pivots allowed without a plan
+	soft     int // pivots after which a gap of softGap is good enough
+
+	plan  Plan // the best one
+	trial Plan
+	net   []float64
+	best  totals
+	has   bool
+	fuse  float64 // what one kW more of fuse is worth to the best plan
+	bound float64 // proven, once the search is done
+	root  float64 // bound of the root
+
+	history history
+	reduced []float64 // reduced costs at the root
+	cut     bool      // the limit was met
+}
+
+// missed is by how much a plan may miss a limit through rounding.
+const missed = 9e-7
+
+// slack is what perturbation of the costs and rounding can add to a bound.
+func (s *search) slack() float64 { return s.m.lp.Slack() }
+
+// softGap is the part of the turnover that a plan may be dearer than the bound once it has
+// taken its share of work.
+const softGap = 8e-4
+
+// close is the distance of plan and bound at which a search ends.
+func (s *search) close() float64 {
+	if s.goal != leastCost {
+		return 4e-6
+	}
+	if s.m.lp.Pivots > s.soft {
+		return softGap * max(1, s.best.gross)
+	}
+	return 2e-7 * max(1, s.best.gross)
+}
+
+// cutoff is the objective at which a node is not worth looking at.
+func (s *search) cutoff() float64 {
+	if !s.has {
+		return math.Inf(1)
+	}
+	return s.goal.of(s.best) - s.close() + s.slack()/2 - s.m.constantOf(s.goal)
+}
+
+// run searches from the root until plan and bound meet, or the limit does.
+func (s *search) run() {
+	s.bound = math.Inf(1)
+	s.history.reset(len(s.m.lower))
+	s.visited, s.wanted = make([]int, len(s.m.lower)), make([]change, len(s.m.lower))
+
+	current := &node{bound: math.Inf(-1), column: none}
+	for current != nil {
+		if s.spent() {
+			s.stop(current)
+			return
+		}
+		current = s.next(s.look(current))
+	}
+
+	if s.has {
+		s.bound = min(s.bound, s.goal.of(s.best))
+	}
+}
+
+// spent reports whether the work allowed is done.
+func (s *search) spent() bool {
+	if s.has {
+		return s.m.lp.Pivots > s.limit
+	}
+	return s.m.lp.Pivots > s.patience
+}
+
+// stop notes the lowest bound of what is left.
+func (s *search) stop(current *node) {
+	s.cut = true
+	s.bound = min(s.bound, current.bound)
+	for _, n := range s.queue {
+		s.bound = min(s.bound, n.bound)
+	}
+
+	if s.has {
+		s.bound = min(s.bound, s.goal.of(s.best))
+	}
+}
+
+// next is the node to look at: the given one, or the most promising one of the queue.
+func (s *search) next(child *node) *node {
+	if child != nil {
+		return child
+	}
+
+	for len(s.queue) > 0 {
+		n := heap.Pop(&s.queue).(*node)
+		if !s.has || n.bound < s.goal.of(s.best)-s.close() {
+			return n
+		}
+
+		s.bound = min(s.bound, n.bound)
+		s.queue = s.queue[:0]
+	}
+
+	return nil
+}
+
+// look solves one node. It returns the more promising half, or nil if nothing is left of it.
+func (s *search) look(n *node) *node {
+	status := s.solve(n)
+	if status == simplex.Infeasible {
+		return nil
+	}
+
+	if status == simplex.Cutoff {
+		s.bound = min(s.bound, s.goal.of(s.best)-s.close())
+		return nil
+	}
+
+	n.bound = max(n.bound, s.objective()-s.slack())
+	if status == simplex.Exhausted {
+		s.bound = min(s.bound, n.bound)
+		return nil
+	}
+
+	if s.nodes == 1 {
+		s.rooted(n.bound)
+	}
+
+	cut := s.violation()
+	if cut.score == 0 {
+		cut = s.leaf(n)
+	}
+
+	if cut.score == 0 {
+		s.bound = min(s.bound, n.bound)
+		return nil
+	}
+
+	return s.split(n, cut)
+}
+
+// solve solves the programme of a node, and learns from what cutting it out has raised.
+func (s *search) solve(n *node) simplex.Status {
+	s.enter(n)
+	s.nodes++
+	status := s.m.lp.Solve(s.cutoff(), max(2000, s.limit-s.m.lp.Pivots))
+	if n.column >= 0 && status != simplex.Infeasible {
+		s.history.learn(n.column, n.part, s.objective()-n.bound)
+	}
+	return status
+}
+
+// objective is the goal's value in the last solution of the programme.
+func (s *search) objective() float64 { return s.m.lp.Objective() + s.m.constantOf(s.goal) }
+
+// leaf takes the solution of a node as a plan. If netting made it dearer than the node's
+// bound, the node is cut where it was netted.
+func (s *search) leaf(n *node) branching {
+	cost, ok := s.offer()
+	if ok && cost <= n.bound+s.close()/2+s.slack() {
+		return branching{}
+	}
+	return s.m.opposed()
+}
+
+// offer reads the last solution as a plan and keeps it if it is the best one.
+func (s *search) offer() (value float64, ok bool) {
+	s.m.extract(&s.trial)
+
+	is := s.m.p.evaluate(&s.trial, s.net)
+	if is.worst > missed {
+		return 0, false
+	}
+
+	value = s.goal.of(is)
+	if !s.has || value < s.goal.of(s.best) {
+		s.has = true
+		s.best = is
+		s.fuse = s.m.fuseValue()
+		s.plan, s.trial = s.trial, s.plan
+		s.tighten()
+	}
+
+	return value, true
+}
+
+// split makes the halves of a node; one waits, the other is returned.
+func (s *search) split(n *node, cut branching) *node {
+	first := &node{parent: n, changes: cut.halves[0], bound: n.bound, number: 2 * s.nodes, column: cut.column, part: cut.parts[0]}
+	second := &node{parent: n, changes: cut.halves[1], bound: n.bound, number: 2*s.nodes + 1, column: cut.column, part: cut.parts[1]}
+	heap.Push(&s.queue, second)
+	return first
+}
+
+// rooted keeps the reduced costs of the root.
+func (s *search) rooted(bound float64) {
+	s.root = bound
+	s.reduced = make([]float64, len(s.m.lower))
+	for j := range s.reduced {
+		s.reduced[j] = s.m.lp.Reduced(j)
+	}
+}
+
+// tighten takes from the columns what would cost more than the best plan, by the reduced
+// costs of the root.
+func (s *search) tighten() {
+	spare := s.goal.of(s.best) - s.root
+	if s.reduced == nil || spare < 0 {
+		return
+	}
+
+	m := s.m
+	for _, j := range m.binaries {
+		s.narrow(j, spare)
+	}
+
+	for _, j := range m.wholes {
+		s.narrow(j, spare)
+	}
+
+	for _, g := range m.gaps {
+		if d := s.reduced[g.column]; d > 0 && m.lower[g.column] == 0 && d*g.least > spare {
+			m.upper[g.column] = 0
+			s.m.lp.SetBounds(g.column, 0, 0)
+		}
+	}
+}
+
+// narrow takes values from an integer column.
+func (s *search) narrow(j int, spare float64) {
+	m := s.m
+
+	steps := math.Floor(spare/math.Abs(s.reduced[j]) + 1e-6)
+	if s.reduced[j] == 0 || steps >= m.upper[j]-m.lower[j] {
+		return
+	}
+
+	if s.reduced[j] > 0 {
+		m.upper[j] = m.lower[j] + steps
+	} else {
+		m.lower[j] = m.upper[j] - steps
+	}
+
+	s.changed = append(s.changed, j) // has enter set it
+}
+
+// enter sets the bounds of a node.
+func (s *search) enter(n *node) {
+	s.visit++
+	before := s.changed
+	s.changed = s.spare[:0]
+
+	for at := n; at != nil; at = at.parent {
+		for _, c := range at.changes {
+			s.restrict(c)
+		}
+	}
+
+	for _, j := range before {
+		if s.visited[j] != s.visit {
+			s.m.lp.SetBounds(j, s.m.lower[j], s.m.upper[j])
+		}
+	}
+
+	for _, j := range s.changed {
+		c := s.wanted[j]
+		s.m.lp.SetBounds(j, c.lower, c.upper)
+	}
+
+	s.spare = before
+}
+
+// restrict adds a change to those of the node that is entered.
+func (s *search) restrict(c change) {
+	j := c.column
+	if s.visited[j] != s.visit {
+		s.visited[j] = s.visit
+		s.wanted[j] = s.m.root(j)
+		s.changed = append(s.changed, j)
+	}
+
+	w := &s.wanted[j]
+	w.lower, w.upper = max(w.lower, c.lower), min(w.upper, c.upper)
+}

@@ -1,0 +1,165 @@
+package site
+
+// Result is what a plan comes to.
+type Result struct {
+	Cost, Bound     float64 // pence; no plan of the same shortfall and peak energy costs less than Bound
+	Gross           float64 // the sum of the absolute items of the cost
+	Shortfall, Peak float64 // kWh
+	Limits          []Limit // why a need is not met
+	FuseValue       float64 // pence that one kW more of main fuse is worth
+	FuseEnergy      float64 // kWh of shortfall that it is worth
+	Met             bool    // every need is met
+	Optimal         bool    // plan and bound meet
+	Nodes, Pivots   int
+}
+
+// Solver plans sites. It keeps its memory; its zero value is ready.
+type Solver struct {
+	model model
+	Limit int // pivots that a plan may take, 0 for DefaultLimit
+}
+
+// DefaultLimit bounds the work of one plan, in pivots of the simplex method.
+const DefaultLimit = 20_000
+
+// mostWork bounds the rows squared times the pivots: what a pivot takes grows with the rows.
+const mostWork = 2_400_000_000
+
+// softShare is the share of the limit after which a plan within softGap of its bound is
+// good enough.
+const softShare = 3
+
+// Solve plans a site.
+func (s *Solver) Solve(p *Problem, to *Plan) Result {
+	limit := s.Limit
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+
+	l := limits{}
+	for k := range p.Cars {
+		is := p.Cars[k].alone()
+		l.shortfall = append(l.shortfall, is.shortfall)
+		l.peakSum += is.peak
+	}
+
+	// What each car comes to alone is the least there can be. If there is a plan of it, the
+	// first two goals are reached.
+	found := s.search(p, l, leastCost, limit, nil)
+	energy, pivots := 0.0, s.model.lp.Pivots
+
+	if !found.has {
+		first, last := s.first(p, &l, limit)
+		energy = first.fuse
+		found = s.search(p, l, leastCost, limit, last)
+		pivots += s.model.lp.Pivots
+	}
+
+	*to = found.plan
+	r := found.result()
+	r.Limits = p.limits(to)
+	r.FuseEnergy, r.Pivots = energy, pivots
+
+	return r
+}
+
+// result is what the best plan of a search comes to.
+func (s *search) result() Result {
+	best := s.best
+	return Result{
+		Cost: best.cost, Bound: min(s.bound, best.cost), Gross: best.gross,
+		Shortfall: best.shortfall, Peak: best.peak,
+		FuseValue: s.fuse, Nodes: s.nodes,
+		Met: best.shortfall < 10*on, Optimal: best.cost-s.bound <= 1e-6*max(1, best.gross),
+	}
+}
+
+// first finds the least shortfall and then the least peak energy of all cars together. It
+// returns the search of the one, and the last one, whose plan has both.
+func (s *Solver) first(p *Problem, l *limits, limit int) (short, last *search) {
+	const rounding = 1e-7
+	all := 0.0
+
+	for k := range p.Cars {
+		all += p.Cars[k].need()
+	}
+
+	*l = limits{together: true, shortSum: all, peakSum: all}
+	short = s.search(p, *l, leastShortfall, limit, nil)
+	last = short
+	l.shortSum = short.best.shortfall + rounding
+
+	if s.model.peaks() {
+		last = s.search(p, *l, leastPeak, limit, last)
+		l.peakSum = last.best.peak + rounding
+	}
+
+	return short, last
+}
+
+// need is the most that a car may be short.
+func (c *Car) need() float64 {
+	if c.V2G != nil {
+		return c.V2G.Target
+	}
+	return c.Energy
+}
+
+// search makes one goal least. It begins with the plan of the search before, if there was one.
+func (s *Solver) search(p *Problem, l limits, g goal, limit int, before *search) *search {
+	s.model.build(p, l, g)
+	rows := s.model.lp.Rows()
+	limit = min(limit, max(4000, mostWork/(rows*rows)))
+	found := &search{m: &s.model, goal: g, limit: limit, soft: limit / softShare, net: make([]float64, p.Slots())}
+	found.plan, found.trial = p.newPlan(), p.newPlan()
+
+	// Where each car alone decides what falls short, a few dives tell whether there is a plan.
+	found.patience = max(1500, limit/12)
+
+	if l.together {
+		found.patience = 3 * limit
+	}
+
+	if before != nil && before.has {
+		found.plan, found.best = before.plan, before.best
+		found.has = true
+	} else if g == leastShortfall {
+		found.idle()
+	}
+
+	found.run()
+	return found
+}
+
+// idle takes the plan in which nothing is done, if it is one.
+func (s *search) idle() {
+	is := s.m.p.evaluate(&s.trial, s.net)
+	if is.worst <= missed {
+		s.best, s.has = is, true
+		s.plan, s.trial = s.trial, s.plan
+	}
+}
+
+// newPlan is a plan in which nothing is done.
+func (p *Problem) newPlan() Plan {
+	n := p.Slots()
+	var a Plan
+
+	for range p.Batteries {
+		a.Battery = append(a.Battery, make([]float64, n))
+	}
+
+	for range p.Cars {
+		a.Car = append(a.Car, make([]float64, n))
+	}
+
+	if p.Tank != nil {
+		a.Tank = make([]bool, n)
+	}
+
+	if p.Heat != nil {
+		a.Heat = make([]float64, n)
+	}
+
+	return a
+}

@@ -1,0 +1,350 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/site"
+	"flexd/internal/flex"
+)
+
+// homeLine are the fields of home.
+type homeLine struct {
+	SlotHours      float64       `json:"slot_hours"`
+	Import         []float64     `json:"import_p_per_kwh"`
+	Export         []float64     `json:"export_p_per_kwh"`
+	Load           []float64     `json:"load_kwh"`
+	PV             []float64     `json:"pv_kwh"`
+	Curtailable    bool          `json:"pv_curtailable"`
+	GridImportKW   float64       `json:"grid_import_kw"`
+	GridExportKW   float64       `json:"grid_export_kw"`
+	NoBatteryToCar bool          `json:"no_battery_to_car"`
+	Batteries      []homeBattery `json:"batteries"`
+	Cars           []homeCar     `json:"cars"`
+	Tank           *homeTank     `json:"tank"`
+	Heat           *homeHeat     `json:"heat"`
+}
+
+type homeBattery struct {
+	SoCMin       float64 `json:"soc_min_kwh"`
+	SoCMax       float64 `json:"soc_max_kwh"`
+	SoCInit      float64 `json:"soc_init_kwh"`
+	ChargeKW     float64 `json:"charge_kw"`
+	DischargeKW  float64 `json:"discharge_kw"`
+	EffCharge    float64 `json:"eff_charge"`
+	EffDischarge float64 `json:"eff_discharge"`
+	Wear         float64 `json:"wear_p_per_kwh"`
+	Terminal     float64 `json:"terminal_p_per_kwh"`
+}
+
+type homeCar struct {
+	AvailHours    []float64 `json:"avail_hours"`
+	MaxKW         float64   `json:"max_kw"`
+	MinKW         float64   `json:"min_kw"`
+	StartCost     float64   `json:"start_cost_p"`
+	Energy        float64   `json:"energy_kwh"`
+	OffPeak       []float64 `json:"off_peak,omitzero"`
+	MayChargePeak bool      `json:"may_charge_peak"`
+	V2G           *homeV2G  `json:"v2g"`
+}
+
+type homeV2G struct {
+	SoCArrival     float64 `json:"soc_arrival_kwh"`
+	SoCMax         float64 `json:"soc_max_kwh"`
+	Reserve        float64 `json:"reserve_kwh"`
+	Target         float64 `json:"target_kwh"`
+	DischargeKW    float64 `json:"discharge_kw"`
+	MinDischargeKW float64 `json:"min_discharge_kw"`
+	EffCharge      float64 `json:"eff_charge"`
+	EffDischarge   float64 `json:"eff_discharge"`
+	Wear           float64 `json:"wear_p_per_kwh"`
+}
+
+type homeTank struct {
+	ElementKW float64   `json:"element_kw"`
+	Min       float64   `json:"min_kwh"`
+	Max       float64   `json:"max_kwh"`
+	Init      float64   `json:"init_kwh"`
+	Loss      float64   `json:"loss_per_slot"`
+	Draw      []float64 `json:"draw_kwh"`
+	StartCost float64   `json:"start_cost_p"`
+	Terminal  float64   `json:"terminal_p_per_kwh"`
+}
+
+type homeHeat struct {
+	Capacity   float64   `json:"c_kwh_per_k"`
+	Resistance float64   `json:"r_k_per_kw"`
+	Init       float64   `json:"init_c"`
+	Outdoor    []float64 `json:"outdoor_c"`
+	COP        []float64 `json:"cop"`
+	Gain       []float64 `json:"gain_kw"`
+	Low        []float64 `json:"min_c"`
+	High       []float64 `json:"max_c"`
+	Penalty    float64   `json:"penalty_p_per_kh"`
+	MinKW      float64   `json:"min_kw"`
+	MaxKW      float64   `json:"max_kw"`
+	StartCost  float64   `json:"start_cost_p"`
+	Reference  float64   `json:"terminal_ref_c"`
+	Terminal   float64   `json:"terminal_p_per_k"`
+}
+
+// homeProblem is a problem of home.
+type homeProblem struct {
+	site.Problem
+	plans  site.Plan
+	result site.Result
+}
+
+// The bounds of what a home has.
+const (
+	maxBatteries   = 4
+	maxCars        = 4
+	maxTemperature = 100
+	maxThermal     = 1e4 // kWh per K, K per kW
+)
+
+func decodeHome(line []byte) (solver, error) {
+	l := homeLine{SlotHours: halfHour, GridImportKW: maxKW, GridExportKW: maxKW}
+	if err := unmarshal(line, &l); err != nil {
+		return nil, err
+	}
+
+	h := &homeProblem{Problem: site.Problem{
+		Hours: l.SlotHours, Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV, Curtailable: l.Curtailable,
+		GridImport: l.GridImportKW, GridExport: l.GridExportKW, NoBatteryToCar: l.NoBatteryToCar,
+	}}
+	if err := errors.Join(l.checkSite(), l.addDevices(&h.Problem)); err != nil {
+		return nil, err
+	}
+
+	return h, nil
+}
+
+// checkSite checks what does not belong to a device.
+func (l *homeLine) checkSite() error {
+	n := len(l.Import)
+	return errors.Join(
+		slotCount("import_p_per_kwh", n),
+		within("slot_hours", l.SlotHours, 1e-3, 24),
+		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
+		series("export_p_per_kwh", l.Export, n, -maxPrice, maxPrice),
+		series("load_kwh", l.Load, n, 0, maxKWh),
+		series("pv_kwh", l.PV, n, 0, maxKWh),
+		l.checkSize(),
+	)
+}
+
+// checkSize checks the site's limits and the number of its devices.
+func (l *homeLine) checkSize() error {
+	return errors.Join(
+		within("grid_import_kw", l.GridImportKW, 0, maxKW),
+		within("grid_export_kw", l.GridExportKW, 0, maxKW),
+		within("the number of batteries", float64(len(l.Batteries)), 0, maxBatteries),
+		within("the number of cars", float64(len(l.Cars)), 0, maxCars),
+	)
+}
+
+// addDevices adds the devices to a site.
+func (l *homeLine) addDevices(to *site.Problem) error {
+	n := len(l.Import)
+	var errs []error
+
+	for i := range l.Batteries {
+		errs = append(errs, l.Batteries[i].add(to, fmt.Sprintf("batteries[%d].", i)))
+	}
+
+	for i := range l.Cars {
+		errs = append(errs, l.Cars[i].add(to, n, l.SlotHours, fmt.Sprintf("cars[%d].", i)))
+	}
+
+	if l.Tank != nil {
+		errs = append(errs, l.Tank.add(to, n))
+	}
+
+	if l.Heat != nil {
+		errs = append(errs, l.Heat.add(to, n))
+	}
+
+	return errors.Join(errs...)
+}
+
+func (b *homeBattery) add(to *site.Problem, at string) error {
+	to.Batteries = append(to.Batteries, site.Battery{
+		Min: b.SoCMin, Max: b.SoCMax, Init: b.SoCInit, Charge: b.ChargeKW, Discharge: b.DischargeKW,
+		ChargeEff: b.EffCharge, Efficient: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal,
+	})
+
+	return errors.Join(
+		within(at+"soc_min_kwh", b.SoCMin, 0, maxKWh),
+		within(at+"soc_max_kwh", b.SoCMax, b.SoCMin, maxKWh),
+		within(at+"soc_init_kwh", b.SoCInit, b.SoCMin, b.SoCMax),
+		within(at+"charge_kw", b.ChargeKW, 0, maxKW),
+		within(at+"discharge_kw", b.DischargeKW, 0, maxKW),
+		within(at+"eff_charge", b.EffCharge, leastEff, 1),
+		within(at+"eff_discharge", b.EffDischarge, leastEff, 1),
+		within(at+"wear_p_per_kwh", b.Wear, 0, maxPrice),
+		within(at+"terminal_p_per_kwh", b.Terminal, -maxPrice, maxPrice),
+	)
+}
+
+func (c *homeCar) add(to *site.Problem, n int, hours float64, at string) error {
+	car := site.Car{
+		Available: c.AvailHours, Max: c.MaxKW, Min: c.MinKW, StartCost: c.StartCost, Energy: c.Energy, PeakToo: c.MayChargePeak,
+	}
+
+	errs := []error{c.checkCharging(n, hours, at)}
+
+	if c.OffPeak != nil {
+		errs = append(errs, series(at+"off_peak", c.OffPeak, n, 0, 1))
+		for _, v := range c.OffPeak {
+			car.OffPeak = append(car.OffPeak, v > 0)
+		}
+	}
+
+	if c.OffPeak != nil && c.V2G != nil {
+		errs = append(errs, flex.Fail(flex.Invalid, "%soff_peak and %sv2g are both there, where one of them would be right", at, at))
+	}
+
+	if c.V2G != nil {
+		errs = append(errs, c.V2G.check(at+"v2g."))
+		car.V2G = c.V2G.site()
+	}
+
+	to.Cars = append(to.Cars, car)
+	return errors.Join(errs...)
+}
+
+func (c *homeCar) checkCharging(n int, hours float64, at string) error {
+	return errors.Join(
+		series(at+"avail_hours", c.AvailHours, n, 0, hours),
+		within(at+"max_kw", c.MaxKW, 0, maxKW),
+		within(at+"min_kw", c.MinKW, 0, c.MaxKW),
+		within(at+"start_cost_p", c.StartCost, 0, maxAmount),
+		within(at+"energy_kwh", c.Energy, 0, maxKWh),
+	)
+}
+
+func (v *homeV2G) site() *site.V2G {
+	return &site.V2G{
+		Arrival: v.SoCArrival, Max: v.SoCMax, Reserve: v.Reserve, Target: v.Target,
+		Discharge: v.DischargeKW, MinDischarge: v.MinDischargeKW,
+		ChargeEff: v.EffCharge, Efficient: v.EffDischarge, Wear: v.Wear,
+	}
+}
+
+func (v *homeV2G) check(at string) error {
+	return errors.Join(
+		within(at+"soc_max_kwh", v.SoCMax, 0, maxKWh),
+		within(at+"soc_arrival_kwh", v.SoCArrival, 0, v.SoCMax),
+		within(at+"reserve_kwh", v.Reserve, 0, v.SoCMax),
+		within(at+"target_kwh", v.Target, 0, maxKWh),
+		within(at+"discharge_kw", v.DischargeKW, 0, maxKW),
+		within(at+"min_discharge_kw", v.MinDischargeKW, 0, v.DischargeKW),
+		within(at+"eff_charge", v.EffCharge, leastEff, 1),
+		within(at+"eff_discharge", v.EffDischarge, leastEff, 1),
+		within(at+"wear_p_per_kwh", v.Wear, 0, maxPrice),
+	)
+}
+
+func (k *homeTank) add(to *site.Problem, n int) error {
+	to.Tank = &site.Tank{
+		Element: k.ElementKW, Min: k.Min, Max: k.Max, Init: k.Init, Loss: k.Loss, Draw: k.Draw,
+		StartCost: k.StartCost, Terminal: k.Terminal,
+	}
+
+	return errors.Join(
+		within("tank.element_kw", k.ElementKW, 0, maxKW),
+		within("tank.min_kwh", k.Min, 0, maxKWh),
+		within("tank.max_kwh", k.Max, k.Min, maxKWh),
+		within("tank.init_kwh", k.Init, 0, maxKWh),
+		within("tank.loss_per_slot", k.Loss, 0, 1),
+		series("tank.draw_kwh", k.Draw, n, 0, maxKWh),
+		within("tank.start_cost_p", k.StartCost, 0, maxAmount),
+		within("tank.terminal_p_per_kwh", k.Terminal, -maxPrice, maxPrice),
+	)
+}
+
+func (k *homeHeat) add(to *site.Problem, n int) error {
+	to.Heat = &site.Heat{
+		Capacity: k.Capacity, Resistance: k.Resistance, Init: k.Init, Outdoor: k.Outdoor, COP: k.COP, Gain: k.Gain,
+		Low: k.Low, High: k.High, Penalty: k.Penalty, Min: k.MinKW, Max: k.MaxKW, StartCost: k.StartCost,
+		Reference: k.Reference, Terminal: k.Terminal,
+	}
+
+	return errors.Join(k.checkBuilding(n), k.checkPump(n))
+}
+
+func (k *homeHeat) checkBuilding(n int) error {
+	return errors.Join(
+		within("heat.c_kwh_per_k", k.Capacity, 1e-2, maxThermal),
+		within("heat.r_k_per_kw", k.Resistance, 1e-2, maxThermal),
+		within("heat.init_c", k.Init, -maxTemperature, maxTemperature),
+		series("heat.outdoor_c", k.Outdoor, n, -maxTemperature, maxTemperature),
+		series("heat.gain_kw", k.Gain, n, 0, maxKW),
+		series("heat.min_c", k.Low, n, -maxTemperature, maxTemperature),
+		series("heat.max_c", k.High, n, -maxTemperature, maxTemperature),
+		within("heat.penalty_p_per_kh", k.Penalty, 0, maxPrice),
+		within("heat.terminal_ref_c", k.Reference, -maxTemperature, maxTemperature),
+		within("heat.terminal_p_per_k", k.Terminal, -maxPrice, maxPrice),
+	)
+}
+
+func (k *homeHeat) checkPump(n int) error {
+	return errors.Join(
+		series("heat.cop", k.COP, n, 0, maxThermal),
+		within("heat.max_kw", k.MaxKW, 0, maxKW),
+		within("heat.min_kw", k.MinKW, 0, k.MaxKW),
+		within("heat.start_cost_p", k.StartCost, 0, maxAmount),
+	)
+}
+
+func (h *homeProblem) slots() int { return h.Slots() }
+
+func (h *homeProblem) plan(w *Scratch) { h.result = w.site.Solve(&h.Problem, &h.plans) }
+
+func (h *homeProblem) check(*Scratch) error { return check.Site(&h.Problem, &h.plans, h.result) }
+
+func (h *homeProblem) prove(*Scratch) (Certificate, error) { return Certificate{}, nil }
+
+// homeAnswer is a plan of home, as it is written.
+type homeAnswer struct {
+	Battery [][]float64 `json:"battery_kwh,omitempty"`
+	Car     [][]float64 `json:"car_kwh,omitempty"`
+	Tank    []int       `json:"tank_on,omitempty"`
+	Heat    []float64   `json:"heat_kwh,omitempty"`
+}
+
+func (h *homeProblem) answer() Answer {
+	a := homeAnswer{Battery: h.plans.Battery, Car: h.plans.Car, Heat: h.plans.Heat}
+	for _, on := range h.plans.Tank {
+		state := 0
+		if on {
+			state = 1
+		}
+		a.Tank = append(a.Tank, state)
+	}
+
+	r := &h.result
+	out := Answer{
+		Answer: a,
+		Cost:   r.Cost, LowerBound: r.Bound, Feasible: r.Met,
+		Shortfall: &r.Shortfall, Peak: &r.Peak, FuseValue: &r.FuseValue,
+	}
+
+	for _, l := range r.Limits {
+		out.Limits = append(out.Limits, homeLimit{l.Car, string(l.Reason), l.Shortfall})
+		if l.Reason == site.Fuse {
+			out.FuseEnergy = &r.FuseEnergy
+		}
+	}
+
+	return out
+}
+
+// homeLimit is why a car's need falls short, as it is written.
+type homeLimit struct {
+	Car       int     `json:"car"`
+	Reason    string  `json:"limit"`
+	Shortfall float64 `json:"shortfall_kwh"`
+}

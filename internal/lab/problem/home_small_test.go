@@ -1,0 +1,61 @@
+package problem
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"testing"
+)
+
+var smallHomes = flag.Int("homes", 48, "how many small homes TestHome_Oracle draws")
+
+// TestHome_Oracle: on small homes of every sub-family no plan is worse than the oracle's,
+// and no bound above it.
+func TestHome_Oracle(t *testing.T) {
+	d := newHomeDraw(t, 11)
+	var w Scratch
+	planned, optimal := 0, 0
+	for i := range *smallHomes {
+		family := homeFamilies[i%len(homeFamilies)]
+		l := d.home(family, 2+d.index(3))
+		shortfall, peak, cost := oracleHome(&l)
+		if math.IsInf(cost, 1) {
+			continue // more load than the fuse carries, or no hot water in time
+		}
+
+		line := l.line(t, fmt.Sprintf("%s-%d", family, i))
+		h := planHome(t, line, &w)
+		r := h.result
+		near := 1e-5 + 1e-6*r.Gross // the oracle's own rounding
+		if math.Abs(r.Shortfall-shortfall) > 1e-5 || math.Abs(r.Peak-peak) > 1e-5 {
+			t.Errorf("shortfall %v and peak energy %v, the oracle has %v and %v\n%s", r.Shortfall, r.Peak, shortfall, peak, line)
+			continue
+		}
+		if r.Bound > cost+near {
+			t.Errorf("bound %v above the oracle's cost %v\n%s", r.Bound, cost, line)
+		}
+		if math.Abs(r.Cost-cost) > near {
+			t.Errorf("cost %v, the oracle has %v\n%s", r.Cost, cost, line)
+		}
+		planned++
+		if r.Optimal {
+			optimal++
+		}
+	}
+	t.Logf("%d planned, %d proven optimal", planned, optimal)
+	if planned < *smallHomes/2 {
+		t.Errorf("only %d of %d homes have a plan", planned, *smallHomes)
+	}
+}
+
+// TestHome_OracleFault: the comparison finds a plan that is dearer by a little.
+func TestHome_OracleFault(t *testing.T) {
+	d := newHomeDraw(t, 12)
+	l := d.home("bat-ev", 4)
+	_, _, cost := oracleHome(&l)
+	l.Batteries[0].Wear += 1
+	l.Import[1] += 1
+	if _, _, dearer := oracleHome(&l); dearer < cost+1e-3 {
+		t.Errorf("a dearer home costs %v, the other %v", dearer, cost)
+	}
+}

@@ -1,0 +1,276 @@
+package market
+
+import (
+	"context"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// Limits of a settlement report.
+const (
+	reportRowsAtOnce = 2000 // kept in one transaction
+	namedMax         = 20   // wrong metering points that are named
+
+	deliveredMax = 100_000 // kWh of a half-hour
+)
+
+// ImportReport keeps a settlement report of a run: mpan, settlement_date, settlement_period,
+// delivered_kwh. It is read twice: if any row is wrong, or of a metering point that was not the
+// party's at the time, nothing is imported. The same report again changes nothing.
+func (d *Service) ImportReport(ctx context.Context, org flex.OrgID, run string, open func() (io.ReadCloser, error)) (rows int, err error) {
+	number, err := runNumber(run)
+	if err != nil {
+		return 0, err
+	}
+
+	r := report{run: number, points: map[string][]store.Point{}}
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		points, err := tx.Points(ctx, flex.Span{To: tx.Now()})
+		for _, p := range points {
+			r.points[p.MPAN] = append(r.points[p.MPAN], p)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	if err := r.read(open, func(store.SettledVolume) error { return nil }); err != nil {
+		return 0, err
+	}
+
+	if len(r.wrong) > 0 {
+		return 0, flex.Fail(flex.Invalid, "nothing was imported: at these times these metering points are not this organisation's: %s", strings.Join(r.wrong, "; "))
+	}
+
+	return d.keepReport(ctx, org, &r, open)
+}
+
+// keepReport keeps the rows of a report in transactions of bounded size.
+func (d *Service) keepReport(ctx context.Context, org flex.OrgID, r *report, open func() (io.ReadCloser, error)) (rows int, err error) {
+	var batch []store.SettledVolume
+	keep := func() error {
+		err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.PutSettledVolumes(ctx, batch) })
+		rows += len(batch)
+		batch = batch[:0]
+		return err
+	}
+
+	err = r.read(open, func(v store.SettledVolume) error {
+		batch = append(batch, v)
+		if len(batch) < reportRowsAtOnce {
+			return nil
+		}
+		return keep()
+	})
+	if err == nil {
+		err = keep()
+	}
+
+	return rows, err
+}
+
+// report is a settlement report that is read.
+type report struct {
+	run    int
+	points map[string][]store.Point
+	wrong  []string // metering points that are not the party's
+}
+
+// read passes on the report's rows, in its order.
+func (r *report) read(open func() (io.ReadCloser, error), each func(store.SettledVolume) error) error {
+	f, err := open()
+	if err != nil {
+		return err
+	}
+
+	defer f.Close()
+
+	for row, err := range csvfile.Read(f, "mpan", "settlement_date", "settlement_period", "delivered_kwh") {
+		if err != nil {
+			return err
+		}
+
+		v, err := r.row(row)
+		if err != nil {
+			return err
+		}
+
+		if err := each(v); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (r *report) row(row csvfile.Row) (v store.SettledVolume, err error) {
+	v = store.SettledVolume{MPAN: strings.Clone(row.Get("mpan")), Run: r.run}
+
+	day, err := flex.ParseDay(row.Get("settlement_date"))
+	if err != nil {
+		return v, row.Fault("settlement_date is written YYYY-MM-DD, not %q", row.Get("settlement_date"))
+	}
+
+	n, err := strconv.Atoi(row.Get("settlement_period"))
+	if err != nil || n < 1 || n > day.Periods() {
+		return v, row.Fault("settlement_period of %s is from 1 to %d, not %q", day, day.Periods(), row.Get("settlement_period"))
+	}
+
+	kwh, err := strconv.ParseFloat(row.Get("delivered_kwh"), 64)
+	if inside := math.Abs(kwh) <= deliveredMax; err != nil || !inside {
+		return v, row.Fault("delivered_kwh is a number within %d, not %q", deliveredMax, row.Get("delivered_kwh"))
+	}
+
+	v.At, v.Delivered = day.Period(n).Start(), flex.WattHours(math.Round(kwh*1000))
+	v.Site = r.siteAt(v.MPAN, v.At)
+	if v.Site.IsZero() {
+		r.refuse(v.MPAN, row.Line)
+	}
+
+	return v, nil
+}
+
+// siteAt returns the site that a metering point was of in a half-hour, while it was the party's.
+func (r *report) siteAt(mpan string, at time.Time) (site flex.SiteID) {
+	for _, p := range r.points[mpan] {
+		over := !p.To.IsZero() && !at.Before(p.To)
+		if at.Add(flex.HalfHour).After(p.From) && !over {
+			site = p.Site
+		}
+	}
+	return site
+}
+
+// refuse notes a wrong metering point, once.
+func (r *report) refuse(mpan string, line int) {
+	name := mpan + " (line "
+	known := slices.ContainsFunc(r.wrong, func(w string) bool { return strings.HasPrefix(w, name) })
+	if len(r.wrong) < namedMax && !known {
+		r.wrong = append(r.wrong, name+strconv.Itoa(line)+")")
+	}
+}
+
+// volumeColumns are the columns of the file of volumes. It has those of a settlement report.
+var volumeColumns = []string{
+	"mpan", "settlement_date", "settlement_period", "start", "gsp_group", "supplier_mpid", "expected_kwh", "metered_kwh", "delivered_kwh", "reason",
+}
+
+// WriteVolumes writes what was expected, metered and delivered in every half-hour of every
+// metering point in a month as CSV, and returns how many rows it wrote.
+func (d *Service) WriteVolumes(ctx context.Context, org flex.OrgID, m ledger.Month, out io.Writer) (n int, err error) {
+	w := csvfile.NewWriter(out, volumeColumns...)
+	err = d.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
+		n++
+		gsp, supplier := h.place()
+		day, period := flex.PeriodAt(h.At).SettlementPeriod()
+		var expected, metered any
+		delivered := csvfile.Number("0")
+
+		if h.Own {
+			expected, metered = kwh(h.Expected()), kwh(h.Metered)
+			delivered = kwh(h.Delivered)
+		}
+
+		w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, expected, metered, delivered, h.Why)
+		return nil
+	})
+	if err != nil {
+		return n, err
+	}
+
+	return n, w.Flush()
+}
+
+// comparedColumns are the columns of a comparison.
+var comparedColumns = []string{
+	"mpan", "settlement_date", "settlement_period", "start", "gsp_group", "supplier_mpid", "own_kwh", "settled_kwh", "difference_kwh",
+	"price_gbp_per_mwh", "difference_gbp", "matched", "reason",
+}
+
+// Comparison is what flexd settled against what reports say.
+type Comparison struct {
+	All    Sums
+	Groups map[string]*Sums // by GSP group and supplier
+}
+
+// Compare compares a month with the reports of a run, or of the latest before it. If out is not
+// nil, it gets every half-hour of which either says something, as CSV.
+func (d *Service) Compare(ctx context.Context, org flex.OrgID, m ledger.Month, run string, out io.Writer) (c Comparison, err error) {
+	if run == "" {
+		run = SettlementRuns[len(SettlementRuns)-1]
+	}
+
+	c.Groups = map[string]*Sums{}
+	var w *csvfile.Writer
+
+	if out != nil {
+		w = csvfile.NewWriter(out, comparedColumns...)
+	}
+
+	err = d.HalfHours(ctx, org, m, run, func(h *PointHalfHour) error {
+		group := h.Group()
+		if c.Groups[group] == nil {
+			c.Groups[group] = &Sums{}
+		}
+
+		c.All.Add(h)
+		c.Groups[group].Add(h)
+
+		if w != nil && (h.Own || h.Settled != nil) {
+			h.write(w)
+		}
+
+		return nil
+	})
+	if err != nil || w == nil {
+		return c, err
+	}
+
+	return c, w.Flush()
+}
+
+// write writes the half-hour as a row of a comparison.
+func (h *PointHalfHour) write(w *csvfile.Writer) {
+	gsp, supplier := h.place()
+	day, period := flex.PeriodAt(h.At).SettlementPeriod()
+	matched, why := h.Outcome()
+	var own, settled, price, worth any
+
+	if h.Own {
+		own = kwh(h.Delivered)
+	}
+
+	if h.Settled != nil {
+		settled = kwh(*h.Settled)
+	}
+
+	if h.Price != nil {
+		price = csvfile.Number(strconv.FormatFloat(h.Price.GBPPerMWh(), 'f', -1, 64))
+		difference, _ := h.Worth()
+		worth = csvfile.Number(strconv.FormatFloat(float64(difference)/1e12, 'f', -1, 64))
+	}
+
+	w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, own, settled, kwh(h.Difference()), price, worth, matched, why)
+}
+
+// place returns the point's GSP group and supplier, as far as they are known.
+func (h *PointHalfHour) place() (gsp, supplier string) {
+	if h.Point.Meter == nil {
+		return "", ""
+	}
+	return h.Point.Meter.GSPGroup, h.Point.Meter.SupplierMPID
+}
+
+func kwh(e flex.WattHours) csvfile.Number {
+	return csvfile.Number(strconv.FormatFloat(e.KWh(), 'f', 3, 64))
+}

@@ -1,0 +1,337 @@
+package market
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// SettlementRuns are the runs of settlement, the earliest first. A later one supersedes.
+var SettlementRuns = []string{"II", "SF", "R1", "R2", "R3", "RF", "DF"}
+
+// runNumber returns a run's number, from 1.
+func runNumber(name string) (int, error) {
+	i := slices.Index(SettlementRuns, name)
+	if i < 0 {
+		return 0, flex.Fail(flex.Invalid, "%q is no settlement run: it is one of %v", name, SettlementRuns)
+	}
+	return i + 1, nil
+}
+
+// pointsAtOnce is the number of metering points of which a month is read at a time.
+const pointsAtOnce = 50
+
+// MonthSpan is the time of a London month.
+func MonthSpan(m ledger.Month) flex.Span {
+	return flex.Span{From: m.First().Start(), To: m.Last().Add(1).Start()}
+}
+
+// Points returns the organisation's register of metering points in a month.
+func (d *Service) Points(ctx context.Context, org flex.OrgID, m ledger.Month) (ps []store.Point, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		ps, err = tx.Points(ctx, MonthSpan(m))
+		return err
+	})
+	return ps, err
+}
+
+// Why a half-hour of a metering point has no delivered volume, or differs from a report.
+const (
+	WhyNoEvent   = "no flex event"
+	WhyWaiting   = "a flex event waits for readings or a price"
+	WhyNotAsked  = "not in the report"
+	WhyNotHere   = "settled, and no flex event here"
+	WhyDifferent = "both settled, differently"
+)
+
+// PointHalfHour is a half-hour of a metering point. Energies are net import: what is used
+// less is below zero.
+type PointHalfHour struct {
+	Point     *store.Point
+	At        time.Time
+	Own       bool           // whether flexd settled it
+	Metered   flex.WattHours // known if Own
+	Delivered flex.WattHours
+	Why       string // why it is not settled here; empty if it is
+
+	Settled *flex.WattHours // what the report says, if it does
+	Price   *flex.Price     // the settlement price, if one is known
+}
+
+// Expected is the baseline: what is metered less what was delivered.
+func (h *PointHalfHour) Expected() flex.WattHours { return h.Metered - h.Delivered }
+
+// Difference is what the report says more than flexd.
+func (h *PointHalfHour) Difference() flex.WattHours {
+	if h.Settled == nil {
+		return -h.Delivered
+	}
+	return *h.Settled - h.Delivered
+}
+
+// Worth is what the difference is worth to the party at the settlement price, if that is known.
+func (h *PointHalfHour) Worth() (settle.PicoPounds, bool) {
+	if h.Price == nil {
+		return 0, h.Difference() == 0
+	}
+	return settle.Revenue(h.Difference(), *h.Price), true
+}
+
+// Outcome says how the report and flexd agree on the half-hour, and if they do not, why.
+func (h *PointHalfHour) Outcome() (matched bool, why string) {
+	switch {
+	case h.Settled == nil && h.Own && h.Delivered != 0:
+		return false, WhyNotAsked
+	case h.Settled == nil && !h.Own:
+		return h.Why != WhyWaiting, h.Why
+	case h.Difference() == 0:
+		return true, ""
+	case !h.Own && h.Why == WhyWaiting:
+		return false, WhyWaiting
+	case !h.Own:
+		return false, WhyNotHere
+	}
+
+	return false, WhyDifferent
+}
+
+// HalfHours passes on every half-hour of every metering point in a month while it was the
+// party's, by point and then by time, with what the reports of a run or the latest before it
+// say; an empty run asks for none. A month is read of a few points at a time.
+func (d *Service) HalfHours(ctx context.Context, org flex.OrgID, m ledger.Month, run string, each func(*PointHalfHour) error) error {
+	number := 0
+	if run != "" {
+		var err error
+		number, err = runNumber(run)
+		if err != nil {
+			return err
+		}
+	}
+
+	points, err := d.Points(ctx, org, m)
+	if err != nil {
+		return err
+	}
+
+	month := pointMonth{span: MonthSpan(m), run: number}
+	for chunk := range slices.Chunk(points, pointsAtOnce) {
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) error { return month.read(ctx, tx, chunk) })
+		if err != nil {
+			return err
+		}
+
+		for i := range chunk {
+			if err := month.each(&chunk[i], each); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// pointMonth is a month of some metering points.
+type pointMonth struct {
+	span    flex.Span
+	run     int // 0: no reports
+	prices  map[int64]flex.Price
+	own     map[flex.SiteID]map[int64]store.Volume
+	waiting map[flex.SiteID][]flex.Span
+	settled map[string]map[int64]flex.WattHours
+}
+
+func (m *pointMonth) read(ctx context.Context, tx *store.Tx, points []store.Point) (err error) {
+	var sites []flex.SiteID
+	var mpans []string
+
+	for _, p := range points {
+		mpans = append(mpans, p.MPAN)
+		if !p.Site.IsZero() {
+			sites = append(sites, p.Site)
+		}
+	}
+
+	if m.prices == nil {
+		if err := m.readPrices(ctx, tx); err != nil {
+			return err
+		}
+	}
+
+	if err := m.readOwn(ctx, tx, sites); err != nil {
+		return err
+	}
+
+	return m.readReports(ctx, tx, mpans)
+}
+
+// readOwn reads what was settled here.
+func (m *pointMonth) readOwn(ctx context.Context, tx *store.Tx, sites []flex.SiteID) error {
+	volumes, err := tx.Volumes(ctx, sites, m.span)
+	if err != nil {
+		return err
+	}
+
+	m.own = map[flex.SiteID]map[int64]store.Volume{}
+	for _, v := range volumes {
+		if m.own[v.Site] == nil {
+			m.own[v.Site] = map[int64]store.Volume{}
+		}
+		m.own[v.Site][v.At.Unix()] = v
+	}
+
+	m.waiting, err = tx.WaitingAt(ctx, sites, m.span)
+	return err
+}
+
+// readReports reads what reports say, if any are asked for.
+func (m *pointMonth) readReports(ctx context.Context, tx *store.Tx, mpans []string) error {
+	m.settled = map[string]map[int64]flex.WattHours{}
+	if m.run == 0 {
+		return nil
+	}
+
+	settled, err := tx.SettledVolumes(ctx, mpans, m.span, m.run)
+	for _, v := range settled {
+		if m.settled[v.MPAN] == nil {
+			m.settled[v.MPAN] = map[int64]flex.WattHours{}
+		}
+		m.settled[v.MPAN][v.At.Unix()] = v.Delivered
+	}
+
+	return err
+}
+
+func (m *pointMonth) readPrices(ctx context.Context, tx *store.Tx) error {
+	quotes, err := tx.SettlementQuotes(ctx, m.span, tx.Now())
+	m.prices = map[int64]flex.Price{}
+
+	for _, q := range quotes {
+		if q.Known {
+			m.prices[q.Period.Start().Unix()] = q.Price
+		}
+	}
+
+	return err
+}
+
+// each passes on the half-hours of a point's time with the party.
+func (m *pointMonth) each(p *store.Point, each func(*PointHalfHour) error) error {
+	for at := flex.PeriodAt(m.span.From); at.Start().Before(m.span.To); at = at.Add(1) {
+		start := at.Start()
+		if start.Before(flex.PeriodAt(p.From).Start()) || !p.To.IsZero() && !start.Before(p.To) {
+			continue
+		}
+
+		h := m.halfHour(p, start)
+		if err := each(&h); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (m *pointMonth) halfHour(p *store.Point, start time.Time) PointHalfHour {
+	h := PointHalfHour{Point: p, At: start, Why: WhyNoEvent}
+	if v, own := m.own[p.Site][start.Unix()]; own && !p.Site.IsZero() {
+		h.Own, h.Why = true, ""
+		h.Metered, h.Delivered = v.Metered, v.Delivered
+	}
+
+	waits := func(s flex.Span) bool { return s.Contains(start) }
+	if !h.Own && slices.ContainsFunc(m.waiting[p.Site], waits) {
+		h.Why = WhyWaiting
+	}
+
+	if price, known := m.prices[start.Unix()]; known {
+		h.Price = &price
+	}
+
+	if e, said := m.settled[p.MPAN][start.Unix()]; said {
+		h.Settled = &e
+	}
+
+	return h
+}
+
+// Sums are totals of half-hours.
+type Sums struct {
+	HalfHours int
+	Matched   int
+	Own       flex.WattHours
+	Settled   flex.WattHours
+	Expected  flex.WattHours // of those settled here
+	Worth     settle.PicoPounds
+	Unpriced  int            // differences without a settlement price: they are not in Worth
+	Unmatched map[string]int // by why
+}
+
+// Add adds a half-hour.
+func (s *Sums) Add(h *PointHalfHour) {
+	s.HalfHours++
+	s.Own += h.Delivered
+
+	if h.Own {
+		s.Expected += h.Expected()
+	}
+
+	if h.Settled != nil {
+		s.Settled += *h.Settled
+	}
+
+	matched, why := h.Outcome()
+	if matched {
+		s.Matched++
+		return
+	}
+
+	if s.Unmatched == nil {
+		s.Unmatched = map[string]int{}
+	}
+
+	s.Unmatched[why]++
+	worth, known := h.Worth()
+	s.Worth += worth
+
+	if !known {
+		s.Unpriced++
+	}
+}
+
+// Group names the sums that a half-hour is part of: its GSP group and its supplier.
+func (h *PointHalfHour) Group() string {
+	if h.Point.Meter == nil {
+		return "on no list"
+	}
+	return fmt.Sprintf("%s %s", h.Point.Meter.GSPGroup, h.Point.Meter.SupplierMPID)
+}
+
+// PointIssues says why the half-hours of a metering point's own meter are not settled; none is
+// well.
+func PointIssues(p *store.Point) (issues []string) {
+	if !p.Enrolled {
+		issues = append(issues, "not enrolled now")
+	}
+
+	m := p.Meter
+	if m == nil {
+		return append(issues, "on no list of metering points")
+	}
+
+	for _, f := range []struct {
+		well bool
+		text string
+	}{{m.Import, "its direction is export"}, {m.Energised, "not energised"}, {m.HalfHourly, "not settled half-hourly"}, {m.Domestic, "not domestic"}} {
+		if !f.well {
+			issues = append(issues, f.text)
+		}
+	}
+
+	return issues
+}

@@ -1,0 +1,175 @@
+package ocppserver
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+const (
+	// obeyTime is what a charger is given to do what its profile says, before it is mended and
+	// once more before it has failed.
+	obeyTime = time.Minute
+	// askEvery is how often the meter is asked for meanwhile, and askTime for how long.
+	askEvery = 25 * time.Second
+	askTime  = 2 * time.Minute
+	// statusTime is how long a status is waited upon alone, if no meter value comes.
+	statusTime = 100 * time.Second
+	// flowingWatts is the power from which on a car counts as charging, in W.
+	flowingWatts = 200
+	// mendsMax is how often one step of a schedule is mended.
+	mendsMax = 1
+)
+
+// watch compares what a connector does, by its status and its meter, with what its profile
+// says. What differs for a minute is mended: the profile is cleared and sent again. What
+// still differs a minute later has failed; what agrees is executed, also after that.
+func (c *charger) watch(ctx context.Context, n *connector) error {
+	c.mu.Lock()
+	p := n.want
+	l := c.link
+	now := c.b.Now()
+	ready := p != nil && l != nil && c.greeted && n.tx != 0
+	if !ready || p.sent.steps == nil || p.over {
+		c.mu.Unlock()
+		return nil
+	}
+
+	step, since, ok := p.current(now)
+	found := unsure
+	if ok {
+		found = n.compare(step, since, now)
+	}
+	if found == unsure && p.contradicted && !now.Before(p.sentAt.Add(obeyTime)) {
+		found = contradicts
+	}
+
+	ask := ok && found == unsure && now.Before(since.Add(askTime)) && !now.Before(n.asked.Add(askEvery))
+	if ask {
+		n.asked = now
+	}
+	if found == contradicts {
+		p.noteMend(step, now)
+	}
+
+	id, mends, status := p.sent.ID, p.mends, n.status
+	c.mu.Unlock()
+
+	if ask {
+		c.trigger(ctx, l, n)
+	}
+
+	switch {
+	case found == obeyed:
+		c.say(n, p, flex.Executed)
+	case found == contradicts && mends > mendsMax:
+		c.say(n, p, flex.Failed)
+	case found == contradicts:
+		c.b.Log.Warn("a charger does not do what its profile says: it is cleared and sent again", "charger", c.id,
+			"connector", n.number, "event", p.event, "status", status, "limit_w", step.Limit)
+		c.clear(ctx, l, clearChargingProfile{ID: id})
+		c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTx})
+		c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTxDefault})
+		c.finish(n, p, func() { p.sent = fitted{} })
+
+		return c.apply(ctx, n)
+	}
+
+	return nil
+}
+
+// current returns the step that a profile is in, and since when it should be obeyed.
+func (p *wanted) current(now time.Time) (step flex.Step, since time.Time, ok bool) {
+	for i, s := range p.sent.steps {
+		if s.Contains(now) {
+			if p.sent.Schedule.Periods[i].Limit <= zero {
+				s.Limit = 0
+			}
+			return s, latest(s.From, p.sentAt), true
+		}
+	}
+	return flex.Step{}, time.Time{}, false
+}
+
+// noteMend counts a mend of a step, or of a new one.
+func (p *wanted) noteMend(step flex.Step, now time.Time) {
+	if !p.mended.Equal(step.To) {
+		p.mended = step.To
+		p.mends = 0
+	}
+
+	p.mends++
+	p.contradicted = false
+	p.sentAt = now
+}
+
+// lookAt names the instants at which it is worth looking whether a step is obeyed.
+func (p *wanted) lookAt(now time.Time, look func(time.Time)) {
+	for _, s := range p.sent.steps {
+		since := latest(s.From, p.sentAt)
+		for at := since.Add(askEvery); at.Before(since.Add(askTime + obeyTime)); at = at.Add(askEvery) {
+			if at.After(now) {
+				look(at)
+				break
+			}
+		}
+	}
+}
+
+// compare says whether a connector does what a step says, by what came since it was due.
+func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
+	if now.Before(since.Add(obeyTime)) {
+		return unsure
+	}
+
+	watts, measured := n.meter.mean(since)
+	flows := measured && watts > flowingWatts
+	charging := n.status == statusCharging
+	waited := !now.Before(since.Add(statusTime))
+
+	if step.Limit > 0 {
+		switch {
+		case flows, n.status == statusSuspendedEV: // a car that wants nothing is free to
+			return obeyed
+		case n.status == statusSuspendedEVSE, charging && measured:
+			return contradicts
+		}
+
+		return unsure
+	}
+
+	switch {
+	case flows, charging && !measured && waited:
+		return contradicts
+	case measured, n.status == statusSuspendedEVSE, n.status == statusSuspendedEV:
+		return obeyed
+	}
+
+	return unsure
+}
+
+// mean is the power since an instant, by samples that are far enough apart to tell.
+func (m *meter) mean(since time.Time) (watts float64, ok bool) {
+	i := m.index(since)
+	if last := len(m.Marks) - 1; i < last {
+		span := m.Marks[last].At.Sub(m.Marks[i].At)
+		if span >= askEvery-clockSlack {
+			return (m.Marks[last].Wh - m.Marks[i].Wh) / span.Hours(), true
+		}
+	}
+
+	if last := len(m.Flows) - 1; last >= 0 && m.Flows[last].At.After(since) {
+		return m.Flows[last].Watts, !m.Flows[last].Interval
+	}
+
+	return 0, false
+}
+
+// clear takes profiles off a charger.
+func (c *charger) clear(ctx context.Context, l *link, which clearChargingProfile) {
+	var s statusAnswer
+	if err := l.call(ctx, "ClearChargingProfile", which, &s); err != nil {
+		c.b.Log.Warn("a charger's profile was not cleared", "charger", c.id, "err", err)
+	}
+}

@@ -1,0 +1,75 @@
+// Package ocppserver speaks OCPP 1.6J with chargers on one side and flexd's public interface on
+// the other, for those who run chargers and no platform. It is a client like any other: it
+// knows flexd by the client package alone.
+//
+//	charger ── status, transactions, meter ──► bridge ── events, readings ──► flexd
+//	charger ◄── SetChargingProfile ─────────── bridge ◄── signed push ─────── flexd
+//	charger ─── GetCompositeSchedule ────────► bridge ── callback ──────────► flexd
+//
+// What a charger says is answered at once and remembered as what is; a goroutine for each
+// charger compares it with what flexd and the charger were last told, and tells them what
+// they miss. After a lost connection, a reboot on either side and in normal life that is the
+// same path. All that is kept in memory can be lost: chargers say again how their connectors
+// are, and flexd shows the schedule in force.
+//
+// # Meter
+//
+// A connector's energy is taken from the best that its charger sends: a register, else the
+// energy of intervals, else power over time; measured at the outlet, else the cable, the inlet,
+// the body, else for the whole charge point if it has one connector; the total, else the sum
+// of the phases. Transaction.Begin counts at the beginning of its transaction alone. meterStart
+// and meterStop belong to whichever register it is.
+//
+// Registers are kept by time for 24 hours, so that the order of arrival does not matter. A
+// register may not fall and may not rise by more than power times time, and 10 %; 1 Wh or the
+// last digit are no difference, for meterStart and meterStop are whole Wh. One that does is
+// doubtful:
+//
+//   - a later register that fits those before it shows that the doubtful one was wrong;
+//   - two doubtful ones that agree show that the one before them was wrong, or that the register
+//     began anew; zeros and the largest numbers show nothing;
+//   - a transaction's first register that is lower than the last one, and the next one agrees
+//     with, shows a register that begins anew with each transaction.
+//
+// Between two registers the energy is divided over time by samples of power, else by what the
+// plan allowed if all of it was used, else evenly if they are at most 30 minutes apart, else
+// not at all. Nothing flows before the first transaction and after the last one. A half-hour is
+// passed on when all of it is known, once more when it is known better, and never above the
+// charger's power: then it is held back, and the log says why.
+//
+// # Clock
+//
+// A message whose stamp lies in the future shows a clock that is ahead; two messages that
+// arrived at least 5 seconds apart and are off by the same show any other error. Stamps are
+// corrected by it, and profiles are written in the charger's time. A message of another time
+// waits up to two minutes for the clock to be known, then its stamp is taken for true.
+//
+// # Profiles
+//
+// A schedule that flexd pushed is in one of these states for its connector:
+//
+//	waiting    no charger has claimed the asset's name, or it is offline: RECEIVED
+//	sent       the charger took it: ACCEPTED
+//	obeyed     it says that it will do what was asked, or does it by status and meter: EXECUTED
+//	mended     it does otherwise a minute after a step was due: cleared and sent again, once a step
+//	failed     it still does otherwise, or did not answer three times: FAILED; obeyed may follow
+//	refused    it took it in no form: REJECTED
+//	over       the schedule has ended, or the car has gone: it is cleared
+//
+// A boot, a new connection, the start of a transaction and a clock that turns out to be another
+// lead back to waiting. The forms are tried in this order: what the charger took before; then
+// for its unit and the other one, for its highest stack level, the one below and 0, the
+// purposes TxProfile (within a transaction), TxDefaultProfile on the connector, on connector 0,
+// and ChargePointMaxProfile (both only if there is one connector); then all amperes again as whole
+// ones. A CALLERROR is a refusal; no answer is none, and is tried again as a whole.
+//
+// A profile begins a minute in the past, so that no charger is without one for a moment, and
+// ends with its schedule, so that none is bound for ever. No limit lies between 0 and 6 A a phase
+// or above the charger's power. GetCompositeSchedule asks for 60 s, once, within a transaction.
+//
+// # Who speaks
+//
+// A charger shows a password or a certificate of its id. Without, it is let in by NoPassword
+// alone, and its readings go no further. No charger claims a connector that may be another's by
+// its name. A push is taken for the asset whose profile it is, and not after a newer one.
+package ocppserver

@@ -1,0 +1,151 @@
+package ocppserver
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The configuration keys that tell how a charger takes profiles.
+const (
+	keyStackLevel = "ChargeProfileMaxStackLevel"
+	keyPeriods    = "ChargingScheduleMaxPeriods"
+	keyUnits      = "ChargingScheduleAllowedChargingRateUnit"
+)
+
+// configurationKeys are what a charger is asked for when it is greeted.
+var configurationKeys = []string{
+	keyStackLevel, keyPeriods, keyUnits, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
+}
+
+// The units of a charging schedule.
+const (
+	unitWatt   = "W"
+	unitAmpere = "A"
+)
+
+// form is one way to write a profile.
+type form struct {
+	Unit      string `json:"unit"`
+	Level     int    `json:"level"`
+	Purpose   string `json:"purpose"`
+	Connector int    `json:"connector"`
+	Whole     bool   `json:"whole,omitempty"` // amperes without decimals
+}
+
+// habit is how a charger takes profiles: what it says of it in its configuration, and what it
+// took. The zero value is a charger that said nothing.
+type habit struct {
+	Levels  []int    `json:"levels,omitempty"` // in the order in which they are tried
+	Periods int      `json:"periods,omitempty"`
+	Units   []string `json:"units,omitempty"` // in the order in which they are tried
+
+	// Taken is what it took last, within a transaction and outside. Of the connector only
+	// whether it is 0 is kept.
+	Taken map[string]form `json:"taken,omitempty"`
+}
+
+// habitOf reads what a charger says in its configuration.
+func habitOf(c configuration) (h habit) {
+	h.Levels = []int{0, 1}
+	h.Units = []string{unitAmpere, unitWatt}
+	number := func(key string) int {
+		text, _, _ := c.find(key)
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+
+	if top := number(keyStackLevel); top >= 0 {
+		h.Levels = slices.Compact([]int{top, max(0, top-1), 0})
+	}
+	if n := number(keyPeriods); n > 0 {
+		h.Periods = n
+	}
+
+	units, _, _ := c.find(keyUnits)
+	if inWatts(units) {
+		h.Units = []string{unitWatt, unitAmpere}
+	}
+
+	return h
+}
+
+// inWatts reports whether a list of units names watts. Chargers write Power, W or Watts.
+func inWatts(units string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToLower(units), ","), func(u string) bool {
+		u = strings.TrimSpace(u)
+		return strings.HasPrefix(u, "power") || strings.HasPrefix(u, "w")
+	})
+}
+
+// forms lists the ways to write a profile for a connector, in the order in which they are
+// tried: first what the charger took before, then by unit, stack level, purpose and connector,
+// and at last in whole amperes. What would bind other connectors is left out, if there are any.
+func (h habit) forms(connector int, inTx, alone bool) (all []form) {
+	if f, ok := h.Taken[takenKey(inTx)]; ok {
+		if f.Connector != 0 {
+			f.Connector = connector
+		}
+		all = append(all, f)
+	}
+
+	targets := []form{{Purpose: purposeTxDefault, Connector: connector}}
+	if inTx {
+		targets = slices.Insert(targets, 0, form{Purpose: purposeTx, Connector: connector})
+	}
+	if alone {
+		targets = append(targets, form{Purpose: purposeTxDefault}, form{Purpose: purposeMax})
+	}
+
+	for _, whole := range []bool{false, true} {
+		for _, unit := range h.Units {
+			if whole && unit == unitWatt {
+				continue
+			}
+
+			for _, level := range h.Levels {
+				for _, f := range targets {
+					f.Unit = unit
+					f.Level = level
+					f.Whole = whole
+					all = append(all, f)
+				}
+			}
+		}
+	}
+
+	return unique(all)
+}
+
+// unique leaves out what came before.
+func unique(all []form) (out []form) {
+	for _, f := range all {
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// takenKey says whether a form was taken within a transaction.
+func takenKey(inTx bool) string {
+	if inTx {
+		return "transaction"
+	}
+	return "none"
+}
+
+// took notes the form that a charger took.
+func (h *habit) took(f form, inTx bool) {
+	taken := maps.Clone(h.Taken)
+	if taken == nil {
+		taken = map[string]form{}
+	}
+
+	taken[takenKey(inTx)] = f
+	h.Taken = taken // other chargers of the model may share the former one
+}

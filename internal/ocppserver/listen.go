@@ -1,0 +1,252 @@
+package ocppserver
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// subprotocol is OCPP 1.6 in JSON.
+const subprotocol = "ocpp1.6"
+
+// chargerID is what a charger may call itself: OCPP's identity, and room for a serial number.
+var chargerID = regexp.MustCompile(`^[A-Za-z0-9*._:=@|-]{1,48}$`)
+
+// connect answers a charger: the last part of the path is its id.
+func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	id := path[strings.LastIndexByte(path, '/')+1:]
+	if !chargerID.MatchString(id) {
+		http.Error(w, "the path ends in the charger's id, at most 48 letters, digits and any of *._:=@|-", http.StatusNotFound)
+		return
+	}
+
+	paid, ok := b.admit(w, r, id)
+	if !ok {
+		return
+	}
+	if !paid {
+		defer b.guard.leave(address(r), b.Now())
+	}
+
+	c := b.charger(id)
+	if c == nil {
+		http.Error(w, "too many chargers", http.StatusServiceUnavailable)
+		return
+	}
+
+	c.setPaid(paid)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}})
+	if err != nil { // it has been answered
+		b.leave(c)
+		return
+	}
+
+	defer conn.CloseNow()
+
+	if conn.Subprotocol() != subprotocol {
+		b.Log.Warn("a charger does not offer the subprotocol "+subprotocol, "charger", id)
+		conn.Close(websocket.StatusProtocolError, "the subprotocol must be "+subprotocol)
+		b.leave(c)
+		return
+	}
+
+	c.hold(b.ctx, conn)
+	b.leave(c)
+}
+
+// admit decides whether a charger may connect, and answers it if it may not. Without a
+// password it takes one of the few places of its address, and paid is false.
+func (b *Bridge) admit(w http.ResponseWriter, r *http.Request, id string) (paid, ok bool) {
+	addr := address(r)
+	if !b.guard.mayGuess(addr, b.Now()) {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, "too many wrong passwords", http.StatusTooManyRequests)
+		return false, false
+	}
+	if b.proves(id, r) {
+		return true, true
+	}
+
+	if _, known := b.secretOf(id); b.NoPassword && !known {
+		if b.guard.enter(addr, b.Now()) {
+			b.Log.Warn("a charger has no password: its readings are not passed on", "charger", id, "from", addr)
+			return false, true
+		}
+		http.Error(w, "too many chargers without a password from this address", http.StatusServiceUnavailable)
+		return false, false
+	}
+
+	b.guard.guessed(addr, b.Now())
+	b.Log.Warn("a charger was refused: wrong or missing password", "charger", id, "from", r.RemoteAddr)
+	w.Header().Set("WWW-Authenticate", `Basic realm="ocpp"`)
+	http.Error(w, "wrong or missing password", http.StatusUnauthorized)
+
+	return false, false
+}
+
+// proves checks a charger's certificate or password, in the same time whether or not it is
+// known.
+func (b *Bridge) proves(id string, r *http.Request) bool {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		return certified(r, id)
+	}
+
+	want, known := b.secretOf(id)
+	if !known {
+		want = b.nobody
+	}
+
+	user, given, _ := r.BasicAuth()
+	return want.matches(given) && known && user == id
+}
+
+// secretOf returns a charger's password: its own, or the one of all.
+func (b *Bridge) secretOf(id string) (secret, bool) {
+	if own, ok := b.Passwords[id]; ok {
+		return newSecret(own), true
+	}
+	if b.Chargers != nil {
+		if own, ok := b.Chargers.secret(id, b.Now()); ok {
+			return own, true
+		}
+	}
+
+	shared := b.Password.Reveal()
+	return newSecret(shared), shared != ""
+}
+
+// isCharger reports whether a charger of exactly that id has a password of its own, or is
+// connected.
+func (b *Bridge) isCharger(id string) bool {
+	if _, ok := b.Passwords[id]; ok {
+		return true
+	}
+	if b.Chargers != nil {
+		if _, ok := b.Chargers.secret(id, b.Now()); ok {
+			return true
+		}
+	}
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.chargers[id] != nil
+}
+
+// ambiguous reports whether an asset's name may mean another charger than the one of the id:
+// CP1-2 is the second connector of CP1, or the charger CP1-2. Neither may speak for it then.
+func (b *Bridge) ambiguous(name, id string) bool {
+	if name != id {
+		return b.isCharger(name)
+	}
+
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 {
+		return false
+	}
+
+	number, err := strconv.Atoi(name[i+1:])
+	return err == nil && number >= 1 && number <= connectorMax && b.isCharger(name[:i])
+}
+
+// charger returns what is known of a charger, beginning to work for it if it is new, and
+// counts the caller among its connections; nil if there are too many chargers.
+func (b *Bridge) charger(id string) *charger {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	c := b.chargers[id]
+	if c == nil {
+		if len(b.chargers) >= ChargersMax || b.ctx.Err() != nil {
+			return nil
+		}
+
+		ctx, stop := context.WithCancel(b.ctx)
+		c = &charger{b: b, id: id, stop: stop, wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
+		b.chargers[id] = c
+		b.work.Go(func() { c.run(ctx) })
+	}
+
+	c.connections++
+	b.work.Add(1)
+	return c
+}
+
+// leave takes the caller from the charger's connections. A charger that is gone and has no
+// asset is forgotten, so that strangers leave nothing behind.
+func (b *Bridge) leave(c *charger) {
+	defer b.work.Done()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.connections--; c.connections == 0 && !c.ours() {
+		delete(b.chargers, c.id)
+		c.stop()
+	}
+}
+
+// setPaid notes whether the charger showed who it is.
+func (c *charger) setPaid(paid bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unpaid = !paid
+}
+
+// hold keeps a connection until it ends. It takes the place of the one before, which may be
+// dead without either side knowing.
+func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
+	l := newLink(conn, c.b.Timing.Call)
+	l.take, l.after = c.take, c.wake
+	c.mu.Lock()
+	before := c.link
+	c.link, c.greeted, c.greetAt = l, false, c.b.Now().Add(c.b.Timing.Greet)
+	c.mu.Unlock()
+
+	if before != nil {
+		before.conn.CloseNow()
+	}
+
+	c.b.Log.Info("charger connected", "charger", c.id)
+	c.wake()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go l.watch(ctx, c.b.Timing.Ping)
+	err := l.run(ctx)
+	c.mu.Lock()
+
+	if c.link == l {
+		c.link = nil
+	}
+
+	c.mu.Unlock()
+	c.b.Log.Info("charger disconnected", "charger", c.id, "why", err)
+}
+
+// wake has the charger's worker look at what there is to do.
+func (c *charger) wake() {
+	select {
+	case c.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+// run works for the charger until it is forgotten or the bridge ends.
+func (c *charger) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wakeup:
+		case <-timer.C:
+		}
+
+		timer.Reset(c.round(ctx))
+	}
+}

@@ -1,0 +1,159 @@
+package ocppserver
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// passwordMin is the shortest password that is hashed for a chargers' file: its hash is made
+// for random ones.
+const passwordMin = 16
+
+// HashPassword returns the line of a chargers' file for a charger and its password.
+func HashPassword(id, password string) (string, error) {
+	if !chargerID.MatchString(id) {
+		return "", fmt.Errorf("a charger's id is at most 48 letters, digits and any of *._:=@|-, not %q", id)
+	}
+	if len(password) < passwordMin {
+		return "", fmt.Errorf("a charger's password has at least %d characters", passwordMin)
+	}
+
+	salt := make([]byte, 16)
+	_, _ = rand.Read(salt) // it never fails
+
+	return fmt.Sprintf("%s sha256:%x:%x", id, salt, hashed(salt, password)), nil
+}
+
+func hashed(salt []byte, password string) []byte {
+	sum := sha256.Sum256(append(salt[:len(salt):len(salt)], password...))
+	return sum[:]
+}
+
+// secret checks a charger's password, kept as it is or as its hash.
+type secret struct {
+	salt []byte
+	sum  []byte
+}
+
+func newSecret(password string) secret { return secret{sum: hashed(nil, password)} }
+
+// matches reports whether a password is right, also when it is given as the bytes that its hex
+// digits stand for.
+func (s secret) matches(given string) bool {
+	digits := hex.EncodeToString([]byte(given))
+	right := 0
+	for _, p := range []string{given, digits, strings.ToUpper(digits)} {
+		right |= subtle.ConstantTimeCompare(hashed(s.salt, p), s.sum)
+	}
+	return right == 1
+}
+
+// ChargersFile is a file with a line for each charger: its id and its password's hash. It is
+// read again when it has changed.
+type ChargersFile struct {
+	path string
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	looked  time.Time
+	changed time.Time
+	size    int64
+	secrets map[string]secret
+}
+
+// fileEvery is how often a file is looked at for changes.
+const fileEvery = time.Second
+
+// ReadChargers reads a chargers' file, so that a bad one is known at the start.
+func ReadChargers(path string, log *slog.Logger) (*ChargersFile, error) {
+	f := &ChargersFile{path: path, log: log}
+	return f, f.read()
+}
+
+// secret returns a charger's, after another look at the file. A file that cannot be read
+// changes nothing.
+func (f *ChargersFile) secret(id string, now time.Time) (secret, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	if now.Sub(f.looked).Abs() >= fileEvery {
+		f.looked = now
+		if err := f.read(); err != nil {
+			f.log.Error("the chargers' file is not as it should be; what was read before goes on", "err", err)
+		}
+	}
+
+	s, ok := f.secrets[id]
+	return s, ok
+}
+
+func (f *ChargersFile) read() error {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if f.secrets != nil && info.ModTime().Equal(f.changed) && info.Size() == f.size {
+		return nil
+	}
+
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+
+	secrets := map[string]secret{}
+	lines := bufio.NewScanner(file)
+	for number := 1; lines.Scan(); number++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+
+		id, s, err := parseCharger(text)
+		if err != nil {
+			return fmt.Errorf("%s line %d: %w", f.path, number, err)
+		}
+		secrets[id] = s
+	}
+
+	f.changed = info.ModTime()
+	f.size = info.Size()
+	f.secrets = secrets
+
+	return lines.Err()
+}
+
+// parseCharger reads one line, as HashPassword makes it.
+func parseCharger(text string) (id string, s secret, err error) {
+	fields := strings.Fields(text)
+	if len(fields) != 2 || !chargerID.MatchString(fields[0]) {
+		return "", secret{}, fmt.Errorf("a line is a charger's id and its password's hash")
+	}
+
+	parts := strings.Split(fields[1], ":")
+	if len(parts) != 3 || parts[0] != "sha256" {
+		return "", secret{}, fmt.Errorf("a hash is sha256:SALT:SUM, as flexd charger-password prints it")
+	}
+
+	salt, err := hex.DecodeString(parts[1])
+	if err != nil {
+		return "", secret{}, fmt.Errorf("the salt is not in hex digits")
+	}
+
+	sum, err := hex.DecodeString(parts[2])
+	if err != nil || len(sum) != sha256.Size {
+		return "", secret{}, fmt.Errorf("the sum is not %d bytes in hex digits", sha256.Size)
+	}
+
+	return fields[0], secret{salt, sum}, nil
+}

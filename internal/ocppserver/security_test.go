@@ -1,0 +1,278 @@
+package ocppserver
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+	"flexd/internal/ocpp"
+)
+
+// TestGuard_Guesses: an address has a few wrong passwords, and then one more from time to time.
+func TestGuard_Guesses(t *testing.T) {
+	var g guard
+	now := night
+	for i := range guessesMax {
+		if !g.mayGuess("a", now) {
+			t.Fatalf("guess %d is not judged", i)
+		}
+		g.guessed("a", now)
+	}
+	if g.mayGuess("a", now) || g.mayGuess("a", now.Add(guessEvery-1)) {
+		t.Error("one more is judged")
+	}
+	if !g.mayGuess("b", now) {
+		t.Error("another address is not judged")
+	}
+
+	now = now.Add(guessEvery)
+	if !g.mayGuess("a", now) {
+		t.Error("later, one is not judged")
+	}
+	g.guessed("a", now)
+	if g.mayGuess("a", now) {
+		t.Error("two are")
+	}
+}
+
+// TestGuard_Places: without a password an address has few places, and many addresses are not
+// all remembered.
+func TestGuard_Places(t *testing.T) {
+	var g guard
+	for range strangersMax {
+		if !g.enter("a", night) {
+			t.Fatal("no place")
+		}
+	}
+	if g.enter("a", night) {
+		t.Error("one place too many")
+	}
+	g.leave("a", night)
+	if !g.enter("a", night) {
+		t.Error("a place that is free is not given")
+	}
+
+	for i := range 2 * addressesMax {
+		g.guessed(strconv.Itoa(i), night)
+	}
+	if len(g.addresses) > addressesMax || g.enter("a", night) {
+		t.Errorf("%d addresses are remembered, and not the one with connections", len(g.addresses))
+	}
+}
+
+// TestBridge_Ambiguous: no charger speaks for another's connector.
+func TestBridge_Ambiguous(t *testing.T) {
+	b := New(Settings{Passwords: map[string]string{"CP1": "a", "CP1-2": "b", "A-1": "c"}})
+	for _, x := range []struct {
+		name, id string
+		want     bool
+	}{
+		{"CP1-2", "CP1", true}, {"CP1-2", "CP1-2", true}, {"CP1-1", "CP1", false}, {"CP1", "CP1", false},
+		{"A-1", "A-1", false}, {"CP1-17", "CP1-17", false}, {"CP1-2-1", "CP1-2", false},
+	} {
+		if got := b.ambiguous(x.name, x.id); got != x.want {
+			t.Errorf("%s for %s: %v", x.name, x.id, got)
+		}
+	}
+}
+
+// TestBridge_PushIsBound: a push of another asset, or one older than the last, is not taken.
+func TestBridge_PushIsBound(t *testing.T) {
+	b := New(Settings{Log: slog.New(slog.DiscardHandler)})
+	c := &charger{b: b, id: "CP1", wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
+	mine, other := flex.AssetID{1}, flex.AssetID{2}
+	c.connector(1).asset = client.AssetResponse{ID: mine}
+	b.claim("CP1", socket{c, 1})
+	of := func(asset flex.AssetID, event byte) *wanted {
+		p := profileOf(t, 0, 7400)
+		p.ID = ocpp.ProfileID(asset)
+		return &wanted{event: client.EventID{0, 0, 0, 0, 0, event}, profile: p}
+	}
+
+	for _, x := range []struct {
+		name  string
+		asset flex.AssetID
+		event byte
+		want  error
+	}{
+		{"the first", mine, 5, nil}, {"the same", mine, 5, nil}, {"another asset's", other, 6, errOtherAsset},
+		{"an older one", mine, 4, errOlder}, {"a newer one", mine, 7, nil}, {"the first again", mine, 5, errOlder},
+	} {
+		if err := b.deliver("CP1", of(x.asset, x.event)); !errors.Is(err, x.want) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
+
+// TestCharger_Unpaid: what comes without a password is not passed on.
+func TestCharger_Unpaid(t *testing.T) {
+	c := &charger{b: New(Settings{}), id: "CP1"}
+	c.setPaid(false)
+	c.report(report{kwh: 1})
+	if len(c.reports) != 0 {
+		t.Error("a reading of a charger without a password is kept")
+	}
+}
+
+// TestChargersFile: passwords are kept as hashes, may be sent as the bytes of their hex digits,
+// and are read again when the file changes.
+func TestChargersFile(t *testing.T) {
+	const password = "00112233445566778899aabbccddeeff00112233"
+	line, err := HashPassword("CP1", password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "chargers")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	write("# a comment\n\n" + line + "\n")
+	f, err := ReadChargers(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, ok := f.secret("CP1", night)
+	raw, _ := hex.DecodeString(password)
+	if !ok || !s.matches(password) || !s.matches(string(raw)) || s.matches("wrong") || s.matches("") {
+		t.Errorf("the password is not judged rightly: %v", ok)
+	}
+	if _, ok := f.secret("CP2", night); ok {
+		t.Error("an unknown charger has a password")
+	}
+
+	second, _ := HashPassword("CP2", password)
+	write(line + "\n" + second + "\n")
+	if _, ok := f.secret("CP2", night.Add(time.Minute)); !ok {
+		t.Error("a new line is not read")
+	}
+	write("nonsense that is neither here nor there, and longer than what was there before it was written over it\n")
+	if _, ok := f.secret("CP2", night.Add(2*time.Minute)); !ok {
+		t.Error("a bad file took what was known")
+	}
+
+	for _, bad := range []string{"CP1", "CP1 md5:00:00", "CP1 sha256:zz:00", "CP1 sha256:00:00", "C/P " + line[4:]} {
+		if _, _, err := parseCharger(bad); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+	if _, err := HashPassword("CP1", "fifteen letters"); err == nil {
+		t.Error("a short password is hashed")
+	}
+}
+
+// authority makes certificates for the tests.
+type authority struct {
+	*testing.T
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	dir  string
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{T: t, dir: t.TempDir()}
+	a.key, a.cert = a.sign("authority", true)
+	return a
+}
+
+func (a *authority) sign(name string, ca bool) (*ecdsa.PrivateKey, *x509.Certificate) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"example.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: ca, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	parent, signer := a.cert, a.key
+	if ca {
+		parent, signer = c, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.Fatal(err)
+	}
+	signed, _ := x509.ParseCertificate(der)
+	return key, signed
+}
+
+// files writes a certificate and its key.
+func (a *authority) files(name string) (cert, key string) {
+	k, c := a.sign(name, false)
+	der, _ := x509.MarshalECPrivateKey(k)
+	cert, key = filepath.Join(a.dir, name+".crt"), filepath.Join(a.dir, name+".key")
+	for path, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: c.Raw}, key: {Type: "EC PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(b), 0o600); err != nil {
+			a.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// TestTLS_Certified: a charger's certificate lets in the charger of its name and no other,
+// and none lets in nobody.
+func TestTLS_Certified(t *testing.T) {
+	a := newAuthority(t)
+	ca := filepath.Join(a.dir, "ca")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cert, key := a.files("bridge")
+	config, err := TLS(cert, key, ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	b := New(Settings{Password: "shared", Log: slog.New(slog.DiscardHandler)})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !b.proves(r.URL.Path[1:], r) {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	s.TLS = config
+	s.StartTLS()
+	t.Cleanup(s.Close)
+
+	mine, mineKey := a.files("CP1")
+	pair, err := tls.LoadX509KeyPair(mine, mineKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(id string, certificates ...tls.Certificate) int {
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}}
+		defer c.CloseIdleConnections()
+		resp, err := c.Get(s.URL + "/" + id)
+		if err != nil {
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+
+	if own, other, none := get("CP1", pair), get("CP2", pair), get("CP1"); own != 200 || other != 401 || none != 0 {
+		t.Errorf("the charger's own %d, another's %d, none %d", own, other, none)
+	}
+	if _, err := TLS(cert, mineKey, ""); err == nil {
+		t.Error("a certificate without its key is taken")
+	}
+}

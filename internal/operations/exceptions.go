@@ -1,0 +1,390 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Kind names what is wrong. The names are those of the interface, the metrics and the docs.
+type Kind string
+
+// What can be wrong.
+const (
+	Halted           Kind = "halted"            // an operator has halted all pushes
+	ShortTime        Kind = "short_of_time"     // needs that cannot be met even at full power
+	ShortOffPeak     Kind = "short_of_off_peak" // needs that the permitted hours cannot meet
+	ShortHeadroom    Kind = "short_of_headroom" // needs that a cap leaves no headroom for
+	Refused          Kind = "refused"           // schedules that the client refused for good
+	Waiting          Kind = "waiting"           // pushes that the client has not taken for long
+	EndpointDisabled Kind = "endpoint_disabled"
+	EndpointMissing  Kind = "endpoint_missing"
+	JobFailed        Kind = "job_failed"
+	PriceStale       Kind = "price_stale"
+	Unplanned        Kind = "unplanned"      // plugged in and not controlled
+	ReadingsHeld     Kind = "readings_held"  // readings that wait for a decision
+	PayoutWaiting    Kind = "payout_waiting" // withdrawals that wait for approval
+)
+
+// Kinds are all of them, in the order in which they are listed.
+var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, JobFailed, PriceStale,
+	Unplanned, ReadingsHeld, PayoutWaiting}
+
+// Level says how soon somebody should look.
+type Level string
+
+// The levels.
+const (
+	Critical Level = "critical" // now: cars will not be charged as promised, or are not controlled
+	Warning  Level = "warning"  // within the day
+)
+
+// LateAfter is how long a push may wait before it is an exception.
+const LateAfter = 2 * time.Minute
+
+// PayoutLate is how long a withdrawal may wait for approval before it is an exception.
+const PayoutLate = 24 * time.Hour
+
+// examplesMax bounds the assets that are named for an exception.
+const examplesMax = 20
+
+// Exception is something that an operator should look at.
+type Exception struct {
+	Kind   Kind
+	Level  Level
+	Count  int            // of what the kind counts
+	Energy flex.WattHours // that will be missing, of the kinds of shortfall
+	Title  string         // with its count, in one line
+	Text   string         // what it means and what to do
+	Assets []Asset        // examples, the worst first
+}
+
+// Asset names an asset of an exception.
+type Asset struct {
+	ID         flex.AssetID
+	ExternalID string
+}
+
+// More is how many assets there are beyond the examples.
+func (e *Exception) More() int {
+	if len(e.Assets) == 0 {
+		return 0
+	}
+	return e.Count - len(e.Assets)
+}
+
+// StalePrice is a source whose prices are not current.
+type StalePrice struct{ Source, Why string }
+
+// Service finds what an operator should look at. Set its fields before use.
+type Service struct {
+	DB *store.DB
+
+	// Jobs returns the background jobs of this process; nil where none run.
+	Jobs func() []*worker.Worker
+	// StalePrices returns the price sources that are not current; nil where prices are not looked at.
+	StalePrices func(context.Context) ([]StalePrice, error)
+
+	Log *slog.Logger // nil means the default logger
+
+	fleet fleetCache
+}
+
+func (s *Service) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.Default()
+	}
+	return s.Log
+}
+
+// Exceptions returns what an operator should look at, of one organisation or, if org is zero,
+// of all of them and of flexd itself. An empty list means that nothing is known to be wrong.
+func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Exception, err error) {
+	fleet, err := s.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		found = nil // a read may be run again
+
+		for _, find := range []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
+			findHalt, findRefused, findWaiting, findEndpoints, findShort, findUnplanned, findHeld, findPayouts,
+		} {
+			more, err := find(ctx, all, fleet, org)
+			if err != nil {
+				return err
+			}
+
+			found = append(found, more...)
+		}
+
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	if org.IsZero() {
+		found = append(found, s.failedJobs()...)
+
+		stale, err := s.stalePrices(ctx)
+		if err != nil {
+			return nil, err
+		}
+
+		found = append(found, stale...)
+	}
+
+	slices.SortStableFunc(found, func(a, b Exception) int {
+		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)
+	})
+
+	return found, nil
+}
+
+func findHalt(ctx context.Context, all *store.All, _ *Fleet, _ flex.OrgID) ([]Exception, error) {
+	h, err := all.Halted(ctx)
+	if err != nil || h == nil {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: Halted, Level: Critical, Count: 1,
+		Title: fmt.Sprintf("All pushes are halted by %s since %s: %s", h.Who, h.At.Format(time.RFC3339), h.Reason),
+		Text:  "Chargers go on with what they have. End it with flexd resume, once that is mended.",
+	}}, nil
+}
+
+func findRefused(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	refused, total, err := all.RefusedSchedules(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	ids := make([]flex.AssetID, len(refused))
+	answers := map[int]bool{}
+	said := ""
+
+	for i, r := range refused {
+		ids[i] = r.AssetID
+		if r.Status != 0 && !answers[r.Status] {
+			answers[r.Status] = true
+			said += fmt.Sprintf(" %d,", r.Status)
+		}
+	}
+
+	if said != "" {
+		said = " It answered" + said[:len(said)-1] + "."
+	}
+
+	assets, err := named(ctx, all, ids)
+	return []Exception{{
+		Kind: Refused, Level: Critical, Count: total, Title: count(total, "asset") + " plugged in whose schedule the client refused", Assets: assets,
+		Text: "They are counted as planned and are not controlled." + said +
+			" Mend the client's endpoint, then send them again from the asset's page or with flexd replay.",
+	}}, err
+}
+
+func findWaiting(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	waiting, total, err := all.WaitingSince(ctx, org, all.Now().Add(-LateAfter), examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	var ids []flex.AssetID
+	for _, w := range waiting {
+		if !w.AssetID.IsZero() {
+			ids = append(ids, w.AssetID)
+		}
+	}
+
+	assets, err := named(ctx, all, ids)
+	return []Exception{{
+		Kind: Waiting, Level: Critical, Count: total, Assets: assets,
+		Title: fmt.Sprintf("%s waiting for more than %d minutes, the oldest since %s", count(total, "push"), int(LateAfter.Minutes()), waiting[0].Since.Format(time.RFC3339)),
+		Text:  "The client does not answer, or refuses for now. Chargers go on with what they have. The deliveries say what it answers.",
+	}}, err
+}
+
+func findEndpoints(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) (found []Exception, err error) {
+	endpoints, err := all.AllEndpoints(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read endpoints: %w", err)
+	}
+
+	for _, o := range fleet.Orgs {
+		if !org.IsZero() && o.ID != org {
+			continue
+		}
+
+		has := false
+		for _, e := range endpoints {
+			if e.Org != o.ID {
+				continue
+			}
+
+			has = has || e.Name == store.ScheduleEndpoint
+			if !e.Enabled {
+				found = append(found, Exception{
+					Kind: EndpointDisabled, Level: Critical, Count: 1, Title: fmt.Sprintf("The %s endpoint of %s is disabled", e.Name, o.Name),
+					Text: e.Reason + ". What is due waits until it is set or enabled again: flexd endpoint set, or PUT /endpoints/" + string(e.Name) + ".",
+				})
+			}
+		}
+
+		if planned := fleet.ByOrg[o.ID].planned; !has && planned > 0 {
+			found = append(found, Exception{
+				Kind: EndpointMissing, Level: Critical, Count: planned, Title: o.Name + " has no endpoint for schedules",
+				Text: "Its assets are planned and no client hears of it. Set one: flexd endpoint set, or PUT /endpoints/schedule.",
+			})
+		}
+	}
+
+	return found, nil
+}
+
+// shortages says what each cause of a shortfall is called and means.
+var shortages = [causes]struct {
+	kind Kind
+	text string
+}{
+	ShortOfTime:     {ShortTime, "The time left is too short, even at full power. The user can be told, or ready-by moved."},
+	ShortOfOffPeak:  {ShortOffPeak, "The off-peak time left is too short, and peak time may not be used. The user can permit it, or ask to charge now."},
+	ShortOfHeadroom: {ShortHeadroom, "There would be time, but a cap or another limit leaves no headroom. Look at the caps; the asset's page has the price of a kW more."},
+}
+
+func findShort(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) (found []Exception, err error) {
+	sum := fleet.Outlook(org)
+	for cause, s := range sum.short {
+		if s.count == 0 {
+			continue
+		}
+
+		s.trim()
+		ids := make([]flex.AssetID, len(s.worst))
+		for i, w := range s.worst {
+			ids[i] = w.id
+		}
+
+		assets, err := named(ctx, all, ids)
+		if err != nil {
+			return nil, err
+		}
+
+		found = append(found, Exception{
+			Kind: shortages[cause].kind, Level: Critical, Count: s.count, Energy: s.energy, Assets: assets, Text: shortages[cause].text,
+			Title: fmt.Sprintf("%s by ready-by: %.1f kWh will be missing", lacking(s.count), s.energy.KWh()),
+		})
+	}
+
+	return found, nil
+}
+
+func findUnplanned(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) ([]Exception, error) {
+	sum := fleet.Outlook(org)
+	if sum.unplanned == 0 {
+		return nil, nil
+	}
+
+	assets, err := named(ctx, all, sum.unplannedIDs)
+	return []Exception{{
+		Kind: Unplanned, Level: Warning, Count: sum.unplanned, Assets: assets, Title: count(sum.unplanned, "asset") + " plugged in without a schedule",
+		Text: "The site has not consented to full schedule control, or has been withdrawn: the charger is not controlled.",
+	}}, err
+}
+
+func findHeld(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	p, err := all.HeldBack(ctx, org)
+	if err != nil || p.Count == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: ReadingsHeld, Level: Warning, Count: p.Count, Title: fmt.Sprintf("%s held back since %s", count(p.Count, "reading"), p.Oldest.Format(time.RFC3339)),
+		Text: "Their values are more than the device or the connection can do, so they are not settled. Release or discard them: flexd readings held.",
+	}}, nil
+}
+
+func findPayouts(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	p, err := all.AwaitingApproval(ctx, org)
+	if err != nil || p.Count == 0 || all.Now().Sub(p.Oldest) < PayoutLate {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: PayoutWaiting, Level: Warning, Count: p.Count,
+		Title: fmt.Sprintf("%s waiting for approval, the oldest since %s", count(p.Count, "withdrawal"), p.Oldest.Format(time.RFC3339)),
+		Text:  "Users wait for their money. Approve or reject them under Settlement, or with flexd payouts.",
+	}}, nil
+}
+
+// failedJobs are the background jobs of this process whose latest run failed.
+func (s *Service) failedJobs() (found []Exception) {
+	if s.Jobs == nil {
+		return nil
+	}
+
+	for _, w := range s.Jobs() {
+		if last := w.Last(); last.Err != nil {
+			found = append(found, Exception{
+				Kind: JobFailed, Level: Critical, Count: 1, Title: fmt.Sprintf("The background job %q failed", w.Name),
+				Text: "It is tried again by itself; the log has the reason.",
+			})
+		}
+	}
+
+	return found
+}
+
+func (s *Service) stalePrices(ctx context.Context) (found []Exception, err error) {
+	if s.StalePrices == nil {
+		return nil, nil
+	}
+
+	stale, err := s.StalePrices(ctx)
+	for _, p := range stale {
+		found = append(found, Exception{
+			Kind: PriceStale, Level: Critical, Count: 1, Title: "Prices of " + p.Source + " are not current",
+			Text: p.Why + ". Until then the last good prices are used: flexd prices fetch, or flexd prices import.",
+		})
+	}
+
+	return found, err
+}
+
+// named returns the assets with their external ids, so many at most as an exception names.
+func named(ctx context.Context, all *store.All, ids []flex.AssetID) (assets []Asset, err error) {
+	ids = ids[:min(len(ids), examplesMax)]
+	names, err := all.AssetNames(ctx, ids)
+	for _, id := range ids {
+		if names[id] != "" {
+			assets = append(assets, Asset{id, names[id]})
+		}
+	}
+	return assets, err
+}
+
+func lacking(n int) string {
+	if n == 1 {
+		return "1 asset will not have what it needs"
+	}
+	return count(n, "asset") + " will not have what they need"
+}
+
+// count writes a number with its thing, in the plural where it is one.
+func count(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case thing == "push":
+		return fmt.Sprintf("%d pushes", n)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,198 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// How old the picture of the fleet may be that is shown. A large fleet's costs something to
+// make: then it is kept longer, so that watching takes a small part of the machine, and the
+// one that is there is shown while the next is made.
+const (
+	fleetAge     = 2 * time.Second
+	fleetAgeCost = 10 // times the time that it took to make
+	fleetOld     = 30 * time.Second
+	fleetCheap   = 100 * time.Millisecond // what takes less is made while the page waits
+)
+
+// Fleet is a picture of the whole fleet at an instant.
+type Fleet struct {
+	At     time.Time // by the true clock
+	Orgs   []flex.Org
+	ByOrg  map[flex.OrgID]*Outlook
+	Counts map[flex.OrgID]store.FleetCount
+
+	took  time.Duration
+	parts []store.PluggedPart // in which it was read
+	even  bool                // whether they were of one size, so that the next is read likewise
+}
+
+// fleetCache keeps the latest picture. One request at a time makes a new one.
+type fleetCache struct {
+	making sync.Mutex
+	last   atomic.Pointer[Fleet]
+}
+
+// Look returns the picture of the fleet, made anew if it is too old.
+func (s *Service) Look(ctx context.Context) (*Fleet, error) {
+	v, now := s.fleet.last.Load(), s.DB.Now()
+	if v != nil && !now.Before(v.At) {
+		switch age := now.Sub(v.At); {
+		case age < max(fleetAge, fleetAgeCost*v.took):
+			return v, nil
+		case age < fleetOld && v.took > fleetCheap:
+			if s.fleet.making.TryLock() {
+				go func() {
+					defer s.fleet.making.Unlock()
+					late, end := context.WithTimeout(context.WithoutCancel(ctx), fleetOld)
+					defer end()
+
+					if _, err := s.lookAnew(late); err != nil {
+						s.log().ErrorContext(late, "look at the fleet", "err", err)
+					}
+				}()
+			}
+
+			return v, nil
+		}
+	}
+
+	s.fleet.making.Lock()
+	defer s.fleet.making.Unlock()
+
+	if w := s.fleet.last.Load(); w != v && w != nil && now.Sub(w.At) < fleetAge {
+		return w, nil // made while this one waited
+	}
+
+	return s.lookAnew(ctx)
+}
+
+// fleetReaders is how many read the fleet side by side, where there are as many processors.
+const fleetReaders = 4
+
+// lookAnew makes the picture of the fleet. Each asset is read once, as it is at one moment
+// of the making.
+func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
+	start := time.Now()
+	v := &Fleet{At: s.DB.Now(), ByOrg: map[flex.OrgID]*Outlook{}, Counts: map[flex.OrgID]store.FleetCount{}}
+
+	if last := s.fleet.last.Load(); last != nil && last.even {
+		v.parts = last.parts
+	}
+
+	if err := s.count(ctx, v); err != nil {
+		return nil, err
+	}
+	if err := s.gather(ctx, v); err != nil {
+		return nil, err
+	}
+
+	v.took = time.Since(start)
+	s.fleet.last.Store(v)
+	return v, nil
+}
+
+// count reads the organisations, their clocks and sizes, and cuts the fleet into parts.
+func (s *Service) count(ctx context.Context, v *Fleet) error {
+	return s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		v.Orgs, err = all.Orgs(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, o := range v.Orgs {
+			tx, err := all.For(ctx, o.ID)
+			if err != nil {
+				return err
+			}
+			v.ByOrg[o.ID] = newOutlook(tx.Now())
+		}
+
+		counts, err := all.FleetCounts(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, n := range counts {
+			v.Counts[n.Org] = n
+		}
+
+		if v.parts == nil {
+			v.parts, err = all.PluggedParts(ctx, min(runtime.GOMAXPROCS(0), fleetReaders))
+		}
+
+		return err
+	})
+}
+
+// gather adds every part of the fleet to the picture, side by side.
+func (s *Service) gather(ctx context.Context, v *Fleet) error {
+	sums := make([]map[flex.OrgID]*Outlook, len(v.parts))
+	errs := make([]error, len(v.parts))
+	sizes := make([]int, len(v.parts))
+	var readers sync.WaitGroup
+
+	for i, part := range v.parts {
+		readers.Go(func() {
+			sums[i] = map[flex.OrgID]*Outlook{}
+			errs[i] = s.DB.ReadAll(ctx, func(all *store.All) error {
+				clear(sums[i]) // a read may be run again
+				return all.EachPlugged(ctx, part, func(p *store.Plugged) {
+					f := sums[i][p.Org]
+					if f == nil {
+						whole := v.ByOrg[p.Org]
+						if whole == nil {
+							return // made since the organisations were listed
+						}
+
+						f = newOutlook(whole.now)
+						sums[i][p.Org] = f
+					}
+
+					f.add(p)
+				})
+			})
+		})
+	}
+
+	readers.Wait()
+
+	for i, sum := range sums {
+		for org, f := range sum {
+			v.ByOrg[org].join(f)
+			sizes[i] += f.plugged
+		}
+	}
+
+	v.even = len(sizes) > 1 && slices.Max(sizes) <= 2*(slices.Min(sizes)+1)
+	return errors.Join(errs...)
+}
+
+// Outlook returns the outlook of an organisation, or the sum of all if org is zero. It is the
+// caller's own.
+func (v *Fleet) Outlook(org flex.OrgID) *Outlook {
+	sum := newOutlook(v.At)
+	if len(v.Orgs) > 0 { // one clock is common to those that are shown together
+		shown := org
+		if org.IsZero() {
+			shown = v.Orgs[0].ID
+		}
+		sum = newOutlook(v.ByOrg[shown].now)
+	}
+
+	for _, o := range v.Orgs {
+		if org.IsZero() || o.ID == org {
+			sum.join(v.ByOrg[o.ID])
+		}
+	}
+
+	return sum
+}

@@ -1,0 +1,338 @@
+package operations
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// outlookPeriods is how many half-hours ahead the fleet is shown: 24 hours.
+const outlookPeriods = 48
+
+// slackTime is the charging time by which a schedule may fall short and still count as
+// meeting its need: schedules are cut to whole minutes.
+const slackTime = time.Minute
+
+// Outlook is what the assets that are plugged in will draw, half-hour by half-hour, from
+// an instant on. The first is the rest of the running half-hour. It counts in whole seconds
+// since 1970, for a fleet is large.
+type Outlook struct {
+	now   time.Time
+	start int64                     // the first instant
+	edges [outlookPeriods + 1]int64 // of the half-hours; the first is before the start
+
+	plugged, planned, charging int
+	drawing                    flex.Watts // by the schedules, now
+	short                      [causes]shortfall
+	unplanned                  int
+	unplannedIDs               []flex.AssetID
+
+	sums      [outlookPeriods]halfHour
+	permitted map[flex.Tariff]*perHalfHour
+}
+
+// perHalfHour is a quantity of each half-hour.
+type perHalfHour [outlookPeriods]int64
+
+// halfHour is energy of one half-hour in watt-seconds.
+type halfHour struct {
+	plan  int64 // by the schedules
+	plain int64 // the same energy, had each asset begun at full power when it was plugged in
+	less  int64 // of the plan, what could be put off and the need still be met
+	more  int64 // what could be drawn beyond the plan, brought forward from later
+}
+
+// Cause is why an asset will not have what it needs by ready-by.
+type Cause int
+
+// The causes of a shortfall.
+const (
+	ShortOfTime     Cause = iota // the time left is too short, even at full power
+	ShortOfOffPeak               // the off-peak time left is too short, and peak may not be used
+	ShortOfHeadroom              // there is time, but a cap or another limit leaves no headroom
+	causes
+)
+
+// shortfall is the assets that fall short for one cause.
+type shortfall struct {
+	count  int
+	energy flex.WattHours
+	worst  []shortAsset // those that lack most, so many at most as an exception names
+}
+
+type shortAsset struct {
+	id      flex.AssetID
+	missing flex.WattHours
+}
+
+func (s *shortfall) add(id flex.AssetID, missing flex.WattHours) {
+	s.count++
+	s.energy += missing
+	s.worst = append(s.worst, shortAsset{id, missing})
+	if len(s.worst) >= 2*examplesMax {
+		s.trim()
+	}
+}
+
+func (s *shortfall) join(o shortfall) {
+	s.count += o.count
+	s.energy += o.energy
+	s.worst = append(s.worst, o.worst...)
+	s.trim()
+}
+
+// trim keeps the assets that lack most, in that order.
+func (s *shortfall) trim() {
+	slices.SortFunc(s.worst, func(a, b shortAsset) int {
+		return cmp.Or(cmp.Compare(b.missing, a.missing), bytes.Compare(a.id[:], b.id[:]))
+	})
+	s.worst = s.worst[:min(len(s.worst), examplesMax)]
+}
+
+// Plugged, Charging and Unplanned count the assets that are plugged in, that charge by plan at
+// this moment, and that are plugged in without a schedule.
+func (f *Outlook) Plugged() int   { return f.plugged }
+func (f *Outlook) Charging() int  { return f.charging }
+func (f *Outlook) Unplanned() int { return f.unplanned }
+
+// Drawing is the power that is drawn by plan at this moment.
+func (f *Outlook) Drawing() flex.Watts { return f.drawing }
+
+// Now is the instant that the outlook begins at, by the organisation's clock.
+func (f *Outlook) Now() time.Time { return f.now }
+
+// Short counts the assets that will not have what they need by ready-by.
+func (f *Outlook) Short() (n int) {
+	for _, s := range f.short {
+		n += s.count
+	}
+	return n
+}
+
+func newOutlook(now time.Time) *Outlook {
+	f := &Outlook{now: now, start: now.Unix(), permitted: map[flex.Tariff]*perHalfHour{}}
+	first := flex.PeriodAt(now)
+	for i := range f.edges {
+		f.edges[i] = first.Add(i).Start().Unix()
+	}
+	return f
+}
+
+// from is when half-hour i begins, as far as it is still ahead.
+func (f *Outlook) from(i int) int64 { return max(f.start, f.edges[i]) }
+
+func (f *Outlook) end() int64 { return f.edges[outlookPeriods] }
+
+// add counts an asset in.
+func (f *Outlook) add(p *store.Plugged) {
+	f.plugged++
+	if !p.Planned {
+		f.unplanned++
+		if len(f.unplannedIDs) < examplesMax {
+			f.unplannedIDs = append(f.unplannedIDs, p.AssetID)
+		}
+		return
+	}
+
+	f.planned++
+	var own perHalfHour
+	ready := p.ReadyBy.Unix()
+	total := int64(p.Delivered) * 3600
+	byReady := total
+
+	for _, s := range p.Steps {
+		w := int64(min(s.Limit, p.Power))
+		if w == 0 {
+			continue
+		}
+
+		from, to := s.From.Unix(), s.To.Unix()
+		total += w * (to - from)
+		byReady += w * max(0, min(to, ready)-from)
+
+		if from <= f.start && f.start < to {
+			f.charging++
+			f.drawing += flex.Watts(w)
+		}
+
+		f.spread(&own, from, to, w)
+	}
+
+	f.compare(p, byReady)
+	if p.Power > 0 {
+		f.plain(p, total)
+	}
+
+	f.band(p, &own)
+}
+
+// compare counts the asset as short if the energy that it has by ready-by is less than its need.
+func (f *Outlook) compare(p *store.Plugged, byReady int64) {
+	missing := int64(p.Need)*3600 - byReady
+	slack := int64(p.Power) * int64(slackTime/time.Second)
+	if missing > slack {
+		f.short[f.cause(p, missing)].add(p.AssetID, flex.WattHours(missing/3600))
+	}
+}
+
+// cause says what keeps an asset from its need: the time until ready-by does not suffice even
+// at full power, or its permitted part does not, or else others share a limit with it.
+func (f *Outlook) cause(p *store.Plugged, missing int64) Cause {
+	ready := p.ReadyBy.Unix()
+	ahead := max(0, ready-f.start)
+
+	var planned int64 // watt-seconds from now on
+	for _, s := range p.Steps {
+		from, to := max(s.From.Unix(), f.start), min(s.To.Unix(), ready)
+		planned += int64(min(s.Limit, p.Power)) * max(0, to-from)
+	}
+
+	wanted := planned + missing
+	if wanted > int64(p.Power)*ahead {
+		return ShortOfTime
+	}
+
+	var permitted int64
+	for i, seconds := range f.offPeak(p.Tariff) {
+		if from := f.from(i); from < ready {
+			permitted += min(seconds, ready-from)
+		}
+	}
+
+	if ready <= f.end() && wanted > int64(p.Power)*permitted {
+		return ShortOfOffPeak
+	}
+
+	return ShortOfHeadroom
+}
+
+// spread adds the energy of a power from an instant to another to the half-hours that they
+// touch.
+func (f *Outlook) spread(sum *perHalfHour, from, to, w int64) {
+	from, to = max(from, f.start), min(to, f.end())
+	if from >= to {
+		return
+	}
+
+	for i := (from - f.edges[0]) / 1800; from < to; i++ {
+		next := min(to, f.edges[i+1])
+		sum[i] += w * (next - from)
+		from = next
+	}
+}
+
+// plain adds what the asset would draw if nobody had planned it: the energy of its schedule,
+// at full power from the moment when it was plugged in.
+func (f *Outlook) plain(p *store.Plugged, total int64) {
+	from := p.PluggedInAt.Unix()
+	to := from + total/int64(p.Power)
+	if to <= f.start {
+		return
+	}
+
+	var own perHalfHour
+	f.spread(&own, from, to, int64(p.Power))
+
+	for i := range own {
+		f.sums[i].plain += own[i]
+	}
+}
+
+// band adds the plan and by how much it could move in each half-hour alone: what it draws
+// then can be put off as far as there is room for it in the off-peak time before ready-by,
+// and what it draws later can be brought forward as far as the asset's power allows.
+func (f *Outlook) band(p *store.Plugged, own *perHalfHour) {
+	var room, later int64
+	offPeak := f.offPeak(p.Tariff)
+	ready, power := p.ReadyBy.Unix(), int64(p.Power)
+	now := [2]int64{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+
+	for i := outlookPeriods - 1; i >= 0; i-- {
+		from, to := f.from(i), f.edges[i+1]
+		h := &f.sums[i]
+		h.plan += own[i]
+
+		if from >= ready {
+			continue
+		}
+
+		most := power * min(offPeak[i], ready-from)
+		spare := max(0, most-own[i])
+
+		if now[0] >= to || now[1] <= from { // what the user wants at once is not moved
+			h.less += min(own[i], room)
+			h.more += min(spare, later)
+		}
+
+		room += spare
+		later += min(own[i], most)
+	}
+}
+
+// offPeak returns the seconds of each half-hour that a tariff permits charging in.
+func (f *Outlook) offPeak(t flex.Tariff) *perHalfHour {
+	if got := f.permitted[t]; got != nil {
+		return got
+	}
+
+	got := new(perHalfHour)
+
+	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+	if err == nil {
+		for _, s := range w.Spans(flex.Span{From: f.now, To: time.Unix(f.end(), 0)}) {
+			f.spread(got, s.From.Unix(), s.To.Unix(), 1)
+		}
+	} else { // none is known: no hour is dearer than another
+		f.spread(got, f.start, f.end(), 1)
+	}
+
+	f.permitted[t] = got
+	return got
+}
+
+// join adds another organisation's forecast, half-hour by half-hour.
+func (f *Outlook) join(o *Outlook) {
+	f.plugged += o.plugged
+	f.planned += o.planned
+	f.charging += o.charging
+	f.drawing += o.drawing
+	f.unplanned += o.unplanned
+	f.unplannedIDs = append(f.unplannedIDs, o.unplannedIDs...)
+	for c := range f.short {
+		f.short[c].join(o.short[c])
+	}
+
+	for i := range f.sums {
+		f.sums[i].plan += o.sums[i].plan
+		f.sums[i].plain += o.sums[i].plain
+		f.sums[i].less += o.sums[i].less
+		f.sums[i].more += o.sums[i].more
+	}
+}
+
+// Line is a half-hour of the forecast in average kilowatts.
+type Line struct {
+	Start   time.Time `json:"start"`
+	Planned float64   `json:"planned_kw"`
+	Unmoved float64   `json:"without_flexd_kw"`
+	Lowest  float64   `json:"lowest_kw"`
+	Highest float64   `json:"highest_kw"`
+}
+
+// Lines returns the half-hours in average kilowatts.
+func (f *Outlook) Lines() []Line {
+	out := make([]Line, outlookPeriods)
+	for i, h := range f.sums {
+		length := max(1, f.edges[i+1]-f.from(i))
+		kilowatts := func(wattSeconds int64) float64 { return float64(wattSeconds/length/100) / 10 }
+		out[i] = Line{Start: time.Unix(f.from(i), 0).UTC(), Planned: kilowatts(h.plan), Unmoved: kilowatts(h.plain),
+			Lowest: kilowatts(h.plan - h.less), Highest: kilowatts(h.plan + h.more)}
+	}
+
+	return out
+}

@@ -1,0 +1,218 @@
+package reward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"flexd/internal/bankfile"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// Verdict is what an import does with a result.
+type Verdict string
+
+// The verdicts on results.
+const (
+	TakenNew     Verdict = "new"       // it changed the withdrawal
+	TakenKnown   Verdict = "known"     // it says again what is known
+	TakenOpen    Verdict = "under way" // the payment has no result yet
+	TakenUnknown Verdict = "unknown"   // no payment has that reference
+	TakenRefused Verdict = "refused"   // it contradicts what is known; a person must look
+)
+
+// ImportLine is what became of one result.
+type ImportLine struct {
+	bankfile.Result
+	Verdict  Verdict
+	ID       flex.TransactionID // zero if the reference is unknown
+	Amount   flex.Pence         // of the withdrawal
+	From, To ledger.PaymentStatus
+	Why      string // it was refused
+}
+
+// BankImport is what an import of a bank's file did.
+type BankImport struct {
+	Imported
+	Lines []ImportLine
+}
+
+// Count returns how many results had the verdict.
+func (b BankImport) Count(v Verdict) (n int) {
+	for _, l := range b.Lines {
+		if l.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// errDryRun takes back what a dry run did.
+var errDryRun = errors.New("dry run")
+
+// ImportBank takes a bank's results, each by itself: one that contradicts what is known is
+// refused and shown, and the others count. The same file again changes nothing. A dry run
+// returns what would happen, and nothing does.
+func (d *Service) ImportBank(ctx context.Context, org flex.OrgID, by string, results []bankfile.Result, dry bool) (b BankImport, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		b = BankImport{}
+		for _, r := range results {
+			if err := d.takeBank(ctx, tx, r, by, &b); err != nil {
+				return fmt.Errorf("%s: %w", r.Where, err)
+			}
+		}
+
+		b.Results = len(b.Lines)
+
+		if dry {
+			return errDryRun
+		}
+
+		return nil
+	})
+	if errors.Is(err, errDryRun) {
+		err = nil
+	}
+
+	return b, err
+}
+
+// takeBank counts one result of a bank's: of a payment, or of all of a file.
+func (d *Service) takeBank(ctx context.Context, tx *store.Tx, r bankfile.Result, by string, b *BankImport) error {
+	pinned, why, err := payees(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+
+	if len(pinned) == 0 {
+		b.Lines = append(b.Lines, ImportLine{Result: r, Verdict: TakenUnknown})
+	}
+
+	for _, p := range pinned {
+		line := ImportLine{Result: r, ID: p.WithdrawalID}
+		line.Reference = p.Reference
+
+		if err := d.takeLine(ctx, tx, p, why, by, &line, b); err != nil {
+			return err
+		}
+
+		b.Lines = append(b.Lines, line)
+	}
+
+	return nil
+}
+
+// payees returns the attempts that a result is of, and why it cannot be taken, if it cannot:
+// the bank's amount must be theirs to the penny.
+func payees(ctx context.Context, tx *store.Tx, r bankfile.Result) (found []store.Pinned, why string, err error) {
+	switch {
+	case r.Reference != "":
+		p, err := tx.PinnedByReference(ctx, r.Reference)
+		if err != nil || p == nil {
+			return nil, "", err
+		}
+
+		found = append(found, *p)
+	case r.Message != "":
+		found, err = tx.PinnedInMessage(ctx, r.Message)
+		if err != nil {
+			return nil, "", err
+		}
+	}
+
+	if r.Problem != "" || !r.Known {
+		return found, r.Problem, nil
+	}
+
+	var sum flex.Pence
+	for _, p := range found {
+		w, err := tx.Withdrawal(ctx, p.WithdrawalID)
+		if err != nil {
+			return nil, "", err
+		}
+
+		sum += w.Amount
+	}
+
+	if sum != r.Amount {
+		why = fmt.Sprintf("the bank says %s, and what was withdrawn is %s", r.Amount, sum)
+	}
+
+	return found, why, nil
+}
+
+// takeLine counts a result of one attempt at a payment.
+func (d *Service) takeLine(ctx context.Context, tx *store.Tx, p store.Pinned, why, by string, line *ImportLine, b *BankImport) error {
+	w, err := tx.LockWithdrawal(ctx, p.WithdrawalID)
+	if err != nil {
+		return err
+	}
+
+	line.Amount = w.Amount
+	line.From, line.To = w.Status, w.Status
+	var moves []ledger.PaymentStatus
+	line.Verdict, moves, line.Why = judge(line.Outcome, w, p.Attempt)
+	if why != "" && line.Verdict != TakenOpen {
+		line.Verdict, line.Why = TakenRefused, why
+		moves = nil
+	}
+
+	note := strings.TrimSpace(line.Reason)
+	for _, to := range moves {
+		_, t, err := d.move(ctx, tx, w.ID, to, by, note)
+		if err != nil {
+			return fmt.Errorf("withdrawal %s: %w", w.ID, err)
+		}
+
+		line.To = to
+		b.Mails += t.mails
+		b.Without += t.without
+	}
+
+	if len(moves) > 0 {
+		b.Moved++
+	}
+
+	return nil
+}
+
+// judge returns what a bank's result of an attempt does to the withdrawal: the moves, or why
+// it is refused.
+func judge(o bankfile.Outcome, w store.Withdrawal, attempt int) (v Verdict, moves []ledger.PaymentStatus, why string) {
+	if o == bankfile.UnderWay {
+		return TakenOpen, nil, ""
+	}
+
+	// An attempt before failed, or there would be no other.
+	if attempt < w.Attempt {
+		if o == bankfile.Paid {
+			return TakenRefused, nil, fmt.Sprintf("attempt %d counted as failed and was tried again as attempt %d; if both are paid, ask one back", attempt, w.Attempt)
+		}
+		return TakenKnown, nil, ""
+	}
+
+	moves, legal := bankMoves[w.Status][o]
+	switch {
+	case !legal:
+		return TakenRefused, nil, fmt.Sprintf("the withdrawal is %s, and the bank says %s", w.Status, o)
+	case len(moves) == 0:
+		return TakenKnown, nil, ""
+	}
+
+	return TakenNew, moves, ""
+}
+
+// bankMoves says what each outcome does to a withdrawal at a status; none is what is known
+// already. What is in neither was never given to the bank, or contradicts it.
+var bankMoves = map[ledger.PaymentStatus]map[bankfile.Outcome][]ledger.PaymentStatus{
+	ledger.Processing: {
+		bankfile.Paid: {ledger.Posted}, bankfile.Failed: {ledger.Failed},
+		bankfile.Returned: {ledger.Posted, ledger.Returned}, // it was paid before it came back
+	},
+	ledger.Posted:   {bankfile.Paid: nil, bankfile.Returned: {ledger.Returned}},
+	ledger.Returned: {bankfile.Paid: nil, bankfile.Returned: nil},
+	ledger.Failed:   {bankfile.Failed: nil, bankfile.Returned: nil}, // the money is back already
+}

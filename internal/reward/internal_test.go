@@ -1,0 +1,4 @@
+package reward
+
+// PaymentDay is paymentDay, for tests.
+var PaymentDay = paymentDay

@@ -1,0 +1,167 @@
+package reward
+
+import (
+	"slices"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// Line is the line's cause and note as one text.
+func (l *Line) Line() string {
+	if l.Note == "" {
+		return l.Cause
+	}
+	return l.Cause + ". " + l.Note
+}
+
+// Priced reports whether any half-hour of the line has a price.
+func (l *Line) Priced() bool {
+	return slices.ContainsFunc(l.Periods, func(p Period) bool { return p.Price != nil })
+}
+
+// Basis says in words which readings and prices the line stands on.
+func (l *Line) Basis() string {
+	var devices, sources []string
+	for _, p := range l.Periods {
+		if id := p.Device.String(); !p.Device.IsZero() && !slices.Contains(devices, id) {
+			devices = append(devices, id)
+		}
+
+		if p.Source != "" && !slices.Contains(sources, p.Source) {
+			sources = append(sources, p.Source)
+		}
+	}
+
+	text := ""
+	if len(devices) > 0 {
+		text = "Read by device " + strings.Join(devices, ", ")
+		if l.Label != "" {
+			text += " as " + strings.ReplaceAll(string(l.Label), "_", " ")
+		}
+		text += ". "
+	}
+
+	if len(sources) > 0 {
+		text += "Prices of " + strings.Join(sources, ", ") + "."
+	}
+
+	return strings.TrimSpace(text)
+}
+
+// Document is the statement as it is given out as JSON.
+func (s *Statement) Document() wire.StatementResponse {
+	v := wire.StatementResponse{
+		SiteID: s.Customer.SiteID, From: wire.Day(s.From), To: wire.Day(s.To), MadeAt: wire.At(s.MadeAt), Number: s.Number,
+		Payer:               wire.StatementPayer(s.Payer),
+		Customer:            wire.StatementCustomer{Address: s.Customer.Address.Reveal(), Postcode: s.Customer.Postcode.Reveal()},
+		RoundingRule:        RoundingRule,
+		OpeningBalancePence: s.Opening, ClosingBalancePence: s.Closing,
+		Totals: wire.StatementTotals{
+			EarnedPence: s.Totals.Earned, OtherPence: s.Totals.Other, WithdrawnPence: s.Totals.Withdrawn,
+			FlexKWh: s.Totals.Flex.KWh(), CreditableKWh: s.Totals.Charged.KWh(),
+		},
+		Lines: make([]wire.StatementLine, len(s.Lines)), Months: make([]wire.StatementMonth, len(s.Months)),
+	}
+
+	for i := range s.Lines {
+		v.Lines[i] = s.Lines[i].document()
+	}
+
+	for i := range s.Months {
+		v.Months[i] = s.Months[i].document()
+	}
+
+	return v
+}
+
+// document is the line with what it rests on.
+func (l *Line) document() wire.StatementLine {
+	line := wire.StatementLine{
+		TransactionDatumResponse: TransactionDocument(l.Transaction), RecordedAt: wire.At(l.At), FlexEventID: l.Transaction.Cause.FlexEvent,
+		BalancePence: l.Balance, Cause: l.Cause, Working: l.Working, Note: l.Note, Provisional: l.Provisional, Label: l.Label,
+		Periods: make([]wire.StatementPeriod, len(l.Periods)),
+	}
+	if line.Working == nil {
+		line.Working = []string{}
+	}
+
+	for i, p := range l.Periods {
+		line.Periods[i] = wire.StatementPeriod{
+			StartTimestamp: wire.At(p.Start), BaselineKWh: kilowattHours(p.Baseline), MeteredKWh: kilowattHours(p.Metered), FlexKWh: kilowattHours(p.Flex),
+			ChangeKWh: p.Change.KWh(), PriceSource: p.Source, PublicationID: p.Publication, AssetID: p.Device,
+		}
+
+		if p.Price != nil {
+			line.Periods[i].PricePencePerKWh = new(float64(*p.Price) / 1e7)
+		}
+	}
+
+	if c := l.Calculation; c != nil {
+		line.Calculation = c.document()
+	}
+
+	return line
+}
+
+func (c *Calculation) document() *wire.StatementCalculation {
+	part := func(p settle.Parts) float64 { return float64(p) / float64(settle.Whole) }
+	v := &wire.StatementCalculation{
+		UserShare: part(c.Share), LossFactor: part(c.LossFactor), PaidPart: part(c.PaidEarly), CarriedPence: float64(c.Carried) / 1e10,
+		DuePence: c.Due, EarlierPence: c.Earlier, EarlierKWh: c.Counted.KWh(), Rounding: c.Rounding.String(), LossesPassed: c.ClawBack,
+	}
+
+	if c.Others != nil {
+		v.Month = &wire.StatementNetting{Month: c.Month.String(), OthersPence: c.Others.Share, OthersCreditedPence: c.Others.Credited}
+	}
+
+	return v
+}
+
+func (m *Month) document() wire.StatementMonth {
+	v := wire.StatementMonth{
+		Month: m.String(), SharesPence: m.Shares, FlooredPence: m.Floored(), CreditPence: m.Credit, Events: make([]wire.StatementMonthEvent, len(m.Events)),
+	}
+
+	for i, e := range m.Events {
+		v.Events[i] = wire.StatementMonthEvent{
+			FlexEventID: e.ID, StartTime: wire.At(e.Span.From), EndTime: wire.At(e.Span.To), FlexKWh: e.Flex.KWh(),
+			GrossPence: float64(e.Gross) / 1e4, SharePence: e.Share, CreditedPence: e.Credited,
+		}
+	}
+
+	return v
+}
+
+// TransactionDocument is a transaction as the interface shows it.
+func TransactionDocument(t store.Transaction) wire.TransactionDatumResponse {
+	w := wire.TransactionDatumResponse{
+		TransactionID: t.ID, TransactionType: string(t.Kind), CreditPence: t.Amount,
+		StartTime: wire.At(t.Time.From), EndTime: wire.At(t.Time.To),
+		FlexKWh: kilowattHours(t.Flex), CreditableKWh: kilowattHours(t.Creditable), PaymentStatus: string(t.Status), PlugSessionID: t.Cause.Session,
+	}
+
+	if t.Settled != (flex.Day{}) {
+		w.SettlementDate = new(wire.Day(t.Settled))
+	}
+
+	if t.Rate != nil {
+		w.CreditRatePencePerKWh = new(settle.Rate(*t.Rate).PencePerKWh())
+	}
+
+	if t.Vehicle != "" {
+		w.Vehicle = &wire.TransactionVehicle{ModelName: t.Vehicle}
+	}
+
+	return w
+}
+
+func kilowattHours(e *flex.WattHours) *float64 {
+	if e == nil {
+		return nil
+	}
+	return new(e.KWh())
+}

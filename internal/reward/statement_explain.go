@@ -1,0 +1,342 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// explainedMax is the number of flex events whose settlements are read at a time.
+const explainedMax = 256
+
+// explain says of each line why it is, and from which readings.
+func (s *Statement) explain(ctx context.Context, tx *store.Tx, all []store.Transaction) error {
+	terms, err := historyOf(ctx, tx)
+	if err != nil {
+		return err
+	}
+
+	if err := s.explainEvents(ctx, tx, all, terms); err != nil {
+		return err
+	}
+
+	for i := range s.Lines {
+		l := &s.Lines[i]
+		switch c := l.Transaction.Cause; {
+		case !c.FlexEvent.IsZero():
+		case c.Session.IsZero():
+			l.plain()
+		default:
+			if err := l.explainSession(ctx, tx, terms); err != nil {
+				return fmt.Errorf("explain transaction %s: %w", l.ID, err)
+			}
+		}
+
+		l.check()
+	}
+
+	return nil
+}
+
+// plain says why a line is that nothing was worked out for.
+func (l *Line) plain() {
+	switch c := l.Transaction.Cause; {
+	case !c.Follows.IsZero() && l.Amount < 0:
+		l.Cause = "a withdrawal that had failed is paid after all"
+	case !c.Follows.IsZero():
+		l.Cause = "a withdrawal was not paid, and is back in the balance"
+	case l.Kind == ledger.Withdrawal:
+		l.Cause = "withdrawn to the bank account"
+	default:
+		l.Cause = string(l.Kind)
+		if c.Reason != "" {
+			l.Cause += ": " + c.Reason
+		}
+	}
+}
+
+// check has a line say so if what stands beside it does not come to its amount.
+func (l *Line) check() {
+	if l.Calculation == nil || l.Calculation.Credit() == l.Amount {
+		return
+	}
+
+	l.Calculation, l.Working = nil, nil
+	l.Note = "This was worked out before all that it rests on was kept, so that it cannot be worked out again from here."
+}
+
+// explainEvents explains the lines about flex events, and fills in the months in which they are
+// netted.
+func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store.Transaction, terms history) error {
+	lines, ids := s.linesOfEvents(all)
+	shown := s.linesByEvent()
+
+	months := s.months()
+	s.Months = make([]Month, len(months))
+	for i, m := range months {
+		s.Months[i].Month = m
+	}
+
+	for chunk := range slices.Chunk(ids, explainedMax) {
+		settled, err := tx.PostedSettlements(ctx, chunk)
+		if err != nil {
+			return err
+		}
+
+		for _, id := range chunk {
+			e := explainedEvent{lines: lines[id], settled: settlementsOf(settled, id)}
+			for _, l := range shown[id] {
+				e.explain(l, terms)
+			}
+
+			if i := slices.Index(months, ledger.MonthOf(e.lines[0].Settled)); i >= 0 {
+				s.Months[i].add(&e)
+			}
+		}
+	}
+
+	for i := range s.Months {
+		slices.SortFunc(s.Months[i].Events, func(a, b MonthEvent) int { return a.Span.From.Compare(b.Span.From) })
+	}
+
+	return nil
+}
+
+// linesOfEvents returns all lines by event, oldest first, and the events that are to be
+// explained: those of the statement's lines, and of the months in which these are netted.
+func (s *Statement) linesOfEvents(all []store.Transaction) (lines map[flex.FlexEventID][]store.Transaction, wanted []flex.FlexEventID) {
+	lines = map[flex.FlexEventID][]store.Transaction{}
+	known := map[flex.FlexEventID]bool{}
+	months := s.months()
+
+	for _, t := range all {
+		id := t.Cause.FlexEvent
+		if id.IsZero() {
+			continue
+		}
+
+		lines[id] = append(lines[id], t)
+		needed := !t.At.Before(s.From.Start()) || slices.Contains(months, ledger.MonthOf(t.Settled))
+		if needed && !known[id] {
+			known[id] = true
+			wanted = append(wanted, id)
+		}
+	}
+
+	return lines, wanted
+}
+
+// linesByEvent returns the statement's own lines by event.
+func (s *Statement) linesByEvent() map[flex.FlexEventID][]*Line {
+	lines := map[flex.FlexEventID][]*Line{}
+	for i := range s.Lines {
+		id := s.Lines[i].Transaction.Cause.FlexEvent
+		lines[id] = append(lines[id], &s.Lines[i])
+	}
+	return lines
+}
+
+// settlementsOf returns those of one event.
+func settlementsOf(all []store.PostedSettlement, id flex.FlexEventID) (own []store.PostedSettlement) {
+	for _, p := range all {
+		if p.Event == id {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// explainedEvent is a flex event with all its lines and settlements, the newest last.
+type explainedEvent struct {
+	lines   []store.Transaction
+	settled []store.PostedSettlement
+}
+
+// by returns what a run made of the event, or nil.
+func (e *explainedEvent) by(run flex.RunID) *settle.Result {
+	for i := range e.settled {
+		if e.settled[i].Run == run {
+			return e.settled[i].Result
+		}
+	}
+	return nil
+}
+
+// before returns what the line before one rests on, or nil.
+func (e *explainedEvent) before(id flex.TransactionID) (r *settle.Result) {
+	for _, t := range e.lines {
+		if t.ID == id {
+			break
+		}
+		r = e.by(t.Cause.Run)
+	}
+	return r
+}
+
+// add adds an event by its newest line.
+func (m *Month) add(e *explainedEvent) {
+	last := e.lines[len(e.lines)-1]
+	event := MonthEvent{ID: last.Cause.FlexEvent, Span: last.Time}
+
+	for _, t := range e.lines {
+		event.Credited += t.Amount
+		if t.Flex != nil {
+			event.Flex += *t.Flex
+		}
+	}
+
+	if r := e.by(last.Cause.Run); r != nil {
+		event.Gross, event.Share = r.Gross, r.Credit
+	}
+
+	m.Events = append(m.Events, event)
+	m.Shares += event.Share
+	m.Credit += event.Credited
+}
+
+// explain explains one line of the event.
+func (e *explainedEvent) explain(l *Line, terms history) {
+	r := e.by(l.Transaction.Cause.Run)
+	if r == nil {
+		l.Cause = string(l.Kind)
+		l.Note = "What it rests on is not kept any more."
+		l.Calculation = nil
+		return
+	}
+
+	l.Cause = eventText(r, l.Time)
+	l.Provisional = !e.settled[len(e.settled)-1].Result.Final
+	l.Label = r.Label
+	l.addPeriods(r, e.before(l.ID))
+
+	l.workOut(r, terms)
+}
+
+// workOut says how a line about an event came to its amount.
+func (l *Line) workOut(r *settle.Result, terms history) {
+	c := l.Calculation
+	c.Terms, c.Carried = r.Terms, r.Before
+	c.Due = r.Credit
+	c.Others, c.Month = l.Netting, ledger.MonthOf(r.Day)
+
+	if c.Terms == (settle.Terms{}) && r.Quality == settle.Insufficient {
+		c.Terms = terms.on(r.Day).settle // nothing was to be paid, on whatever terms
+	}
+
+	if c.Terms == (settle.Terms{}) {
+		l.Note = "The terms of then are not kept: they were not, when it was worked out."
+		l.Calculation = nil
+		return
+	}
+
+	for _, p := range l.Periods {
+		c.Worth += p.Worth
+	}
+
+	l.Working = c.eventWorking(l.Amount)
+	if r.Quality == settle.Insufficient {
+		l.Working[0] = "There are too few similar days before to compare with, so that it is worth nothing."
+	}
+}
+
+// addPeriods adds the half-hours of a result, and what each changes of the result that the line
+// before rests on.
+func (l *Line) addPeriods(r, before *settle.Result) {
+	for _, s := range r.Periods {
+		p := Period{Start: r.Day.Period(s.Period).Start()}
+		if len(r.Used) > 0 || r.Method == settle.Nominated {
+			p.Baseline = &s.Baseline
+		}
+
+		if s.Read {
+			p.Metered, p.Device = &s.Metered, s.Device
+		}
+
+		if s.Known && p.Baseline != nil {
+			p.Flex = &s.Flex
+			p.Change = s.Flex
+		}
+
+		if paid := r.Quality != settle.Insufficient; paid && p.Flex != nil {
+			p.Price, p.Worth = &s.Price, s.Revenue
+			p.Source, p.Publication = s.Source, s.Publication
+		}
+
+		p.Change -= flexIn(before, s.Period)
+		l.Periods = append(l.Periods, p)
+	}
+}
+
+// flexIn is an event's part in a settlement period, by a result that may be none.
+func flexIn(r *settle.Result, period int) flex.WattHours {
+	if r != nil {
+		for _, s := range r.Periods {
+			if s.Period == period {
+				return s.Flex
+			}
+		}
+	}
+
+	return 0
+}
+
+// explainSession explains a line about a plug session.
+func (l *Line) explainSession(ctx context.Context, tx *store.Tx, terms history) error {
+	r, err := tx.Reckoning(ctx, l.Transaction.Cause.Session)
+	if err != nil {
+		return err
+	}
+
+	l.Provisional = !r.WaitsAt.IsZero()
+	if l.Creditable == nil || l.Rate == nil {
+		l.Calculation = nil
+		return nil
+	}
+
+	c := l.Calculation
+	total := c.Counted + *l.Creditable
+	c.Rate = settle.Rate(*l.Rate)
+	c.Terms = wholeTerms(terms.on(flex.DayAt(r.From)).settle.Rounding)
+	c.Due = c.Rate.Credit(total, c.Rounding)
+	l.Cause = fmt.Sprintf("charged %s kWh at %s p, %s", kwhText(*l.Creditable), rateText(c.Rate), spanText(l.Time))
+	l.Working = c.sessionWorking(*l.Creditable, l.Amount)
+
+	return l.addSessionPeriods(ctx, tx, r, total)
+}
+
+// addSessionPeriods adds the half-hours of a session as they were known when the line was posted.
+func (l *Line) addSessionPeriods(ctx context.Context, tx *store.Tx, r store.Reckoning, total flex.WattHours) error {
+	periods, days, err := sessionReadings(ctx, tx, r, l.At)
+	if err != nil {
+		return err
+	}
+
+	var sum flex.WattHours
+	for _, p := range periods {
+		line := Period{Start: p.Start()}
+		if e, known := energyIn(days, p); known {
+			line.Metered = &e
+			line.Device = r.AssetID
+			sum += e
+		}
+
+		l.Periods = append(l.Periods, line)
+	}
+
+	if sum != total {
+		l.Periods = nil
+		l.Note = "Its half-hours are not shown: readings are kept for 462 days, or some came while it was worked out."
+	}
+
+	return nil
+}
+
+// wholeTerms are those of a session: it is credited by its rate alone.
+func wholeTerms(r settle.Rounding) settle.Terms {
+	return settle.Terms{Share: settle.Whole, LossFactor: settle.Whole, PaidEarly: settle.Whole, Rounding: r}
+}

@@ -1,0 +1,137 @@
+package reward
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+)
+
+// eventText says what a flex event came to, and what usual means.
+func eventText(r *settle.Result, span flex.Span) string {
+	word := "less"
+	if r.Flex > 0 {
+		word = "more"
+	}
+
+	usual := "usual is what the plan without flexibility would have used"
+	if r.Method != settle.Nominated {
+		usual = fmt.Sprintf("usual is what was used at the same time on %d similar days before", len(r.Used))
+	}
+
+	if r.Quality == settle.Insufficient {
+		usual = fmt.Sprintf("there are only %d similar days before to compare with, too few to be paid for", len(r.Used))
+	}
+
+	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, spanText(span), usual)
+}
+
+// eventWorking says how a line about a flex event came to its amount.
+func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
+	worth := "It was worth " + PenceText(c.Worth) + ": the kWh of each half-hour times its price"
+	if c.Worth < 0 {
+		worth = "It cost " + PenceText(-c.Worth) + ": the kWh of each half-hour times its price"
+	}
+
+	steps = append(steps, worth+".")
+	if c.Carried != 0 {
+		steps = append(steps, "It is rounded together with events at the same time and meter before it, which were worth "+PenceText(c.Carried)+".")
+	}
+
+	parts := []string{"your share of " + partText(c.Share)}
+	if c.LossFactor != settle.Whole {
+		parts = append(parts, "the loss factor of "+factorText(c.LossFactor))
+	}
+
+	if c.PaidEarly != settle.Whole && c.Due >= 0 {
+		parts = append(parts, partText(c.PaidEarly)+" of it now, the rest when it is final")
+	}
+
+	steps = append(steps, fmt.Sprintf("By %s that is %d p for you, in whole pence.", strings.Join(parts, ", "), c.Due))
+
+	if c.Others != nil {
+		steps = append(steps, c.monthWorking())
+	}
+
+	if c.Earlier != 0 {
+		steps = append(steps, fmt.Sprintf("You were credited %d p for it before.", c.Earlier))
+	}
+
+	return append(steps, fmt.Sprintf("So this line is %d p.", amount))
+}
+
+// monthWorking says how an event is netted with the others of its month.
+func (c *Calculation) monthWorking() string {
+	sum := c.Others.Share + c.Due
+	name := c.Month.First().Start().In(flex.London).Format("January 2006")
+	text := fmt.Sprintf("With the other events of %s, which come to %d p, the month comes to %d p", name, c.Others.Share, sum)
+
+	if sum < 0 {
+		text += "; below nothing it counts as nothing, and takes nothing from you"
+	}
+
+	return fmt.Sprintf("%s. For the others you were credited %d p.", text, c.Others.Credited)
+}
+
+// sessionWorking says how a line about a plug session came to its amount.
+func (c *Calculation) sessionWorking(energy flex.WattHours, amount flex.Pence) []string {
+	total := c.Counted + energy
+	exact := fmt.Sprintf("%s kWh times %s p is %d p, in whole pence.", kwhText(total), rateText(c.Rate), c.Due)
+
+	if c.Counted == 0 && c.Earlier == 0 {
+		return []string{exact}
+	}
+
+	return []string{
+		fmt.Sprintf("The session charged %s kWh in all, of which %s kWh were counted before.", kwhText(total), kwhText(c.Counted)),
+		exact,
+		fmt.Sprintf("You were credited %d p before, so this line is %d p.", c.Earlier, amount),
+	}
+}
+
+func kwhText(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', -1, 64) }
+
+func rateText(r settle.Rate) string { return strconv.FormatFloat(r.PencePerKWh(), 'f', -1, 64) }
+
+// PenceText writes an exact amount in pence.
+func PenceText(p settle.PicoPounds) string { return decimalText(int64(p), 10) + " p" }
+
+// PriceText writes a price in pence per kilowatt-hour.
+func PriceText(p *flex.Price) string {
+	if p == nil {
+		return "–"
+	}
+	return decimalText(int64(*p), 7)
+}
+
+// partText writes a fraction as percent.
+func partText(p settle.Parts) string { return decimalText(int64(p), 4) + " %" }
+
+func factorText(p settle.Parts) string { return decimalText(int64(p), 6) }
+
+// decimalText writes n of 10 to the minus places exactly, without zeros at the end.
+func decimalText(n int64, places int) string {
+	sign := ""
+	if n < 0 {
+		sign, n = "-", -n
+	}
+
+	digits := fmt.Sprintf("%0*d", places+1, n)
+	whole, part := digits[:len(digits)-places], strings.TrimRight(digits[len(digits)-places:], "0")
+	if part == "" {
+		return sign + whole
+	}
+
+	return sign + whole + "." + part
+}
+
+// spanText says a time as people at the site would.
+func spanText(s flex.Span) string {
+	from, to := s.From.In(flex.London), s.To.In(flex.London)
+	if flex.DayAt(s.From) == flex.DayAt(s.To.Add(-1)) {
+		return from.Format("2 January, 15:04") + " to " + to.Format("15:04")
+	}
+	return from.Format("2 January 15:04") + " to " + to.Format("2 January 15:04")
+}

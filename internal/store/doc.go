@@ -1,0 +1,45 @@
+// Package store keeps flexd's records in SQLite or PostgreSQL. It speaks one SQL to
+// both; where they differ, the difference is a named field of dialect. A Tx is bound to
+// one organisation and carries one instant, so that another tenant's rows cannot be named
+// and a decision cannot see two times. All is the unbound access that background jobs, the console
+// and the command line are given.
+//
+// What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
+// with synchronous_commit on.
+//
+// # The work queue
+//
+// The table job holds work that is to be done later: one row for each kind, organisation and
+// subject, whose meaning the kind gives. What the work needs to know lies in the kind's own
+// tables, never in the job.
+//
+//	          queue                 claim                  finish
+//	(no row) ───────► waiting, due ───────► under way ───────────► (no row)
+//	                    ▲    ▲                │   │  │
+//	                    │    └─ lease is over ┘   │  └─ fail ──► failed for good
+//	                    └──── retry, at an instant ┘                 │
+//	                    └─────────────── queue ──────────────────────┘
+//
+// States. A job is waiting until due_at, and due from then on. Under way it is a waiting job whose
+// due_at is the end of its lease, so that one index serves order, retries and leases. One that
+// failed for good has no due_at; it stays to be looked at, is named by flexd doctor and counted in
+// flexd_jobs, and is deleted with control's other records after their retention.
+//
+// Guarantees. A job is queued in the transaction that makes it necessary: both are committed, or
+// neither. Each is done at least once: whoever does it must be safe to run twice, as a process may
+// die between the doing and the finish. Jobs of a kind are claimed in the order in which they
+// became due. Two processes never hold the same job within its lease: on PostgreSQL a claim skips
+// rows that another is claiming, on SQLite there is one writer.
+//
+// Lease. Every claim, and every queueing, gives the row a higher number. A claimer finishes,
+// retries or fails only the number that it was given. So a process that comes back after its lease
+// is over changes nothing, and a job that is queued again while it is under way is done again.
+//
+// After a crash. A claimed job becomes due when its lease is over, its attempts counted. A lost
+// wake-up costs a job's period at most, as every background job looks for what is due.
+//
+// What is not in this queue. The outbox has a rate and a circuit breaker for each endpoint, and
+// keeps a row for each asset for ever. The marks on open sessions, the sessions and events that
+// wait for readings, the caps and the battery plans are columns of the rows that they are about:
+// docs/decisions.md gives the reasons and the figures.
+package store

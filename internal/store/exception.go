@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// The reads of this file are of one organisation or, where org is zero, of all of them.
+
+// RefusedSchedule is one in force that its client will not take: the answer to its latest push
+// was final. The asset draws as it likes until the next schedule is taken.
+type RefusedSchedule struct {
+	Org     flex.OrgID
+	AssetID flex.AssetID
+	EventID flex.EventID
+	Status  int // of the answer; 0 where none came until the schedule had run out
+}
+
+// refusedWhere selects the outbox's rows (o) of assets that are plugged in (s) whose newest
+// schedule was refused and is still good by the organisation's clock.
+const refusedWhere = `FROM outbox o
+	JOIN org g ON g.id = o.org_id
+	JOIN session s ON s.org_id = o.org_id AND s.asset_id = o.asset_id AND s.plugged_out_at IS NULL
+	LEFT JOIN delivery d ON d.org_id = o.org_id AND d.event_id = o.event_id
+	WHERE o.turn_at IS NULL AND o.kind = 'schedule' AND o.accepted < o.generation AND o.expires_at > $1 + g.clock_offset`
+
+// RefusedSchedules returns assets that are plugged in and whose schedule was refused for good,
+// so many at most, and how many there are.
+func (all *All) RefusedSchedules(ctx context.Context, org flex.OrgID, limit int) (found []RefusedSchedule, total int, err error) {
+	where, args := refusedWhere, []any{micros(all.Now())}
+	if !org.IsZero() {
+		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
+	}
+
+	if err := all.row(ctx, `SELECT count(*) `+where, args...).Scan(&total); err != nil || total == 0 {
+		return nil, 0, err
+	}
+
+	found, err = rows(ctx, all.conn, func(s scanner) (r RefusedSchedule, err error) {
+		err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status)
+		return r, err
+	},
+		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0) `+where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit), args...)
+	return found, total, err
+}
+
+// Pile is how many things wait for somebody, and since when the first does.
+type Pile struct {
+	Count  int
+	Oldest time.Time
+}
+
+// HeldBack returns the readings that were held back and wait for a decision.
+func (all *All) HeldBack(ctx context.Context, org flex.OrgID) (Pile, error) {
+	return all.pile(ctx, org, `SELECT count(*), COALESCE(min(held_at), 0) FROM held_reading WHERE decision = ''`)
+}
+
+// AwaitingApproval returns the withdrawals that wait for an operator.
+func (all *All) AwaitingApproval(ctx context.Context, org flex.OrgID) (Pile, error) {
+	return all.pile(ctx, org, `SELECT count(*), COALESCE(min(asked_at), 0) FROM withdrawal WHERE status = 'pending_approval'`)
+}
+
+// pile runs a query of a count and an instant, narrowed to the organisation.
+func (all *All) pile(ctx context.Context, org flex.OrgID, query string) (p Pile, err error) {
+	var args []any
+	if !org.IsZero() {
+		query, args = query+` AND org_id = $1`, []any{org.Bytes()}
+	}
+
+	var oldest int64
+	if err := all.row(ctx, query, args...).Scan(&p.Count, &oldest); err != nil {
+		return p, fmt.Errorf("count what waits: %w", err)
+	}
+
+	if oldest != 0 {
+		p.Oldest = time.UnixMicro(oldest).UTC()
+	}
+
+	return p, nil
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var _ = law("the mails that are to be sent are queued",
+	`SELECT m.org_id AS what FROM mail m WHERE m.recipient <> '' AND m.turn_at IS NULL GROUP BY m.org_id
+		HAVING count(*) > (SELECT count(*) FROM job j WHERE j.kind = 'mail' AND j.org_id = m.org_id)`)
+
+// Mail is an e-mail to a user.
+type Mail struct {
+	ID      [16]byte
+	SiteID  flex.SiteID
+	To      flex.Personal
+	Subject string
+	Text    string
+	Tries   int // with this one
+
+	job Job
+}
+
+// AddMail has an e-mail sent once the transaction has committed.
+func (tx *Tx) AddMail(ctx context.Context, m Mail) error {
+	id, now := tx.newID(), tx.db.Now()
+	_, err := tx.exec(ctx, `INSERT INTO mail (id, org_id, site_id, recipient, subject, text, queued_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		id[:], tx.org.Bytes(), m.SiteID.Bytes(), m.To.Reveal(), m.Subject, m.Text, micros(now))
+	if err != nil {
+		return err
+	}
+
+	tx.Wake(WakeMail)
+	return tx.queueJobs(ctx, now, Job{Kind: JobMail, Org: tx.org, Subject: id[:], Site: m.SiteID})
+}
+
+// adoptMails queues the mails that a process of the release before queued in their own table.
+func (all *All) adoptMails(ctx context.Context) error {
+	scan := func(s scanner) (j Job, err error) {
+		var id flex.ID[Mail]
+		err = s.Scan(&j.Org, &id, &j.Site, instant{&j.DueAt})
+		j.Kind, j.Subject = JobMail, id.Bytes()
+		return j, err
+	}
+
+	jobs, err := rows(ctx, all.conn, scan, `UPDATE mail SET turn_at = NULL WHERE turn_at IS NOT NULL RETURNING org_id, id, site_id, turn_at`)
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+
+	return all.queueJobs(ctx, all.now, jobs...)
+}
+
+// TakeMail claims up to limit mails that are due, under a lease.
+func (all *All) TakeMail(ctx context.Context, limit int, lease time.Duration) ([]Mail, error) {
+	if err := all.adoptMails(ctx); err != nil {
+		return nil, err
+	}
+
+	jobs, err := all.claimJobs(ctx, JobMail, flex.OrgID{}, all.now, limit, lease)
+	if err != nil {
+		return nil, err
+	}
+
+	var mails []Mail
+	for _, j := range jobs {
+		m, err := all.mailOf(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+
+		// It was erased, or sent by a process of the release before.
+		if m.To.Reveal() == "" {
+			if _, err := all.finishJob(ctx, j); err != nil {
+				return nil, err
+			}
+			continue
+		}
+
+		mails = append(mails, m)
+	}
+
+	return mails, nil
+}
+
+// mailOf returns a job's mail, without a recipient if there is none to send.
+func (all *All) mailOf(ctx context.Context, j Job) (Mail, error) {
+	scan := func(s scanner) (m Mail, err error) {
+		var to string
+		err = s.Scan(&m.SiteID, &to, &m.Subject, &m.Text)
+		m.To = flex.Personal(to)
+		return m, err
+	}
+
+	const missing = "this mail is not known"
+	m, err := one(ctx, all.conn, missing, scan, `SELECT site_id, recipient, subject, text FROM mail WHERE org_id = $1 AND id = $2`, j.Org.Bytes(), j.Subject)
+	if err != nil && flex.KindOf(err) == flex.NotFound {
+		err = nil
+	}
+
+	copy(m.ID[:], j.Subject)
+	m.Tries, m.job = j.Attempts, j
+	return m, err
+}
+
+// MailDone notes that a mail was sent, or given up because of a problem; its text and recipient
+// are forgotten.
+func (all *All) MailDone(ctx context.Context, m Mail, problem string) error {
+	if err := all.forgetMail(ctx, m.job, problem); err != nil {
+		return err
+	}
+	if problem != "" {
+		return all.failJob(ctx, m.job, all.now, problem)
+	}
+
+	_, err := all.finishJob(ctx, m.job)
+	return err
+}
+
+func (all *All) forgetMail(ctx context.Context, j Job, problem string) error {
+	_, err := all.exec(ctx, `UPDATE mail SET text = '', recipient = '', error = $3 WHERE org_id = $1 AND id = $2`, j.Org.Bytes(), j.Subject, problem)
+	return err
+}
+
+// MailAgain notes that a mail is to be tried again at an instant.
+func (all *All) MailAgain(ctx context.Context, m Mail, at time.Time, problem string) error {
+	return all.retryJob(ctx, m.job, all.now, at, problem)
+}
+
+// DropMails gives up the mails that were queued before an instant and not sent.
+func (all *All) DropMails(ctx context.Context, before time.Time, problem string) (n int64, err error) {
+	if err := all.adoptMails(ctx); err != nil {
+		return 0, err
+	}
+
+	jobs, err := rows(ctx, all.conn, scanJob, `SELECT `+jobColumns+` FROM job WHERE kind = $1 AND due_at IS NOT NULL AND queued_at < $2`,
+		string(JobMail), micros(before))
+	for _, j := range jobs {
+		if err := all.forgetMail(ctx, j, problem); err != nil {
+			return n, err
+		}
+		if err := all.failJob(ctx, j, all.now, problem); err != nil {
+			return n, err
+		}
+
+		n++
+	}
+
+	return n, err
+}

@@ -1,0 +1,125 @@
+package web
+
+import (
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	connectionsMax = 8192 // at once, where the system lets a process have as many
+	// descriptorShare keeps a quarter of the process's descriptors for the database, endpoints
+	// and files, whatever clients hold.
+	descriptorShare = 0.75
+)
+
+// DefaultConnections is how many connections are taken at once unless the operator says
+// otherwise: connectionsMax, or what the process's limit of open files leaves.
+func DefaultConnections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur > connectionsMax*2 {
+		return connectionsMax
+	}
+	return max(1, min(connectionsMax, int(float64(files.Cur)*descriptorShare)))
+}
+
+// boundedListener closes connections beyond the limits as they come.
+type boundedListener struct {
+	net.Listener
+	proxies Proxies
+	limits  Limits
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	total  int
+	held   map[string]int // by client address
+	warned time.Time
+}
+
+// warnEvery is how often the log says that connections are refused.
+const warnEvery = time.Minute
+
+// Accept returns the next connection within the limits.
+func (l *boundedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+
+		from := ""
+		if a, ok := parsePeer(c.RemoteAddr().String()); ok && !l.proxies.Trust(a) {
+			from = fold(a)
+		}
+
+		if l.take(from) {
+			return &boundedConn{Conn: c, release: sync.OnceFunc(func() { l.release(from) })}, nil
+		}
+
+		c.Close()
+		l.warn(from)
+	}
+}
+
+// take counts a connection of an address, or reports that it is one too many. Without an
+// address it counts in the total alone.
+func (l *boundedListener) take(from string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if l.total >= l.limits.Connections || from != "" && l.held[from] >= l.limits.PerAddress {
+		return false
+	}
+
+	l.total++
+	if from != "" {
+		l.held[from]++
+	}
+
+	return true
+}
+
+func (l *boundedListener) release(from string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total--
+
+	if from == "" {
+		return
+	}
+
+	l.held[from]--
+	if l.held[from] == 0 {
+		delete(l.held, from)
+	}
+}
+
+func (l *boundedListener) warn(from string) {
+	l.mu.Lock()
+
+	total, quiet := l.total, time.Since(l.warned) < warnEvery
+	if !quiet {
+		l.warned = time.Now()
+	}
+
+	l.mu.Unlock()
+
+	if !quiet {
+		l.log.Warn("connections are refused: there are too many", "from", from, "open", total,
+			"max", l.limits.Connections, "max_of_an_address", l.limits.PerAddress)
+	}
+}
+
+// boundedConn gives its place free when it is closed.
+type boundedConn struct {
+	net.Conn
+	release func()
+}
+
+// Close closes the connection.
+func (c *boundedConn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
