@@ -531,8 +531,12 @@ func TestBridge_UntidyChargers(t *testing.T) {
 	if s.plugged() {
 		t.Error("a connector that is not there plugged a car in")
 	}
-	const around = len(`[2,"CP1-99","DataTransfer",{"data":""}]`)
-	c.last = 98
+	// Every id of now has the same length, whoever else calls meanwhile.
+	const around = len(`[2,"CP1-100001","DataTransfer",{"data":""}]`)
+	c.mu.Lock()
+	c.last = 100_000
+	c.mu.Unlock()
+
 	c.must("DataTransfer", `{"data":"`+strings.Repeat("x", 1<<20-around)+`"}`)
 	if _, err := c.call("DataTransfer", `{"data":"`+strings.Repeat("x", 1<<20)+`"}`); err == nil {
 		t.Error("a message above the limit was answered")
