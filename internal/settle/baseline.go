@@ -109,6 +109,7 @@ type baseline struct {
 	used       []flex.Day // newest first
 	excluded   []Excluded // newest first
 	energy     []flex.WattHours
+	errors     []flex.WattHours // the standard error of each
 	adjustment flex.WattHours
 	adjusted   bool
 }
@@ -161,14 +162,7 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 		b.quality = Partial
 	}
 
-	if r.Method == MiddleEight && len(days) >= 10 {
-		days = b.dropExtremes(days, slots)
-	}
-
-	for _, d := range days {
-		b.used = append(b.used, d.Day)
-	}
-
+	days = b.use(r, days, slots)
 	if len(days) == 0 {
 		return b
 	}
@@ -182,6 +176,20 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 	}
 
 	return b
+}
+
+// use notes by how much a baseline from the days errs, and returns those that the rule uses.
+func (b *baseline) use(r *Rule, days []*MeteredDay, slots []int) []*MeteredDay {
+	b.errors = standardErrors(days, slots)
+	if r.Method == MiddleEight && len(days) >= 10 {
+		days = b.dropExtremes(days, slots)
+	}
+
+	for _, d := range days {
+		b.used = append(b.used, d.Day)
+	}
+
+	return days
 }
 
 // choose walks back from the event and returns the newest eligible days, at most want.

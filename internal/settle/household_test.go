@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func household(t *testing.T, file string) []settle.MeteredDay {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer f.Close()
 	var readings []flex.Reading
 	for r := csv.NewReader(f); ; {
@@ -32,18 +34,22 @@ func household(t *testing.T, file string) []settle.MeteredDay {
 		if errors.Is(err, io.EOF) {
 			break
 		}
+
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		end, err1 := time.Parse("2006-01-02 15:04:05", strings.TrimSuffix(row[1], ".0000000"))
 		kwh, err2 := strconv.ParseFloat(strings.TrimSpace(row[2]), 64)
 		if err1 != nil || err2 != nil {
 			continue // the heading, and a row without a value
 		}
+
 		readings = append(readings, flex.Reading{
 			Label: flex.ProvisionalConsumption, Span: flex.Span{From: end.Add(-flex.HalfHour), To: end}, Value: flex.Micro(math.Round(kwh * 1e6)),
 		})
 	}
+
 	return settle.HalfHours(settle.Boundary, readings)
 }
 
@@ -54,6 +60,7 @@ func TestHousehold(t *testing.T) {
 	if file == "" {
 		t.Skip("FLEXD_HOUSEHOLD names no file of half-hours")
 	}
+
 	days := household(t, file)
 	rules := map[string]settle.Rule{"mean": settle.DefaultRule, "mid 8 of 10": settle.DefaultRule, "mean, in-day": settle.DefaultRule}
 	mid, inDay := rules["mid 8 of 10"], rules["mean, in-day"]
@@ -67,13 +74,16 @@ func TestHousehold(t *testing.T) {
 			if settle.ClockChange(c.Day) {
 				continue
 			}
+
 			for p := c.First; p <= c.Last; p++ {
 				c.Prices = append(c.Prices, flex.PricedPeriod{Period: c.Day.Period(p), Price: 1e6, Known: true})
 			}
+
 			r := mustSettle(t, &c)
 			if r.Quality != settle.Full || r.Missing > 0 {
 				continue
 			}
+
 			full++
 			for _, p := range r.Periods {
 				n++
@@ -82,6 +92,7 @@ func TestHousehold(t *testing.T) {
 				absolute += math.Abs(float64(p.Flex))
 			}
 		}
+
 		t.Logf("%-12s %d evenings, %.0f Wh a half-hour, bias %+.1f Wh (%+.1f %%), mean error %.0f Wh", name, full, used/n, off/n, 100*off/used, absolute/n)
 		if full < 300 || math.Abs(off/used) > 0.05 {
 			t.Errorf("%s: %d evenings, biased by %.1f %%", name, full, 100*off/used)
@@ -89,36 +100,87 @@ func TestHousehold(t *testing.T) {
 	}
 }
 
-// A home of which nothing was asked, every evening half-hour an event, at £150 per MWh, half of
-// it the user's. By event, each error of the baseline in the user's favour is paid and none
-// against it: 0.48 p an event on the household's data, 0.07 p where credits net over a month.
-// What is left is the season: in a month in which less is used than in the ten days before each
-// evening, the errors do not cancel.
-func TestCrediting_NothingDelivered(t *testing.T) {
+// testHomes are homes of which nothing was asked: synthetic ones, and the household if it is there.
+func testHomes(t *testing.T) map[string][]settle.MeteredDay {
 	homes := map[string][]settle.MeteredDay{}
 	for seed := range uint64(4) {
 		homes[fmt.Sprintf("synthetic %d", seed)] = nobodyAsked(seed)
 	}
+
 	if file := os.Getenv("FLEXD_HOUSEHOLD"); file != "" {
 		homes["household"] = household(t, file)
 	}
 
-	var events, byEvent, byMonth float64
-	for name, days := range homes {
-		n, each, net := evenings(t, days)
-		if name == "household" {
-			t.Logf("household: %.0f events, %.4f p an event by event, %.4f p by month", n, each/n, net/n)
-			if net/n >= 0.08 || net > each/6 {
-				t.Errorf("household: %.4f p an event", net/n)
-			}
+	return homes
+}
+
+// A home of which nothing was asked, every evening half-hour an event, at £150 per MWh, half of
+// it the user's. By event, each error of the baseline in the user's favour is paid and none
+// against it: 0.48 p an event on the household's data, 0.07 p where credits net over a month,
+// which is the season: in a month in which less is used than in the ten days before each
+// evening, the errors do not cancel. A sum that must be beyond what the baselines err by is not
+// credited.
+func TestCrediting_NothingDelivered(t *testing.T) {
+	var synthetic earnings
+	for name, days := range testHomes(t) {
+		e := evenings(t, days, 0)
+		t.Logf("%s: %s", name, e)
+
+		if name != "household" {
+			synthetic.add(e)
 			continue
 		}
-		events, byEvent, byMonth = events+n, byEvent+each, byMonth+net
+
+		if e.of(e.byMonth) >= 0.08 || e.byMonth > e.byEvent/6 {
+			t.Errorf("household: %s", e)
+		}
+		if e.of(e.certain) >= 0.02 {
+			t.Errorf("household: %s", e)
+		}
 	}
-	t.Logf("synthetic: %.0f events, %.4f p an event by event, %.4f p by month", events, byEvent/events, byMonth/events)
-	if byMonth/events >= 0.03 || byEvent/events < 0.1 {
-		t.Errorf("synthetic: %.4f p an event by month, %.4f p by event", byMonth/events, byEvent/events)
+
+	t.Logf("synthetic together: %s", synthetic)
+	if synthetic.of(synthetic.byMonth) >= 0.03 || synthetic.of(synthetic.byEvent) < 0.1 {
+		t.Errorf("synthetic: %s", synthetic)
 	}
+	if synthetic.of(synthetic.certain) >= 0.02 {
+		t.Errorf("synthetic: %s", synthetic)
+	}
+}
+
+// A home that delivers keeps what it earns by month, whatever is carried on the way.
+func TestCrediting_Delivered(t *testing.T) {
+	for name, days := range testHomes(t) {
+		for _, wh := range []flex.WattHours{20, 50, 100, 300} {
+			e := evenings(t, days, wh)
+			t.Logf("%s, %d Wh an event: %s, %.1f %% kept", name, wh, e, 100*e.certain/e.byMonth)
+
+			if wh >= 50 && e.certain < 0.98*e.byMonth {
+				t.Errorf("%s, %d Wh an event: %s", name, wh, e)
+			}
+			if e.certain > e.byMonth {
+				t.Errorf("%s, %d Wh an event: %s, more than by month", name, wh, e)
+			}
+		}
+	}
+}
+
+// earnings are what events earned their user in pence: floored each by itself, netted by month,
+// and netted by month where a sum must be beyond its standard error.
+type earnings struct{ events, byEvent, byMonth, certain float64 }
+
+func (e *earnings) add(o earnings) {
+	e.events += o.events
+	e.byEvent += o.byEvent
+	e.byMonth += o.byMonth
+	e.certain += o.certain
+}
+
+// of is an amount by event.
+func (e *earnings) of(pence float64) float64 { return pence / e.events }
+
+func (e earnings) String() string {
+	return fmt.Sprintf("%.0f events, %.4f p an event by event, %.4f p by month, %.4f p with certainty", e.events, e.of(e.byEvent), e.of(e.byMonth), e.of(e.certain))
 }
 
 // nobodyAsked makes two years of a home's half-hours: an evening peak with noise of its size.
@@ -135,31 +197,59 @@ func nobodyAsked(seed uint64) (days []settle.MeteredDay) {
 	return days
 }
 
-// evenings settles every evening half-hour as an event of its own and returns how many there
-// are, and what they earn in pence floored each by itself, and netted by month.
-func evenings(t *testing.T, days []settle.MeteredDay) (events, byEvent, byMonth float64) {
+// evenings settles every evening half-hour as an event of its own, in which so much less was
+// used than on the data, and returns what they earn.
+func evenings(t *testing.T, days []settle.MeteredDay, delivered flex.WattHours) (e earnings) {
 	t.Helper()
-	months := map[[2]int]flex.Pence{}
+	const evening, night = 33, 38
+	var plain, certain []settle.DayNetted
+
 	for i := range days {
-		c := settle.Case{Day: days[i].Day, Metering: settle.Boundary, Metered: days[:i+1], Rule: settle.DefaultRule, Terms: settle.DefaultTerms}
-		c.Terms.ByMonth = true
-		if settle.ClockChange(c.Day) {
+		day := days[i].Day
+		if settle.ClockChange(day) {
 			continue
 		}
-		for n := 33; n <= 38; n++ {
+
+		own := days[i]
+		own.Wh = slices.Clone(own.Wh)
+		for n := range own.Wh {
+			own.Wh[n] -= delivered
+		}
+
+		c := settle.Case{Day: day, Metering: settle.Boundary, Rule: settle.DefaultRule, Terms: settle.DefaultTerms}
+		c.Terms.ByMonth = true
+		c.Metered = append(slices.Clone(days[max(0, i-settle.DefaultRule.LookBack):i]), own)
+		netted := settle.DayNetted{Day: day}
+
+		for n := evening; n <= night; n++ {
 			c.First, c.Last, c.Meant = n, n, []flex.WattHours{-1000}
-			c.Prices = []flex.PricedPeriod{{Period: c.Day.Period(n), Price: flex.FromGBPPerMWh(150), Known: true}}
+			c.Prices = []flex.PricedPeriod{{Period: day.Period(n), Price: flex.FromGBPPerMWh(150), Known: true}}
 			r := mustSettle(t, &c)
 			if r.Quality != settle.Full || r.Missing > 0 {
 				continue
 			}
-			events++
-			byEvent += float64(max(0, r.Credit))
-			months[[2]int{c.Day.Year, int(c.Day.Month)}] += r.Credit
+
+			e.events++
+			e.byEvent += float64(max(0, r.Credit))
+			netted.Share += r.Owed
+			netted.Early += r.Credit
+			netted.Error += r.StandardError()
 		}
+
+		plain = append(plain, netted)
+		netted.Certainty = settle.DefaultCertainty
+		certain = append(certain, netted)
 	}
-	for _, p := range months {
-		byMonth += float64(max(0, p))
+
+	last := days[len(days)-1].Day
+	e.byMonth, e.certain = credited(plain, last), credited(certain, last)
+	return e
+}
+
+// credited is what the days' months credit in all, in pence.
+func credited(days []settle.DayNetted, until flex.Day) (pence float64) {
+	for _, m := range settle.NetMonths(days, until) {
+		pence += float64(m.Credited)
 	}
-	return events, byEvent, byMonth
+	return pence
 }

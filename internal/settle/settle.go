@@ -95,6 +95,7 @@ type Apart struct {
 type Settled struct {
 	Period   int
 	Baseline flex.WattHours // of the meter
+	Error    flex.WattHours // the standard error of the baseline, as far as it is the event's
 	Metered  flex.WattHours // by the meter
 	Flex     flex.WattHours // the event's part of the meter's deviation
 	Price    flex.Price
@@ -179,7 +180,7 @@ func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
 			switch covers := n >= e.First && n <= e.Last; {
 			case !covers:
 			case e.Event == c.Event:
-				s.Flex = parts[i]
+				s.Flex, s.Error = parts[i], errorOf(parts, i, s.Error)
 				s.Revenue = Revenue(s.Flex, s.Price)
 				exact += s.Revenue
 				r.add(s)
@@ -209,6 +210,10 @@ func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []fl
 
 	if b.energy != nil {
 		s.Baseline, s.Compared = b.energy[n-first], true
+	}
+
+	if b.errors != nil {
+		s.Error = b.errors[n-first]
 	}
 
 	if metered := c.metered(c.Day); metered != nil {

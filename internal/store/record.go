@@ -171,6 +171,7 @@ type excludedRecord struct {
 type settledRecord struct {
 	Period   int   `json:"Period"`
 	Baseline int64 `json:"Baseline"`
+	Error    int64 `json:"Error,omitempty"`
 	Metered  int64 `json:"Metered"`
 	Flex     int64 `json:"Flex"`
 	Price    int64 `json:"Price"`
@@ -189,7 +190,7 @@ type settledRecord struct {
 
 func recordSettled(s settle.Settled) settledRecord {
 	r := settledRecord{
-		Period: s.Period, Baseline: int64(s.Baseline), Metered: int64(s.Metered), Flex: int64(s.Flex),
+		Period: s.Period, Baseline: int64(s.Baseline), Error: int64(s.Error), Metered: int64(s.Metered), Flex: int64(s.Flex),
 		Price: int64(s.Price), Revenue: int64(s.Revenue), Read: s.Read, Known: s.Known,
 		Compared: s.Compared, Deviation: int64(s.Deviation), Unassigned: int64(s.Unassigned), Source: s.Source,
 	}
@@ -207,7 +208,7 @@ func recordSettled(s settle.Settled) settledRecord {
 
 func (r settledRecord) settled() (s settle.Settled, err error) {
 	s = settle.Settled{
-		Period: r.Period, Baseline: flex.WattHours(r.Baseline), Metered: flex.WattHours(r.Metered), Flex: flex.WattHours(r.Flex),
+		Period: r.Period, Baseline: flex.WattHours(r.Baseline), Error: flex.WattHours(r.Error), Metered: flex.WattHours(r.Metered), Flex: flex.WattHours(r.Flex),
 		Price: flex.Price(r.Price), Revenue: settle.PicoPounds(r.Revenue), Read: r.Read, Known: r.Known,
 		Compared: r.Compared, Deviation: flex.WattHours(r.Deviation), Unassigned: flex.WattHours(r.Unassigned), Source: r.Source,
 	}
