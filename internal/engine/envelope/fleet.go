@@ -1,0 +1,110 @@
+package envelope
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"flexd/internal/flex"
+)
+
+// MaxSlots is the most slots that a fleet has.
+const MaxSlots = 63
+
+// Joules are watt-seconds.
+type Joules int64
+
+// WattHours returns the energy in whole watt-hours, rounded down.
+func (j Joules) WattHours() flex.WattHours { return flex.WattHours(j / 3600) }
+
+// Of returns watt-hours as joules.
+func Of(e flex.WattHours) Joules { return Joules(e) * 3600 }
+
+// Hours names the seconds of each slot that are permitted to a car. Cars with the same ones
+// share a name.
+type Hours int32
+
+// Car is what one car may draw.
+type Car struct {
+	Hours       Hours
+	Power       flex.Watts
+	Least, Most Joules // by the end of its hours
+}
+
+// Fleet is the cars, and their hours.
+type Fleet struct {
+	slots  int
+	names  map[string]Hours
+	hours  [][]int64 // seconds, by name and slot
+	cars   []Car
+	counts []int // of cars, by hours
+}
+
+// New returns a fleet without cars over so many slots, 1 to MaxSlots. It panics on others.
+func New(slots int) *Fleet {
+	if slots < 1 || slots > MaxSlots {
+		panic(fmt.Sprintf("envelope: %d slots, not 1 to %d", slots, MaxSlots))
+	}
+	return &Fleet{slots: slots, names: map[string]Hours{}}
+}
+
+// Slots is how many slots the fleet has.
+func (f *Fleet) Slots() int { return f.slots }
+
+// Len is how many cars the fleet has.
+func (f *Fleet) Len() int { return len(f.cars) }
+
+// Hours names permitted seconds, one number for each slot, 0 or more. The fleet keeps a copy.
+func (f *Fleet) Hours(seconds []int64) Hours {
+	key := make([]byte, 0, 2*f.slots)
+	for _, s := range seconds[:f.slots] {
+		key = binary.AppendVarint(key, s)
+	}
+
+	name, ok := f.names[string(key)]
+	if ok {
+		return name
+	}
+
+	name = Hours(len(f.hours))
+	f.names[string(key)] = name
+	f.hours = append(f.hours, append([]int64(nil), seconds[:f.slots]...))
+	f.counts = append(f.counts, 0)
+	return name
+}
+
+// Add adds a car and returns how much of its least it cannot draw even at full power: that
+// part is no longer asked of it. What it may draw beyond its hours does not count either.
+func (f *Fleet) Add(c Car) (short Joules) {
+	c.Power = max(0, c.Power)
+	able := Joules(c.Power) * Joules(f.seconds(c.Hours, f.all()))
+	c.Least = max(0, c.Least)
+	short = max(0, c.Least-able)
+
+	c.Least -= short
+	c.Most = min(max(c.Least, c.Most), able)
+	f.cars = append(f.cars, c)
+	f.counts[c.Hours]++
+	return short
+}
+
+// Set is a set of slots.
+type Set uint64
+
+// Window is the slots from one up to another, which is left out.
+func Window(from, to int) Set { return Set(1)<<to - Set(1)<<from }
+
+// Has reports whether a slot is in the set.
+func (s Set) Has(slot int) bool { return s>>slot&1 == 1 }
+
+// all is every slot.
+func (f *Fleet) all() Set { return Window(0, f.slots) }
+
+// seconds returns how many permitted seconds a set has.
+func (f *Fleet) seconds(h Hours, s Set) (sum int64) {
+	for t, n := range f.hours[h] {
+		if s.Has(t) {
+			sum += n
+		}
+	}
+	return sum
+}

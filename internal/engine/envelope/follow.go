@@ -1,0 +1,304 @@
+package envelope
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Certificate proves that a profile cannot be followed: in its slots it asks for more than the
+// fleet can draw, or for less than the fleet must.
+type Certificate struct {
+	Slots Set
+	More  bool   // it asks for too much; else for too little
+	Asked Joules // by the profile, in these slots
+	Bound Joules // the most, or the least, that the fleet draws in them
+}
+
+// Answer says whether a profile can be followed.
+type Answer struct {
+	Follows     bool
+	Certificate Certificate // if it does not
+
+	parts [][]int64 // by slot and car
+}
+
+// Part returns what a car draws in a slot, cars counted in the order in which they were added.
+// It is for a profile that can be followed.
+func (a *Answer) Part(car, slot int) Joules { return Joules(a.parts[slot][car]) }
+
+// Follow says whether the fleet can draw exactly a profile, one energy for each slot: with
+// every car's part, or with a certificate that it cannot.
+func (f *Fleet) Follow(profile []Joules) Answer {
+	w := f.newFlow(profile)
+	if w.surplus[f.slots] > 0 || w.impossible {
+		return Answer{Certificate: f.certify(f.all(), true, profile)}
+	}
+
+	w.fill()
+	w.balance()
+	if !slices.ContainsFunc(w.surplus, func(j int64) bool { return j > 0 }) {
+		return Answer{Follows: true, parts: w.x[:f.slots]}
+	}
+
+	reached := w.reached()
+	if reached.Has(f.slots) {
+		return Answer{Certificate: f.certify(f.all()&^reached, true, profile)}
+	}
+	return Answer{Certificate: f.certify(reached, false, profile)}
+}
+
+// certify adds up the two sides of the condition for a set of slots.
+func (f *Fleet) certify(s Set, more bool, profile []Joules) Certificate {
+	c := Certificate{Slots: s, More: more}
+	for t, e := range profile[:f.slots] {
+		if s.Has(t) {
+			c.Asked += e
+		}
+	}
+
+	for i := range f.cars {
+		car := &f.cars[i]
+		able := Joules(car.Power) * Joules(f.seconds(car.Hours, s))
+		if more {
+			c.Bound += min(car.Most, able)
+			continue
+		}
+
+		others := Joules(car.Power)*Joules(f.seconds(car.Hours, f.all())) - able
+		c.Bound += max(0, car.Least-others)
+	}
+
+	return c
+}
+
+// flow is an assignment of every car's Most to the slots, and to one more that stands for
+// nothing drawn: it takes what a car may leave.
+type flow struct {
+	*Fleet
+	nodes      int
+	x          [][]int64 // joules, by slot and car
+	surplus    []int64   // of a slot: what is assigned less what is asked for
+	labels     []int     // a lower bound of the steps from a slot to a deficit
+	impossible bool      // more is asked for than all cars may draw
+}
+
+func (f *Fleet) newFlow(profile []Joules) *flow {
+	w := &flow{Fleet: f, nodes: f.slots + 1}
+	w.x = make([][]int64, w.nodes)
+	w.surplus = make([]int64, w.nodes)
+	w.labels = make([]int, w.nodes)
+
+	rest := int64(0)
+	for i := range f.cars {
+		rest += int64(f.cars[i].Most)
+	}
+
+	for t, e := range profile[:f.slots] {
+		w.surplus[t] = -int64(e)
+		rest -= int64(e)
+	}
+
+	w.impossible = rest < 0
+	w.surplus[f.slots] = -rest
+	for t := range w.x {
+		if !w.impossible {
+			w.x[t] = make([]int64, len(f.cars))
+		}
+	}
+
+	return w
+}
+
+// room returns how much more a car could draw in a slot.
+func (w *flow) room(car, slot int) int64 {
+	c := &w.cars[car]
+	if slot == w.slots {
+		return int64(c.Most-c.Least) - w.x[slot][car]
+	}
+	return int64(c.Power)*w.hours[c.Hours][slot] - w.x[slot][car]
+}
+
+// put assigns energy of a car to a slot, or takes it away if it is negative.
+func (w *flow) put(car, slot int, joules int64) {
+	w.x[slot][car] += joules
+	w.surplus[slot] += joules
+}
+
+// resort is after how many cars fill looks again which slots lack most.
+const resort = 64
+
+// fill assigns every car's Most, those with the fewest hours first, to the slots that lack
+// most, and what no slot lacks to any.
+func (w *flow) fill() {
+	order := w.byHours()
+	slots := make([]int, w.nodes)
+	for t := range slots {
+		slots[t] = t
+	}
+
+	for n, i := range order {
+		if n%resort == 0 {
+			slices.SortFunc(slots, func(a, b int) int { return cmp.Compare(w.surplus[a], w.surplus[b]) })
+		}
+
+		left := int64(w.cars[i].Most)
+		for _, t := range slots {
+			take := min(left, w.room(i, t), max(0, -w.surplus[t]))
+			w.put(i, t, take)
+			left -= take
+		}
+
+		for t := 0; left > 0; t++ {
+			take := min(left, w.room(i, t))
+			w.put(i, t, take)
+			left -= take
+		}
+	}
+}
+
+// byHours returns the cars, those with the fewest permitted seconds first.
+func (w *flow) byHours() []int {
+	totals := make([]int64, len(w.hours))
+	for h := range totals {
+		totals[h] = w.seconds(Hours(h), w.all())
+	}
+
+	order := make([]int, len(w.cars))
+	for i := range order {
+		order[i] = i
+	}
+
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(totals[w.cars[a].Hours], totals[w.cars[b].Hours])
+	})
+	return order
+}
+
+// balance pushes surplus to slots with a deficit until there is none, or none that reaches one.
+// A label of as many as there are nodes says that no deficit is reached.
+func (w *flow) balance() {
+	for {
+		next := w.highest()
+		if next < 0 {
+			return
+		}
+		w.discharge(next)
+	}
+}
+
+// highest returns the slot with the highest label among those with surplus that may still reach
+// a deficit, -1 if there is none.
+func (w *flow) highest() int {
+	best := -1
+	for t, e := range w.surplus {
+		if e <= 0 || w.labels[t] >= w.nodes {
+			continue
+		}
+		if best < 0 || w.labels[t] > w.labels[best] {
+			best = t
+		}
+	}
+	return best
+}
+
+// discharge pushes a slot's surplus to slots that are one step nearer to a deficit, and raises
+// its label when there are none left.
+func (w *flow) discharge(t int) {
+	for w.surplus[t] > 0 && w.labels[t] < w.nodes {
+		for u := range w.nodes {
+			if w.labels[u] == w.labels[t]-1 {
+				w.push(t, u)
+			}
+		}
+
+		if w.surplus[t] > 0 {
+			w.relabel(t)
+		}
+	}
+}
+
+// push moves energy of cars from one slot to another, as much as is surplus.
+func (w *flow) push(t, u int) {
+	for i, x := range w.x[t] {
+		if w.surplus[t] == 0 {
+			return
+		}
+		if x == 0 {
+			continue
+		}
+
+		move := min(x, w.surplus[t], w.room(i, u))
+		w.put(i, t, -move)
+		w.put(i, u, move)
+	}
+}
+
+// relabel raises a slot's label to one above the lowest that it can push to. A label that no
+// slot has cuts off all above it: these reach no deficit.
+func (w *flow) relabel(t int) {
+	old := w.labels[t]
+	w.labels[t] = w.lowest(t) + 1
+	if slices.Contains(w.labels, old) {
+		return
+	}
+
+	for u, l := range w.labels {
+		if l > old {
+			w.labels[u] = w.nodes
+		}
+	}
+}
+
+// lowest returns the least label among the slots to which something of a slot can be moved.
+func (w *flow) lowest(t int) int {
+	order := make([]int, 0, w.nodes)
+	for u := range w.nodes {
+		if u != t {
+			order = append(order, u)
+		}
+	}
+
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.labels[a], w.labels[b]) })
+	for _, u := range order {
+		if w.movable(t, u) {
+			return min(w.labels[u], w.nodes-1)
+		}
+	}
+
+	return w.nodes - 1
+}
+
+// movable reports whether some car could draw less in one slot and more in another.
+func (w *flow) movable(t, u int) bool {
+	for i, x := range w.x[t] {
+		if x > 0 && w.room(i, u) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// reached returns the slots that the surplus which is left could be moved to.
+func (w *flow) reached() (s Set) {
+	var list []int
+	for t, e := range w.surplus {
+		if e > 0 {
+			s |= Window(t, t+1)
+			list = append(list, t)
+		}
+	}
+
+	for len(list) > 0 {
+		t := list[0]
+		list = list[1:]
+
+		for u := range w.nodes {
+			if !s.Has(u) && w.movable(t, u) {
+				s |= Window(u, u+1)
+				list = append(list, u)
+			}
+		}
+	}
+
+	return s
+}
