@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the suite needs beside Go and is missing: PostgreSQL for its half of the
 # suite, a C compiler for the race detector, Chromium for the console's tests, curl and Python
-# for the examples of the guides. Where it
+# for the examples of the guides, xmllint for the schema of payment files. Where it
 # cannot (no apt-get, or not root) it says what will be skipped; the tests themselves fail
 # in place of skipping when FLEXD_TEST_STRICT is set.
 set -euo pipefail
@@ -11,6 +11,7 @@ command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 command -v chromium >/dev/null || missing+=(chromium)
 command -v curl >/dev/null || missing+=(curl)
 command -v python3 >/dev/null || missing+=(python3)
+command -v xmllint >/dev/null || missing+=(libxml2-utils)
 [ ${#missing[@]} -gt 0 ] || exit 0
 if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
 	echo "installing ${missing[*]}"

@@ -60,7 +60,7 @@ var recordLabel = fmt.Sprintf("F%05d%05d%35s00%28s", 2000, 100, "", "")
 
 // fileLabel is HDR1 and EOF1 after their names: whose file it is, and when it was made.
 func (f File) fileLabel(serial string) string {
-	id := "A" + f.Payer.SUN + "S  1" + f.Payer.SUN
+	id := "A" + f.Payer.SUN + "S   " + f.Payer.SUN // the 15th is a blank or 1; every bank takes the blank
 	made, expires := julian(flex.DayAt(f.MadeAt)), julian(f.Day.Add(expireAfter))
 	return fmt.Sprintf("%s%s00010001%6s%s%s 000000%20s", id, serial, "", made, expires, "")
 }
