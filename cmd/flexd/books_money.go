@@ -108,18 +108,9 @@ func (b *booksMarket) Run(ctx context.Context, c console) error {
 			rows[i] = marketRow{m.Counterparty, m.Month.String(), m.Expected, m.Received, m.WrittenOff, m.Difference()}
 		}
 
-		if b.JSON {
-			return c.json(rows)
-		}
-
-		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "COUNTERPARTY\tMONTH\tEXPECTED\tRECEIVED\tWRITTEN OFF\tDIFFERENCE")
-
-		for _, r := range rows {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Counterparty, r.Month, r.Expected, r.Received, r.WrittenOff, r.Difference)
-		}
-
-		return t.Flush()
+		return list(c, b.JSON, rows, "COUNTERPARTY\tMONTH\tEXPECTED\tRECEIVED\tWRITTEN OFF\tDIFFERENCE", func(r marketRow) []any {
+			return []any{r.Counterparty, r.Month, r.Expected, r.Received, r.WrittenOff, r.Difference}
+		})
 	})
 }
 
@@ -209,18 +200,9 @@ func (b *booksUnclaimed) print(c console, us []books.Unclaimed) error {
 		rows[i] = unclaimedRow{u.SiteID, u.Balance, u.LastMoved, u.Due}
 	}
 
-	if b.JSON {
-		return c.json(rows)
-	}
-
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SITE\tBALANCE\tLAST MOVED\tDUE")
-
-	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%t\n", r.SiteID, r.Balance, r.LastMoved.Format(time.RFC3339), r.Due)
-	}
-
-	return t.Flush()
+	return list(c, b.JSON, rows, "SITE\tBALANCE\tLAST MOVED\tDUE", func(r unclaimedRow) []any {
+		return []any{r.SiteID, r.Balance, r.LastMoved, r.Due}
+	})
 }
 
 // giftFlags are what every decision about money needs.

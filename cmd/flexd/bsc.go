@@ -7,8 +7,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/app"
@@ -119,23 +119,9 @@ func (o *bscRegister) Run(ctx context.Context, c console) error {
 		rows[i] = pointRowOf(p)
 	}
 
-	if o.JSON {
-		return c.json(rows)
-	}
-
-	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "MPAN\tFROM\tTO\tDIRECTION\tGSP GROUP\tSUPPLIER\tNOT SETTLED BECAUSE")
-
-	for _, r := range rows {
-		to := ""
-		if r.To != nil {
-			to = r.To.Format(time.RFC3339)
-		}
-
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.MPAN, r.From.Format(time.RFC3339), to, r.Direction, r.GSPGroup, r.SupplierMPID, strings.Join(r.Why, "; "))
-	}
-
-	return w.Flush()
+	return list(c, o.JSON, rows, "MPAN\tFROM\tTO\tDIRECTION\tGSP GROUP\tSUPPLIER\tNOT SETTLED BECAUSE", func(r pointRow) []any {
+		return []any{r.MPAN, r.From, r.To, r.Direction, r.GSPGroup, r.SupplierMPID, r.Why}
+	})
 }
 
 type bscVolumes struct {
@@ -171,23 +157,13 @@ func (o *bscVolumes) Run(ctx context.Context, c console) error {
 		rows = append(rows, volumeRow{group, s.HalfHours, s.Expected.KWh(), s.Own.KWh()})
 	}
 
-	if o.JSON {
-		return c.json(rows)
-	}
-
-	return c.volumeTable(rows)
+	return list(c, o.JSON, rows, "GSP GROUP, SUPPLIER\tHALF-HOURS\tEXPECTED KWH\tDELIVERED KWH", func(r volumeRow) []any {
+		return []any{r.Group, r.HalfHours, thousandths(r.Expected), thousandths(r.Delivered)}
+	})
 }
 
-func (c console) volumeTable(rows []volumeRow) error {
-	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "GSP GROUP, SUPPLIER\tHALF-HOURS\tEXPECTED KWH\tDELIVERED KWH")
-
-	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\n", r.Group, r.HalfHours, r.Expected, r.Delivered)
-	}
-
-	return w.Flush()
-}
+// thousandths writes a number to three decimals, as kWh to the watt-hour.
+func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
 // volumeRow is the sums of a GSP group and supplier.
 type volumeRow struct {
@@ -291,14 +267,9 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 }
 
 func (c console) comparedTable(rows []comparedRow) error {
-	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "GSP GROUP, SUPPLIER\tHALF-HOURS\tMATCHED\tOWN KWH\tSETTLED KWH\tDIFFERENCE GBP\tUNMATCHED")
-
-	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.3f\t%.3f\t%.2f\t%s\n", r.Group, r.HalfHours, r.Matched, r.Own, r.Settled, r.Difference, whyText(r))
-	}
-
-	return w.Flush()
+	return table(c, rows, "GSP GROUP, SUPPLIER\tHALF-HOURS\tMATCHED\tOWN KWH\tSETTLED KWH\tDIFFERENCE GBP\tUNMATCHED", func(r comparedRow) []any {
+		return []any{r.Group, r.HalfHours, r.Matched, thousandths(r.Own), thousandths(r.Settled), fmt.Sprintf("%.2f", r.Difference), whyText(r)}
+	})
 }
 
 func whyText(r comparedRow) string {

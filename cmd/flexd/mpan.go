@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/app"
@@ -52,27 +51,14 @@ func (m *mpanShow) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if m.JSON {
-		return c.json(rows)
-	}
 
-	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ORGANISATION\tSITE\tFROM\tTO\tNEXT")
-
-	for _, r := range rows {
-		to, next := "", ""
-		if r.To != nil {
-			to = r.To.Format(time.RFC3339)
-		}
-
+	return list(c, m.JSON, rows, "ORGANISATION\tSITE\tFROM\tTO\tNEXT", func(r partyRow) []any {
+		next := ""
 		if r.NextAt != nil {
 			next = r.Next + " from " + r.NextAt.Format(time.RFC3339)
 		}
-
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Organisation, r.SiteID, r.From.Format(time.RFC3339), to, next)
-	}
-
-	return w.Flush()
+		return []any{r.Organisation, r.SiteID, r.From, r.To, next}
+	})
 }
 
 // parties reads whose a metering point was and is.

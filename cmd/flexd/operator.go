@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/user"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/access"
@@ -93,18 +92,8 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return c.json(rows)
-	}
 
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tADDED")
-
-	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\n", r.Name, r.CreatedAt.Format(time.RFC3339))
-	}
-
-	return t.Flush()
+	return list(c, o.JSON, rows, "NAME\tADDED", func(r operatorRow) []any { return []any{r.Name, r.CreatedAt} })
 }
 
 // act does something to the operators, in the audit log.

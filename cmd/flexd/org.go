@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/flex"
@@ -82,18 +81,8 @@ func (o *orgList) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return c.json(rows)
-	}
 
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tID\tMADE")
-
-	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, r.ID, r.CreatedAt.Format(time.RFC3339))
-	}
-
-	return t.Flush()
+	return list(c, o.JSON, rows, "NAME\tID\tMADE", func(r orgRow) []any { return []any{r.Name, r.ID, r.CreatedAt} })
 }
 
 // orgNamed returns the organisation of that name.

@@ -144,24 +144,9 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 		rows[i] = payoutRowOf(w)
 	}
 
-	if p.JSON {
-		return c.json(rows)
-	}
-
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tWARNINGS")
-
-	for _, r := range rows {
-		linked := ""
-		if r.LinkedAt != nil {
-			linked = r.LinkedAt.Format(time.RFC3339)
-		}
-
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt.Format(time.RFC3339),
-			r.Ending, linked, r.Sites, strings.Join(r.Warnings, "; "))
-	}
-
-	return t.Flush()
+	return list(c, p.JSON, rows, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tWARNINGS", func(r payoutRow) []any {
+		return []any{r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt, r.Ending, r.LinkedAt, r.Sites, r.Warnings}
+	})
 }
 
 type payoutsApprove struct {
@@ -338,18 +323,9 @@ func (p *payoutsFiles) Run(ctx context.Context, c console) error {
 		rows[i] = paymentFileRow{f.Number, f.Message, f.Format, f.Day.String(), f.MadeAt, f.MadeBy, f.Payments, f.Total, hex.EncodeToString(f.SHA256)}
 	}
 
-	if p.JSON {
-		return c.json(rows)
-	}
-
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NUMBER\tMESSAGE\tFORMAT\tDAY\tMADE\tBY\tPAYMENTS\tTOTAL\tSHA-256")
-
-	for _, r := range rows {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Number, r.Message, r.Format, r.Day, r.MadeAt.Format(time.RFC3339), r.MadeBy, r.Payments, r.Total, r.SHA256)
-	}
-
-	return t.Flush()
+	return list(c, p.JSON, rows, "NUMBER\tMESSAGE\tFORMAT\tDAY\tMADE\tBY\tPAYMENTS\tTOTAL\tSHA-256", func(r paymentFileRow) []any {
+		return []any{r.Number, r.Message, r.Format, r.Day, r.MadeAt, r.MadeBy, r.Payments, r.Total, r.SHA256}
+	})
 }
 
 type payoutsImport struct {

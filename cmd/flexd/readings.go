@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/app"
@@ -101,18 +100,14 @@ func (o *readingsHeld) show(ctx context.Context, c console, h *app.App, f record
 }
 
 func (c console) heldTable(rows []heldRow, total int) error {
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tASSET\tFROM\tTO\tVALUE\tWHY\tDECISION")
-
-	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\n", r.ID, r.AssetID, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), r.Value, r.Detail, r.Decision)
-	}
-
-	if err := w.Flush(); err != nil {
+	err := table(c, rows, "ID\tASSET\tFROM\tTO\tVALUE\tWHY\tDECISION", func(r heldRow) []any {
+		return []any{r.ID, r.AssetID, r.From, r.To, r.Value, r.Detail, r.Decision}
+	})
+	if err != nil {
 		return err
 	}
 
-	_, err := fmt.Fprintf(c.out, "%d of %d\n", len(rows), total)
+	_, err = fmt.Fprintf(c.out, "%d of %d\n", len(rows), total)
 	return err
 }
 

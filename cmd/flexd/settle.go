@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/flex"
@@ -52,18 +51,9 @@ func (s *settleRuns) Run(ctx context.Context, c console) error {
 		rows[i] = runRow{r.ID, string(r.Kind), r.KnownAt, r.Events, r.Hash.String()}
 	}
 
-	if s.JSON {
-		return c.json(rows)
-	}
-
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "RUN\tKIND\tKNOWN AT\tEVENTS\tINPUTS")
-
-	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.16s\n", r.ID, r.Kind, r.KnownAt.Format(time.RFC3339), r.Events, r.Hash)
-	}
-
-	return t.Flush()
+	return list(c, s.JSON, rows, "RUN\tKIND\tKNOWN AT\tEVENTS\tINPUTS", func(r runRow) []any {
+		return []any{r.ID, r.Kind, r.KnownAt, r.Events, fmt.Sprintf("%.16s", r.Hash)}
+	})
 }
 
 type settleAgain struct {

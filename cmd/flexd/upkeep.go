@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
@@ -171,12 +170,7 @@ func (e *endpointList) Run(ctx context.Context, c console) error {
 		return nil
 	}
 
-	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tURL\tENABLED\tREASON")
-
-	for _, x := range endpoints {
-		fmt.Fprintf(w, "%s\t%s\t%t\t%s\n", x.Name, x.URL, x.Enabled, x.Reason)
-	}
-
-	return w.Flush()
+	return table(c, endpoints, "NAME\tURL\tENABLED\tREASON", func(x records.Endpoint) []any {
+		return []any{x.Name, x.URL, x.Enabled, x.Reason}
+	})
 }

@@ -22,6 +22,18 @@ const (
 // the end itself; only a process of the release before, beside which this one may run during an
 // upgrade, relies on triggers that the new schema no longer has.
 func (d *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
+	return d.eachOrg(ctx, "queue ended sessions", endedMax, func(org flex.OrgID) (n int, err error) {
+		err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+			n, err = tx.QueueEnded(ctx, tx.Now().Add(-EndedWithin), endedMax)
+			return err
+		})
+		return n, err
+	})
+}
+
+// eachOrg takes a step for each organisation, again and again while the step finds as much as it
+// takes on at once. What it does is named in its errors.
+func (d *Service) eachOrg(ctx context.Context, what string, most int, step func(flex.OrgID) (int, error)) (worker.Report, error) {
 	var orgs []flex.Org
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
@@ -33,15 +45,11 @@ func (d *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
 
 	var done worker.Report
 	for _, org := range orgs {
-		for n := endedMax; n == endedMax; {
-			err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
-				n, err = tx.QueueEnded(ctx, tx.Now().Add(-EndedWithin), endedMax)
-				return err
-			})
+		for n := most; n == most; {
+			n, err = step(org.ID)
 			if err != nil {
-				return done, fmt.Errorf("queue ended sessions of %s: %w", org.Name, err)
+				return done, fmt.Errorf("%s of %s: %w", what, org.Name, err)
 			}
-
 			done.Did += n
 		}
 	}

@@ -255,27 +255,7 @@ func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
 // LearnRates keeps what sessions taught that ended half an hour ago, and once more a day after
 // their end if readings were missing. It is safe to run twice and on several machines at once.
 func (d *Service) LearnRates(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		orgs, err = all.Orgs(ctx)
-		return err
-	})
-	if err != nil {
-		return worker.Report{}, fmt.Errorf("list organisations: %w", err)
-	}
-
-	var done worker.Report
-	for _, org := range orgs {
-		for n := rateDueMax; n == rateDueMax; {
-			n, err = d.learnRates(ctx, org.ID)
-			if err != nil {
-				return done, fmt.Errorf("learn what assets of %s draw: %w", org.Name, err)
-			}
-			done.Did += n
-		}
-	}
-
-	return done, nil
+	return d.eachOrg(ctx, "learn what assets draw", rateDueMax, func(org flex.OrgID) (int, error) { return d.learnRates(ctx, org) })
 }
 
 // taught is what a session taught, and when it is to be looked at again.

@@ -3,10 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -178,25 +175,9 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 	return nil
 }
 
-func writeWatts(ws []flex.Watts) string {
-	words := make([]string, len(ws))
-	for i, w := range ws {
-		words[i] = strconv.FormatInt(int64(w), 10)
-	}
-	return strings.Join(words, " ")
-}
+func writeWatts(ws []flex.Watts) string { return writeNumbers(ws) }
 
-func readWatts(text string) (ws []flex.Watts, err error) {
-	for word := range strings.FieldsSeq(text) {
-		n, err := strconv.ParseInt(word, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("stored powers: %w", err)
-		}
-		ws = append(ws, flex.Watts(n))
-	}
-
-	return ws, nil
-}
+func readWatts(text string) ([]flex.Watts, error) { return readNumbers[flex.Watts]("powers", text) }
 
 // EndedDispatch is an asset's part in a dispatch whose time is over.
 type EndedDispatch struct {

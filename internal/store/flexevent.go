@@ -86,24 +86,10 @@ func (r *flexEventText) read(e *FlexEvent) (err error) {
 	return errors.Join(faults[:]...)
 }
 
-func writeEnergies(es []flex.WattHours) string {
-	words := make([]string, len(es))
-	for i, e := range es {
-		words[i] = strconv.FormatInt(int64(e), 10)
-	}
-	return strings.Join(words, " ")
-}
+func writeEnergies(es []flex.WattHours) string { return writeNumbers(es) }
 
-func readEnergies(text string) (es []flex.WattHours, err error) {
-	for word := range strings.FieldsSeq(text) {
-		n, err := strconv.ParseInt(word, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("stored energies: %w", err)
-		}
-		es = append(es, flex.WattHours(n))
-	}
-
-	return es, nil
+func readEnergies(text string) ([]flex.WattHours, error) {
+	return readNumbers[flex.WattHours]("energies", text)
 }
 
 // AddFlexEvent keeps a flex event that was found. One that overlaps another of the same

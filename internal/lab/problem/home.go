@@ -11,14 +11,8 @@ import (
 
 // homeLine are the fields of home.
 type homeLine struct {
-	SlotHours      float64       `json:"slot_hours"`
-	Import         []float64     `json:"import_p_per_kwh"`
-	Export         []float64     `json:"export_p_per_kwh"`
-	Load           []float64     `json:"load_kwh"`
-	PV             []float64     `json:"pv_kwh"`
-	Curtailable    bool          `json:"pv_curtailable"`
-	GridImportKW   float64       `json:"grid_import_kw"`
-	GridExportKW   float64       `json:"grid_export_kw"`
+	siteFields
+
 	NoBatteryToCar bool          `json:"no_battery_to_car"`
 	Batteries      []homeBattery `json:"batteries"`
 	Cars           []homeCar     `json:"cars"`
@@ -26,17 +20,7 @@ type homeLine struct {
 	Heat           *homeHeat     `json:"heat"`
 }
 
-type homeBattery struct {
-	SoCMin       float64 `json:"soc_min_kwh"`
-	SoCMax       float64 `json:"soc_max_kwh"`
-	SoCInit      float64 `json:"soc_init_kwh"`
-	ChargeKW     float64 `json:"charge_kw"`
-	DischargeKW  float64 `json:"discharge_kw"`
-	EffCharge    float64 `json:"eff_charge"`
-	EffDischarge float64 `json:"eff_discharge"`
-	Wear         float64 `json:"wear_p_per_kwh"`
-	Terminal     float64 `json:"terminal_p_per_kwh"`
-}
+type homeBattery struct{ storageFields }
 
 type homeCar struct {
 	AvailHours    []float64 `json:"avail_hours"`
@@ -105,7 +89,7 @@ const (
 )
 
 func decodeHome(line []byte) (solver, error) {
-	l := homeLine{SlotHours: halfHour, GridImportKW: maxKW, GridExportKW: maxKW}
+	l := homeLine{siteFields: newSiteFields()}
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
@@ -121,25 +105,10 @@ func decodeHome(line []byte) (solver, error) {
 	return h, nil
 }
 
-// checkSite checks what does not belong to a device.
+// checkSite checks what does not belong to a device, and the number of devices.
 func (l *homeLine) checkSite() error {
-	n := len(l.Import)
 	return errors.Join(
-		slotCount("import_p_per_kwh", n),
-		within("slot_hours", l.SlotHours, 1e-3, 24),
-		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
-		series("export_p_per_kwh", l.Export, n, -maxPrice, maxPrice),
-		series("load_kwh", l.Load, n, 0, maxKWh),
-		series("pv_kwh", l.PV, n, 0, maxKWh),
-		l.checkSize(),
-	)
-}
-
-// checkSize checks the site's limits and the number of its devices.
-func (l *homeLine) checkSize() error {
-	return errors.Join(
-		within("grid_import_kw", l.GridImportKW, 0, maxKW),
-		within("grid_export_kw", l.GridExportKW, 0, maxKW),
+		l.siteFields.check(),
 		within("the number of batteries", float64(len(l.Batteries)), 0, maxBatteries),
 		within("the number of cars", float64(len(l.Cars)), 0, maxCars),
 	)
@@ -175,17 +144,7 @@ func (b *homeBattery) add(to *site.Problem, at string) error {
 		ChargeEff: b.EffCharge, Efficient: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal,
 	})
 
-	return errors.Join(
-		within(at+"soc_min_kwh", b.SoCMin, 0, maxKWh),
-		within(at+"soc_max_kwh", b.SoCMax, b.SoCMin, maxKWh),
-		within(at+"soc_init_kwh", b.SoCInit, b.SoCMin, b.SoCMax),
-		within(at+"charge_kw", b.ChargeKW, 0, maxKW),
-		within(at+"discharge_kw", b.DischargeKW, 0, maxKW),
-		within(at+"eff_charge", b.EffCharge, leastEff, 1),
-		within(at+"eff_discharge", b.EffDischarge, leastEff, 1),
-		within(at+"wear_p_per_kwh", b.Wear, 0, maxPrice),
-		within(at+"terminal_p_per_kwh", b.Terminal, -maxPrice, maxPrice),
-	)
+	return b.check(at, b.SoCMin, b.SoCMax)
 }
 
 func (c *homeCar) add(to *site.Problem, n int, hours float64, at string) error {

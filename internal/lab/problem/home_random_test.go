@@ -57,11 +57,11 @@ func (d *homeDraw) home(family string, n int) homeLine {
 	if n < 48 {
 		from = d.index(36)
 	}
-	l := homeLine{
+	l := homeLine{siteFields: siteFields{
 		SlotHours: 0.5, Import: stretch(prices.Import, from, n, 1), Export: stretch(prices.Export, from, n, 1),
 		Load: stretch(load.Load, from, n, d.between(0.7, 1.5)), PV: stretch(roof.PV, from, n, d.between(0, 1.5)),
 		Curtailable: d.chance(0.5), GridImportKW: d.of(8, 9.2, 11, 14, 18, 23), GridExportKW: d.of(0, 3.68, 5, 10),
-	}
+	}}
 
 	d.tariff(&l, family)
 	d.devices(&l, family, n)
@@ -136,10 +136,10 @@ func (d *homeDraw) battery() homeBattery {
 	size := d.of(5.2, 9.5, 13.5, 19)
 	power := d.of(2.6, 3.6, 5)
 	least := size * d.of(0, 0.04, 0.1)
-	return homeBattery{
+	return homeBattery{storageFields{
 		SoCMin: least, SoCMax: size, SoCInit: d.between(least, size), ChargeKW: power, DischargeKW: power,
 		EffCharge: d.of(0.9, 0.95, 0.97), EffDischarge: d.of(0.9, 0.95, 0.97), Wear: d.of(0, 1.5, 4), Terminal: d.of(0, 0, 8, 20),
-	}
+	}}
 }
 
 func (d *homeDraw) car(family string, n int) homeCar {
