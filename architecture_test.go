@@ -32,7 +32,7 @@ var layers = map[string]int{
 	// the database, and what is looked up
 	"store": 4, "directory": 5,
 	// services
-	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "operations": 6, "books": 6, "delivery": 6,
+	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "operations": 6, "grid": 6, "books": 6, "delivery": 6,
 	// the public client, which knows the contract alone
 	"client": 6,
 	// transports

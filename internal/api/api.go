@@ -17,6 +17,7 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/grid"
 	"flexd/internal/market"
 	"flexd/internal/operations"
 	"flexd/internal/reading"
@@ -37,6 +38,7 @@ type Server struct {
 	Reward   *reward.Service
 
 	Operations *operations.Service
+	Grid       *grid.Service
 
 	Clock Clock
 

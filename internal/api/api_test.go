@@ -17,6 +17,7 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/grid"
 	"flexd/internal/market"
 	"flexd/internal/operations"
 	"flexd/internal/reading"
@@ -44,6 +45,7 @@ func open(t *testing.T, db *store.DB) *fixture {
 		DB: db, Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Control: &control.Service{DB: db},
 		Push: &delivery.Service{DB: db}, Reading: &reading.Service{DB: db}, Reward: &reward.Service{DB: db}, Market: &market.Service{DB: db},
 		Operations:  &operations.Service{DB: db},
+		Grid:        &grid.Service{DB: db},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
 	}

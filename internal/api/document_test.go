@@ -91,7 +91,7 @@ func conforms(t *testing.T, method, path string, r reply) {
 			}
 			continue
 		}
-		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind == "text/plain" {
+		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.HasPrefix(kind, "text/") {
 			if name == "ours" && answer.Value.Content.Get(kind) == nil {
 				t.Errorf("%s %s: the document has no %d as %s", method, path, r.StatusCode, kind)
 			}

@@ -143,6 +143,9 @@ var surface = []Route{
 	{Method: "PUT", Pattern: "/caps", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setCaps},
 	{Method: "DELETE", Pattern: "/caps", Role: toWrite, handle: (*Server).clearCaps},
 
+	// grid.go
+	{Method: "GET", Pattern: "/grid/envelope", Role: toRead, handle: (*Server).envelope},
+
 	// operations.go
 	{Method: "GET", Pattern: "/operations/exceptions", Role: toRead, handle: (*Server).exceptions},
 

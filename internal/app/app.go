@@ -23,6 +23,7 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/egress"
 	"flexd/internal/flex"
+	"flexd/internal/grid"
 	"flexd/internal/keyring"
 	"flexd/internal/market"
 	"flexd/internal/operations"
@@ -86,6 +87,7 @@ type App struct {
 	Market   *market.Service
 
 	Operations *operations.Service
+	Grid       *grid.Service
 
 	API     *api.Server
 	Console *console.Server
@@ -121,8 +123,10 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Reading:  &reading.Service{DB: db},
 		Reward:   &reward.Service{DB: db, BaseURL: s.BaseURL},
 		Books:    &books.Service{DB: db},
-		log:      s.Log,
-		limits:   s.Limits,
+		Grid:     &grid.Service{DB: db},
+
+		log:    s.Log,
+		limits: s.Limits,
 	}
 
 	if s.Mail != nil {
@@ -136,7 +140,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 
 	h.Operations = &operations.Service{DB: db, Jobs: h.Jobs, StalePrices: h.stalePrices, Log: s.Log}
 	h.API = &api.Server{
-		DB: db, Operations: h.Operations, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
+		DB: db, Operations: h.Operations, Grid: h.Grid, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
 		TrustedProxies: s.TrustedProxies, MetricsFrom: s.MetricsFrom, RequestsPerSecond: s.RateLimit,
 	}

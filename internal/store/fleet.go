@@ -57,55 +57,91 @@ func (all *All) PluggedParts(ctx context.Context, n int) ([]PluggedPart, error) 
 	return parts, nil
 }
 
+// pluggedQuery reads assets that are plugged in, with their schedules in force.
+const pluggedQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
+		COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
+		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, '')
+	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL`
+
 // EachPlugged calls fn with every asset of the part, in no certain order.
 func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plugged)) error {
-	query, args := `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
-			COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
-			COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, '')
-		FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL AND (s.org_id, s.asset_id) >= ($1, $2)`,
-		[]any{part.from.org.Bytes(), part.from.asset.Bytes()}
-
+	query, args := pluggedQuery+` AND (s.org_id, s.asset_id) >= ($1, $2)`, []any{part.from.org.Bytes(), part.from.asset.Bytes()}
 	if part.to != (pluggedAt{}) {
 		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(args, part.to.org.Bytes(), part.to.asset.Bytes())
 	}
 
-	rs, err := all.query(ctx, query, args...)
+	return all.eachPlugged(ctx, fn, query, args...)
+}
+
+// Scope is a part of an organisation's sites: all of them, those of a constraint group, those
+// of a GSP group as the list of metering points has it, or those of both.
+type Scope struct {
+	Group    string // constraint group; empty for any
+	GSPGroup string // such as _C; empty for any
+}
+
+// EachPlugged calls fn with every asset of the organisation's that is plugged in at a site of
+// the scope, in no certain order.
+func (tx *Tx) EachPlugged(ctx context.Context, scope Scope, fn func(*Plugged)) error {
+	query, args := pluggedQuery+` AND s.org_id = $1`, []any{tx.org.Bytes()}
+	if scope.Group != "" {
+		args = append(args, scope.Group)
+		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = s.org_id AND g.site_id = s.site_id AND g.name = $%d)`, len(args))
+	}
+	if scope.GSPGroup != "" {
+		args = append(args, scope.GSPGroup)
+		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM site t JOIN meter m ON m.mpan = t.mpan
+			WHERE t.org_id = s.org_id AND t.id = s.site_id AND m.gsp_group = $%d)`, len(args))
+	}
+
+	return tx.eachPlugged(ctx, fn, query, args...)
+}
+
+// eachPlugged calls fn with every asset that a query finds.
+func (c conn) eachPlugged(ctx context.Context, fn func(*Plugged), query string, args ...any) error {
+	rs, err := c.query(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("read the fleet: %w", err)
 	}
 
 	defer rs.Close()
-	var (
-		p                      Plugged
-		steps                  string
-		pluggedIn, from, ready int64
-		now                    [2]int64
-	)
+	var p Plugged
 
 	for rs.Next() {
-		p = Plugged{Steps: p.Steps[:0]}
-		if err := rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
-			&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type); err != nil {
+		p, err = scanPlugged(rs, p.Steps[:0])
+		if err != nil {
 			return fmt.Errorf("read the fleet: %w", err)
 		}
-
-		p.PluggedInAt, p.Planned = time.UnixMicro(pluggedIn).UTC(), steps != ""
-		if p.Planned {
-			p.ReadyBy = time.UnixMicro(ready).UTC()
-			if now[0] != 0 && now[1] != 0 {
-				p.ChargeNow = flex.Span{From: time.UnixMicro(now[0]).UTC(), To: time.UnixMicro(now[1]).UTC()}
-			}
-
-			p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps)
-			if err != nil {
-				return err
-			}
-		}
-
 		fn(&p)
 	}
 
 	return rs.Err()
+}
+
+// scanPlugged reads an asset; its steps go into room that is there already.
+func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
+	var steps string
+	var pluggedIn, from, ready int64
+	var now [2]int64
+
+	err = rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
+		&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type)
+
+	p.Steps = room
+	p.PluggedInAt = time.UnixMicro(pluggedIn).UTC()
+	p.Planned = steps != ""
+
+	if err != nil || !p.Planned {
+		return p, err
+	}
+
+	p.ReadyBy = time.UnixMicro(ready).UTC()
+	if now[0] != 0 && now[1] != 0 {
+		p.ChargeNow = flex.Span{From: time.UnixMicro(now[0]).UTC(), To: time.UnixMicro(now[1]).UTC()}
+	}
+
+	p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps)
+	return p, err
 }
 
 // appendSteps is readSteps into room that is there already.
@@ -196,8 +232,10 @@ func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.As
 			var name string
 			err = s.Scan(&id, &name)
 			names[id] = name
+
 			return id, err
 		}, `SELECT id, external_id FROM asset WHERE id IN `+list, args...)
+
 		if err != nil {
 			return nil, err
 		}

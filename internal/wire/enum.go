@@ -36,6 +36,7 @@ var enums = map[string][]string{
 	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired", "retracted"},
 	"EndpointName":       {"schedule", "dispatch"},
 	"StatementFormat":    {"json", "csv"},
+	"EnvelopeFormat":     {"json", "csv"},
 	"ExceptionKind":      {"halted", "refused", "waiting", "endpoint_disabled", "endpoint_missing", "short_of_time", "short_of_off_peak", "short_of_headroom", "job_failed", "price_stale", "unplanned", "readings_held", "payout_waiting"},
 	"ExceptionLevel":     {"critical", "warning"},
 }

@@ -151,6 +151,8 @@ func init() {
 	schema[GapsResponse]()
 	schema[Gap]()
 	schema[ClockRequest]()
+	schema[EnvelopeResponse]()
+	schema[EnvelopeWindow]()
 	schema[ExceptionsResponse]()
 	schema[Exception]()
 	schema[ExceptionAsset]()

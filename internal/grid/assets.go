@@ -1,0 +1,199 @@
+package grid
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/envelope"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// HalfHours is how many half-hours an envelope has; the first is the rest of the running one.
+const HalfHours = 48
+
+// farthest is how far ahead off-peak hours are looked up: further than any ready-by.
+const farthest = 72 * time.Hour
+
+// stretch is some time in whole seconds since 1970, half-open.
+type stretch struct{ from, to int64 }
+
+// gathering turns assets that are plugged in into a fleet.
+type gathering struct {
+	start int64                // now
+	edges [HalfHours + 1]int64 // of the half-hours; the first is now
+	fleet *envelope.Fleet
+
+	planned [HalfHours]envelope.Joules // by the schedules, charge-now too
+	fixed   [HalfHours]envelope.Joules // of it, what cannot be moved: charge-now
+
+	uncontrolled int
+	short        int
+
+	offPeak map[flex.Tariff][]stretch
+}
+
+func gather(now time.Time) *gathering {
+	g := &gathering{start: now.Unix(), fleet: envelope.New(HalfHours), offPeak: map[flex.Tariff][]stretch{}}
+	first := flex.PeriodAt(now)
+	for i := range g.edges {
+		g.edges[i] = max(g.start, first.Add(i).Start().Unix())
+	}
+	return g
+}
+
+// end is when the last half-hour ends.
+func (g *gathering) end() int64 { return g.edges[HalfHours] }
+
+// roundUp is what a schedule may fall short by and still count as meeting its need: it is cut
+// to whole minutes.
+const roundUp = 60
+
+// add counts an asset in.
+func (g *gathering) add(p *store.Plugged) {
+	if !p.Planned || p.Power <= 0 || p.Steps[len(p.Steps)-1].To.Unix() <= g.start {
+		g.uncontrolled++
+		return
+	}
+
+	d := g.draws(p)
+	seconds, beyond := g.permitted(p)
+	power := envelope.Joules(p.Power)
+	need := envelope.Of(p.Need-p.Delivered) - d.before - d.now
+
+	short := g.fleet.Add(envelope.Car{
+		Hours: g.fleet.Hours(seconds), Power: p.Power,
+		Least: need - power*envelope.Joules(beyond), Most: max(need, d.ahead),
+	})
+	if short > power*roundUp {
+		g.short++
+	}
+}
+
+// drawn is what a schedule lets an asset draw.
+type drawn struct {
+	before envelope.Joules // up to now
+	now    envelope.Joules // from now on, by charge-now and before ready-by
+	ahead  envelope.Joules // from now on, else
+}
+
+// draws adds up a schedule's steps, and puts them into the half-hours.
+func (g *gathering) draws(p *store.Plugged) (d drawn) {
+	asked := stretch{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	for _, s := range p.Steps {
+		power := int64(min(s.Limit, p.Power))
+		step := stretch{s.From.Unix(), s.To.Unix()}
+		if power == 0 {
+			continue
+		}
+
+		d.before += envelope.Joules(power * step.meet(stretch{step.from, g.start}).length())
+		ahead := step.meet(stretch{g.start, step.to})
+		now := ahead.meet(asked)
+		d.ahead += envelope.Joules(power * (ahead.length() - now.length()))
+		d.now += envelope.Joules(power * now.meet(stretch{now.from, p.ReadyBy.Unix()}).length())
+
+		g.spread(&g.planned, ahead, power)
+		g.spread(&g.fixed, now, power)
+	}
+
+	return d
+}
+
+// spread adds the energy of a power to the half-hours that a stretch touches.
+func (g *gathering) spread(sum *[HalfHours]envelope.Joules, s stretch, power int64) {
+	for i := range sum {
+		sum[i] += envelope.Joules(power * s.meet(stretch{g.edges[i], g.edges[i+1]}).length())
+	}
+}
+
+// permitted returns the seconds of each half-hour in which an asset may charge, charge-now
+// apart, and how many there are after the last.
+func (g *gathering) permitted(p *store.Plugged) (seconds []int64, beyond int64) {
+	open := g.open(p)
+	seconds = make([]int64, HalfHours)
+	asked := stretch{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	within := func(w stretch) (sum int64) {
+		for _, s := range open {
+			s = s.meet(w)
+			sum += s.length() - s.meet(asked).length()
+		}
+		return sum
+	}
+
+	for i := range seconds {
+		seconds[i] = within(stretch{g.edges[i], g.edges[i+1]})
+	}
+
+	return seconds, within(stretch{g.end(), g.start + int64(farthest/time.Second)})
+}
+
+// open returns when an asset may charge: in off-peak hours before ready-by, and where its
+// schedule draws. They are in order and apart.
+func (g *gathering) open(p *store.Plugged) []stretch {
+	var all []stretch
+	ahead := stretch{g.start, p.ReadyBy.Unix()}
+	for _, s := range g.offPeakHours(p.Tariff) {
+		left := s.meet(ahead)
+		if left.length() > 0 {
+			all = append(all, left)
+		}
+	}
+
+	for _, s := range p.Steps {
+		draws := stretch{max(g.start, s.From.Unix()), s.To.Unix()}
+		if s.Limit > 0 && draws.length() > 0 {
+			all = append(all, draws)
+		}
+	}
+
+	slices.SortFunc(all, func(a, b stretch) int { return int(a.from - b.from) })
+	return joined(all)
+}
+
+// joined makes one of stretches that overlap or touch, in place. They come by their beginning.
+func joined(all []stretch) []stretch {
+	n := 0
+	for _, s := range all {
+		if n > 0 && s.from <= all[n-1].to {
+			all[n-1].to = max(all[n-1].to, s.to)
+			continue
+		}
+
+		all[n] = s
+		n++
+	}
+
+	return all[:n]
+}
+
+// offPeakHours returns the hours that a tariff permits charging in from now on.
+func (g *gathering) offPeakHours(t flex.Tariff) []stretch {
+	known, ok := g.offPeak[t]
+	if ok {
+		return known
+	}
+
+	now := time.Unix(g.start, 0)
+	ahead := flex.Span{From: now, To: now.Add(farthest)}
+	spans := []flex.Span{ahead} // none is known: no hour is dearer than another
+
+	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+	if err == nil {
+		spans = w.Spans(ahead)
+	}
+
+	for _, s := range spans {
+		known = append(known, stretch{s.From.Unix(), s.To.Unix()})
+	}
+
+	g.offPeak[t] = known
+	return known
+}
+
+// meet returns the time that two stretches share; its length is 0 if there is none.
+func (s stretch) meet(o stretch) stretch { return stretch{max(s.from, o.from), min(s.to, o.to)} }
+
+// length is how many seconds a stretch has.
+func (s stretch) length() int64 { return max(0, s.to-s.from) }

@@ -1,0 +1,140 @@
+package grid
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/engine/envelope"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// Service answers what a fleet can do.
+type Service struct{ DB *store.DB }
+
+// Envelope is what the assets of a scope draw by plan, and the least and the most that they can.
+type Envelope struct {
+	At           time.Time // by the organisation's clock
+	Scope        store.Scope
+	Controlled   int // assets in the numbers
+	Uncontrolled int // plugged in without a schedule in force; in no number
+	Short        int // of the controlled, those that cannot have what they need; they draw all that they can
+
+	HalfHours []Window
+	Windows   []Window // every window of half-hours, by its beginning and then by its length
+}
+
+// Window is one or more half-hours on end. Energies are rounded to the nearest watt-hour.
+type Window struct {
+	flex.Span
+	Planned, Least, Most flex.WattHours
+}
+
+// Envelope returns the envelope of a scope. A constraint group that there is not is NotFound.
+func (s *Service) Envelope(ctx context.Context, org flex.OrgID, scope store.Scope) (e *Envelope, err error) {
+	var g *gathering
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if err := known(ctx, tx, scope); err != nil {
+			return err
+		}
+
+		g = gather(tx.Now())
+		return tx.EachPlugged(ctx, scope, g.add)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return g.envelope(scope), nil
+}
+
+// known refuses a scope with a constraint group that there is not.
+func known(ctx context.Context, tx *store.Tx, scope store.Scope) error {
+	if scope.Group == "" {
+		return nil
+	}
+
+	caps, _, err := tx.Caps(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(caps.Groups, func(c flex.CapGroup) bool { return c.Name == scope.Group }) {
+		return flex.Fail(flex.NotFound, "no group is named %q: GET /caps lists them", scope.Group)
+	}
+
+	return nil
+}
+
+// envelope works the gathered assets out.
+func (g *gathering) envelope(scope store.Scope) *Envelope {
+	e := &Envelope{At: time.Unix(g.start, 0).UTC(), Scope: scope, Controlled: g.fleet.Len(), Uncontrolled: g.uncontrolled, Short: g.short}
+	planned, fixed := ahead(g.planned), ahead(g.fixed)
+
+	for _, b := range g.fleet.Envelope().Windows() {
+		still := fixed[b.To] - fixed[b.From]
+		w := Window{
+			Span:    flex.Span{From: time.Unix(g.edges[b.From], 0).UTC(), To: time.Unix(g.edges[b.To], 0).UTC()},
+			Planned: nearest(planned[b.To] - planned[b.From]), Least: nearest(b.Least + still), Most: nearest(b.Most + still),
+		}
+
+		e.Windows = append(e.Windows, w)
+		if b.To == b.From+1 {
+			e.HalfHours = append(e.HalfHours, w)
+		}
+	}
+
+	return e
+}
+
+// ahead returns the sums of the first half-hours: of none, of one, and so on.
+func ahead(of [HalfHours]envelope.Joules) (sums [HalfHours + 1]envelope.Joules) {
+	for i, e := range of {
+		sums[i+1] = sums[i] + e
+	}
+	return sums
+}
+
+// nearest is an energy, which is not negative, in watt-hours.
+func nearest(e envelope.Joules) flex.WattHours { return (e + 1800).WattHours() }
+
+// Document is the envelope as the interface shows it, with all windows if they are asked for.
+func (e *Envelope) Document(windows bool) wire.EnvelopeResponse {
+	d := wire.EnvelopeResponse{
+		At: wire.At(e.At), Group: e.Scope.Group, GSPGroup: e.Scope.GSPGroup,
+		NumControlled: e.Controlled, NumUncontrolled: e.Uncontrolled, NumShort: e.Short, HalfHours: documents(e.HalfHours),
+	}
+	if windows {
+		d.Windows = documents(e.Windows)
+	}
+	return d
+}
+
+func documents(ws []Window) []wire.EnvelopeWindow {
+	out := make([]wire.EnvelopeWindow, len(ws))
+	for i, w := range ws {
+		out[i] = wire.EnvelopeWindow{
+			StartTimestamp: wire.At(w.From), EndTimestamp: wire.At(w.To),
+			PlannedKWh: w.Planned.KWh(), LeastKWh: w.Least.KWh(), MostKWh: w.Most.KWh(),
+		}
+	}
+	return out
+}
+
+// WriteCSV writes the half-hours as CSV, or all windows if they are asked for.
+func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
+	w := csvfile.NewWriter(out, "start_timestamp", "end_timestamp", "planned_kwh", "least_kwh", "most_kwh")
+	rows := e.HalfHours
+	if windows {
+		rows = e.Windows
+	}
+
+	for _, r := range rows {
+		w.Write(r.From, r.To, r.Planned.KWh(), r.Least.KWh(), r.Most.KWh())
+	}
+
+	return w.Flush()
+}
