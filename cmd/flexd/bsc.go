@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"flexd/internal/app"
 	"flexd/internal/flex"
@@ -21,6 +20,7 @@ import (
 // bsc is `flexd bsc`.
 type bsc struct {
 	Register bscRegister `cmd:"" help:"The register of metering points in a month: dates, GSP group, supplier, and what stands in the way of settlement. Example: flexd bsc register Acme --month 2026-10"`
+	Pairs    bscPairs    `cmd:"" help:"Import the party's list of pairs of metering points, in place of the one before: import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date, largest_export_kwh. Example: flexd bsc pairs Acme pairs.csv"`
 	Volumes  bscVolumes  `cmd:"" help:"Expected, metered and delivered volume of every point and half-hour of a month, as CSV. Example: flexd bsc volumes Acme --month 2026-10 --out volumes.csv"`
 	Import   bscImport   `cmd:"" help:"Import a settlement report of a run: mpan, settlement_date, settlement_period, delivered_kwh. Example: flexd bsc import Acme report.csv --run SF"`
 	Compare  bscCompare  `cmd:"" help:"What flexd settled against what a run's reports say. Example: flexd bsc compare Acme --month 2026-10 --run SF --out differences.csv"`
@@ -63,67 +63,6 @@ func orgIDNamed(ctx context.Context, h *app.App, name string) (id flex.OrgID, er
 	return id, err
 }
 
-type bscRegister struct{ ofMonth }
-
-// pointRow is a metering point as it is printed.
-type pointRow struct {
-	MPAN         string     `json:"mpan"`
-	SiteID       string     `json:"site_id,omitempty"`
-	From         time.Time  `json:"from"`
-	To           *time.Time `json:"to"`
-	Direction    string     `json:"direction,omitempty"`
-	GSPGroup     string     `json:"gsp_group,omitempty"`
-	SupplierMPID string     `json:"supplier_mpid,omitempty"`
-	Enrolled     bool       `json:"enrolled"`
-	HalfHourly   bool       `json:"settled_half_hourly"`
-	Why          []string   `json:"not_settled_because"`
-}
-
-func pointRowOf(p records.Point) pointRow {
-	r := pointRow{MPAN: p.MPAN, From: p.From, Enrolled: p.Enrolled, Why: market.PointIssues(&p)}
-	if !p.Site.IsZero() {
-		r.SiteID = p.Site.String()
-	}
-
-	if !p.To.IsZero() {
-		r.To = &p.To
-	}
-
-	if m := p.Meter; m != nil {
-		r.GSPGroup, r.SupplierMPID = m.GSPGroup, m.SupplierMPID
-		r.HalfHourly, r.Direction = m.HalfHourly, "export"
-		if m.Import {
-			r.Direction = "import"
-		}
-	}
-
-	return r
-}
-
-// Run prints the register.
-func (o *bscRegister) Run(ctx context.Context, c console) error {
-	h, org, m, err := o.opened(ctx)
-	if err != nil {
-		return err
-	}
-
-	defer h.Close()
-
-	points, err := h.Market.Points(ctx, org, m)
-	if err != nil {
-		return err
-	}
-
-	rows := make([]pointRow, len(points))
-	for i, p := range points {
-		rows[i] = pointRowOf(p)
-	}
-
-	return list(c, o.JSON, rows, "MPAN\tFROM\tTO\tDIRECTION\tGSP GROUP\tSUPPLIER\tNOT SETTLED BECAUSE", func(r pointRow) []any {
-		return []any{r.MPAN, r.From, r.To, r.Direction, r.GSPGroup, r.SupplierMPID, r.Why}
-	})
-}
-
 type bscVolumes struct {
 	ofMonth
 	Out string `help:"Write to a file." required:"" placeholder:"FILE"`
@@ -151,13 +90,29 @@ func (o *bscVolumes) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	rows := make([]volumeRow, 0, len(compared.Groups))
-	for _, group := range slices.Sorted(maps.Keys(compared.Groups)) {
-		s := compared.Groups[group]
-		rows = append(rows, volumeRow{group, s.HalfHours, s.Expected.KWh(), s.Own.KWh()})
+	groups, suppliers := volumeRows(compared.Groups), volumeRows(compared.Suppliers)
+	if o.JSON {
+		return c.json(map[string]any{"groups": groups, "suppliers": suppliers})
 	}
 
-	return list(c, o.JSON, rows, "GSP GROUP, SUPPLIER\tHALF-HOURS\tEXPECTED KWH\tDELIVERED KWH", func(r volumeRow) []any {
+	if err := c.volumeTable("GSP GROUP, SUPPLIER", groups); err != nil {
+		return err
+	}
+
+	return c.volumeTable("SUPPLIER", suppliers)
+}
+
+func volumeRows(sums map[string]*market.Sums) []volumeRow {
+	rows := make([]volumeRow, 0, len(sums))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[name]
+		rows = append(rows, volumeRow{name, s.HalfHours, s.Expected.KWh(), s.Own.KWh()})
+	}
+	return rows
+}
+
+func (c console) volumeTable(name string, rows []volumeRow) error {
+	return table(c, rows, name+"\tHALF-HOURS\tEXPECTED KWH\tDELIVERED KWH", func(r volumeRow) []any {
 		return []any{r.Group, r.HalfHours, thousandths(r.Expected), thousandths(r.Delivered)}
 	})
 }
@@ -165,9 +120,9 @@ func (o *bscVolumes) Run(ctx context.Context, c console) error {
 // thousandths writes a number to three decimals, as kWh to the watt-hour.
 func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// volumeRow is the sums of a GSP group and supplier.
+// volumeRow is the sums of a GSP group and supplier, or of a supplier alone.
 type volumeRow struct {
-	Group     string  `json:"gsp_group_and_supplier"`
+	Group     string  `json:"name"`
 	HalfHours int     `json:"half_hours"`
 	Expected  float64 `json:"expected_kwh"` // of half-hours that were settled
 	Delivered float64 `json:"delivered_kwh"`
@@ -215,7 +170,7 @@ type bscCompare struct {
 
 // comparedRow is the sums of a comparison.
 type comparedRow struct {
-	Group      string         `json:"gsp_group_and_supplier"`
+	Group      string         `json:"name"`
 	HalfHours  int            `json:"half_hours"`
 	Matched    int            `json:"matched"`
 	Own        float64        `json:"own_kwh"`
@@ -253,21 +208,29 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	var rows []comparedRow
-	for _, group := range slices.Sorted(maps.Keys(compared.Groups)) {
-		rows = append(rows, comparedRowOf(group, compared.Groups[group]))
-	}
+	groups := append(comparedRows(compared.Groups), comparedRowOf("all", &compared.All))
+	suppliers := comparedRows(compared.Suppliers)
 
-	rows = append(rows, comparedRowOf("all", &compared.All))
 	if o.JSON {
-		return c.json(map[string]any{"month": m.String(), "run": o.Named, "groups": rows})
+		return c.json(map[string]any{"month": m.String(), "run": o.Named, "groups": groups, "suppliers": suppliers})
 	}
 
-	return c.comparedTable(rows)
+	if err := c.comparedTable("GSP GROUP, SUPPLIER", groups); err != nil {
+		return err
+	}
+
+	return c.comparedTable("SUPPLIER", suppliers)
 }
 
-func (c console) comparedTable(rows []comparedRow) error {
-	return table(c, rows, "GSP GROUP, SUPPLIER\tHALF-HOURS\tMATCHED\tOWN KWH\tSETTLED KWH\tDIFFERENCE GBP\tUNMATCHED", func(r comparedRow) []any {
+func comparedRows(sums map[string]*market.Sums) (rows []comparedRow) {
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		rows = append(rows, comparedRowOf(name, sums[name]))
+	}
+	return rows
+}
+
+func (c console) comparedTable(name string, rows []comparedRow) error {
+	return table(c, rows, name+"\tHALF-HOURS\tMATCHED\tOWN KWH\tSETTLED KWH\tDIFFERENCE GBP\tUNMATCHED", func(r comparedRow) []any {
 		return []any{r.Group, r.HalfHours, r.Matched, thousandths(r.Own), thousandths(r.Settled), fmt.Sprintf("%.2f", r.Difference), whyText(r)}
 	})
 }

@@ -26,7 +26,25 @@ func TestBSC(t *testing.T) {
 	if out := b.run(0, "bsc", "register", name, "--month", "2026-10"); !strings.Contains(out, "1200023305967") || !strings.Contains(out, "on no list of metering points") {
 		t.Errorf("register: %s", out)
 	}
-	if out := b.run(0, "bsc", "volumes", name, "--month", "2026-10", "--out", file); !strings.Contains(out, "1490") {
+	pairs := filepath.Join(t.TempDir(), "pairs.csv")
+	if err := os.WriteFile(pairs, []byte("import_mpan,export_mpan,bm_unit,gsp_group,supplier_mpid,from_date,to_date,largest_export_kwh\n"+
+		"1200023305967,1099000010005,V__ABCD001,_C,OLDS,2026-01-01,2026-10-09,1.5\n1200023305967,1099000010005,V__ABCD001,_C,OCTO,2026-10-10,,2.001\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.run(0, "bsc", "pairs", name, pairs); out != "2 pairs of metering points\n" {
+		t.Errorf("pairs: %s", out)
+	}
+	b.run(0, "org", "set", name, "max_half_hourly_export_wh=2000")
+	out := b.run(0, "bsc", "register", name, "--month", "2026-10")
+	lines := strings.Split(out, "\n")
+	if len(lines) != 4 || !strings.Contains(lines[1], "OLDS") || !strings.Contains(lines[1], "not known") || !strings.Contains(lines[2], "OCTO") ||
+		!strings.Contains(lines[2], " no ") || !strings.Contains(lines[2], "2.001 kWh, is above the limit of 2.000") || !strings.Contains(lines[0], "ELIGIBLE") {
+		t.Errorf("register with pairs: %s", out)
+	}
+	if out := b.run(0, "bsc", "register", name, "--month", "2026-11"); strings.Contains(out, "OLDS") {
+		t.Errorf("November: %s", out)
+	}
+	if out := b.run(0, "bsc", "volumes", name, "--month", "2026-10", "--out", file); !strings.Contains(out, "_C OCTO              1058") || !strings.Contains(out, "\nOLDS      432") {
 		t.Errorf("volumes: %s", out)
 	}
 	if out := b.run(0, "bsc", "import", name, file, "--run", "SF"); out != "1490 half-hours of run SF\n" {

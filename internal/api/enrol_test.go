@@ -220,6 +220,20 @@ func TestEligibility(t *testing.T) {
 			`{"is_half_hourly_settled":false,"propositions":[{"proposition":"limited_pause","is_eligible":true,"issues":[]},{"proposition":"full_asset_schedule_control","is_eligible":true,"issues":[]}]}`)
 		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1000000000012","asset_model":"nothing"}`, 404, `{"detail":"asset_model \"nothing\" is not in the catalogue"}`)
 		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"12"}`, 422, "")
+
+		// An export above the organisation's limit has no word in the interface's closed list.
+		err := db.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
+			largest := flex.Some(flex.WattHours(2))
+			if err := tx.PutPairs(t.Context(), []store.Pair{{Import: halfHourly, From: tx.Now(), LargestExport: largest}}); err != nil {
+				return err
+			}
+			return tx.SetSettings(t.Context(), flex.OrgSettings{ExportLimit: flex.Some(flex.WattHours(1))})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.want("POST", "/entities/site/check-eligibility", fmt.Sprintf(`{"mpan":%q}`, halfHourly), 200,
+			`{"is_half_hourly_settled":true,"propositions":[{"proposition":"limited_pause","is_eligible":false,"issues":[]},{"proposition":"full_asset_schedule_control","is_eligible":false,"issues":[]}]}`)
 		h.want("GET", "/entities/site", "", 200, `{"sites":[],"total_num_sites":0,"total_num_pages":0,"page_number":1}`)
 	})
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/wire"
@@ -45,8 +47,11 @@ func eligibilityDetail(e registry.Eligibility) wire.SiteEligibilityDetail {
 func verdicts(vs []registry.Verdict) []wire.PropositionEligibility {
 	out := make([]wire.PropositionEligibility, len(vs))
 	for i, v := range vs {
-		out[i] = wire.PropositionEligibility{Proposition: v.Proposition, IsEligible: v.Eligible, Issues: v.Issues}
-		if v.Issues == nil {
+		out[i] = wire.PropositionEligibility{Proposition: v.Proposition, IsEligible: v.Eligible}
+
+		// The interface's list of reasons is closed.
+		out[i].Issues = slices.DeleteFunc(slices.Clone(v.Issues), func(word string) bool { return word == registry.ExportAboveLimit })
+		if out[i].Issues == nil {
 			out[i].Issues = []string{}
 		}
 	}

@@ -63,6 +63,7 @@ var issueText = map[string]issue{
 	registry.ModelNotCoP11:    {What: "the model's own meter is not qualified under CoP 11, and the boundary meter is not settled half-hourly", Do: "have the supplier move the meter to half-hourly settlement"},
 	registry.InstallDateUnset: {What: "it is not known when it was installed", Do: "send installation_date: PATCH /entities/asset/{asset_id}"},
 	registry.EnrolOverride:    {What: "the operator's own word on the model decides", Do: "change it where models are imported"},
+	registry.ExportAboveLimit: {What: "its largest half-hourly export is above the limit (P511)", Do: "nothing: such metering points have no way in; the limit is max_half_hourly_export_wh, the figure is imported by flexd bsc pairs"},
 	registry.NonDomesticSite:  {What: "the meter is not domestic", Do: "nothing: such sites have no way in"},
 }
 

@@ -92,6 +92,9 @@ type OrgSettings struct {
 	Rates           BatteryRates
 	Books           BooksSettings
 	Payout          PayoutSettings
+
+	// Metering points with a greater export in any half-hour are not eligible; not given: not checked.
+	ExportLimit Optional[WattHours]
 }
 
 // BooksSettings are an organisation's choices of its books; their zero values stand for the

@@ -163,6 +163,7 @@ func (r *report) refuse(mpan string, line int) {
 // volumeColumns are the columns of the file of volumes. It has those of a settlement report.
 var volumeColumns = []string{
 	"mpan", "settlement_date", "settlement_period", "start", "gsp_group", "supplier_mpid", "expected_kwh", "metered_kwh", "delivered_kwh", "reason",
+	"export_mpan", "bm_unit",
 }
 
 // WriteVolumes writes what was expected, metered and delivered in every half-hour of every
@@ -171,8 +172,13 @@ func (d *Service) WriteVolumes(ctx context.Context, org flex.OrgID, m ledger.Mon
 	w := csvfile.NewWriter(out, volumeColumns...)
 	err = d.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
 		n++
-		gsp, supplier := h.place()
+		gsp, supplier := h.Point.Place(h.At)
 		day, period := flex.PeriodAt(h.At).SettlementPeriod()
+		var pair store.Pair
+		if told := h.Point.At(h.At); told != nil {
+			pair = *told
+		}
+
 		var expected, metered any
 		delivered := csvfile.Number("0")
 
@@ -181,7 +187,7 @@ func (d *Service) WriteVolumes(ctx context.Context, org flex.OrgID, m ledger.Mon
 			delivered = kwh(h.Delivered)
 		}
 
-		w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, expected, metered, delivered, h.Why)
+		w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, expected, metered, delivered, h.Why, csvfile.Number(pair.Export), pair.BMUnit)
 		return nil
 	})
 	if err != nil {
@@ -199,8 +205,9 @@ var comparedColumns = []string{
 
 // Comparison is what flexd settled against what reports say.
 type Comparison struct {
-	All    Sums
-	Groups map[string]*Sums // by GSP group and supplier
+	All       Sums
+	Groups    map[string]*Sums // by GSP group and supplier
+	Suppliers map[string]*Sums // by supplier alone
 }
 
 // Compare compares a month with the reports of a run, or of the latest before it. If out is not
@@ -210,7 +217,7 @@ func (d *Service) Compare(ctx context.Context, org flex.OrgID, m ledger.Month, r
 		run = SettlementRuns[len(SettlementRuns)-1]
 	}
 
-	c.Groups = map[string]*Sums{}
+	c.Groups, c.Suppliers = map[string]*Sums{}, map[string]*Sums{}
 	var w *csvfile.Writer
 
 	if out != nil {
@@ -218,13 +225,9 @@ func (d *Service) Compare(ctx context.Context, org flex.OrgID, m ledger.Month, r
 	}
 
 	err = d.HalfHours(ctx, org, m, run, func(h *PointHalfHour) error {
-		group := h.Group()
-		if c.Groups[group] == nil {
-			c.Groups[group] = &Sums{}
-		}
-
 		c.All.Add(h)
-		c.Groups[group].Add(h)
+		addTo(c.Groups, h.Group(), h)
+		addTo(c.Suppliers, h.Supplier(), h)
 
 		if w != nil && (h.Own || h.Settled != nil) {
 			h.write(w)
@@ -239,9 +242,17 @@ func (d *Service) Compare(ctx context.Context, org flex.OrgID, m ledger.Month, r
 	return c, w.Flush()
 }
 
+// addTo adds a half-hour to the sums of a name.
+func addTo(sums map[string]*Sums, name string, h *PointHalfHour) {
+	if sums[name] == nil {
+		sums[name] = &Sums{}
+	}
+	sums[name].Add(h)
+}
+
 // write writes the half-hour as a row of a comparison.
 func (h *PointHalfHour) write(w *csvfile.Writer) {
-	gsp, supplier := h.place()
+	gsp, supplier := h.Point.Place(h.At)
 	day, period := flex.PeriodAt(h.At).SettlementPeriod()
 	matched, why := h.Outcome()
 	var own, settled, price, worth any
@@ -261,14 +272,6 @@ func (h *PointHalfHour) write(w *csvfile.Writer) {
 	}
 
 	w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, own, settled, kwh(h.Difference()), price, worth, matched, why)
-}
-
-// place returns the point's GSP group and supplier, as far as they are known.
-func (h *PointHalfHour) place() (gsp, supplier string) {
-	if h.Point.Meter == nil {
-		return "", ""
-	}
-	return h.Point.Meter.GSPGroup, h.Point.Meter.SupplierMPID
 }
 
 func kwh(e flex.WattHours) csvfile.Number {

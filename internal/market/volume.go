@@ -33,12 +33,29 @@ func MonthSpan(m ledger.Month) flex.Span {
 }
 
 // Points returns the organisation's register of metering points in a month.
-func (d *Service) Points(ctx context.Context, org flex.OrgID, m ledger.Month) (ps []store.Point, err error) {
+func (d *Service) Points(ctx context.Context, org flex.OrgID, m ledger.Month) (ps []Point, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		ps, err = tx.Points(ctx, MonthSpan(m))
+		points, err := tx.Points(ctx, MonthSpan(m))
+		if err != nil {
+			return err
+		}
+
+		pairs, err := tx.Pairs(ctx, MonthSpan(m))
+		ps = paired(points, pairs)
 		return err
 	})
 	return ps, err
+}
+
+// ExportLimit returns the half-hourly export above which the organisation's metering points are
+// not eligible, if it has set one.
+func (d *Service) ExportLimit(ctx context.Context, org flex.OrgID) (limit flex.Optional[flex.WattHours], err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		o, err := tx.OrgRecord(ctx)
+		limit = o.Settings.ExportLimit
+		return err
+	})
+	return limit, err
 }
 
 // Why a half-hour of a metering point has no delivered volume, or differs from a report.
@@ -53,7 +70,7 @@ const (
 // PointHalfHour is a half-hour of a metering point. Energies are net import: what is used
 // less is below zero.
 type PointHalfHour struct {
-	Point     *store.Point
+	Point     *Point
 	At        time.Time
 	Own       bool           // whether flexd settled it
 	Metered   flex.WattHours // known if Own
@@ -146,7 +163,7 @@ type pointMonth struct {
 	settled map[string]map[int64]flex.WattHours
 }
 
-func (m *pointMonth) read(ctx context.Context, tx *store.Tx, points []store.Point) (err error) {
+func (m *pointMonth) read(ctx context.Context, tx *store.Tx, points []Point) (err error) {
 	var sites []flex.SiteID
 	var mpans []string
 
@@ -221,7 +238,7 @@ func (m *pointMonth) readPrices(ctx context.Context, tx *store.Tx) error {
 }
 
 // each passes on the half-hours of a point's time with the party.
-func (m *pointMonth) each(p *store.Point, each func(*PointHalfHour) error) error {
+func (m *pointMonth) each(p *Point, each func(*PointHalfHour) error) error {
 	for at := flex.PeriodAt(m.span.From); at.Start().Before(m.span.To); at = at.Add(1) {
 		start := at.Start()
 		if start.Before(flex.PeriodAt(p.From).Start()) || !p.To.IsZero() && !start.Before(p.To) {
@@ -237,7 +254,7 @@ func (m *pointMonth) each(p *store.Point, each func(*PointHalfHour) error) error
 	return nil
 }
 
-func (m *pointMonth) halfHour(p *store.Point, start time.Time) PointHalfHour {
+func (m *pointMonth) halfHour(p *Point, start time.Time) PointHalfHour {
 	h := PointHalfHour{Point: p, At: start, Why: WhyNoEvent}
 	if v, own := m.own[p.Site][start.Unix()]; own && !p.Site.IsZero() {
 		h.Own, h.Why = true, ""
@@ -306,11 +323,26 @@ func (s *Sums) Add(h *PointHalfHour) {
 
 // Group names the sums that a half-hour is part of: its GSP group and its supplier.
 func (h *PointHalfHour) Group() string {
-	if h.Point.Meter == nil {
-		return "on no list"
+	gsp, supplier := h.Point.Place(h.At)
+	if gsp == "" && supplier == "" {
+		return onNoListShort
 	}
-	return fmt.Sprintf("%s %s", h.Point.Meter.GSPGroup, h.Point.Meter.SupplierMPID)
+	return fmt.Sprintf("%s %s", gsp, supplier)
 }
+
+// Supplier names the sums of its supplier that a half-hour is part of.
+func (h *PointHalfHour) Supplier() string {
+	if _, supplier := h.Point.Place(h.At); supplier != "" {
+		return supplier
+	}
+	return onNoListShort
+}
+
+// What a metering point is said to be that no list has.
+const (
+	onNoList      = "on no list of metering points"
+	onNoListShort = "on no list"
+)
 
 // PointIssues says why the half-hours of a metering point's own meter are not settled; none is
 // well.
@@ -321,9 +353,14 @@ func PointIssues(p *store.Point) (issues []string) {
 
 	m := p.Meter
 	if m == nil {
-		return append(issues, "on no list of metering points")
+		return append(issues, onNoList)
 	}
 
+	return append(issues, meterIssues(m)...)
+}
+
+// meterIssues says what of a metering point's entry in the directory stands in the way.
+func meterIssues(m *flex.Meter) (issues []string) {
 	for _, f := range []struct {
 		well bool
 		text string

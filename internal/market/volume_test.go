@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -205,15 +206,25 @@ func TestVolumes_Month(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
+	took := func(what string) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		t.Logf("%d points: %s in %.1f s, %d MiB from the system", points, what, time.Since(began).Seconds(), m.Sys>>20)
+		began = time.Now()
+	}
 	n, err := v.service.WriteVolumes(t.Context(), v.org, october, f)
 	if err != nil || f.Close() != nil || n != points*1490 {
 		t.Fatalf("%d half-hours, %v", n, err)
 	}
+	took("volumes")
 	rows, err := v.service.ImportReport(t.Context(), v.org, "SF", func() (io.ReadCloser, error) { return os.Open(file) })
 	if err != nil || rows != points*1490 {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
+	took("import")
 	s := v.sums("SF")
+	took("comparison")
 	if s.HalfHours != points*1490 || s.Matched != s.HalfHours || s.Own != flex.WattHours(points*3*-1100) {
 		t.Errorf("%+v", s)
 	}

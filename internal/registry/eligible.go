@@ -17,6 +17,11 @@ const (
 	NonDomesticSite  = "non_domestic_site"
 )
 
+// ExportAboveLimit is what stands in the way of a metering point whose largest half-hourly
+// export is above the organisation's limit (P511). The interface has no word for it: it is told
+// in the refusal of an enrolment, in the console and in the register.
+const ExportAboveLimit = "half_hourly_export_above_limit"
+
 // Verdict says whether a proposition is open, and what stands in its way. The override is
 // named also when it is what opens it.
 type Verdict struct {
@@ -34,6 +39,7 @@ type facts struct {
 	named     bool        // whether a model is named
 	model     *flex.Model // nil if it is not in the catalogue
 	installed bool        // whether the installation date is known
+	export    bool        // whether the largest half-hourly export is above the organisation's limit
 }
 
 // halfHourly reports whether the meter's own half-hours are what is settled: an import meter
@@ -41,6 +47,11 @@ type facts struct {
 func halfHourly(m *flex.Meter) bool { return m != nil && m.Import && m.Energised && m.HalfHourly }
 
 func (f facts) judge() (eligible bool, issues []string) {
+	// The market's own rule goes before the operator's word on a model.
+	if f.export {
+		return false, []string{ExportAboveLimit}
+	}
+
 	if f.model != nil && f.model.Enrol != flex.EnrolByRule {
 		return f.model.Enrol == flex.EnrolAllow, []string{EnrolOverride}
 	}
@@ -67,6 +78,23 @@ func (f facts) judge() (eligible bool, issues []string) {
 	}
 
 	return len(issues) == 0, issues
+}
+
+// exportAboveLimit reports whether what the party was told of a metering point's largest
+// half-hourly export is above its limit. What is not told, or not limited, stands in nobody's way.
+func exportAboveLimit(ctx context.Context, tx *store.Tx, mpan string) (bool, error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return false, err
+	}
+
+	limit := org.Settings.ExportLimit
+	if !limit.Given || mpan == "" {
+		return false, nil
+	}
+
+	largest, err := tx.LargestExport(ctx, mpan)
+	return largest.Given && largest.Value > limit.Value, err
 }
 
 // verdicts gives each proposition the same judgement: no rule tells them apart yet.
@@ -114,6 +142,11 @@ func (d *Service) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, mo
 			return c, err
 		}
 
+		f.export, err = exportAboveLimit(ctx, tx, core)
+		if err != nil {
+			return c, err
+		}
+
 		return Check{halfHourly(f.meter), f.verdicts()}, nil
 	})
 }
@@ -155,6 +188,11 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 		return e, err
 	}
 
+	export, err := exportAboveLimit(ctx, tx, s.MPAN.Reveal())
+	if err != nil {
+		return e, err
+	}
+
 	assets, err := tx.AssetsOf(ctx, s.ID)
 	if err != nil {
 		return e, err
@@ -170,7 +208,7 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 	}
 
 	for _, a := range assets {
-		f := facts{meter: meter, named: a.Model != "", installed: a.InstalledOn != ""}
+		f := facts{meter: meter, named: a.Model != "", installed: a.InstalledOn != "", export: export}
 		if f.named {
 			f.model, err = tx.Model(ctx, a.Model)
 			if err != nil {
@@ -182,7 +220,7 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 	}
 
 	if len(assets) == 0 {
-		e.bare = note(facts{meter: meter}.verdicts())
+		e.bare = note(facts{meter: meter, export: export}.verdicts())
 	}
 
 	for _, p := range flex.Propositions {

@@ -44,6 +44,7 @@ type settingsRecord struct {
 	Rates             ratesRecord      `json:"Rates"`
 	Books             booksRecord      `json:"Books,omitzero"`
 	Payout            payoutRecord     `json:"payout,omitzero"`
+	ExportLimit       *int64           `json:"export_limit_wh,omitempty"`
 	// "TwoFactor" was written once: whether a code was asked for, which it is by default now.
 }
 
@@ -94,6 +95,7 @@ func (r *settingsRecord) put(s flex.OrgSettings) {
 	r.Rates = ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export}
 	r.Books = recordBooks(s.Books)
 	r.Payout = recordPayout(s.Payout)
+	r.ExportLimit = recordOptional(s.ExportLimit)
 }
 
 func (r *settingsRecord) settings() flex.OrgSettings {
@@ -102,6 +104,8 @@ func (r *settingsRecord) settings() flex.OrgSettings {
 		Rates:  flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
 		Books:  r.Books.settings(),
 		Payout: r.Payout.settings(),
+
+		ExportLimit: optional[flex.WattHours](r.ExportLimit),
 	}
 }
 

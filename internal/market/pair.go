@@ -1,0 +1,300 @@
+package market
+
+import (
+	"context"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Limits of a list of pairs.
+const (
+	pairsMax  = 200_000
+	exportMax = 100_000 // kWh of a half-hour
+)
+
+var (
+	bmUnitForm   = regexp.MustCompile(`^[A-Z0-9_-]{1,11}$`)
+	gspForm      = regexp.MustCompile(`^_[A-P]$`)
+	supplierForm = regexp.MustCompile(`^[A-Z0-9]{4}$`)
+)
+
+// ImportPairs keeps a party's list of its pairs of metering points in place of the one before:
+// import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date (the last day),
+// largest_export_kwh. A wrong row is named, and then nothing is kept.
+func (d *Service) ImportPairs(ctx context.Context, org flex.OrgID, r io.Reader) (int, error) {
+	pairs, err := ReadPairs(r)
+	if err != nil {
+		return 0, err
+	}
+	return len(pairs), d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.PutPairs(ctx, pairs) })
+}
+
+// ReadPairs reads a list of pairs of metering points. It is a flex.Invalid that names the line
+// if a metering point is in two pairs on one day, or a secondary BM unit in two GSP groups.
+func ReadPairs(r io.Reader) (pairs []store.Pair, err error) {
+	l := pairList{points: map[string][]pairLine{}, units: map[string][]pairLine{}}
+
+	for row, err := range csvfile.Read(r, "import_mpan", "from_date") {
+		if err != nil {
+			return nil, err
+		}
+
+		p, err := readPair(row)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.add(row, p); err != nil {
+			return nil, err
+		}
+
+		pairs = append(pairs, p)
+		if len(pairs) > pairsMax {
+			return nil, row.Fault("the list has more than %d rows", pairsMax)
+		}
+	}
+
+	return pairs, nil
+}
+
+// readPair reads a row.
+func readPair(row csvfile.Row) (p store.Pair, err error) {
+	imports, err := directory.ParseMPAN(row.Get("import_mpan"))
+	if err != nil {
+		return p, row.Fault("import_mpan: %v", err)
+	}
+
+	p.Import = imports.Core()
+	if text := row.Get("export_mpan"); text != "" {
+		exports, err := directory.ParseMPAN(text)
+		if err != nil {
+			return p, row.Fault("export_mpan: %v", err)
+		}
+		p.Export = exports.Core()
+	}
+
+	for _, f := range []struct {
+		column, like string
+		form         *regexp.Regexp
+		to           *string
+	}{{"bm_unit", "V__ABCD001", bmUnitForm, &p.BMUnit}, {"gsp_group", "_A to _P", gspForm, &p.GSPGroup}, {"supplier_mpid", "four letters or digits", supplierForm, &p.SupplierMPID}} {
+		text := strings.ToUpper(row.Get(f.column))
+		if text != "" && !f.form.MatchString(text) {
+			return p, row.Fault("%s is like %s, not %q", f.column, f.like, text)
+		}
+		*f.to = strings.Clone(text)
+	}
+
+	if err := readPairTime(row, &p); err != nil {
+		return p, err
+	}
+
+	p.LargestExport, err = readLargest(row)
+	return p, err
+}
+
+// readPairTime reads from when to when a pair is one.
+func readPairTime(row csvfile.Row, p *store.Pair) error {
+	from, err := flex.ParseDay(row.Get("from_date"))
+	if err != nil {
+		return row.Fault("from_date is written YYYY-MM-DD, not %q", row.Get("from_date"))
+	}
+
+	p.From = from.Start()
+	text := row.Get("to_date")
+	if text == "" {
+		return nil
+	}
+
+	last, err := flex.ParseDay(text)
+	if err != nil {
+		return row.Fault("to_date is written YYYY-MM-DD, not %q", text)
+	}
+
+	p.To = last.Add(1).Start()
+	if !p.To.After(p.From) {
+		return row.Fault("to_date is before from_date")
+	}
+
+	return nil
+}
+
+// readLargest reads the largest export of a half-hour, if it is told.
+func readLargest(row csvfile.Row) (largest flex.Optional[flex.WattHours], err error) {
+	text := row.Get("largest_export_kwh")
+	if text == "" {
+		return largest, nil
+	}
+
+	kwh, err := strconv.ParseFloat(text, 64)
+	if inside := kwh >= 0 && kwh <= exportMax; err != nil || !inside {
+		return largest, row.Fault("largest_export_kwh is a number from 0 to %d, not %q", exportMax, text)
+	}
+
+	return flex.Some(flex.WattHours(math.Round(kwh * 1000))), nil
+}
+
+// pairLine is a row of a list with its time.
+type pairLine struct {
+	pair store.Pair
+	line int
+}
+
+// pairList is a list that is read: what there is at each metering point and in each BM unit.
+type pairList struct {
+	points map[string][]pairLine
+	units  map[string][]pairLine
+}
+
+// add adds a row, unless it contradicts another one.
+func (l *pairList) add(row csvfile.Row, p store.Pair) error {
+	mine := pairLine{p, row.Line}
+	if p.Export == p.Import {
+		return row.Fault("import_mpan and export_mpan are the same")
+	}
+
+	for _, point := range []string{p.Import, p.Export} {
+		if point == "" {
+			continue
+		}
+
+		if other := mine.meets(l.points[point]); other != nil {
+			return row.Fault("the metering point %s is in the pair of line %d on the same days", directory.Mask(point), other.line)
+		}
+
+		l.points[point] = append(l.points[point], mine)
+	}
+
+	if p.BMUnit == "" || p.GSPGroup == "" {
+		return nil
+	}
+
+	return l.addUnit(row, mine)
+}
+
+// addUnit notes which GSP group a row's secondary BM unit is in, unless another row has it in
+// another.
+func (l *pairList) addUnit(row csvfile.Row, mine pairLine) error {
+	p := &mine.pair
+
+	// A unit has few rows that differ; the first of each group stands for the others.
+	apart := func(o pairLine) bool { return o.pair.GSPGroup != p.GSPGroup }
+	if other := mine.meets(slices.DeleteFunc(slices.Clone(l.units[p.BMUnit]), func(o pairLine) bool { return !apart(o) })); other != nil {
+		return row.Fault("the BM unit %s is in GSP group %s by line %d, and in %s here: a secondary BM unit is in one", p.BMUnit, other.pair.GSPGroup, other.line, p.GSPGroup)
+	}
+
+	same := func(o pairLine) bool { return !apart(o) && o.pair.From.Equal(p.From) && o.pair.To.Equal(p.To) }
+	if !slices.ContainsFunc(l.units[p.BMUnit], same) {
+		l.units[p.BMUnit] = append(l.units[p.BMUnit], mine)
+	}
+
+	return nil
+}
+
+// meets returns one of the others whose time meets the row's, or nil.
+func (l pairLine) meets(others []pairLine) *pairLine {
+	for i := range others {
+		o := &others[i]
+		before := !o.pair.To.IsZero() && !o.pair.To.After(l.pair.From)
+		after := !l.pair.To.IsZero() && !l.pair.To.After(o.pair.From)
+
+		if !before && !after {
+			return o
+		}
+	}
+	return nil
+}
+
+// Point is a metering point of a party with what the party told of its pairs, by time.
+type Point struct {
+	store.Point
+	Pairs []store.Pair
+}
+
+// At returns what holds of the point's pair at an instant, or nil.
+func (p *Point) At(at time.Time) *store.Pair {
+	for i := range p.Pairs {
+		if p.Pairs[i].Lasts(at) {
+			return &p.Pairs[i]
+		}
+	}
+	return nil
+}
+
+// Place returns the point's GSP group and supplier at an instant, as the party told them or as
+// the directory has them; blank is not known.
+func (p *Point) Place(at time.Time) (gsp, supplier string) {
+	if p.Meter != nil {
+		gsp, supplier = p.Meter.GSPGroup, p.Meter.SupplierMPID
+	}
+
+	if pair := p.At(at); pair != nil {
+		if pair.GSPGroup != "" {
+			gsp = pair.GSPGroup
+		}
+		if pair.SupplierMPID != "" {
+			supplier = pair.SupplierMPID
+		}
+	}
+
+	return gsp, supplier
+}
+
+// paired puts a party's points and pairs together.
+func paired(points []store.Point, pairs []store.Pair) []Point {
+	by := map[string][]store.Pair{}
+	for _, p := range pairs {
+		by[p.Import] = append(by[p.Import], p)
+	}
+
+	out := make([]Point, len(points))
+	for i, p := range points {
+		out[i] = Point{p, by[p.MPAN]}
+	}
+
+	return out
+}
+
+// Whether a metering point may be traded, as far as is known.
+const (
+	EligibleYes     = "yes"
+	EligibleNo      = "no"
+	EligibleUnknown = "not known"
+)
+
+// Eligible says whether a metering point may be traded at an instant, and if not, why: by what
+// the directory has of it and, if there is a limit, by its largest half-hourly export.
+func (p *Point) Eligible(at time.Time, limit flex.Optional[flex.WattHours]) (verdict string, why []string) {
+	if p.Meter != nil {
+		why = meterIssues(p.Meter)
+	}
+
+	var largest flex.Optional[flex.WattHours]
+	if pair := p.At(at); pair != nil {
+		largest = pair.LargestExport
+	}
+
+	if limit.Given && largest.Given && largest.Value > limit.Value {
+		why = append(why, "its largest half-hourly export, "+string(kwh(largest.Value))+" kWh, is above the limit of "+string(kwh(limit.Value)))
+	}
+
+	switch {
+	case len(why) > 0:
+		return EligibleNo, why
+	case p.Meter == nil:
+		return EligibleUnknown, []string{onNoList}
+	case limit.Given && !largest.Given:
+		return EligibleUnknown, []string{"its largest half-hourly export is not told"}
+	}
+
+	return EligibleYes, nil
+}
