@@ -119,7 +119,7 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 	}
 
 	for _, m := range st.Months {
-		fmt.Fprintf(w, "%s netted\t%s\t\t%d events come to %d p, of which %d p below nothing are not taken\n", m.Month, m.Credit, len(m.Events), m.Shares, m.Floored())
+		fmt.Fprintf(w, "%s netted\t%s\t\t%s\n", m.Month, m.Credited, m.Note())
 	}
 
 	fmt.Fprintf(w, "after\t%s\t\t%s kWh moved, %s kWh charged\n", st.Closing, kwhText(st.Totals.Flex), kwhText(st.Totals.Charged))

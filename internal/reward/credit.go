@@ -14,7 +14,7 @@ import (
 // credit makes the transaction of what the event earned, or of what it earned more or less
 // than was posted before; nil if there is none. All revenue is posted, whatever the user's
 // share; without one the user does not see it.
-func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t *terms, run flex.RunID) (*store.Transaction, error) {
+func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, h history, run flex.RunID) (*store.Transaction, error) {
 	if r.Missing > 0 && !r.Final {
 		return nil, nil
 	}
@@ -24,8 +24,8 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 		return nil, err
 	}
 
-	listed := t.settle.Share > 0 || slices.ContainsFunc(was, func(p ledger.Posting) bool { return p.Account.PerSite() })
-	worth, netting, err := worthOf(ctx, tx, e, r, t, listed)
+	listed := h.on(e.Day).settle.Share > 0 || slices.ContainsFunc(was, func(p ledger.Posting) bool { return p.Account.PerSite() })
+	worth, netting, err := worthOf(ctx, tx, e, r, h, listed)
 	if err != nil {
 		return nil, err
 	}
@@ -57,29 +57,91 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 // netting is how an event stands in a month that is netted.
 type netting struct {
 	others *store.Netting // nil where it is not
-	moved  bool           // whether its own share is another than was posted
+	moved  bool           // whether its own share, or its error, is another than was posted
 }
 
-// worthOf works out what an event is worth to its user, and keeps it. What is netted by month
-// gives each event the difference that it makes to the month: the sum of the shares, or
-// nothing if that is below zero. So the month comes to the same in whatever order its events
-// are settled.
-func worthOf(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, t *terms, listed bool) (c store.EventCredit, n netting, err error) {
+// worthOf works out what an event is worth to its user, and keeps it. What is netted gives each
+// event the difference that it makes to all of its site's months. So they come to the same in
+// whatever order their events are settled, and a correction posts at once what it changes of
+// later months, into which its month's sum is carried.
+func worthOf(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, h history, listed bool) (c store.EventCredit, n netting, err error) {
+	t := h.on(e.Day)
 	c = store.EventCredit{
 		Event: e.ID, Site: e.SiteID, Day: e.Day, Listed: listed, Netted: t.settle.ByMonth && !t.settle.ClawBack,
 		Gross: r.Gross.Pence(), Share: r.Owed, Early: r.Credit, Credited: r.Credit, Accrued: r.Owed - r.Credit,
 	}
+
 	if c.Netted {
-		others, was, err := tx.OtherCredits(ctx, c)
+		c.Error, c.Certainty = r.StandardError(), h.certaintyOf(ledger.MonthOf(e.Day))
+		others, err := tx.NettedCredits(ctx, e.SiteID, e.ID)
 		if err != nil {
 			return c, n, err
 		}
 
-		credited, owed := max(0, others.Early+c.Early), max(0, others.Share+c.Share)
-		c.Credited = credited - others.Credited
-		c.Accrued = owed - credited - others.Accrued
-		n = netting{&store.Netting{Share: others.Early, Credited: others.Credited}, c.Early != was}
+		n = net(&c, &others)
 	}
 
 	return c, n, tx.PutEventCredit(ctx, c)
+}
+
+// net gives an event the difference that it makes to its site's months.
+func net(c *store.EventCredit, others *store.NettedCredits) netting {
+	month := ledger.MonthOf(c.Day).First()
+	_, elsewhere := creditedIn(monthsWith(others.Days, others.Own), month)
+	months := monthsWith(others.Days, c)
+	own, later := creditedIn(months, month)
+
+	credited := own.Credited + later
+	c.Credited = credited - others.Credited
+	c.Accrued = owedIn(months) - credited - others.Accrued
+
+	before := store.EventCredit{}
+	if others.Own != nil {
+		before = *others.Own
+	}
+
+	asked := own.Certainty.Errors
+	n := netting{moved: before.Early != c.Early || asked > 0 && before.Error != c.Error}
+	n.others = &store.Netting{
+		Share: own.Early - c.Early, Credited: others.Credited - elsewhere, Carried: own.CarriedIn - own.Lapsed, Error: own.Error,
+		Certainty: asked, Later: later - elsewhere,
+	}
+
+	return n
+}
+
+// creditedIn returns one of the months, by its first day, and what the others are credited.
+func creditedIn(months []settle.MonthNetted, first flex.Day) (own settle.MonthNetted, elsewhere flex.Pence) {
+	for _, m := range months {
+		if m.First == first {
+			own = m
+		} else {
+			elsewhere += m.Credited
+		}
+	}
+	return own, elsewhere
+}
+
+func owedIn(months []settle.MonthNetted) (owed flex.Pence) {
+	for _, m := range months {
+		owed += m.Owed
+	}
+	return owed
+}
+
+// monthsWith nets the days of a site's other events and an event's own, if there is one.
+func monthsWith(days []settle.DayNetted, c *store.EventCredit) []settle.MonthNetted {
+	if c == nil {
+		return settle.NetMonths(days, flex.Day{})
+	}
+
+	i, found := slices.BinarySearchFunc(days, c.Day, func(d settle.DayNetted, day flex.Day) int { return compareDays(d.Day, day) })
+	days = slices.Clone(days)
+	if !found {
+		days = slices.Insert(days, i, settle.DayNetted{Day: c.Day, Certainty: c.Certainty})
+	}
+
+	d := &days[i]
+	d.Add(c.Share, c.Early, c.Error)
+	return settle.NetMonths(days, flex.Day{})
 }

@@ -145,7 +145,7 @@ func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, 
 	s.Version = e.Version
 	p.settlements, p.inputs = append(p.settlements, s), append(p.inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
 
-	t, err := credit(ctx, tx, e, s.Result, p.terms.on(e.Day), p.run.ID)
+	t, err := credit(ctx, tx, e, s.Result, p.terms, p.run.ID)
 	if t != nil {
 		p.earned = append(p.earned, t)
 	}

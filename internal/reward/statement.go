@@ -62,7 +62,8 @@ type Line struct {
 type Period struct {
 	Start                   time.Time
 	Baseline, Metered, Flex *flex.WattHours
-	Change                  flex.WattHours // what the line adds to what earlier lines said of the half-hour
+	Error                   *flex.WattHours // the standard error of the baseline, as far as it is the event's
+	Change                  flex.WattHours  // what the line adds to what earlier lines said of the half-hour
 	Price                   *flex.Price
 	Worth                   settle.PicoPounds // before the loss factor and the share
 
@@ -77,6 +78,7 @@ type Calculation struct {
 	Rate    settle.Rate       // of a session, per kilowatt-hour
 	Worth   settle.PicoPounds // of an event: the sum over its half-hours
 	Carried settle.PicoPounds // of events settled before it on the same meter; they are rounded together
+	Error   settle.MilliPence // of an event: the standard error of Due
 	Due     flex.Pence        // what the event, or the session, comes to for the user by itself
 	Earlier flex.Pence        // what earlier lines about the same credited
 	Counted flex.WattHours    // the energy that earlier lines about the same counted
@@ -85,12 +87,31 @@ type Calculation struct {
 	Others *store.Netting // the month's other events when the line was posted; nil: not netted, or not kept
 }
 
+// Sum is what the event's month comes to: what is carried in, the others and the event.
+func (c *Calculation) Sum() flex.Pence { return c.Others.Carried + c.Others.Share + c.Due }
+
+// Threshold is what the month's sum must be above to be credited.
+func (c *Calculation) Threshold() settle.MilliPence {
+	return settle.Certainty{Errors: c.Others.Certainty}.Threshold(c.Others.Error)
+}
+
+// MonthCredit is what the event's month is credited in all.
+func (c *Calculation) MonthCredit() flex.Pence {
+	switch sum := c.Sum(); {
+	case c.Others.Certainty == 0:
+		return max(0, sum)
+	case sum > c.Threshold().Whole():
+		return sum
+	}
+	return 0
+}
+
 // Credit is what the line credits.
 func (c *Calculation) Credit() flex.Pence {
 	if c.Others == nil {
 		return c.Due - c.Earlier
 	}
-	return max(0, c.Others.Share+c.Due) - c.Others.Credited - c.Earlier
+	return c.MonthCredit() + c.Others.Later - c.Others.Credited - c.Earlier
 }
 
 // RoundingRule says how a line's pence come from what stands beside them. Statements print it.
@@ -99,8 +120,13 @@ const RoundingRule = "Of flexibility: in each half-hour the difference in kWh, w
 	"the carried pence times the same, rounded, are taken off. That is what the event comes to. " +
 	"By event: below nothing it is nothing, unless losses are passed on; what earlier lines about the event credited is taken off. " +
 	"By month: an event that cost money counts in full at once, so that the paid part is 1 where that is less; " +
-	"the event and the month's other events are added up; below nothing the month is nothing; " +
-	"what was credited for the others, and what earlier lines about the event credited, is taken off. " +
+	"the event, the month's other events and what is carried in are added up. " +
+	"Without a certainty, a month below nothing is nothing. With one, the month is credited in full if its sum is above the threshold, else not at all, and is carried on: " +
+	"an event's standard error is the sum over its half-hours of standard error in kWh times price, without signs, times share, loss factor and the paid part (1 for an event that cost money); " +
+	"those of one day are added up; the sum's standard error is the root of the sum of the squares of the days, of the month and of what is carried in, rounded up to a thousandth of a penny; " +
+	"times the certainty it is the threshold. " +
+	"What is carried lapses after the last month for which it is. " +
+	"What the line changes of later months is added; what was credited for the others, and what earlier lines about the event credited, is taken off. " +
 	"Of charging: all kWh of the session times rate, rounded once to a whole penny, less what earlier lines credited. " +
 	"half_away_from_zero: half a penny is rounded away from zero; half_even: to the even penny."
 
@@ -303,29 +329,29 @@ func (s StatementSpan) Days() (from, to flex.Day, err error) {
 // Month is a London month of a site that is netted, as it stood at the end of a statement.
 type Month struct {
 	ledger.Month
+	settle.MonthNetted
 	Events []MonthEvent // by time
-	Shares flex.Pence   // their sum
-	Credit flex.Pence   // what they credited: the same, or nothing if it is below nothing
 }
-
-// Floored is what the month came to below nothing, and was not taken from the user.
-func (m *Month) Floored() flex.Pence { return max(0, -m.Shares) }
 
 // MonthEvent is a flex event of a month that is netted, by its newest line.
 type MonthEvent struct {
 	ID       flex.FlexEventID
 	Span     flex.Span
 	Flex     flex.WattHours
-	Gross    flex.MicroPounds // what the market pays
-	Share    flex.Pence       // what the event comes to for the user by itself, as far as it is paid now
-	Credited flex.Pence       // by its lines
+	Gross    flex.MicroPounds  // what the market pays
+	Share    flex.Pence        // what the event comes to for the user by itself, as far as it is paid now
+	Error    settle.MilliPence // the standard error of that
+	Credited flex.Pence        // by its lines
+	Owed     flex.Pence        // Share, and what is paid later
 }
 
-// months returns the months in which the statement's lines are netted.
-func (s *Statement) months() (ms []ledger.Month) {
-	for i := range s.Lines {
-		if l := &s.Lines[i]; l.Netting != nil {
-			ms = append(ms, ledger.MonthOf(l.Settled))
+// months returns the months in which the statement's lines are netted, and those that may be
+// carried into them.
+func (s *Statement) months(all []store.Transaction) (ms []ledger.Month) {
+	for i := range all {
+		t := &all[i]
+		if n := t.Netting; n != nil && (n.Certainty > 0 || !t.At.Before(s.From.Start())) {
+			ms = append(ms, ledger.MonthOf(t.Settled))
 		}
 	}
 

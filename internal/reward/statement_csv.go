@@ -17,6 +17,8 @@ var statementColumns = []string{
 	"rate_pence_per_kwh", "user_share", "loss_factor", "paid_part", "rounding", "losses_passed_on",
 	"carried_pence", "due_pence", "earlier_pence", "earlier_kwh",
 	"month", "others_pence", "others_credited_pence", "gross_pence", "share_pence", "floored_pence", "credit_pence",
+	"standard_error_kwh", "event_error_pence", "carried_in_pence", "lapsed_pence", "sum_pence", "standard_error_pence", "certainty", "carry_months",
+	"threshold_pence", "month_credit_pence", "later_pence", "carried_out_pence",
 }
 
 // statementRow is a row by the names of its columns.
@@ -97,6 +99,7 @@ func (w statementCSV) halfHour(number int, p *Period) {
 	r.energy("baseline_kwh", p.Baseline)
 	r.energy("metered_kwh", p.Metered)
 	r.energy("half_hour_kwh", p.Flex)
+	r.energy("standard_error_kwh", p.Error)
 
 	if p.Flex != nil || p.Change != 0 {
 		r.energy("change_kwh", &p.Change)
@@ -121,14 +124,19 @@ func (w statementCSV) month(m *Month) {
 	for _, e := range m.Events {
 		r := statementRow{
 			"month": m.String(), "flex_event_id": e.ID.String(), "from": e.Span.From, "to": e.Span.To,
-			"gross_pence": exact(int64(e.Gross), 4), "share_pence": int64(e.Share), "credit_pence": int64(e.Credited),
+			"gross_pence": exact(int64(e.Gross), 4), "share_pence": int64(e.Share), "credit_pence": int64(e.Credited), "event_error_pence": exact(int64(e.Error), 3),
 		}
 
 		r.energy("half_hour_kwh", &e.Flex)
 		w.write("month_event", r)
 	}
 
-	w.write("month", statementRow{"month": m.String(), "share_pence": int64(m.Shares), "floored_pence": int64(m.Floored()), "credit_pence": int64(m.Credit)})
+	w.write("month", statementRow{
+		"month": m.String(), "description": m.Note(), "share_pence": int64(m.Early), "floored_pence": int64(m.Floored), "credit_pence": int64(m.Credited),
+		"carried_in_pence": int64(m.CarriedIn), "lapsed_pence": int64(m.Lapsed), "sum_pence": int64(m.Sum()), "standard_error_pence": exact(int64(m.Error), 3),
+		"certainty": fraction(m.Certainty.Errors), "carry_months": m.Certainty.Months, "threshold_pence": exact(int64(m.Threshold), 3),
+		"carried_out_pence": int64(m.CarriedOut),
+	})
 }
 
 // calculation writes how a line came to its amount.
@@ -148,6 +156,10 @@ func (r statementRow) calculation(c *Calculation) {
 	if c.Others != nil {
 		r["month"] = c.Month.String()
 		r["others_pence"], r["others_credited_pence"] = int64(c.Others.Share), int64(c.Others.Credited)
+		r["event_error_pence"], r["carried_in_pence"] = exact(int64(c.Error), 3), int64(c.Others.Carried)
+		r["sum_pence"], r["standard_error_pence"] = int64(c.Sum()), exact(int64(c.Others.Error), 3)
+		r["certainty"], r["threshold_pence"] = fraction(c.Others.Certainty), exact(int64(c.Threshold()), 3)
+		r["month_credit_pence"], r["later_pence"] = int64(c.MonthCredit()), int64(c.Others.Later)
 	}
 }
 

@@ -92,7 +92,7 @@ func (l *Line) document() wire.StatementLine {
 	for i, p := range l.Periods {
 		line.Periods[i] = wire.StatementPeriod{
 			StartTimestamp: wire.At(p.Start), BaselineKWh: kilowattHours(p.Baseline), MeteredKWh: kilowattHours(p.Metered), FlexKWh: kilowattHours(p.Flex),
-			ChangeKWh: p.Change.KWh(), PriceSource: p.Source, PublicationID: p.Publication, AssetID: p.Device,
+			ChangeKWh: p.Change.KWh(), StandardErrorKWh: kilowattHours(p.Error), PriceSource: p.Source, PublicationID: p.Publication, AssetID: p.Device,
 		}
 
 		if p.Price != nil {
@@ -112,10 +112,15 @@ func (c *Calculation) document() *wire.StatementCalculation {
 	v := &wire.StatementCalculation{
 		UserShare: part(c.Share), LossFactor: part(c.LossFactor), PaidPart: part(c.PaidEarly), CarriedPence: float64(c.Carried) / 1e10,
 		DuePence: c.Due, EarlierPence: c.Earlier, EarlierKWh: c.Counted.KWh(), Rounding: c.Rounding.String(), LossesPassed: c.ClawBack,
+		StandardErrorPence: c.Error.Pence(),
 	}
 
 	if c.Others != nil {
-		v.Month = &wire.StatementNetting{Month: c.Month.String(), OthersPence: c.Others.Share, OthersCreditedPence: c.Others.Credited}
+		v.Month = &wire.StatementNetting{
+			Month: c.Month.String(), OthersPence: c.Others.Share, OthersCreditedPence: c.Others.Credited,
+			CarriedInPence: c.Others.Carried, SumPence: c.Sum(), StandardErrorPence: c.Others.Error.Pence(), Certainty: part(c.Others.Certainty),
+			ThresholdPence: c.Threshold().Pence(), CreditPence: c.MonthCredit(), LaterPence: c.Others.Later,
+		}
 	}
 
 	return v
@@ -123,13 +128,16 @@ func (c *Calculation) document() *wire.StatementCalculation {
 
 func (m *Month) document() wire.StatementMonth {
 	v := wire.StatementMonth{
-		Month: m.String(), SharesPence: m.Shares, FlooredPence: m.Floored(), CreditPence: m.Credit, Events: make([]wire.StatementMonthEvent, len(m.Events)),
+		Month: m.String(), SharesPence: m.Early, FlooredPence: m.Floored, CreditPence: m.Credited, Events: make([]wire.StatementMonthEvent, len(m.Events)),
+		CarriedInPence: m.CarriedIn, LapsedPence: m.Lapsed, SumPence: m.Sum(), StandardErrorPence: m.Error.Pence(),
+		Certainty: float64(m.Certainty.Errors) / float64(settle.Whole), CarryMonths: m.Certainty.Months,
+		ThresholdPence: m.Threshold.Pence(), CarriedOutPence: m.CarriedOut, Note: m.Note(),
 	}
 
 	for i, e := range m.Events {
 		v.Events[i] = wire.StatementMonthEvent{
 			FlexEventID: e.ID, StartTime: wire.At(e.Span.From), EndTime: wire.At(e.Span.To), FlexKWh: e.Flex.KWh(),
-			GrossPence: float64(e.Gross) / 1e4, SharePence: e.Share, CreditedPence: e.Credited,
+			GrossPence: float64(e.Gross) / 1e4, SharePence: e.Share, CreditedPence: e.Credited, StandardErrorPence: e.Error.Pence(),
 		}
 	}
 

@@ -75,12 +75,7 @@ func (l *Line) check() {
 func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store.Transaction, terms history) error {
 	lines, ids := s.linesOfEvents(all)
 	shown := s.linesByEvent()
-
-	months := s.months()
-	s.Months = make([]Month, len(months))
-	for i, m := range months {
-		s.Months[i].Month = m
-	}
+	netted := map[ledger.Month][]MonthEvent{}
 
 	for chunk := range slices.Chunk(ids, explainedMax) {
 		settled, err := tx.PostedSettlements(ctx, chunk)
@@ -94,16 +89,14 @@ func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store
 				e.explain(l, terms)
 			}
 
-			if i := slices.Index(months, ledger.MonthOf(e.lines[0].Settled)); i >= 0 {
-				s.Months[i].add(&e)
+			if event, is := e.netted(); is {
+				m := ledger.MonthOf(e.lines[0].Settled)
+				netted[m] = append(netted[m], event)
 			}
 		}
 	}
 
-	for i := range s.Months {
-		slices.SortFunc(s.Months[i].Events, func(a, b MonthEvent) int { return a.Span.From.Compare(b.Span.From) })
-	}
-
+	s.addMonths(s.months(all), netted, terms)
 	return nil
 }
 
@@ -112,7 +105,7 @@ func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store
 func (s *Statement) linesOfEvents(all []store.Transaction) (lines map[flex.FlexEventID][]store.Transaction, wanted []flex.FlexEventID) {
 	lines = map[flex.FlexEventID][]store.Transaction{}
 	known := map[flex.FlexEventID]bool{}
-	months := s.months()
+	months := s.months(all)
 
 	for _, t := range all {
 		id := t.Cause.FlexEvent
@@ -178,27 +171,6 @@ func (e *explainedEvent) before(id flex.TransactionID) (r *settle.Result) {
 	return r
 }
 
-// add adds an event by its newest line.
-func (m *Month) add(e *explainedEvent) {
-	last := e.lines[len(e.lines)-1]
-	event := MonthEvent{ID: last.Cause.FlexEvent, Span: last.Time}
-
-	for _, t := range e.lines {
-		event.Credited += t.Amount
-		if t.Flex != nil {
-			event.Flex += *t.Flex
-		}
-	}
-
-	if r := e.by(last.Cause.Run); r != nil {
-		event.Gross, event.Share = r.Gross, r.Credit
-	}
-
-	m.Events = append(m.Events, event)
-	m.Shares += event.Share
-	m.Credit += event.Credited
-}
-
 // explain explains one line of the event.
 func (e *explainedEvent) explain(l *Line, terms history) {
 	r := e.by(l.Transaction.Cause.Run)
@@ -221,7 +193,7 @@ func (e *explainedEvent) explain(l *Line, terms history) {
 func (l *Line) workOut(r *settle.Result, terms history) {
 	c := l.Calculation
 	c.Terms, c.Carried = r.Terms, r.Before
-	c.Due = r.Credit
+	c.Due, c.Error = r.Credit, r.StandardError()
 	c.Others, c.Month = l.Netting, ledger.MonthOf(r.Day)
 
 	if c.Terms == (settle.Terms{}) && r.Quality == settle.Insufficient {
@@ -258,7 +230,7 @@ func (l *Line) addPeriods(r, before *settle.Result) {
 		}
 
 		if s.Known && p.Baseline != nil {
-			p.Flex = &s.Flex
+			p.Flex, p.Error = &s.Flex, &s.Error
 			p.Change = s.Flex
 		}
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,20 +34,26 @@ type paperLine struct {
 	amount, balance, kwh, rate, share, loss, paid, rounding, carried, due, earlier, earlierKWh string
 	month, others, othersCredited, about, kind                                                 string
 	passed, event, noted                                                                       bool
+	start, err                                                                                 string
+	netting                                                                                    paperNetting
 	halfHours                                                                                  []paperHalfHour
 }
 
-type paperHalfHour struct{ baseline, metered, flex, change, price, source, device string }
+type paperHalfHour struct{ baseline, metered, flex, change, price, source, device, err string }
+
+// paperNetting is how a month stood, at a line or at the statement's end.
+type paperNetting struct{ carriedIn, sum, err, certainty, threshold, credit, later string }
 
 type paperMonth struct {
-	name, shares, floored, credit string
-	events                        [][3]string // kWh, share, credit
+	name, shares, floored, credit, lapsed, carriedOut, carryMonths string
+	netting                                                        paperNetting
+	events                                                         [][4]string // kWh, share, credit, standard error
 }
 
 // readCSV reads a statement's CSV.
 func readCSV(t *testing.T, text []byte) (p paper) {
 	t.Helper()
-	var events [][3]string
+	var events [][4]string
 
 	for r, err := range csvfile.Read(bytes.NewReader(text), "row", "amount_pence") {
 		if err != nil {
@@ -64,16 +72,22 @@ func readCSV(t *testing.T, text []byte) (p paper) {
 				loss: get("loss_factor"), paid: get("paid_part"), rounding: get("rounding"), carried: get("carried_pence"), due: get("due_pence"),
 				earlier: get("earlier_pence"), earlierKWh: get("earlier_kwh"), month: get("month"), others: get("others_pence"),
 				othersCredited: get("others_credited_pence"), about: get("flex_event_id") + get("plug_session_id"), kind: get("transaction_type"),
-				passed: get("losses_passed_on") == "true", event: get("flex_event_id") != "", noted: get("rounding") == "" && get("flex_event_id")+get("plug_session_id") != "",
+				passed: get("losses_passed_on") == "true", event: get("flex_event_id") != "", start: get("from"), err: get("event_error_pence"),
+				netting: paperNetting{get("carried_in_pence"), get("sum_pence"), get("standard_error_pence"), get("certainty"), get("threshold_pence"), get("month_credit_pence"), get("later_pence")},
+				noted:   get("rounding") == "" && get("flex_event_id")+get("plug_session_id") != "",
 			})
 		case "half_hour":
 			l := &p.lines[len(p.lines)-1]
 			l.halfHours = append(l.halfHours, paperHalfHour{get("baseline_kwh"), get("metered_kwh"), get("half_hour_kwh"), get("change_kwh"),
-				get("price_pence_per_kwh"), get("price_source"), get("asset_id")})
+				get("price_pence_per_kwh"), get("price_source"), get("asset_id"), get("standard_error_kwh")})
 		case "month_event":
-			events = append(events, [3]string{get("half_hour_kwh"), get("share_pence"), get("credit_pence")})
+			events = append(events, [4]string{get("half_hour_kwh"), get("share_pence"), get("credit_pence"), get("event_error_pence")})
 		case "month":
-			p.months = append(p.months, paperMonth{get("month"), get("share_pence"), get("floored_pence"), get("credit_pence"), events})
+			p.months = append(p.months, paperMonth{
+				name: get("month"), shares: get("share_pence"), floored: get("floored_pence"), credit: get("credit_pence"), lapsed: get("lapsed_pence"),
+				carriedOut: get("carried_out_pence"), carryMonths: get("carry_months"), events: events,
+				netting: paperNetting{get("carried_in_pence"), get("sum_pence"), get("standard_error_pence"), get("certainty"), get("threshold_pence"), "", ""},
+			})
 			events = nil
 		}
 	}
@@ -104,6 +118,13 @@ func (n node) list(name string) (all []node) {
 	return all
 }
 
+func (n node) netting() paperNetting {
+	return paperNetting{
+		n.text("carried_in_pence"), n.text("sum_pence"), n.text("standard_error_pence"), n.text("certainty"), n.text("threshold_pence"),
+		n.text("credit_pence"), n.text("later_pence"),
+	}
+}
+
 // readJSON reads a statement's JSON.
 func readJSON(t *testing.T, text []byte) (p paper) {
 	t.Helper()
@@ -127,6 +148,7 @@ func readJSON(t *testing.T, text []byte) (p paper) {
 			rounding: c.text("rounding"), carried: c.text("carried_pence"), due: c.text("due_pence"), earlier: c.text("earlier_pence"),
 			earlierKWh: c.text("earlier_kwh"), month: m.text("month"), others: m.text("others_pence"), othersCredited: m.text("others_credited_pence"),
 			about: l.text("flex_event_id"), kind: l.text("transaction_type"), passed: c.text("losses_passed_on") == "true", event: l.text("flex_event_id") != "",
+			start: l.text("start_time"), err: c.text("standard_error_pence"), netting: m.netting(),
 		}
 		if !line.event {
 			line.about = l.text("plug_session_id")
@@ -135,16 +157,17 @@ func readJSON(t *testing.T, text []byte) (p paper) {
 		line.noted = c == nil && line.about != ""
 		for _, h := range l.list("periods") {
 			line.halfHours = append(line.halfHours, paperHalfHour{h.text("baseline_kwh"), h.text("metered_kwh"), h.text("flex_kwh"), h.text("change_kwh"),
-				h.text("price_pence_per_kwh"), h.text("price_source"), h.text("asset_id")})
+				h.text("price_pence_per_kwh"), h.text("price_source"), h.text("asset_id"), h.text("standard_error_kwh")})
 		}
 
 		p.lines = append(p.lines, line)
 	}
 
 	for _, m := range n.list("months") {
-		month := paperMonth{name: m.text("month"), shares: m.text("shares_pence"), floored: m.text("floored_pence"), credit: m.text("credit_pence")}
+		month := paperMonth{name: m.text("month"), shares: m.text("shares_pence"), floored: m.text("floored_pence"), credit: m.text("credit_pence"),
+			lapsed: m.text("lapsed_pence"), carriedOut: m.text("carried_out_pence"), carryMonths: m.text("carry_months"), netting: m.netting()}
 		for _, e := range m.list("events") {
-			month.events = append(month.events, [3]string{e.text("flex_kwh"), e.text("share_pence"), e.text("credited_pence")})
+			month.events = append(month.events, [4]string{e.text("flex_kwh"), e.text("share_pence"), e.text("credited_pence"), e.text("standard_error_pence")})
 		}
 		p.months = append(p.months, month)
 	}
@@ -243,8 +266,7 @@ func recompute(p paper) (faults []string) {
 	balance := whole(p.opening)
 	kwh := map[string]*big.Rat{}
 	credited := map[string]int64{}
-	shares := map[string]map[string]int64{}
-	months := map[string]int64{}
+	months := newOracle(p.months)
 	halves := map[string]*big.Rat{}
 	energy := [2]*big.Rat{new(big.Rat), new(big.Rat)}
 
@@ -282,24 +304,11 @@ func recompute(p paper) (faults []string) {
 
 		amount := due - whole(l.earlier)
 		if l.month != "" {
-			amount = max(0, whole(l.others)+due) - whole(l.othersCredited) - whole(l.earlier)
-
-			if shares[l.month] == nil {
-				shares[l.month] = map[string]int64{}
+			var wrong []string
+			amount, wrong = months.take(&l, due, credited)
+			for _, w := range wrong {
+				fault(i, "%s", w)
 			}
-
-			shares[l.month][l.about] = due
-			others := -due
-
-			for _, share := range shares[l.month] {
-				others += share
-			}
-
-			if others != whole(l.others) || months[l.month]-credited[l.about] != whole(l.othersCredited) {
-				fault(i, "the others of %s come to %s and were credited %s, not %d and %d", l.month, l.others, l.othersCredited, others, months[l.month]-credited[l.about])
-			}
-
-			months[l.month] += whole(l.amount)
 		}
 
 		if amount != whole(l.amount) {
@@ -356,17 +365,7 @@ func recompute(p paper) (faults []string) {
 		}
 	}
 
-	for _, m := range p.months {
-		var share, credit int64
-		for _, e := range m.events {
-			share, credit = share+whole(e[1]), credit+whole(e[2])
-		}
-
-		if share != whole(m.shares) || credit != whole(m.credit) || credit != max(0, share) || whole(m.floored) != max(0, -share) || credit != months[m.name] {
-			faults = append(faults, fmt.Sprintf("month %s: %s, %s, %s; of its events %d and %d, of its lines %d", m.name, m.shares, m.floored, m.credit, share, credit, months[m.name]))
-		}
-	}
-
+	faults = append(faults, months.check(p.months)...)
 	return faults
 }
 
@@ -380,7 +379,9 @@ func TestStatement_Recomputed(t *testing.T) {
 		terms []string
 	}{
 		{"spring, by month", flex.Day{Year: 2026, Month: 3, Dom: 5}, []string{"user_share=0.25", "credit_pence_per_kwh=1.5"}},
-		{"autumn, by month, paid in part", flex.Day{Year: 2026, Month: 10, Dom: 1}, []string{"user_share=0.375", "credit_pence_per_kwh=0", "paid_early=0.7", "loss_factor=1.043", "rounding=half_even"}},
+		{"autumn, by month, paid in part", flex.Day{Year: 2026, Month: 10, Dom: 1}, []string{"user_share=0.375", "credit_pence_per_kwh=0", "paid_early=0.7", "loss_factor=1.043", "rounding=half_even", "certainty=0"}},
+		{"autumn, carried for no month, paid in part", flex.Day{Year: 2026, Month: 10, Dom: 1}, []string{"user_share=0.375", "credit_pence_per_kwh=0", "paid_early=0.7", "certainty=0.4", "carry_months=0"}},
+		{"spring, carried for a month", flex.Day{Year: 2026, Month: 3, Dom: 5}, []string{"user_share=0.5", "credit_pence_per_kwh=1", "certainty=0.26", "carry_months=1"}},
 		{"autumn, by event", flex.Day{Year: 2026, Month: 10, Dom: 1}, []string{"user_share=0.5", "credit_pence_per_kwh=0.75", "crediting=event", "paid_early=0.6"}},
 		{"spring, losses passed on", flex.Day{Year: 2026, Month: 3, Dom: 5}, []string{"user_share=0.5", "claw_back=true", "loss_factor=0.97"}},
 	} {
@@ -490,6 +491,15 @@ func (q *quarter) checkStatement(first flex.Day) {
 	}
 
 	fmt.Fprintln(t.Output(), len(st.Lines), "lines:", kinds)
+	for _, m := range st.Months {
+		fmt.Fprintln(t.Output(), m.Note())
+	}
+
+	for _, l := range st.Lines {
+		if l.Netting != nil && l.Netting.Later != 0 {
+			fmt.Fprintln(t.Output(), strings.Join(l.Working, " "))
+		}
+	}
 
 	if nights < 30 {
 		return // under the race detector
@@ -509,7 +519,7 @@ func (q *quarter) planted(text []byte) {
 	more := func(n string) string { // much more, so that rounding does not hide it
 		return new(big.Rat).Add(rat(n), big.NewRat(100, 1)).FloatString(7)
 	}
-	for name, plant := range map[string]func(*paperLine){
+	plants := map[string]func(*paperLine){
 		"an amount":           func(l *paperLine) { l.amount = whole(l.amount) },
 		"a half-hour's price": func(l *paperLine) { l.halfHours[0].price = more(l.halfHours[0].price) },
 		"a half-hour's kWh":   func(l *paperLine) { l.halfHours[0].flex = more(l.halfHours[0].flex) },
@@ -517,7 +527,20 @@ func (q *quarter) planted(text []byte) {
 		"a share":             func(l *paperLine) { l.share = more(l.share) },
 		"earlier lines":       func(l *paperLine) { l.earlier = whole(l.earlier) },
 		"a line's kWh":        func(l *paperLine) { l.kwh = more(l.kwh) },
-	} {
+	}
+
+	if slices.ContainsFunc(readCSV(t, text).lines, func(l paperLine) bool { return l.month != "" }) {
+		maps.Copy(plants, map[string]func(*paperLine){
+			"a baseline's error": func(l *paperLine) { l.halfHours[0].err = more(l.halfHours[0].err) },
+			"an event's error":   func(l *paperLine) { l.err = more(l.err) },
+			"a month's error":    func(l *paperLine) { l.netting.err = more(l.netting.err) },
+			"a threshold":        func(l *paperLine) { l.netting.threshold = more(l.netting.threshold) },
+			"what is carried in": func(l *paperLine) { l.netting.carriedIn = whole(l.netting.carriedIn) },
+			"what comes later":   func(l *paperLine) { l.netting.later = whole(l.netting.later) },
+		})
+	}
+
+	for name, plant := range plants {
 		p := readCSV(t, text)
 		for i := range p.lines {
 			l := &p.lines[i]

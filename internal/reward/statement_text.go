@@ -64,15 +64,27 @@ func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
 
 // monthWorking says how an event is netted with the others of its month.
 func (c *Calculation) monthWorking() string {
-	sum := c.Others.Share + c.Due
-	name := c.Month.First().Start().In(flex.London).Format("January 2006")
-	text := fmt.Sprintf("With the other events of %s, which come to %d p, the month comes to %d p", name, c.Others.Share, sum)
-
-	if sum < 0 {
-		text += "; below nothing it counts as nothing, and takes nothing from you"
+	n := c.Others
+	text := fmt.Sprintf("With the other events of %s, which come to %d p, the month comes to %d p", monthName(c.Month), n.Share, c.Sum())
+	if n.Carried != 0 {
+		text = fmt.Sprintf("With the other events of %s, which come to %d p, and %d p carried into it, the month comes to %d p", monthName(c.Month), n.Share, n.Carried, c.Sum())
 	}
 
-	return fmt.Sprintf("%s. For the others you were credited %d p.", text, c.Others.Credited)
+	switch {
+	case n.Certainty == 0 && c.Sum() < 0:
+		text += "; below nothing it counts as nothing, and takes nothing from you"
+	case n.Certainty == 0:
+	case c.MonthCredit() > 0:
+		text += fmt.Sprintf(". That is above %s, %s standard errors of what is usual, and is credited", c.Threshold(), factorText(n.Certainty))
+	default:
+		text += fmt.Sprintf(". That is not above %s, %s standard errors of what is usual, and is carried on in place of being credited", c.Threshold(), factorText(n.Certainty))
+	}
+
+	if n.Later != 0 {
+		text += fmt.Sprintf(". It changes what later months are credited by %d p", n.Later)
+	}
+
+	return fmt.Sprintf("%s. For the others you were credited %d p.", text, n.Credited)
 }
 
 // sessionWorking says how a line about a plug session came to its amount.

@@ -27,6 +27,7 @@ type terms struct {
 	withdrawal ledger.WithdrawalTerms
 	rule       settle.Rule
 	settle     settle.Terms
+	certainty  settle.Certainty // of the month that the day begins
 }
 
 // TermSetting is a term that an organisation may set, from a day on.
@@ -61,6 +62,10 @@ func TermSettings() []TermSetting {
 		{"rounding", settle.HalfAway.String(), "of amounts between two pennies", readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String())},
 		{"crediting", byMonth, "a user's shares are netted over a London month before they are floored at nothing, or each event is floored",
 			readWord(func(t *terms, word string) { t.settle.ByMonth = word == byMonth }, byMonth, byEvent)},
+		{"certainty", factorText(settle.DefaultCertainty.Errors), "a month's sum is credited once it is more than so many standard errors of its baselines, 0 to 10; the day that counts is the month's first",
+			readParts(func(t *terms) *settle.Parts { return &t.certainty.Errors }, 10)},
+		{"carry_months", strconv.Itoa(settle.DefaultCertainty.Months), "for so many months a sum is carried that is not, and lapses then",
+			readWhole(func(t *terms) *int { return &t.certainty.Months }, 0, 120)},
 		{"claw_back", "false", "what cost money takes it from the user", readTruth(func(t *terms) *bool { return &t.settle.ClawBack })},
 	}
 }
@@ -137,6 +142,7 @@ func readWord(set func(*terms, string), words ...string) func(*terms, string) er
 func defaultTerms() terms {
 	t := terms{withdrawal: ledger.DefaultWithdrawalTerms, rule: settle.DefaultRule}
 	t.settle = settle.Terms{PaidEarly: settle.Whole, LossFactor: settle.Whole, ByMonth: true}
+	t.certainty = settle.DefaultCertainty
 	return t
 }
 
@@ -216,6 +222,10 @@ func (h history) on(d flex.Day) *terms {
 	}
 	return &h[last].terms
 }
+
+// certaintyOf returns what a month's sum must be to be credited. The month's first day decides,
+// so that no month asks for two.
+func (h history) certaintyOf(m ledger.Month) settle.Certainty { return h.on(m.First()).certainty }
 
 // Terms are an organisation's terms: what holds today, and when each was or will be changed.
 type Terms struct {

@@ -73,8 +73,11 @@ func errorOf(parts []flex.WattHours, own int, whole flex.WattHours) flex.WattHou
 // MilliPence is money in thousandths of a penny.
 type MilliPence int64
 
+// Pence is the amount in pence.
+func (m MilliPence) Pence() float64 { return float64(m) / 1000 }
+
 // String writes the amount in pence.
-func (m MilliPence) String() string { return fmt.Sprintf("%.3f p", float64(m)/1000) }
+func (m MilliPence) String() string { return fmt.Sprintf("%.3f p", m.Pence()) }
 
 // StandardError is by how much the errors of the baseline have what the event comes to for its
 // user err: the sum over the half-hours of error times price, whatever the sign, times loss
@@ -119,6 +122,12 @@ type DayNetted struct {
 	Error     MilliPence // the standard error of Early: of events of one day they add up
 }
 
+// Add adds an event of the day.
+func (d *DayNetted) Add(share, early flex.Pence, e MilliPence) {
+	d.Share, d.Early = d.Share+share, d.Early+early
+	d.Error += e
+}
+
 // MonthNetted is a month that is netted, and what was decided of it.
 type MonthNetted struct {
 	First     flex.Day
@@ -129,11 +138,12 @@ type MonthNetted struct {
 
 	CarriedIn  flex.Pence // from months before it; below zero if they cost money
 	Lapsed     flex.Pence // of that, what was carried long enough
-	Error      MilliPence // the standard error of Early and of what is still carried, together, rounded up
+	Error      MilliPence // the standard error of Early and of what is still carried, together, rounded up; 0 where no certainty is asked for
 	Threshold  MilliPence // what the sum must be above to be credited, rounded up
 	Credited   flex.Pence
 	Owed       flex.Pence // Credited, and what is paid later
 	CarriedOut flex.Pence
+	Carried    int        // months that are carried out, it among them
 	Floored    flex.Pence // below nothing, where nothing is carried
 
 	variance *big.Int // of its own events, in thousandths of a penny squared
@@ -199,9 +209,36 @@ func firstOf(d flex.Day, later int) flex.Day {
 // decide decides a month, with the months that are carried into it, and returns those that are
 // carried out of it.
 func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
-	var kept []*MonthNetted
-	share, variance := m.Share, new(big.Int).Set(m.variance)
+	kept := m.carryIn(carried)
+	if !m.Held {
+		return m.carryOut(kept)
+	}
 
+	share, variance := m.Share, new(big.Int).Set(m.variance)
+	for _, c := range kept {
+		share += c.Share
+		variance.Add(variance, c.variance)
+	}
+
+	if m.Certainty.Errors == 0 {
+		m.Credited, m.Owed = max(0, m.Sum()), max(0, share)
+		m.Floored = m.Credited - m.Sum()
+		return nil
+	}
+
+	m.Error = MilliPence(rootUp(variance, big.NewInt(1)))
+	m.Threshold = m.Certainty.Threshold(m.Error)
+
+	if sum := m.Sum(); sum > m.Threshold.Whole() {
+		m.Credited, m.Owed = sum, max(sum, share)
+		return nil
+	}
+
+	return m.carryOut(append(kept, m))
+}
+
+// carryIn takes in months that are carried, and returns those that have not lapsed.
+func (m *MonthNetted) carryIn(carried []*MonthNetted) (kept []*MonthNetted) {
 	for _, c := range carried {
 		m.CarriedIn += c.Early
 		if last := firstOf(c.First, c.Certainty.Months); compare(m.First, last) > 0 {
@@ -210,40 +247,22 @@ func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
 		}
 
 		kept = append(kept, c)
-		share += c.Share
-		variance.Add(variance, c.variance)
 	}
-
-	if !m.Held {
-		m.CarriedOut = m.Sum()
-		return kept
-	}
-
-	m.Error = MilliPence(rootUp(variance, big.NewInt(1)))
-	m.Threshold = m.Certainty.threshold(m.Error)
-
-	if m.Certainty.Errors == 0 {
-		m.Credited, m.Owed = max(0, m.Sum()), max(0, share)
-		m.Floored = m.Credited - m.Sum()
-		return nil
-	}
-
-	if sum := m.Sum(); sum > m.Threshold.whole() {
-		m.Credited, m.Owed = sum, max(sum, share)
-		return nil
-	}
-
-	m.CarriedOut = m.Sum()
-	return append(kept, m)
+	return kept
 }
 
-// threshold is what a sum of that standard error must be above, rounded up.
-func (c Certainty) threshold(e MilliPence) MilliPence {
+func (m *MonthNetted) carryOut(months []*MonthNetted) []*MonthNetted {
+	m.CarriedOut, m.Carried = m.Sum(), len(months)
+	return months
+}
+
+// Threshold is what a sum of that standard error must be above to be credited, rounded up.
+func (c Certainty) Threshold(e MilliPence) MilliPence {
 	n := new(big.Int).Mul(big.NewInt(int64(e)), big.NewInt(int64(c.Errors)))
 	n.Add(n, big.NewInt(int64(Whole)-1))
 	return MilliPence(n.Quo(n, big.NewInt(int64(Whole))).Int64())
 }
 
-// whole is the greatest whole number of pence that is not above the amount, which is not below
+// Whole is the greatest whole number of pence that is not above the amount, which is not below
 // nothing.
-func (m MilliPence) whole() flex.Pence { return flex.Pence(m / 1000) }
+func (m MilliPence) Whole() flex.Pence { return flex.Pence(m / 1000) }

@@ -123,7 +123,7 @@ func testHomes(t *testing.T) map[string][]settle.MeteredDay {
 func TestCrediting_NothingDelivered(t *testing.T) {
 	var synthetic earnings
 	for name, days := range testHomes(t) {
-		e := evenings(t, days, 0)
+		e := evenings(t, days, asked{every: 1, last: 38})
 		t.Logf("%s: %s", name, e)
 
 		if name != "household" {
@@ -152,7 +152,7 @@ func TestCrediting_NothingDelivered(t *testing.T) {
 func TestCrediting_Delivered(t *testing.T) {
 	for name, days := range testHomes(t) {
 		for _, wh := range []flex.WattHours{20, 50, 100, 300} {
-			e := evenings(t, days, wh)
+			e := evenings(t, days, asked{wh: wh, every: 1, last: 38})
 			t.Logf("%s, %d Wh an event: %s, %.1f %% kept", name, wh, e, 100*e.certain/e.byMonth)
 
 			if wh >= 50 && e.certain < 0.98*e.byMonth {
@@ -163,6 +163,48 @@ func TestCrediting_Delivered(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A home with few and small events waits longer, and loses what lapses; it never earns more than
+// by month. One that delivers nothing earns at most a quarter of that, where days with events are
+// no days to compare with: events that share such days err alike.
+func TestCrediting_FewEvents(t *testing.T) {
+	for _, every := range []int{2, 7, 28} {
+		for _, wh := range []flex.WattHours{0, 50, 100, 300, 1000} {
+			var sum earnings
+			for name, days := range testHomes(t) {
+				if name != "household" {
+					sum.add(evenings(t, days, asked{wh: wh, every: every, last: 33}))
+				}
+			}
+
+			t.Logf("one half-hour in %d days, %d Wh: %s, %.1f %% kept", every, wh, sum, 100*sum.certain/sum.byMonth)
+			if wh == 0 && sum.certain >= 0.25*sum.byMonth {
+				t.Errorf("one half-hour in %d days: %s", every, sum)
+			}
+			if wh >= 1000 && sum.certain < 0.98*sum.byMonth {
+				t.Errorf("one half-hour in %d days, %d Wh: %s", every, wh, sum)
+			}
+			if sum.certain > sum.byMonth {
+				t.Errorf("one half-hour in %d days, %d Wh: %s, more than by month", every, wh, sum)
+			}
+		}
+	}
+}
+
+// asked is what is asked of a home in the evening: in each half-hour from the 33rd to a last one,
+// once in so many days, what it then delivers.
+type asked struct {
+	wh          flex.WattHours
+	every, last int
+}
+
+// before returns the days before one on which something was asked, if some are left to compare with.
+func (a asked) before(days []settle.MeteredDay, i int) (held []flex.Day) {
+	for k := i - a.every; a.every > 1 && k >= max(0, i-settle.DefaultRule.LookBack); k -= a.every {
+		held = append(held, days[k].Day)
+	}
+	return held
 }
 
 // earnings are what events earned their user in pence: floored each by itself, netted by month,
@@ -197,31 +239,31 @@ func nobodyAsked(seed uint64) (days []settle.MeteredDay) {
 	return days
 }
 
-// evenings settles every evening half-hour as an event of its own, in which so much less was
-// used than on the data, and returns what they earn.
-func evenings(t *testing.T, days []settle.MeteredDay, delivered flex.WattHours) (e earnings) {
+// evenings settles evening half-hours as events of their own, in which so much less was used
+// than on the data, and returns what they earn.
+func evenings(t *testing.T, days []settle.MeteredDay, a asked) (e earnings) {
 	t.Helper()
-	const evening, night = 33, 38
 	var plain, certain []settle.DayNetted
 
 	for i := range days {
 		day := days[i].Day
-		if settle.ClockChange(day) {
+		if settle.ClockChange(day) || i%a.every > 0 {
 			continue
 		}
 
 		own := days[i]
 		own.Wh = slices.Clone(own.Wh)
 		for n := range own.Wh {
-			own.Wh[n] -= delivered
+			own.Wh[n] -= a.wh
 		}
 
 		c := settle.Case{Day: day, Metering: settle.Boundary, Rule: settle.DefaultRule, Terms: settle.DefaultTerms}
 		c.Terms.ByMonth = true
+		c.EventDays = a.before(days, i)
 		c.Metered = append(slices.Clone(days[max(0, i-settle.DefaultRule.LookBack):i]), own)
 		netted := settle.DayNetted{Day: day}
 
-		for n := evening; n <= night; n++ {
+		for n := 33; n <= a.last; n++ {
 			c.First, c.Last, c.Meant = n, n, []flex.WattHours{-1000}
 			c.Prices = []flex.PricedPeriod{{Period: day.Period(n), Price: flex.FromGBPPerMWh(150), Known: true}}
 			r := mustSettle(t, &c)

@@ -233,14 +233,19 @@ func TestGolden_Terms(t *testing.T) {
 	eachGolden(t, func(t *testing.T, db *store.DB, _ string) {
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			var got []string
-			var crediting []store.Term
+			var crediting, certainty []store.Term
 			err := db.Read(t.Context(), named(t, db, name).ID, func(tx *store.Tx) error {
 				terms, err := tx.Terms(t.Context())
 				for _, term := range terms {
-					if term.Name == "crediting" {
+					switch term.Name {
+					case "crediting":
 						crediting = append(crediting, term)
 						continue
+					case "certainty":
+						certainty = append(certainty, term)
+						continue
 					}
+
 					got = append(got, term.Name+"="+term.Value)
 					if term.From != (flex.Day{}) || !term.SetAt.IsZero() {
 						t.Errorf("%s: %+v", name, term)
@@ -250,6 +255,9 @@ func TestGolden_Terms(t *testing.T) {
 			})
 			if err != nil || !slices.Equal(got, want[name]) {
 				t.Errorf("%s: %q, %v, want %q", name, got, err, want[name])
+			}
+			if len(certainty) != 2 || certainty[0].Value != "0" || certainty[1].Value != "" || certainty[1].From != crediting[1].From {
+				t.Errorf("%s asks for certainty from the month from which it credits by month: %+v", name, certainty)
 			}
 			if len(crediting) != 2 || crediting[0].Value != "event" || crediting[1].Value != "" || crediting[1].From.Dom != 1 || crediting[1].From.Year < 2026 {
 				t.Errorf("%s credits by event, and by month from the first of a month: %+v", name, crediting)

@@ -9,6 +9,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
+	"flexd/internal/settle"
 )
 
 // Transaction is a ledger transaction with what the interface tells of it.
@@ -24,12 +25,18 @@ type Transaction struct {
 	Netting    *Netting             // of a flex event that is netted with the others of its month
 }
 
-// Netting is what the other events of an event's site and London month stood at when its
-// transaction was posted. The month's credit is the sum of all shares, or nothing if that is
-// below nothing; a transaction credits what is new of it.
+// Netting is how an event's site and London month stood when its transaction was posted. The
+// month comes to what is carried into it, the others' shares and the event's own. With no
+// certainty its credit is that, or nothing if that is below nothing; else that if it is more than
+// so many standard errors, or nothing, and it is carried on. A transaction credits what is new.
 type Netting struct {
-	Share    flex.Pence // the sum of their shares, as far as they were paid then
-	Credited flex.Pence // what was credited for them
+	Share    flex.Pence // the sum of the other events' shares, as far as they were paid then
+	Credited flex.Pence // what of the month's credit was credited before, but for the event's own
+
+	Carried   flex.Pence        // into the month, and not lapsed; below nothing if it cost money
+	Error     settle.MilliPence // the standard error of the month's sum
+	Certainty settle.Parts
+	Later     flex.Pence // by how much the transaction changes the credit of later months
 }
 
 // Post writes a transaction and its postings, all or nothing, and gives it its id and
@@ -79,23 +86,29 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 	return nil
 }
 
+// columns are others_share, others_credited, carried_in, standard_error, certainty and
+// later_credit; of none, null.
+func (n *Netting) columns() (all [6]any) {
+	if n != nil {
+		all = [6]any{int64(n.Share), int64(n.Credited), int64(n.Carried), int64(n.Error), int64(n.Certainty), int64(n.Later)}
+	}
+	return all
+}
+
 // insertTransaction writes a transaction's row, unless there is one of its key.
 func (tx *Tx) insertTransaction(ctx context.Context, t *Transaction) (int64, error) {
-	var othersShare, othersCredited any
-	if n := t.Netting; n != nil {
-		othersShare = int64(n.Share)
-		othersCredited = int64(n.Credited)
-	}
-
+	netted := t.Netting.columns()
 	return tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
 			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
-			booked_on, counterparty, reference, reason, for_month, others_share, others_credited)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+			booked_on, counterparty, reference, reason, for_month, others_share, others_credited,
+			carried_in, standard_error, certainty, later_credit)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
+			$28, $29, $30, $31)
 		ON CONFLICT (org_id, key) DO NOTHING`,
 		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
 		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
 		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now),
-		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason, t.ForMonth.String(), othersShare, othersCredited)
+		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason, t.ForMonth.String(), netted[0], netted[1], netted[2], netted[3], netted[4], netted[5])
 }
 
 // posted compares a transaction with the one that has its key.
@@ -164,20 +177,25 @@ func (tx *Tx) Earned(ctx context.Context, site flex.SiteID) (p flex.Pence, first
 
 const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to_at, l.settled_on, l.flex_wh, l.creditable_wh, l.rate,
 	l.vehicle, l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.recorded_at,
-	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, l.others_share, l.others_credited, w.status`
+	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, l.others_share, l.others_credited, l.carried_in, l.standard_error, l.certainty,
+	l.later_credit, w.status`
 
 func scanTransaction(s scanner) (t Transaction, err error) {
 	var settled, status sql.NullString
-	var flexed, creditable, rate, othersShare, othersCredited sql.NullInt64
+	var flexed, creditable, rate sql.NullInt64
+	var netted [6]sql.NullInt64
 	err = s.Scan(&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount, instant{&t.Time.From}, instant{&t.Time.To}, &settled, &flexed, &creditable, &rate,
 		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At},
-		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth}, &othersShare, &othersCredited, &status)
+		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth}, &netted[0], &netted[1], &netted[2], &netted[3], &netted[4], &netted[5], &status)
 	if err != nil {
 		return t, err
 	}
 
-	if othersShare.Valid {
-		t.Netting = &Netting{flex.Pence(othersShare.Int64), flex.Pence(othersCredited.Int64)}
+	if netted[0].Valid {
+		t.Netting = &Netting{
+			Share: flex.Pence(netted[0].Int64), Credited: flex.Pence(netted[1].Int64), Carried: flex.Pence(netted[2].Int64),
+			Error: settle.MilliPence(netted[3].Int64), Certainty: settle.Parts(netted[4].Int64), Later: flex.Pence(netted[5].Int64),
+		}
 	}
 
 	t.Status = ledger.PaymentStatus(status.String)

@@ -81,6 +81,8 @@ type StatementCalculation struct {
 	Rounding     string     `json:"rounding"`
 	LossesPassed bool       `json:"losses_passed_on"`
 
+	StandardErrorPence float64 `json:"standard_error_pence"` // of the due pence of an event
+
 	Month *StatementNetting `json:"month"` // null: not netted by month
 }
 
@@ -89,6 +91,13 @@ type StatementNetting struct {
 	Month               string     `json:"month"` // YYYY-MM
 	OthersPence         flex.Pence `json:"others_pence"`
 	OthersCreditedPence flex.Pence `json:"others_credited_pence"`
+	CarriedInPence      flex.Pence `json:"carried_in_pence"`     // and not lapsed
+	SumPence            flex.Pence `json:"sum_pence"`            // others, the event itself and what is carried in
+	StandardErrorPence  float64    `json:"standard_error_pence"` // of the sum
+	Certainty           float64    `json:"certainty"`            // 0: a sum above nothing is credited
+	ThresholdPence      float64    `json:"threshold_pence"`      // what the sum must be above to be credited
+	CreditPence         flex.Pence `json:"credit_pence"`         // of the month
+	LaterPence          flex.Pence `json:"later_pence"`          // by which the line changes later months' credit
 }
 
 // StatementPeriod is one settlement period behind a line; a missing reading is null.
@@ -98,6 +107,8 @@ type StatementPeriod struct {
 	MeteredKWh     *float64 `json:"metered_kwh"`
 	FlexKWh        *float64 `json:"flex_kwh"`
 	ChangeKWh      float64  `json:"change_kwh"` // of it, what earlier lines did not count
+
+	StandardErrorKWh *float64 `json:"standard_error_kwh"` // of the baseline, as far as it is the event's
 
 	PricePencePerKWh *float64           `json:"price_pence_per_kwh"`
 	PriceSource      string             `json:"price_source,omitempty"`
@@ -112,6 +123,16 @@ type StatementMonth struct {
 	SharesPence  flex.Pence            `json:"shares_pence"`
 	FlooredPence flex.Pence            `json:"floored_pence"`
 	CreditPence  flex.Pence            `json:"credit_pence"`
+
+	CarriedInPence     flex.Pence `json:"carried_in_pence"`
+	LapsedPence        flex.Pence `json:"lapsed_pence"` // of that, what was carried long enough
+	SumPence           flex.Pence `json:"sum_pence"`    // shares and what is carried in, less what lapsed
+	StandardErrorPence float64    `json:"standard_error_pence"`
+	Certainty          float64    `json:"certainty"`
+	CarryMonths        int        `json:"carry_months"`
+	ThresholdPence     float64    `json:"threshold_pence"`
+	CarriedOutPence    flex.Pence `json:"carried_out_pence"`
+	Note               string     `json:"note"` // in plain words
 }
 
 // StatementMonthEvent is one event of such a month.
@@ -123,4 +144,6 @@ type StatementMonthEvent struct {
 	GrossPence    float64          `json:"gross_pence"`
 	SharePence    flex.Pence       `json:"share_pence"`
 	CreditedPence flex.Pence       `json:"credited_pence"`
+
+	StandardErrorPence float64 `json:"standard_error_pence"` // of the share
 }
