@@ -249,8 +249,9 @@ func comparison(a control.Comparison) wire.WhatIfResult {
 
 	return wire.WhatIfResult{
 		AssetID: a.AssetID, Current: new(figures(a.Current)), Proposed: new(figures(a.Proposed)),
-		CostDifferencePence: new(pence(a.Proposed.Cost - a.Current.Cost)),
-		EnergyDifferenceKWh: new((a.Proposed.Energy - a.Current.Energy).KWh()),
+		CostDifferencePence: new(pence(a.Cost())),
+		EnergyDifferenceKWh: new(a.Energy().KWh()),
+		ReplacesSchedule:    new(a.Decision.Replace),
 		Periods:             explained(a.Proposed.Periods),
 	}
 }

@@ -63,7 +63,8 @@ type Decision struct {
 	Broken  error            // the law that the plan would have broken: it is not sent
 }
 
-// Decide says whether a plan replaces the schedule in force. It is the only place that does.
+// Decide says whether a plan replaces the schedule in force. It is the only place that does: for
+// events, prices, caps and what-if questions.
 //
 //   - What is required, and what exceeds a cap, is replaced.
 //   - A plan that limits alike from now on replaces nothing.

@@ -3,6 +3,7 @@ package control_test
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,18 @@ func (h *fixture) whatIf(q control.Question) control.Comparison {
 	return answers[0]
 }
 
+// undecided supposes prices that would save less than is worth a push: another plan, not sent.
+func (h *fixture) undecided(dear []flex.PricedPeriod) {
+	h.Helper()
+	little := slices.Clone(dear)
+	little[0].Price = flex.FromGBPPerMWh(60.1)
+
+	a := h.whatIf(control.Question{Prices: little})
+	if a.Decision.Replace {
+		h.Errorf("a tenth of a pound per MWh would be pushed: %+v", a.Decision)
+	}
+}
+
 func TestWhatIf(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
@@ -113,11 +126,11 @@ func TestWhatIf(t *testing.T) {
 		before := h.look()
 		pounds := func(a control.Comparison) flex.MicroPounds { return a.Proposed.Cost - a.Current.Cost }
 
-		if a := h.whatIf(control.Question{}); !reflect.DeepEqual(a.Current, a.Proposed) || a.Current.Energy != 7400 {
+		if a := h.whatIf(control.Question{}); !reflect.DeepEqual(a.Current, a.Proposed) || a.Current.Energy != 7400 || a.Decision.Replace {
 			t.Errorf("nothing supposed: %+v", a)
 		}
 
-		if a := h.whatIf(control.Question{Need: new(flex.WattHours(11_100))}); pounds(a) != 222_000 { // 3.7 kWh at £60
+		if a := h.whatIf(control.Question{Need: new(flex.WattHours(11_100))}); pounds(a) != 222_000 || !a.Decision.Replace { // 3.7 kWh at £60
 			t.Errorf("more needed: %+v", a.Proposed)
 		}
 
@@ -143,9 +156,11 @@ func TestWhatIf(t *testing.T) {
 		}
 
 		dear := []flex.PricedPeriod{{Period: flex.PeriodAt(at("2026-01-11T00:00:00Z")), Known: true, Price: flex.FromGBPPerMWh(100)}}
-		if a := h.whatIf(control.Question{Prices: dear}); pounds(a) != 148_000 {
-			t.Errorf("another price: %v", pounds(a))
+		if a := h.whatIf(control.Question{Prices: dear}); pounds(a) != 148_000 || !a.Decision.Replace {
+			t.Errorf("another price: %v, %+v", pounds(a), a.Decision)
 		}
+
+		h.undecided(dear)
 
 		if after := h.look(); !reflect.DeepEqual(after, before) {
 			t.Errorf("something was stored")

@@ -27,8 +27,15 @@ type Question struct {
 type Comparison struct {
 	AssetID           flex.AssetID
 	Current, Proposed charge.Plan
+	Decision          Decision // on the proposed plan beside the schedule in force
 	Err               error
 }
+
+// Cost is how much more the proposed plan costs.
+func (a *Comparison) Cost() flex.MicroPounds { return a.Proposed.Cost - a.Current.Cost }
+
+// Energy is how much more it charges.
+func (a *Comparison) Energy() flex.WattHours { return a.Proposed.Energy - a.Current.Energy }
 
 // WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
 // plugged in is planned as if it were plugged in now.
@@ -47,7 +54,7 @@ func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.Asse
 
 		answers = make([]Comparison, len(assets))
 		for i, id := range assets {
-			a, err := compare(ctx, tx, id, q, w)
+			a, err := d.compare(ctx, tx, id, q, w)
 			if err != nil && flex.KindOf(err) == flex.Internal {
 				return err
 			}
@@ -61,7 +68,8 @@ func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.Asse
 	return answers, err
 }
 
-func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *crowd) (a Comparison, err error) {
+// compare plans an asset as it is and as it would be, and decides on the second.
+func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *crowd) (a Comparison, err error) {
 	c, err := tx.Charging(ctx, asset)
 	if err != nil {
 		return a, err
@@ -85,11 +93,30 @@ func compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, 
 	}
 
 	err = w.without(ctx, tx, &c, func(r *roomFor) error {
+		limitByRate(&e, r != nil)
 		_, a.Current, _ = r.charge(problemOf(e, from, ps))
-		_, a.Proposed, _ = r.charge(problemOf(q.suppose(e, from), from, overlay(ps, q.Prices)))
+
+		supposed := q.suppose(e, from)
+		problem, proposed, _ := r.charge(problemOf(supposed, from, overlay(ps, q.Prices)))
+		a.Proposed = proposed
+		a.Decision = d.decide(ctx, asset, &Candidate{
+			Ground: q.ground(), Required: c.Standing.Generation == 0, Measured: supposed.Learned != nil,
+			Now: tx.Now(), Current: c.Standing.Steps, Problem: &problem, Plan: &proposed,
+		})
 		return nil
 	})
 	return a, err
+}
+
+// ground is why the asset would be planned anew: other prices alone are the market's, and that
+// they rested for a while is supposed as well; all else is asked for.
+func (q *Question) ground() Ground {
+	intended := q.Need != nil || q.ReadyByLocal != nil || q.MayChargePeak != nil
+	given := q.Mode != "" || q.Tariff != nil || q.Power > 0
+	if len(q.Prices) == 0 || intended || given {
+		return ByEvent
+	}
+	return ByMarket
 }
 
 // suppose changes the inputs as the question says. Another need is meant from now on.

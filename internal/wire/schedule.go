@@ -130,6 +130,7 @@ type WhatIfResult struct {
 	Proposed            *PlanFigures      `json:"proposed,omitzero"`
 	CostDifferencePence *float64          `json:"cost_difference_pence,omitzero"`
 	EnergyDifferenceKWh *float64          `json:"energy_difference_kwh,omitzero"`
-	Periods             []ExplainedPeriod `json:"periods,omitzero"` // as proposed
+	ReplacesSchedule    *bool             `json:"replaces_schedule,omitzero"` // the proposed plan would be sent
+	Periods             []ExplainedPeriod `json:"periods,omitzero"`           // as proposed
 	Error               string            `json:"error,omitzero"`
 }
