@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -61,5 +60,5 @@ func (p *player) live(first flex.Day, days int) {
 	if len(stays) != days {
 		p.Errorf("%d stays of %d were credited", len(stays), days)
 	}
-	p.Log(fmt.Sprintf("%d days, %d transactions", days, got.TotalCount))
+	p.Logf("%d days, %d transactions", days, got.TotalCount)
 }

@@ -175,7 +175,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		defer release()
+		defer func() { _ = release() }() // the lock ends with the process at the latest
 	}
 
 	h, err := app.Open(ctx, settings)

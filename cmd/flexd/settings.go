@@ -48,17 +48,6 @@ func whole[N ~int | ~int64](field func(*flex.OrgSettings) *N, most N) (func(*fle
 		}
 }
 
-func truth(field func(*flex.OrgSettings) *bool) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
-	return func(s *flex.OrgSettings) string { return strconv.FormatBool(*field(s)) },
-		func(s *flex.OrgSettings, text string) (err error) {
-			*field(s), err = strconv.ParseBool(text)
-			if err != nil {
-				err = errors.New("true or false")
-			}
-			return err
-		}
-}
-
 // settings lists what an organisation may set that is not dated, with the defaults as they are
 // used.
 func settings() []setting {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -135,7 +136,7 @@ func (r *request) about(kept []byte) (ids []flex.SiteID) {
 		Site names `json:"site"`
 	}
 
-	json.Unmarshal(kept, &named) // what is no object names nothing
+	_ = json.Unmarshal(kept, &named) // what is no object names nothing
 
 	for _, text := range []string{r.param("site_id"), r.param("asset_id"), named.SiteID, named.ID, named.AssetID, named.Site.SiteID, named.Site.ID} {
 		var id flex.SiteID
@@ -171,7 +172,7 @@ func (s *Server) again(r *request, h io.Writer) (drop func(), err error) {
 	in := io.TeeReader(&limited{r.Body, false, r.route.Limit, r.route.Limit}, h)
 
 	var head bytes.Buffer
-	if _, err := io.CopyN(&head, in, spoolMax); err == io.EOF {
+	if _, err := io.CopyN(&head, in, spoolMax); errors.Is(err, io.EOF) {
 		r.Body = io.NopCloser(&head)
 		return func() {}, nil
 	} else if err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ func (s *Server) readings(r *request) (answer, error) {
 	}
 
 	var head bytes.Buffer
-	if _, err := io.CopyN(&head, in, spoolMax); err == io.EOF {
+	if _, err := io.CopyN(&head, in, spoolMax); errors.Is(err, io.EOF) {
 		return s.fewReadings(r, head.Bytes())
 	} else if err != nil {
 		return answer{}, err

@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -145,7 +146,7 @@ The home drew 123 kWh; its load was guessed with a mean error of 89 Wh in a half
 	}
 	chart := r.SVG()
 	for d := xml.NewDecoder(strings.NewReader(chart)); ; {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatalf("the chart is no XML: %v", err)

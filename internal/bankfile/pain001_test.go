@@ -2,6 +2,7 @@ package bankfile_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -91,7 +92,7 @@ func readXML(text string) (*node, error) {
 	path := []*node{{}}
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return path[0], nil
 		}
 		if err != nil {

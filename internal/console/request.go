@@ -57,7 +57,7 @@ func (d *download) send(w http.ResponseWriter) {
 func (t *table) send(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+t.Name+`.csv"`)
-	t.writeCSV(w) // fails when the client has gone, which is no one's concern
+	_ = t.writeCSV(w) // fails when the client has gone, which is no one's concern
 }
 
 // crumb is a step on the way to a page.
@@ -171,7 +171,7 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(v.status)
-		json.NewEncoder(w).Encode(v.json) // fails when the client has gone, which is no one's concern
+		_ = json.NewEncoder(w).Encode(v.json) // fails when the client has gone, which is no one's concern
 	case v.table != nil && strings.HasSuffix(r.URL.Path, ".csv"):
 		v.table.send(w)
 	case v.page != "":

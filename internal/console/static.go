@@ -36,13 +36,17 @@ var static = func() map[string][]byte {
 // of their path, for a module names its neighbours by relative path.
 var staticVersion = func() string {
 	h := sha256.New()
-	fs.WalkDir(staticFiles, "static", func(name string, d fs.DirEntry, err error) error { // in the order of names
+	err := fs.WalkDir(staticFiles, "static", func(name string, d fs.DirEntry, err error) error { // in the order of names
 		if !d.IsDir() {
 			h.Write([]byte(name))
 			h.Write(static[strings.TrimPrefix(name, "static/")])
 		}
 		return err
 	})
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:9])
 }()
 

@@ -26,7 +26,7 @@ func NewWriter(w io.Writer, columns ...string) *Writer {
 	for _, name := range columns {
 		out.fields = append(out.fields, text(name))
 	}
-	out.csv.Write(out.fields)
+	_ = out.csv.Write(out.fields) // Flush returns it
 	return out
 }
 
@@ -36,7 +36,7 @@ func (w *Writer) Write(cells ...any) {
 	for _, cell := range cells {
 		w.fields = append(w.fields, Cell(cell))
 	}
-	w.csv.Write(w.fields)
+	_ = w.csv.Write(w.fields) // Flush returns it
 }
 
 // Flush hands on what was written, and returns the first error there was.

@@ -192,7 +192,7 @@ func TestDispatch_HandBack(t *testing.T) {
 			at := order.To.Add(after)
 			return flex.Reading{AssetID: asset, Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(kw * 1e6)}
 		}
-		time.Sleep(order.To.Add(time.Minute).Sub(time.Now()))
+		time.Sleep(time.Until(order.To.Add(time.Minute)))
 		h.write(func(ctx context.Context, tx *store.Tx) error {
 			return tx.PutReadings(ctx, []flex.Reading{
 				reading(as[0], -time.Minute, -2), reading(as[0], 10*time.Second, -2), reading(as[0], time.Minute, 0.3),

@@ -19,11 +19,13 @@ import (
 
 // The limits of an endpoint, and what holds where nothing is said.
 const (
-	RateDefault, RateMax               = 1000, 100_000 // pushes a second
-	ConcurrencyDefault, ConcurrencyMax = 64, 512       // attempts under way at once
-	HeadersMax                         = 20
-	HeaderValueMax                     = 4 << 10 // bytes
-	RotationTime                       = 24 * time.Hour
+	RateDefault        = 1000 // pushes a second
+	RateMax            = 100_000
+	ConcurrencyDefault = 64 // attempts under way at once
+	ConcurrencyMax     = 512
+	HeadersMax         = 20
+	HeaderValueMax     = 4 << 10 // bytes
+	RotationTime       = 24 * time.Hour
 )
 
 // Settings are what an organisation says of an endpoint. A zero field means what stands, or

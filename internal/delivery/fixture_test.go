@@ -179,7 +179,8 @@ func schedule(ctx context.Context, tx *store.Tx, asset flex.AssetID, life time.D
 	s.Cause = store.CauseIntent
 	s.From.Mode, s.From.ReadyBy, s.From.CountFrom = flex.Maximise, from.Add(life), from
 	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: from.Add(life)}, Limit: flex.Watts(c.Session.Generation + 1)}}
-	return s, tx.AddSchedule(ctx, &c.Session, &s)
+	err = tx.AddSchedule(ctx, &c.Session, &s)
+	return s, err
 }
 
 // unplug ends the asset's session.

@@ -73,14 +73,21 @@ func (e ECOES) call(ctx context.Context, method string, parameters ...ecoesPair)
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %d results to one question", method, len(a.Results))
 	}
 
-	for _, fault := range a.Results[0].Errors {
-		if fault.Code == notFound {
-			return ecoesResult{}, flex.Fail(flex.NotFound, "ECOES knows no such metering point")
-		}
-		return ecoesResult{}, fmt.Errorf("ask ECOES %s: error %s: %s", method, fault.Code, fault.Message)
+	return a.Results[0], a.Results[0].fault(method)
+}
+
+// fault is the first of the errors in a result.
+func (r *ecoesResult) fault(method string) error {
+	if len(r.Errors) == 0 {
+		return nil
 	}
 
-	return a.Results[0], nil
+	first := r.Errors[0]
+	if first.Code == notFound {
+		return flex.Fail(flex.NotFound, "ECOES knows no such metering point")
+	}
+
+	return fmt.Errorf("ask ECOES %s: error %s: %s", method, first.Code, first.Message)
 }
 
 // ByPostcode lists the electricity points of a postcode. The list has no directions, so

@@ -41,7 +41,7 @@ type remoteMeter struct {
 func (r remoteMeter) meter() (flex.Meter, error) {
 	mpan, err := ParseMPAN(r.MPAN)
 	if err != nil {
-		return flex.Meter{}, fmt.Errorf("the meter directory lists a wrong MPAN: %v", err)
+		return flex.Meter{}, fmt.Errorf("the meter directory lists a wrong MPAN: %w", err)
 	}
 
 	p, err := ParsePostcode(r.Postcode)

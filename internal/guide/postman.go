@@ -166,28 +166,32 @@ func (d *document) call(path, method string, op operation) call {
 
 // body gives the request the document's example of it.
 func (r *request) body(op operation) {
-	for _, kind := range sorted(op.RequestBody.Content) {
-		example := op.RequestBody.Content[kind].Example
-		r.Header = append(r.Header, pair{Key: "Content-Type", Value: kind})
+	kinds := sorted(op.RequestBody.Content)
+	if len(kinds) == 0 {
+		return
+	}
 
-		if fields, form := example.(map[string]any); form && strings.HasSuffix(kind, "urlencoded") {
-			var list []pair
-			for _, name := range sorted(fields) {
-				value := plain(fields[name])
-				if name == "username" || name == "password" {
-					value = "{{" + name + "}}"
-				}
-				list = append(list, pair{Key: name, Value: value})
-			}
+	kind := kinds[0]
+	example := op.RequestBody.Content[kind].Example
+	r.Header = append(r.Header, pair{Key: "Content-Type", Value: kind})
 
-			r.Body = map[string]any{"mode": "urlencoded", "urlencoded": list}
-			return
-		}
-
+	fields, isForm := example.(map[string]any)
+	if !isForm || !strings.HasSuffix(kind, "urlencoded") {
 		text, _ := json.MarshalIndent(example, "", "  ") // it was read from JSON
 		r.Body = map[string]any{"mode": "raw", "raw": string(text)}
 		return
 	}
+
+	var list []pair
+	for _, name := range sorted(fields) {
+		value := plain(fields[name])
+		if name == "username" || name == "password" {
+			value = "{{" + name + "}}"
+		}
+		list = append(list, pair{Key: name, Value: value})
+	}
+
+	r.Body = map[string]any{"mode": "urlencoded", "urlencoded": list}
 }
 
 // query is the query of the parameters that are needed.

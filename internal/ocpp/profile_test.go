@@ -93,7 +93,8 @@ func TestProfileID(t *testing.T) {
 	if len(seen) < 9_990 {
 		t.Errorf("10,000 assets share %d ids", len(seen))
 	}
-	if ProfileID(asset) != ProfileID(asset) || ProfileID(asset) == ProfileID(flex.AssetID{1}) {
+	id, again := ProfileID(asset), ProfileID(asset)
+	if id != again || id == ProfileID(flex.AssetID{1}) {
 		t.Error("an id must be the asset's own, always")
 	}
 }

@@ -569,7 +569,7 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 func TestBridge_Subprotocol(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	conn, _, err := websocket.Dial(t.Context(), s.url+"/CP1", &websocket.DialOptions{
-		Subprotocols: []string{"ocpp2.0.1"}, HTTPHeader: http.Header{"Authorization": {"Basic Q1AxOnNoYXJlZA=="}}}) //nolint:bodyclose // the library's to close
+		Subprotocols: []string{"ocpp2.0.1"}, HTTPHeader: http.Header{"Authorization": {"Basic Q1AxOnNoYXJlZA=="}}})
 	s.must(err)
 	defer conn.CloseNow()
 	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusProtocolError {

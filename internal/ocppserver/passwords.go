@@ -76,7 +76,8 @@ const fileEvery = time.Second
 // ReadChargers reads a chargers' file, so that a bad one is known at the start.
 func ReadChargers(path string, log *slog.Logger) (*ChargersFile, error) {
 	f := &ChargersFile{path: path, log: log}
-	return f, f.read()
+	err := f.read()
+	return f, err
 }
 
 // secret returns a charger's, after another look at the file. A file that cannot be read

@@ -42,7 +42,6 @@ type shape struct {
 	stamp   func(at time.Time) string
 	base    func(begin float64) float64 // taken off the registers of a session that began so
 	whole   func(float64) float64       // of meterStart and meterStop
-	number  int                         // of the connector in MeterValues; 1 if it is 0
 	point   bool                        // connector 0
 	noStart bool                        // meterStart and meterStop are 0
 	data    bool                        // samples are transactionData

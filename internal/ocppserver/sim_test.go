@@ -113,7 +113,7 @@ func (s *sim) dial() error {
 	if s.password != "" {
 		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.id+":"+s.password)))
 	}
-	conn, _, err := websocket.Dial(s.t.Context(), s.url+"/"+s.id, &websocket.DialOptions{Subprotocols: []string{"ocpp1.6"}, HTTPHeader: h}) //nolint:bodyclose // the library's to close
+	conn, _, err := websocket.Dial(s.t.Context(), s.url+"/"+s.id, &websocket.DialOptions{Subprotocols: []string{"ocpp1.6"}, HTTPHeader: h})
 	if err != nil {
 		return err
 	}

@@ -94,10 +94,13 @@ func (s *shortfall) trim() {
 	s.worst = s.worst[:min(len(s.worst), examplesMax)]
 }
 
-// Plugged, Charging and Unplanned count the assets that are plugged in, that charge by plan at
-// this moment, and that are plugged in without a schedule.
-func (f *Outlook) Plugged() int   { return f.plugged }
-func (f *Outlook) Charging() int  { return f.charging }
+// Plugged counts the assets that are plugged in.
+func (f *Outlook) Plugged() int { return f.plugged }
+
+// Charging counts the assets that charge by plan at this moment.
+func (f *Outlook) Charging() int { return f.charging }
+
+// Unplanned counts the assets that are plugged in without a schedule.
 func (f *Outlook) Unplanned() int { return f.unplanned }
 
 // Drawing is the power that is drawn by plan at this moment.

@@ -157,7 +157,7 @@ func (s *Server) refuse(r *request, err error) {
 		}
 	}
 
-	s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text})
+	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text})
 }
 
 //go:embed template/*.html

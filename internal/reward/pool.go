@@ -121,13 +121,6 @@ type meterKey struct {
 	asset flex.AssetID // zero: the boundary
 }
 
-func (k meterKey) metering() settle.Metering {
-	if k.asset.IsZero() {
-		return settle.Boundary
-	}
-	return settle.Asset
-}
-
 // claim is an event on its way to being settled.
 type claim struct {
 	store.FlexEvent

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,7 +248,7 @@ func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error
 	switch err := all.row(ctx, `SELECT 1 FROM site WHERE id = $1`, site.Bytes()).Scan(&one); {
 	case err == nil:
 		return 0, flex.Fail(flex.Conflict, "site %s is still registered: offboard it first, which ends its enrolments and frees its chargers", site)
-	case err != sql.ErrNoRows:
+	case !errors.Is(err, sql.ErrNoRows):
 		return 0, err
 	}
 

@@ -193,7 +193,7 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 		return fmt.Errorf("begin read: %w", unavailable(err))
 	}
 
-	defer l.ExecContext(ctx, "ROLLBACK")
+	defer func() { _, _ = l.ExecContext(ctx, "ROLLBACK") }()
 	return unavailable(fn(conn{db: db, run: l}, db.Now()))
 }
 
@@ -414,7 +414,7 @@ func (db *DB) runGroup(group *[]*job) error {
 
 	defer func() {
 		if !committed {
-			w.ExecContext(ctx, "ROLLBACK")
+			_, _ = w.ExecContext(ctx, "ROLLBACK")
 		}
 	}()
 

@@ -278,7 +278,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) err
 	committed := false
 	defer func() {
 		if !committed { // a connection that cannot roll back is not used again: its driver sees to that
-			l.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			_, _ = l.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
 

@@ -290,6 +290,6 @@ func (db *DB) freeRemembered(ctx context.Context) {
 	db.watch.mu.Unlock()
 
 	for _, k := range keys {
-		db.FreeKey(ctx, k.org, k.key, k.request) // remembered again if it fails
+		_ = db.FreeKey(ctx, k.org, k.key, k.request) // remembered again if it fails
 	}
 }

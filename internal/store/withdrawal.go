@@ -120,22 +120,6 @@ func (tx *Tx) postMove(ctx context.Context, w Withdrawal, by string, postings []
 	return err
 }
 
-// mayTryAgain fails if the money of a payment that failed is gone, or it was tried too often.
-func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
-	balance, err := tx.Balance(ctx, w.SiteID)
-	if err != nil {
-		return err
-	}
-	if balance < w.Amount {
-		return flex.Fail(flex.Conflict, "the balance is %s, which is less than the %s of the withdrawal", balance, w.Amount)
-	}
-	if w.Attempt == ledger.AttemptsMax {
-		return flex.Fail(flex.Conflict, "the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again", w.Attempt)
-	}
-
-	return nil
-}
-
 func (tx *Tx) noteMove(ctx context.Context, w Withdrawal, by, note string) error {
 	_, err := tx.exec(ctx, `INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, note, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		w.ID.Bytes(), w.Moves, tx.org.Bytes(), string(w.Status), by, note, micros(tx.now))

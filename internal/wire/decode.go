@@ -100,7 +100,7 @@ func (d *decoder) broken(err error) error {
 		return invalid([]flex.Fault{f})
 	case isSyntax:
 		return d.notJSON(syntax.ByteOffset, syntax.Err)
-	case err == io.EOF: // nothing but white space
+	case errors.Is(err, io.EOF): // nothing but white space
 		return invalid([]flex.Fault{faultAt(d.where, nil, faultMissing)})
 	case isShown:
 		return shown

@@ -200,7 +200,8 @@ func open(t *testing.T, name string, pragmas []string) (*sqlite3.Conn, error) {
 	}
 	_, table, _ := strings.Cut(string(schema), "CREATE TABLE org (")
 	table, _, _ = strings.Cut(table, ");")
-	return db, db.Exec("CREATE TABLE IF NOT EXISTS org (" + strings.ReplaceAll(table, " UUID", " BLOB") + ")")
+	err = db.Exec("CREATE TABLE IF NOT EXISTS org (" + strings.ReplaceAll(table, " UUID", " BLOB") + ")")
+	return db, err
 }
 
 // names returns the records that are there, and whether the file is whole.

@@ -61,7 +61,7 @@ func checkDevice(p *battery.ModeProblem, t, s int, m battery.Mode) (int, float64
 	return s + y, grid + float64(y)*p.DischargeEff
 }
 
-// checkMove is how far mode m moves what is stored in slot t, if there is room.
+// ModeMove is how far mode m moves what is stored in slot t, if there is room.
 func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	net := float64(p.Load[t] - p.PV[t])
 	share := 1.0

@@ -17,6 +17,7 @@ const (
 	rounding = 1e-13
 )
 
+// Reset takes all points away, and keeps their memory.
 func (c *Curve) Reset() { c.X, c.V = c.X[:0], c.V[:0] }
 
 // Put appends a point to the right.

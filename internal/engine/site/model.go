@@ -36,7 +36,6 @@ type model struct {
 	peak      int       // slack of the row that limits peak energy
 	shortSum  int       // slack of the row that limits the shortfalls
 	tank      []int
-	counts    []int // slots in which the tank was on so far
 	heat      []draw
 
 	// What makes the programme more than linear.
