@@ -43,7 +43,7 @@ var layers = map[string]int{
 	"sim": 9, "cmd/flexd": 14,
 	// research planners, above the service so that nothing of it can import them
 	"lab/slots": 9, "lab/wave": 9, "lab/sample": 9, "lab/certificate": 10, "lab/verify": 11, "lab/problem": 12, "lab/bench": 13,
-	"store/storetest": 10, "test/port": 9, "test/postgres": 10, "test/seed": 10, "test/draws": 10, "test/withpg": 11, "test/figures": 11, "test/crash": 11, "test/probe": 11, "test/load": 11,
+	"store/storetest": 10, "test/port": 9, "test/postgres": 10, "test/seed": 10, "test/draws": 10, "test/withpg": 11, "test/figures": 11, "test/crash": 11, "test/probe": 11, "test/load": 11, "test/sums": 11,
 }
 
 // required names the packages that the plan has from the first day; others may come.

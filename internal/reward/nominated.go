@@ -79,6 +79,7 @@ func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, r
 		}
 
 		c.show(own[c.AssetID], of[c.AssetID], capacity, s.basis.asOf)
+		s.nominateTogether([]*claim{c}) // as long as it is settled with no other
 
 		if !c.nomination.own {
 			left = append(left, c)
@@ -143,7 +144,7 @@ func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.W
 // compareHomes reads what the assets of events used on the days before, which a boundary is
 // compared without, and on what days other assets of their sites had events.
 func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*claim) error {
-	s.used, s.others = map[flex.AssetID][]settle.MeteredDay{}, map[flex.SiteID]map[flex.AssetID][]flex.Day{}
+	s.used, s.others = map[usedKey][]settle.MeteredDay{}, map[flex.SiteID]map[flex.AssetID][]flex.Day{}
 	for _, c := range claims {
 		oldest := c.Needs().Oldest
 		if compareDays(oldest, s.oldest) < 0 {
@@ -152,12 +153,12 @@ func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*cla
 	}
 
 	for _, c := range claims {
-		if s.used[c.AssetID] == nil {
+		if s.used[c.used()] == nil {
 			used, err := s.usedBy(ctx, tx, c)
 			if err != nil {
 				return err
 			}
-			s.used[c.AssetID] = used
+			s.used[c.used()] = used
 		}
 
 		if s.others[c.SiteID] == nil {
@@ -178,6 +179,18 @@ func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*cla
 	return nil
 }
 
+// usedKey says what an asset used: with its sessions, or by its own meter alone.
+type usedKey struct {
+	asset    flex.AssetID
+	sessions bool
+}
+
+// used says what of its asset's use an event is compared without. Of a pause it is not known
+// when the asset was plugged in.
+func (c *claim) used() usedKey {
+	return usedKey{c.AssetID, !c.Stay.Empty() && !c.SessionID.IsZero()}
+}
+
 // usedBy returns what the event's asset used in each half-hour of the days before: what its own
 // meter read, and nothing where it was not plugged in.
 func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle.MeteredDay, error) {
@@ -188,7 +201,7 @@ func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle
 	}
 
 	own := settle.HalfHours(settle.Asset, rs)
-	if c.Stay.Empty() || c.SessionID.IsZero() { // when it was plugged in is not known
+	if !c.used().sessions {
 		return own, nil
 	}
 
@@ -226,6 +239,18 @@ func (s *settling) nominateTogether(group []*claim) {
 	}
 }
 
+// leaveAlone leaves each event of a group, of which their meter tells nothing, to its own meter.
+func (s *settling) leaveAlone(group []*claim) {
+	for _, c := range group {
+		c.Beside = nil
+		if c.Used == nil {
+			c.EventDays = nil
+		}
+
+		s.nominateTogether([]*claim{c})
+	}
+}
+
 // shownIn returns what is shown of the plan in a settlement period.
 func (c *claim) shownIn(n int) flex.WattHours {
 	at := n - c.Case.First
@@ -249,7 +274,7 @@ func (s *settling) atHome(group []*claim) {
 
 	for _, c := range group {
 		if !mine[c.AssetID] {
-			used = settle.Sum(used, s.used[c.AssetID], len(mine) == 0)
+			used = settle.Sum(used, s.used[c.used()], len(mine) == 0)
 		}
 		mine[c.AssetID] = true
 	}

@@ -154,7 +154,7 @@ type settling struct {
 	slots   [2]int // the first and the last settlement period of any day
 
 	// For nominated baselines at boundaries: what assets used, and when they had events.
-	used   map[flex.AssetID][]settle.MeteredDay
+	used   map[usedKey][]settle.MeteredDay
 	others map[flex.SiteID]map[flex.AssetID][]flex.Day
 }
 
@@ -397,6 +397,8 @@ func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery,
 	}
 
 	q.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool { return own[d] })
+	labels[flex.BoundaryExportRegister] = labels[flex.BoundaryExportRegister] || labels[flex.BoundaryImportRegister] // it is taken off
+
 	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool { return !labels[l] })
 	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
 		return !slices.ContainsFunc(of[id], func(key meterKey) bool { return told[key] })
@@ -445,21 +447,19 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 		}
 
 		first := group[0].Case
+		if first.Used == nil { // the label is chosen by the days that are left
+			first.EventDays = eventDays
+		}
+
 		if !meter.Give(first) {
-			for _, c := range group {
-				c.Beside = nil // each is left to its own meter
-			}
+			m.leaveAlone(group)
 			continue
 		}
 
 		for _, c := range group {
 			c.Metering, c.Label = first.Metering, first.Label
 			c.Metered, c.Case.Consented = first.Metered, first.Consented
-			c.Devices = first.Devices
-			if c.Used == nil {
-				c.EventDays = eventDays
-			}
-
+			c.Devices, c.EventDays = first.Devices, first.EventDays
 			c.meter, c.limits = key, limits
 			given[c] = true
 		}

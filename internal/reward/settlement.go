@@ -128,6 +128,12 @@ func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o
 		e.WaitsAt = time.Time{} // whatever comes has it looked at again
 	}
 
+	// Two events of a day that wait for what is there and not enough would have each other
+	// looked at for ever.
+	if !was.Due && e.Version == was.Version {
+		e.LookAt, e.WaitsAt = was.LookAt, was.WaitsAt
+	}
+
 	closed := e.LookAt.IsZero() && !was.LookAt.IsZero()
 	moved = closed || e.Version != was.Version || !e.WaitsAt.Equal(was.WaitsAt)
 	return moved, tx.PutFlexEvent(ctx, e)

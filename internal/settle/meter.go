@@ -13,8 +13,11 @@ import (
 // label of each device gives half-hours of its own.
 type Meter struct {
 	metering  Metering
-	consented bool     // what lies outside the user's consent is left out
-	sources   []source // those that give any half-hour, the most exact label first
+	consented bool // what lies outside the user's consent is left out
+	byDevice  [][]flex.Reading
+	may       func(flex.Period, flex.WattHours) bool
+	exporting []exporter // the devices that read an export register
+	given     map[string][]source
 }
 
 // source is one label, by every device that gives half-hours of it.
@@ -55,34 +58,61 @@ func NewBoundary(readings []flex.Reading, limits Limits, consent []flex.Span) *M
 }
 
 func newMeter(metering Metering, readings []flex.Reading, may func(flex.Period, flex.WattHours) bool) *Meter {
-	m := &Meter{metering: metering}
-	byDevice := devicesOf(readings)
+	m := &Meter{metering: metering, byDevice: devicesOf(readings), may: may, given: map[string][]source{}}
+	if metering == Boundary {
+		m.exporting = exportersOf(m.byDevice)
+	}
+	return m
+}
 
-	for _, label := range sources[metering] {
+// sourcesFor returns the labels that give any half-hour of the meter, the most exact first, with
+// the exports taken off that count for the case.
+func (m *Meter) sourcesFor(c *Case) []source {
+	exports := exportsFor(m.exporting, c)
+	key := make([]byte, len(m.byDevice))
+
+	for i := range m.byDevice {
+		if exports[i] {
+			key[i] = 1
+		}
+	}
+
+	given, made := m.given[string(key)]
+	if !made {
+		given = m.make(exports)
+		m.given[string(key)] = given
+	}
+
+	return given
+}
+
+// make makes the sources, where some devices' export registers count.
+func (m *Meter) make(exports map[int]bool) (made []source) {
+	for _, label := range sources[m.metering] {
 		s := source{label: label}
-		for _, own := range byDevice {
+		for i, own := range m.byDevice {
 			if !slices.ContainsFunc(own, func(r flex.Reading) bool { return r.Label == label }) {
 				continue
 			}
 
-			given := seriesFor(own)
-			given.read(label, own, exportsFor(label, own, byDevice))
+			series := seriesFor(own)
+			series.read(label, own, m.exportsOf(i, exports))
 
-			for i, e := range given.value {
-				given.known[i] = given.known[i] && may(given.first.Add(i), e)
+			for i, e := range series.value {
+				series.known[i] = series.known[i] && m.may(series.first.Add(i), e)
 			}
 
-			if days := given.days(); len(days) > 0 {
+			if days := series.days(); len(days) > 0 {
 				s.devices = append(s.devices, device{own[0].AssetID, days, own})
 			}
 		}
 
 		if len(s.devices) > 0 {
-			m.sources = append(m.sources, s)
+			made = append(made, s)
 		}
 	}
 
-	return m
+	return made
 }
 
 // devicesOf puts each device's readings together, in the order of the devices' ids.
@@ -113,20 +143,82 @@ func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
 	return byDevice
 }
 
-// exportsFor returns the readings that an import register's exports are looked for in: the
-// device's own, or if it reads no export register, those of the first device that does.
-func exportsFor(label flex.Label, own []flex.Reading, byDevice [][]flex.Reading) []flex.Reading {
-	exports := func(rs []flex.Reading) bool {
-		return slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == flex.BoundaryExportRegister })
+// exportsOf returns the readings that a device's exports are looked for in: its own, or if its
+// export register does not count, those of the first device whose does.
+func (m *Meter) exportsOf(device int, exports map[int]bool) []flex.Reading {
+	if exports[device] {
+		return m.byDevice[device]
 	}
-	if label != flex.BoundaryImportRegister || exports(own) {
-		return own
-	}
-	if i := slices.IndexFunc(byDevice, exports); i >= 0 {
-		return byDevice[i]
+
+	for i, rs := range m.byDevice {
+		if exports[i] {
+			return rs
+		}
 	}
 
 	return nil
+}
+
+// exporter is a device that reads an export register, and when it did.
+type exporter struct {
+	device int // of the meter's
+	at     map[int64]bool
+}
+
+func exportersOf(byDevice [][]flex.Reading) (all []exporter) {
+	for i, rs := range byDevice {
+		e := exporter{device: i, at: map[int64]bool{}}
+		for k := range rs {
+			if rs[k].Label == flex.BoundaryExportRegister {
+				e.at[rs[k].To.Unix()] = true
+			}
+		}
+
+		if len(e.at) > 0 {
+			all = append(all, e)
+		}
+	}
+
+	return all
+}
+
+// exportsFor returns which devices' export registers count for a case: those that were read at
+// the half-hours of its events, or at the same time of a day that they may be compared with.
+// What was read at other times does not matter, so that a case comes to the same whatever else
+// is settled with it.
+func exportsFor(exporting []exporter, c *Case) map[int]bool {
+	if len(exporting) == 0 {
+		return nil
+	}
+
+	counts := map[int]bool{}
+	slots := c.slots()
+	slots = append(slots, c.Rule.window(c, slots)...)
+	before := c.Rule.before(c.Day)
+
+	for _, e := range exporting {
+		found := e.reads(c.Day, c.own())
+		for back := 1; back <= c.Rule.LookBack && !found; back++ {
+			found = e.reads(before.Add(-back), slots)
+		}
+
+		if found {
+			counts[e.device] = true
+		}
+	}
+
+	return counts
+}
+
+// reads reports whether the register was read at an end of one of the settlement periods.
+func (e *exporter) reads(d flex.Day, periods []int) bool {
+	for _, n := range periods {
+		p := d.Period(n)
+		if e.at[p.Start().Unix()] || e.at[p.End().Unix()] {
+			return true
+		}
+	}
+	return false
 }
 
 // Give meters the case, its events' day and the days before alike, by one label: the one by
@@ -139,8 +231,9 @@ func (m *Meter) Give(c *Case) bool {
 	var found []choice
 	own := c.own()
 
-	for i := range m.sources {
-		s := &m.sources[i]
+	sources := m.sourcesFor(c)
+	for i := range sources {
+		s := &sources[i]
 		days := s.days(c)
 		if known := knownIn(days, c.Day, own); known > 0 {
 			found = append(found, choice{s, days, known, 0})
@@ -153,7 +246,7 @@ func (m *Meter) Give(c *Case) bool {
 
 	best := found[0]
 	if len(found) > 1 {
-		best = bestOf(c, found)
+		best = m.bestOf(c, found)
 	}
 
 	c.Metering, c.Label = m.metering, best.source.label
@@ -173,8 +266,10 @@ type choice struct {
 }
 
 // bestOf tries what baseline each label would give the case.
-func bestOf(c *Case, found []choice) choice {
+func (m *Meter) bestOf(c *Case, found []choice) choice {
 	trial := *c
+	trial.Metering = m.metering
+
 	for i := range found {
 		trial.Metered = found[i].days
 		b := trial.Rule.find(&trial, trial.slots())
@@ -279,12 +374,23 @@ func (d *device) partsIn(c *Case, label flex.Label) (n int) {
 
 	for i := range d.readings {
 		r := &d.readings[i]
-		if r.Label == label && (!r.Meet(events).Empty() || events.Contains(r.To)) {
+		if r.Label == label && tellsOf(r, events) {
 			n++
 		}
 	}
 
 	return n
+}
+
+// tellsOf reports whether a reading was taken of a part of the events' time, or is a register
+// that was read in it. A longer energy tells of no half-hour.
+func tellsOf(r *flex.Reading, events flex.Span) bool {
+	if r.Empty() {
+		return events.Contains(r.To)
+	}
+
+	long := r.Label == flex.ProvisionalConsumption && r.Len() > flex.HalfHour
+	return !long && !r.Meet(events).Empty()
 }
 
 // knownIn counts the settlement periods of a day that are known.
