@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -53,6 +54,15 @@ func (y *yard) months(t *testing.T, from, to flex.Day) string {
 	return strings.Join(all, "; ")
 }
 
+// close closes a month.
+func (y *yard) close(t *testing.T, m ledger.Month) {
+	t.Helper()
+	y.write(t, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.CloseMonth(ctx, m, "ada")
+		return err
+	})
+}
+
 // sound has no law of the records broken.
 func (y *yard) sound(t *testing.T) {
 	t.Helper()
@@ -91,7 +101,10 @@ func TestCredit_Certain(t *testing.T) {
 				"2025-03 in 0 lapsed 0 own 10 credited 0 out 10; 2025-04 in 10 lapsed 0 own 10 credited 20 out 0",
 			},
 			{
-				"a correction of the first", func() { y.kwh(t, march, map[string]string{"35": "0.7"}) }, "flex event 0p, flex event 20p, correction -1p",
+				"a correction of the first, whose month is closed", func() {
+					y.close(t, ledger.MonthOf(march))
+					y.kwh(t, march, map[string]string{"35": "0.7"})
+				}, "flex event 0p, flex event 20p, correction -1p",
 				"2025-03 in 0 lapsed 0 own 9 credited 0 out 9; 2025-04 in 9 lapsed 0 own 10 credited 19 out 0",
 			},
 			{
@@ -133,6 +146,9 @@ func TestCredit_Certain(t *testing.T) {
 				t.Errorf("%s: %q, %s", l.Amount, l.Working, l.Note)
 			}
 		}
+		if l := s.Lines[2]; l.Settled != march || l.BookedOn != april {
+			t.Errorf("the correction about %s is booked on %s", l.Settled, l.BookedOn)
+		}
 		if text := strings.Join(s.Lines[3].Working, " "); !strings.Contains(text, "It changes what later months are credited by -19 p") {
 			t.Error(text)
 		}
@@ -169,6 +185,68 @@ func TestCredit_NoCertainty(t *testing.T) {
 
 	if got := y.history(t); got != "flex event 3p" {
 		t.Error(got)
+	}
+	y.sound(t)
+}
+
+// An organisation that was there before keeps what it credited, and how it corrects it; its first
+// month with a certainty carries nothing in.
+func TestCredit_CertainAfterAnUpgrade(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.set(t, "user_share=0.5", "credit_pence_per_kwh=0", "certainty=0")
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.PutTerm(ctx, store.Term{Name: "certainty", From: flex.Day{Year: 2025, Month: 4, Dom: 1}, Value: "4"})
+		})
+
+		march, april := flex.Day{Year: 2025, Month: 3, Dom: 10}, flex.Day{Year: 2025, Month: 4, Dom: 7}
+		y.now = march.Start()
+		y.usual(t, flex.Day{Year: 2025, Month: 1, Dom: 20}, march)
+		y.pause(t, march)
+		y.kwh(t, march, map[string]string{"35": "0.6", "36": "0.6"})
+		y.events(t)
+
+		y.usual(t, march.Add(1), april)
+		y.pause(t, april)
+		y.kwh(t, april, map[string]string{"35": "0.6", "36": "0.6"})
+		y.events(t)
+
+		if got := y.history(t); got != "flex event 10p, flex event 0p" {
+			t.Error(got)
+		}
+		if got, want := y.months(t, march, april), "2025-03 in 0 lapsed 0 own 10 credited 10 out 0; 2025-04 in 0 lapsed 0 own 10 credited 0 out 10"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+
+		y.kwh(t, march, map[string]string{"35": "0.8"})
+		y.events(t)
+		if got := y.history(t); got != "flex event 10p, flex event 0p, correction -2p" {
+			t.Error(got)
+		}
+		y.sound(t)
+	})
+}
+
+// An estimate that is paid in part is certain by its part, and what is paid later is accrued only
+// then.
+func TestCredit_CertainInPart(t *testing.T) {
+	y, monday, v := pausedMonday(t, storetest.SQLite(t))
+	y.set(t, "user_share=0.5", "paid_early=0.8", "certainty=10")
+	y.kwh(t, monday, v.Metered)
+	y.now = monday.Period(36).End()
+	y.events(t)
+	if got := y.books(t); got != "market_receivable 41, platform_revenue -21, rewards_accrued -4, rewards_payable -16" {
+		t.Errorf("on the estimate: %s", got)
+	}
+	y.sound(t)
+
+	y, monday, v = pausedMonday(t, storetest.SQLite(t))
+	y.set(t, "user_share=0.5", "paid_early=0.1", "certainty=10")
+	y.kwh(t, monday, map[string]string{"35": v.Metered["35"], "36": "1.1"})
+	y.now = monday.Period(36).End()
+	y.events(t)
+	if got := y.books(t); got != "market_receivable 16, platform_revenue -8, rewards_accrued -7, rewards_payable -1" {
+		t.Errorf("by a tenth of its error: %s", got)
 	}
 	y.sound(t)
 }

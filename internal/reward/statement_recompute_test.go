@@ -413,6 +413,7 @@ func TestStatement_Recomputed(t *testing.T) {
 				y.now = y.now.AddDate(0, 3, 0)
 				q.rounds()
 				q.checkStatement(tt.first)
+				q.sound(t)
 			})
 		})
 	}
