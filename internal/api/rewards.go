@@ -71,13 +71,19 @@ func (s *Server) flexEvents(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	events, err := s.Reward.FlexEvents(r.Context(), r.who.Org, p.SiteID)
+	events, prices, err := s.Reward.FlexEvents(r.Context(), r.who.Org, p.SiteID)
 	v := wire.SiteFlexEventsResponse{SiteID: p.SiteID, Events: make([]wire.FlexEventResponse, len(events))}
 
 	for i, e := range events {
 		v.Events[i] = wire.FlexEventResponse{StartAt: wire.At(e.From), EndAt: wire.At(e.To), EstimatedGrossRevenueGBP: e.Estimated.GBP()}
 		if e.Final != nil {
 			v.Events[i].FinalGrossRevenueGBP = new(e.Final.GBP())
+		}
+
+		for _, q := range prices[e.ID] {
+			v.Events[i].Prices = append(v.Events[i].Prices, wire.FlexEventPrice{
+				Source: q.Source, Role: string(q.Role), PublishedAt: wire.At(q.PublishedAt), ImportedAt: wire.At(q.ImportedAt), NumHalfHours: q.HalfHours,
+			})
 		}
 	}
 

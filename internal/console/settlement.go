@@ -389,6 +389,7 @@ type flexEventPage struct {
 	AssetName string
 	Result    *settle.Result // nil until it is settled
 	Lines     []settledLine
+	Prices    []reward.EventPrice // where its prices are from
 	Note      string
 }
 
@@ -398,6 +399,7 @@ type settledLine struct {
 	Metered  *float64       `json:"metered_kwh"`
 	Flex     *float64       `json:"flex_kwh"`
 	Price    *float64       `json:"price_gbp_per_mwh"`
+	Source   string         `json:"price_source"`
 	Exact    settle.Settled `json:"-"`
 }
 
@@ -442,7 +444,13 @@ func (s *Server) flexEvent(r *request) (view, error) {
 			return nil
 		}
 
+		if err != nil {
+			return err
+		}
+
 		p.Result = settled.Result
+		prices, err := reward.EventPrices(r.Context(), tx, []*settle.Result{settled.Result})
+		p.Prices = prices[id]
 		return err
 	})
 
@@ -454,9 +462,9 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		p.addLines()
 	}
 
-	t := &table{Name: "flex-event", Columns: []string{"start", "baseline_kwh", "metered_kwh", "flex_kwh", "price_gbp_per_mwh"}}
+	t := &table{Name: "flex-event", Columns: []string{"start", "baseline_kwh", "metered_kwh", "flex_kwh", "price_gbp_per_mwh", "price_source"}}
 	for _, l := range p.Lines {
-		t.add(l.Start, l.Baseline, orNull(l.Metered), orNull(l.Flex), orNull(l.Price))
+		t.add(l.Start, l.Baseline, orNull(l.Metered), orNull(l.Flex), orNull(l.Price), l.Source)
 	}
 
 	crumbs := []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.ID.String()}, {p.AssetName, "/console/assets/" + p.Event.AssetID.String()}}
@@ -465,7 +473,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 
 func (p *flexEventPage) addLines() {
 	for _, q := range p.Result.Periods {
-		l := settledLine{Start: p.Event.Day.Period(q.Period).Start(), Baseline: q.Baseline.KWh(), Exact: q}
+		l := settledLine{Start: p.Event.Day.Period(q.Period).Start(), Baseline: q.Baseline.KWh(), Exact: q, Source: q.Source}
 		if q.Read {
 			l.Metered = new(q.Metered.KWh())
 		}

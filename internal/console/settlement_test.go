@@ -93,7 +93,7 @@ func TestSettlement(t *testing.T) {
 		d.wants(d.page("/console/settlement"), "Payment files", "FLEXD-2026")
 
 		event := d.page(d.link(page, "/console/flex-events/"))
-		d.wants(event, "Flex event, ", "Baseline against metered", "CP-2041")
+		d.wants(event, "Flex event, ", "Baseline against metered", "CP-2041", "Where its prices are from", "settlement price", "Imported")
 		var lines []map[string]any
 		if err := json.Unmarshal([]byte(d.page(d.link(page, "/console/flex-events/")+"/periods.json")), &lines); err != nil || len(lines) == 0 || lines[0]["metered_kwh"] == nil {
 			t.Errorf("%v: %v", lines, err)

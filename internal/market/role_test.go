@@ -126,3 +126,30 @@ func TestRoles(t *testing.T) {
 		}
 	})
 }
+
+// A household's rate of any of the fourteen regions plans, and never settles: neither alone,
+// nor chosen, nor beside others.
+func TestRoles_RetailRegions(t *testing.T) {
+	each(t, "2026-04-14T10:10:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
+		day, soon := span("2026-04-14T00:00:00Z", "2026-04-16T00:00:00Z"), at("2026-04-14T12:00:00Z")
+		regions := "ABCDEFGHJKLMNP"
+		for i, region := range regions {
+			source := "octopus:" + string(region)
+			c.set(fmt.Sprintf("2026-04-14T10:%02d:00Z", 11+i))
+			publishFlat(t, d, source, day, 200+float64(i))
+			if got, want := priced(t, d, seed.Org, soon), fmt.Sprintf("%s %d, none", source, 200+i); got != want {
+				t.Errorf("alone: %s, want %s", got, want)
+			}
+			for _, role := range []pricing.Role{pricing.Settlement, pricing.Contract} {
+				if _, err := d.ChooseSource(t.Context(), seed.Org, role, source, time.Time{}); flex.KindOf(err) != flex.Invalid {
+					t.Errorf("%s as %s: %v", source, role, err)
+				}
+			}
+		}
+		c.set("2026-04-14T10:40:00Z")
+		publishFlat(t, d, "elexon-system-price", day, 90)
+		if got := priced(t, d, seed.Org, soon); !strings.HasSuffix(got, ", elexon-system-price 90") || len(regions) != 14 {
+			t.Errorf("beside a price of the market: %s", got)
+		}
+	})
+}

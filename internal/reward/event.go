@@ -269,16 +269,21 @@ func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
 	return err
 }
 
-// FlexEvents returns the site's flex events, oldest first.
-func (d *Service) FlexEvents(ctx context.Context, org flex.OrgID, site flex.SiteID) (events []store.FlexEvent, err error) {
+// FlexEvents returns the site's flex events, oldest first, and where their prices are from.
+func (d *Service) FlexEvents(ctx context.Context, org flex.OrgID, site flex.SiteID) (events []store.FlexEvent, prices map[flex.FlexEventID][]EventPrice, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 		events, err = tx.FlexEvents(ctx, site)
+		if err != nil {
+			return err
+		}
+
+		prices, err = pricesOf(ctx, tx, events)
 		return err
 	})
-	return events, err
+	return events, prices, err
 }
 
 // finalAt is when an event's settlement becomes final: when the month after its own is over.

@@ -65,3 +65,64 @@ func TestSettlementPrice(t *testing.T) {
 		})
 	}
 }
+
+// TestSettlementPrice_AnyOrder imports three sources in every order, under every choice of
+// settlement and contract source: the order never changes the pennies, and what is told of an
+// event's price names the source that was chosen, its role and when it was imported.
+func TestSettlementPrice_AnyOrder(t *testing.T) {
+	gbp := map[string]float64{"elexon-system-price": 100, "octopus:C": 900, "agreed": 60}
+	orders := [][]string{
+		{"elexon-system-price", "octopus:C", "agreed"}, {"elexon-system-price", "agreed", "octopus:C"}, {"octopus:C", "elexon-system-price", "agreed"},
+		{"octopus:C", "agreed", "elexon-system-price"}, {"agreed", "elexon-system-price", "octopus:C"}, {"agreed", "octopus:C", "elexon-system-price"},
+	}
+	seen := map[string]bool{}
+	for _, settlement := range []string{"", "elexon-system-price", "agreed"} {
+		for _, contract := range []string{"", "elexon-system-price", "agreed"} {
+			first := ""
+			for _, order := range orders {
+				y, monday, _ := pausedMonday(t, storetest.SQLite(t))
+				for _, source := range order {
+					y.now = y.now.Add(time.Second)
+					y.publishAs(t, source, monday, gbp[source])
+				}
+				y.write(t, func(ctx context.Context, tx *store.Tx) error {
+					for role, source := range map[pricing.Role]string{pricing.Settlement: settlement, pricing.Contract: contract, pricing.Planning: "octopus:C"} {
+						if err := tx.ChoosePriceSource(ctx, pricing.Choice{Role: role, Source: source, From: time.UnixMicro(0), SetAt: tx.Now()}); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				y.now = monday.Add(1).Start()
+				got := y.events(t)
+				if first == "" {
+					first = got
+				}
+				if got != first {
+					t.Errorf("settlement %q, contract %q, imported as %v: %s; in another order %s", settlement, contract, order, got, first)
+				}
+				seen[got] = true
+
+				_, prices, err := y.service.FlexEvents(t.Context(), y.org, y.site)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source, role := settlement, pricing.Settlement
+				if contract != "" {
+					source, role = contract, pricing.Contract
+				}
+				for _, told := range prices {
+					if len(told) != 1 || told[0].HalfHours != 2 || told[0].Role != role || source != "" && told[0].Source != source || told[0].ImportedAt.IsZero() {
+						t.Errorf("settlement %q, contract %q: told %+v", settlement, contract, told)
+					}
+				}
+				if len(prices) == 0 {
+					t.Error("nothing is told of the prices")
+				}
+			}
+		}
+	}
+	if len(seen) != 2 { // by rule the latest of the market's files counts, as if it were chosen
+		t.Errorf("%d results, where there are two prices: %v", len(seen), seen)
+	}
+}

@@ -202,7 +202,7 @@ func (q *quarter) check() {
 		}
 		want += settle.RateOf(1.5).Credit(e, settle.HalfAway)
 	}
-	events, err := q.service.FlexEvents(ctx, q.org, q.site)
+	events, _, err := q.service.FlexEvents(ctx, q.org, q.site)
 	if err != nil || len(events) < 10 {
 		t.Fatalf("%d flex events, %v", len(events), err)
 	}

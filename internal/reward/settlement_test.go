@@ -66,7 +66,7 @@ func (y *yard) events(t *testing.T) string {
 			t.Fatal("the round still found work after ten runs")
 		}
 	}
-	events, err := y.service.FlexEvents(t.Context(), y.org, y.site)
+	events, _, err := y.service.FlexEvents(t.Context(), y.org, y.site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestEventRound_Session(t *testing.T) {
 			if got := y.events(t); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			events, err := y.service.FlexEvents(t.Context(), y.org, y.site)
+			events, _, err := y.service.FlexEvents(t.Context(), y.org, y.site)
 			if err != nil || len(events) > 0 && fmt.Sprint(events[0].Nominated) != "[3700 3700 3700]" {
 				t.Errorf("nominated %v %v", events, err)
 			}

@@ -98,7 +98,7 @@ func (h *home) pause(assets ...flex.AssetID) string {
 // said tells what the events moved and what was credited, in the order of amounts.
 func (h *home) said() string {
 	h.t.Helper()
-	events, err := h.service.FlexEvents(h.t.Context(), h.org, h.site)
+	events, _, err := h.service.FlexEvents(h.t.Context(), h.org, h.site)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +56,32 @@ func (all *All) addPrices(ctx context.Context, id flex.PublicationID, prices []f
 	}
 
 	return all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args)
+}
+
+// PublicationsByID returns publications by their ids.
+func (tx *Tx) PublicationsByID(ctx context.Context, ids []flex.PublicationID) (map[flex.PublicationID]Publication, error) {
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, func(a, b flex.PublicationID) int { return bytes.Compare(a[:], b[:]) })
+	found := map[flex.PublicationID]Publication{}
+
+	for chunk := range slices.Chunk(slices.Compact(ids), 500) {
+		scan := func(s scanner) (p Publication, err error) {
+			err = s.Scan(&p.ID, &p.Source, instant{&p.PublishedAt}, instant{&p.FetchedAt})
+			return p, err
+		}
+
+		list, args := in(nil, chunk)
+		ps, err := rows(ctx, tx.conn, scan, `SELECT id, source, published_at, fetched_at FROM publication WHERE id IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, p := range ps {
+			found[p.ID] = p
+		}
+	}
+
+	return found, nil
 }
 
 // Quote is the price of a settlement period with the publication and the source that it is

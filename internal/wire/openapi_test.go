@@ -49,6 +49,7 @@ func init() {
 	schema[OAuthInitiateResponse]()
 	schema[SiteFlexEventsResponse]()
 	schema[FlexEventResponse]()
+	schema[FlexEventPrice]()
 	schema[EligibilityCheckRequest]()
 	schema[EligibilityCheckResponse]()
 	schema[PropositionEligibility]()

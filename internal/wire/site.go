@@ -157,4 +157,15 @@ type FlexEventResponse struct {
 	EndAt                    Time     `json:"end_at"`
 	EstimatedGrossRevenueGBP float64  `json:"estimated_gross_revenue_gbp"`
 	FinalGrossRevenueGBP     *float64 `json:"final_gross_revenue_gbp,omitzero"`
+
+	Prices []FlexEventPrice `json:"prices,omitempty"` // flexd's own; absent until it is settled
+}
+
+// FlexEventPrice says where the price of some half-hours of a flex event is from.
+type FlexEventPrice struct {
+	Source       string `json:"source"`
+	Role         string `json:"role"` // contract or settlement
+	PublishedAt  Time   `json:"published_at"`
+	ImportedAt   Time   `json:"imported_at"`
+	NumHalfHours int    `json:"num_half_hours"`
 }

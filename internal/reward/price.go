@@ -1,0 +1,125 @@
+package reward
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/pricing"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// EventPrice is where the price of some half-hours of a flex event is from.
+type EventPrice struct {
+	Source      string
+	Role        pricing.Role // contract or settlement: the planning price settles nothing
+	Publication flex.PublicationID
+	PublishedAt time.Time // from when the source's prices counted as known
+	ImportedAt  time.Time // when flexd had them
+	HalfHours   int
+}
+
+// EventPrices returns where the prices are from at which results were settled, by event and then
+// in order of their half-hours. What was settled before sources were kept has none.
+func EventPrices(ctx context.Context, tx *store.Tx, results []*settle.Result) (map[flex.FlexEventID][]EventPrice, error) {
+	selection, err := tx.PriceSelection(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	var ids []flex.PublicationID
+	of := map[flex.FlexEventID][]EventPrice{}
+
+	for _, r := range results {
+		for _, p := range r.Periods {
+			if p.Publication.IsZero() {
+				continue
+			}
+
+			ids = append(ids, p.Publication)
+			of[r.Event] = addPrice(of[r.Event], EventPrice{
+				Source: p.Source, Publication: p.Publication, Role: roleOf(selection, p.Source, r.Day.Period(p.Period).Start()),
+			})
+		}
+	}
+
+	published, err := tx.PublicationsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, prices := range of {
+		for i := range prices {
+			p := published[prices[i].Publication]
+			prices[i].PublishedAt, prices[i].ImportedAt = p.PublishedAt, p.FetchedAt
+		}
+	}
+
+	return of, nil
+}
+
+// addPrice counts one more half-hour at a price's source.
+func addPrice(prices []EventPrice, p EventPrice) []EventPrice {
+	same := func(o EventPrice) bool { return o.Publication == p.Publication && o.Role == p.Role }
+	i := slices.IndexFunc(prices, same)
+
+	if i < 0 {
+		i = len(prices)
+		prices = append(prices, p)
+	}
+
+	prices[i].HalfHours++
+	return prices
+}
+
+// roleOf returns the role in which a source priced a half-hour.
+func roleOf(s *pricing.Selection, source string, at time.Time) pricing.Role {
+	if s.Chosen(pricing.Contract, at) == source {
+		return pricing.Contract
+	}
+	return pricing.Settlement
+}
+
+// pricedAtOnce is how many events' settlements are read at a time.
+const pricedAtOnce = 256
+
+// pricesOf returns where the newest results of events have their prices from.
+func pricesOf(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (map[flex.FlexEventID][]EventPrice, error) {
+	all := map[flex.FlexEventID][]EventPrice{}
+
+	for chunk := range slices.Chunk(events, pricedAtOnce) {
+		var ids []flex.FlexEventID
+		for _, e := range chunk {
+			ids = append(ids, e.ID)
+		}
+
+		settled, err := tx.PostedSettlements(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+
+		newest := map[flex.FlexEventID]*settle.Result{}
+		for _, s := range settled { // an event's versions in their order
+			newest[s.Event] = s.Result
+		}
+
+		var results []*settle.Result
+		for _, id := range ids {
+			if r := newest[id]; r != nil {
+				results = append(results, r)
+			}
+		}
+
+		prices, err := EventPrices(ctx, tx, results)
+		if err != nil {
+			return nil, err
+		}
+
+		maps.Copy(all, prices)
+	}
+
+	return all, nil
+}
