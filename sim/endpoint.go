@@ -14,12 +14,12 @@ import (
 // profile to the charger named by the last part of the path, and answers. A push that it
 // has seen before is answered and passed over.
 type Endpoint struct {
-	Secret  string
-	Now     func() time.Time // nil means time.Now
-	Heard   func(Heard)      // told of each new push; may be nil
-	charger map[string]*Charger
-	mu      sync.Mutex
-	seen    map[string]bool
+	Secret   string
+	Now      func() time.Time // nil means time.Now
+	Heard    func(Heard)      // told of each new push; may be nil
+	charger  map[string]*Charger
+	mu       sync.Mutex
+	received map[string]bool
 }
 
 // Heard is a push that arrived.
@@ -35,7 +35,7 @@ const bodyMax = 1 << 20
 
 // NewEndpoint returns an endpoint for the chargers.
 func NewEndpoint(secret string, chargers ...*Charger) *Endpoint {
-	e := &Endpoint{Secret: secret, charger: map[string]*Charger{}, seen: map[string]bool{}}
+	e := &Endpoint{Secret: secret, charger: map[string]*Charger{}, received: map[string]bool{}}
 	for _, c := range chargers {
 		e.charger[c.ExternalID] = c
 	}
@@ -91,10 +91,10 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *Endpoint) again(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.seen[id] {
+	if e.received[id] {
 		return true
 	}
-	e.seen[id] = true
+	e.received[id] = true
 	return false
 }
 

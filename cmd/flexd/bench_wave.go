@@ -40,7 +40,7 @@ const (
 
 // waveBench is a benchmark under way.
 type waveBench struct {
-	ownHand
+	ownWorker
 	others []*process // on the same store
 	cars   []flex.AssetID
 	sink   waveSink
@@ -64,7 +64,7 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 
 	defer done()
 
-	w := &waveBench{ownHand: ownHand{App: h}}
+	w := &waveBench{ownWorker: ownWorker{App: h}}
 	if err := w.prepare(ctx, b.Cars); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console)
 	}()
 
 	for len(w.others) < b.Houses-1 {
-		p, err := startHand(hired, b.Database, w.org, c)
+		p, err := startWorker(hired, b.Database, w.org, c)
 		if err != nil {
 			return nil, err
 		}
@@ -272,7 +272,7 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 	}
 
 	v.by = make([]waveShare, 1+len(w.others))
-	v.planned, err = w.all(v.by, func(h waveHand) (waveShare, error) { return h.plan(ctx) })
+	v.planned, err = w.all(v.by, func(h waveWorker) (waveShare, error) { return h.plan(ctx) })
 	if err != nil {
 		return v, err
 	}
@@ -287,7 +287,7 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 	start := time.Now()
 	settled := make(chan error, 1)
 	go func() {
-		_, err := w.all(v.by, func(h waveHand) (waveShare, error) { return h.deliver(ctx) })
+		_, err := w.all(v.by, func(h waveWorker) (waveShare, error) { return h.deliver(ctx) })
 		settled <- err
 	}()
 
@@ -304,8 +304,8 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 }
 
 // all has every process do something at once, and adds up what each did.
-func (w *waveBench) all(by []waveShare, do func(waveHand) (waveShare, error)) (took time.Duration, err error) {
-	hands := []waveHand{w.ownHand}
+func (w *waveBench) all(by []waveShare, do func(waveWorker) (waveShare, error)) (took time.Duration, err error) {
+	hands := []waveWorker{w.ownWorker}
 	for _, p := range w.others {
 		hands = append(hands, p)
 	}

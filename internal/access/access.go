@@ -39,7 +39,7 @@ type Service struct {
 	tokens   tokenCache
 	verified verifiedCache
 	brake    brake
-	seen     seenLog
+	requests requestLog
 }
 
 // Principal is who is asking.

@@ -37,7 +37,7 @@ func (s *Server) createAsset(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	told := toldAsset(wire.OnboardingAssetRequest{
+	told := assetInput(wire.OnboardingAssetRequest{
 		ExternalID: b.ExternalID, Type: b.Type, Properties: b.Properties, AssetModel: b.AssetModel, InstallationDate: b.InstallationDate,
 	})
 
@@ -94,8 +94,8 @@ func (s *Server) deleteAsset(r *request) (answer, error) {
 	return none(), s.Registry.DeleteAsset(r.Context(), r.who.Org, p.AssetID)
 }
 
-// toldAsset turns what was sent of an asset into what was told.
-func toldAsset(b wire.OnboardingAssetRequest) registry.ToldAsset {
+// assetInput turns what was sent of an asset into what was told.
+func assetInput(b wire.OnboardingAssetRequest) registry.ToldAsset {
 	told := registry.ToldAsset{ExternalID: b.ExternalID, Type: b.Type, Model: b.AssetModel}
 	told.Power, told.Capacity = quantities(b.Properties)
 	if b.InstallationDate != nil {

@@ -67,7 +67,7 @@ func (s *Server) initialise(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	o, err := s.Registry.Initialise(r.Context(), r.who.Org, toldSite(b.Site), toldAssets(b.Assets))
+	o, err := s.Registry.Initialise(r.Context(), r.who.Org, siteInput(b.Site), assetInputs(b.Assets))
 	if err != nil {
 		return answer{}, err
 	}
@@ -85,7 +85,7 @@ func (s *Server) onboard(r *request) (answer, error) {
 	}
 
 	e := registry.Enrolment{Proposition: b.Proposition, Override: b.OverrideWithdrawal}
-	o, err := s.Registry.Onboard(r.Context(), r.who.Org, toldSite(b.Site), toldAssets(b.Assets), e)
+	o, err := s.Registry.Onboard(r.Context(), r.who.Org, siteInput(b.Site), assetInputs(b.Assets), e)
 	if err != nil {
 		return answer{}, err
 	}
@@ -96,10 +96,10 @@ func (s *Server) onboard(r *request) (answer, error) {
 	}), nil
 }
 
-func toldAssets(bs []wire.OnboardingAssetRequest) []registry.ToldAsset {
+func assetInputs(bs []wire.OnboardingAssetRequest) []registry.ToldAsset {
 	told := make([]registry.ToldAsset, len(bs))
 	for i, b := range bs {
-		told[i] = toldAsset(b)
+		told[i] = assetInput(b)
 	}
 	return told
 }
@@ -123,7 +123,7 @@ func (s *Server) onboardSiteAndAsset(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, asset, err := s.Registry.OnboardNew(r.Context(), r.who.Org, toldSite(b.Site), toldAsset(b.Asset), b.DispatchConsent.DispatchMethods)
+	site, asset, err := s.Registry.OnboardNew(r.Context(), r.who.Org, siteInput(b.Site), assetInput(b.Asset), b.DispatchConsent.DispatchMethods)
 	return ok(wire.OnboardingResponse{Site: siteResponse(site), Asset: new(assetResponse(asset))}), err
 }
 

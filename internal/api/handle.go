@@ -174,12 +174,12 @@ func (s *Server) remember(r *request, status int, took time.Duration, err error)
 		return
 	}
 
-	seen := access.Seen{At: s.DB.Now(), ID: r.id, User: r.who.Username, Method: r.Method, Path: r.shownPath(), Status: status, Took: took}
+	seen := access.LoggedRequest{At: s.DB.Now(), ID: r.id, User: r.who.Username, Method: r.Method, Path: r.shownPath(), Status: status, Took: took}
 	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
 		seen.Refusal = shown.Error()
 	}
 
-	s.Access.Saw(r.who.Org, seen, r.sent)
+	s.Access.RecordRequest(r.who.Org, seen, r.sent)
 }
 
 // shownPath is the request's path, or its pattern where that may hold something personal.

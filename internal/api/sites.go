@@ -40,7 +40,7 @@ func (s *Server) createSite(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, err := s.Registry.CreateSite(r.Context(), r.who.Org, toldSite(b))
+	site, err := s.Registry.CreateSite(r.Context(), r.who.Org, siteInput(b))
 	return ok(siteResponse(site)), err
 }
 
@@ -82,8 +82,8 @@ func (s *Server) deleteSite(r *request) (answer, error) {
 	return none(), s.Registry.DeleteSite(r.Context(), r.who.Org, p.SiteID)
 }
 
-// toldSite turns what was sent of a site into what was told.
-func toldSite(b wire.SiteRequest) registry.ToldSite {
+// siteInput turns what was sent of a site into what was told.
+func siteInput(b wire.SiteRequest) registry.ToldSite {
 	return registry.ToldSite{
 		MPAN: b.MPAN, Postcode: b.Postcode, Address: b.StreetAddress, Email: b.Email, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
 		Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),

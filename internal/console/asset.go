@@ -32,7 +32,7 @@ type past struct {
 	span      flex.Span
 	sessions  []store.Session
 	schedules []store.Schedule
-	told      []store.Told
+	told      []store.PastEvent
 	pushes    map[flex.EventID]store.Delivery
 	callbacks []store.Callback
 	prices    []flex.PricedPeriod
@@ -168,7 +168,7 @@ func (p *past) read(ctx context.Context, tx *store.Tx, a ask) (err error) {
 		return err
 	}
 
-	p.told, err = tx.Told(ctx, a.id, p.span, toldMax)
+	p.told, err = tx.PastEvents(ctx, a.id, p.span, toldMax)
 	if err != nil {
 		return err
 	}

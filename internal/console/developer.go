@@ -32,7 +32,7 @@ type developerPage struct {
 	Roles       []flex.Role
 	Credentials []store.Credential
 	Endpoints   []store.Endpoint
-	Requests    []access.Seen
+	Requests    []access.LoggedRequest
 	Idle        []store.AssetLine // chargers into which a car can be plugged
 	Plugged     []store.AssetLine
 	Fixtures    []fixture
@@ -80,7 +80,7 @@ func (s *Server) developerPage(r *request) (*developerPage, error) {
 		return p, err
 	}
 
-	p.Requests = s.Access.SeenOf(p.Org.ID)
+	p.Requests = s.Access.RecentRequests(p.Org.ID)
 	if p.Sandbox {
 		p.Jumps = jumps(p.Now)
 		p.Fixtures = fixtures()

@@ -61,7 +61,7 @@ func TestDeveloper(t *testing.T) {
 		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("revoked, and let in: %v", err)
 		}
-		d.access.Saw(d.Org, access.Seen{At: d.db.Now(), ID: "r1", User: "robot", Method: "POST", Path: "/entities/site", Status: 422, Refusal: "no <mpan>"}, []byte(`{"email":"jo@home.example"}`))
+		d.access.RecordRequest(d.Org, access.LoggedRequest{At: d.db.Now(), ID: "r1", User: "robot", Method: "POST", Path: "/entities/site", Status: 422, Refusal: "no <mpan>"}, []byte(`{"email":"jo@home.example"}`))
 		d.wants(d.page("/console/developer"), "POST /entities/site", "no &lt;mpan&gt;", `{&#34;email&#34;:&#34;[redacted]&#34;}`)
 		if strings.Contains(d.page("/console/developer.json"), "jo@home") {
 			t.Error("a body is shown as it was")
@@ -80,7 +80,7 @@ func TestBrowser_Developer(t *testing.T) {
 	d := testScene(t).service
 	d.server.Clock = turner{d}
 	d.login()
-	d.access.Saw(d.Org, access.Seen{At: d.db.Now(), ID: "5f1d2c9a", User: "moorland", Method: "POST", Path: "/entities/asset/{asset_id}/event/plug-in", Status: 200, Took: 3e6},
+	d.access.RecordRequest(d.Org, access.LoggedRequest{At: d.db.Now(), ID: "5f1d2c9a", User: "moorland", Method: "POST", Path: "/entities/asset/{asset_id}/event/plug-in", Status: 200, Took: 3e6},
 		[]byte(`{"intent":{"energy_required_kwh":20,"charging_mode":"minimise_charging_time"},"note":"for Jo"}`))
 	b := browse(d)
 	b.screen("developer", "/console/developer")

@@ -47,7 +47,7 @@ func (p *past) story() (lines []storyLine) {
 }
 
 // eventText says what an event told.
-func eventText(t store.Told) string {
+func eventText(t store.PastEvent) string {
 	told := t.What
 	var b strings.Builder
 

@@ -201,7 +201,7 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 		}
 	}
 
-	if err := d.handOver(ctx, tx, b, &next, periods, modes, powers); err != nil {
+	if err := d.sendDispatches(ctx, tx, b, &next, periods, modes, powers); err != nil {
 		return err
 	}
 
@@ -250,7 +250,7 @@ func planModes(old *store.BatteryPlan, device home.Battery, periods []flex.Perio
 	modes := make([]battery.Mode, len(periods))
 
 	told := 0
-	for told < len(periods) && periods[told].Start().Before(old.ToldTo) {
+	for told < len(periods) && periods[told].Start().Before(old.DispatchedTo) {
 		m, ok := modeAt(old, periods[told])
 		if !ok {
 			break
@@ -311,9 +311,9 @@ func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
 	}
 }
 
-// handOver sends what the battery is to do in the half-hour that begins at least half an
+// sendDispatches sends what the battery is to do in the half-hour that begins at least half an
 // hour from the start of this one, if it is to charge or discharge and somebody listens.
-func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []battery.Mode, powers []flex.Watts) error {
+func (d *Service) sendDispatches(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []battery.Mode, powers []flex.Watts) error {
 	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -323,11 +323,11 @@ func (d *Service) handOver(ctx context.Context, tx *store.Tx, b *store.Battery, 
 	}
 
 	for i := 1; i <= 2 && i < len(periods); i++ {
-		if periods[i].Start().Before(next.ToldTo) {
+		if periods[i].Start().Before(next.DispatchedTo) {
 			continue
 		}
 
-		next.ToldTo = periods[i].End()
+		next.DispatchedTo = periods[i].End()
 		if m := modes[i]; (m == battery.ModeCharge || m == battery.ModeDischarge) && powers[i] != 0 {
 			_, err := tx.AddDispatch(ctx, store.Dispatch{Market: dispatchMarket, Span: periods[i].Span(), Batch: e.Batch,
 				Assets: []store.DispatchedAsset{{ID: b.Asset.ID, Power: powers[i], Without: next.Without[i : i+1]}}})

@@ -37,7 +37,7 @@ func (d *Service) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID
 		return err
 	}
 
-	if level, ok := reckoned(&b.Plan, home, at); known && ok && tooFar(read-level, home) {
+	if level, ok := expectedLevel(&b.Plan, home, at); known && ok && tooFar(read-level, home) {
 		if err := d.planLocked(ctx, tx, b, home); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home home.B
 
 // reckoned is what a battery holds at an instant if all has gone by the plan; false if the
 // plan is too old to say, or there is none. Before it was made, that is what it began with.
-func reckoned(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattHours, bool) {
+func expectedLevel(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattHours, bool) {
 	past := periodsTo(p.StoredAt, at)
 	switch n := len(past); {
 	case p.PlannedAt.IsZero() || n > reckonedMax:
@@ -118,8 +118,8 @@ func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Batte
 		return 0, err
 	}
 
-	level, ok := reckoned(&b.Plan, home, now.Start())
-	then, _ := reckoned(&b.Plan, home, at)
+	level, ok := expectedLevel(&b.Plan, home, now.Start())
+	then, _ := expectedLevel(&b.Plan, home, at)
 
 	switch {
 	case known && ok:

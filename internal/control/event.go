@@ -89,11 +89,11 @@ func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 				asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
 		}
 
-		if err := tx.AddEvent(ctx, asset, string(ev.Kind), told(ev)); err != nil {
+		if err := tx.AddEvent(ctx, asset, string(ev.Kind), eventRecord(ev)); err != nil {
 			return err
 		}
 
-		h := hand{ctx, tx, &c, ev, &outcome{}}
+		h := eventHandler{ctx, tx, &c, ev, &outcome{}}
 		if err := h.take(); err != nil {
 			return err
 		}
@@ -117,13 +117,13 @@ func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 	})
 }
 
-// told is what of an event is kept.
-func told(ev Event) store.AssetEvent {
+// eventRecord is what of an event is kept.
+func eventRecord(ev Event) store.AssetEvent {
 	return store.AssetEvent{Intent: ev.Intent, Tariff: ev.Tariff, VehicleRate: ev.VehicleRate, EndAt: ev.EndAt}
 }
 
-// hand is an event being dealt with.
-type hand struct {
+// eventHandler applies one event of an asset, in its transaction.
+type eventHandler struct {
 	ctx context.Context
 	tx  *store.Tx
 	c   *store.Charging
@@ -138,7 +138,7 @@ type outcome struct {
 }
 
 // take acts on the event.
-func (h hand) take() error {
+func (h eventHandler) take() error {
 	switch h.ev.Kind {
 	case PlugOut:
 		return h.plugOut()
@@ -163,7 +163,7 @@ func (h hand) take() error {
 
 // hear keeps the intent and the tariff that came with the event. A change of either is sent
 // to a car that is plugged in, as the interface says, even if its schedule stays the same.
-func (h hand) hear() error {
+func (h eventHandler) hear() error {
 	if in := h.ev.Intent; in != nil {
 		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
 			h.changed = true
@@ -197,7 +197,7 @@ func sameIntent(a, b flex.Intent) bool {
 
 // plugIn opens a session, unless one is open for the same car, or was until a moment ago. A
 // car of another rate is another car.
-func (h hand) plugIn() error {
+func (h eventHandler) plugIn() error {
 	s := &h.c.Session
 	rate := h.ev.VehicleRate
 	now := h.tx.Now()
@@ -236,7 +236,7 @@ func (h hand) plugIn() error {
 }
 
 // learnVehicle keeps a car's rate that was told late, or anew.
-func (h hand) learnVehicle() error {
+func (h eventHandler) learnVehicle() error {
 	rate := h.ev.VehicleRate
 	if rate == 0 || !h.c.Open() || rate == h.c.Session.VehicleRate {
 		return nil
@@ -246,7 +246,7 @@ func (h hand) learnVehicle() error {
 }
 
 // plugOut closes the open session and takes back what is still to be sent.
-func (h hand) plugOut() error {
+func (h eventHandler) plugOut() error {
 	if !h.c.Open() {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (h hand) plugOut() error {
 }
 
 // chargeNow has the asset charge at full power until the event's end.
-func (h hand) chargeNow() error {
+func (h eventHandler) chargeNow() error {
 	now := h.tx.Now()
 	switch end := h.ev.EndAt; {
 	case !end.After(now):

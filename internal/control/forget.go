@@ -40,7 +40,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 		})
 	}
 
-	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetTold, d.forgetCurves, d.forgetSettled, d.forgetJobs} {
+	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetEvents, d.forgetCurves, d.forgetSettled, d.forgetJobs} {
 		if err == nil {
 			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-KeptFor)) })
 		}
@@ -72,9 +72,9 @@ func forgetUntilDone(ctx context.Context, r *worker.Report, most int64, drop fun
 	return nil
 }
 
-func (d *Service) forgetTold(ctx context.Context, before time.Time) (n int64, err error) {
+func (d *Service) forgetEvents(ctx context.Context, before time.Time) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		n, err = all.DropTold(ctx, before, forgetMax)
+		n, err = all.DropEvents(ctx, before, forgetMax)
 		return err
 	})
 	return n, err

@@ -82,17 +82,17 @@ func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.
 	return r, nil
 }
 
-// crowd is what is plugged in, read once for many assets that are looked at one by one.
-type crowd struct {
+// pluggedIn is what is plugged in, read once for many assets that are looked at one by one.
+type pluggedIn struct {
 	*roomFor // nil without caps
 	from     time.Time
 	loads    map[flex.AssetID]store.Load
 }
 
-func readCrowd(ctx context.Context, tx *store.Tx) (*crowd, error) {
+func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 	stands, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
-		return &crowd{}, err
+		return &pluggedIn{}, err
 	}
 
 	loads, err := tx.Loads(ctx, "")
@@ -101,7 +101,7 @@ func readCrowd(ctx context.Context, tx *store.Tx) (*crowd, error) {
 	}
 
 	k := placed(stands)
-	w := &crowd{&roomFor{headroom.New(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+	w := &pluggedIn{&roomFor{headroom.New(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
 
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
@@ -112,7 +112,7 @@ func readCrowd(ctx context.Context, tx *store.Tx) (*crowd, error) {
 }
 
 // without calls fn with the room that all others leave to an asset.
-func (w *crowd) without(ctx context.Context, tx *store.Tx, c *store.Charging, fn func(*roomFor) error) error {
+func (w *pluggedIn) without(ctx context.Context, tx *store.Tx, c *store.Charging, fn func(*roomFor) error) error {
 	if w.roomFor == nil {
 		return fn(nil)
 	}

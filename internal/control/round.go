@@ -210,7 +210,7 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 				return err
 			}
 
-			w, err := readCrowd(ctx, tx)
+			w, err := readPluggedIn(ctx, tx)
 			for i := 0; i < len(found) && err == nil; i++ {
 				var c store.Charging
 				var s *store.Schedule

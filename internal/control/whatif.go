@@ -47,7 +47,7 @@ func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.Asse
 	}
 
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		w, err := readCrowd(ctx, tx)
+		w, err := readPluggedIn(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.Asse
 }
 
 // compare plans an asset as it is and as it would be, and decides on the second.
-func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *crowd) (a Comparison, err error) {
+func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *pluggedIn) (a Comparison, err error) {
 	c, err := tx.Charging(ctx, asset)
 	if err != nil {
 		return a, err

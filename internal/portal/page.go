@@ -79,8 +79,8 @@ func kwh(e *flex.WattHours) string {
 	return strconv.FormatFloat(e.KWh(), 'f', 3, 64)
 }
 
-// purse shows the balance.
-func (s *Server) purse(r *request) error {
+// balance shows the balance.
+func (s *Server) balance(r *request) error {
 	p, err := s.Reward.Purse(r.Context(), r.visit)
 	if err != nil {
 		return err
@@ -92,10 +92,10 @@ func (s *Server) purse(r *request) error {
 		return nil
 	}
 
-	return s.showPurse(r, http.StatusOK, p, "")
+	return s.showBalance(r, http.StatusOK, p, "")
 }
 
-func (s *Server) showPurse(r *request, status int, p reward.Purse, wrong string) error {
+func (s *Server) showBalance(r *request, status int, p reward.Purse, wrong string) error {
 	days := 0
 	if p.DaysLeft != nil {
 		days = *p.DaysLeft
@@ -133,7 +133,7 @@ func (s *Server) again(r *request, wrong error) error {
 		return err
 	}
 
-	return s.showPurse(r, http.StatusUnprocessableEntity, p, sentence(e.Detail))
+	return s.showBalance(r, http.StatusUnprocessableEntity, p, sentence(e.Detail))
 }
 
 // accountForm shows the form of the bank account.

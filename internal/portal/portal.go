@@ -45,7 +45,7 @@ func (s *Server) build() {
 
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*Server, *request) error{
-		"GET /balance/{token}":           (*Server).purse,
+		"GET /balance/{token}":           (*Server).balance,
 		"GET /balance/{token}/account":   (*Server).accountForm,
 		"POST /balance/{token}/account":  (*Server).linkAccount,
 		"POST /balance/{token}/code":     (*Server).sendCode,

@@ -46,7 +46,7 @@ func TryAll(t *settle.Trial) []TriedMethod {
 
 // TryBaselines tries every method on the organisation's sites, by their boundary meters, on
 // days without a flex event.
-func (s *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTrial) (all []TriedMethod, err error) {
+func (d *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTrial) (all []TriedMethod, err error) {
 	if n := len(daysBetween(t.From, t.To)); n > TrialDaysMax {
 		return nil, flex.Fail(flex.Invalid, "baselines are tried on up to %d days at a time, not on %d", TrialDaysMax, n)
 	}
@@ -55,7 +55,7 @@ func (s *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTr
 
 	for last, more := (flex.SiteID{}), true; more; {
 		var sites []flex.SiteID
-		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 			sites, err = tx.SiteIDs(ctx, last, trialPage)
 			return err
 		})
@@ -64,7 +64,7 @@ func (s *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTr
 		}
 
 		for _, site := range sites {
-			if err := s.trySite(ctx, org, site, t, all); err != nil {
+			if err := d.trySite(ctx, org, site, t, all); err != nil {
 				return nil, err
 			}
 			last = site
@@ -80,9 +80,9 @@ func (s *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTr
 const trialPage = 1000
 
 // trySite adds what the methods come to at one site.
-func (s *Service) trySite(ctx context.Context, org flex.OrgID, site flex.SiteID, t BaselineTrial, all []TriedMethod) error {
+func (d *Service) trySite(ctx context.Context, org flex.OrgID, site flex.SiteID, t BaselineTrial, all []TriedMethod) error {
 	var one *settle.Trial
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		one, err = siteTrial(ctx, tx, site, t)
 		return err
 	})

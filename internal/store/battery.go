@@ -20,15 +20,15 @@ var (
 // BatteryPlan is what a battery is told to do, and what that was worked out from. Its
 // FromAt is zero if there never was one.
 type BatteryPlan struct {
-	From      flex.Period
-	Modes     string // a letter for each half-hour, as control writes it
-	PlannedAt time.Time
-	ChangedAt time.Time
-	ToldTo    time.Time // the end of what was handed over as dispatches; zero if nothing was
-	StoredAt  flex.Period
-	Stored    flex.WattHours // at the start of StoredAt
-	GuessFrom flex.Period
-	Guess     string // the guessed load and roof, as control writes it
+	From         flex.Period
+	Modes        string // a letter for each half-hour, as control writes it
+	PlannedAt    time.Time
+	ChangedAt    time.Time
+	DispatchedTo time.Time // the end of what was handed over as dispatches; zero if nothing was
+	StoredAt     flex.Period
+	Stored       flex.WattHours // at the start of StoredAt
+	GuessFrom    flex.Period
+	Guess        string // the guessed load and roof, as control writes it
 	// Without is the power in each half-hour from StoredAt on, as planned without market
 	// prices.
 	Without []flex.Watts
@@ -104,7 +104,7 @@ func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, 
 	var without string
 	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, without_market
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), id.Bytes()).
-		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.ToldTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess, &without)
+		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.DispatchedTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess, &without)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
 	}
@@ -131,7 +131,7 @@ func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan
 			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at, without_market = excluded.without_market,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
-		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.ToldTo),
+		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.DispatchedTo),
 		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()),
 		writeWatts(p.Without))
 	return err

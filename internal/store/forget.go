@@ -62,9 +62,9 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 	return len(found), err
 }
 
-// DropTold forgets up to limit events of assets that came in before the instant, and returns
+// DropEvents forgets up to limit events of assets that came in before the instant, and returns
 // how many.
-func (all *All) DropTold(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (all *All) DropEvents(ctx context.Context, before time.Time, limit int) (int64, error) {
 	oldest := flex.MakeID[struct{}](before, [10]byte{})
 	return all.exec(ctx, `DELETE FROM asset_event WHERE id IN (SELECT id FROM asset_event WHERE id < $1 ORDER BY id LIMIT $2)`, oldest[:], limit)
 }

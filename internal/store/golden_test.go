@@ -333,7 +333,7 @@ func TestGolden_Rest(t *testing.T) {
 		asset, site := flex.AssetID{1}, flex.SiteID{9}
 		was := seed.Strings(`SELECT told FROM asset_event ORDER BY id`)
 		err := db.Write(t.Context(), org.ID, func(tx *store.Tx) error {
-			events, err := tx.Told(t.Context(), asset, flex.Span{From: time.Unix(0, 0), To: tx.Now()}, 10)
+			events, err := tx.PastEvents(t.Context(), asset, flex.Span{From: time.Unix(0, 0), To: tx.Now()}, 10)
 			if err != nil {
 				return err
 			}
@@ -382,7 +382,7 @@ func TestGolden_Rest(t *testing.T) {
 	})
 }
 
-func wantEvents(t *testing.T, events []store.Told) {
+func wantEvents(t *testing.T, events []store.PastEvent) {
 	t.Helper()
 	local := flex.WallTime(7*time.Hour + 15*time.Minute)
 	want := []store.AssetEvent{
@@ -441,7 +441,7 @@ func TestRecords_Whole(t *testing.T) {
 				if err := tx.AddEvent(t.Context(), flex.AssetID{1}, "plug_in", e); err != nil {
 					return err
 				}
-				back, err := tx.Told(t.Context(), flex.AssetID{1}, flex.Span{From: tx.Now(), To: tx.Now().Add(time.Hour)}, 1)
+				back, err := tx.PastEvents(t.Context(), flex.AssetID{1}, flex.Span{From: tx.Now(), To: tx.Now().Add(time.Hour)}, 1)
 				if err != nil || len(back) != 1 || !reflect.DeepEqual(back[0].What, e) {
 					t.Errorf("an event comes back as %+v, %v; was %+v", back, err, e)
 				}

@@ -8,16 +8,16 @@ import (
 	"flexd/internal/ledger"
 )
 
-// Told is an event of an asset as it came in.
-type Told struct {
+// PastEvent is an event of an asset as it came in.
+type PastEvent struct {
 	Kind string
 	At   time.Time
 	What AssetEvent
 }
 
-// Told returns the asset's events of a span, the newest of them, the first first.
-func (tx *Tx) Told(ctx context.Context, asset flex.AssetID, span flex.Span, limit int) ([]Told, error) {
-	return rows(ctx, tx.conn, func(s scanner) (t Told, err error) {
+// PastEvents returns the asset's events of a span, the newest of them, the first first.
+func (tx *Tx) PastEvents(ctx context.Context, asset flex.AssetID, span flex.Span, limit int) ([]PastEvent, error) {
+	return rows(ctx, tx.conn, func(s scanner) (t PastEvent, err error) {
 		var what string
 		err = s.Scan(&t.Kind, instant{&t.At}, &what)
 		if err != nil {

@@ -29,7 +29,7 @@ func TestWrite_Later(t *testing.T) {
 					return err
 				}
 			}
-			told, err := tx.Told(ctx, asset, flex.Span{From: tx.Now(), To: tx.Now().Add(time.Hour)}, 2*many)
+			told, err := tx.PastEvents(ctx, asset, flex.Span{From: tx.Now(), To: tx.Now().Add(time.Hour)}, 2*many)
 			if len(told) != many {
 				t.Errorf("the transaction reads %d of %d events that it wrote", len(told), many)
 			}

@@ -207,10 +207,10 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 		}
 	}
 
-	var seen uint64
+	var given uint64
 	for {
 		if d.json.PeekKind() == '}' {
-			d.missing(s, seen)
+			d.missing(s, given)
 			_, err := d.json.ReadToken()
 			return err
 		}
@@ -222,14 +222,14 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 
 		i, known := s.byName[string(d.unquote(raw))]
 		if !known {
-			if err := d.unknown(s, &seen, string(d.unquote(raw))); err != nil {
+			if err := d.unknown(s, &given, string(d.unquote(raw))); err != nil {
 				return err
 			}
 			continue
 		}
 
 		f := &s.fields[i]
-		seen |= 1 << i
+		given |= 1 << i
 
 		d.path = append(d.path, place{name: f.name})
 		if err := d.value(f.shape, v.Field(f.at), &f.rule); err != nil {
@@ -242,10 +242,10 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 
 // unknown passes over a name that the interface does not have, unless it is one that it
 // has in another case.
-func (d *decoder) unknown(s *shape, seen *uint64, name string) error {
+func (d *decoder) unknown(s *shape, given *uint64, name string) error {
 	d.path = append(d.path, place{name: name})
 	if i, ok := s.byFold[strings.ToLower(name)]; ok {
-		*seen |= 1 << i
+		*given |= 1 << i
 		d.fault(wrong("value_error.name", "names are exact: write %s", s.fields[i].name))
 	}
 
@@ -257,9 +257,9 @@ func (d *decoder) unknown(s *shape, seen *uint64, name string) error {
 	return err
 }
 
-func (d *decoder) missing(s *shape, seen uint64) {
+func (d *decoder) missing(s *shape, given uint64) {
 	for i := range s.fields {
-		if f := &s.fields[i]; f.rule.required && seen&(1<<i) == 0 {
+		if f := &s.fields[i]; f.rule.required && given&(1<<i) == 0 {
 			d.path = append(d.path, place{name: f.name})
 			d.fault(faultMissing)
 			d.path = d.path[:len(d.path)-1]

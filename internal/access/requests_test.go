@@ -30,20 +30,20 @@ func TestRedact(t *testing.T) {
 func TestSeen(t *testing.T) {
 	d := &access.Service{}
 	org, at := flex.OrgID{1}, time.Unix(1_000_000, 0)
-	for i := range access.SeenMax + 30 {
-		d.Saw(org, access.Seen{At: at.Add(time.Duration(i) * time.Second), ID: fmt.Sprint(i)}, nil)
+	for i := range access.RequestsMax + 30 {
+		d.RecordRequest(org, access.LoggedRequest{At: at.Add(time.Duration(i) * time.Second), ID: fmt.Sprint(i)}, nil)
 	}
-	got := d.SeenOf(org)
-	if len(got) != access.SeenMax || got[0].ID != "129" || got[len(got)-1].ID != "30" {
+	got := d.RecentRequests(org)
+	if len(got) != access.RequestsMax || got[0].ID != "129" || got[len(got)-1].ID != "30" {
 		t.Errorf("%d requests, from %s to %s", len(got), got[0].ID, got[len(got)-1].ID)
 	}
 	for range 50 { // in one second
-		d.Saw(flex.OrgID{2}, access.Seen{At: at}, nil)
+		d.RecordRequest(flex.OrgID{2}, access.LoggedRequest{At: at}, nil)
 	}
-	if n := len(d.SeenOf(flex.OrgID{2})); n != 20 {
+	if n := len(d.RecentRequests(flex.OrgID{2})); n != 20 {
 		t.Errorf("%d requests of one second are remembered", n)
 	}
-	if len(d.SeenOf(flex.OrgID{3})) != 0 {
+	if len(d.RecentRequests(flex.OrgID{3})) != 0 {
 		t.Error("requests of nobody")
 	}
 }

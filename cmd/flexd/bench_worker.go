@@ -28,19 +28,19 @@ type waveShare struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// waveHand is a process that takes a share.
-type waveHand interface {
+// waveWorker is a process that takes a share.
+type waveWorker interface {
 	plan(ctx context.Context) (waveShare, error)
 	deliver(ctx context.Context) (waveShare, error)
 }
 
-// ownHand is this process.
-type ownHand struct {
+// ownWorker is this process.
+type ownWorker struct {
 	*app.App
 	org flex.OrgID
 }
 
-func (o ownHand) plan(ctx context.Context) (s waveShare, err error) {
+func (o ownWorker) plan(ctx context.Context) (s waveShare, err error) {
 	watching, stop := context.WithCancel(ctx)
 	peak := make(chan int, 1)
 	go func() { peak <- peakMemory(watching) }()
@@ -49,7 +49,7 @@ func (o ownHand) plan(ctx context.Context) (s waveShare, err error) {
 	return waveShare{Changed: r.Did, MiB: <-peak}, err
 }
 
-func (o ownHand) deliver(ctx context.Context) (s waveShare, err error) {
+func (o ownWorker) deliver(ctx context.Context) (s waveShare, err error) {
 	before, err := o.tried()
 	if err == nil {
 		err = o.Push.Drain(ctx, o.org)
@@ -64,7 +64,7 @@ func (o ownHand) deliver(ctx context.Context) (s waveShare, err error) {
 }
 
 // tried is how many attempts to push this process has made.
-func (o ownHand) tried() (n int, err error) {
+func (o ownWorker) tried() (n int, err error) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(o.Push.Collectors()...)
 
@@ -80,8 +80,8 @@ func (o ownHand) tried() (n int, err error) {
 	return n, err
 }
 
-// benchHandCommand is a further process of a wave. The benchmark starts it.
-type benchHandCommand struct {
+// benchWorkerCommand is a further process of a wave. The benchmark starts it.
+type benchWorkerCommand struct {
 	Database string `required:"" aliases:"db" placeholder:"URL"`
 	Org      string `required:""`
 }
@@ -94,7 +94,7 @@ const (
 
 // Run answers each order with its share, after a first that says that it is ready, until
 // its input ends.
-func (b *benchHandCommand) Run(ctx context.Context, c console) error {
+func (b *benchWorkerCommand) Run(ctx context.Context, c console) error {
 	org, err := flex.ParseID[struct{}](b.Org)
 	if err != nil {
 		return err
@@ -112,16 +112,16 @@ func (b *benchHandCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	hand := ownHand{h, flex.OrgID(org)}
+	own := ownWorker{h, flex.OrgID(org)}
 
 	orders := bufio.NewScanner(c.in)
 	for orders.Scan() {
 		var s waveShare
 		switch orders.Text() {
 		case orderPlan:
-			s, err = hand.plan(ctx)
+			s, err = own.plan(ctx)
 		case orderDeliver:
-			s, err = hand.deliver(ctx)
+			s, err = own.deliver(ctx)
 		default:
 			err = fmt.Errorf("%q is no order", orders.Text())
 		}
@@ -138,22 +138,22 @@ func (b *benchHandCommand) Run(ctx context.Context, c console) error {
 	return orders.Err()
 }
 
-// process is a hand in a process of its own.
+// process is a worker in a process of its own.
 type process struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *json.Decoder
 }
 
-// startHand starts a further process of this program and returns when it is ready. It is
+// startWorker starts a further process of this program and returns when it is ready. It is
 // killed when the context ends.
-func startHand(ctx context.Context, database string, org flex.OrgID, c console) (*process, error) {
+func startWorker(ctx context.Context, database string, org flex.OrgID, c console) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 
-	p := &process{cmd: exec.CommandContext(ctx, self, "bench", "hand", "--database", database, "--org", org.String())}
+	p := &process{cmd: exec.CommandContext(ctx, self, "bench", "worker", "--database", database, "--org", org.String())}
 	p.cmd.Stderr = c.err
 	p.in, err = p.cmd.StdinPipe()
 	if err != nil {

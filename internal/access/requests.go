@@ -13,7 +13,7 @@ import (
 
 // Limits of what is remembered of requests, in this process alone.
 const (
-	SeenMax      = 100     // requests of an organisation
+	RequestsMax  = 100     // requests of an organisation
 	seenRate     = 20      // of a second; the others are not remembered
 	seenOrgs     = 1000    // organisations; when more ask, all is forgotten
 	seenBodyMax  = 4 << 10 // bytes of a body that is looked at
@@ -21,9 +21,9 @@ const (
 	seenDepthMax = 16
 )
 
-// Seen is a request as its organisation's developers may look at it: without what its body
+// LoggedRequest is a request as its organisation's developers may look at it: without what its body
 // said of persons.
-type Seen struct {
+type LoggedRequest struct {
 	At      time.Time
 	ID      string // of the request
 	User    string
@@ -35,32 +35,32 @@ type Seen struct {
 	Refusal string // why, if it was refused
 }
 
-// seenLog remembers the latest requests of each organisation.
-type seenLog struct {
+// requestLog remembers the latest requests of each organisation.
+type requestLog struct {
 	mu sync.Mutex
-	by map[flex.OrgID]*seenRing
+	by map[flex.OrgID]*requestRing
 }
 
-type seenRing struct {
-	ring   [SeenMax]Seen
+type requestRing struct {
+	ring   [RequestsMax]LoggedRequest
 	next   int
 	filled bool
 	second int64 // in which count requests were remembered
 	count  int
 }
 
-// Saw remembers a request, its body redacted. Of very many it remembers some.
-func (d *Service) Saw(org flex.OrgID, s Seen, body []byte) {
-	l := &d.seen
+// RecordRequest remembers a request, its body redacted. Of very many it remembers some.
+func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
+	l := &d.requests
 	l.mu.Lock()
 
 	if l.by == nil || len(l.by) > seenOrgs {
-		l.by = map[flex.OrgID]*seenRing{}
+		l.by = map[flex.OrgID]*requestRing{}
 	}
 
 	r := l.by[org]
 	if r == nil {
-		r = &seenRing{}
+		r = &requestRing{}
 		l.by[org] = r
 	}
 
@@ -84,16 +84,16 @@ func (d *Service) Saw(org flex.OrgID, s Seen, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.ring[r.next] = s
-	r.next = (r.next + 1) % SeenMax
+	r.next = (r.next + 1) % RequestsMax
 	r.filled = r.filled || r.next == 0
 }
 
-// SeenOf returns the organisation's latest requests to this process, newest first.
-func (d *Service) SeenOf(org flex.OrgID) []Seen {
-	d.seen.mu.Lock()
-	defer d.seen.mu.Unlock()
+// RecentRequests returns the organisation's latest requests to this process, newest first.
+func (d *Service) RecentRequests(org flex.OrgID) []LoggedRequest {
+	d.requests.mu.Lock()
+	defer d.requests.mu.Unlock()
 
-	r := d.seen.by[org]
+	r := d.requests.by[org]
 	if r == nil {
 		return nil
 	}
