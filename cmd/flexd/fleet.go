@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
+	"flexd/internal/csvfile"
 	"flexd/internal/flex"
 	"flexd/internal/grid"
 	records "flexd/internal/store"
@@ -14,6 +17,7 @@ import (
 // fleetCommand is `flexd fleet`.
 type fleetCommand struct {
 	Envelope fleetEnvelope `cmd:"" help:"The least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
+	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in assets can draw a profile, with every need met: yes with each asset's part, or no with half-hours that prove it."`
 }
 
 // fleetEnvelope is `flexd fleet envelope`.
@@ -73,4 +77,90 @@ func printEnvelope(c console, e *grid.Envelope, rows []grid.Window) error {
 // averageKW is the power that gives an energy in a time.
 func averageKW(e flex.WattHours, during time.Duration) float64 {
 	return e.KWh() / max(during, time.Second).Hours()
+}
+
+// fleetFollow is `flexd fleet follow`.
+type fleetFollow struct {
+	ofOrg
+	File     string `arg:"" help:"CSV of what is to be drawn, with the columns start (RFC 3339, a half-hour) and kwh; other half-hours are free."`
+	Group    string `help:"A constraint group's sites alone." placeholder:"NAME"`
+	GSPGroup string `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Parts    bool   `help:"Print every asset's part too."`
+	JSON     bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run says whether the assets can draw a profile. A no is an answer, not a failure.
+func (o *fleetFollow) Run(ctx context.Context, c console) error {
+	profile, err := readProfile(o.File)
+	if err != nil {
+		return err
+	}
+
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	f, err := h.Grid.Follow(ctx, org.ID, records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, profile)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return c.json(f.Document(o.Parts))
+	}
+
+	if f.Yes {
+		fmt.Fprintf(c.out, "yes: %d assets can draw it\n", f.Controlled)
+	} else {
+		fmt.Fprintf(c.out, "no: %s:\n", f.Certificate)
+		for _, s := range f.Certificate.HalfHours {
+			fmt.Fprintln(c.out, " ", s.From.Format(time.RFC3339))
+		}
+	}
+
+	for i := 0; o.Parts && i < len(f.Parts); i++ {
+		fmt.Fprint(c.out, f.Parts[i].AssetID)
+		for _, e := range f.Parts[i].Energy {
+			fmt.Fprintf(c.out, " %.3f", e.KWh())
+		}
+		fmt.Fprintln(c.out)
+	}
+
+	return nil
+}
+
+// readProfile reads a profile from a CSV file.
+func readProfile(file string) (profile []grid.Asked, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+
+	defer f.Close()
+
+	for row, err := range csvfile.Read(f, "start", "kwh") {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+
+		start, err := time.Parse(time.RFC3339, row.Get("start"))
+		if err != nil || !flex.PeriodAt(start).Start().Equal(start) {
+			return nil, row.Fault("start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z", row.Get("start"))
+		}
+
+		kwh, err := strconv.ParseFloat(row.Get("kwh"), 64)
+		if err != nil || !(kwh >= 0 && kwh <= 1e6) {
+			return nil, row.Fault("kwh is %q: it should be a number from 0 to 1000000", row.Get("kwh"))
+		}
+
+		profile = append(profile, grid.Asked{Period: flex.PeriodAt(start), Energy: flex.FromKWh(kwh)})
+	}
+
+	if len(profile) == 0 {
+		return nil, flex.Fail(flex.Invalid, "%s asks for nothing: give it a half-hour at least", file)
+	}
+
+	return profile, nil
 }

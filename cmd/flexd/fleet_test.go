@@ -1,9 +1,13 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"flexd/internal/flex"
 )
 
 // TestFleetEnvelope prints an envelope in its three forms.
@@ -27,5 +31,36 @@ func TestFleetEnvelope(t *testing.T) {
 
 	if code, out := flexd("fleet envelope --group feeder"); code != exitFailed || !strings.Contains(out, `no group is named "feeder"`) {
 		t.Errorf("%d %s", code, out)
+	}
+}
+
+// TestFleetFollow asks whether a profile can be drawn, and refuses files that are none.
+func TestFleetFollow(t *testing.T) {
+	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	if code, out := flexd("org add acme --username acme"); code != exitDone {
+		t.Fatal(out)
+	}
+
+	file := filepath.Join(t.TempDir(), "profile.csv")
+	start := time.Now().Add(2 * time.Hour).UTC().Truncate(flex.HalfHour).Format(time.RFC3339)
+	for text, want := range map[string]string{
+		"start,kwh\n" + start + ",0\n":        "yes: 0 assets",
+		"start,kwh\n" + start + ",1.5\n":      "no: 1.500 kWh are asked for in these half-hours, and 0.000 kWh can be drawn",
+		"start,kwh\n" + start + ",-1\n":       `kwh is "-1"`,
+		"start,kwh\n" + start + ",NaN\n":      `kwh is "NaN"`,
+		"start,kwh\nnoon,1\n":                 `start is "noon"`,
+		"start,kwh\n":                         "asks for nothing",
+		"start,kwh\n2020-01-01T00:00:00Z,1\n": "is not among the 48",
+		"start\n":                             "no column kwh",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+
+		code, out := flexd("fleet follow --parts " + file)
+		answered := strings.HasPrefix(want, "yes") || strings.HasPrefix(want, "no:")
+		if (code == exitDone) != answered || !strings.Contains(out, want) {
+			t.Errorf("%q: %d %s", text, code, out)
+		}
 	}
 }

@@ -2,7 +2,10 @@ package api
 
 import (
 	"bytes"
+	"time"
 
+	"flexd/internal/flex"
+	"flexd/internal/grid"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -31,4 +34,30 @@ func (s *Server) envelope(r *request) (answer, error) {
 	a.set("Content-Type", "text/csv; charset=utf-8")
 	a.set("Content-Disposition", `attachment; filename="envelope.csv"`)
 	return a, nil
+}
+
+// profile answers POST /grid/profile. It stores nothing.
+func (s *Server) profile(r *request) (answer, error) {
+	in, q := body[wire.ProfileRequest](r), query[wire.ProfileQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	var asked []grid.Asked
+	for i, h := range in.HalfHours {
+		p := flex.PeriodAt(h.StartTimestamp.Time)
+		if !p.Start().Equal(h.StartTimestamp.Time) {
+			return answer{}, flex.Fail(flex.Malformed, "half_hours[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
+				i, h.StartTimestamp.Format(time.RFC3339))
+		}
+
+		asked = append(asked, grid.Asked{Period: p, Energy: flex.FromKWh(h.EnergyKWh)})
+	}
+
+	f, err := s.Grid.Follow(r.Context(), r.who.Org, store.Scope{Group: in.Group, GSPGroup: in.GSPGroup}, asked)
+	if err != nil {
+		return answer{}, err
+	}
+
+	return ok(f.Document(q.Parts)), nil
 }

@@ -119,7 +119,7 @@ func (h *homestead) place() map[string]string {
 	there := map[string]string{
 		"USERNAME": "acme", "PASSWORD": h.password, "RECEIVER": h.receiver,
 		"MPAN": mpan(2 * h.made), "NEW": mpan(2*h.made + 1), "ADDRESS": fmt.Sprint(h.made, " Test Street"), "EXTERNAL": fmt.Sprint("charger-", h.made),
-		"SOON": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "PERIOD": now.Add(-flex.HalfHour).Format(time.RFC3339), "PERIOD_END": now.Format(time.RFC3339),
+		"SOON": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "HALF": now.Add(4 * flex.HalfHour).Format(time.RFC3339), "PERIOD": now.Add(-flex.HalfHour).Format(time.RFC3339), "PERIOD_END": now.Format(time.RFC3339),
 	}
 	err := h.server.DB.WriteAll(h.Context(), func(all *store.All) error {
 		if err := all.PutModels(h.Context(), []flex.Model{{Name: "pack", Type: flex.Battery, CoP11: true}}); err != nil {

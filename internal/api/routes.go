@@ -145,6 +145,7 @@ var surface = []Route{
 
 	// grid.go
 	{Method: "GET", Pattern: "/grid/envelope", Role: toRead, handle: (*Server).envelope},
+	{Method: "POST", Pattern: "/grid/profile", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).profile},
 
 	// operations.go
 	{Method: "GET", Pattern: "/operations/exceptions", Role: toRead, handle: (*Server).exceptions},

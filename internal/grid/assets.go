@@ -28,6 +28,7 @@ type gathering struct {
 	planned [HalfHours]envelope.Joules // by the schedules, charge-now too
 	fixed   [HalfHours]envelope.Joules // of it, what cannot be moved: charge-now
 
+	assets       []flex.AssetID // of the fleet's cars, in their order
 	uncontrolled int
 	short        int
 
@@ -41,6 +42,14 @@ func gather(now time.Time) *gathering {
 		g.edges[i] = max(g.start, first.Add(i).Start().Unix())
 	}
 	return g
+}
+
+// now is the instant that the first half-hour begins at.
+func (g *gathering) now() time.Time { return time.Unix(g.start, 0).UTC() }
+
+// halfHour is a half-hour's span.
+func (g *gathering) halfHour(i int) flex.Span {
+	return flex.Span{From: time.Unix(g.edges[i], 0).UTC(), To: time.Unix(g.edges[i+1], 0).UTC()}
 }
 
 // end is when the last half-hour ends.
@@ -62,6 +71,7 @@ func (g *gathering) add(p *store.Plugged) {
 	power := envelope.Joules(p.Power)
 	need := envelope.Of(p.Need-p.Delivered) - d.before - d.now
 
+	g.assets = append(g.assets, p.AssetID)
 	short := g.fleet.Add(envelope.Car{
 		Hours: g.fleet.Hours(seconds), Power: p.Power,
 		Least: need - power*envelope.Joules(beyond), Most: max(need, d.ahead),

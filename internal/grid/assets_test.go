@@ -221,3 +221,82 @@ func BenchmarkGather(b *testing.B) {
 		}
 	}
 }
+
+// night is a car of 7.4 kW that may charge from 00:00 to 05:00, needs 14.8 kWh by 07:00, and
+// charges from 00:00 on by plan.
+func night(id byte) *store.Plugged {
+	midnight := time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
+	return &store.Plugged{
+		AssetID: flex.AssetID{id}, Planned: true, Power: 7400, Need: 14_800, ReadyBy: midnight.Add(7 * time.Hour),
+		Steps: []flex.Step{
+			{Span: flex.Span{From: evening, To: midnight}},
+			{Span: flex.Span{From: midnight, To: midnight.Add(2 * time.Hour)}, Limit: flex.NoLimit},
+			{Span: flex.Span{From: midnight.Add(2 * time.Hour), To: midnight.Add(7 * time.Hour)}},
+		},
+		Tariff: flex.Tariff{OffPeak: "00:00-05:00", Zone: "Europe/London", Type: flex.DualRate},
+	}
+}
+
+// TestFollow has two cars leave hours out: three of five they can, four they cannot.
+func TestFollow(t *testing.T) {
+	midnight := flex.PeriodAt(time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC))
+	ask := func(halves int, energy flex.WattHours) *Follows {
+		g := gather(evening)
+		g.add(night(2))
+		g.add(night(1))
+		var profile []Asked
+		for i := range halves {
+			profile = append(profile, Asked{midnight.Add(i), energy})
+		}
+
+		asked, joules, err := g.profile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.follow(store.Scope{}, asked, joules)
+	}
+
+	yes := ask(6, 0)
+	if !yes.Yes || len(yes.Asked) != 6 || yes.Asked[0].Planned != 7400 || len(yes.Parts) != 2 || yes.Parts[0].AssetID != (flex.AssetID{1}) {
+		t.Errorf("three hours can be left out: %+v", yes.Parts)
+	}
+
+	no := ask(8, 0).Certificate
+	if no.TooMuch || no.Asked != 0 || no.Bound != 14_800 || len(no.HalfHours) != 8 {
+		t.Errorf("four hours cannot: %+v", no)
+	}
+
+	shared := ask(1, 5000)
+	if sum := shared.Parts[0].Energy[0] + shared.Parts[1].Energy[0]; !shared.Yes || sum != 5000 {
+		t.Errorf("%d Wh are drawn, not 5000", sum)
+	}
+
+	over := ask(1, 7401).Certificate
+	if !over.TooMuch || over.Asked != 7401 || over.Bound != 7400 || !over.HalfHours[0].From.Equal(midnight.Start()) {
+		t.Errorf("more than both have: %+v", over)
+	}
+}
+
+// TestFollow_ChargeNow has charge-now count on both sides: less than it cannot be asked for.
+func TestFollow_ChargeNow(t *testing.T) {
+	hour := flex.Span{From: evening, To: evening.Add(time.Hour)}
+	g := gather(evening)
+	g.add(&store.Plugged{
+		Planned: true, Power: 7400, Need: 7400, ReadyBy: evening.Add(4 * time.Hour), ChargeNow: hour,
+		Steps:  []flex.Step{{Span: hour, Limit: flex.NoLimit}},
+		Tariff: flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate},
+	})
+
+	second := flex.PeriodAt(evening).Add(1) // all of it is charge-now
+	for energy, want := range map[flex.WattHours]bool{3700: true, 3699: false, 3701: false} {
+		asked, joules, err := g.profile([]Asked{{second, energy}})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		f := g.follow(store.Scope{}, asked, joules)
+		if f.Yes != want || !want && (f.Certificate.Bound != 3700 || f.Certificate.Asked != energy || f.Certificate.TooMuch != (energy > 3700)) {
+			t.Errorf("%d Wh: %v, %+v", energy, f.Yes, f.Certificate)
+		}
+	}
+}

@@ -13,6 +13,9 @@
 // what its schedule still has, whichever is more. What is needed beyond the 48 half-hours is
 // needed here only as far as the time after them does not suffice.
 //
+// Service.Follow says of the same assets whether they can draw a profile exactly, with each
+// asset's part or with a certificate. Nothing is stored and nothing is sent.
+//
 // Charge-now is drawn by plan and never moved. An asset without a schedule in force is counted
 // and not part of any number: nobody controls it. Caps that assets share are not looked at.
 package grid

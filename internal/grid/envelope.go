@@ -71,7 +71,7 @@ func known(ctx context.Context, tx *store.Tx, scope store.Scope) error {
 
 // envelope works the gathered assets out.
 func (g *gathering) envelope(scope store.Scope) *Envelope {
-	e := &Envelope{At: time.Unix(g.start, 0).UTC(), Scope: scope, Controlled: g.fleet.Len(), Uncontrolled: g.uncontrolled, Short: g.short}
+	e := &Envelope{At: g.now(), Scope: scope, Controlled: g.fleet.Len(), Uncontrolled: g.uncontrolled, Short: g.short}
 	planned, fixed := ahead(g.planned), ahead(g.fixed)
 
 	for _, b := range g.fleet.Envelope().Windows() {

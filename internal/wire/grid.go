@@ -1,11 +1,13 @@
 package wire
 
+import "flexd/internal/flex"
+
 // The structs of this file are ours: the interface has no such operations.
 
 // EnvelopeQuery holds the parameters of GET /grid/envelope. What is not given is not a bound.
 type EnvelopeQuery struct {
 	Group    string `json:"group" wire:"text=256"`
-	GSPGroup string `json:"gsp_group" wire:"text=8"`
+	GSPGroup string `json:"gsp_group" wire:"text=256"`
 	Windows  bool   `json:"windows"` // every window, not half-hours alone
 	Format   string `json:"format" wire:"enum=EnvelopeFormat"`
 }
@@ -29,4 +31,50 @@ type EnvelopeWindow struct {
 	PlannedKWh     float64 `json:"planned_kwh"`
 	LeastKWh       float64 `json:"least_kwh"`
 	MostKWh        float64 `json:"most_kwh"`
+}
+
+// ProfileQuery holds the parameters of POST /grid/profile.
+type ProfileQuery struct {
+	Parts bool `json:"parts"` // every asset's part
+}
+
+// ProfileRequest is the body of POST /grid/profile: can the assets of a scope draw this?
+type ProfileRequest struct {
+	Group     string        `json:"group,omitzero" wire:"text=256"`
+	GSPGroup  string        `json:"gsp_group,omitzero" wire:"text=256"`
+	HalfHours []ProfileHalf `json:"half_hours" wire:"required,nonempty,items=48"`
+}
+
+// ProfileHalf is what is to be drawn in a half-hour.
+type ProfileHalf struct {
+	StartTimestamp Time    `json:"start_timestamp" wire:"required,zoned"`
+	EnergyKWh      float64 `json:"energy_kwh" wire:"required,min=0,max=1000000"`
+}
+
+// ProfileResponse answers POST /grid/profile.
+type ProfileResponse struct {
+	At              Time                `json:"at"`
+	Group           string              `json:"group,omitzero"`
+	GSPGroup        string              `json:"gsp_group,omitzero"`
+	NumControlled   int                 `json:"num_controlled"`
+	NumUncontrolled int                 `json:"num_uncontrolled"`
+	Follows         bool                `json:"follows"`
+	HalfHours       []EnvelopeWindow    `json:"half_hours"` // those that are asked of, in order
+	Certificate     *ProfileCertificate `json:"certificate,omitzero"`
+	Parts           []ProfilePart       `json:"parts,omitzero"`
+}
+
+// ProfileCertificate is the half-hours that prove that a profile cannot be followed.
+type ProfileCertificate struct {
+	StartTimestamps []Time  `json:"start_timestamps"`
+	TooMuch         bool    `json:"too_much"` // else too little
+	AskedKWh        float64 `json:"asked_kwh"`
+	BoundKWh        float64 `json:"bound_kwh"`
+	Text            string  `json:"text"`
+}
+
+// ProfilePart is what an asset draws of a profile, half-hour by half-hour.
+type ProfilePart struct {
+	AssetID   flex.AssetID `json:"asset_id"`
+	EnergyKWh []float64    `json:"energy_kwh"`
 }

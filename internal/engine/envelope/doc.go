@@ -24,9 +24,9 @@
 //
 //	Least(S) <= d(S) <= Most(S)
 //
-// This is Hoffman's circulation theorem for cars and slots. Follow finds a flow: what a car
-// need not draw goes to a slot of its own that stands for nothing drawn, so that every car
-// has a fixed sum to place. It begins with a greedy flow and pushes surplus between slots by
+// This is Hoffman's circulation theorem for cars and slots. A profile may leave slots free: then
+// it is for sets of the others. Follow finds a flow: what a car need not draw, or draws in a free
+// slot, goes to one more slot, the rest, so that every car has a fixed sum to place. It begins with a greedy flow and pushes surplus between slots by
 // labels (push-relabel on the slots; the cars are the arcs). In the end either every slot has
 // what the profile asks for, and each car's part is known, or the surplus that is left reaches
 // no slot with a deficit. Then the slots that it reaches are a set for which the condition

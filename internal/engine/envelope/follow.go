@@ -19,30 +19,33 @@ type Answer struct {
 	Follows     bool
 	Certificate Certificate // if it does not
 
-	parts [][]int64 // by slot and car
+	parts  [][]int64 // by slot and place; none for slots that nothing is asked of
+	places []int     // of the cars
 }
 
-// Part returns what a car draws in a slot, cars counted in the order in which they were added.
-// It is for a profile that can be followed.
-func (a *Answer) Part(car, slot int) Joules { return Joules(a.parts[slot][car]) }
+// Part returns what a car draws in a slot that something is asked of, cars counted in the order
+// in which they were added. It is for a profile that can be followed.
+func (a *Answer) Part(car, slot int) Joules { return Joules(a.parts[slot][a.places[car]]) }
 
-// Follow says whether the fleet can draw exactly a profile, one energy for each slot: with
-// every car's part, or with a certificate that it cannot.
-func (f *Fleet) Follow(profile []Joules) Answer {
-	w := f.newFlow(profile)
-	if w.surplus[f.slots] > 0 || w.impossible {
-		return Answer{Certificate: f.certify(f.all(), true, profile)}
+// Follow says whether the fleet can draw exactly a profile in a set of slots, one energy for
+// each: with every car's part, or with a certificate that it cannot. What it draws in the other
+// slots is free, as long as every car has what it needs; their energies are not looked at.
+func (f *Fleet) Follow(asked Set, profile []Joules) Answer {
+	asked &= f.all()
+	w := f.newFlow(asked, profile)
+	if w.impossible {
+		return Answer{Certificate: f.certify(asked, true, profile)}
 	}
 
 	w.fill()
 	w.balance()
 	if !slices.ContainsFunc(w.surplus, func(j int64) bool { return j > 0 }) {
-		return Answer{Follows: true, parts: w.x[:f.slots]}
+		return Answer{Follows: true, parts: w.x[:f.slots], places: w.places}
 	}
 
 	reached := w.reached()
 	if reached.Has(f.slots) {
-		return Answer{Certificate: f.certify(f.all()&^reached, true, profile)}
+		return Answer{Certificate: f.certify(asked&^reached, true, profile)}
 	}
 	return Answer{Certificate: f.certify(reached, false, profile)}
 }
@@ -71,18 +74,22 @@ func (f *Fleet) certify(s Set, more bool, profile []Joules) Certificate {
 	return c
 }
 
-// flow is an assignment of every car's Most to the slots, and to one more that stands for
-// nothing drawn: it takes what a car may leave.
+// flow is an assignment of every car's Most to the slots that something is asked of, and to one
+// more, the rest: it takes what a car may leave, and what it draws in other slots.
 type flow struct {
 	*Fleet
+	cars       []Car     // those with the fewest permitted seconds first, those with the same hours together
+	places     []int     // of the fleet's cars among them
 	nodes      int
+	list       []int     // the slots that something is asked of, and the rest
+	spare      []int64   // what the rest takes of a car
 	x          [][]int64 // joules, by slot and car
 	surplus    []int64   // of a slot: what is assigned less what is asked for
 	labels     []int     // a lower bound of the steps from a slot to a deficit
 	impossible bool      // more is asked for than all cars may draw
 }
 
-func (f *Fleet) newFlow(profile []Joules) *flow {
+func (f *Fleet) newFlow(asked Set, profile []Joules) *flow {
 	w := &flow{Fleet: f, nodes: f.slots + 1}
 	w.x = make([][]int64, w.nodes)
 	w.surplus = make([]int64, w.nodes)
@@ -94,27 +101,50 @@ func (f *Fleet) newFlow(profile []Joules) *flow {
 	}
 
 	for t, e := range profile[:f.slots] {
-		w.surplus[t] = -int64(e)
-		rest -= int64(e)
-	}
-
-	w.impossible = rest < 0
-	w.surplus[f.slots] = -rest
-	for t := range w.x {
-		if !w.impossible {
-			w.x[t] = make([]int64, len(f.cars))
+		if asked.Has(t) {
+			w.list = append(w.list, t)
+			w.surplus[t] = -int64(e)
+			rest -= int64(e)
 		}
 	}
 
+	w.list = append(w.list, f.slots)
+	w.surplus[f.slots] = -rest
+	w.impossible = rest < 0
+	if w.impossible {
+		return w
+	}
+
+	w.sort()
+	for _, t := range w.list {
+		w.x[t] = make([]int64, len(w.cars))
+	}
+
+	w.spares(f.all() &^ asked)
 	return w
+}
+
+// spares works out what the rest takes of each car: what it may leave, and what it can draw in
+// slots that nothing is asked of.
+func (w *flow) spares(free Set) {
+	seconds := make([]int64, len(w.hours))
+	for h := range seconds {
+		seconds[h] = w.seconds(Hours(h), free)
+	}
+
+	w.spare = make([]int64, len(w.cars))
+	for i := range w.cars {
+		c := &w.cars[i]
+		w.spare[i] = int64(c.Most-c.Least) + int64(c.Power)*seconds[c.Hours]
+	}
 }
 
 // room returns how much more a car could draw in a slot.
 func (w *flow) room(car, slot int) int64 {
-	c := &w.cars[car]
 	if slot == w.slots {
-		return int64(c.Most-c.Least) - w.x[slot][car]
+		return w.spare[car] - w.x[slot][car]
 	}
+	c := &w.cars[car]
 	return int64(c.Power)*w.hours[c.Hours][slot] - w.x[slot][car]
 }
 
@@ -127,28 +157,22 @@ func (w *flow) put(car, slot int, joules int64) {
 // resort is after how many cars fill looks again which slots lack most.
 const resort = 64
 
-// fill assigns every car's Most, those with the fewest hours first, to the slots that lack
-// most, and what no slot lacks to any.
+// fill assigns every car's Most, in their order, to the slots that lack most, and what no slot
+// lacks to any.
 func (w *flow) fill() {
-	order := w.byHours()
-	slots := make([]int, w.nodes)
-	for t := range slots {
-		slots[t] = t
-	}
+	slots := slices.Clone(w.list)
 
-	for n, i := range order {
-		if n%resort == 0 {
+	for i := range w.cars {
+		if i%resort == 0 {
 			slices.SortFunc(slots, func(a, b int) int { return cmp.Compare(w.surplus[a], w.surplus[b]) })
 		}
 
-		left := int64(w.cars[i].Most)
-		for _, t := range slots {
-			take := min(left, w.room(i, t), max(0, -w.surplus[t]))
-			w.put(i, t, take)
-			left -= take
-		}
+		left := w.place(i, slots, int64(w.cars[i].Most))
+		for _, t := range w.list {
+			if left == 0 {
+				break
+			}
 
-		for t := 0; left > 0; t++ {
 			take := min(left, w.room(i, t))
 			w.put(i, t, take)
 			left -= take
@@ -156,22 +180,49 @@ func (w *flow) fill() {
 	}
 }
 
-// byHours returns the cars, those with the fewest permitted seconds first.
-func (w *flow) byHours() []int {
+// place assigns energy of a car to slots as far as they lack it, and returns what is left.
+func (w *flow) place(car int, slots []int, left int64) int64 {
+	for _, t := range slots {
+		if left == 0 {
+			break
+		}
+		if w.surplus[t] >= 0 {
+			continue
+		}
+
+		take := min(left, w.room(car, t), -w.surplus[t])
+		w.put(car, t, take)
+		left -= take
+	}
+
+	return left
+}
+
+// sort puts the cars in order: those with the fewest permitted seconds first.
+func (w *flow) sort() {
+	hours := make([]Hours, len(w.hours))
 	totals := make([]int64, len(w.hours))
-	for h := range totals {
+	for h := range hours {
+		hours[h] = Hours(h)
 		totals[h] = w.seconds(Hours(h), w.all())
 	}
 
-	order := make([]int, len(w.cars))
-	for i := range order {
-		order[i] = i
+	slices.SortFunc(hours, func(a, b Hours) int { return cmp.Or(cmp.Compare(totals[a], totals[b]), cmp.Compare(a, b)) })
+
+	next := make([]int, len(w.hours))
+	sum := 0
+	for _, h := range hours {
+		next[h] = sum
+		sum += w.counts[h]
 	}
 
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(totals[w.cars[a].Hours], totals[w.cars[b].Hours])
-	})
-	return order
+	w.cars = make([]Car, len(w.Fleet.cars))
+	w.places = make([]int, len(w.Fleet.cars))
+	for i, c := range w.Fleet.cars {
+		w.places[i] = next[c.Hours]
+		w.cars[next[c.Hours]] = c
+		next[c.Hours]++
+	}
 }
 
 // balance pushes surplus to slots with a deficit until there is none, or none that reaches one.
@@ -190,8 +241,8 @@ func (w *flow) balance() {
 // a deficit, -1 if there is none.
 func (w *flow) highest() int {
 	best := -1
-	for t, e := range w.surplus {
-		if e <= 0 || w.labels[t] >= w.nodes {
+	for _, t := range w.list {
+		if w.surplus[t] <= 0 || w.labels[t] >= w.nodes {
 			continue
 		}
 		if best < 0 || w.labels[t] > w.labels[best] {
@@ -205,7 +256,7 @@ func (w *flow) highest() int {
 // its label when there are none left.
 func (w *flow) discharge(t int) {
 	for w.surplus[t] > 0 && w.labels[t] < w.nodes {
-		for u := range w.nodes {
+		for _, u := range w.list {
 			if w.labels[u] == w.labels[t]-1 {
 				w.push(t, u)
 			}
@@ -238,12 +289,12 @@ func (w *flow) push(t, u int) {
 func (w *flow) relabel(t int) {
 	old := w.labels[t]
 	w.labels[t] = w.lowest(t) + 1
-	if slices.Contains(w.labels, old) {
+	if slices.ContainsFunc(w.list, func(u int) bool { return w.labels[u] == old }) {
 		return
 	}
 
-	for u, l := range w.labels {
-		if l > old {
+	for _, u := range w.list {
+		if w.labels[u] > old {
 			w.labels[u] = w.nodes
 		}
 	}
@@ -252,7 +303,7 @@ func (w *flow) relabel(t int) {
 // lowest returns the least label among the slots to which something of a slot can be moved.
 func (w *flow) lowest(t int) int {
 	order := make([]int, 0, w.nodes)
-	for u := range w.nodes {
+	for _, u := range w.list {
 		if u != t {
 			order = append(order, u)
 		}
@@ -281,8 +332,8 @@ func (w *flow) movable(t, u int) bool {
 // reached returns the slots that the surplus which is left could be moved to.
 func (w *flow) reached() (s Set) {
 	var list []int
-	for t, e := range w.surplus {
-		if e > 0 {
+	for _, t := range w.list {
+		if w.surplus[t] > 0 {
 			s |= Window(t, t+1)
 			list = append(list, t)
 		}
@@ -292,7 +343,7 @@ func (w *flow) reached() (s Set) {
 		t := list[0]
 		list = list[1:]
 
-		for u := range w.nodes {
+		for _, u := range w.list {
 			if !s.Has(u) && w.movable(t, u) {
 				s |= Window(u, u+1)
 				list = append(list, u)

@@ -1,0 +1,168 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/engine/envelope"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// Asked is what a scope should draw in a half-hour; in the running one, in the rest of it.
+type Asked struct {
+	flex.Period
+	Energy flex.WattHours
+}
+
+// Follows says whether a scope can draw a profile.
+type Follows struct {
+	*Envelope
+	Yes         bool
+	Certificate Certificate // of a no
+	Asked       []Window    // the half-hours that something is asked of, with what they draw by plan
+	Parts       []Part      // of a yes: every asset's, by its id
+}
+
+// Certificate is half-hours in which a profile asks for more than the scope can draw, or for
+// less than it must: two sums that prove that it cannot be followed.
+type Certificate struct {
+	HalfHours []flex.Span
+	TooMuch   bool // else too little
+	Asked     flex.WattHours
+	Bound     flex.WattHours // the most, or the least, that is drawn in these half-hours
+}
+
+// Part is what an asset draws in each half-hour that something is asked of, as a profile is
+// followed; charge-now apart.
+type Part struct {
+	AssetID flex.AssetID
+	Energy  []flex.WattHours
+}
+
+// Follow says whether a scope can draw exactly a profile in some half-hours, with every need
+// met; in the others it is free. A half-hour that is not among those of the envelope, or comes
+// twice, is Malformed; a constraint group that there is not is NotFound.
+func (s *Service) Follow(ctx context.Context, org flex.OrgID, scope store.Scope, profile []Asked) (f *Follows, err error) {
+	var g *gathering
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if err := known(ctx, tx, scope); err != nil {
+			return err
+		}
+
+		g = gather(tx.Now())
+		return tx.EachPlugged(ctx, scope, g.add)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	asked, joules, err := g.profile(profile)
+	if err != nil {
+		return nil, err
+	}
+
+	return g.follow(scope, asked, joules), nil
+}
+
+// profile places what is asked for in the half-hours, less what cannot be moved.
+func (g *gathering) profile(profile []Asked) (asked envelope.Set, joules []envelope.Joules, err error) {
+	joules = make([]envelope.Joules, HalfHours)
+	for i, a := range profile {
+		slot := a.Period.Sub(flex.PeriodAt(g.now()))
+		if slot < 0 || slot >= HalfHours {
+			return 0, nil, flex.Fail(flex.Malformed, "half_hours[%d] is not among the %d half-hours from now on", i, HalfHours)
+		}
+		if asked.Has(slot) {
+			return 0, nil, flex.Fail(flex.Malformed, "half_hours[%d] is there twice", i)
+		}
+
+		asked |= envelope.Window(slot, slot+1)
+		joules[slot] = envelope.Of(a.Energy) - g.fixed[slot]
+	}
+
+	return asked, joules, nil
+}
+
+func (g *gathering) follow(scope store.Scope, asked envelope.Set, joules []envelope.Joules) *Follows {
+	f := &Follows{Envelope: g.envelope(scope)}
+	for t, h := range f.HalfHours {
+		if asked.Has(t) {
+			f.Asked = append(f.Asked, h)
+		}
+	}
+
+	a := g.fleet.Follow(asked, joules)
+	f.Yes = a.Follows
+	if !a.Follows {
+		f.Certificate = g.certificate(&a.Certificate)
+		return f
+	}
+
+	for i, id := range g.assets {
+		p := Part{AssetID: id}
+		for t := range HalfHours {
+			if asked.Has(t) {
+				p.Energy = append(p.Energy, nearest(a.Part(i, t)))
+			}
+		}
+
+		f.Parts = append(f.Parts, p)
+	}
+
+	slices.SortFunc(f.Parts, func(a, b Part) int { return slices.Compare(a.AssetID[:], b.AssetID[:]) })
+	return f
+}
+
+// certificate says what a certificate means, with what cannot be moved on both sides.
+func (g *gathering) certificate(c *envelope.Certificate) Certificate {
+	out := Certificate{TooMuch: c.More}
+	var fixed envelope.Joules
+	for t := range HalfHours {
+		if c.Slots.Has(t) {
+			fixed += g.fixed[t]
+			out.HalfHours = append(out.HalfHours, g.halfHour(t))
+		}
+	}
+
+	out.Asked = nearest(c.Asked + fixed)
+	out.Bound = nearest(c.Bound + fixed)
+	return out
+}
+
+// String says what a certificate proves, in a sentence.
+func (c Certificate) String() string {
+	if c.TooMuch {
+		return fmt.Sprintf("%.3f kWh are asked for in these half-hours, and %.3f kWh can be drawn in them", c.Asked.KWh(), c.Bound.KWh())
+	}
+	return fmt.Sprintf("%.3f kWh are asked for in these half-hours, and %.3f kWh must be drawn in them if every need is to be met", c.Asked.KWh(), c.Bound.KWh())
+}
+
+// Document is the answer as the interface shows it, with the parts if they are asked for.
+func (f *Follows) Document(parts bool) wire.ProfileResponse {
+	d := wire.ProfileResponse{
+		At: wire.At(f.At), Group: f.Scope.Group, GSPGroup: f.Scope.GSPGroup,
+		NumControlled: f.Controlled, NumUncontrolled: f.Uncontrolled, Follows: f.Yes, HalfHours: documents(f.Asked),
+	}
+	if !f.Yes {
+		d.Certificate = &wire.ProfileCertificate{
+			AskedKWh: f.Certificate.Asked.KWh(), BoundKWh: f.Certificate.Bound.KWh(), TooMuch: f.Certificate.TooMuch, Text: f.Certificate.String(),
+		}
+		for _, s := range f.Certificate.HalfHours {
+			d.Certificate.StartTimestamps = append(d.Certificate.StartTimestamps, wire.At(s.From))
+		}
+	}
+
+	for i := 0; parts && i < len(f.Parts); i++ {
+		p := wire.ProfilePart{AssetID: f.Parts[i].AssetID}
+		for _, e := range f.Parts[i].Energy {
+			p.EnergyKWh = append(p.EnergyKWh, e.KWh())
+		}
+
+		d.Parts = append(d.Parts, p)
+	}
+
+	return d
+}
