@@ -54,7 +54,10 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	f := records.HeldFilter{Decided: o.Decided, Limit: o.Limit, Offset: o.Offset}
+	f := records.HeldFilter{State: records.HeldWaiting, Limit: o.Limit, Offset: o.Offset}
+	if o.Decided {
+		f.State = records.HeldDecided
+	}
 
 	if o.Limit < 1 || o.Offset < 0 {
 		return flex.Fail(flex.Invalid, "--limit is at least 1 and --offset at least 0")

@@ -146,6 +146,11 @@ func (h *homestead) place() map[string]string {
 	r = h.want("GET", "/deliveries", "", 200, "")
 	there["DELIVERY"] = text(h.T, r.body, "deliveries", 0, "id")
 	there["EVENT"] = there["DELIVERY"]
+	// No charger of 7.4 kW draws 510 kWh in half an hour.
+	h.want("POST", "/data/readings", fmt.Sprintf(`{"readings":[{"asset_id":%q,"start_timestamp":%q,"end_timestamp":%q,"value":510,"label":"charger_consumption_energy_kwh"}]}`,
+		there["ASSET"], there["PERIOD"], there["PERIOD_END"]), 200, "")
+	r = h.want("GET", "/data/readings/held?asset_id="+there["ASSET"], "", 200, "")
+	there["HELD"] = text(h.T, r.body, "readings", 0, "id")
 	r = h.want("GET", "/meter/search?postcode=SW1A2AA", "", 200, "")
 	there["REF"] = text(h.T, r.body, 0, "ref")
 	r = h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AB"}`, mpan(100_000+h.made)), 200, "")

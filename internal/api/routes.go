@@ -116,6 +116,8 @@ var surface = []Route{
 
 	// readings.go
 	{Method: "POST", Pattern: "/data/readings", Role: flex.MetricsWrite, Limit: wire.MaxReadingsBody, Repeatable: true, handle: (*Server).readings},
+	{Method: "GET", Pattern: "/data/readings/held", Role: toRead, handle: (*Server).heldReadings},
+	{Method: "POST", Pattern: "/data/readings/held/{id}/release", Role: toWrite, Limit: mib, handle: (*Server).releaseHeld},
 	{Method: "GET", Pattern: "/data/gaps", Role: toRead, handle: (*Server).gaps},
 
 	// rewards.go

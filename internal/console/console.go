@@ -136,6 +136,13 @@ var surface = []route{
 	{pattern: "GET /console/readings.csv", handle: (*Server).readings},
 	{pattern: "GET /console/readings.json", handle: (*Server).readings},
 
+	// held.go
+	{pattern: "GET /console/readings/held", handle: (*Server).heldReadings},
+	{pattern: "GET /console/readings/held.csv", handle: (*Server).heldReadings},
+	{pattern: "GET /console/readings/held.json", handle: (*Server).heldReadings},
+	{pattern: "GET /console/readings/held/{id}", handle: (*Server).heldReading},
+	{pattern: "POST /console/readings/held/{id}/{to}", handle: (*Server).decideHeld},
+
 	// engine.go
 	{pattern: "GET /console/engine", handle: (*Server).engine},
 	{pattern: "GET /console/engine.csv", handle: (*Server).engine},

@@ -75,11 +75,20 @@ type exceptionNumbers struct {
 	Text      string           `json:"text"`
 	Assets    []assetNumbers   `json:"assets,omitempty"` // examples
 	More      int              `json:"more,omitempty"`   // beyond them
+	See       string           `json:"see,omitempty"`    // the page that lists them
 }
 
 type assetNumbers struct {
 	ID   string `json:"asset_id"`
 	Name string `json:"external_id"`
+}
+
+// seePath is the page where the things that an exception counts are listed, "" if there is none.
+func seePath(k operations.Kind) string {
+	if k == operations.ReadingsHeld {
+		return "/console/readings/held"
+	}
+	return ""
 }
 
 func (p *fleetPage) numbers() fleetNumbers {
@@ -90,7 +99,7 @@ func (p *fleetPage) numbers() fleetNumbers {
 
 	for _, e := range p.Exceptions {
 		x := exceptionNumbers{
-			Kind: e.Kind, Level: e.Level, Count: e.Count, EnergyKWh: e.Energy.KWh(), Title: e.Title, Text: e.Text, More: e.More(),
+			Kind: e.Kind, Level: e.Level, Count: e.Count, EnergyKWh: e.Energy.KWh(), Title: e.Title, Text: e.Text, More: e.More(), See: seePath(e.Kind),
 		}
 		for _, a := range e.Assets {
 			x.Assets = append(x.Assets, assetNumbers{a.ID.String(), a.ExternalID})

@@ -74,6 +74,7 @@ var functions = template.FuncMap{
 	"whentext":   whenText,
 	"sub":        func(a, b int) int { return a - b },
 	"exactkwh":   exactKWh,
+	"seepath":    seePath,
 }
 
 // dict makes the argument of a part out of names and values.

@@ -308,7 +308,7 @@ func findHeld(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]
 
 	return []Exception{{
 		Kind: ReadingsHeld, Level: Warning, Count: p.Count, Title: fmt.Sprintf("%s held back since %s", count(p.Count, "reading"), p.Oldest.Format(time.RFC3339)),
-		Text: "Their values are more than the device or the connection can do, so they are not settled. Release or discard them: flexd readings held.",
+		Text: "Their values are more than the device or the connection can do, so they are not settled. Release or discard them under Readings, or with flexd readings.",
 	}}, nil
 }
 

@@ -48,7 +48,7 @@ func TestTake_HeldBack(t *testing.T) {
 				}
 			})
 		}
-		if _, total, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Limit: 100}); err != nil || total != 5 {
+		if _, total, err := h.service.Held(t.Context(), h.org, store.HeldFilter{State: store.HeldWaiting, Limit: 100}); err != nil || total != 5 {
 			t.Errorf("%d are held back, %v; want 5, as two of a label and time are one", total, err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestHeld_Decided(t *testing.T) {
 		h.take(t, half(a, "10:00", 6))
 		held := func() []store.HeldReading {
 			t.Helper()
-			page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Asset: a, Limit: 10})
+			page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Asset: a, State: store.HeldWaiting, Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestHeld_MeterReplaced(t *testing.T) {
 		if v := h.take(t, read("10:30", 1))[0]; v.Accepted() {
 			t.Fatal("a fall was taken")
 		}
-		page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Limit: 10})
+		page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{State: store.HeldWaiting, Limit: 10})
 		if err != nil || len(page) != 1 || page[0].Reason != reading.RegisterFall {
 			t.Fatalf("%+v, %v", page, err)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,29 +58,46 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []HeldReading) error {
 	return nil
 }
 
+// HeldState is where a reading that was held back stands: it waits, or what was decided.
+type HeldState string
+
+// The states of a reading that was held back, and all decisions together.
+const (
+	HeldWaiting HeldState = "waiting"
+	HeldDecided HeldState = "decided"
+)
+
+// State is where the reading stands.
+func (h HeldReading) State() HeldState { return HeldState(cmp.Or(h.Decision, string(HeldWaiting))) }
+
 // HeldFilter chooses readings that are held back; what is empty takes all. Limit must be set.
 type HeldFilter struct {
 	Asset    flex.AssetID
 	Site     flex.SiteID
-	Decided  bool // those that were decided on, in place of those that wait
-	From, To time.Time
+	Label    flex.Label
+	State    HeldState
+	From, To time.Time   // those that tell of any time from From on, and begin before To
+	Before   flex.HeldID // the page that follows the reading of that id
 	Limit    int
 	Offset   int
 }
 
-// HeldReadings returns a page of the readings that are held back, the newest first, and how
-// many the filter chooses in all.
-func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReading, total int, err error) {
-	where, args := `h.org_id = $1`, []any{tx.org.Bytes()}
+// where is the filter's condition, and its arguments: an organisation's first.
+func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
+	where, args = `h.org_id = $1`, []any{org.Bytes()}
 	add := func(condition string, v any) {
 		args = append(args, v)
 		where += fmt.Sprintf(" AND "+condition, len(args))
 	}
 
-	if f.Decided {
+	switch f.State {
+	case "":
+	case HeldDecided:
 		where += ` AND h.decision <> ''`
-	} else {
+	case HeldWaiting:
 		where += ` AND h.decision = ''`
+	default:
+		add(`h.decision = $%d`, string(f.State))
 	}
 
 	if f.Asset != (flex.AssetID{}) {
@@ -90,6 +108,10 @@ func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReadin
 		add(`h.asset_id IN (SELECT a.id FROM asset a WHERE a.site_id = $%d)`, f.Site.Bytes())
 	}
 
+	if f.Label != "" {
+		add(`h.label = $%d`, labelNumbers[f.Label])
+	}
+
 	if !f.From.IsZero() {
 		add(`h.to_at >= $%d`, micros(f.From))
 	}
@@ -98,8 +120,20 @@ func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReadin
 		add(`h.from_at < $%d`, micros(f.To))
 	}
 
+	return where, args
+}
+
+// HeldReadings returns a page of the readings that are held back, the newest first, and how
+// many the filter chooses in all.
+func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReading, total int, err error) {
+	where, args := f.where(tx.org)
 	if err := tx.row(ctx, `SELECT count(*) FROM held_reading h WHERE `+where, args...).Scan(&total); err != nil {
 		return nil, 0, err
+	}
+
+	if f.Before != (flex.HeldID{}) {
+		args = append(args, f.Before.Bytes())
+		where += fmt.Sprintf(` AND h.id < $%d`, len(args))
 	}
 
 	page, err = rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h WHERE `+where+

@@ -63,6 +63,50 @@ type Gap struct {
 	FirstMissing Time         `json:"first_missing"`
 }
 
+// HeldListQuery holds the parameters of GET /data/readings/held; what is not given takes all.
+type HeldListQuery struct {
+	AssetID flex.AssetID `json:"asset_id"`
+	Label   flex.Label   `json:"label" wire:"enum=ReadingLabel"`
+	From    Time         `json:"from" wire:"zoned"` // readings that end then or later
+	To      Time         `json:"to" wire:"zoned"`   // readings that begin before
+	State   string       `json:"state" wire:"enum=HeldState"`
+	Before  flex.HeldID  `json:"before"` // the page that follows the reading of that id
+	Limit   int          `json:"limit" wire:"min=1,max=5000,default=10"`
+}
+
+// HeldPath holds the path parameter of a reading that was held back.
+type HeldPath struct {
+	ID flex.HeldID `json:"id" wire:"required"`
+}
+
+// HeldReadingPage is a page of readings that were held back, the newest first.
+type HeldReadingPage struct {
+	Readings []HeldReading `json:"readings"`
+	NumTotal int           `json:"num_total"` // that the filters choose, on all pages
+	Next     flex.HeldID   `json:"next,omitzero"`
+}
+
+// HeldReading is a reading that no device or connection can have measured.
+type HeldReading struct {
+	ID             flex.HeldID  `json:"id"`
+	AssetID        flex.AssetID `json:"asset_id"`
+	Label          flex.Label   `json:"label" wire:"enum=ReadingLabel"`
+	StartTimestamp Time         `json:"start_timestamp"`
+	EndTimestamp   Time         `json:"end_timestamp"`
+	Value          float64      `json:"value"`  // kWh or kW, as its label says
+	Reason         string       `json:"reason"` // one word
+	Detail         string       `json:"detail"` // as it was told when it was sent
+	HeldAt         Time         `json:"held_at"`
+	State          string       `json:"state" wire:"enum=HeldState"`
+	DecidedAt      Time         `json:"decided_at,omitzero"`
+}
+
+// HeldReleaseRequest is the body of POST /data/readings/held/{id}/release.
+type HeldReleaseRequest struct {
+	Reason        string `json:"reason" wire:"required,nonempty,text=500"` // for the audit log
+	MeterReplaced bool   `json:"meter_replaced"`                           // the register began anew with it
+}
+
 // ClockResponse answers GET and POST /sandbox/clock.
 type ClockResponse struct {
 	Now  Time `json:"now"`

@@ -49,6 +49,11 @@ const exception = (x) => {
     if (x.more) row.append(element("span", "hint", `and ${x.more} more`));
     body.append(row);
   }
+  if (x.see) {
+    const link = element("a", "", "See them");
+    link.href = x.see;
+    body.append(element("p", "", link));
+  }
   const details = element("details", `exception ${level}`, element("summary", "", element("span", `tag ${level}`, x.level), ` ${x.title}`), body);
   details.dataset.kind = x.kind;
   return details;

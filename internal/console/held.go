@@ -1,0 +1,263 @@
+package console
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// reasonMax is the longest reason of a decision, in bytes.
+const reasonMax = 500
+
+// heldPage is what is held back, and what was decided on it.
+type heldPage struct {
+	Orgs     []flex.Org
+	Labels   []flex.Label
+	States   []store.HeldState
+	Org      flex.OrgID // filters
+	Label    flex.Label
+	State    store.HeldState
+	Asset    string
+	From, To string
+	Readings []heldLine
+	Total    int
+	Next     string
+	Export   Export
+}
+
+// heldLine is a reading that was held back.
+type heldLine struct {
+	store.HeldReading
+	Org       flex.OrgID
+	OrgName   string
+	AssetName string
+}
+
+// Number is the value in kWh, kW or percent, as its label says.
+func (l heldLine) Number() float64 { return float64(l.Value) / 1e6 }
+
+// Register reports whether the label is a register's.
+func (l heldLine) Register() bool { return reading.Register(l.Label) }
+
+// Waits reports whether it can still be decided on.
+func (l heldLine) Waits() bool { return l.State() == store.HeldWaiting }
+
+func (s *Server) heldReadings(r *request) (view, error) {
+	q := r.URL.Query()
+	p := &heldPage{
+		Labels: wire.ReadingLabels, Label: flex.Label(q.Get("label")), State: store.HeldWaiting, Asset: q.Get("asset"),
+		States: []store.HeldState{store.HeldWaiting, store.HeldReleased, store.HeldMeterReplaced, store.HeldDiscarded},
+		From:   q.Get("from"), To: q.Get("to"), Export: r.exports(),
+	}
+
+	if q.Has("state") {
+		p.State = store.HeldState(q.Get("state"))
+	}
+
+	f, err := p.filter(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, f) })
+	if err != nil {
+		return view{}, err
+	}
+
+	if len(p.Readings) > r.limit() {
+		p.Readings = p.Readings[:r.limit()]
+		p.Next = r.with("before", p.Readings[len(p.Readings)-1].ID.String())
+	}
+
+	return view{page: "held", title: "Readings held back", crumbs: readingsCrumbs, data: p, table: p.table()}, nil
+}
+
+var readingsCrumbs = []crumb{{"Readings", "/console/readings"}}
+
+// filter reads the page's filters. Days are London's, both included.
+func (p *heldPage) filter(r *request) (f store.HeldFilter, err error) {
+	f = store.HeldFilter{Label: p.Label, State: p.State, Limit: r.limit() + 1}
+	if p.Label != "" && !slices.Contains(p.Labels, p.Label) {
+		return f, flex.Fail(flex.Malformed, "%q is no label of readings", p.Label)
+	}
+	if p.State != "" && !slices.Contains(p.States, p.State) {
+		return f, flex.Fail(flex.Malformed, "%q is no state of a reading that is held back", p.State)
+	}
+
+	q := r.URL.Query()
+	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
+		return f, err
+	}
+	if err := readFilter(&f.Before, q.Get("before"), "held reading"); err != nil {
+		return f, err
+	}
+	if err := readFilter(&f.Asset, p.Asset, "asset"); err != nil {
+		return f, err
+	}
+
+	if p.From != "" {
+		day, err := flex.ParseDay(p.From)
+		if err != nil {
+			return f, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+		}
+		f.From = day.Start()
+	}
+
+	if p.To != "" {
+		day, err := flex.ParseDay(p.To)
+		if err != nil {
+			return f, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+		}
+		f.To = day.Add(1).Start()
+	}
+
+	return f, nil
+}
+
+func (p *heldPage) fill(r *request, all *store.All, f store.HeldFilter) (err error) {
+	p.Readings, p.Total = nil, 0
+	p.Orgs, err = all.Orgs(r.Context())
+	if err != nil {
+		return err
+	}
+
+	for _, o := range p.Orgs {
+		if !p.Org.IsZero() && o.ID != p.Org {
+			continue
+		}
+
+		tx, err := all.For(r.Context(), o.ID)
+		if err != nil {
+			return err
+		}
+
+		found, total, err := tx.HeldReadings(r.Context(), f)
+		if err != nil {
+			return err
+		}
+
+		p.Total += total
+		for _, h := range found {
+			p.Readings = append(p.Readings, heldLine{HeldReading: h, Org: o.ID, OrgName: o.Name})
+		}
+	}
+
+	slices.SortFunc(p.Readings, func(a, b heldLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	p.Readings = p.Readings[:min(len(p.Readings), f.Limit)]
+
+	ids := make([]flex.AssetID, len(p.Readings))
+	for i, h := range p.Readings {
+		ids[i] = h.AssetID
+	}
+
+	names, err := all.AssetNames(r.Context(), ids)
+	for i, h := range p.Readings {
+		p.Readings[i].AssetName = names[h.AssetID]
+	}
+
+	return err
+}
+
+func (p *heldPage) table() *table {
+	t := &table{Name: "held-readings", Columns: []string{"id", "organisation", "asset_id", "external_id", "label", "start_timestamp", "end_timestamp", "value",
+		"reason", "detail", "held_at", "state", "decided_at"}}
+	for _, h := range p.Readings {
+		t.add(h.ID.String(), h.OrgName, h.AssetID.String(), h.AssetName, string(h.Label), h.From, h.To, h.Number(),
+			h.Reason, h.Detail, h.HeldAt, string(h.State()), h.DecidedAt)
+	}
+	return t
+}
+
+// heldReading shows one reading, with the forms that decide on it.
+func (s *Server) heldReading(r *request) (view, error) {
+	var id flex.HeldID
+	if err := readID(&id, r.PathValue("id"), "held reading"); err != nil {
+		return view{}, err
+	}
+
+	var l heldLine
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
+		l.Org, err = all.HeldOrg(r.Context(), id)
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(r.Context(), l.Org)
+		if err != nil {
+			return err
+		}
+
+		l.HeldReading, err = tx.HeldReading(r.Context(), id)
+		if err != nil {
+			return err
+		}
+
+		names, err := all.AssetNames(r.Context(), []flex.AssetID{l.AssetID})
+		l.AssetName = names[l.AssetID]
+		return err
+	})
+
+	return view{page: "heldone", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l}, err
+}
+
+// decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
+// must say that it was meant.
+func (s *Server) decideHeld(r *request) (view, error) {
+	var id flex.HeldID
+	if err := readID(&id, r.PathValue("id"), "held reading"); err != nil {
+		return view{}, err
+	}
+
+	reason, err := confirmed(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	var org flex.OrgID
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
+		org, err = all.HeldOrg(r.Context(), id)
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+
+	decisions := map[string]func() (store.HeldReading, error){
+		"release": func() (store.HeldReading, error) {
+			return s.Reading.Release(r.Context(), org, id, r.PostFormValue("meter_replaced") != "")
+		},
+		"discard": func() (store.HeldReading, error) { return s.Reading.Discard(r.Context(), org, id) },
+	}
+
+	word := r.PathValue("to")
+	decide, known := decisions[word]
+	if !known {
+		return view{}, flex.Fail(flex.NotFound, "a held reading is released or discarded")
+	}
+
+	err = s.act(r, store.Act{Act: word + " reading", Org: org, Subject: id.String(), Detail: reason}, func() error {
+		_, err := decide()
+		return err
+	})
+
+	return view{to: "/console/readings/held?done=" + word}, err
+}
+
+// confirmed returns the reason that a form gives for an act that is not taken back. It fails
+// without one, and without the tick that it was meant.
+func confirmed(r *request) (reason string, err error) {
+	reason = strings.TrimSpace(r.PostFormValue("reason"))
+	if reason == "" || len(reason) > reasonMax || !utf8.ValidString(reason) {
+		return "", flex.Fail(flex.Malformed, "give a reason of 1 to %d bytes: the audit log keeps it", reasonMax)
+	}
+	if r.PostFormValue("sure") == "" {
+		return "", flex.Fail(flex.Malformed, "tick that you are sure: this is not taken back")
+	}
+	return reason, nil
+}

@@ -1,0 +1,90 @@
+package console_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/store"
+)
+
+// TestHeldReadings finds what is held back by its filters, and decides on it with a reason and
+// a tick; the audit log keeps both.
+func TestHeldReadings(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.login()
+		d.wants(d.page("/console/readings/held"), "No held readings match these filters.")
+
+		half := flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span()
+		batch := []reading.Given{
+			{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510},
+			{AssetID: s.assets[plain], Span: half, Label: flex.BoundaryImportPower, Value: 99},
+		}
+		if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+			s.Fatal(err)
+		}
+
+		d.wants(d.page("/console/fleet"), "2 readings held back", `href="/console/readings/held"`)
+		d.wants(d.page("/console/readings"), `href="/console/readings/held"`)
+		d.wants(d.page("/console/readings/held"), "2 readings", ">510</td>", ">99</td>", "power_kw of the asset")
+		for query, want := range map[string]int{
+			"": 2, "?label=" + string(flex.ChargerEnergy): 1, "?state=released": 0, "?state=": 2, "?from=2026-01-15": 0, "?to=2026-01-13": 0,
+			"?from=2026-01-14&to=2026-01-14": 2, "?asset=" + s.assets[plain].String(): 2, "?asset=" + s.assets[shortfall].String(): 0,
+		} {
+			if n := strings.Count(d.page("/console/readings/held.csv"+query), "\n") - 1; n != want {
+				t.Errorf("%q: %d readings, want %d", query, n, want)
+			}
+		}
+		for _, query := range []string{"?state=lost", "?label=charger_power", "?from=yesterday", "?to=x"} {
+			if a := d.get("/console/readings/held" + query); a.status != 400 {
+				t.Errorf("%s: %d", query, a.status)
+			}
+		}
+
+		held := func(label flex.Label) string {
+			found, _, err := (&reading.Service{DB: s.db}).Held(s.Context(), s.Org, store.HeldFilter{Label: label, Limit: 1})
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%d of %s, %v", len(found), label, err)
+			}
+			return "/console/readings/held/" + found[0].ID.String()
+		}
+		one, other := held(flex.ChargerEnergy), held(flex.BoundaryImportPower)
+		d.wants(d.page(one), "Release", "Discard", "I am sure")
+		form := url.Values{"reason": {"read on the spot"}, "sure": {"on"}}
+		for _, bad := range []url.Values{{}, {"reason": {"x"}}, {"sure": {"on"}}, {"reason": {strings.Repeat("x", 501)}, "sure": {"on"}}} {
+			if a := d.do("POST", one+"/release", bad); a.status != 400 {
+				t.Errorf("%v: %d", bad, a.status)
+			}
+		}
+		if a := d.do("POST", one+"/keep", form); a.status != 404 {
+			t.Errorf("another decision: %d", a.status)
+		}
+
+		d.wants(d.post(one+"/release", form), "The reading counts from now on.", "1 reading<")
+		d.wants(d.post(other+"/discard", form), "The reading never counts.", "No held readings match these filters.")
+		if a := d.do("POST", one+"/discard", form); a.status != 409 {
+			t.Errorf("decided twice: %d", a.status)
+		}
+		if page := d.page(one); strings.Contains(page, "I am sure") {
+			t.Error("a reading that was decided on has forms")
+		}
+		d.wants(d.page("/console/audit"), "release reading", "discard reading", "read on the spot")
+
+		err := s.db.Read(s.Context(), s.Org, func(tx *store.Tx) error {
+			rs, err := tx.Readings(s.Context(), store.ReadingQuery{
+				Assets: []flex.AssetID{s.assets[plain]}, Labels: []flex.Label{flex.ChargerEnergy, flex.BoundaryImportPower}, Days: []flex.Day{flex.DayAt(half.From.Add(time.Hour))},
+			})
+			if len(rs) != 1 || rs[0].Value != 510_000_000 {
+				t.Errorf("of the two %v counts", rs)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
