@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"flexd/internal/flex"
@@ -101,23 +102,28 @@ func (p *heldPage) filter(r *request) (f store.HeldFilter, err error) {
 		return f, err
 	}
 
-	if p.From != "" {
-		day, err := flex.ParseDay(p.From)
-		if err != nil {
-			return f, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
-		}
-		f.From = day.Start()
+	f.From, err = dayStart(p.From, 0)
+	if err != nil {
+		return f, err
 	}
 
-	if p.To != "" {
-		day, err := flex.ParseDay(p.To)
-		if err != nil {
-			return f, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
-		}
-		f.To = day.Add(1).Start()
+	f.To, err = dayStart(p.To, 1)
+	return f, err
+}
+
+// dayStart is when the day begins that is so many days after the one of a filter; the zero time
+// if the filter is empty.
+func dayStart(text string, after int) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
 	}
 
-	return f, nil
+	day, err := flex.ParseDay(text)
+	if err != nil {
+		return time.Time{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+	}
+
+	return day.Add(after).Start(), nil
 }
 
 func (p *heldPage) fill(r *request, all *store.All, f store.HeldFilter) (err error) {
@@ -151,6 +157,11 @@ func (p *heldPage) fill(r *request, all *store.All, f store.HeldFilter) (err err
 	slices.SortFunc(p.Readings, func(a, b heldLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	p.Readings = p.Readings[:min(len(p.Readings), f.Limit)]
 
+	return p.name(r, all)
+}
+
+// name looks up the assets' names.
+func (p *heldPage) name(r *request, all *store.All) error {
 	ids := make([]flex.AssetID, len(p.Readings))
 	for i, h := range p.Readings {
 		ids[i] = h.AssetID
