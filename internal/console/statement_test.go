@@ -1,0 +1,22 @@
+package console_test
+
+import (
+	"testing"
+
+	"flexd/internal/flex"
+)
+
+// A statement's netted months are shown, with what became of them.
+func TestStatement_Month(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		if _, err := d.reward.SetTerms(t.Context(), d.Org, map[string]string{"user_share": "0.5"}, flex.Day{}, "ada"); err != nil {
+			t.Fatal(err)
+		}
+
+		s.night()
+		d.login()
+		d.wants(d.page("/console/sites/"+s.sites[plain].String()+"/statement?month=2026-01"),
+			"2026-01 netted", "The events of January 2026 come to ", "Their standard error is ", "standard errors of what is usual", "Events of the month")
+	})
+}
