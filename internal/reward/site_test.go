@@ -116,7 +116,7 @@ func (h *home) said() string {
 	return strings.Join(moved, " ") + ": " + strings.Join(credits, " ")
 }
 
-// Each case was found by an audit with the figure in its comment.
+// Each case went wrong once, with the figure in its comment.
 func TestSite(t *testing.T) {
 	main := flex.AssetID{1}
 	for _, tt := range []struct {

@@ -367,13 +367,18 @@ func TestSums(t *testing.T) {
 				}
 				planted(t, fleets)
 				seed.QueueEnded()
-				seed.Exec(`INSERT INTO register_reset (asset_id, label, at, known_at) SELECT asset_id, label, at, at FROM (
-					SELECT asset_id, label, at, value, LAG(value) OVER (PARTITION BY asset_id, label ORDER BY at) AS earlier
-					FROM reading WHERE label IN (12, 13, 14)) AS marks WHERE value < earlier`)
+				resets(seed)
 				fmt.Fprintf(t.Output(), "%d homes, %d figures\n", homes*len(fleets), n)
 			})
 		})
 	}
+}
+
+// resets notes where registers began anew, as whoever releases a reading does.
+func resets(seed *storetest.Seed) {
+	seed.Exec(`INSERT INTO register_reset (asset_id, label, at, known_at) SELECT asset_id, label, at, at FROM (
+		SELECT asset_id, label, at, value, LAG(value) OVER (PARTITION BY asset_id, label ORDER BY at) AS earlier
+		FROM reading WHERE label IN (12, 13, 14)) AS marks WHERE value < earlier`)
 }
 
 // planted has the comparison find mistakes that the oracle makes on purpose.
