@@ -81,6 +81,7 @@ func TestService_Envelope(t *testing.T) {
 			}
 		}
 
+		follows(t, service, seed.Org, other.ID)
 		if _, err := service.Envelope(t.Context(), seed.Org, store.Scope{Group: "yard"}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("a group that there is not: %v", err)
 		}
@@ -89,4 +90,52 @@ func TestService_Envelope(t *testing.T) {
 			t.Errorf("another organisation's group: %v", err)
 		}
 	})
+}
+
+// follows asks the two controlled cars, which need two hours of the five from 00:00 on, to leave
+// hours out.
+func follows(t *testing.T, service *grid.Service, org, other flex.OrgID) {
+	t.Helper()
+	midnight := flex.PeriodAt(time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC))
+	quiet := func(halves int) (profile []grid.Asked) {
+		for i := range halves {
+			profile = append(profile, grid.Asked{Period: midnight.Add(i)})
+		}
+
+		return profile
+	}
+
+	ask := func(org flex.OrgID, scope store.Scope, profile []grid.Asked) *grid.Follows {
+		t.Helper()
+		f, err := service.Follow(t.Context(), org, scope, profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return f
+	}
+
+	if f := ask(org, store.Scope{}, quiet(6)); !f.Yes || len(f.Parts) != 2 || len(f.Asked) != 6 {
+		t.Errorf("three hours can be left out: %+v", f.Certificate)
+	}
+
+	if f := ask(org, store.Scope{}, quiet(8)); f.Yes || f.Certificate.TooMuch || f.Certificate.Bound != 14_800 {
+		t.Errorf("four hours cannot: %+v", f.Certificate)
+	}
+
+	if f := ask(org, store.Scope{Group: "feeder"}, quiet(8)); f.Yes || f.Certificate.Bound != 7400 {
+		t.Errorf("four hours of one car: %+v", f.Certificate)
+	}
+
+	if f := ask(other, store.Scope{}, quiet(8)); !f.Yes || len(f.Parts) != 0 {
+		t.Errorf("another organisation has none: %+v", f)
+	}
+
+	if _, err := service.Follow(t.Context(), org, store.Scope{Group: "yard"}, quiet(1)); flex.KindOf(err) != flex.NotFound {
+		t.Errorf("a group that there is not: %v", err)
+	}
+
+	if _, err := service.Follow(t.Context(), org, store.Scope{}, append(quiet(1), quiet(1)...)); flex.KindOf(err) != flex.Malformed {
+		t.Errorf("a half-hour twice: %v", err)
+	}
 }

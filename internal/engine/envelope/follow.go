@@ -78,8 +78,8 @@ func (f *Fleet) certify(s Set, more bool, profile []Joules) Certificate {
 // more, the rest: it takes what a car may leave, and what it draws in other slots.
 type flow struct {
 	*Fleet
-	cars       []Car     // those with the fewest permitted seconds first, those with the same hours together
-	places     []int     // of the fleet's cars among them
+	cars       []Car // those with the fewest permitted seconds first, those with the same hours together
+	places     []int // of the fleet's cars among them
 	nodes      int
 	list       []int     // the slots that something is asked of, and the rest
 	spare      []int64   // what the rest takes of a car
