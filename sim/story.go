@@ -59,6 +59,7 @@ var lineForms = []struct{ verb, form string }{
 	{"expect open", `expect (\S+) open in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect shut", `expect (\S+) shut in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect drew", `expect street drew (<=|>=) ([\d.]+)kW`},
+	{"expect envelope", `expect street (can|must) draw ([\d.]+)kWh in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect free", `expect (\S+) free`},
 	{"expect paused", `expect paused (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect unpaused", `expect no pause`},

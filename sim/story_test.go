@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -314,6 +316,29 @@ func (p *player) expectDrew(how, text string) {
 	}
 }
 
+// expectEnvelope compares the most that the street can draw in a window, or the least that it
+// must.
+func (p *player) expectEnvelope(most bool, text string, from, to time.Time) {
+	want, err := strconv.ParseFloat(text, 64)
+	p.must(err)
+	var e wire.EnvelopeResponse
+	p.must(p.client.Do(p.Context(), "GET", "/grid/envelope", url.Values{"windows": {"true"}}, nil, &e))
+	for _, w := range e.Windows {
+		if !w.StartTimestamp.Time.Equal(from) || !w.EndTimestamp.Time.Equal(to) {
+			continue
+		}
+		got := w.LeastKWh
+		if most {
+			got = w.MostKWh
+		}
+		if math.Abs(got-want) > slack*float64(max(1, e.NumControlled)) {
+			p.wrong("it is %.3f kWh", got)
+		}
+		return
+	}
+	p.wrong("the envelope has no such window")
+}
+
 func (p *player) onboard(name string, pause bool) {
 	proposition := flex.FullAssetSchedule
 	if pause {
@@ -446,6 +471,8 @@ func (p *player) expect() {
 		p.expectLimit(a[0], p.clock(a[1]), p.clock(a[2]), p.line.Verb == "expect open")
 	case "expect drew":
 		p.expectDrew(a[0], a[1])
+	case "expect envelope":
+		p.expectEnvelope(a[0] == "can", a[1], p.clock(a[2]), p.clock(a[3]))
 	case "expect free":
 		if _, profile := p.chargers[a[0]].Received(); profile.LimitAt(p.now) != flex.NoLimit {
 			p.wrong("it is held at %d W", profile.LimitAt(p.now))
