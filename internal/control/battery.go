@@ -180,24 +180,16 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 		return nil
 	}
 
-	ahead := make([]byte, len(modes))
-	for i, m := range modes {
-		ahead[i] = letter(m)
-	}
-
-	if before := next.Modes[now.Sub(next.From):]; before != string(ahead) {
-		next.ChangedAt = tx.Now()
-	}
-
-	next.Modes = next.Modes[:now.Sub(next.From)] + string(ahead)
+	setModes(&next, now, modes, tx.Now())
 	next.Without = powers
 
 	if r.market {
 		fixed := fixedRates(b, org.Settings, periods)
-		_, next.Without, err = planModes(&store.BatteryPlan{}, home, periods, fixed, load, roof, next.Stored)
+		_, without, err := planModes(&store.BatteryPlan{}, home, periods, fixed, load, roof, next.Stored)
 		if err != nil {
 			d.log().ErrorContext(ctx, "a plan without market prices breaks a law: what is dispatched is no flex event", "asset", b.Asset.ID, "law", err)
-			next.Without = powers
+		} else {
+			next.Without = without
 		}
 	}
 
@@ -206,6 +198,21 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 	}
 
 	return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
+}
+
+// setModes puts modes into a plan from a half-hour on, and notes when that changed anything.
+func setModes(next *store.BatteryPlan, now flex.Period, modes []battery.Mode, at time.Time) {
+	ahead := make([]byte, len(modes))
+	for i, m := range modes {
+		ahead[i] = letter(m)
+	}
+
+	kept, before := next.Modes[:now.Sub(next.From)], next.Modes[now.Sub(next.From):]
+	if before != string(ahead) {
+		next.ChangedAt = at
+	}
+
+	next.Modes = kept + string(ahead)
 }
 
 // nextPlan begins a plan with what the one before says from the start of today on.

@@ -39,6 +39,33 @@ type BatteryQuestion struct {
 	Stored   *flex.WattHours // now
 }
 
+// modesFrom is what a plan says of periods in their order, up to the first of which it says nothing.
+func modesFrom(p *store.BatteryPlan, periods []flex.Period) (modes []battery.Mode) {
+	for _, at := range periods {
+		m, ok := modeAt(p, at)
+		if !ok {
+			break
+		}
+		modes = append(modes, m)
+	}
+
+	return modes
+}
+
+// inPlaceOf is the battery that is asked about; what the question leaves out is the device's own.
+func (q *BatteryQuestion) inPlaceOf(device home.Battery) home.Battery {
+	other := home.Battery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
+	if other.Power == 0 {
+		other.Power = device.Power
+	}
+
+	if other.Capacity == 0 {
+		other.Capacity = device.Capacity
+	}
+
+	return other
+}
+
 // WhyBattery explains the plan of a battery under control; and if it is asked, what would be
 // planned of another battery in its place. Nothing is stored. A battery whose power or
 // capacity is not known, or that was never planned, is a NotFound failure.
@@ -64,36 +91,20 @@ func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.Ass
 			return err
 		}
 
-		n := 0
-
-		modes := make([]battery.Mode, len(s.periods))
-		for ; n < len(modes); n++ {
-			m, ok := modeAt(p, s.periods[n])
-			if !ok {
-				break
-			}
-			modes[n] = m
-		}
+		modes := modesFrom(p, s.periods)
+		n := len(modes)
 
 		if n == 0 {
 			return flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
 		}
 
-		is = s.first(n).why(device, modes[:n])
+		is = s.first(n).why(device, modes)
 
 		if q == nil {
 			return nil
 		}
 
-		other := home.Battery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
-		if other.Power == 0 {
-			other.Power = device.Power
-		}
-
-		if other.Capacity == 0 {
-			other.Capacity = device.Capacity
-		}
-
+		other := q.inPlaceOf(device)
 		s = s.first(n)
 		if q.Stored != nil {
 			s.stored = *q.Stored

@@ -90,6 +90,11 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 		return err
 	}
 
+	return putInForce(ctx, tx, c, s, ps, under)
+}
+
+// putInForce commits a schedule of an asset that is plugged in, what it was made from, and its push.
+func putInForce(ctx context.Context, tx *store.Tx, c *store.Charging, s *store.Schedule, ps []flex.PricedPeriod, under *underCaps) (err error) {
 	s.Curve, err = tx.AddCurve(ctx, ps)
 	if err != nil {
 		return fmt.Errorf("keep prices: %w", err)

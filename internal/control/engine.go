@@ -75,28 +75,15 @@ const foreseenChunk = 2000
 func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
 	var s charge.Solver
 	for after, more := (flex.AssetID{}), true; more; {
-		var found []store.Planned
-		var ps []flex.PricedPeriod
-		var now time.Time
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-			now = tx.Now()
-
-			found, err = tx.PlannedAfter(ctx, after, foreseenChunk)
-			if err != nil {
-				return err
-			}
-
-			ps, err = prices(ctx, tx, now)
-			return err
-		})
+		found, m, err := d.plannedAfter(ctx, org, after)
 		if err != nil {
 			return f, fmt.Errorf("read the fleet: %w", err)
 		}
 
-		ps = supposing(ps, supposed, now)
+		m.prices = supposing(m.prices, supposed, m.now)
 		for i := range found {
 			found[i].MarketAt = time.Time{} // it would be weighed in the end
-			v := d.weigh(ctx, &found[i], market{now, ps}, &s)
+			v := d.weigh(ctx, &found[i], m, &s)
 			if f.Looked++; v.next.Planned == nil {
 				continue
 			}
@@ -113,6 +100,22 @@ func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.P
 	}
 
 	return f, nil
+}
+
+// plannedAfter reads assets in force after one in the order of their ids, and the market.
+func (d *Service) plannedAfter(ctx context.Context, org flex.OrgID, after flex.AssetID) (found []store.Planned, m market, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		m.now = tx.Now()
+
+		found, err = tx.PlannedAfter(ctx, after, foreseenChunk)
+		if err != nil {
+			return err
+		}
+
+		m.prices, err = prices(ctx, tx, m.now)
+		return err
+	})
+	return found, m, err
 }
 
 // supposing puts supposed prices over those that are known, from the running half-hour on

@@ -102,19 +102,24 @@ func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 			tx.Wake(store.WakeControl)
 		}
 
-		if ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
-			return tx.CapsUsed(ctx, tx.Now())
-		}
-
-		// What was never planned, or is past its ready-by, is planned at the next event.
-		due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
-		plannable := c.Open() && c.Controlled && ev.Kind != PlugOut
-		if !plannable || !h.changed && !due {
-			return nil
-		}
-
-		return d.replan(ctx, tx, &c, h.change)
+		return d.planAfter(ctx, tx, &c, h)
 	})
+}
+
+// planAfter plans an asset anew after an event, if it changed what its schedule depends on.
+func (d *Service) planAfter(ctx context.Context, tx *store.Tx, c *store.Charging, h eventHandler) error {
+	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
+		return tx.CapsUsed(ctx, tx.Now())
+	}
+
+	// What was never planned, or is past its ready-by, is planned at the next event.
+	due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
+	plannable := c.Open() && c.Controlled && h.ev.Kind != PlugOut
+	if !plannable || !h.changed && !due {
+		return nil
+	}
+
+	return d.replan(ctx, tx, c, h.change)
 }
 
 // eventRecord is what of an event is kept.
@@ -224,15 +229,22 @@ func (h eventHandler) plugIn() error {
 		h.tx.Wake(store.WakeSettle)
 	}
 
-	// Charge-now was asked for the car that has gone since.
-	if s.Number > 0 && h.c.ChargeNow.From.Before(s.PluggedOutAt) && !h.c.ChargeNow.Empty() {
-		h.c.ChargeNow = flex.Span{}
-		if err := h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{}); err != nil {
-			return err
-		}
+	if err := h.endChargeNow(s); err != nil {
+		return err
 	}
 
 	return h.tx.OpenSession(h.ctx, h.c, rate)
+}
+
+// endChargeNow ends what was asked for the car that has gone since.
+func (h eventHandler) endChargeNow(s *store.Session) error {
+	asked := h.c.ChargeNow
+	if s.Number == 0 || asked.Empty() || !asked.From.Before(s.PluggedOutAt) {
+		return nil
+	}
+
+	h.c.ChargeNow = flex.Span{}
+	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
 }
 
 // learnVehicle keeps a car's rate that was told late, or anew.

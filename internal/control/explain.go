@@ -237,34 +237,10 @@ func (x *Explanation) Prose() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Schedule %d of asset %v, made %s because of: %s\n\n%s\n\n", x.Generation, x.AssetID, clock(x.MadeAt), x.Cause, x.Summary)
 
-	for i := 0; i < len(x.Plan.Periods); {
-		first := x.Plan.Periods[i]
-		last := x.Plan.Periods[i]
-		energy := flex.WattHours(0)
-		low := first.Price
-		high := first.Price
-		known := false
-
-		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
-			last = x.Plan.Periods[i]
-			energy += last.Energy
-			low, high, known = min(low, last.Price), max(high, last.Price), known || last.Known
-		}
-
-		kind := "peak"
-		if first.OffPeak {
-			kind = "off-peak"
-		}
-
-		price := "no price known"
-		switch {
-		case known && low == high:
-			price = fmt.Sprintf("£%.2f/MWh", low.GBPPerMWh())
-		case known:
-			price = fmt.Sprintf("£%.2f to £%.2f/MWh", low.GBPPerMWh(), high.GBPPerMWh())
-		}
-
-		fmt.Fprintf(&b, "%s to %s  %8s kWh  %-8s  %s: %s\n", clock(first.From), clock(last.To), kwh(energy), kind, price, first.Reason)
+	for at := 0; at < len(x.Plan.Periods); {
+		run := x.runAt(at)
+		fmt.Fprintln(&b, proseOf(run, clock))
+		at += len(run)
 	}
 
 	b.WriteByte('\n')
@@ -273,20 +249,63 @@ func (x *Explanation) Prose() string {
 		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Source())
 	}
 
-	switch {
-	case x.Accepted >= x.Generation:
-		b.WriteString("\nThe client has accepted this schedule.\n")
-	case x.Accepted > 0:
-		fmt.Fprintf(&b, "\nThe client has last accepted schedule %d.\n", x.Accepted)
-	default:
-		b.WriteString("\nThe client has accepted no schedule yet.\n")
-	}
+	b.WriteString("\n" + x.accepted() + "\n")
 
 	if !x.Exact {
 		b.WriteString("This explanation was worked out anew and differs from the schedule, which was made by another version of flexd or whose prices are past their keeping.\n")
 	}
 
 	return b.String()
+}
+
+// runAt is the periods from one on that have its reason, and are off-peak or not as it is.
+func (x *Explanation) runAt(at int) []charge.Period {
+	first := x.Plan.Periods[at]
+	to := at
+	for to < len(x.Plan.Periods) && x.Plan.Periods[to].Reason == first.Reason && x.Plan.Periods[to].OffPeak == first.OffPeak {
+		to++
+	}
+	return x.Plan.Periods[at:to]
+}
+
+// proseOf is a line of prose on periods that have one reason.
+func proseOf(run []charge.Period, clock func(time.Time) string) string {
+	first, last := run[0], run[len(run)-1]
+	low, high := first.Price, first.Price
+	energy := flex.WattHours(0)
+	known := false
+
+	for _, p := range run {
+		energy += p.Energy
+		low, high = min(low, p.Price), max(high, p.Price)
+		known = known || p.Known
+	}
+
+	kind := "peak"
+	if first.OffPeak {
+		kind = "off-peak"
+	}
+
+	price := "no price known"
+	switch {
+	case known && low == high:
+		price = fmt.Sprintf("£%.2f/MWh", low.GBPPerMWh())
+	case known:
+		price = fmt.Sprintf("£%.2f to £%.2f/MWh", low.GBPPerMWh(), high.GBPPerMWh())
+	}
+
+	return fmt.Sprintf("%s to %s  %8s kWh  %-8s  %s: %s", clock(first.From), clock(last.To), kwh(energy), kind, price, first.Reason)
+}
+
+// accepted says what the client has accepted.
+func (x *Explanation) accepted() string {
+	switch {
+	case x.Accepted >= x.Generation:
+		return "The client has accepted this schedule."
+	case x.Accepted > 0:
+		return fmt.Sprintf("The client has last accepted schedule %d.", x.Accepted)
+	}
+	return "The client has accepted no schedule yet."
 }
 
 // Sessions returns a page of the asset's plug sessions, newest first, and how many there

@@ -212,21 +212,13 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 
 			w, err := readPluggedIn(ctx, tx)
 			for i := 0; i < len(found) && err == nil; i++ {
-				var c store.Charging
-				var s *store.Schedule
+				var differs bool
+				differs, err = d.differs(ctx, tx, w, found[i].Standing.AssetID)
 
-				c, err = tx.Charging(ctx, found[i].Standing.AssetID)
-				if err == nil && refreshable(&c, now) {
-					err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
-						s, _, _, err = d.draft(ctx, tx, &c, byInputs, r)
-						return err
-					})
-				}
-
-				if s == nil {
-					same = append(same, found[i].Session)
+				if differs {
+					changed = append(changed, found[i].Standing.AssetID)
 				} else {
-					changed = append(changed, c.Asset.ID)
+					same = append(same, found[i].Session)
 				}
 			}
 
@@ -254,6 +246,22 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 			return nil
 		}
 	}
+}
+
+// differs reports whether an asset would be given another schedule for its inputs as they are.
+func (d *Service) differs(ctx context.Context, tx *store.Tx, w *pluggedIn, asset flex.AssetID) (bool, error) {
+	c, err := tx.Charging(ctx, asset)
+	if err != nil || !refreshable(&c, tx.Now()) {
+		return false, err
+	}
+
+	var next *store.Schedule
+	err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
+		next, _, _, err = d.draft(ctx, tx, &c, byInputs, r)
+		return err
+	})
+
+	return next != nil, err
 }
 
 var byInputs = change{cause: store.CauseInputs, ground: ByInputs}
@@ -323,6 +331,24 @@ func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx)
 	return m, err
 }
 
+// replaceAll commits replacements that were planned on the same prices, and returns how many.
+func replaceAll(ctx context.Context, tx *store.Tx, prices []flex.PricedPeriod, next []store.Replacement) (int, error) {
+	if len(next) == 0 {
+		return 0, nil
+	}
+
+	curve, err := tx.AddCurve(ctx, prices)
+	if err != nil {
+		return 0, fmt.Errorf("keep prices: %w", err)
+	}
+
+	for i := range next {
+		next[i].Next.Curve = curve
+	}
+
+	return tx.Replace(ctx, next)
+}
+
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
 // One that an event has changed since is left as the event left it. If they are a part of a
 // wave, it ends with that.
@@ -354,20 +380,10 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 			}
 		}
 
-		if len(next) > 0 {
-			curve, err := tx.AddCurve(ctx, m.prices)
-			if err != nil {
-				return fmt.Errorf("keep prices: %w", err)
-			}
-
-			for i := range next {
-				next[i].Next.Curve = curve
-			}
-
-			changed, err = tx.Replace(ctx, next)
-			if err != nil {
-				return err
-			}
+		var err error
+		changed, err = replaceAll(ctx, tx, m.prices, next)
+		if err != nil {
+			return err
 		}
 
 		for at, sessions := range later {

@@ -290,23 +290,15 @@ func (f *fleet) spare(from time.Time) {
 
 	for i := range f.members {
 		m := &f.members[i]
-		assumed := charge.AssumedPrice(m.Prices)
-		old := weighSteps(m.Car.Problem, assumed, m.Standing.Steps)
-		next := old
-		if m.next != nil {
-			next = weighSteps(m.Car.Problem, assumed, m.next.Steps)
-			changed := Candidate{Current: m.Standing.Steps, Problem: m.Car.Problem, Plan: m.next}
-			if changed.worth().Value == store.Urgent {
-				urgent = true
-			}
-
-			n++
+		if m.next == nil {
+			continue
 		}
 
-		need := int64(m.Need) * 3600
-		lacks, would := max(0, need-old.energy), max(0, need-next.energy)
-		slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
-		lost, won = lost+max(0, would-lacks-slack), won+max(0, lacks-would)
+		less, more := m.met()
+		lost, won = lost+less, won+more
+		changed := Candidate{Current: m.Standing.Steps, Problem: m.Car.Problem, Plan: m.next}
+		urgent = urgent || changed.worth().Value == store.Urgent
+		n++
 	}
 
 	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
@@ -319,6 +311,19 @@ func (f *fleet) spare(from time.Time) {
 	for i := range f.members {
 		f.members[i].next = nil
 	}
+}
+
+// met is how much less, and how much more, of a member's need its new plan meets than the schedule
+// in force, in watt-seconds. Less counts beyond a slack.
+func (m *member) met() (less, more int64) {
+	assumed := charge.AssumedPrice(m.Prices)
+	old := weighSteps(m.Car.Problem, assumed, m.Standing.Steps)
+	next := weighSteps(m.Car.Problem, assumed, m.next.Steps)
+
+	need := int64(m.Need) * 3600
+	lacks, would := max(0, need-old.energy), max(0, need-next.energy)
+	slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
+	return max(0, would-lacks-slack), max(0, lacks-would)
 }
 
 // bill is what the fleet's energy costs from an instant on if each member does as it is said:
@@ -343,19 +348,26 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 		add(steps, power)
 	}
 
-	var cost flex.MicroPounds
+	cost := f.deviations(from, sums)
+	assumed := charge.AssumedPrice(f.market)
+	for at, sum := range sums {
+		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
+	}
+
+	return cost
+}
+
+// deviations is what the periods cost in which something was traded, and takes them out of the sums.
+func (f *fleet) deviations(from time.Time, sums map[flex.Period]int64) (cost flex.MicroPounds) {
 	for _, t := range f.Position {
 		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
-		if delete(sums, t.Period); beyond > 0 {
+		delete(sums, t.Period)
+
+		if beyond > 0 {
 			cost += t.Buy.Of(beyond)
 		} else if t.Period.End().After(from) {
 			cost += t.Sell.Of(beyond)
 		}
-	}
-
-	assumed := charge.AssumedPrice(f.market)
-	for at, sum := range sums {
-		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
 	}
 
 	return cost
@@ -384,16 +396,7 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 		}
 
 		changed += n
-		var bs []store.Binding
-
-		for i := range rs {
-			if b := f.bindings[at+i]; b != nil {
-				b.EventID, b.AssetID = rs[i].Next.EventID, rs[i].Next.AssetID
-				bs = append(bs, *b)
-			}
-		}
-
-		if err := tx.PutBindings(ctx, bs...); err != nil {
+		if err := tx.PutBindings(ctx, bindingsOf(rs, f.bindings[at:])...); err != nil {
 			return false, err
 		}
 	}
@@ -405,6 +408,18 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 
 	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
 	return true, tx.CapsPlanned(ctx, f.shadow, next)
+}
+
+// bindingsOf are what caps did to schedules that were just committed, where they did anything.
+func bindingsOf(rs []store.Replacement, all []*store.Binding) (bs []store.Binding) {
+	for i := range rs {
+		if b := all[i]; b != nil {
+			b.EventID, b.AssetID = rs[i].Next.EventID, rs[i].Next.AssetID
+			bs = append(bs, *b)
+		}
+	}
+
+	return bs
 }
 
 // changes lists the schedules that take the place of one.

@@ -70,16 +70,9 @@ func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.Asse
 
 // compare plans an asset as it is and as it would be, and decides on the second.
 func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *pluggedIn) (a Comparison, err error) {
-	c, err := tx.Charging(ctx, asset)
+	c, err := asIfPluggedIn(ctx, tx, asset)
 	if err != nil {
 		return a, err
-	}
-	if !c.Asset.Type.Charges() {
-		return a, flex.Fail(flex.Malformed, "asset %v is a %s, which is not planned", asset, c.Asset.Type)
-	}
-
-	if !c.Open() {
-		c.Session, c.Standing = store.Session{}, store.Schedule{}
 	}
 
 	from := tx.Now().Truncate(time.Second)
@@ -106,6 +99,23 @@ func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID,
 		return nil
 	})
 	return a, err
+}
+
+// asIfPluggedIn is an asset that charges, as it would be planned if it were plugged in now.
+func asIfPluggedIn(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
+	c, err = tx.Charging(ctx, asset)
+	if err != nil {
+		return c, err
+	}
+	if !c.Asset.Type.Charges() {
+		return c, flex.Fail(flex.Malformed, "asset %v is a %s, which is not planned", asset, c.Asset.Type)
+	}
+
+	if !c.Open() {
+		c.Session, c.Standing = store.Session{}, store.Schedule{}
+	}
+
+	return c, nil
 }
 
 // ground is why the asset would be planned anew: other prices alone are the market's, and that

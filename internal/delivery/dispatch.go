@@ -22,14 +22,9 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 		return nil, flex.Fail(flex.Malformed, "a dispatch ends after it begins, not at %s", order.To.Format(time.RFC3339))
 	}
 
-	ids := make([]flex.AssetID, len(order.Assets))
-	seen := map[flex.AssetID]bool{}
-
-	for i, a := range order.Assets {
-		if seen[a.ID] {
-			return nil, flex.Fail(flex.Malformed, "a dispatch names each asset once, not %v twice", a.ID)
-		}
-		ids[i], seen[a.ID] = a.ID, true
+	ids, err := namedOnce(order.Assets)
+	if err != nil {
+		return nil, err
 	}
 
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -38,16 +33,8 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 		if !order.To.After(tx.Now()) {
 			return flex.Fail(flex.Malformed, "the dispatch is over already, at %s", order.To.Format(time.RFC3339))
 		}
-
-		own, err := tx.OwnAssets(ctx, ids)
-		if err != nil {
+		if err := ownAll(ctx, tx, ids); err != nil {
 			return err
-		}
-
-		for _, id := range ids {
-			if _, ours := own[id]; !ours {
-				return flex.Fail(flex.NotFound, store.AssetMissing)
-			}
 		}
 
 		e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
@@ -55,25 +42,62 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 			return err
 		}
 
-		parts := []store.Dispatch{order}
-		parts[0].Batch = e.Batch
-		if !e.Batch {
-			parts = make([]store.Dispatch, len(order.Assets))
-			for i := range parts {
-				parts[i] = order
-				parts[i].Assets = order.Assets[i : i+1]
-			}
-		}
-
-		for _, p := range parts {
-			p, err = tx.AddDispatch(ctx, p)
+		for _, part := range messages(order, e.Batch) {
+			part, err = tx.AddDispatch(ctx, part)
 			if err != nil {
 				return err
 			}
-			ds = append(ds, p)
+			ds = append(ds, part)
 		}
 
 		return nil
 	})
 	return ds, err
+}
+
+// namedOnce returns the assets of a dispatch, which names each once.
+func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
+	ids := make([]flex.AssetID, len(assets))
+	named := map[flex.AssetID]bool{}
+
+	for i, a := range assets {
+		if named[a.ID] {
+			return nil, flex.Fail(flex.Malformed, "a dispatch names each asset once, not %v twice", a.ID)
+		}
+		ids[i], named[a.ID] = a.ID, true
+	}
+
+	return ids, nil
+}
+
+// ownAll refuses an asset that is not the organisation's.
+func ownAll(ctx context.Context, tx *store.Tx, ids []flex.AssetID) error {
+	own, err := tx.OwnAssets(ctx, ids)
+	if err != nil {
+		return err
+	}
+
+	for _, id := range ids {
+		if _, ours := own[id]; !ours {
+			return flex.Fail(flex.NotFound, store.AssetMissing)
+		}
+	}
+
+	return nil
+}
+
+// messages cuts a dispatch into what is sent as one message each: all of it, or each asset's part.
+func messages(order store.Dispatch, batch bool) []store.Dispatch {
+	order.Batch = batch
+	if batch {
+		return []store.Dispatch{order}
+	}
+
+	parts := make([]store.Dispatch, len(order.Assets))
+	for i := range parts {
+		parts[i] = order
+		parts[i].Assets = order.Assets[i : i+1]
+	}
+
+	return parts
 }

@@ -56,23 +56,7 @@ func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.En
 			return err
 		}
 
-		e = before
-		e.Name, e.URL = name, s.URL
-		e.Bare, e.Nulls = s.Bare, s.Nulls
-		e.Batch = s.Batch
-
-		if s.Headers != nil {
-			e.Headers = s.Headers
-		}
-
-		e.Enabled, e.Reason = true, ""
-		if s.Enabled != nil && !*s.Enabled {
-			e.Enabled, e.Reason = false, "the organisation has switched it off"
-		}
-
-		e.Rate = firstOf(s.Rate, before.Rate, RateDefault)
-		e.Concurrency = firstOf(s.Concurrency, before.Concurrency, ConcurrencyDefault)
-
+		e = s.over(before, name)
 		if s.Secret != "" && s.Secret != before.Secret {
 			takeOver(&e, s.Secret, d.DB.Now())
 		}
@@ -89,6 +73,27 @@ func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.En
 		return err
 	})
 	return e, made, err
+}
+
+// over is an endpoint as the settings change it, its secret apart.
+func (s *Settings) over(before store.Endpoint, name store.EndpointName) store.Endpoint {
+	e := before
+	e.Name, e.URL = name, s.URL
+	e.Bare, e.Nulls = s.Bare, s.Nulls
+	e.Batch = s.Batch
+
+	if s.Headers != nil {
+		e.Headers = s.Headers
+	}
+
+	e.Enabled, e.Reason = true, ""
+	if s.Enabled != nil && !*s.Enabled {
+		e.Enabled, e.Reason = false, "the organisation has switched it off"
+	}
+
+	e.Rate = firstOf(s.Rate, before.Rate, RateDefault)
+	e.Concurrency = firstOf(s.Concurrency, before.Concurrency, ConcurrencyDefault)
+	return e
 }
 
 // Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed

@@ -30,9 +30,7 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 
 	defer func() {
 		if p := recover(); p != nil {
-			done.response = response{state: store.PushPending, reason: "an internal error"}
-			done.outcome.State = store.PushPending
-			done.outcome.Error = done.response.reason
+			done.panicked()
 			s.service.Log.Error("panic while pushing", "event", push.EventID, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
@@ -57,9 +55,24 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 		return done
 	}
 
+	s.attempt(&done, body, now)
+	return done
+}
+
+// panicked has an attempt tried again that a fault of the program ended.
+func (a *attempted) panicked() {
+	a.response = response{state: store.PushPending, reason: "an internal error"}
+	a.outcome.State = store.PushPending
+	a.outcome.Error = a.response.reason
+}
+
+// attempt sends a body to the endpoint, and keeps how that went.
+func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
+	push := &done.outcome.Push
 	request := egress.Request{
-		Method: "POST", URL: address(s.endpoint.URL, &push), Header: header(&s.endpoint, s.keys, &push, body, now), Body: body,
+		Method: "POST", URL: address(s.endpoint.URL, push), Header: header(&s.endpoint, s.keys, push, body, now), Body: body,
 	}
+
 	start := time.Now()
 	answer, err := s.service.Out.Do(context.WithoutCancel(s.service.ctx), request)
 	took := time.Since(start)
@@ -70,8 +83,6 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 		At: now, Took: took, Status: answer.Status, Error: done.response.reason,
 		Answer: excerpt(answer.Body, done.response.state == store.PushAccepted),
 	}
-
-	return done
 }
 
 func (a attempted) apply(d *dispatcher) {

@@ -163,10 +163,16 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 		return err
 	}
 
+	tx.Wake(WakeControl)
+	return tx.addGroups(ctx, c.Groups)
+}
+
+// addGroups keeps constraint groups with their sites.
+func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 	var groups, sites []any
 	var ids []flex.SiteID
 
-	for _, g := range c.Groups {
+	for _, g := range list {
 		groups = append(groups, tx.org.Bytes(), g.Name, wattsOrNull(g.Power), g.StartsPerMinute)
 		for _, id := range g.Sites {
 			sites, ids = append(sites, id.Bytes(), tx.org.Bytes(), g.Name), append(ids, id)
@@ -180,7 +186,6 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 		return err
 	}
 
-	tx.Wake(WakeControl)
 	return tx.bulk(ctx, `INSERT INTO cap_site (site_id, org_id, name)`, ``, 3, sites)
 }
 

@@ -101,17 +101,10 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	// once its turn has come.
 	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
 	if n > 0 {
-		push := func(s scanner) (ClaimedPush, error) { return tx.scanClaimed(s, o, now) }
-		c.Pushes, err = rows(ctx, tx.conn, push, `
-			WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
-				ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
-			UPDATE outbox SET sending = generation, holder = $5, turn_at = $6 WHERE org_id = $1 AND subject IN (SELECT subject FROM due)
-			RETURNING subject, kind, asset_id, event_id, generation, queued_at, expires_at, tries`,
-			tx.org.Bytes(), string(o.Name), micros(now), n, o.Holder, micros(now.Add(o.Lease)))
+		c.Pushes, err = tx.leasePushes(ctx, o, now, n)
 		if err != nil {
 			return c, fmt.Errorf("claim pushes: %w", err)
 		}
-
 		free = free.Add(time.Duration(len(c.Pushes)) * each)
 	}
 
@@ -128,6 +121,17 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	}
 
 	return c, nil
+}
+
+// leasePushes leases up to n due pushes of the endpoint, the longest due first.
+func (tx *Tx) leasePushes(ctx context.Context, o ClaimOrder, now time.Time, n int) ([]ClaimedPush, error) {
+	push := func(s scanner) (ClaimedPush, error) { return tx.scanClaimed(s, o, now) }
+	return rows(ctx, tx.conn, push, `
+		WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
+			ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
+		UPDATE outbox SET sending = generation, holder = $5, turn_at = $6 WHERE org_id = $1 AND subject IN (SELECT subject FROM due)
+		RETURNING subject, kind, asset_id, event_id, generation, queued_at, expires_at, tries`,
+		tx.org.Bytes(), string(o.Name), micros(now), n, o.Holder, micros(now.Add(o.Lease)))
 }
 
 // release makes due what the holder has leased of the endpoint. Claims lock their endpoint,

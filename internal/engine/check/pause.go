@@ -29,19 +29,10 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 	inside := func(s flex.Span) bool {
 		return slices.ContainsFunc(p.Blocks, func(b flex.Span) bool { return s.Meet(b) == s })
 	}
-	var added time.Duration
 
-	for _, s := range plan.MadeUp {
-		added += s.Len()
-		for _, b := range p.Blocks {
-			if !s.Meet(b).Empty() {
-				return fmt.Errorf("S12: made up at %v, when the car charges already", s.From)
-			}
-		}
-
-		if s.From.Before(plan.Pause.To) || s.To.After(p.ReadyBy) {
-			return fmt.Errorf("S12: made up at %v, before the pause or after ready-by", s.From)
-		}
+	added, err := checkMadeUp(&p, &plan)
+	if err != nil {
+		return err
 	}
 
 	before, after := checkLength(p.Blocks), checkLength(plan.Blocks)
@@ -73,4 +64,22 @@ func checkLength(spans []flex.Span) (sum time.Duration) {
 		sum += s.Len()
 	}
 	return sum
+}
+
+// checkMadeUp is how long a plan makes up for its pause, after it and when the car would not charge.
+func checkMadeUp(p *pause.Problem, plan *pause.Plan) (added time.Duration, _ error) {
+	for _, s := range plan.MadeUp {
+		added += s.Len()
+		for _, b := range p.Blocks {
+			if !s.Meet(b).Empty() {
+				return 0, fmt.Errorf("S12: made up at %v, when the car charges already", s.From)
+			}
+		}
+
+		if s.From.Before(plan.Pause.To) || s.To.After(p.ReadyBy) {
+			return 0, fmt.Errorf("S12: made up at %v, before the pause or after ready-by", s.From)
+		}
+	}
+
+	return added, nil
 }

@@ -176,18 +176,7 @@ func (f *familyTarget) rows(got []timed) (rows []Row) {
 
 	slices.SortFunc(got, func(a, b timed) int { return cmp.Compare(a.micros, b.micros) })
 	median, slowest := got[len(got)/2].micros, got[len(got)-1].micros
-	exact := Row{
-		What: fmt.Sprintf("%s, %d samples: excess", f.family, len(got)), Target: "every one optimal to 1e-6 p",
-		Here: fmt.Sprintf("at most %.1e p", max(0, worst)), Met: worst <= 1e-6,
-	}
-
-	if f.excess > 0 {
-		exact.Target = fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess)
-		exact.Here = fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst))
-		exact.Met = mean <= f.meanExcess && worst <= f.excess
-	}
-
-	rows = append(rows, exact)
+	rows = append(rows, f.exactness(len(got), mean, worst))
 	if f.median > 0 {
 		rows = append(rows, Row{f.family + ": median", fmt.Sprintf("<= %g µs", f.median), fmt.Sprintf("%.2f µs", median), median <= f.median})
 	}
@@ -196,6 +185,23 @@ func (f *familyTarget) rows(got []timed) (rows []Row) {
 	}
 
 	return append(rows, Row{f.family + ": allocations", "0", fmt.Sprintf("%.2f", allocs), allocs < 0.01})
+}
+
+// exactness is the row on how far samples are above their optimum, in pence.
+func (f *familyTarget) exactness(samples int, mean, worst float64) Row {
+	what := fmt.Sprintf("%s, %d samples: excess", f.family, samples)
+	if f.excess > 0 {
+		return Row{
+			What: what, Target: fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess),
+			Here: fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst)),
+			Met:  mean <= f.meanExcess && worst <= f.excess,
+		}
+	}
+
+	return Row{
+		What: what, Target: "every one optimal to 1e-6 p",
+		Here: fmt.Sprintf("at most %.1e p", max(0, worst)), Met: worst <= 1e-6,
+	}
 }
 
 // replan re-plans an uncoupled fleet after every price has moved.

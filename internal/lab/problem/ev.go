@@ -38,20 +38,11 @@ func decodeEV(line []byte) (solver, error) {
 		return nil, err
 	}
 
-	n := len(l.Price)
-	if err := errors.Join(
-		slotCount("price_p_per_kwh", n),
-		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
-		series("avail_hours", l.AvailHours, n, 0, 24),
-		within("max_kw", l.MaxKW, 0, maxKW),
-		within("min_kw", l.MinKW, 0, l.MaxKW),
-		within("energy_kwh", l.EnergyKWh, -maxKWh, maxKWh),
-		within("start_cost_p", l.StartCost, 0, maxAmount),
-		within("min_run_slots", float64(l.MinRunSlots), 0, slots.MaxSlots),
-	); err != nil {
+	if err := l.check(); err != nil {
 		return nil, err
 	}
 
+	n := len(l.Price)
 	e := &evProblem{kWh: make([]float64, n), Slots: slots.Slots{
 		Price: l.Price, Full: make([]float64, n), Need: l.EnergyKWh,
 	}}
@@ -62,35 +53,58 @@ func decodeEV(line []byte) (solver, error) {
 
 	switch l.Family {
 	case "ev-tiers":
-		if len(l.OffPeak) != n {
-			return nil, flex.Fail(flex.Invalid, "off_peak has %d values, where %d would be right", len(l.OffPeak), n)
-		}
-		if l.Mode != flex.Maximise && l.Mode != flex.Minimise {
-			return nil, flex.Fail(flex.Invalid, "charging_mode is %q, which is neither %q nor %q", l.Mode, flex.Maximise, flex.Minimise)
-		}
-
 		e.OffPeak = l.OffPeak
 		e.MayChargePeak = l.MayPeak
 		e.OpenOffPeak = l.Mode == flex.Maximise
 		e.planner = (*slots.Solver).Fill
-
 	case "ev-plain":
 		e.planner = (*slots.Solver).Fill
 	default:
-		e.Least = make([]float64, n)
-		for t, h := range l.AvailHours {
-			e.Least[t] = l.MinKW * h
-		}
-
-		e.planner = (*slots.Solver).LeastPower
-		if l.Family == "ev-switch" {
-			e.planner = (*slots.Solver).Switch
-			e.StartCost = l.StartCost
-			e.MinRun = l.MinRunSlots
-		}
+		l.addLeast(e)
 	}
 
 	return e, nil
+}
+
+// addLeast makes a problem one in which a slot that is on takes a least power.
+func (l *evLine) addLeast(e *evProblem) {
+	e.Least = make([]float64, len(l.AvailHours))
+	for t, h := range l.AvailHours {
+		e.Least[t] = l.MinKW * h
+	}
+
+	e.planner = (*slots.Solver).LeastPower
+	if l.Family == "ev-switch" {
+		e.planner = (*slots.Solver).Switch
+		e.StartCost = l.StartCost
+		e.MinRun = l.MinRunSlots
+	}
+}
+
+func (l *evLine) check() error {
+	n := len(l.Price)
+	err := errors.Join(
+		slotCount("price_p_per_kwh", n),
+		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
+		series("avail_hours", l.AvailHours, n, 0, 24),
+		within("max_kw", l.MaxKW, 0, maxKW),
+		within("min_kw", l.MinKW, 0, l.MaxKW),
+		within("energy_kwh", l.EnergyKWh, -maxKWh, maxKWh),
+		within("start_cost_p", l.StartCost, 0, maxAmount),
+		within("min_run_slots", float64(l.MinRunSlots), 0, slots.MaxSlots),
+	)
+	if err != nil || l.Family != "ev-tiers" {
+		return err
+	}
+
+	if len(l.OffPeak) != n {
+		return flex.Fail(flex.Invalid, "off_peak has %d values, where %d would be right", len(l.OffPeak), n)
+	}
+	if l.Mode != flex.Maximise && l.Mode != flex.Minimise {
+		return flex.Fail(flex.Invalid, "charging_mode is %q, which is neither %q nor %q", l.Mode, flex.Maximise, flex.Minimise)
+	}
+
+	return nil
 }
 
 func (e *evProblem) slots() int { return len(e.Price) }

@@ -69,43 +69,14 @@ func decodeFleet(line []byte) (solver, error) {
 	}
 
 	f := &fleetProblem{Problem: fleet.Problem{Slots: l.Slots, Price: l.Price, CapKW: l.CapKW, Unserved: l.Unserved}}
-	for i, e := range l.EVs {
-		if e.First < 0 || e.Last < e.First || e.Last >= l.Slots {
-			return nil, flex.Fail(flex.Invalid, "evs[%d] may charge from slot %d to %d, which does not lie within 0 to %d", i, e.First, e.Last, l.Slots-1)
-		}
-
-		ev := fleet.EV{
-			EnergyKWh: e.Energy, MaxKW: e.MaxKW, FirstFraction: e.Fraction, PeakAdder: e.PeakAdder,
-			Group: e.Group, First: uint8(e.First), Last: uint8(e.Last),
-		}
-
-		for _, t := range e.PeakSlots {
-			if t < 0 || t >= l.Slots {
-				return nil, flex.Fail(flex.Invalid, "evs[%d].peak_slots names slot %d, which is not from 0 to %d", i, t, l.Slots-1)
-			}
-			ev.Peak |= 1 << t
-		}
-
-		f.EVs = append(f.EVs, ev)
+	if err := l.addCars(&f.Problem); err != nil {
+		return nil, err
 	}
 
-	for _, b := range l.Batteries {
-		f.Batteries = append(f.Batteries, fleet.Battery{
-			CapacityKWh: b.Capacity, InitKWh: b.Init, ChargeKW: b.ChargeKW, DischargeKW: b.DischargeKW,
-			EffCharge: b.EffCharge, EffDischarge: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal, Group: b.Group,
-		})
-	}
+	l.addBatteries(&f.Problem)
 
-	for i, g := range l.Groups {
-		group := fleet.Group{CapKW: g.CapKW}
-		if g.Parent != nil {
-			if *g.Parent < 0 || int(*g.Parent) >= i {
-				return nil, flex.Fail(flex.Invalid, "groups[%d].parent is %d, which is not a group before it", i, *g.Parent)
-			}
-			group.Parent = *g.Parent + 1
-		}
-
-		f.Groups = append(f.Groups, group)
+	if err := l.addGroups(&f.Problem); err != nil {
+		return nil, err
 	}
 
 	if p := l.Position; p != nil {
@@ -116,6 +87,55 @@ func decodeFleet(line []byte) (solver, error) {
 	}
 
 	return f, nil
+}
+
+func (l *fleetLine) addCars(to *fleet.Problem) error {
+	for i, e := range l.EVs {
+		if e.First < 0 || e.Last < e.First || e.Last >= l.Slots {
+			return flex.Fail(flex.Invalid, "evs[%d] may charge from slot %d to %d, which does not lie within 0 to %d", i, e.First, e.Last, l.Slots-1)
+		}
+
+		ev := fleet.EV{
+			EnergyKWh: e.Energy, MaxKW: e.MaxKW, FirstFraction: e.Fraction, PeakAdder: e.PeakAdder,
+			Group: e.Group, First: uint8(e.First), Last: uint8(e.Last),
+		}
+
+		for _, t := range e.PeakSlots {
+			if t < 0 || t >= l.Slots {
+				return flex.Fail(flex.Invalid, "evs[%d].peak_slots names slot %d, which is not from 0 to %d", i, t, l.Slots-1)
+			}
+			ev.Peak |= 1 << t
+		}
+
+		to.EVs = append(to.EVs, ev)
+	}
+
+	return nil
+}
+
+func (l *fleetLine) addBatteries(to *fleet.Problem) {
+	for _, b := range l.Batteries {
+		to.Batteries = append(to.Batteries, fleet.Battery{
+			CapacityKWh: b.Capacity, InitKWh: b.Init, ChargeKW: b.ChargeKW, DischargeKW: b.DischargeKW,
+			EffCharge: b.EffCharge, EffDischarge: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal, Group: b.Group,
+		})
+	}
+}
+
+func (l *fleetLine) addGroups(to *fleet.Problem) error {
+	for i, g := range l.Groups {
+		group := fleet.Group{CapKW: g.CapKW}
+		if g.Parent != nil {
+			if *g.Parent < 0 || int(*g.Parent) >= i {
+				return flex.Fail(flex.Invalid, "groups[%d].parent is %d, which is not a group before it", i, *g.Parent)
+			}
+			group.Parent = *g.Parent + 1
+		}
+
+		to.Groups = append(to.Groups, group)
+	}
+
+	return nil
 }
 
 func (f *fleetProblem) slots() int { return f.Slots }

@@ -44,26 +44,40 @@ func decodeModes(line []byte) (solver, error) {
 		return nil, err
 	}
 
-	n := len(l.Import)
-	wholes := func(name string, v []int) error {
-		x := make([]float64, len(v))
-		for i := range v {
-			x[i] = float64(v[i])
-		}
-		return series(name, x, n, 0, maxWh)
-	}
-
 	previous, ok := battery.ParseMode(l.Previous)
 	if !ok {
 		return nil, flex.Fail(flex.Invalid, "previous_mode is %q, which is not a mode", l.Previous)
 	}
 
-	if err := errors.Join(
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+
+	return &modesProblem{modes: make([]battery.Mode, len(l.Import)), ModeProblem: battery.ModeProblem{
+		Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV,
+		Min: l.SoCMin, Max: l.SoCMax, Init: l.SoCInit, ChargeStep: l.ChargeStep, DischargeStep: l.DischargeStep,
+		ChargeEff: l.EffCharge, DischargeEff: l.EffDischarge, Terminal: l.Terminal,
+		SwitchCost: l.SwitchCost, Previous: previous,
+	}}, nil
+}
+
+// wholes checks a series of whole watt-hours.
+func wholes(name string, v []int, n int) error {
+	x := make([]float64, len(v))
+	for i := range v {
+		x[i] = float64(v[i])
+	}
+	return series(name, x, n, 0, maxWh)
+}
+
+func (l *modesLine) check() error {
+	n := len(l.Import)
+	return errors.Join(
 		slotCount("import_p_per_kwh", n),
 		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
 		series("export_p_per_kwh", l.Export, n, -maxPrice, maxPrice),
-		wholes("load_wh", l.Load),
-		wholes("pv_wh", l.PV),
+		wholes("load_wh", l.Load, n),
+		wholes("pv_wh", l.PV, n),
 		within("soc_min_wh", float64(l.SoCMin), 0, maxWh),
 		within("soc_max_wh", float64(l.SoCMax), float64(l.SoCMin), maxWh),
 		within("soc_init_wh", float64(l.SoCInit), 0, maxWh),
@@ -73,16 +87,7 @@ func decodeModes(line []byte) (solver, error) {
 		within("eff_discharge", l.EffDischarge, leastEff, 1),
 		within("terminal_p_per_kwh", l.Terminal, -maxPrice, maxPrice),
 		within("switch_cost_p", l.SwitchCost, 0, maxAmount),
-	); err != nil {
-		return nil, err
-	}
-
-	return &modesProblem{modes: make([]battery.Mode, n), ModeProblem: battery.ModeProblem{
-		Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV,
-		Min: l.SoCMin, Max: l.SoCMax, Init: l.SoCInit, ChargeStep: l.ChargeStep, DischargeStep: l.DischargeStep,
-		ChargeEff: l.EffCharge, DischargeEff: l.EffDischarge, Terminal: l.Terminal,
-		SwitchCost: l.SwitchCost, Previous: previous,
-	}}, nil
+	)
 }
 
 func (m *modesProblem) slots() int { return len(m.Import) }

@@ -64,10 +64,19 @@ func decodePause(line []byte) (solver, error) {
 		Prices: pause.PriceSeries{Slot: l.SlotMinutes, Price: l.Price},
 	}}
 
+	if err := l.addBlocks(p, end); err != nil {
+		return nil, err
+	}
+
+	return p, nil
+}
+
+// addBlocks adds the blocks of charging, in minutes up to an end.
+func (l *pauseLine) addBlocks(p *pauseProblem, end int64) error {
 	last := int64(0)
 	for i, b := range l.Blocks {
 		if b[0] < last || b[1] <= b[0] || b[1] > end {
-			return nil, flex.Fail(flex.Invalid, "blocks_min[%d] is %v, which does not follow the block before within 0 to %d", i, b, end)
+			return flex.Fail(flex.Invalid, "blocks_min[%d] is %v, which does not follow the block before within 0 to %d", i, b, end)
 		}
 		last = b[1]
 		if i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
@@ -79,9 +88,9 @@ func decodePause(line []byte) (solver, error) {
 	}
 
 	if len(p.Blocks) == 0 {
-		return nil, flex.Fail(flex.Invalid, "blocks_min is empty, where a block of [from, to] minutes would be right")
+		return flex.Fail(flex.Invalid, "blocks_min is empty, where a block of [from, to] minutes would be right")
 	}
-	return p, nil
+	return nil
 }
 
 func (p *pauseProblem) slots() int { return len(p.Prices.Price) }

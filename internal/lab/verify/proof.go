@@ -203,6 +203,23 @@ func checkBends(p *battery.Storage, t int) []float64 {
 	return bends
 }
 
+// checkRunPotentials refuses potentials that are not one for each length of a run, up to m.
+func checkRunPotentials(v [][]certificate.Potential, m int, all checkRange) error {
+	for t := range v {
+		if len(v[t]) != m+1 {
+			return fmt.Errorf("slot %d: %d potentials for runs of up to %d", t, len(v[t]), m)
+		}
+
+		for r := range v[t] {
+			if err := checkCurve(&v[t][r], all.lo, all.hi); err != nil {
+				return fmt.Errorf("slot %d: %w", t, err)
+			}
+		}
+	}
+
+	return nil
+}
+
 // checkWanted is what the potentials of a car prove that it must cost to take need, at
 // these prices: from wanting need, down to wanting -beyond. miss is what is paid at the
 // end for a kWh taken too much and too little; none may be, where it is nil.
@@ -219,16 +236,8 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 	}
 	all := checkRange{-beyond, max(0, need)}
 
-	for t := range v {
-		if len(v[t]) != m+1 {
-			return 0, fmt.Errorf("slot %d: %d potentials for runs of up to %d", t, len(v[t]), m)
-		}
-
-		for r := range v[t] {
-			if err := checkCurve(&v[t][r], all.lo, all.hi); err != nil {
-				return 0, fmt.Errorf("slot %d: %w", t, err)
-			}
-		}
+	if err := checkRunPotentials(v, m, all); err != nil {
+		return 0, err
 	}
 
 	over := 0.0

@@ -14,21 +14,9 @@ import (
 // by depends on what is stored alone, and is made of straight lines.
 func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proof) error {
 	n := len(p.Import)
-	if len(proof.Modes) != n+1 {
-		return fmt.Errorf("%d potentials for %d slots", len(proof.Modes), n)
-	}
-
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
-	for t, v := range proof.Modes {
-		if len(v) != int(battery.ModeCount) {
-			return fmt.Errorf("slot %d: %d potentials for %d modes", t, len(v), battery.ModeCount)
-		}
-
-		for m := range v {
-			if err := checkCurve(&v[m], lo, hi); err != nil {
-				return fmt.Errorf("slot %d: %w", t, err)
-			}
-		}
+	if err := checkPotentials(proof.Modes, n+1, lo, hi); err != nil {
+		return err
 	}
 
 	if p.Previous >= battery.ModeCount {
@@ -58,6 +46,28 @@ func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proo
 	if !(f.Bound <= bound+proofSlack*max(size, math.Abs(f.Bound))) {
 		return fmt.Errorf("the potentials prove a bound of %v, the plan says %v", bound, f.Bound)
 	}
+	return nil
+}
+
+// checkPotentials refuses potentials that are not one for each mode before each slot and after the
+// last, between two levels.
+func checkPotentials(modes [][]certificate.Potential, slots int, lo, hi float64) error {
+	if len(modes) != slots {
+		return fmt.Errorf("%d potentials for %d slots", len(modes), slots-1)
+	}
+
+	for t, v := range modes {
+		if len(v) != int(battery.ModeCount) {
+			return fmt.Errorf("slot %d: %d potentials for %d modes", t, len(v), battery.ModeCount)
+		}
+
+		for m := range v {
+			if err := checkCurve(&v[m], lo, hi); err != nil {
+				return fmt.Errorf("slot %d: %w", t, err)
+			}
+		}
+	}
+
 	return nil
 }
 

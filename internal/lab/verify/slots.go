@@ -134,17 +134,9 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 			continue // no choice
 		}
 
-		cost := 0.0
-		bound := f.Threshold * want[tier]
-		size := 0.0
-
-		for t, e := range x {
-			if off(t) == (tier == 0) {
-				cost += e * p.Price[t]
-				bound += min(0, p.Price[t]-f.Threshold) * p.Full[t]
-				size += math.Abs(p.Price[t]) * p.Full[t]
-			}
-		}
+		in := func(t int) bool { return off(t) == (tier == 0) }
+		cost, bound, size := tierBound(p, x, in, f.Threshold)
+		bound += f.Threshold * want[tier]
 
 		if !(cost <= bound+checkSlack*max(1, size)) {
 			return fmt.Errorf("a tier costs %v, and its threshold price proves only %v", cost, bound)
@@ -260,4 +252,18 @@ func checkDual(p *battery.Storage, worth []float64) float64 {
 	}
 
 	return bound
+}
+
+// tierBound is what the slots of a tier cost, what a threshold price proves of those that it
+// leaves open, and the size that rounding is measured by.
+func tierBound(p *slots.Slots, x []float64, in func(t int) bool, threshold float64) (cost, bound, size float64) {
+	for t, e := range x {
+		if in(t) {
+			cost += e * p.Price[t]
+			bound += min(0, p.Price[t]-threshold) * p.Full[t]
+			size += math.Abs(p.Price[t]) * p.Full[t]
+		}
+	}
+
+	return cost, bound, size
 }
