@@ -132,6 +132,12 @@ func TestCredit_Certain(t *testing.T) {
 				t.Errorf("%s: %s, want %s", step.name, got, step.months)
 			}
 
+			if step.name == "lapsed" { // a statement of today alone has the months that were carried into its own
+				if got := y.months(t, flex.DayAt(y.now), flex.DayAt(y.now)); got != step.months {
+					t.Errorf("of today alone: %s", got)
+				}
+			}
+
 			y.sound(t)
 		}
 

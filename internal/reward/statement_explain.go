@@ -78,7 +78,7 @@ func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store
 	netted := map[ledger.Month][]MonthEvent{}
 
 	for chunk := range slices.Chunk(ids, explainedMax) {
-		settled, err := tx.PostedSettlements(ctx, chunk)
+		settled, err := settlementsBehind(ctx, tx, chunk, lines, shown)
 		if err != nil {
 			return err
 		}
@@ -98,6 +98,32 @@ func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store
 
 	s.addMonths(s.months(all), netted, terms)
 	return nil
+}
+
+// settlementsBehind returns all settlements of the events of the statement's lines; of the others,
+// which are only netted, those that their newest lines rest on.
+func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID, lines map[flex.FlexEventID][]store.Transaction,
+	shown map[flex.FlexEventID][]*Line) ([]store.PostedSettlement, error) {
+	var own, others []flex.FlexEventID
+	var runs []flex.RunID
+
+	for _, id := range ids {
+		if len(shown[id]) > 0 {
+			own = append(own, id)
+			continue
+		}
+
+		all := lines[id]
+		others, runs = append(others, id), append(runs, all[len(all)-1].Cause.Run)
+	}
+
+	settled, err := tx.PostedSettlements(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+
+	netted, err := tx.PostedSettlementsBy(ctx, others, runs)
+	return append(settled, netted...), err
 }
 
 // linesOfEvents returns all lines by event, oldest first, and the events that are to be

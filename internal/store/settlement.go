@@ -143,14 +143,26 @@ func (tx *Tx) PostedSettlements(ctx context.Context, events []flex.FlexEventID) 
 		return nil, nil
 	}
 
-	scan := func(s scanner) (p PostedSettlement, err error) {
-		p.Settlement, err = scanSettlement(scannerAfter{s, &p.Run})
-		return p, err
+	list, args := in([]any{tx.org.Bytes()}, events)
+	return rows(ctx, tx.conn, scanPosted, postedSelect+list+` ORDER BY s.flex_event_id, s.version`, args...)
+}
+
+// PostedSettlementsBy returns those that are by one of the runs.
+func (tx *Tx) PostedSettlementsBy(ctx context.Context, events []flex.FlexEventID, runs []flex.RunID) ([]PostedSettlement, error) {
+	if len(events) == 0 || len(runs) == 0 {
+		return nil, nil
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, events)
-	return rows(ctx, tx.conn, scan, `SELECT s.run_id, `+settlementColumns+` FROM settlement s
-		WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `+list+` ORDER BY s.flex_event_id, s.version`, args...)
+	by, args := in(args, runs)
+	return rows(ctx, tx.conn, scanPosted, postedSelect+list+` AND s.run_id IN `+by+` ORDER BY s.flex_event_id, s.version`, args...)
+}
+
+const postedSelect = `SELECT s.run_id, ` + settlementColumns + ` FROM settlement s WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `
+
+func scanPosted(s scanner) (p PostedSettlement, err error) {
+	p.Settlement, err = scanSettlement(scannerAfter{s, &p.Run})
+	return p, err
 }
 
 // scannerAfter scans one column before those of another scan.
