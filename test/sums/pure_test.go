@@ -33,8 +33,10 @@ func assetID(d int) flex.AssetID { return flex.AssetID{byte(d + 1)} }
 // settled together at the boundary.
 func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 	var readings []flex.Reading
-	for _, x := range h.tolds {
-		readings = append(readings, flex.Reading{AssetID: assetID(x.device), Label: flex.Label(x.kind), Span: flex.Span{From: instant(x.from), To: instant(x.to)}, Value: flex.Micro(x.value)})
+	for _, kept := range h.kept { // each time once, as a store keeps them
+		for _, x := range kept {
+			readings = append(readings, flex.Reading{AssetID: assetID(x.device), Label: flex.Label(x.kind), Span: flex.Span{From: instant(x.from), To: instant(x.to)}, Value: flex.Micro(x.value)})
+		}
 	}
 	meter := settle.NewMeter(settle.Boundary, readings, settle.SupplyLimits(flex.Supply{Import: flex.Watts(h.supply), Export: flex.Watts(h.supply)}))
 	var eventDays []flex.Day
