@@ -83,6 +83,7 @@ func TestSettleBaselineError_Org(t *testing.T) {
 	seed := storetest.NewSeed(t, h.DB, at.Database)
 	asset := seed.Asset(seed.Site(), flex.Charger, 7400)
 	day := flex.DayAt(time.Now()).Add(-1)
+	seed.Consent(day.Add(-70).Start())
 	if settle.ClockChange(day) {
 		day = day.Add(-1)
 	}

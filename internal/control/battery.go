@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -485,7 +484,8 @@ func guessed(p *store.BatteryPlan, periods []flex.Period) (load, roof []flex.Wat
 }
 
 // metered returns what a home drew and its roof gave in the days before one: the boundary
-// meter's import, less what batteries took, and with what the roof gave.
+// meter's import, less what batteries took, and with what the roof gave. Of the boundary, only
+// what was read in a span of the user's consent is looked at.
 func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, err error) {
 	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
@@ -506,6 +506,11 @@ func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Da
 		return nil, nil, err
 	}
 
+	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+	if err != nil {
+		return nil, nil, err
+	}
+
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {
 		by[r.AssetID] = append(by[r.AssetID], r)
@@ -517,7 +522,7 @@ func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Da
 
 	for _, a := range assets {
 		// The meter at the boundary is one, whichever asset tells of it: the fullest account.
-		if s := energies(by[a.ID], settle.Labels(settle.Boundary)...); len(s) > len(net) {
+		if s := seriesOf(settle.ConsentedHalfHours(by[a.ID], consent[site])); len(s) > len(net) {
 			net = s
 		}
 		addTo(taken, energies(by[a.ID], flex.BatteryInverterPower))
@@ -534,23 +539,23 @@ func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Da
 	return load, roof, nil
 }
 
-// energies are the half-hours that readings of some labels give in full.
-func energies(rs []flex.Reading, labels ...flex.Label) forecast.Series {
+// energies are the half-hours that a device's readings of a power give in full.
+func energies(rs []flex.Reading, power flex.Label) forecast.Series {
 	var own []flex.Reading
 	for _, r := range rs {
-		if !slices.Contains(labels, r.Label) {
-			continue
-		}
-
-		if r.Label == flex.SolarPower || r.Label == flex.BatteryInverterPower {
+		if r.Label == power {
 			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+			own = append(own, r)
 		}
-
-		own = append(own, r)
 	}
 
+	return seriesOf(settle.HalfHours(settle.Boundary, own))
+}
+
+// seriesOf are the half-hours that are known of some days.
+func seriesOf(days []settle.MeteredDay) forecast.Series {
 	s := forecast.Series{}
-	for _, day := range settle.HalfHours(settle.Boundary, own) {
+	for _, day := range days {
 		for n := 1; n <= day.Day.Periods(); n++ {
 			if e, known := day.At(n); known {
 				s[day.Day.Period(n)] = e

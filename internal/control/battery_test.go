@@ -504,10 +504,68 @@ func TestDispatchPlan(t *testing.T) {
 	})
 }
 
+// TestBatteryPlan_ConsentSpans: of the boundary's readings a plan learns what was read in a span
+// of the consent, and nothing of the time outside. An organisation that needs no consent learns
+// all of it, which proves that there was something else to learn.
+func TestBatteryPlan_ConsentSpans(t *testing.T) {
+	const now = "2026-01-14T00:05:00Z"
+	day := flex.DayAt(at(now))
+	for _, c := range []struct {
+		name string
+		set  func(h *fixture)
+		want string
+	}{
+		{"never given", func(h *fixture) { h.NoConsent() }, "154/0"},
+		{"given four days ago", func(h *fixture) { h.NoConsent(); h.Consent(day.Add(-4).Start()) }, "100/0"},
+		{"withdrawn four days ago", func(h *fixture) {
+			h.NoConsent()
+			h.Consent(day.Add(-30).Start())
+			h.Exec(`UPDATE site SET consent_at = NULL`)
+			h.Exec(`UPDATE consent_span SET to_at = $1`, day.Add(-4).Start().UnixMicro())
+		}, "2000/0"},
+		{"none is needed", func(h *fixture) { h.NoConsent(); h.Exec(`UPDATE org SET consent_exempt = TRUE`) }, "?"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			one(t, now, func(h *fixture) {
+				id := h.battery()
+				meter := h.Asset(h.site, flex.BoundaryMeter, 0)
+				var rs []flex.Reading
+				for k := 1; k <= 14; k++ {
+					kw := 0.2
+					if k > 4 {
+						kw = 4
+					}
+					for n := 1; n <= 48; n++ {
+						rs = append(rs, flex.Reading{AssetID: meter, Span: day.Add(-k).Period(n).Span(), Label: flex.BoundaryImportPower, Value: flex.Micro(kw * 1e6)})
+					}
+				}
+				if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
+					t.Fatal(err)
+				}
+				c.set(h)
+
+				h.batteryRound()
+				err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+					b, err := tx.Battery(h.Context(), id)
+					words := strings.Fields(b.Plan.Guess)
+					if c.want == "?" && (words[0] == "100/0" || words[0] == "154/0") || c.want != "?" && words[0] != c.want {
+						t.Errorf("%q, want %s", words[0], c.want)
+					}
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
 // TestBatteryLearnsItsHome: what the home drew at an hour is what is kept for it.
 func TestBatteryLearnsItsHome(t *testing.T) {
 	one(t, "2026-01-14T00:05:00Z", func(h *fixture) {
 		id := h.battery()
+		h.Consent(at("2025-01-01T00:00:00Z"))
 		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
 		var rs []flex.Reading
 		day := flex.DayAt(at("2026-01-14T00:05:00Z"))

@@ -12,6 +12,7 @@ import (
 // TestOutturn holds a day's forecast against what came: it knows nothing of the day itself.
 func TestOutturn(t *testing.T) {
 	each(t, "2026-06-15T12:10:00Z", func(h *fixture) {
+		h.Consent(at("2025-01-01T00:00:00Z"))
 		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
 		today := flex.DayAt(at("2026-06-15T12:10:00Z"))
 		var rs []flex.Reading

@@ -355,4 +355,9 @@ type Reading struct {
 	Span
 	Label Label
 	Value Micro
+
+	// Anew says of a register that was read at the edge of half-hours that it began anew, as its
+	// meter was replaced or reset, since the edge before: no difference is taken across that.
+	// Readings that are looked up carry it; it is not kept with them.
+	Anew bool
 }

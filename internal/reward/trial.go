@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/settle"
@@ -115,12 +116,12 @@ func siteTrial(ctx context.Context, tx *store.Tx, site flex.SiteID, t BaselineTr
 
 	ids := idsOf(assets)
 	all := daysBetween(oldest, t.To)
-	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: ids, Labels: settle.Labels(settle.Boundary), Days: all})
-	if err != nil || len(rs) == 0 {
+
+	trial.Metered, err = consentedDays(ctx, tx, site, ids, all)
+	if err != nil || len(trial.Metered) == 0 {
 		return trial, err
 	}
 
-	trial.Metered = boundaryDays(rs, ids)
 	return trial, withCars(ctx, tx, trial, assets, all)
 }
 
@@ -193,13 +194,24 @@ func shownOf(a *flex.Asset, own []settle.MeteredDay, stays []flex.Span) (shown [
 	return shown
 }
 
+// consentedDays returns the half-hours of a site's boundary that may be used.
+func consentedDays(ctx context.Context, tx *store.Tx, site flex.SiteID, ids []flex.AssetID, days []flex.Day) ([]settle.MeteredDay, error) {
+	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: ids, Labels: settle.Labels(settle.Boundary), Days: days})
+	if err != nil || len(rs) == 0 {
+		return nil, err
+	}
+
+	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+	return boundaryDays(rs, ids, consent[site]), err
+}
+
 // boundaryDays returns the half-hours of a boundary that several devices may tell of: those
-// of the device that tells of the most.
-func boundaryDays(rs []flex.Reading, ids []flex.AssetID) (best []settle.MeteredDay) {
+// of the device that tells of the most under the user's consent.
+func boundaryDays(rs []flex.Reading, ids []flex.AssetID, consent []flex.Span) (best []settle.MeteredDay) {
 	most := 0
 	for _, id := range ids {
 		other := func(r flex.Reading) bool { return r.AssetID != id }
-		days := settle.HalfHours(settle.Boundary, slices.DeleteFunc(slices.Clone(rs), other))
+		days := settle.ConsentedHalfHours(slices.DeleteFunc(slices.Clone(rs), other), consent)
 
 		known := 0
 

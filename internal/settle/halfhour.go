@@ -203,7 +203,7 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 }
 
 // registers puts in the differences between registers read half an hour apart, and takes
-// export off import. A register that fell, which ingest refuses, gives nothing.
+// export off import. A register that fell gives nothing, and so does one that began anew.
 func (s *series) registers(label flex.Label, readings, exports []flex.Reading) {
 	energy := s.marksOf(label, readings)
 	if energy.none {
@@ -238,6 +238,7 @@ type marks struct {
 	none  bool // it was not read at all
 	value []flex.Micro
 	known []bool
+	anew  []bool // it began anew in the half-hour before
 }
 
 func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
@@ -245,7 +246,7 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 		return marks{none: true}
 	}
 
-	m := marks{value: make([]flex.Micro, len(s.value)), known: make([]bool, len(s.value))}
+	m := marks{value: make([]flex.Micro, len(s.value)), known: make([]bool, len(s.value)), anew: make([]bool, len(s.value))}
 	for i := range readings {
 		r := &readings[i]
 		if r.Label != label {
@@ -256,16 +257,19 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 		at := p.Sub(s.first)
 		if r.To.Equal(p.Start()) && at >= 0 && at < len(m.value) {
 			m.value[at], m.known[at] = r.Value, true
+			m.anew[at] = r.Anew
 		}
 	}
 
 	return m
 }
 
-// rise returns what the register rose by in a half-hour at both ends of which it was read.
+// rise returns what the register rose by in a half-hour at both ends of which it was read, if
+// the same meter counted at both.
 func (m *marks) rise(i int) (flex.Micro, bool) {
-	known := m.known[i] && m.known[i+1] && m.value[i+1] >= m.value[i]
-	return m.value[i+1] - m.value[i], known
+	read := m.known[i] && m.known[i+1]
+	by := m.value[i+1] - m.value[i]
+	return by, read && by >= 0 && !m.anew[i+1]
 }
 
 // wattHour is one, in millionths of a kilowatt times milliseconds.

@@ -23,9 +23,15 @@ func oneHalfHour(m settle.Metering, p flex.Period, all []flex.Reading) (e flex.M
 		return v, known
 	}
 	rise := func(label flex.Label) (flex.Micro, bool) {
+		replaced := false
 		before, read := mark(label, p.Start())
 		after, too := mark(label, p.End())
-		return after - before, read && too && after >= before
+		for _, r := range all { // the last reading of an instant counts
+			if r.Label == label && r.To.Equal(p.End()) {
+				replaced = r.Anew
+			}
+		}
+		return after - before, read && too && after >= before && !replaced
 	}
 	export := slices.ContainsFunc(all, func(r flex.Reading) bool { return r.Label == flex.BoundaryExportRegister })
 	for _, label := range settle.Labels(m) {
@@ -63,6 +69,7 @@ func TestHalfHours_EachAlone(t *testing.T) {
 			if r.Label == flex.BoundaryImportPower || r.Label == flex.BatteryInverterPower {
 				continue
 			}
+			r.Anew = rapid.IntRange(0, 3).Draw(t, "anew") == 0
 			r.From = first.Add(rapid.IntRange(0, periods-2).Draw(t, "at")).Start()
 			r.To = r.From.Add(rapid.SampledFrom([]time.Duration{flex.HalfHour, flex.HalfHour, time.Hour, 0, 7 * time.Minute}).Draw(t, "length"))
 			all = append(all, r)

@@ -200,9 +200,18 @@ func (tx *Tx) AddReset(ctx context.Context, k Register, at time.Time) error {
 
 // Resets returns when the registers of the organisation's assets began anew, in order.
 func (tx *Tx) Resets(ctx context.Context, assets []flex.AssetID) (map[Register][]time.Time, error) {
+	return tx.resetsKnown(ctx, assets, time.Time{})
+}
+
+// resetsKnown is Resets as it was known at an instant; the zero time stands for now.
+func (tx *Tx) resetsKnown(ctx context.Context, assets []flex.AssetID, knownAt time.Time) (map[Register][]time.Time, error) {
 	resets := map[Register][]time.Time{}
+	if knownAt.IsZero() {
+		knownAt = always.To
+	}
+
 	for chunk := range slices.Chunk(assets, ownersChunk) {
-		list, args := in(nil, chunk)
+		list, args := in([]any{micros(knownAt)}, chunk)
 
 		scan := func(s scanner) (m Mark, err error) {
 			var k Register
@@ -214,7 +223,7 @@ func (tx *Tx) Resets(ctx context.Context, assets []flex.AssetID) (map[Register][
 			return m, err
 		}
 
-		if _, err := rows(ctx, tx.conn, scan, `SELECT asset_id, label, at FROM register_reset WHERE asset_id IN `+list+` ORDER BY at`, args...); err != nil {
+		if _, err := rows(ctx, tx.conn, scan, `SELECT asset_id, label, at FROM register_reset WHERE known_at <= $1 AND asset_id IN `+list+` ORDER BY at`, args...); err != nil {
 			return nil, err
 		}
 	}

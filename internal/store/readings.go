@@ -116,7 +116,33 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 		found = span
 	}
 
+	if marks {
+		return f.found, tx.markAnew(ctx, &q, f.found)
+	}
 	return f.found, nil
+}
+
+// markAnew says of registers where they began anew, as it was known.
+func (tx *Tx) markAnew(ctx context.Context, q *ReadingQuery, rs []flex.Reading) error {
+	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return register(r.Label) }) {
+		return nil
+	}
+
+	resets, err := tx.resetsKnown(ctx, q.Assets, q.KnownAt)
+	if err != nil || len(resets) == 0 {
+		return err
+	}
+
+	for i := range rs {
+		r := &rs[i]
+		before := r.To.Add(-flex.HalfHour)
+
+		for _, at := range resets[Register{AssetID: r.AssetID, Label: r.Label}] {
+			r.Anew = r.Anew || at.After(before) && !at.After(r.To)
+		}
+	}
+
+	return nil
 }
 
 // meets adds the condition that a reading at an odd time meets a span, and began no earlier
