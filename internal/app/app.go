@@ -214,7 +214,10 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	var jobs sync.WaitGroup
 	jobs.Go(func() { worker.RunAll(running, h.workers) })
-	jobs.Go(func() { h.DB.Watch(running, h.noteDatabase) })
+
+	watched := make(chan struct{})
+	jobs.Go(func() { h.DB.Watch(running, func() { close(watched) }, h.noteDatabase) })
+	<-watched
 
 	h.Console.Done = ctx.Done()
 	server := &web.Server{Handler: h.Handler(), Proxies: h.API.TrustedProxies, Limits: h.limits, Log: h.log}

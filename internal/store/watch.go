@@ -145,14 +145,21 @@ func (c *watchedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Watch watches over the database until the context ends, and calls changed when it stops
-// answering, with the reason, and when it answers again, with nil. On SQLite there is nothing to
-// watch.
-func (db *DB) Watch(ctx context.Context, changed func(error)) {
+// Watch watches over the database until the context ends. It calls began once it has asked for
+// the first time, and changed when the database stops answering, with the reason, and when it
+// answers again, with nil. On SQLite there is nothing to watch.
+//
+// Requests are to be served from began on: before it this process holds no lock, so a key that
+// it claims would stay taken for its whole lease if the process were killed.
+func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 	w := db.watch
 	if w == nil {
+		began()
 		return
 	}
+
+	first := sync.OnceFunc(began)
+	defer first()
 
 	var own *pgx.Conn
 	defer func() {
@@ -169,7 +176,9 @@ func (db *DB) Watch(ctx context.Context, changed func(error)) {
 			return
 		}
 
-		if w.note(err) {
+		news := w.note(err)
+		first()
+		if news {
 			db.restart()
 			changed(err)
 		}
