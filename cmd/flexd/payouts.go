@@ -26,13 +26,16 @@ import (
 
 // payouts is `flexd payouts`.
 type payouts struct {
-	List    payoutsList    `cmd:"" help:"Withdrawals and where their payment stands."`
-	Approve payoutsApprove `cmd:"" help:"Let withdrawals be paid."`
-	Reject  payoutsReject  `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
-	Export  payoutsExport  `cmd:"" help:"Write the payment file of what is approved, which counts as given to the bank from then on."`
-	Modulus payoutsModulus `cmd:"" help:"The published tables by which bank accounts are checked."`
-	Files   payoutsFiles   `cmd:"" help:"The payment files that were made, with their sums."`
-	Import  payoutsImport  `cmd:"" help:"Read what became of payments: the bank's pain.002, camt.053 or CSV of returned credits, or a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
+	List     payoutsList     `cmd:"" help:"Withdrawals and where their payment stands."`
+	Approve  payoutsApprove  `cmd:"" help:"Let withdrawals be paid."`
+	Reject   payoutsReject   `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
+	Check    payoutsCheck    `cmd:"" help:"Ask the hook whether accounts are in their users' names; without ids, of all that wait to be approved and were not checked. Example: flexd payouts check"`
+	Override payoutsOverride `cmd:"" help:"Let another operator approve a withdrawal though the name on its account does not match. Example: flexd payouts override ID --reason 'the account is the partner's, seen on a statement'"`
+	Hook     payoutsHook     `cmd:"" help:"Whom to ask whether a bank account is in a user's name: an HTTPS endpoint. Example: flexd payouts hook https://payee.example.com/check --secret-file secret.txt"`
+	Export   payoutsExport   `cmd:"" help:"Write the payment file of what is approved, which counts as given to the bank from then on."`
+	Modulus  payoutsModulus  `cmd:"" help:"The published tables by which bank accounts are checked."`
+	Files    payoutsFiles    `cmd:"" help:"The payment files that were made, with their sums."`
+	Import   payoutsImport   `cmd:"" help:"Read what became of payments: the bank's pain.002, camt.053 or CSV of returned credits, or a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
 }
 
 // ofOrg is the flags of commands that work on one organisation's records.
@@ -106,12 +109,13 @@ type payoutRow struct {
 	Approvals []string   `json:"approved_by,omitempty"`
 	Note      string     `json:"note,omitempty"`
 	Warnings  []string   `json:"warnings,omitempty"`
+	Name      string     `json:"account_name_check,omitempty"`
 }
 
 func payoutRowOf(p reward.Payout) payoutRow {
 	r := payoutRow{
 		ID: p.ID, SiteID: p.SiteID, Amount: p.Amount, Status: p.Status, Attempt: p.Attempt, AskedAt: p.AskedAt, Changed: p.ChangedAt,
-		Ending: p.Ending, Sites: p.Sites, Reference: p.Reference, Approvals: p.Approvals, Note: p.Note, Warnings: p.Warnings,
+		Ending: p.Ending, Sites: p.Sites, Reference: p.Reference, Approvals: p.Approvals, Note: p.Note, Warnings: p.Warnings, Name: p.Name,
 	}
 
 	if !p.LinkedAt.IsZero() {
@@ -144,8 +148,8 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 		rows[i] = payoutRowOf(w)
 	}
 
-	return list(c, p.JSON, rows, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tWARNINGS", func(r payoutRow) []any {
-		return []any{r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt, r.Ending, r.LinkedAt, r.Sites, r.Warnings}
+	return list(c, p.JSON, rows, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tNAME\tWARNINGS", func(r payoutRow) []any {
+		return []any{r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt, r.Ending, r.LinkedAt, r.Sites, r.Name, r.Warnings}
 	})
 }
 

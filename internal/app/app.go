@@ -121,7 +121,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Control:  &control.Service{DB: db, Log: s.Log},
 		Push:     newDelivery(db, s),
 		Reading:  &reading.Service{DB: db},
-		Reward:   &reward.Service{DB: db, BaseURL: s.BaseURL},
+		Reward:   newReward(db, s),
 		Books:    &books.Service{DB: db},
 		Grid:     &grid.Service{DB: db},
 
@@ -243,11 +243,24 @@ func (h *App) Close() error {
 	return h.DB.Close()
 }
 
-func newDelivery(db *store.DB, s Settings) *delivery.Service {
+// reach is what endpoints of organisations may be reached at.
+func (s *Settings) reach() egress.Reach {
 	reach := s.PrivateEndpoints
 	if s.AllowPrivateEndpoints {
 		reach.Prefixes = egress.Private
 	}
+	return reach
+}
+
+func newReward(db *store.DB, s Settings) *reward.Service {
+	reach := s.reach()
+	return &reward.Service{
+		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Web: egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
+	}
+}
+
+func newDelivery(db *store.DB, s Settings) *delivery.Service {
+	reach := s.reach()
 
 	return &delivery.Service{
 		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log,

@@ -77,6 +77,7 @@ func TestSettlement(t *testing.T) {
 		if a := d.do("POST", base+"/withdrawals/"+id+"/posted", url.Values{}); a.status != 404 {
 			t.Errorf("the bank's move, by an operator: %d", a.status)
 		}
+		d.wants(page, "name not checked")
 		d.wants(d.post(base+"/withdrawals/"+id+"/approved", nil), "The decision is taken.", "<dt>Approved, not yet exported</dt><dd>1</dd>")
 		if a := d.do("POST", base+"/withdrawals/"+id+"/rejected", url.Values{}); a.status != 409 {
 			t.Errorf("rejected after it was approved: %d", a.status)

@@ -16,9 +16,11 @@ const payoutsMax = 50_000
 // Payout is a withdrawal as an approver sees it.
 type Payout struct {
 	store.Payout
-	PaidFrom time.Time // from when the account is paid, if that is still to come
-	NeedsTwo bool      // a second operator is needed, as far as this amount alone says
-	Warnings []string
+	PaidFrom  time.Time // from when the account is paid, if that is still to come
+	NeedsTwo  bool      // a second operator is needed, as far as this amount alone says
+	Warnings  []string
+	Name      string // what is known of the name on the account, before it is given to the bank
+	NameKnown bool   // whether it was asked for
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
@@ -41,6 +43,11 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 		return nil, err
 	}
 
+	checks, err := tx.PayeeChecks(ctx)
+	if err != nil {
+		return nil, err
+	}
+
 	terms := payoutTerms(o.Settings.Payout)
 	ps := make([]Payout, len(found))
 
@@ -52,6 +59,8 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 
 		if p.Status == ledger.PendingApproval || p.Status == ledger.Approved {
 			ps[i].Warnings = ps[i].warn(tx.Now())
+			check := checks[p.ID]
+			ps[i].Name, ps[i].NameKnown = nameText(&check), check.Verdict != ""
 		}
 	}
 
@@ -92,6 +101,12 @@ func (p Payout) warn(now time.Time) (warnings []string) {
 // pending_approval for one that failed and is to be tried again. One that needs a second
 // operator stays pending_approval after the first.
 func (d *Service) Decide(ctx context.Context, org flex.OrgID, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, err error) {
+	if to == ledger.Approved {
+		if err := d.nameBeforeApproval(ctx, org, id); err != nil {
+			return w, err
+		}
+	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		switch to {
 		case ledger.Approved:
@@ -132,6 +147,10 @@ func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.Transaction
 
 	a, err := approval(ctx, tx, w, by)
 	if err != nil {
+		return w, err
+	}
+
+	if err := mayApproveName(ctx, tx, w, by); err != nil {
 		return w, err
 	}
 

@@ -13,6 +13,7 @@ import (
 	"context"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/store"
@@ -24,6 +25,9 @@ type Service struct {
 	BaseURL string // where the balance page answers, as users reach it
 	// Mail sends a letter to a user; nil means that no letters can be sent.
 	Mail func(ctx context.Context, to flex.Personal, subject, text string) error
+
+	Web       *egress.Client // by which payee hooks are asked; nil asks nobody: unavailable
+	PlainHTTP bool           // payee hooks may be plain HTTP, on a network that the operator opened
 }
 
 // Info is where a site's money stands.

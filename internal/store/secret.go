@@ -18,6 +18,9 @@ const (
 	sealedPinned   = "bank account of a payment"
 	sealedAccounts = "key of accounts"
 	sealedAnswer   = "answer kept for a repeated request"
+
+	sealedPayeeHook = "secret of the payee hook"
+	sealedPayeeName = "name on a bank account"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -74,6 +77,18 @@ var sealedTables = []sealedTable{
 		var attempt int
 		err = s.Scan(&r.sealed, &r.org, &id, &attempt)
 		r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+		return r, err
+	}},
+	{"payee_check", sealedPayeeName, `org_id, withdrawal_id, attempt`, `org_id = $2 AND withdrawal_id = $3 AND attempt = $4`, func(s scanner) (r sealedRow, err error) {
+		var id flex.TransactionID
+		var attempt int
+		err = s.Scan(&r.sealed, &r.org, &id, &attempt)
+		r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+		return r, err
+	}},
+	{"payee_hook", sealedPayeeHook, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
+		err = s.Scan(&r.sealed, &r.org)
+		r.row, r.args = payeeHookRow, []any{r.org.Bytes()}
 		return r, err
 	}},
 	{"account_key", sealedAccounts, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {

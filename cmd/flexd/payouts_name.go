@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+)
+
+type payoutsHook struct {
+	ofOrg
+	URL        string `arg:"" optional:"" help:"The endpoint; none at all with --none."`
+	SecretFile string `help:"A file with the secret that each request carries as a bearer token." placeholder:"FILE"`
+	None       bool   `help:"Ask nobody any more."`
+}
+
+// Run sets the hook.
+func (p *payoutsHook) Run(ctx context.Context, c console) error {
+	if (p.URL == "") != p.None {
+		return flex.Fail(flex.Invalid, "name the endpoint's URL, or --none")
+	}
+
+	secret := ""
+	if p.URL != "" {
+		content, err := os.ReadFile(p.SecretFile)
+		if err != nil {
+			return flex.Fail(flex.Invalid, "--secret-file: %v", err)
+		}
+		secret = strings.TrimSpace(string(content))
+	}
+
+	return p.actOn(ctx, "set the payee hook", p.URL, func(h *app.App, org flex.Org) error {
+		if err := h.Reward.SetPayeeHook(ctx, org.ID, p.URL, secret); err != nil {
+			return err
+		}
+
+		_, err := fmt.Fprintln(c.out, "kept")
+		return err
+	})
+}
+
+type payoutsCheck struct {
+	ofOrg
+	IDs []flex.TransactionID `arg:"" optional:"" name:"withdrawal" help:"Withdrawals, by their id."`
+}
+
+// Run asks, one after the other.
+func (p *payoutsCheck) Run(ctx context.Context, c console) error {
+	return p.actOn(ctx, "check names on accounts", "", func(h *app.App, org flex.Org) error {
+		ids, err := p.which(ctx, h, org.ID)
+		if err != nil {
+			return err
+		}
+
+		var all error
+
+		for _, id := range ids[:min(len(ids), reward.NameChecksAtOnce)] {
+			check, err := h.Reward.CheckName(ctx, org.ID, id)
+			all = errors.Join(all, err)
+
+			verdict := "not checked: there is no hook, or it does not wait to be approved"
+			if check != nil {
+				verdict = check.Verdict
+			}
+
+			fmt.Fprintf(c.out, "%s  %s\n", id, verdict)
+		}
+
+		return all
+	})
+}
+
+// which returns the withdrawals to ask of: those named, or all that wait and were not checked.
+func (p *payoutsCheck) which(ctx context.Context, h *app.App, org flex.OrgID) ([]flex.TransactionID, error) {
+	if len(p.IDs) > 0 {
+		return p.IDs, nil
+	}
+
+	var ids []flex.TransactionID
+	waiting, err := h.Reward.Payouts(ctx, org, ledger.PendingApproval)
+
+	for _, w := range waiting {
+		if !w.NameKnown {
+			ids = append(ids, w.ID)
+		}
+	}
+
+	return ids, err
+}
+
+type payoutsOverride struct {
+	ofOrg
+	ID     flex.TransactionID `arg:"" name:"withdrawal" help:"The withdrawal."`
+	Reason string             `help:"Why it may be paid all the same; kept, and shown to who approves." required:"" placeholder:"TEXT"`
+}
+
+// Run overrides.
+func (p *payoutsOverride) Run(ctx context.Context, c console) error {
+	return p.actOn(ctx, "override the check of a name", p.ID.String(), func(h *app.App, org flex.Org) error {
+		if err := h.Reward.OverrideName(ctx, org.ID, p.ID, commandLine, p.Reason); err != nil {
+			return err
+		}
+
+		_, err := fmt.Fprintln(c.out, "another operator may approve it")
+		return err
+	})
+}
