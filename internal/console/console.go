@@ -99,6 +99,9 @@ var surface = []route{
 	// site.go
 	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
 
+	// consent.go
+	{pattern: "POST /console/sites/{id}/consent/withdraw", handle: (*Server).withdrawConsent},
+
 	// statement.go
 	{pattern: "GET /console/sites/{id}/statement", handle: (*Server).statement},
 	{pattern: "GET /console/sites/{id}/statement.csv", handle: (*Server).statement},

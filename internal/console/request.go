@@ -239,6 +239,7 @@ var doneText = map[string]string{
 	"unplugged": "The car is unplugged.",
 	"revoked":   "The credential is revoked, and its tokens are worth nothing.",
 	"decided":   "The decision is taken.",
+	"withdrawn": "The consent is withdrawn. What was read while it held may still be settled.",
 	"release":   "The reading counts from now on.",
 	"discard":   "The reading never counts.",
 	"settled":   "Settled again. The run stands below, to be compared; nothing was posted.",

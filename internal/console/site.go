@@ -25,6 +25,7 @@ type sitePage struct {
 	Propositions []propositionLine
 	Eligibility  registry.Eligibility
 	Steps        []siteStep
+	Spans        []consentLine
 	Gaps         []gapLine
 	Info         reward.Info
 	Statement    reward.Statement
@@ -85,7 +86,7 @@ func (s *Server) site(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, id) })
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.readAll(r, all, id) })
 	if err != nil {
 		return view{}, err
 	}
@@ -95,6 +96,21 @@ func (s *Server) site(r *request) (view, error) {
 
 	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
 	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p}, nil
+}
+
+// readAll reads the site and the spans of its consent.
+func (p *sitePage) readAll(r *request, all *store.All, id flex.SiteID) error {
+	if err := p.read(r, all, id); err != nil {
+		return err
+	}
+
+	tx, err := all.For(r.Context(), p.Org.ID)
+	if err != nil {
+		return err
+	}
+
+	p.Spans, err = consentLines(r.Context(), tx, id)
+	return err
 }
 
 func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
