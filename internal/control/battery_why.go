@@ -66,6 +66,23 @@ func (q *BatteryQuestion) inPlaceOf(device home.Battery) home.Battery {
 	return other
 }
 
+// answer plans the battery that is asked about, in the place of the device.
+func (q *BatteryQuestion) answer(s homeAhead, device home.Battery) (*BatteryWhy, error) {
+	other := q.inPlaceOf(device)
+	if q.Stored != nil {
+		s.stored = *q.Stored
+	}
+
+	s.stored = min(s.stored, other.Capacity)
+	supposed, _, err := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
+	if err != nil {
+		return nil, err
+	}
+
+	w := s.why(other, supposed)
+	return &w, nil
+}
+
 // WhyBattery explains the plan of a battery under control; and if it is asked, what would be
 // planned of another battery in its place. Nothing is stored. A battery whose power or
 // capacity is not known, or that was never planned, is a NotFound failure.
@@ -104,21 +121,8 @@ func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.Ass
 			return nil
 		}
 
-		other := q.inPlaceOf(device)
-		s = s.first(n)
-		if q.Stored != nil {
-			s.stored = *q.Stored
-		}
-
-		s.stored = min(s.stored, other.Capacity)
-		supposed, _, err := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
-		if err != nil {
-			return err
-		}
-
-		w := s.why(other, supposed)
-		would = &w
-		return nil
+		would, err = q.answer(s.first(n), device)
+		return err
 	})
 	return is, would, err
 }

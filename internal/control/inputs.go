@@ -60,18 +60,11 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 	}
 
 	wall := DefaultReadyBy
-	switch in := c.Intent; {
-	case in != nil:
-		e.Need, e.MayChargePeak, e.Mode, o.intent = in.Need, in.MayChargePeak, in.Mode, fromEvent
-		wall = wallOf(*in, zone)
-	case settings.DefaultNeed > 0:
-		e.Need = settings.DefaultNeed
-		e.Mode = flex.Maximise
-		o.intent = fromOrganisation
-	default:
-		e.Need, e.Mode, o.intent = e.Power.For(DefaultDuration), flex.Maximise, fromDefault
+	if c.Intent != nil {
+		wall = wallOf(*c.Intent, zone)
 	}
 
+	o.intent = setIntent(&e, c.Intent, settings)
 	e.ReadyBy, e.CountFrom = tariff.ReadyBy(from, wall, zone), from
 	if now := c.ChargeNow; now.To.After(from) {
 		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
@@ -79,6 +72,25 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 
 	e.Origins = o.String()
 	return e
+}
+
+// setIntent sets what is needed: as it was asked for, else the organisation's default, else so many
+// hours at the asset's power. It returns where that is from.
+func setIntent(e *store.Effective, asked *flex.Intent, settings flex.OrgSettings) string {
+	if asked != nil {
+		e.Need, e.Mode = asked.Need, asked.Mode
+		e.MayChargePeak = asked.MayChargePeak
+		return fromEvent
+	}
+
+	e.Mode = flex.Maximise
+	if settings.DefaultNeed > 0 {
+		e.Need = settings.DefaultNeed
+		return fromOrganisation
+	}
+
+	e.Need = e.Power.For(DefaultDuration)
+	return fromDefault
 }
 
 // wallOf is the wall time of an intent's deadline, in whole seconds: as told, or else the

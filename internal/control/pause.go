@@ -48,14 +48,9 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 			return err
 		}
 
-		p, err := tx.Pausable(ctx, asset)
-		switch {
-		case err != nil:
+		p, err := pausable(ctx, tx, asset)
+		if err != nil {
 			return err
-		case p.Asset.Type != flex.Charger:
-			return flex.Fail(flex.NotFound, "charger not found or not authorized")
-		case !p.Consented:
-			return flex.Fail(flex.Forbidden, "the site has not consented to %s: enrol it in %s first", flex.LimitedPauseMethod, flex.LimitedPause)
 		}
 
 		kept := make([]store.Block, len(blocks))
@@ -79,6 +74,20 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved, endOf(spans))
 	})
 	return out, err
+}
+
+// pausable is a charger into whose schedule a pause may be put.
+func pausable(ctx context.Context, tx *store.Tx, asset flex.AssetID) (store.Pausable, error) {
+	p, err := tx.Pausable(ctx, asset)
+	switch {
+	case err != nil:
+		return p, err
+	case p.Asset.Type != flex.Charger:
+		return p, flex.Fail(flex.NotFound, "charger not found or not authorized")
+	case !p.Consented:
+		return p, flex.Fail(flex.Forbidden, "the site has not consented to %s: enrol it in %s first", flex.LimitedPauseMethod, flex.LimitedPause)
+	}
+	return p, nil
 }
 
 // pause places the pause.
@@ -177,15 +186,20 @@ func readBlocks(blocks []Block) ([]flex.Span, error) {
 		}
 	}
 
+	return spans, apart(spans, order)
+}
+
+// apart refuses blocks that overlap. The order, of their places, is sorted.
+func apart(spans []flex.Span, order []int) error {
 	slices.SortFunc(order, func(i, j int) int { return spans[i].From.Compare(spans[j].From) })
 
 	for n := 1; n < len(order); n++ {
 		if i, j := order[n-1], order[n]; spans[j].From.Before(spans[i].To) {
-			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d] and [%d] overlap: join them, or have one end where the other starts", min(i, j), max(i, j))
+			return flex.Fail(flex.Malformed, "charging_schedule[%d] and [%d] overlap: join them, or have one end where the other starts", min(i, j), max(i, j))
 		}
 	}
 
-	return spans, nil
+	return nil
 }
 
 // split takes the pause out of the block that holds it. All else stays as it was written,

@@ -210,18 +210,7 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 				return err
 			}
 
-			w, err := readPluggedIn(ctx, tx)
-			for i := 0; i < len(found) && err == nil; i++ {
-				var differs bool
-				differs, err = d.differs(ctx, tx, w, found[i].Standing.AssetID)
-
-				if differs {
-					changed = append(changed, found[i].Standing.AssetID)
-				} else {
-					same = append(same, found[i].Session)
-				}
-			}
-
+			same, changed, err = d.whichDiffer(ctx, tx, found)
 			return err
 		})
 		if err != nil {
@@ -246,6 +235,29 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 			return nil
 		}
 	}
+}
+
+// sort parts sessions whose schedule stays from the assets that would be given another one.
+func (d *Service) whichDiffer(ctx context.Context, tx *store.Tx, found []store.Planned) (same []flex.SessionID, changed []flex.AssetID, err error) {
+	w, err := readPluggedIn(ctx, tx)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	for i := range found {
+		differs, err := d.differs(ctx, tx, w, found[i].Standing.AssetID)
+		if err != nil {
+			return nil, nil, err
+		}
+
+		if differs {
+			changed = append(changed, found[i].Standing.AssetID)
+		} else {
+			same = append(same, found[i].Session)
+		}
+	}
+
+	return same, changed, nil
 }
 
 // differs reports whether an asset would be given another schedule for its inputs as they are.
@@ -386,17 +398,21 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 			return err
 		}
 
-		for at, sessions := range later {
-			if err := tx.LookAgain(ctx, at, sessions...); err != nil {
-				return err
-			}
-		}
-
-		return nil
+		return lookAgain(ctx, tx, later)
 	})
 
 	t.looked, t.changed = t.looked+len(found), t.changed+changed
 	return err
+}
+
+// lookAgain has sessions looked at again, at an instant each.
+func lookAgain(ctx context.Context, tx *store.Tx, later map[time.Time][]flex.SessionID) error {
+	for at, sessions := range later {
+		if err := tx.LookAgain(ctx, at, sessions...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // weigh plans one asset anew and says whether the new schedule takes the place of the one in

@@ -387,18 +387,9 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 
 	f.changes(curve)
 
-	changed := 0
-	for at := 0; at < len(f.changed); at += replaceMax {
-		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
-		n, err := tx.Replace(ctx, rs)
-		if err != nil {
-			return false, err
-		}
-
-		changed += n
-		if err := tx.PutBindings(ctx, bindingsOf(rs, f.bindings[at:])...); err != nil {
-			return false, err
-		}
+	changed, err := f.replace(ctx, tx)
+	if err != nil {
+		return false, err
 	}
 
 	next := flex.PeriodAt(f.now).End()
@@ -408,6 +399,24 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 
 	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
 	return true, tx.CapsPlanned(ctx, f.shadow, next)
+}
+
+// replace commits what changed, with what caps did to it, and returns how many schedules.
+func (f *fleet) replace(ctx context.Context, tx *store.Tx) (changed int, err error) {
+	for at := 0; at < len(f.changed); at += replaceMax {
+		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
+		n, err := tx.Replace(ctx, rs)
+		if err != nil {
+			return 0, err
+		}
+
+		changed += n
+		if err := tx.PutBindings(ctx, bindingsOf(rs, f.bindings[at:])...); err != nil {
+			return 0, err
+		}
+	}
+
+	return changed, nil
 }
 
 // bindingsOf are what caps did to schedules that were just committed, where they did anything.

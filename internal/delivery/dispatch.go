@@ -15,10 +15,7 @@ const DispatchMax = 10_000
 // message for each asset, or one for all; the dispatches are returned as they were queued.
 // They are sent at once, and not any more when their time is over.
 func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Dispatch) (ds []store.Dispatch, err error) {
-	switch {
-	case len(order.Assets) == 0 || len(order.Assets) > DispatchMax:
-		return nil, flex.Fail(flex.Malformed, "a dispatch has 1 to %d assets, not %d", DispatchMax, len(order.Assets))
-	case order.Empty():
+	if order.Empty() {
 		return nil, flex.Fail(flex.Malformed, "a dispatch ends after it begins, not at %s", order.To.Format(time.RFC3339))
 	}
 
@@ -57,6 +54,10 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 
 // namedOnce returns the assets of a dispatch, which names each once.
 func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
+	if len(assets) == 0 || len(assets) > DispatchMax {
+		return nil, flex.Fail(flex.Malformed, "a dispatch has 1 to %d assets, not %d", DispatchMax, len(assets))
+	}
+
 	ids := make([]flex.AssetID, len(assets))
 	named := map[flex.AssetID]bool{}
 

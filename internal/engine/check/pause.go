@@ -14,11 +14,7 @@ import (
 // the schedule untouched.
 func Pause(p pause.Problem, plan pause.Plan) error {
 	if !plan.Made {
-		claims := len(plan.MadeUp) > 0 || plan.Saved != 0
-		if claims || !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() {
-			return fmt.Errorf("S12: no pause was made, and the schedule is changed")
-		}
-		return nil
+		return checkUntouched(&p, &plan)
 	}
 
 	length := p.Pause
@@ -64,6 +60,15 @@ func checkLength(spans []flex.Span) (sum time.Duration) {
 		sum += s.Len()
 	}
 	return sum
+}
+
+// checkUntouched holds a plan without a pause to the client's schedule.
+func checkUntouched(p *pause.Problem, plan *pause.Plan) error {
+	claims := len(plan.MadeUp) > 0 || plan.Saved != 0
+	if claims || !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() {
+		return fmt.Errorf("S12: no pause was made, and the schedule is changed")
+	}
+	return nil
 }
 
 // checkMadeUp is how long a plan makes up for its pause, after it and when the car would not charge.
