@@ -99,6 +99,9 @@ var surface = []route{
 	// site.go
 	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
 
+	// supply.go
+	{pattern: "POST /console/sites/{id}/supply", handle: (*Server).setSupply},
+
 	// consent.go
 	{pattern: "POST /console/sites/{id}/consent/withdraw", handle: (*Server).withdrawConsent},
 

@@ -240,6 +240,7 @@ var doneText = map[string]string{
 	"revoked":   "The credential is revoked, and its tokens are worth nothing.",
 	"decided":   "The decision is taken.",
 	"withdrawn": "The consent is withdrawn. What was read while it held may still be settled.",
+	"supplied":  "The capacity is set. Half-hours that are settled from now on are held to it.",
 	"release":   "The reading counts from now on.",
 	"discard":   "The reading never counts.",
 	"settled":   "Settled again. The run stands below, to be compared; nothing was posted.",
