@@ -33,7 +33,9 @@ func benchExport(b *testing.B, url string) {
 	}
 	first := flex.Day{Year: 2025, Month: 11, Dom: 1}
 	transactions := *journalPostings / 3
-	id := func(i int) []byte { return flex.TransactionID{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i), 0, 0, 0x70, 0, 0x80}.Bytes() }
+	id := func(i int) []byte {
+		return flex.TransactionID{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i), 0, 0, 0x70, 0, 0x80}.Bytes()
+	}
 	days := make([]string, 365)
 	for d := range days {
 		days[d] = first.Add(d).String()
