@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"flexd/internal/flex"
+	"flexd/internal/reading"
 	"flexd/internal/reward"
 	"flexd/internal/wire"
 )
@@ -101,13 +102,25 @@ func (s *Server) gaps(r *request) (answer, error) {
 	gaps, err := s.Reading.Gaps(r.Context(), r.who.Org, q.SiteID, dayOf(q.From), dayOf(q.To))
 	v := wire.GapsResponse{SiteID: q.SiteID, Gaps: make([]wire.Gap, len(gaps))}
 
-	for i, g := range gaps {
-		v.Gaps[i] = wire.Gap{
-			AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day), NumExpected: g.Expected, NumMissing: g.Missing, NumHeldBack: g.Held, FirstMissing: wire.At(g.First),
-		}
+	for i := range gaps {
+		v.Gaps[i] = gap(&gaps[i])
 	}
 
 	return ok(v), err
+}
+
+func gap(g *reading.Gap) wire.Gap {
+	beyond := make([]wire.GapBeyond, len(g.Beyond))
+	for i, b := range g.Beyond {
+		beyond[i] = wire.GapBeyond{
+			StartTimestamp: wire.At(b.Period.Start()), Label: b.Label, EnergyKWh: b.Energy.KWh(), LimitKWh: g.Limit(b).KWh(),
+		}
+	}
+
+	return wire.Gap{
+		AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day),
+		NumExpected: g.Expected, NumMissing: g.Missing, NumHeldBack: g.Held, FirstMissing: wire.At(g.First), Beyond: beyond,
+	}
 }
 
 func dayOf(d *wire.Day) flex.Day {

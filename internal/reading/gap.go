@@ -19,6 +19,19 @@ type Gap struct {
 	Missing  int
 	Held     int       // of those missing, the half-hours that a reading which is held back tells of
 	First    time.Time // the first half-hour that is missing
+	// Beyond are those missing because what was read lies beyond Limits, what the device or the
+	// connection can carry in a half-hour. Settlement leaves them out.
+	Beyond []settle.Beyond
+	Limits settle.Limits
+}
+
+// Limit returns what a half-hour of the gap lies beyond: the most that can be taken, or for
+// energy that was given the most that can be given.
+func (g *Gap) Limit(b settle.Beyond) flex.WattHours {
+	if b.Energy < 0 {
+		return g.Limits.Export
+	}
+	return g.Limits.Import
 }
 
 // Days of a report.
@@ -51,9 +64,14 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 			return err
 		}
 
+		connection, err := connectionOf(ctx, tx, site)
+		if err != nil {
+			return err
+		}
+
 		for _, a := range assets {
 			for _, m := range []settle.Metering{settle.Asset, settle.Boundary} {
-				found, err := gapsOf(ctx, tx, a, m, days)
+				found, err := gapsOf(ctx, tx, a, m, limitsOf(a, m, connection), days)
 				if err != nil {
 					return err
 				}
@@ -64,6 +82,20 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 		return nil
 	})
 	return gaps, err
+}
+
+func connectionOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (settle.Limits, error) {
+	supply, err := tx.SupplyOf(ctx, []flex.SiteID{site}, time.Time{})
+	return settle.SupplyLimits(supply[site]), err
+}
+
+// limitsOf returns what the asset's own meter, or that of the connection, can count in a
+// half-hour.
+func limitsOf(a flex.Asset, m settle.Metering, connection settle.Limits) settle.Limits {
+	if m != settle.Asset || a.Power == nil {
+		return connection
+	}
+	return settle.DeviceLimits(*a.Power, connection)
 }
 
 func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
@@ -89,7 +121,7 @@ func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 	return days, nil
 }
 
-func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, days []flex.Day) ([]Gap, error) {
+func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, limits settle.Limits, days []flex.Day) ([]Gap, error) {
 	labels := settle.Labels(m)
 	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: labels, Days: days})
 	if err != nil {
@@ -113,11 +145,11 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 		return nil, err
 	}
 
-	metered := settle.HalfHours(m, rs)
+	metered, beyond := settle.HalfHoursWithin(m, rs, limits)
 	var gaps []Gap
 
 	for _, day := range days {
-		g := Gap{AssetID: a.ID, Label: label, Day: day}
+		g := Gap{AssetID: a.ID, Label: label, Day: day, Limits: limits}
 		i := slices.IndexFunc(metered, func(m settle.MeteredDay) bool { return m.Day == day })
 
 		for n := 1; n <= day.Periods(); n++ {
@@ -136,6 +168,10 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 
 			if isHeld(p, held) {
 				g.Held++
+			}
+
+			if at := slices.IndexFunc(beyond, func(b settle.Beyond) bool { return b.Period == p }); at >= 0 {
+				g.Beyond = append(g.Beyond, beyond[at])
 			}
 
 			if g.Missing++; g.Missing == 1 {

@@ -16,6 +16,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/reading"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 	_ "flexd/test/seed"
@@ -443,6 +444,30 @@ func TestGaps(t *testing.T) {
 			if _, err := h.service.Gaps(t.Context(), h.org, site, yesterday, last); (err != nil) != (kind != 0) || err != nil && flex.KindOf(err) != kind {
 				t.Errorf("to %s: %v", last, err)
 			}
+		}
+	})
+}
+
+// TestGaps_BeyondRating: what was taken before the device's power was known to be less is
+// missing, and named.
+func TestGaps_BeyondRating(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, site := open(t, url, 1), flex.SiteID{9}
+		yesterday := flex.DayAt(now).Add(-1)
+		ten, eleven := yesterday.Period(21), yesterday.Period(22)
+		h.take(t,
+			reading.Given{AssetID: asset(1), Label: flex.ChargerEnergy, Span: ten.Span(), Value: 0.825},
+			reading.Given{AssetID: asset(1), Label: flex.ChargerEnergy, Span: eleven.Span(), Value: 0.826})
+		h.exec(t, `UPDATE asset SET power_w = 1500`)
+
+		gaps, err := h.service.Gaps(t.Context(), h.org, site, yesterday, yesterday)
+		if err != nil || len(gaps) != 1 {
+			t.Fatalf("%d gaps, %v", len(gaps), err)
+		}
+		g := gaps[0]
+		want := []settle.Beyond{{Period: eleven, Label: flex.ChargerEnergy, Energy: 826}}
+		if g.Missing != 47 || !reflect.DeepEqual(g.Beyond, want) || g.Limit(g.Beyond[0]) != 825 {
+			t.Errorf("%d are missing, want 47; %+v are beyond %+v, want %+v", g.Missing, g.Beyond, g.Limits, want)
 		}
 	})
 }

@@ -66,11 +66,6 @@ func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, r
 		of[r.AssetID] = append(of[r.AssetID], r)
 	}
 
-	own := map[flex.AssetID][]settle.MeteredDay{}
-	for id, rs := range of {
-		own[id] = settle.HalfHours(settle.Asset, rs)
-	}
-
 	var left []*claim
 	for _, c := range claims {
 		capacity, err := capacityOf(ctx, tx, c.AssetID, of[c.AssetID])
@@ -78,7 +73,8 @@ func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, r
 			return err
 		}
 
-		c.show(own[c.AssetID], of[c.AssetID], capacity, s.basis.asOf)
+		own, _ := settle.HalfHoursWithin(settle.Asset, of[c.AssetID], s.ownLimits(c))
+		c.show(own, of[c.AssetID], capacity, s.basis.asOf)
 		s.nominateTogether([]*claim{c}) // as long as it is settled with no other
 
 		if !c.nomination.own {
@@ -200,7 +196,7 @@ func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle
 		return nil, err
 	}
 
-	own := settle.HalfHours(settle.Asset, rs)
+	own, _ := settle.HalfHoursWithin(settle.Asset, rs, s.ownLimits(c))
 	if !c.used().sessions {
 		return own, nil
 	}

@@ -255,6 +255,11 @@ func (s *settling) supplies(ctx context.Context, tx *store.Tx, sites []flex.Site
 	return nil
 }
 
+// ownLimits returns what the own meter of an event's asset can have counted in a half-hour.
+func (s *settling) ownLimits(c *claim) settle.Limits {
+	return settle.DeviceLimits(c.Power, s.supply[c.SiteID])
+}
+
 // readMeters chooses whose meter each event is settled on and gives its case the readings:
 // the asset's own if its model is qualified for that; else the site's boundary if any
 // half-hour of the events settled together is known there; else the asset's own, as the best
@@ -268,7 +273,7 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 	own := meters{settling: s, by: settle.Asset, claims: map[meterKey][]*claim{}, devices: map[meterKey][]flex.AssetID{}}
 	for _, c := range s.claims {
 		if !given[c] {
-			c.limits = settle.DeviceLimits(c.Power, s.supply[c.SiteID])
+			c.limits = s.ownLimits(c)
 			own.claims[c.meter] = append(own.claims[c.meter], c)
 			own.devices[c.meter] = []flex.AssetID{c.AssetID}
 		}

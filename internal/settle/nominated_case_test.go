@@ -68,6 +68,10 @@ func TestSettle_NominatedAtABoundary(t *testing.T) {
 				}
 			}
 		}, -3700, settle.Partial},
+		{"a plan and a meter a tenth above the rated power", 10_000, 430, func(c *settle.Case) {
+			c.Nominated.Set(36, 4070)
+			c.Bounds = []settle.Bound{{Least: -4070}}
+		}, -3700, settle.Full},
 		{"what the car used before is not known", 10_000, 500, func(c *settle.Case) { c.Used = nil }, 0, settle.Insufficient},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -41,8 +41,10 @@ func (e *Claim) meant(n int) flex.WattHours {
 // bound keeps an energy within what the event's asset can have moved in a settlement period.
 func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
 	if i := n - e.First; i >= 0 && i < len(e.Bounds) {
-		return min(max(moved, e.Bounds[i].Least), e.Bounds[i].Most)
+		moved = min(max(moved, e.Bounds[i].Least), e.Bounds[i].Most)
 	}
+
+	// A meter may read a tenth more than the rated power, and so may what is shown of a plan.
 	if e.Most > 0 {
 		return min(max(moved, -e.Most), e.Most)
 	}

@@ -61,6 +61,16 @@ type Gap struct {
 	NumMissing   int          `json:"num_missing"`
 	NumHeldBack  int          `json:"num_held_back"`
 	FirstMissing Time         `json:"first_missing"`
+	Beyond       []GapBeyond  `json:"beyond_rating"`
+}
+
+// GapBeyond is a half-hour that is missing because what was read cannot have been: it lies
+// beyond what the device or the connection can carry.
+type GapBeyond struct {
+	StartTimestamp Time       `json:"start_timestamp"`
+	Label          flex.Label `json:"label" wire:"enum=ReadingLabel"`
+	EnergyKWh      float64    `json:"energy_kwh"` // below zero where energy was given
+	LimitKWh       float64    `json:"limit_kwh"`
 }
 
 // HeldListQuery holds the parameters of GET /data/readings/held; what is not given takes all.

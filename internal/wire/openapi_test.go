@@ -151,6 +151,7 @@ func init() {
 	schema[Publication]()
 	schema[GapsResponse]()
 	schema[Gap]()
+	schema[GapBeyond]()
 	schema[HeldReadingPage]()
 	schema[HeldReading]()
 	schema[HeldReleaseRequest]()

@@ -647,14 +647,7 @@ func (g *group) bound(e *steered, n int, moved int64) int64 {
 	if power == 0 {
 		power = 7400
 	}
-	if s := g.shown[e]; s != nil {
-		i := int(g.day.at(n)-s.from) / 1800
-		if g.day.at(n) < s.from || i >= len(s.shown) {
-			return 0
-		}
-		could := max(0, min((power+1)/2, s.drawn)-s.shown[i])
-		return min(max(moved, -s.shown[i]), could)
-	}
+
 	most := (power + 1) / 2
 	if g.devices[e.device].battery {
 		most *= 2
@@ -662,6 +655,16 @@ func (g *group) bound(e *steered, n int, moved int64) int64 {
 	for _, w := range e.meant {
 		most = max(most, w, -w)
 	}
+
+	if s := g.shown[e]; s != nil {
+		i := int(g.day.at(n)-s.from) / 1800
+		if g.day.at(n) < s.from || i >= len(s.shown) {
+			return 0
+		}
+		could := max(0, min((power+1)/2, s.drawn)-s.shown[i])
+		moved = min(max(moved, -s.shown[i]), could)
+	}
+
 	return min(max(moved, -most), most)
 }
 
