@@ -13,18 +13,18 @@ import (
 func TestEnvelope(t *testing.T) {
 	h := onSQLite(t)
 	r := h.ask("GET", "/grid/envelope", "")
-	if r.StatusCode != 200 || strings.Count(string(r.body), `"least_kwh":0`) != 48 || strings.Contains(string(r.body), "windows") {
+	if r.StatusCode != 200 || strings.Count(r.body, `"least_kwh":0`) != 48 || strings.Contains(r.body, "windows") {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 
 	r = h.ask("GET", "/grid/envelope?windows=true&gsp_group=_C", "")
-	if r.StatusCode != 200 || strings.Count(string(r.body), `"least_kwh":0`) != 48+1176 || !strings.Contains(string(r.body), `"gsp_group":"_C"`) {
+	if r.StatusCode != 200 || strings.Count(r.body, `"least_kwh":0`) != 48+1176 || !strings.Contains(r.body, `"gsp_group":"_C"`) {
 		t.Errorf("%d %.300s", r.StatusCode, r.body)
 	}
 
 	r = h.ask("GET", "/grid/envelope?format=csv", "")
-	head, _, _ := strings.Cut(string(r.body), "\n")
-	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh" || strings.Count(string(r.body), "\n") != 49 {
+	head, _, _ := strings.Cut(r.body, "\n")
+	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh" || strings.Count(r.body, "\n") != 49 {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 
