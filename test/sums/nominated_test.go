@@ -9,10 +9,10 @@ type stay struct {
 	shown          []int64
 }
 
-// ownHalf is what a device's own meter tells of a half-hour, whatever is possible.
+// ownHalf is what a device's own meter tells of a half-hour, as far as it can have measured it.
 func (h *home) ownHalf(d int, at int64) wh {
 	for _, kind := range ownKinds {
-		if e := h.one(d, kind, at, -1); e.known {
+		if e := h.within(meter(d), d, kind, at, -1); e.known {
 			return e
 		}
 	}
