@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flexd/internal/access"
 	"fmt"
 	"io"
 	"log/slog"
@@ -125,7 +126,7 @@ func (p *play) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.app.Access.AddOperator(ctx, "demo", demoPassword); err != nil {
+	if _, err := p.app.Access.AddOperator(ctx, "demo", demoPassword, access.Admin); err != nil {
 		return err
 	}
 

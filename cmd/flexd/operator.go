@@ -16,20 +16,29 @@ import (
 type operator struct {
 	Add      operatorAdd      `cmd:"" help:"Let a person into the console, and print their password, once."`
 	Password operatorPassword `cmd:"" help:"Give an operator a new password, and end their sessions."`
-	List     operatorList     `cmd:"" help:"Who may use the console."`
+	Role     operatorRole     `cmd:"" help:"Change what an operator may do in the console."`
+	List     operatorList     `cmd:"" help:"Who may use the console, and what each may do."`
+	Sessions operatorSessions `cmd:"" help:"Where operators are logged in."`
+	Logout   operatorLogout   `cmd:"" help:"End all sessions of an operator."`
 	Remove   operatorRemove   `cmd:"" help:"Let an operator in no more, from now on."`
+}
+
+// newPassword is who gets which password.
+type newPassword struct {
+	Name     string `arg:"" help:"Name to log in with."`
+	Password string `help:"Password, of at least 12 bytes; made if not given. Better in the environment than where ps shows it." env:"FLEXD_OPERATOR_PASSWORD" placeholder:"P"`
 }
 
 type operatorAdd struct {
 	store
-	Name     string `arg:"" help:"Name to log in with."`
-	Password string `help:"Password, of at least 12 bytes; made if not given. Better in the environment than where ps shows it." env:"FLEXD_OPERATOR_PASSWORD" placeholder:"P"`
+	newPassword
+	Role string `help:"viewer (sees everything, changes nothing), operator (runs the fleet), finance (settles and pays) or admin (everything)." enum:"viewer,operator,finance,admin" default:"admin"`
 }
 
 // Run adds the operator.
 func (o *operatorAdd) Run(ctx context.Context, c console) error {
 	return act(ctx, o.openAnew, o.Name, "add operator", func(d *access.Service) error {
-		password, err := d.AddOperator(ctx, o.Name, flex.Secret(o.Password))
+		password, err := d.AddOperator(ctx, o.Name, flex.Secret(o.Password), access.OperatorRole(o.Role))
 		if err != nil {
 			return err
 		}
@@ -37,7 +46,10 @@ func (o *operatorAdd) Run(ctx context.Context, c console) error {
 	})
 }
 
-type operatorPassword operatorAdd
+type operatorPassword struct {
+	store
+	newPassword
+}
 
 // Run replaces the password.
 func (o *operatorPassword) Run(ctx context.Context, c console) error {
@@ -47,6 +59,65 @@ func (o *operatorPassword) Run(ctx context.Context, c console) error {
 			return err
 		}
 		return printOperator(c, o.Name, password)
+	})
+}
+
+type operatorRole struct {
+	store
+	Name string `arg:"" help:"Name of the operator."`
+	Role string `arg:"" help:"viewer, operator, finance or admin." enum:"viewer,operator,finance,admin"`
+}
+
+// Run changes the role.
+func (o *operatorRole) Run(ctx context.Context) error {
+	return act(ctx, o.open, o.Name, "make operator "+o.Role, func(d *access.Service) error {
+		return d.SetOperatorRole(ctx, o.Name, access.OperatorRole(o.Role))
+	})
+}
+
+type operatorLogout struct {
+	store
+	Name string `arg:"" help:"Name of the operator."`
+}
+
+// Run ends the sessions.
+func (o *operatorLogout) Run(ctx context.Context) error {
+	return act(ctx, o.open, o.Name, "end operator's sessions", func(d *access.Service) error { return d.EndOperatorSessions(ctx, o.Name) })
+}
+
+type operatorSessions struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+type sessionRow struct {
+	Name      string    `json:"name"`
+	Source    string    `json:"source"`
+	CreatedAt time.Time `json:"created_at"`
+	UsedAt    time.Time `json:"used_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Run lists the sessions that are not over.
+func (o *operatorSessions) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	sessions, err := h.Access.OperatorSessions(ctx)
+	if err != nil {
+		return err
+	}
+
+	rows := []sessionRow{}
+	for _, s := range sessions {
+		rows = append(rows, sessionRow{s.Name, s.Source, s.CreatedAt, s.UsedAt, s.ExpiresAt})
+	}
+
+	return list(c, o.JSON, rows, "NAME\tFROM\tSINCE\tLAST USED\tUNTIL", func(r sessionRow) []any {
+		return []any{r.Name, r.Source, r.CreatedAt, r.UsedAt, r.ExpiresAt}
 	})
 }
 
@@ -67,6 +138,7 @@ type operatorList struct {
 
 type operatorRow struct {
 	Name      string    `json:"name"`
+	Role      string    `json:"role"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
@@ -83,7 +155,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 		operators, err := all.Operators(ctx)
 		for _, x := range operators {
 			if x.RemovedAt.IsZero() {
-				rows = append(rows, operatorRow{x.Name, x.CreatedAt})
+				rows = append(rows, operatorRow{x.Name, x.Role, x.CreatedAt})
 			}
 		}
 
@@ -93,7 +165,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return list(c, o.JSON, rows, "NAME\tADDED", func(r operatorRow) []any { return []any{r.Name, r.CreatedAt} })
+	return list(c, o.JSON, rows, "NAME\tROLE\tADDED", func(r operatorRow) []any { return []any{r.Name, r.Role, r.CreatedAt} })
 }
 
 // act does something to the operators, in the audit log.

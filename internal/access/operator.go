@@ -22,19 +22,31 @@ const MinOperatorSecret = 12
 
 // Operator is a person who runs flexd and has shown who they are.
 type Operator struct {
-	ID   flex.OperatorID
-	Name string
+	ID          flex.OperatorID
+	Name        string
+	Role        OperatorRole
+	ConfirmedAt time.Time // when they last gave their password
 }
 
-// AddOperator gives a person their way into the console. Without a password one is made; it
-// is returned here and never again. A name that is taken is a Conflict.
-func (d *Service) AddOperator(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
+// May reports whether the operator's role has the permission.
+func (o Operator) May(p Permission) bool { return o.Role.May(p) }
+
+// AddOperator gives a person their way into the console, with the role. Without a password one
+// is made; it is returned here and never again. A name that is taken is a Conflict, an unknown
+// role Malformed.
+func (d *Service) AddOperator(ctx context.Context, name string, password flex.Secret, role OperatorRole) (flex.Secret, error) {
+	role, err := parseOperatorRole(role)
+	if err != nil {
+		return "", err
+	}
+
 	kept, password, err := keepOperator(name, password)
 	if err != nil {
 		return "", err
 	}
+
 	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.AddOperator(ctx, &store.Operator{Name: name, SecretHash: kept})
+		return all.AddOperator(ctx, &store.Operator{Name: name, SecretHash: kept, Role: string(role)})
 	})
 }
 
@@ -62,6 +74,7 @@ func (d *Service) RemoveOperator(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+
 		return all.RemoveOperator(ctx, o.ID)
 	})
 }
@@ -78,14 +91,41 @@ func keepOperator(name string, password flex.Secret) ([]byte, flex.Secret, error
 // unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
 func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (Issued, error) {
+	o, err := d.checkOperator(ctx, name, password, from)
+	if err != nil {
+		return Issued{}, err
+	}
+
+	token := newSessionToken()
+	expires := d.DB.Now().Add(OperatorSessionLife)
+	err = d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error {
+		return d.DB.WriteAll(ctx, func(all *store.All) error {
+			return all.AddOperatorSession(ctx, store.OperatorSession{Hash: SessionHash(token), Operator: o.ID, Source: from, ExpiresAt: expires})
+		})
+	})
+	return Issued{token, expires}, err
+}
+
+func newSessionToken() flex.Secret {
+	var random [32]byte
+	crand.Read(random[:])
+	return flex.Secret(base64.RawURLEncoding.EncodeToString(random[:]))
+}
+
+// SessionHash is what the store keeps of a session's token.
+func SessionHash(token flex.Secret) [32]byte { return sha256.Sum256([]byte(token)) }
+
+// checkOperator returns the operator of the name if the password is theirs, and is errLogin or
+// a *Wait otherwise. A failure is written to the audit log.
+func (d *Service) checkOperator(ctx context.Context, name string, password flex.Secret, from string) (store.Operator, error) {
 	if len(name) > MaxUsername || len(password) > MaxSecret {
-		return Issued{}, d.refuseLong(from)
+		return store.Operator{}, d.refuseLong(from)
 	}
 
 	// Operators and organisations are other namespaces: neither slows the other's logins.
 	undo, err := d.brake.attempt("operator\x00"+name, from, d.DB.Now())
 	if err != nil {
-		return Issued{}, err
+		return store.Operator{}, err
 	}
 
 	var o store.Operator
@@ -95,7 +135,7 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 	})
 	if err != nil && flex.KindOf(err) != flex.NotFound {
 		undo()
-		return Issued{}, fmt.Errorf("look up an operator: %w", err)
+		return store.Operator{}, fmt.Errorf("look up an operator: %w", err)
 	}
 
 	known := err == nil && o.RemovedAt.IsZero()
@@ -103,30 +143,22 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 		o.SecretHash = nil
 	}
 
-	if err := d.judgeOperator(ctx, password, o.SecretHash, from, undo); err != nil {
-		if !errors.Is(err, errLogin) {
-			return Issued{}, err
+	err = d.judgeOperator(ctx, password, o.SecretHash, from, undo)
+	if errors.Is(err, errLogin) {
+		who := UnknownOperator
+		if known {
+			who = name
 		}
 
-		who := name
-		if !known {
-			who = UnknownOperator
-		}
+		return store.Operator{}, d.Act(ctx, store.Act{Who: who, Source: from, Act: "log in"}, func() error { return errLogin })
+	}
 
-		return Issued{}, d.Act(ctx, store.Act{Who: who, Source: from, Act: "log in"}, func() error { return errLogin })
+	if err != nil {
+		return store.Operator{}, err
 	}
 
 	undo()
-	var random [32]byte
-	crand.Read(random[:])
-	token := base64.RawURLEncoding.EncodeToString(random[:])
-	expires := d.DB.Now().Add(OperatorSessionLife)
-	err = d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error {
-		return d.DB.WriteAll(ctx, func(all *store.All) error {
-			return all.AddOperatorSession(ctx, sha256.Sum256([]byte(token)), o.ID, expires)
-		})
-	})
-	return Issued{flex.Secret(token), expires}, err
+	return o, nil
 }
 
 // UnknownOperator stands in the audit log for a name that is no operator's. The name itself
@@ -168,9 +200,9 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 		return Operator{}, errSession
 	}
 
-	var o store.Operator
+	var s store.OperatorSession
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		o, err = all.OperatorOf(ctx, sha256.Sum256([]byte(token)))
+		s, err = all.OperatorSession(ctx, SessionHash(token))
 		return err
 	})
 	if flex.KindOf(err) == flex.NotFound {
@@ -180,13 +212,27 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 		return Operator{}, fmt.Errorf("look up an operator's session: %w", err)
 	}
 
-	return Operator{o.ID, o.Name}, nil
+	d.noteUse(ctx, s)
+	return Operator{ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt}, nil
+}
+
+// useNoted is how exact the last use of a session is kept: a page a second writes once a minute.
+const useNoted = time.Minute
+
+// noteUse writes down that a session is used, unless it was written a moment ago. It fails
+// silently: a store that takes no writes must not keep an operator from looking at it.
+func (d *Service) noteUse(ctx context.Context, s store.OperatorSession) {
+	if d.DB.Now().Sub(s.UsedAt) < useNoted {
+		return
+	}
+
+	_ = d.DB.WriteAll(ctx, func(all *store.All) error { return all.UseOperatorSession(ctx, s.Hash) })
 }
 
 // LogoutOperator ends the session of the token.
 func (d *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.EndOperatorSession(ctx, sha256.Sum256([]byte(token)))
+		return all.EndOperatorSession(ctx, SessionHash(token))
 	})
 }
 

@@ -17,7 +17,7 @@ func withOperators(t *testing.T, url string, names ...string) *Service {
 	t.Helper()
 	d := &Service{DB: storetest.Open(t, url, store.Options{})}
 	for _, name := range names {
-		if _, err := d.AddOperator(t.Context(), name, ownPassword); err != nil {
+		if _, err := d.AddOperator(t.Context(), name, ownPassword, Admin); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"flexd/internal/access"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,7 +30,7 @@ func TestTrustedProxies_Console(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer h.Close()
-		if _, err := h.Access.AddOperator(t.Context(), "ada", "correct horse battery"); err != nil {
+		if _, err := h.Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Admin); err != nil {
 			t.Fatal(err)
 		}
 		handler := h.Handler()

@@ -67,8 +67,9 @@ type Server struct {
 
 // route is one page or act of the console.
 type route struct {
-	pattern string // method and path
-	public  bool   // whether it is open to whoever is not logged in
+	pattern string            // method and path
+	public  bool              // whether it is open to whoever is not logged in
+	needs   access.Permission // what the operator's role must allow; See if empty
 	handle  func(*Server, *request) (view, error)
 }
 
@@ -76,7 +77,7 @@ var surface = []route{
 	// session.go
 	{pattern: "GET /console/login", public: true, handle: (*Server).loginPage},
 	{pattern: "POST /console/login", public: true, handle: (*Server).login},
-	{pattern: "POST /console/logout", handle: (*Server).logout},
+	{pattern: "POST /console/logout", needs: access.See, handle: (*Server).logout},
 
 	// fleet.go, live.go
 	{pattern: "GET /console/fleet", handle: (*Server).fleetNow},
@@ -94,16 +95,16 @@ var surface = []route{
 	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},
 
 	// assetrate.go
-	{pattern: "POST /console/assets/{id}/rate", handle: (*Server).changeRate},
+	{pattern: "POST /console/assets/{id}/rate", needs: access.Operate, handle: (*Server).changeRate},
 
 	// site.go
 	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
 
 	// supply.go
-	{pattern: "POST /console/sites/{id}/supply", handle: (*Server).setSupply},
+	{pattern: "POST /console/sites/{id}/supply", needs: access.Operate, handle: (*Server).setSupply},
 
 	// consent.go
-	{pattern: "POST /console/sites/{id}/consent/withdraw", handle: (*Server).withdrawConsent},
+	{pattern: "POST /console/sites/{id}/consent/withdraw", needs: access.Operate, handle: (*Server).withdrawConsent},
 
 	// statement.go
 	{pattern: "GET /console/sites/{id}/statement", handle: (*Server).statement},
@@ -115,8 +116,8 @@ var surface = []route{
 	{pattern: "GET /console/deliveries.csv", handle: (*Server).deliveries},
 	{pattern: "GET /console/deliveries.json", handle: (*Server).deliveries},
 	{pattern: "GET /console/deliveries/{id}", handle: (*Server).delivery},
-	{pattern: "POST /console/deliveries/{id}/replay", handle: (*Server).replay},
-	{pattern: "POST /console/endpoints/{org}/{name}/{act}", handle: (*Server).endpointAct},
+	{pattern: "POST /console/deliveries/{id}/replay", needs: access.Operate, handle: (*Server).replay},
+	{pattern: "POST /console/endpoints/{org}/{name}/{act}", needs: access.Administer, handle: (*Server).endpointAct},
 
 	// prices.go
 	{pattern: "GET /console/prices", handle: (*Server).prices},
@@ -130,9 +131,9 @@ var surface = []route{
 	{pattern: "GET /console/settlement/compare", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
-	{pattern: "POST /console/settlement/{org}/again", handle: (*Server).settleAgain},
-	{pattern: "POST /console/settlement/{org}/payments", handle: (*Server).payments},
-	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", handle: (*Server).decide},
+	{pattern: "POST /console/settlement/{org}/again", needs: access.Pay, handle: (*Server).settleAgain},
+	{pattern: "POST /console/settlement/{org}/payments", needs: access.Pay, handle: (*Server).payments},
+	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", needs: access.Pay, handle: (*Server).decide},
 	{pattern: "GET /console/flex-events/{id}", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.csv", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.json", handle: (*Server).flexEvent},
@@ -147,7 +148,7 @@ var surface = []route{
 	{pattern: "GET /console/readings/held.csv", handle: (*Server).heldReadings},
 	{pattern: "GET /console/readings/held.json", handle: (*Server).heldReadings},
 	{pattern: "GET /console/readings/held/{id}", handle: (*Server).heldReading},
-	{pattern: "POST /console/readings/held/{id}/{to}", handle: (*Server).decideHeld},
+	{pattern: "POST /console/readings/held/{id}/{to}", needs: access.Operate, handle: (*Server).decideHeld},
 
 	// engine.go
 	{pattern: "GET /console/engine", handle: (*Server).engine},
@@ -158,21 +159,32 @@ var surface = []route{
 	{pattern: "GET /console/developer", handle: (*Server).developer},
 	{pattern: "GET /console/developer.csv", handle: (*Server).developer},
 	{pattern: "GET /console/developer.json", handle: (*Server).developer},
-	{pattern: "POST /console/developer/{org}/clock", handle: (*Server).advance},
-	{pattern: "POST /console/developer/{org}/plug/{way}", handle: (*Server).plug},
-	{pattern: "POST /console/developer/{org}/credentials", handle: (*Server).addCredential},
-	{pattern: "POST /console/developer/{org}/credentials/revoke", handle: (*Server).revokeCredential},
-	{pattern: "POST /console/developer/{org}/endpoint", handle: (*Server).setEndpoint},
+	{pattern: "POST /console/developer/{org}/clock", needs: access.Operate, handle: (*Server).advance},
+	{pattern: "POST /console/developer/{org}/plug/{way}", needs: access.Operate, handle: (*Server).plug},
+	{pattern: "POST /console/developer/{org}/credentials", needs: access.Administer, handle: (*Server).addCredential},
+	{pattern: "POST /console/developer/{org}/credentials/revoke", needs: access.Administer, handle: (*Server).revokeCredential},
+	{pattern: "POST /console/developer/{org}/endpoint", needs: access.Administer, handle: (*Server).setEndpoint},
 
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
-	{pattern: "POST /console/safety/halt", handle: (*Server).halt},
-	{pattern: "POST /console/safety/resume", handle: (*Server).resume},
-	{pattern: "POST /console/safety/caps", handle: (*Server).setCaps},
-	{pattern: "POST /console/safety/prices", handle: (*Server).foresee},
+	{pattern: "POST /console/safety/halt", needs: access.Operate, handle: (*Server).halt},
+	{pattern: "POST /console/safety/resume", needs: access.Operate, handle: (*Server).resume},
+	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
+	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
 
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},
+
+	// account.go
+	{pattern: "GET /console/account", handle: (*Server).account},
+	{pattern: "POST /console/account/sessions/end", needs: access.See, handle: (*Server).endOwnSessions},
+
+	// operators.go
+	{pattern: "GET /console/operators", handle: (*Server).operators},
+	{pattern: "GET /console/operators.csv", handle: (*Server).operators},
+	{pattern: "GET /console/operators.json", handle: (*Server).operators},
+	{pattern: "POST /console/operators/role", needs: access.Administer, handle: (*Server).setOperatorRole},
+	{pattern: "POST /console/operators/logout", needs: access.Administer, handle: (*Server).logoutOperator},
 
 	// audit.go
 	{pattern: "GET /console/audit", handle: (*Server).audit},

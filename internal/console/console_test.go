@@ -58,7 +58,7 @@ func newService(t *testing.T, url, now string) *service { t.Helper(); return ope
 func openDesk(t testing.TB, url, now string) *service {
 	d := openStore(t, url, now)
 	d.Seed = storetest.NewSeed(t, d.db, url)
-	if _, err := d.access.AddOperator(t.Context(), operator, password); err != nil {
+	if _, err := d.access.AddOperator(t.Context(), operator, password, access.Admin); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -280,16 +280,16 @@ func TestGuard(t *testing.T) {
 func TestOperator(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		ctx := context.Background()
-		if _, err := d.access.AddOperator(ctx, operator, password); flex.KindOf(err) != flex.Conflict {
+		if _, err := d.access.AddOperator(ctx, operator, password, access.Admin); flex.KindOf(err) != flex.Conflict {
 			d.Errorf("a name twice: %v", err)
 		}
-		if _, err := d.access.AddOperator(ctx, "short", "elevenbytes"); flex.KindOf(err) != flex.Malformed {
+		if _, err := d.access.AddOperator(ctx, "short", "elevenbytes", access.Admin); flex.KindOf(err) != flex.Malformed {
 			d.Errorf("a password of 11 bytes: %v", err)
 		}
-		if _, err := d.access.AddOperator(ctx, "long enough", "twelve bytes"); err != nil {
+		if _, err := d.access.AddOperator(ctx, "long enough", "twelve bytes", access.Admin); err != nil {
 			d.Errorf("a password of 12 bytes: %v", err)
 		}
-		made, err := d.access.AddOperator(ctx, "bea", "")
+		made, err := d.access.AddOperator(ctx, "bea", "", access.Admin)
 		if err != nil || len(made) < 40 {
 			d.Fatalf("a made password: %v", err)
 		}

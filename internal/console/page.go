@@ -51,6 +51,7 @@ var menu = []item{
 	{"safety", "Safety"},
 	{"developer", "Developer"},
 	{"audit", "Audit log"},
+	{"operators", "Operators"},
 }
 
 // functions are what templates may call beside the language's own.

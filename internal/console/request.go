@@ -107,6 +107,14 @@ func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, er
 	}
 
 	r.Request = r.WithContext(context.WithValue(r.Context(), writerKey{}, w))
+
+	if !rt.public {
+		v, err = s.admit(rt, r)
+		if err != nil || v.page != "" {
+			return v, err
+		}
+	}
+
 	return rt.handle(s, r)
 }
 
@@ -194,6 +202,7 @@ type frame struct {
 	Crumbs      []crumb
 	Section     string // of the menu
 	Operator    string // "" while nobody is logged in
+	May         []access.Permission
 	Environment flex.Environment
 	Now         time.Time
 	Search      string
@@ -222,7 +231,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	}
 
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
-		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, Environment: s.Environment,
+		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, May: r.who.Role.Permissions(), Environment: s.Environment,
 		Now: s.DB.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
 	})
 }
@@ -241,6 +250,8 @@ var doneText = map[string]string{
 	"decided":   "The decision is taken.",
 	"withdrawn": "The consent is withdrawn. What was read while it held may still be settled.",
 	"supplied":  "The capacity is set. Half-hours that are settled from now on are held to it.",
+	"role":      "The role is changed, from the next request on.",
+	"loggedout": "All sessions of the operator have ended.",
 	"release":   "The reading counts from now on.",
 	"discard":   "The reading never counts.",
 	"settled":   "Settled again. The run stands below, to be compared; nothing was posted.",

@@ -103,20 +103,31 @@ func (s *Server) login(r *request) (view, error) {
 	}
 
 	kind := flex.KindOf(err)
-	if kind != flex.Unauthorized && kind != flex.TooMany {
+	f.Fault, err = loginFault(r, err)
+	if err != nil {
 		return view{}, err
-	}
-
-	f.Fault = "That name and password do not go together."
-	if w, ok := errors.AsType[*access.Wait](err); ok {
-		seconds := int(math.Ceil(w.After.Seconds()))
-		f.Fault = fmt.Sprintf("Too many failed attempts. Wait %d s and try again.", seconds)
-		r.writer().Header().Set("Retry-After", fmt.Sprint(seconds))
 	}
 
 	v, err := s.loginView(r, f)
 	v.status = web.StatusOf(kind)
 	return v, err
+}
+
+// loginFault says why a password was not taken, in words for a page; what is another failure
+// comes back. After too many failures it says when to try again.
+func loginFault(r *request, err error) (string, error) {
+	if wait, ok := errors.AsType[*access.Wait](err); ok {
+		seconds := int(math.Ceil(wait.After.Seconds()))
+		r.writer().Header().Set("Retry-After", fmt.Sprint(seconds))
+		return fmt.Sprintf("Too many failed attempts. Wait %d s and try again.", seconds), nil
+	}
+
+	kind := flex.KindOf(err)
+	if kind == flex.Unauthorized || kind == flex.TooMany {
+		return "That name and password do not go together.", nil
+	}
+
+	return "", err
 }
 
 // ownPath keeps the way back after the login within the console.

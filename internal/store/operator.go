@@ -13,14 +13,27 @@ type Operator struct {
 	ID         flex.OperatorID
 	Name       string
 	SecretHash []byte
+	Role       string // as package access has them
 	CreatedAt  time.Time
 	RemovedAt  time.Time // zero while they may log in
 }
 
-const operatorColumns = `o.id, o.name, o.secret_hash, o.created_at, o.removed_at`
+// OperatorSession is one place where an operator is logged in.
+type OperatorSession struct {
+	Hash        [32]byte // SHA-256 of what the browser keeps
+	Operator    flex.OperatorID
+	Name, Role  string // of the operator; read, not written
+	Source      string // the address that it was opened from
+	CreatedAt   time.Time
+	ConfirmedAt time.Time // when the operator last gave their password
+	UsedAt      time.Time // to the minute
+	ExpiresAt   time.Time
+}
+
+const operatorColumns = `o.id, o.name, o.secret_hash, o.role, o.created_at, o.removed_at`
 
 func scanOperator(s scanner) (o Operator, err error) {
-	err = s.Scan(&o.ID, &o.Name, &o.SecretHash, instant{&o.CreatedAt}, instant{&o.RemovedAt})
+	err = s.Scan(&o.ID, &o.Name, &o.SecretHash, &o.Role, instant{&o.CreatedAt}, instant{&o.RemovedAt})
 	return o, err
 }
 
@@ -28,8 +41,8 @@ func scanOperator(s scanner) (o Operator, err error) {
 // a Conflict.
 func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 	o.ID, o.CreatedAt = flex.OperatorID(all.newID()), all.now
-	n, err := all.exec(ctx, `INSERT INTO operator (id, name, secret_hash, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING`,
-		o.ID.Bytes(), o.Name, o.SecretHash, micros(o.CreatedAt))
+	n, err := all.exec(ctx, `INSERT INTO operator (id, name, secret_hash, role, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (name) DO NOTHING`,
+		o.ID.Bytes(), o.Name, o.SecretHash, o.Role, micros(o.CreatedAt))
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "an operator named %q exists already", o.Name)
 	}
@@ -50,7 +63,7 @@ func (all *All) Operators(ctx context.Context) ([]Operator, error) {
 // SetOperatorSecret replaces an operator's secret and ends their sessions. It lets one who
 // was removed in again.
 func (all *All) SetOperatorSecret(ctx context.Context, id flex.OperatorID, hash []byte) error {
-	if err := all.endSessions(ctx, id); err != nil {
+	if err := all.EndOperatorSessions(ctx, id); err != nil {
 		return err
 	}
 	_, err := all.exec(ctx, `UPDATE operator SET secret_hash = $2, removed_at = NULL WHERE id = $1`, id.Bytes(), hash)
@@ -59,31 +72,68 @@ func (all *All) SetOperatorSecret(ctx context.Context, id flex.OperatorID, hash 
 
 // RemoveOperator ends an operator's sessions and lets them in no more.
 func (all *All) RemoveOperator(ctx context.Context, id flex.OperatorID) error {
-	if err := all.endSessions(ctx, id); err != nil {
+	if err := all.EndOperatorSessions(ctx, id); err != nil {
 		return err
 	}
 	_, err := all.exec(ctx, `UPDATE operator SET removed_at = $2 WHERE id = $1`, id.Bytes(), micros(all.now))
 	return err
 }
 
-func (all *All) endSessions(ctx context.Context, id flex.OperatorID) error {
+// SetOperatorRole changes what an operator may do.
+func (all *All) SetOperatorRole(ctx context.Context, id flex.OperatorID, role string) error {
+	_, err := all.exec(ctx, `UPDATE operator SET role = $2 WHERE id = $1`, id.Bytes(), role)
+	return err
+}
+
+// EndOperatorSessions ends all sessions of an operator.
+func (all *All) EndOperatorSessions(ctx context.Context, id flex.OperatorID) error {
 	_, err := all.exec(ctx, `DELETE FROM operator_session WHERE operator_id = $1`, id.Bytes())
 	return err
 }
 
-// AddOperatorSession keeps that whoever shows the secret of this hash is the operator.
-func (all *All) AddOperatorSession(ctx context.Context, hash [32]byte, id flex.OperatorID, expires time.Time) error {
-	_, err := all.exec(ctx, `INSERT INTO operator_session (hash, operator_id, created_at, expires_at) VALUES ($1, $2, $3, $4)`,
-		hash[:], id.Bytes(), micros(all.now), micros(expires))
+const operatorSessionColumns = `s.hash, s.operator_id, o.name, o.role, s.source, s.created_at, s.confirmed_at, s.used_at, s.expires_at`
+
+func scanOperatorSession(row scanner) (s OperatorSession, err error) {
+	var hash []byte
+	err = row.Scan(&hash, &s.Operator, &s.Name, &s.Role, &s.Source, instant{&s.CreatedAt}, instant{&s.ConfirmedAt}, instant{&s.UsedAt}, instant{&s.ExpiresAt})
+	copy(s.Hash[:], hash)
+	return s, err
+}
+
+// AddOperatorSession keeps that whoever shows the secret of the session's hash is the operator,
+// who has just given their password.
+func (all *All) AddOperatorSession(ctx context.Context, s OperatorSession) error {
+	now := micros(all.now)
+	_, err := all.exec(ctx, `INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at)
+		VALUES ($1, $2, $3, $4, $4, $4, $5)`, s.Hash[:], s.Operator.Bytes(), s.Source, now, micros(s.ExpiresAt))
 	return err
 }
 
-// OperatorOf returns the operator whose session has the hash and is not over, or a NotFound
-// failure.
-func (all *All) OperatorOf(ctx context.Context, hash [32]byte) (Operator, error) {
-	return one(ctx, all.conn, "no such session", scanOperator, `SELECT `+operatorColumns+`
+// OperatorSession returns the session of the hash if it is not over, or a NotFound failure.
+func (all *All) OperatorSession(ctx context.Context, hash [32]byte) (OperatorSession, error) {
+	return one(ctx, all.conn, "no such session", scanOperatorSession, `SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
 		WHERE s.hash = $1 AND s.expires_at > $2 AND o.removed_at IS NULL`, hash[:], micros(all.now))
+}
+
+// OperatorSessions returns every operator's sessions that are not over, the newest first.
+func (all *All) OperatorSessions(ctx context.Context) ([]OperatorSession, error) {
+	return rows(ctx, all.conn, scanOperatorSession, `SELECT `+operatorSessionColumns+`
+		FROM operator_session s JOIN operator o ON o.id = s.operator_id
+		WHERE s.expires_at > $1 AND o.removed_at IS NULL
+		ORDER BY s.created_at DESC, s.hash`, micros(all.now))
+}
+
+// ConfirmOperatorSession keeps that the operator has just given their password again.
+func (all *All) ConfirmOperatorSession(ctx context.Context, hash [32]byte) error {
+	_, err := all.exec(ctx, `UPDATE operator_session SET confirmed_at = $2 WHERE hash = $1`, hash[:], micros(all.now))
+	return err
+}
+
+// UseOperatorSession keeps that the session is used now.
+func (all *All) UseOperatorSession(ctx context.Context, hash [32]byte) error {
+	_, err := all.exec(ctx, `UPDATE operator_session SET used_at = $2 WHERE hash = $1`, hash[:], micros(all.now))
+	return err
 }
 
 // EndOperatorSession ends the session of that hash.

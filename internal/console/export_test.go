@@ -1,0 +1,20 @@
+package console
+
+import "flexd/internal/access"
+
+// SurfaceRoute is a route as tests of permissions see it.
+type SurfaceRoute struct {
+	Pattern string
+	Public  bool
+	Named   access.Permission // "" where the route names none
+	Needs   access.Permission
+}
+
+// Surface returns every route.
+func Surface() []SurfaceRoute {
+	routes := make([]SurfaceRoute, 0, len(surface))
+	for _, rt := range surface {
+		routes = append(routes, SurfaceRoute{rt.pattern, rt.public, rt.needs, rt.permission()})
+	}
+	return routes
+}

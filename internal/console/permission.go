@@ -1,0 +1,82 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+)
+
+// permission is what the route asks of an operator. An act that names none asks for the most,
+// so that a forgotten name opens nothing.
+func (rt route) permission() access.Permission {
+	switch {
+	case rt.needs != "":
+		return rt.needs
+	case strings.HasPrefix(rt.pattern, "POST "):
+		return access.Administer
+	default:
+		return access.See
+	}
+}
+
+// stepUp are the permissions whose acts ask for the password again when it was given a while
+// ago.
+var stepUp = []access.Permission{access.Pay, access.Administer}
+
+// passwordField is the form field in which the operator shows again who they are.
+const passwordField = "confirm_password"
+
+// admit checks that the operator may use the route. Its view, if it has a page, is the form
+// that asks for the password again; the act is to wait for it.
+func (s *Server) admit(rt route, r *request) (view, error) {
+	needs := rt.permission()
+	if !r.who.May(needs) {
+		return view{}, flex.Fail(flex.Forbidden, "%s has the role %s here, and this takes a role that may %s: an administrator can give it, on the page Operators or by flexd operator role",
+			r.who.Name, r.who.Role, needs)
+	}
+
+	if !slices.Contains(stepUp, needs) || r.Method != http.MethodPost || r.who.Confirmed(s.DB.Now()) {
+		return view{}, nil
+	}
+
+	return s.confirm(r)
+}
+
+// confirmPage asks for the password, and carries the form of the act along.
+type confirmPage struct {
+	Path, Fault string
+	Fields      []formField
+}
+
+type formField struct{ Name, Value string }
+
+// confirm takes the password from the form, or returns the page that asks for it.
+func (s *Server) confirm(r *request) (view, error) {
+	p := confirmPage{Path: r.URL.RequestURI()}
+
+	if password := r.PostFormValue(passwordField); password != "" {
+		err := s.Access.ConfirmOperator(r.Context(), s.sessionOf(r.Request), flex.Secret(password), r.from)
+		if err == nil {
+			return view{}, nil
+		}
+
+		p.Fault, err = loginFault(r, err)
+		if err != nil {
+			return view{}, err
+		}
+	}
+
+	for name, values := range r.PostForm {
+		for _, value := range values {
+			if name != passwordField {
+				p.Fields = append(p.Fields, formField{name, value})
+			}
+		}
+	}
+
+	slices.SortFunc(p.Fields, func(a, b formField) int { return strings.Compare(a.Name, b.Name) })
+	return view{status: http.StatusForbidden, page: "confirm", title: "Confirm that it is you", data: p}, nil
+}
