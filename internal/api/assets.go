@@ -37,12 +37,12 @@ func (s *Server) createAsset(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	told := assetInput(wire.OnboardingAssetRequest{
+	in := assetInput(wire.OnboardingAssetRequest{
 		ExternalID: b.ExternalID, Type: b.Type, Properties: b.Properties, AssetModel: b.AssetModel, InstallationDate: b.InstallationDate,
 	})
 
-	told.SerialNumber = b.SerialNumber
-	a, err := s.Registry.CreateAsset(r.Context(), r.who.Org, b.SiteID, told)
+	in.SerialNumber = b.SerialNumber
+	a, err := s.Registry.CreateAsset(r.Context(), r.who.Org, b.SiteID, in)
 	return ok(assetResponse(a)), err
 }
 
@@ -94,14 +94,14 @@ func (s *Server) deleteAsset(r *request) (answer, error) {
 	return none(), s.Registry.DeleteAsset(r.Context(), r.who.Org, p.AssetID)
 }
 
-// assetInput turns what was sent of an asset into what was told.
-func assetInput(b wire.OnboardingAssetRequest) registry.ToldAsset {
-	told := registry.ToldAsset{ExternalID: b.ExternalID, Type: b.Type, Model: b.AssetModel}
-	told.Power, told.Capacity = quantities(b.Properties)
+// assetInput turns what was sent of an asset into the input of the registry.
+func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
+	in := registry.AssetInput{ExternalID: b.ExternalID, Type: b.Type, Model: b.AssetModel}
+	in.Power, in.Capacity = quantities(b.Properties)
 	if b.InstallationDate != nil {
-		told.InstalledOn = flex.Day(*b.InstallationDate).String()
+		in.InstalledOn = flex.Day(*b.InstallationDate).String()
 	}
-	return told
+	return in
 }
 
 func quantities(p *wire.AssetProperties) (power *flex.Watts, capacity *flex.WattHours) {

@@ -96,12 +96,12 @@ func (s *Server) onboard(r *request) (answer, error) {
 	}), nil
 }
 
-func assetInputs(bs []wire.OnboardingAssetRequest) []registry.ToldAsset {
-	told := make([]registry.ToldAsset, len(bs))
+func assetInputs(bs []wire.OnboardingAssetRequest) []registry.AssetInput {
+	in := make([]registry.AssetInput, len(bs))
 	for i, b := range bs {
-		told[i] = assetInput(b)
+		in[i] = assetInput(b)
 	}
-	return told
+	return in
 }
 
 func mergedResults(o registry.Onboarded) (wire.InitialiseSiteResult, []wire.InitialiseAssetResult) {

@@ -83,8 +83,8 @@ func (s *Server) deleteSite(r *request) (answer, error) {
 }
 
 // siteInput turns what was sent of a site into what was told.
-func siteInput(b wire.SiteRequest) registry.ToldSite {
-	return registry.ToldSite{
+func siteInput(b wire.SiteRequest) registry.SiteInput {
+	return registry.SiteInput{
 		MPAN: b.MPAN, Postcode: b.Postcode, Address: b.StreetAddress, Email: b.Email, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
 		Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
 	}

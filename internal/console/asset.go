@@ -15,10 +15,10 @@ import (
 
 // Limits of what an asset's page shows.
 const (
-	rangeMax = 62 // days
-	toldMax  = 2000
-	pushMax  = 2000
-	storyMax = 200 // lines
+	rangeMax  = 62 // days
+	eventsMax = 2000
+	pushMax   = 2000
+	storyMax  = 200 // lines
 )
 
 // past is all that is known of an asset in a span.
@@ -32,7 +32,7 @@ type past struct {
 	span      flex.Span
 	sessions  []store.Session
 	schedules []store.Schedule
-	told      []store.PastEvent
+	events    []store.PastEvent
 	pushes    map[flex.EventID]store.Delivery
 	callbacks []store.Callback
 	prices    []flex.PricedPeriod
@@ -168,7 +168,7 @@ func (p *past) read(ctx context.Context, tx *store.Tx, a ask) (err error) {
 		return err
 	}
 
-	p.told, err = tx.PastEvents(ctx, a.id, p.span, toldMax)
+	p.events, err = tx.PastEvents(ctx, a.id, p.span, eventsMax)
 	if err != nil {
 		return err
 	}

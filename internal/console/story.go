@@ -21,7 +21,7 @@ type storyLine struct {
 
 // story tells what happened to an asset in the span, in the order in which it did.
 func (p *past) story() (lines []storyLine) {
-	for _, t := range p.told {
+	for _, t := range p.events {
 		lines = append(lines, storyLine{At: t.At, Kind: "event", Text: eventText(t)})
 	}
 

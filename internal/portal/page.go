@@ -81,7 +81,7 @@ func kwh(e *flex.WattHours) string {
 
 // balance shows the balance.
 func (s *Server) balance(r *request) error {
-	p, err := s.Reward.Purse(r.Context(), r.visit)
+	p, err := s.Reward.BalancePage(r.Context(), r.visit)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Server) balance(r *request) error {
 	return s.showBalance(r, http.StatusOK, p, "")
 }
 
-func (s *Server) showBalance(r *request, status int, p reward.Purse, wrong string) error {
+func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong string) error {
 	days := 0
 	if p.DaysLeft != nil {
 		days = *p.DaysLeft
@@ -128,7 +128,7 @@ func (s *Server) again(r *request, wrong error) error {
 	}
 
 	r.visit = visit
-	p, err := s.Reward.Purse(r.Context(), r.visit)
+	p, err := s.Reward.BalancePage(r.Context(), r.visit)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *Server) accountForm(r *request) error {
 }
 
 func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
-	p, err := s.Reward.Purse(r.Context(), r.visit)
+	p, err := s.Reward.BalancePage(r.Context(), r.visit)
 	if err != nil {
 		return err
 	}

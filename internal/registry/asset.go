@@ -9,7 +9,7 @@ import (
 
 // CreateAsset registers a new asset at a site. One with the same external id is a Conflict,
 // a site or a model that is not known NotFound.
-func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.SiteID, told ToldAsset) (flex.Asset, error) {
+func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.SiteID, in AssetInput) (flex.Asset, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (a flex.Asset, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
@@ -18,23 +18,23 @@ func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.Sit
 			return a, err
 		}
 
-		if old, err := tx.AssetByExternalID(ctx, told.ExternalID); err != nil {
+		if old, err := tx.AssetByExternalID(ctx, in.ExternalID); err != nil {
 			return a, err
 		} else if old != nil {
 			return a, flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
 		}
 
-		return newAsset(ctx, tx, site, told)
+		return newAsset(ctx, tx, site, in)
 	})
 }
 
 // newAsset keeps an asset whose external id is free.
-func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsset) (flex.Asset, error) {
+func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInput) (flex.Asset, error) {
 	a := flex.Asset{
-		SiteID: site, ExternalID: told.ExternalID, Type: told.Type, Power: told.Power, Capacity: told.Capacity,
-		InstalledOn: told.InstalledOn, SerialNumber: told.SerialNumber,
+		SiteID: site, ExternalID: in.ExternalID, Type: in.Type, Power: in.Power, Capacity: in.Capacity,
+		InstalledOn: in.InstalledOn, SerialNumber: in.SerialNumber,
 	}
-	if err := setModel(ctx, tx, &a, told.Model); err != nil {
+	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return a, err
 	}
 
@@ -43,7 +43,7 @@ func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsse
 }
 
 // setModel gives the asset the model, if one is named, and with it the power and capacity
-// that nobody has told. A model of another type of asset is Malformed.
+// that nobody has sent. A model of another type of asset is Malformed.
 func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) error {
 	if name == "" {
 		return nil

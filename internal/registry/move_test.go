@@ -22,7 +22,7 @@ func party(t *testing.T, db *store.DB, name string) (flex.OrgID, flex.SiteID) {
 		t.Fatal(err)
 	}
 	d := &registry.Service{DB: db}
-	r, err := d.CreateSite(t.Context(), org.ID, registry.ToldSite{MPAN: sharedMPAN, Postcode: "YO1 7HH", ConsentAt: db.Now().Add(-time.Hour)})
+	r, err := d.CreateSite(t.Context(), org.ID, registry.SiteInput{MPAN: sharedMPAN, Postcode: "YO1 7HH", ConsentAt: db.Now().Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

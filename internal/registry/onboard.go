@@ -37,8 +37,8 @@ type Onboarded struct {
 
 // Initialise registers a site and its assets, or merges them into what is kept. It enrols in
 // nothing. All of it is done or nothing.
-func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset) (Onboarded, error) {
-	n, err := d.readTold(ctx, site, assets)
+func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site SiteInput, assets []AssetInput) (Onboarded, error) {
+	n, err := d.readInput(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
@@ -53,8 +53,8 @@ func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site ToldSite,
 }
 
 // Onboard is Initialise followed by Enrol, as one.
-func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, assets []ToldAsset, e Enrolment) (Onboarded, error) {
-	n, err := d.readTold(ctx, site, assets)
+func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site SiteInput, assets []AssetInput, e Enrolment) (Onboarded, error) {
+	n, err := d.readInput(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
@@ -68,9 +68,9 @@ func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site ToldSite, as
 	})
 }
 
-// readTold reads what was told of a site and its assets, and looks up the meter; all faults
+// readInput reads what was given of a site and its assets, and looks up the meter; all faults
 // come at once.
-func (d *Service) readTold(ctx context.Context, site ToldSite, assets []ToldAsset) (normal, error) {
+func (d *Service) readInput(ctx context.Context, site SiteInput, assets []AssetInput) (normal, error) {
 	n, faults := site.normalise("site")
 	seen := map[string]bool{}
 
@@ -93,7 +93,7 @@ func (d *Service) readTold(ctx context.Context, site ToldSite, assets []ToldAsse
 }
 
 // merge keeps the site and the assets, new or merged into what is there.
-func merge(ctx context.Context, tx *store.Tx, n normal, assets []ToldAsset) (o Onboarded, err error) {
+func merge(ctx context.Context, tx *store.Tx, n normal, assets []AssetInput) (o Onboarded, err error) {
 	if err := tx.LockOrg(ctx); err != nil {
 		return o, err
 	}
@@ -111,8 +111,8 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []ToldAsset) (o O
 		return o, flex.Fail(flex.Malformed, "the user's consent to the use of the boundary meter is missing: send site.gave_boundary_meter_consent_at")
 	}
 
-	for _, told := range assets {
-		a, err := mergeAsset(ctx, tx, o.Site.ID, told)
+	for _, in := range assets {
+		a, err := mergeAsset(ctx, tx, o.Site.ID, in)
 		if err != nil {
 			return o, err
 		}
@@ -170,17 +170,17 @@ func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, 
 	return s, m, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
 }
 
-// text lets a text that was told replace the one kept.
-func (m *Merged) text(field string, kept *flex.Personal, told string) {
-	if told != "" && kept.Reveal() != told {
-		*kept = flex.Personal(told)
+// text lets a text that was given replace the one kept.
+func (m *Merged) text(field string, kept *flex.Personal, given string) {
+	if given != "" && kept.Reveal() != given {
+		*kept = flex.Personal(given)
 		m.Updated = append(m.Updated, field)
 	}
 }
 
-// supply lets a capacity that was told replace the one kept.
-func (m *Merged) supply(kept *flex.Supply, told flex.SupplyChange) {
-	after := told.Apply(*kept)
+// supply lets a capacity that was given replace the one kept.
+func (m *Merged) supply(kept *flex.Supply, change flex.SupplyChange) {
+	after := change.Apply(*kept)
 	if after.Import != kept.Import {
 		m.Updated = append(m.Updated, "import_capacity_kw")
 	}
@@ -201,34 +201,34 @@ func findSite(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
 	return siteAtAddress(ctx, tx, n)
 }
 
-func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAsset) (MergedAsset, error) {
+func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInput) (MergedAsset, error) {
 	m := merged()
 
-	old, err := tx.AssetByExternalID(ctx, told.ExternalID)
+	old, err := tx.AssetByExternalID(ctx, in.ExternalID)
 	if err != nil {
 		return MergedAsset{}, err
 	}
 
 	if old == nil {
-		a, err := newAsset(ctx, tx, site, told)
+		a, err := newAsset(ctx, tx, site, in)
 		m.Created = true
 		return MergedAsset{a, m}, err
 	}
 
 	switch {
-	case old.Type != told.Type:
-		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is a %s since it was first registered, and cannot become a %s", told.ExternalID, old.Type, told.Type)
+	case old.Type != in.Type:
+		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is a %s since it was first registered, and cannot become a %s", in.ExternalID, old.Type, in.Type)
 	case old.SiteID != site:
-		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is registered at another site, and cannot move", told.ExternalID)
+		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is registered at another site, and cannot move", in.ExternalID)
 	}
 
 	a := *old
-	if changes(a.Power, told.Power) || changes(a.Capacity, told.Capacity) {
+	if changes(a.Power, in.Power) || changes(a.Capacity, in.Capacity) {
 		m.Updated = append(m.Updated, "properties")
 	}
 
-	a.Power, a.Capacity = or(told.Power, a.Power), or(told.Capacity, a.Capacity)
-	if err := setModel(ctx, tx, &a, told.Model); err != nil {
+	a.Power, a.Capacity = or(in.Power, a.Power), or(in.Capacity, a.Capacity)
+	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return MergedAsset{}, err
 	}
 
@@ -236,8 +236,8 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAs
 		m.Updated = append(m.Updated, "asset_model")
 	}
 
-	if told.InstalledOn != "" && told.InstalledOn != a.InstalledOn {
-		a.InstalledOn = told.InstalledOn
+	if in.InstalledOn != "" && in.InstalledOn != a.InstalledOn {
+		a.InstalledOn = in.InstalledOn
 		m.Updated = append(m.Updated, "installation_date")
 	}
 
@@ -251,9 +251,9 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, told ToldAs
 	return MergedAsset{a, m}, tx.MarkDue(ctx, a.ID)
 }
 
-func or[T any](told, kept *T) *T {
-	if told != nil {
-		return told
+func or[T any](given, kept *T) *T {
+	if given != nil {
+		return given
 	}
 	return kept
 }
@@ -262,8 +262,8 @@ func or[T any](told, kept *T) *T {
 // dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
 // with no methods the site is only registered, for its price curve.
-func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite, asset ToldAsset, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
-	n, err := d.readTold(ctx, site, []ToldAsset{asset})
+func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site SiteInput, asset AssetInput, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
+	n, err := d.readInput(ctx, site, []AssetInput{asset})
 	if err != nil {
 		return r, a, err
 	}
@@ -285,7 +285,7 @@ func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site ToldSite,
 			return flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
 		}
 
-		o, err := merge(ctx, tx, n, []ToldAsset{asset})
+		o, err := merge(ctx, tx, n, []AssetInput{asset})
 		if err != nil {
 			return err
 		}
@@ -359,7 +359,7 @@ func (d *Service) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) 
 
 // UserSite returns the site of an end user, by the client's own id for them. One is made if
 // there is none, and then the consent to the use of the boundary meter is needed. The email
-// and the consent replace those kept, if they are told.
+// and the consent replace those kept, if they are sent.
 func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email string, consent time.Time) (flex.Site, error) {
 	if email != "" && !isEmail(email) {
 		return flex.Site{}, invalid([]flex.Fault{faultAt("value_error.email", emailForm, nil, "user_email")})

@@ -29,7 +29,7 @@ func TestUPRN(t *testing.T) {
 		}
 		d := &registry.Service{DB: db}
 		create := func(mpan, address string) error {
-			_, err := d.CreateSite(ctx, org.ID, registry.ToldSite{MPAN: mpan, Postcode: "YO1 7HH", Address: address})
+			_, err := d.CreateSite(ctx, org.ID, registry.SiteInput{MPAN: mpan, Postcode: "YO1 7HH", Address: address})
 			return err
 		}
 		if err := create("1012345678900", "5 Mill Lane"); err != nil {

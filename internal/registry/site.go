@@ -10,12 +10,12 @@ import (
 
 // CreateSite registers a new site. A site at the same address is a Conflict, one with the
 // same MPAN Malformed; both failures name it.
-func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, told ToldSite) (store.SiteRecord, error) {
-	n, faults := told.normalise()
+func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, in SiteInput) (store.SiteRecord, error) {
+	n, faults := in.normalise()
 	if err := invalid(faults); err != nil {
 		return store.SiteRecord{}, err
 	}
-	if told.Email != "" && !isEmail(told.Email) {
+	if in.Email != "" && !isEmail(in.Email) {
 		return store.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
 	}
 
@@ -149,16 +149,16 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 	})
 }
 
-// apply changes the site, and returns what is told of it now in normal form.
+// apply changes the site, and returns it as it is now in normal form.
 func (c SiteChange) apply(s *flex.Site) (normal, error) {
-	told := ToldSite{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), Supply: c.Supply}
-	for to, text := range map[*string]*string{&told.MPAN: c.MPAN, &told.Postcode: c.Postcode, &told.Address: c.Address} {
+	in := SiteInput{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), Supply: c.Supply}
+	for to, text := range map[*string]*string{&in.MPAN: c.MPAN, &in.Postcode: c.Postcode, &in.Address: c.Address} {
 		if text != nil {
 			*to = *text
 		}
 	}
 
-	n, faults := told.normalise()
+	n, faults := in.normalise()
 	for i := range faults {
 		if last := len(faults[i].Loc) - 1; faults[i].Loc[last] == "street_address" {
 			faults[i].Loc[last] = "address"

@@ -88,7 +88,7 @@ func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Rep
 // detectSession compares what the session's client took over with what would have been
 // planned without the market. The user's own changes count in both; what was charged until
 // then counts as it would have been without the market.
-func detectSession(ctx context.Context, tx *store.Tx, r store.Reckoning) error {
+func detectSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement) error {
 	schedules, err := tx.SchedulesOf(ctx, r.SessionID)
 	if err != nil {
 		return err

@@ -161,8 +161,8 @@ type Account struct {
 	PaidFrom time.Time
 }
 
-// Purse is what the balance page shows.
-type Purse struct {
+// BalancePage is what the balance page shows.
+type BalancePage struct {
 	Info
 	Account      Account
 	Transactions []store.Transaction // newest first, the latest hundred; none if the link hides them
@@ -171,10 +171,10 @@ type Purse struct {
 	CanSendCode  bool // there is an e-mail address and a way to send to it
 }
 
-const purseTransactions = 100
+const balanceTransactions = 100
 
-// Purse returns what the visitor's balance page shows.
-func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
+// BalancePage returns what the visitor's balance page shows.
+func (d *Service) BalancePage(ctx context.Context, v Visit) (p BalancePage, err error) {
 	err = d.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
@@ -202,7 +202,7 @@ func (d *Service) Purse(ctx context.Context, v Visit) (p Purse, err error) {
 		p.CanSendCode = d.Mail != nil && site.Email.Reveal() != ""
 
 		if !v.HideTransactions {
-			p.Transactions, _, err = tx.Transactions(ctx, v.SiteID, purseTransactions, 0)
+			p.Transactions, _, err = tx.Transactions(ctx, v.SiteID, balanceTransactions, 0)
 		}
 
 		return err

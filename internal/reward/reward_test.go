@@ -276,7 +276,7 @@ func TestRound_LookedAtElsewhere(t *testing.T) {
 		look := func(want int) {
 			t.Helper()
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
-				rs, err := tx.Reckonings(ctx, due)
+				rs, err := tx.SessionSettlements(ctx, due)
 				if len(rs) != want {
 					t.Errorf("%d of %d sessions are still due, want %d", len(rs), len(due), want)
 				}
@@ -284,7 +284,7 @@ func TestRound_LookedAtElsewhere(t *testing.T) {
 			})
 		}
 		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-			due, err = tx.DueReckonings(ctx, 10)
+			due, err = tx.DueSessionSettlements(ctx, 10)
 			return err
 		})
 		look(1)
@@ -367,7 +367,7 @@ func TestRound_AssetGone(t *testing.T) {
 	})
 }
 
-// A flicker of the plug reopens a session that was reckoned up already.
+// A flicker of the plug reopens a session that was settled already.
 func TestRound_Reopened(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

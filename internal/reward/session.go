@@ -13,7 +13,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// sessionsMax is the number of sessions reckoned up in one transaction.
+// sessionsMax is the number of sessions settled in one transaction.
 const sessionsMax = 25
 
 // dueMax is the number of sessions that one job takes on of an organisation.
@@ -23,7 +23,7 @@ const dueMax = 500
 func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		orgs, err = all.OrgsToReckon(ctx)
+		orgs, err = all.OrgsWithSessionsDue(ctx)
 		return err
 	})
 
@@ -42,21 +42,21 @@ func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 func (d *Service) settleSessionsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
 	var due []flex.SessionID
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		due, err = tx.DueReckonings(ctx, dueMax)
+		due, err = tx.DueSessionSettlements(ctx, dueMax)
 		return err
 	})
 
 	report.More = report.More || len(due) == dueMax
 	for chunk := range slices.Chunk(due, sessionsMax) {
 		if err == nil {
-			err = d.reckonAll(ctx, org, chunk, report)
+			err = d.settleSessions(ctx, org, chunk, report)
 		}
 	}
 
 	return err
 }
 
-func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
+func (d *Service) settleSessions(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
 	did := 0
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		did = 0
@@ -66,15 +66,15 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 			return err
 		}
 
-		rs, err := tx.Reckonings(ctx, due)
+		rs, err := tx.SessionSettlements(ctx, due)
 		if err != nil {
 			return err
 		}
 
 		for _, r := range rs {
-			changed, err := reckon(ctx, tx, r, terms.on(flex.DayAt(r.From)))
+			changed, err := settleSession(ctx, tx, r, terms.on(flex.DayAt(r.From)))
 			if err != nil {
-				return fmt.Errorf("reckon up session %s: %w", r.SessionID, err)
+				return fmt.Errorf("settle session %s: %w", r.SessionID, err)
 			}
 
 			if changed {
@@ -89,9 +89,9 @@ func (d *Service) reckonAll(ctx context.Context, org flex.OrgID, due []flex.Sess
 	return err
 }
 
-// reckon credits a session as far as its readings are there, and reports whether that moved
+// settleSession credits a session as far as its readings are there, and reports whether that moved
 // it on.
-func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (changed bool, err error) {
+func settleSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement, t *terms) (changed bool, err error) {
 	was := r
 
 	energy, known, missing, err := charged(ctx, tx, r)
@@ -119,13 +119,13 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 		r.WaitsAt, lookAt = time.Time{}, tx.Now().Add(recheck) // what came was not enough: look again, but not at once
 	}
 
-	mine, err := tx.Reckoned(ctx, r, lookAt)
+	mine, err := tx.SaveSessionSettlement(ctx, r, lookAt)
 	if err != nil {
 		return false, err
 	}
 
-	if !mine { // somebody else reckoned it up in between, and the books know
-		return false, fmt.Errorf("session %s was reckoned up elsewhere at the same time", r.SessionID)
+	if !mine { // another process settled it in between, and the books know
+		return false, fmt.Errorf("session %s was settled elsewhere at the same time", r.SessionID)
 	}
 
 	return r.Posted != was.Posted || lookAt.IsZero() || !r.WaitsAt.Equal(was.WaitsAt), nil
@@ -134,7 +134,7 @@ func reckon(ctx context.Context, tx *store.Tx, r store.Reckoning, t *terms) (cha
 // nextLook is when to look at a session again, whether or not the reading comes that it
 // waits for: after half an hour; after a day if there was none; then once a day, for consent;
 // never once it has all its readings or the last deadline is over.
-func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
+func nextLook(r store.SessionSettlement, known int, now time.Time) time.Time {
 	last := r.To.Add(CloseAfter)
 	if r.WaitsAt.IsZero() && r.Consented || !last.After(now) {
 		return time.Time{}
@@ -158,7 +158,7 @@ func nextLook(r store.Reckoning, known int, now time.Time) time.Time {
 
 // charged returns the energy of the half-hours that belong to the session, how many of them
 // are known, and the first that is not.
-func charged(ctx context.Context, tx *store.Tx, r store.Reckoning) (energy flex.WattHours, known int, missing time.Time, err error) {
+func charged(ctx context.Context, tx *store.Tx, r store.SessionSettlement) (energy flex.WattHours, known int, missing time.Time, err error) {
 	periods, days, err := sessionReadings(ctx, tx, r, time.Time{})
 	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
@@ -204,7 +204,7 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 // sessionReadings returns the half-hours that belong to a session and what was metered on
 // their days, as it was known at an instant, or now. A half-hour belongs to the first session
 // in it.
-func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
+func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
 	first, last := halfHours(r.Span)
 	if !r.Before.To.IsZero() {
 		if _, taken := halfHours(r.Before); !taken.Before(first) {
@@ -235,7 +235,7 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.Reckoning, known
 }
 
 // sessionLimits returns what the session's device can have taken in a half-hour.
-func sessionLimits(ctx context.Context, tx *store.Tx, r store.Reckoning, knownAt time.Time) (settle.Limits, error) {
+func sessionLimits(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (settle.Limits, error) {
 	supply, err := tx.SupplyOf(ctx, []flex.SiteID{r.SiteID}, knownAt)
 	return settle.DeviceLimits(r.Power, settle.SupplyLimits(supply[r.SiteID])), err
 }
@@ -252,7 +252,7 @@ func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
 
 // creditSession posts what the session's energy earns, or what it earns more or less than
 // was posted before. Of a session that was credited before, it says only what has changed.
-func creditSession(ctx context.Context, tx *store.Tx, r *store.Reckoning, t *terms, energy flex.WattHours) error {
+func creditSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, t *terms, energy flex.WattHours) error {
 	cause := ledger.Cause{Session: r.SessionID}
 	was, err := tx.PostingsAbout(ctx, cause)
 	if err != nil {

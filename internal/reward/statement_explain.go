@@ -285,7 +285,7 @@ func flexIn(r *settle.Result, period int) flex.WattHours {
 
 // explainSession explains a line about a plug session.
 func (l *Line) explainSession(ctx context.Context, tx *store.Tx, terms history) error {
-	r, err := tx.Reckoning(ctx, l.Transaction.Cause.Session)
+	r, err := tx.SessionSettlement(ctx, l.Transaction.Cause.Session)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (l *Line) explainSession(ctx context.Context, tx *store.Tx, terms history) 
 }
 
 // addSessionPeriods adds the half-hours of a session as they were known when the line was posted.
-func (l *Line) addSessionPeriods(ctx context.Context, tx *store.Tx, r store.Reckoning, total flex.WattHours) error {
+func (l *Line) addSessionPeriods(ctx context.Context, tx *store.Tx, r store.SessionSettlement, total flex.WattHours) error {
 	periods, days, err := sessionReadings(ctx, tx, r, l.At)
 	if err != nil {
 		return err

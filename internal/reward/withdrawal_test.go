@@ -205,7 +205,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := y.service.Purse(t.Context(), again)
+	p, err := y.service.BalancePage(t.Context(), again)
 	if err != nil || p.Account.Linked || p.Balance != 2500 || !p.NeedsCode {
 		t.Errorf("purse %+v %v", p, err)
 	}

@@ -149,7 +149,7 @@ func affects(r flex.Reading, event flex.Span) bool {
 	return false
 }
 
-// markSessions has sessions reckoned up again that readings of their time have come of, once
+// markSessions has sessions settled again for whose time readings have come, once
 // they no longer wait for the first that is missing.
 func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach flex.Span) error {
 	after, before := micros(reach.From.Add(-flex.HalfHour)), micros(reach.To.Add(flex.HalfHour))

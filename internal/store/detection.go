@@ -10,8 +10,8 @@ import (
 
 // DueDetections returns up to limit sessions that are over and whose flex events have not
 // been looked for.
-func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]Reckoning, error) {
-	scan := func(s scanner) (r Reckoning, err error) {
+func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]SessionSettlement, error) {
+	scan := func(s scanner) (r SessionSettlement, err error) {
 		err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before.From}, instant{&r.Before.To})
 		return r, err
 	}

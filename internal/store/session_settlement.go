@@ -13,8 +13,8 @@ var _ = law("a session that ended is queued for settlement, or was",
 	`SELECT s.id AS what FROM session s LEFT JOIN reckoning r ON r.session_id = s.id
 	 WHERE s.plugged_out_at IS NOT NULL AND (r.session_id IS NULL OR r.to_at <> s.plugged_out_at)`)
 
-// Reckoning is a plug session that is to be reckoned up, as far as it has come.
-type Reckoning struct {
+// SessionSettlement is a plug session that is to be settled, as far as its settlement has come.
+type SessionSettlement struct {
 	SessionID flex.SessionID
 	AssetID   flex.AssetID
 	SiteID    flex.SiteID
@@ -34,7 +34,7 @@ type Reckoning struct {
 	version int64
 }
 
-func scanReckoning(s scanner) (r Reckoning, err error) {
+func scanSessionSettlement(s scanner) (r SessionSettlement, err error) {
 	var typ, model sql.NullString
 	var rate sql.NullInt64
 	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, instant{&r.LookAt}, &r.Posted, &rate, &r.version,
@@ -89,8 +89,8 @@ func (tx *Tx) QueueEnded(ctx context.Context, since time.Time, limit int) (int, 
 	return len(ended), nil
 }
 
-// OrgsToReckon returns the organisations that have sessions to be reckoned up.
-func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
+// OrgsWithSessionsDue returns the organisations that have sessions to be settled.
+func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
 	id := func(s scanner) (id flex.OrgID, err error) {
 		err = s.Scan(&id)
 		return id, err
@@ -99,9 +99,9 @@ func (all *All) OrgsToReckon(ctx context.Context) ([]flex.OrgID, error) {
 		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
 }
 
-// reckoningDue is that a session's time to be looked at has come by $2, or that what its
+// sessionSettlementDue is that a session's time to be looked at has come by $2, or that what its
 // missing half-hour is known by is there: its energy, or the register at both its ends.
-var reckoningDue = `r.look_at IS NOT NULL AND (r.look_at <= $2 OR ` + isRead("r.asset_id", 1, "r.waits_at") + `
+var sessionSettlementDue = `r.look_at IS NOT NULL AND (r.look_at <= $2 OR ` + isRead("r.asset_id", 1, "r.waits_at") + `
 	OR ` + isRead("r.asset_id", 12, "r.waits_at") + ` AND ` + isRead("r.asset_id", 12, "r.waits_at + 1800000000") + `)`
 
 // isRead is that an asset has a reading of the label at an instant. It counts, for what asks
@@ -110,45 +110,45 @@ func isRead(asset string, label int, at string) string {
 	return fmt.Sprintf(`(SELECT count(*) FROM reading g WHERE g.at = %s AND g.asset_id = %s AND g.label = %d) > 0`, at, asset, label)
 }
 
-// DueReckonings returns up to limit sessions whose time to be looked at has come, or whose
+// DueSessionSettlements returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
-func (tx *Tx) DueReckonings(ctx context.Context, limit int) ([]flex.SessionID, error) {
+func (tx *Tx) DueSessionSettlements(ctx context.Context, limit int) ([]flex.SessionID, error) {
 	id := func(s scanner) (id flex.SessionID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
 	return rows(ctx, tx.conn, id, `SELECT r.session_id FROM reckoning r
-		WHERE r.org_id = $1 AND `+reckoningDue+` ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+		WHERE r.org_id = $1 AND `+sessionSettlementDue+` ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
 }
 
-// Reckonings returns those of the sessions that are due still, as another process may have
+// SessionSettlements returns those of the sessions that are due still, as another process may have
 // looked at them meanwhile, and that no other process holds, and keeps others off them.
-func (tx *Tx) Reckonings(ctx context.Context, ids []flex.SessionID) ([]Reckoning, error) {
+func (tx *Tx) SessionSettlements(ctx context.Context, ids []flex.SessionID) ([]SessionSettlement, error) {
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
 	// Found by their ids: IS TRUE keeps the organisation's index out.
-	return tx.reckonings(ctx, `r.session_id IN `+list+` AND (r.org_id = $1) IS TRUE AND `+reckoningDue+` ORDER BY r.session_id`+lock, args...)
+	return tx.sessionSettlements(ctx, `r.session_id IN `+list+` AND (r.org_id = $1) IS TRUE AND `+sessionSettlementDue+` ORDER BY r.session_id`+lock, args...)
 }
 
-// Reckoning returns how far a session that ended has come.
-func (tx *Tx) Reckoning(ctx context.Context, id flex.SessionID) (Reckoning, error) {
-	rs, err := tx.reckonings(ctx, `r.org_id = $1 AND r.session_id = $2`, tx.org.Bytes(), id.Bytes())
+// SessionSettlement returns how far a session that ended has come.
+func (tx *Tx) SessionSettlement(ctx context.Context, id flex.SessionID) (SessionSettlement, error) {
+	rs, err := tx.sessionSettlements(ctx, `r.org_id = $1 AND r.session_id = $2`, tx.org.Bytes(), id.Bytes())
 	if err == nil && len(rs) == 0 {
 		err = flex.Fail(flex.NotFound, "session not found or not authorized")
 	}
 
 	if err != nil {
-		return Reckoning{}, err
+		return SessionSettlement{}, err
 	}
 
 	return rs[0], nil
 }
 
-func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reckoning, error) {
-	return rows(ctx, tx.conn, scanReckoning, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
+func (tx *Tx) sessionSettlements(ctx context.Context, where string, args ...any) ([]SessionSettlement, error) {
+	return rows(ctx, tx.conn, scanSessionSettlement, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
 			b.plugged_in_at, b.plugged_out_at,
 			`+consentedDuring("o", "t", "r.from_at", "r.to_at")+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0)
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
@@ -157,10 +157,10 @@ func (tx *Tx) reckonings(ctx context.Context, where string, args ...any) ([]Reck
 		WHERE `+where, args...)
 }
 
-// Reckoned notes how far a session has come: what it waits for, when to look again whatever
+// SaveSessionSettlement notes how far a session has come: what it waits for, when to look again whatever
 // comes, zero for never, and how many transactions are posted. It reports whether nobody
 // else has looked at it since it was read; if somebody has, the caller must give way.
-func (tx *Tx) Reckoned(ctx context.Context, r Reckoning, lookAt time.Time) (bool, error) {
+func (tx *Tx) SaveSessionSettlement(ctx context.Context, r SessionSettlement, lookAt time.Time) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, posted_wh = $8, version = version + 1
 		WHERE org_id = $1 AND session_id = $2 AND version = $6`,
 		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(lookAt), r.Posted, r.version, r.Rate, int64(r.PostedWh))

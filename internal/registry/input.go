@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// ToldSite is what a client tells of a site. What is empty was not told.
-type ToldSite struct {
+// SiteInput is what a client sends of a site. An empty field was not sent.
+type SiteInput struct {
 	MPAN      string
 	Postcode  string
 	Address   string // number or name of flexd, street, town
@@ -21,8 +21,8 @@ type ToldSite struct {
 	Supply    flex.SupplyChange
 }
 
-// ToldAsset is what a client tells of an asset. What is empty or nil was not told.
-type ToldAsset struct {
+// AssetInput is what a client sends of an asset. An empty or nil field was not sent.
+type AssetInput struct {
 	ExternalID   string
 	Type         flex.AssetType
 	Power        *flex.Watts
@@ -38,16 +38,16 @@ const emailMax = 254
 // mpanDigits is the number of digits of an MPAN.
 const mpanDigits = 13
 
-// normal is a ToldSite in the forms in which sites are kept and found.
+// normal is a SiteInput in the forms in which sites are kept and found.
 type normal struct {
-	ToldSite
+	SiteInput
 	key string // of the address; empty if it does not say which premises it means
 }
 
 // normalise reads the site's MPAN, postcode and address. Faults are at loc, followed by the
 // field; a wrong email is a Malformed failure of its own.
-func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
-	n.ToldSite = t
+func (t SiteInput) normalise(loc ...string) (n normal, faults []flex.Fault) {
+	n.SiteInput = t
 	var why string
 	n.MPAN, why = normalMPAN(t.MPAN)
 	if n.MPAN == "" && t.MPAN != "" {
@@ -74,10 +74,10 @@ func (t ToldSite) normalise(loc ...string) (n normal, faults []flex.Fault) {
 	return n, faults
 }
 
-// supplyFaults says what is wrong with what was told of a site's supply.
+// supplyFaults says what is wrong with what was given of a site's supply.
 func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
-	check := func(field string, told *flex.Watts, least flex.Watts) {
-		if told == nil || *told >= least && *told <= flex.SupplyMax {
+	check := func(field string, given *flex.Watts, least flex.Watts) {
+		if given == nil || *given >= least && *given <= flex.SupplyMax {
 			return
 		}
 		why := fmt.Sprintf("ensure this value is from %g to %g kW: 23 is a fuse of 100 A on one phase, 69 on three", least.KW(), flex.SupplyMax.KW())
