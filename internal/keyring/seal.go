@@ -45,8 +45,9 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 type Ring struct{ keys []key }
 
 type key struct {
-	id   ID
-	aead cipher.AEAD
+	id     ID
+	aead   cipher.AEAD
+	secret [KeySize]byte // signing keys are derived from it
 }
 
 // About is what a sealed value is bound to.
@@ -76,7 +77,7 @@ func NewRing(keys ...[KeySize]byte) (*Ring, error) {
 			return nil, fmt.Errorf("the key %v is there twice", id)
 		}
 
-		r.keys = append(r.keys, key{id, aead})
+		r.keys = append(r.keys, key{id, aead, k})
 	}
 
 	return r, nil

@@ -37,7 +37,11 @@ func (all *All) BeginAct(ctx context.Context, a *Act) error {
 	a.ID, a.At = AuditID(all.newID()), all.now
 	_, err := all.exec(ctx, `INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		a.ID.Bytes(), micros(a.At), a.Who, a.Source, a.Act, nullOrg(a.Org), a.Subject, a.Detail)
-	return err
+	if err != nil {
+		return err
+	}
+
+	return all.link(ctx, a.ID, begunText(*a))
 }
 
 func nullOrg(id flex.OrgID) any {
@@ -50,9 +54,18 @@ func nullOrg(id flex.OrgID) any {
 // EndAct writes down how an act ended, and what of it was not known before, unless that is
 // blank. What was written down once stays.
 func (all *All) EndAct(ctx context.Context, id AuditID, outcome, detail string) error {
-	_, err := all.exec(ctx, `UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
+	n, err := all.exec(ctx, `UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
 		WHERE id = $1 AND ended_at IS NULL`, id.Bytes(), outcome, micros(all.now), detail)
-	return err
+	if err != nil || n == 0 {
+		return err
+	}
+
+	var kept string
+	if err := all.row(ctx, `SELECT detail FROM audit WHERE id = $1`, id.Bytes()).Scan(&kept); err != nil {
+		return err
+	}
+
+	return all.link(ctx, id, endedText(id, all.now, outcome, kept))
 }
 
 // ActFilter chooses acts; what is empty takes all. Limit must be set.

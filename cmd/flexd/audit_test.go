@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flexd/internal/access"
+	records "flexd/internal/store"
+)
+
+// TestAudit signs the audit log, lets it grow, and then changes it behind its back.
+func TestAudit(t *testing.T) {
+	dir := t.TempDir()
+	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
+	var out bytes.Buffer
+	c := console{out: &out, err: io.Discard}
+	run := func(f func(context.Context, console) error, want string) {
+		t.Helper()
+		out.Reset()
+		if err := f(t.Context(), c); err != nil {
+			out.WriteString(err.Error())
+		}
+
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s, want %s", out.String(), want)
+		}
+	}
+
+	add := operatorAdd{store: s, newPassword: newPassword{Name: "ada"}, Role: "finance"}
+	run(add.Run, "operator  ada")
+	run((&auditCheckpoint{s}).Run, `"sequence": 2`)
+	kept := filepath.Join(dir, "checkpoint.json")
+	if err := os.WriteFile(kept, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	var checkpoint access.Checkpoint
+	if err := json.Unmarshal(out.Bytes(), &checkpoint); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := (&operatorRole{store: s, Name: "ada", Role: "viewer"}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	verify := &auditVerify{store: s, Checkpoint: kept}
+	run(verify.Run, "4 links hold")
+	run((&auditList{store: s, Limit: 10}).Run, "make operator viewer")
+	run((&auditList{store: s}).Run, "--limit is 1 to 10000, not 0")
+	run((&auditExport{store: s, After: 3}).Run, `{"sequence":4,`)
+	run((&operatorList{store: s}).Run, "viewer")
+
+	verify.PublicKey = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	run(verify.Run, "not signed by that key")
+	verify.PublicKey = ""
+
+	changed := checkpoint
+	changed.Hash = strings.Repeat("0", 64)
+	text, err := json.Marshal(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	forged := filepath.Join(dir, "forged.json")
+	if err := os.WriteFile(forged, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	run((&auditVerify{store: s, Checkpoint: forged}).Run, "not signed by that key, or was changed")
+
+	// Whoever writes the whole chain anew is found by the checkpoint alone.
+	rewrite(t, s)
+	run((&auditVerify{store: s}).Run, "2 links hold")
+	run(verify.Run, "was changed")
+}
+
+// rewrite makes the audit log another one, with hashes that fit.
+func rewrite(t *testing.T, s store) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(s.Database, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer db.Close()
+	for _, statement := range []string{`DELETE FROM audit_link`, `DELETE FROM audit`, `UPDATE audit_head SET sequence = 0, hash = ''`} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	h, err := s.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	if err := h.Access.Act(t.Context(), records.Act{Who: "mallory", Act: "nothing"}, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
