@@ -79,17 +79,21 @@ func (s *Server) plugInSchedule(r *request) (answer, error) {
 
 	blocks := make([]control.Block, len(in.ChargingSchedule))
 	for i, b := range in.ChargingSchedule {
-		blocks[i] = control.Block{Start: b.StartTimestamp, End: b.EndTimestamp}
+		span, err := b.Span()
+		if err != nil {
+			return answer{}, flex.Fail(flex.Malformed, "charging_schedule[%d]: a timestamp is %v", i, err)
+		}
+		blocks[i] = control.Block{Span: span, Start: b.StartTimestamp, End: b.EndTimestamp}
 	}
 
-	blocks, err := s.Control.PlugInSchedule(r.Context(), r.who.Org, at.AssetID, blocks)
+	parts, err := s.Control.PlugInSchedule(r.Context(), r.who.Org, at.AssetID, blocks)
 	if err != nil {
 		return answer{}, err
 	}
 
-	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make([]wire.ChargingScheduleBlock, len(blocks))}
-	for i, b := range blocks {
-		out.ModifiedChargingSchedule[i] = wire.ChargingScheduleBlock{StartTimestamp: b.Start, EndTimestamp: b.End}
+	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make([]wire.ChargingScheduleBlock, len(parts))}
+	for i, p := range parts {
+		out.ModifiedChargingSchedule[i] = in.ChargingSchedule[p.Block].Part(p.Span)
 	}
 
 	return ok(out), nil

@@ -1,17 +1,14 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"flexd/internal/engine/check"
 	"flexd/internal/engine/pause"
 	"flexd/internal/flex"
 	"flexd/internal/store"
-	"flexd/internal/wire"
 )
 
 // Rules of limited_pause.
@@ -25,20 +22,29 @@ const (
 	PauseRest = 12 * time.Hour
 )
 
-// Block is one time of charging in a client's own schedule, as the client wrote it.
-type Block struct{ Start, End string }
+// Block is one time of charging in a client's own schedule.
+type Block struct {
+	flex.Span
+	Start, End string // its ends as the client wrote them, which is how the event keeps them
+}
+
+// Part is a block of a client's schedule, or what a pause left of it.
+type Part struct {
+	Block int // the block's place in the schedule
+	flex.Span
+}
 
 // PlugInSchedule puts one pause into the client's schedule: one settlement period, which lies
 // within one block and has not begun yet, where the market's known prices are highest. A pause
 // never takes all of a charge: without more than half an hour of charging ahead there is none,
 // nor where the rest would not hold the energy that the asset's intent asks for. The schedule
 // also comes back as it was if no pause is worth it, or if there was one within PauseRest.
-// Blocks may come in any order, and keep it; they may touch, but not overlap.
+// Blocks may come in any order, and their parts keep it; they may touch, but not overlap.
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
 // consent to limited_pause is Forbidden; blocks that are none are Malformed.
-func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID, blocks []Block) (out []Block, err error) {
-	spans, err := readBlocks(blocks)
+func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID, blocks []Block) (parts []Part, err error) {
+	spans, err := wholeSeconds(blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +61,7 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 
 		kept := make([]store.Block, len(blocks))
 		for i, b := range blocks {
-			kept[i] = store.Block(b)
+			kept[i] = store.Block{Start: b.Start, End: b.End}
 		}
 
 		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: kept}); err != nil {
@@ -70,10 +76,10 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 			}
 		}
 
-		out = split(blocks, spans, made.Pause)
+		parts = split(blocks, spans, made.Pause)
 		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved, endOf(spans))
 	})
-	return out, err
+	return parts, err
 }
 
 // pausable is a charger into whose schedule a pause may be put.
@@ -162,28 +168,21 @@ func nextPeriod(t time.Time) time.Time {
 	return p.Start()
 }
 
-// readBlocks reads the blocks in whole seconds, inward, and refuses those that are empty or
-// overlap.
-func readBlocks(blocks []Block) ([]flex.Span, error) {
+// wholeSeconds are the blocks cut down to whole seconds. Blocks that are empty or overlap are
+// refused.
+func wholeSeconds(blocks []Block) ([]flex.Span, error) {
 	if len(blocks) > BlocksMax {
 		return nil, flex.Fail(flex.Malformed, "charging_schedule has %d blocks, more than %d", len(blocks), BlocksMax)
 	}
 
-	spans, order := make([]flex.Span, len(blocks)), make([]int, len(blocks))
+	spans := make([]flex.Span, len(blocks))
+	order := make([]int, len(blocks))
 	for i, b := range blocks {
-		from, err1 := wire.ParseTime(b.Start)
-
-		to, err2 := wire.ParseTime(b.End)
-		if err := cmp.Or(err1, err2); err != nil {
-			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d]: a timestamp is %v", i, err)
-		}
-
-		spans[i] = flex.Span{From: from.Add(time.Second - 1).Truncate(time.Second), To: to.Truncate(time.Second)}
-		order[i] = i
-
-		if !from.Before(to.Time) {
+		if !b.From.Before(b.To) {
 			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d] ends at %s, which is not after its start at %s", i, b.End, b.Start)
 		}
+		spans[i] = flex.Span{From: b.From.Add(time.Second - 1).Truncate(time.Second), To: b.To.Truncate(time.Second)}
+		order[i] = i
 	}
 
 	return spans, apart(spans, order)
@@ -202,55 +201,23 @@ func apart(spans []flex.Span, order []int) error {
 	return nil
 }
 
-// split takes the pause out of the block that holds it. All else stays as it was written,
-// and the pause's own ends are written as that block's start is.
-func split(blocks []Block, spans []flex.Span, pause flex.Span) []Block {
-	out := make([]Block, 0, len(blocks)+1)
+// split takes the pause out of the block that holds it; the other blocks stay whole.
+func split(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
+	parts := make([]Part, 0, len(blocks)+1)
 	for i, b := range blocks {
 		if pause.Empty() || spans[i].Meet(pause) != pause {
-			out = append(out, b)
+			parts = append(parts, Part{i, b.Span})
 			continue
 		}
 
 		if spans[i].From.Before(pause.From) {
-			out = append(out, Block{b.Start, like(b.Start, pause.From)})
+			parts = append(parts, Part{i, flex.Span{From: b.From, To: pause.From}})
 		}
 
 		if pause.To.Before(spans[i].To) {
-			out = append(out, Block{like(b.Start, pause.To), b.End})
+			parts = append(parts, Part{i, flex.Span{From: pause.To, To: b.To}})
 		}
 	}
 
-	return out
-}
-
-// like writes an instant in the style of one that wire.ParseTime reads: the same sign
-// between date and time, the same precision and the same offset. Seconds are added if
-// they are needed.
-func like(style string, t time.Time) string {
-	const date, clock = len("2006-01-02"), len("15:04")
-
-	read, err := wire.ParseTime(style)
-	if err != nil {
-		return t.UTC().Format(time.RFC3339)
-	}
-
-	t = t.UTC().Add(read.Offset)
-	rest := style[date+1+clock:] // seconds, fraction, offset
-	text := t.Format("2006-01-02") + style[date:date+1] + t.Format("15:04")
-
-	seconds := strings.HasPrefix(rest, ":")
-	if seconds {
-		rest = rest[len(":05"):]
-	}
-
-	if seconds || t.Second() != 0 {
-		text += t.Format(":05")
-	}
-
-	if n := len(rest) - len(strings.TrimLeft(rest, ".0123456789")); n > 0 { // a fraction of as many digits
-		text, rest = text+"."+strings.Repeat("0", n-1), rest[n:]
-	}
-
-	return text + rest
+	return parts
 }

@@ -12,36 +12,52 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/wire"
 )
 
-type blocksVector []struct {
-	Start string `json:"start_timestamp"`
-	End   string `json:"end_timestamp"`
-}
-
-func (v blocksVector) blocks() (out []control.Block) {
-	for _, b := range v {
-		out = append(out, control.Block{Start: b.Start, End: b.End})
-	}
-	return out
-}
+// block is a block of a schedule as a client writes it.
+type block = wire.ChargingScheduleBlock
 
 type pauseVector struct {
 	Request struct {
-		Blocks blocksVector `json:"charging_schedule"`
+		Blocks []block `json:"charging_schedule"`
 	}
 	Expected struct {
-		Blocks blocksVector `json:"modified_charging_schedule"`
+		Blocks []block `json:"modified_charging_schedule"`
 	} `json:"expected_response"`
 }
 
-func (h *fixture) ask(blocks ...control.Block) []control.Block {
+func (h *fixture) ask(blocks ...block) []block {
 	h.Helper()
-	out, err := h.service.PlugInSchedule(h.Context(), h.Org, h.asset, blocks)
+	out, err := h.plugIn(h.Org, h.asset, blocks)
 	if err != nil {
 		h.Fatal(err)
 	}
 	return out
+}
+
+// plugIn sends a schedule, and returns the answer as a client reads it.
+func (h *fixture) plugIn(org flex.OrgID, asset flex.AssetID, schedule []block) ([]block, error) {
+	blocks := make([]control.Block, len(schedule))
+	for i, b := range schedule {
+		span, err := b.Span()
+		if err != nil {
+			return nil, err
+		}
+		blocks[i] = control.Block{Span: span, Start: b.StartTimestamp, End: b.EndTimestamp}
+	}
+
+	parts, err := h.service.PlugInSchedule(h.Context(), org, asset, blocks)
+	if err != nil {
+		return nil, err
+	}
+
+	out := make([]block, len(parts))
+	for i, p := range parts {
+		out[i] = schedule[p.Block].Part(p.Span)
+	}
+
+	return out, nil
 }
 
 func (h *fixture) pauses() (found []store.Pause) {
@@ -69,13 +85,13 @@ func TestPlugInSchedule_Vectors(t *testing.T) {
 		var v pauseVector
 		h.vector("plug-in-schedule-no-opportunity", &v)
 
-		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
+		if got := h.ask(v.Request.Blocks...); !reflect.DeepEqual(got, v.Expected.Blocks) {
 			t.Errorf("without prices: %v", got)
 		}
 
 		h.publish("2025-06-27T22:00:00Z", slices.Repeat([]float64{-5}, 18)...)
 
-		if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
+		if got := h.ask(v.Request.Blocks...); !reflect.DeepEqual(got, v.Expected.Blocks) {
 			t.Errorf("at negative prices: %v", got)
 		}
 
@@ -87,7 +103,7 @@ func TestPlugInSchedule_Vectors(t *testing.T) {
 		h.vector("plug-in-schedule-30-minute", &v)
 
 		for range 2 { // asked again, it is answered again, and recorded once
-			if got := h.ask(v.Request.Blocks.blocks()...); !reflect.DeepEqual(got, v.Expected.Blocks.blocks()) {
+			if got := h.ask(v.Request.Blocks...); !reflect.DeepEqual(got, v.Expected.Blocks) {
 				t.Errorf("got %v, want %v", got, v.Expected.Blocks)
 			}
 		}
@@ -117,8 +133,8 @@ func TestPlugInSchedule_Styles(t *testing.T) {
 			one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
 				cut := strings.Split(c.want, " 2025") // a style may hold a blank
-				want := []control.Block{{Start: c.start, End: cut[0]}, {Start: "2025" + cut[1], End: c.end}}
-				if got := h.ask(control.Block{Start: c.start, End: c.end}); !reflect.DeepEqual(got, want) {
+				want := []block{{StartTimestamp: c.start, EndTimestamp: cut[0]}, {StartTimestamp: "2025" + cut[1], EndTimestamp: c.end}}
+				if got := h.ask(block{StartTimestamp: c.start, EndTimestamp: c.end}); !reflect.DeepEqual(got, want) {
 					t.Errorf("got %v, want %v", got, want)
 				}
 			})
@@ -128,39 +144,39 @@ func TestPlugInSchedule_Styles(t *testing.T) {
 
 func TestPlugInSchedule_Placement(t *testing.T) {
 	nan := math.NaN()
-	block := func(a, b string) control.Block {
-		return control.Block{Start: "2025-06-2" + a + ":00Z", End: "2025-06-2" + b + ":00Z"}
+	span := func(a, b string) block {
+		return block{StartTimestamp: "2025-06-2" + a + ":00Z", EndTimestamp: "2025-06-2" + b + ":00Z"}
 	}
 	for _, c := range []struct {
 		name   string
 		now    string
 		prices []float64 // from 22:00
-		ask    []control.Block
-		want   []control.Block
+		ask    []block
+		want   []block
 	}{
-		{"no blocks", "21:50", dearAt(6, 90), nil, []control.Block{}},
-		{"shorter than a pause", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:29")}, []control.Block{block("7T22:00", "7T22:29")}},
-		{"just a pause long", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:30")}, []control.Block{block("7T22:00", "7T22:30")}},
-		{"two blocks, just a pause long together", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:15"), block("7T23:00", "7T23:15")},
-			[]control.Block{block("7T22:00", "7T22:15"), block("7T23:00", "7T23:15")}},
-		{"a minute more than a pause", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "7T22:31")}, []control.Block{block("7T22:30", "7T22:31")}},
-		{"no whole settlement period", "21:50", dearAt(1, 90), []control.Block{block("7T22:10", "7T22:50")}, []control.Block{block("7T22:10", "7T22:50")}},
-		{"one whole settlement period", "21:50", dearAt(0, 90), []control.Block{block("7T22:10", "7T23:10")}, []control.Block{block("7T22:10", "7T22:30"), block("7T23:00", "7T23:10")}},
-		{"only half an hour is left", "23:00", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:30")}, []control.Block{block("7T22:00", "7T23:30")}},
-		{"dearest at the start", "21:50", dearAt(0, 90), []control.Block{block("7T22:00", "8T02:00")}, []control.Block{block("7T22:30", "8T02:00")}},
-		{"dearest has begun", "22:01", dearAt(0, 90), []control.Block{block("7T22:00", "7T23:30")},
+		{"no blocks", "21:50", dearAt(6, 90), nil, []block{}},
+		{"shorter than a pause", "21:50", dearAt(0, 90), []block{span("7T22:00", "7T22:29")}, []block{span("7T22:00", "7T22:29")}},
+		{"just a pause long", "21:50", dearAt(0, 90), []block{span("7T22:00", "7T22:30")}, []block{span("7T22:00", "7T22:30")}},
+		{"two blocks, just a pause long together", "21:50", dearAt(0, 90), []block{span("7T22:00", "7T22:15"), span("7T23:00", "7T23:15")},
+			[]block{span("7T22:00", "7T22:15"), span("7T23:00", "7T23:15")}},
+		{"a minute more than a pause", "21:50", dearAt(0, 90), []block{span("7T22:00", "7T22:31")}, []block{span("7T22:30", "7T22:31")}},
+		{"no whole settlement period", "21:50", dearAt(1, 90), []block{span("7T22:10", "7T22:50")}, []block{span("7T22:10", "7T22:50")}},
+		{"one whole settlement period", "21:50", dearAt(0, 90), []block{span("7T22:10", "7T23:10")}, []block{span("7T22:10", "7T22:30"), span("7T23:00", "7T23:10")}},
+		{"only half an hour is left", "23:00", dearAt(2, 90), []block{span("7T22:00", "7T23:30")}, []block{span("7T22:00", "7T23:30")}},
+		{"dearest at the start", "21:50", dearAt(0, 90), []block{span("7T22:00", "8T02:00")}, []block{span("7T22:30", "8T02:00")}},
+		{"dearest has begun", "22:01", dearAt(0, 90), []block{span("7T22:00", "7T23:30")},
 			// the next settlement period, though 22:01 to 22:31 would save more
-			[]control.Block{block("7T22:00", "7T22:30"), block("7T23:00", "7T23:30")}},
-		{"all past", "23:59", dearAt(0, 90), []control.Block{block("7T22:00", "7T23:30")}, []control.Block{block("7T22:00", "7T23:30")}},
-		{"dearest is between blocks", "21:50", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:00"), block("7T23:30", "8T00:30")},
-			[]control.Block{block("7T22:30", "7T23:00"), block("7T23:30", "8T00:30")}},
-		{"unsorted", "21:50", dearAt(5, 90), []control.Block{block("8T00:00", "8T01:30"), block("7T22:00", "7T23:00")},
-			[]control.Block{block("8T00:00", "8T00:30"), block("8T01:00", "8T01:30"), block("7T22:00", "7T23:00")}},
-		{"touching blocks", "21:50", dearAt(2, 90), []control.Block{block("7T22:00", "7T23:15"), block("7T23:15", "8T01:00")},
-			[]control.Block{block("7T22:30", "7T23:15"), block("7T23:15", "8T01:00")}},
-		{"missing price is no place", "21:50", []float64{50, nan, nan, 40}, []control.Block{block("7T22:15", "7T23:45")}, []control.Block{block("7T22:15", "7T23:45")}},
-		{"not worth 2 p", "21:50", slices.Repeat([]float64{5.4}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:00", "8T00:00")}},
-		{"worth 2 p", "21:50", slices.Repeat([]float64{5.5}, 8), []control.Block{block("7T22:00", "8T00:00")}, []control.Block{block("7T22:30", "8T00:00")}},
+			[]block{span("7T22:00", "7T22:30"), span("7T23:00", "7T23:30")}},
+		{"all past", "23:59", dearAt(0, 90), []block{span("7T22:00", "7T23:30")}, []block{span("7T22:00", "7T23:30")}},
+		{"dearest is between blocks", "21:50", dearAt(2, 90), []block{span("7T22:00", "7T23:00"), span("7T23:30", "8T00:30")},
+			[]block{span("7T22:30", "7T23:00"), span("7T23:30", "8T00:30")}},
+		{"unsorted", "21:50", dearAt(5, 90), []block{span("8T00:00", "8T01:30"), span("7T22:00", "7T23:00")},
+			[]block{span("8T00:00", "8T00:30"), span("8T01:00", "8T01:30"), span("7T22:00", "7T23:00")}},
+		{"touching blocks", "21:50", dearAt(2, 90), []block{span("7T22:00", "7T23:15"), span("7T23:15", "8T01:00")},
+			[]block{span("7T22:30", "7T23:15"), span("7T23:15", "8T01:00")}},
+		{"missing price is no place", "21:50", []float64{50, nan, nan, 40}, []block{span("7T22:15", "7T23:45")}, []block{span("7T22:15", "7T23:45")}},
+		{"not worth 2 p", "21:50", slices.Repeat([]float64{5.4}, 8), []block{span("7T22:00", "8T00:00")}, []block{span("7T22:00", "8T00:00")}},
+		{"worth 2 p", "21:50", slices.Repeat([]float64{5.5}, 8), []block{span("7T22:00", "8T00:00")}, []block{span("7T22:30", "8T00:00")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2025-06-27T"+c.now+":00Z", func(h *fixture) {
@@ -175,7 +191,7 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 
 // A pause leaves the energy that is known to be needed.
 func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
-	block := control.Block{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T00:00:00Z"} // 14.8 kWh, 11.1 with a pause
+	charge := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-28T00:00:00Z"} // 14.8 kWh, 11.1 with a pause
 	for _, c := range []struct {
 		name   string
 		kwh    float64
@@ -186,8 +202,8 @@ func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 				h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
 				h.event(control.Event{Kind: control.PlugIn, Intent: need(c.kwh, flex.Minimise)})
 
-				got := h.ask(block)
-				if paused := got[0] != block; paused != c.paused {
+				got := h.ask(charge)
+				if paused := got[0] != charge; paused != c.paused {
 					t.Errorf("a need of %v kWh: %v", c.kwh, got)
 				}
 			})
@@ -209,7 +225,7 @@ func TestPlugInSchedule_OneSettlementPeriod(t *testing.T) {
 			h.publish("2025-06-27T22:00:00Z", prices...)
 			from := at("2025-06-27T22:00:00Z").Add(time.Duration(random.IntN(7200)) * time.Second)
 			to := from.Add(time.Duration(1+random.IntN(14400)) * time.Second)
-			h.ask(control.Block{Start: from.Format(time.RFC3339), End: to.Format(time.RFC3339)})
+			h.ask(block{StartTimestamp: from.Format(time.RFC3339), EndTimestamp: to.Format(time.RFC3339)})
 
 			for _, p := range h.pauses() {
 				made++
@@ -234,8 +250,8 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		h.publish("2025-06-27T22:00:00Z", dearAt(0, 90)...)
 
-		whole := control.Block{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}
-		if got := h.ask(whole); got[0].Start != "2025-06-27T22:30:00Z" {
+		whole := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-28T06:00:00Z"}
+		if got := h.ask(whole); got[0].StartTimestamp != "2025-06-27T22:30:00Z" {
 			t.Fatalf("got %v", got)
 		}
 
@@ -248,7 +264,7 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 		h.publish("2025-06-28T22:00:00Z", dearAt(0, 90)...)
 		h.goTo("2025-06-28T21:50:00Z")
 
-		if got := h.ask(control.Block{Start: "2025-06-28T22:00:00Z", End: "2025-06-29T06:00:00Z"}); got[0].Start != "2025-06-28T22:30:00Z" {
+		if got := h.ask(block{StartTimestamp: "2025-06-28T22:00:00Z", EndTimestamp: "2025-06-29T06:00:00Z"}); got[0].StartTimestamp != "2025-06-28T22:30:00Z" {
 			t.Errorf("the next night: %v", got)
 		}
 
@@ -262,34 +278,33 @@ func TestPlugInSchedule_Refused(t *testing.T) {
 	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 		plain := h.Site(flex.FullScheduleMethod)
 
-		fine := []control.Block{{Start: "2025-06-27T22:00:00Z", End: "2025-06-28T06:00:00Z"}}
+		fine := []block{{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-28T06:00:00Z"}}
 		for _, c := range []struct {
 			name   string
 			asset  flex.AssetID
-			blocks []control.Block
+			blocks []block
 			want   flex.Kind
 		}{
 			{"unknown", flex.AssetID{1}, fine, flex.NotFound},
 			{"battery", h.Asset(h.site, flex.Battery, 5000), fine, flex.NotFound},
 			{"no consent", h.Asset(plain, flex.Charger, 7400), fine, flex.Forbidden},
-			{"no time", h.asset, []control.Block{{Start: "ten", End: "2025-06-28T06:00:00Z"}}, flex.Malformed},
-			{"empty", h.asset, []control.Block{{Start: fine[0].Start, End: fine[0].Start}}, flex.Malformed},
-			{"backwards", h.asset, []control.Block{{Start: fine[0].End, End: fine[0].Start}}, flex.Malformed},
-			{"overlap", h.asset, []control.Block{fine[0], {Start: "2025-06-28T05:59:59Z", End: "2025-06-28T07:00:00Z"}}, flex.Malformed},
-			{"too many", h.asset, make([]control.Block, control.BlocksMax+1), flex.Malformed},
+			{"empty", h.asset, []block{{StartTimestamp: fine[0].StartTimestamp, EndTimestamp: fine[0].StartTimestamp}}, flex.Malformed},
+			{"backwards", h.asset, []block{{StartTimestamp: fine[0].EndTimestamp, EndTimestamp: fine[0].StartTimestamp}}, flex.Malformed},
+			{"overlap", h.asset, []block{fine[0], {StartTimestamp: "2025-06-28T05:59:59Z", EndTimestamp: "2025-06-28T07:00:00Z"}}, flex.Malformed},
+			{"too many", h.asset, slices.Repeat(fine, control.BlocksMax+1), flex.Malformed},
 		} {
-			if _, err := h.service.PlugInSchedule(t.Context(), h.Org, c.asset, c.blocks); flex.KindOf(err) != c.want {
+			if _, err := h.plugIn(h.Org, c.asset, c.blocks); flex.KindOf(err) != c.want {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}
 
-		var most []control.Block
+		var most []block
 		for i := range control.BlocksMax {
 			from := at("2025-06-28T00:00:00Z").Add(time.Duration(i) * time.Minute)
-			most = append(most, control.Block{Start: from.Format(time.RFC3339), End: from.Add(time.Minute).Format(time.RFC3339)})
+			most = append(most, block{StartTimestamp: from.Format(time.RFC3339), EndTimestamp: from.Add(time.Minute).Format(time.RFC3339)})
 		}
 
-		if _, err := h.service.PlugInSchedule(t.Context(), h.Org, h.asset, most); err != nil {
+		if _, err := h.plugIn(h.Org, h.asset, most); err != nil {
 			t.Errorf("%d blocks: %v", len(most), err)
 		}
 	})

@@ -116,3 +116,38 @@ type ChargingScheduleBlock struct {
 	StartTimestamp string `json:"start_timestamp" wire:"required,like=instant"`
 	EndTimestamp   string `json:"end_timestamp" wire:"required,like=instant"`
 }
+
+// Span reads the block's ends.
+func (b ChargingScheduleBlock) Span() (flex.Span, error) {
+	from, err := ParseTime(b.StartTimestamp)
+	if err != nil {
+		return flex.Span{}, err
+	}
+
+	to, err := ParseTime(b.EndTimestamp)
+	if err != nil {
+		return flex.Span{}, err
+	}
+
+	return flex.Span{From: from.Time, To: to.Time}, nil
+}
+
+// Part is a part of the block. An end that is the block's own stays as it was written; the
+// others are written as the block's start is.
+func (b ChargingScheduleBlock) Part(part flex.Span) ChargingScheduleBlock {
+	whole, err := b.Span()
+	if err != nil {
+		return b
+	}
+
+	style := b.StartTimestamp
+	if !part.From.Equal(whole.From) {
+		b.StartTimestamp = formatLike(style, part.From)
+	}
+
+	if !part.To.Equal(whole.To) {
+		b.EndTimestamp = formatLike(style, part.To)
+	}
+
+	return b
+}

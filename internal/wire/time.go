@@ -243,3 +243,36 @@ func (d *Day) UnmarshalText(b []byte) error {
 	*d = Day(v)
 	return err
 }
+
+// formatLike writes an instant in the style of one that ParseTime reads: the same sign
+// between date and time, the same precision and the same offset. Seconds are added if
+// they are needed.
+func formatLike(style string, t time.Time) string {
+	const date, clock = len("2006-01-02"), len("15:04")
+
+	read, err := ParseTime(style)
+	if err != nil {
+		return t.UTC().Format(time.RFC3339)
+	}
+
+	t = t.UTC().Add(read.Offset)
+	text := t.Format("2006-01-02") + style[date:date+1] + t.Format("15:04")
+
+	rest := style[date+1+clock:] // seconds, fraction, offset
+	seconds := strings.HasPrefix(rest, ":")
+	if seconds {
+		rest = rest[len(":05"):]
+	}
+
+	if seconds || t.Second() != 0 {
+		text += t.Format(":05")
+	}
+
+	// The fraction of a whole second has as many digits as the style's.
+	if n := len(rest) - len(strings.TrimLeft(rest, ".0123456789")); n > 0 {
+		text += "." + strings.Repeat("0", n-1)
+		rest = rest[n:]
+	}
+
+	return text + rest
+}
