@@ -35,15 +35,17 @@ var layers = map[string]int{
 	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "operations": 6, "grid": 6, "books": 6, "delivery": 6,
 	// the public client, which knows the contract alone
 	"client": 6,
+	// what services answer, in the interface's form
+	"contract": 7,
 	// transports
-	"api": 7, "console": 7, "portal": 7, "ocppserver": 7,
+	"api": 8, "console": 8, "portal": 8, "ocppserver": 8,
 	// wiring: store opened, services made, background jobs running, transports served
-	"app": 8,
+	"app": 9,
 	// the simulation, the program, and what is tested from outside
-	"sim": 9, "cmd/flexd": 14,
+	"sim": 10, "cmd/flexd": 15,
 	// research planners, above the service so that nothing of it can import them
-	"lab/slots": 9, "lab/wave": 9, "lab/sample": 9, "lab/certificate": 10, "lab/verify": 11, "lab/problem": 12, "lab/bench": 13,
-	"store/storetest": 10, "test/port": 9, "test/postgres": 10, "test/seed": 10, "test/draws": 10, "test/withpg": 11, "test/figures": 11, "test/crash": 11, "test/probe": 11, "test/load": 11, "test/sums": 11,
+	"lab/slots": 10, "lab/wave": 10, "lab/sample": 10, "lab/certificate": 11, "lab/verify": 12, "lab/problem": 13, "lab/bench": 14,
+	"store/storetest": 11, "test/port": 10, "test/postgres": 11, "test/seed": 11, "test/draws": 11, "test/withpg": 12, "test/figures": 12, "test/crash": 12, "test/probe": 12, "test/load": 12, "test/sums": 12,
 }
 
 // required names the packages that the plan has from the first day; others may come.
@@ -56,6 +58,8 @@ var restricted = map[string][]string{
 	"net/http":     {"web", "api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
 	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe", "test/figures"},
 	"testing":      {"store/storetest", "sim"},
+	// the interface's form, which services know nothing of
+	"flexd/internal/wire": {"client", "contract", "api", "console", "cmd/flexd"},
 }
 
 // restrictedPrefixes are the packages that count as a restricted one by their path's beginning.

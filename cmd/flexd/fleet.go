@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
 	"flexd/internal/grid"
@@ -44,7 +45,7 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 	case err != nil:
 		return err
 	case o.JSON || o.Format == "json":
-		return c.json(e.Document(o.Windows))
+		return c.json(contract.Envelope(e, o.Windows))
 	case o.Format == "csv":
 		return e.WriteCSV(c.out, o.Windows)
 	}
@@ -108,7 +109,7 @@ func (o *fleetFollow) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if o.JSON {
-		return c.json(f.Document(o.Parts))
+		return c.json(contract.Profile(f, o.Parts))
 	}
 
 	if f.Yes {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
 
@@ -96,7 +97,7 @@ func (o *statement) Run(ctx context.Context, c console) error {
 func (o *statement) write(c console, st *reward.Statement) error {
 	switch {
 	case o.JSON || o.Format == "json":
-		return c.json(st.Document())
+		return c.json(contract.Statement(st))
 	case o.Format == "csv":
 		return st.WriteCSV(c.out)
 	}

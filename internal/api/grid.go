@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/grid"
 	"flexd/internal/store"
@@ -22,7 +23,7 @@ func (s *Server) envelope(r *request) (answer, error) {
 		return answer{}, err
 	}
 	if q.Format != "csv" {
-		return ok(e.Document(q.Windows)), nil
+		return ok(contract.Envelope(e, q.Windows)), nil
 	}
 
 	var b bytes.Buffer
@@ -59,5 +60,5 @@ func (s *Server) profile(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(f.Document(q.Parts)), nil
+	return ok(contract.Profile(f, q.Parts)), nil
 }

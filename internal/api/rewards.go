@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/reading"
 	"flexd/internal/reward"
@@ -43,7 +44,7 @@ func (s *Server) transactions(r *request) (answer, error) {
 	}
 
 	for i, t := range h.Transactions {
-		out.Transactions[i] = reward.TransactionDocument(t)
+		out.Transactions[i] = contract.Transaction(t)
 	}
 
 	return ok(out), nil
@@ -149,7 +150,7 @@ func (s *Server) statement(r *request) (answer, error) {
 	}
 
 	if q.Format != "csv" {
-		return ok(st.Document()), nil
+		return ok(contract.Statement(&st)), nil
 	}
 
 	var b bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/reward"
 	"flexd/internal/store"
@@ -107,7 +108,7 @@ func (p *statementPage) view(r *request) (view, error) {
 		return view{file: &download{name + ".csv", "text/csv; charset=utf-8", b.Bytes()}}, nil
 
 	case "json":
-		b, err := json.MarshalIndent(st.Document(), "", "  ")
+		b, err := json.MarshalIndent(contract.Statement(st), "", "  ")
 		return view{file: &download{name + ".json", "application/json", b}}, err
 	}
 

@@ -10,7 +10,6 @@ import (
 	"flexd/internal/engine/envelope"
 	"flexd/internal/flex"
 	"flexd/internal/store"
-	"flexd/internal/wire"
 )
 
 // Service answers what a fleet can do.
@@ -100,29 +99,6 @@ func ahead(of [HalfHours]envelope.Joules) (sums [HalfHours + 1]envelope.Joules) 
 
 // nearest is an energy, which is not negative, in watt-hours.
 func nearest(e envelope.Joules) flex.WattHours { return (e + 1800).WattHours() }
-
-// Document is the envelope as the interface shows it, with all windows if they are asked for.
-func (e *Envelope) Document(windows bool) wire.EnvelopeResponse {
-	d := wire.EnvelopeResponse{
-		At: wire.At(e.At), Group: e.Scope.Group, GSPGroup: e.Scope.GSPGroup,
-		NumControlled: e.Controlled, NumUncontrolled: e.Uncontrolled, NumShort: e.Short, HalfHours: documents(e.HalfHours),
-	}
-	if windows {
-		d.Windows = documents(e.Windows)
-	}
-	return d
-}
-
-func documents(ws []Window) []wire.EnvelopeWindow {
-	out := make([]wire.EnvelopeWindow, len(ws))
-	for i, w := range ws {
-		out[i] = wire.EnvelopeWindow{
-			StartTimestamp: wire.At(w.From), EndTimestamp: wire.At(w.To),
-			PlannedKWh: w.Planned.KWh(), LeastKWh: w.Least.KWh(), MostKWh: w.Most.KWh(),
-		}
-	}
-	return out
-}
 
 // WriteCSV writes the half-hours as CSV, or all windows if they are asked for.
 func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {

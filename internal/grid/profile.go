@@ -8,7 +8,6 @@ import (
 	"flexd/internal/engine/envelope"
 	"flexd/internal/flex"
 	"flexd/internal/store"
-	"flexd/internal/wire"
 )
 
 // Asked is what a scope should draw in a half-hour; in the running one, in the rest of it.
@@ -138,31 +137,4 @@ func (c Certificate) String() string {
 		return fmt.Sprintf("%.3f kWh are asked for in these half-hours, and %.3f kWh can be drawn in them", c.Asked.KWh(), c.Bound.KWh())
 	}
 	return fmt.Sprintf("%.3f kWh are asked for in these half-hours, and %.3f kWh must be drawn in them if every need is to be met", c.Asked.KWh(), c.Bound.KWh())
-}
-
-// Document is the answer as the interface shows it, with the parts if they are asked for.
-func (f *Follows) Document(parts bool) wire.ProfileResponse {
-	d := wire.ProfileResponse{
-		At: wire.At(f.At), Group: f.Scope.Group, GSPGroup: f.Scope.GSPGroup,
-		NumControlled: f.Controlled, NumUncontrolled: f.Uncontrolled, Follows: f.Yes, HalfHours: documents(f.Asked),
-	}
-	if !f.Yes {
-		d.Certificate = &wire.ProfileCertificate{
-			AskedKWh: f.Certificate.Asked.KWh(), BoundKWh: f.Certificate.Bound.KWh(), TooMuch: f.Certificate.TooMuch, Text: f.Certificate.String(),
-		}
-		for _, s := range f.Certificate.HalfHours {
-			d.Certificate.StartTimestamps = append(d.Certificate.StartTimestamps, wire.At(s.From))
-		}
-	}
-
-	for i := 0; parts && i < len(f.Parts); i++ {
-		p := wire.ProfilePart{AssetID: f.Parts[i].AssetID}
-		for _, e := range f.Parts[i].Energy {
-			p.EnergyKWh = append(p.EnergyKWh, e.KWh())
-		}
-
-		d.Parts = append(d.Parts, p)
-	}
-
-	return d
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
@@ -57,7 +58,7 @@ func (s *Server) statementJSON(r *request) error {
 		return err
 	}
 
-	b, err := json.MarshalIndent(st.Document(), "", "  ")
+	b, err := json.MarshalIndent(contract.Statement(&st), "", "  ")
 	if err != nil {
 		return err
 	}

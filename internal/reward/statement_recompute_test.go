@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -463,7 +464,7 @@ func (q *quarter) checkStatement(first flex.Day) {
 		t.Fatal(err)
 	}
 
-	text, err := json.Marshal(st.Document())
+	text, err := json.Marshal(contract.Statement(&st))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,64 +1,20 @@
-package reward
+package contract
 
 import (
-	"slices"
-	"strings"
-
 	"flexd/internal/flex"
+	"flexd/internal/reward"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
-// Line is the line's cause and note as one text.
-func (l *Line) Line() string {
-	if l.Note == "" {
-		return l.Cause
-	}
-	return l.Cause + ". " + l.Note
-}
-
-// Priced reports whether any half-hour of the line has a price.
-func (l *Line) Priced() bool {
-	return slices.ContainsFunc(l.Periods, func(p Period) bool { return p.Price != nil })
-}
-
-// Basis says in words which readings and prices the line stands on.
-func (l *Line) Basis() string {
-	var devices, sources []string
-	for _, p := range l.Periods {
-		if id := p.Device.String(); !p.Device.IsZero() && !slices.Contains(devices, id) {
-			devices = append(devices, id)
-		}
-
-		if p.Source != "" && !slices.Contains(sources, p.Source) {
-			sources = append(sources, p.Source)
-		}
-	}
-
-	text := ""
-	if len(devices) > 0 {
-		text = "Read by device " + strings.Join(devices, ", ")
-		if l.Label != "" {
-			text += " as " + strings.ReplaceAll(string(l.Label), "_", " ")
-		}
-		text += ". "
-	}
-
-	if len(sources) > 0 {
-		text += "Prices of " + strings.Join(sources, ", ") + "."
-	}
-
-	return strings.TrimSpace(text)
-}
-
-// Document is the statement as it is given out as JSON.
-func (s *Statement) Document() wire.StatementResponse {
+// Statement is a customer's statement.
+func Statement(s *reward.Statement) wire.StatementResponse {
 	v := wire.StatementResponse{
 		SiteID: s.Customer.SiteID, From: wire.Day(s.From), To: wire.Day(s.To), MadeAt: wire.At(s.MadeAt), Number: s.Number,
 		Payer:               wire.StatementPayer(s.Payer),
 		Customer:            wire.StatementCustomer{Address: s.Customer.Address.Reveal(), Postcode: s.Customer.Postcode.Reveal()},
-		RoundingRule:        RoundingRule,
+		RoundingRule:        reward.RoundingRule,
 		OpeningBalancePence: s.Opening, ClosingBalancePence: s.Closing,
 		Totals: wire.StatementTotals{
 			EarnedPence: s.Totals.Earned, OtherPence: s.Totals.Other, WithdrawnPence: s.Totals.Withdrawn,
@@ -68,20 +24,20 @@ func (s *Statement) Document() wire.StatementResponse {
 	}
 
 	for i := range s.Lines {
-		v.Lines[i] = s.Lines[i].document()
+		v.Lines[i] = statementLine(&s.Lines[i])
 	}
 
 	for i := range s.Months {
-		v.Months[i] = s.Months[i].document()
+		v.Months[i] = statementMonth(&s.Months[i])
 	}
 
 	return v
 }
 
-// document is the line with what it rests on.
-func (l *Line) document() wire.StatementLine {
+// statementLine is a line of a statement with what it rests on.
+func statementLine(l *reward.Line) wire.StatementLine {
 	line := wire.StatementLine{
-		TransactionDatumResponse: TransactionDocument(l.Transaction), RecordedAt: wire.At(l.At), FlexEventID: l.Transaction.Cause.FlexEvent,
+		TransactionDatumResponse: Transaction(l.Transaction), RecordedAt: wire.At(l.At), FlexEventID: l.Transaction.Cause.FlexEvent,
 		BalancePence: l.Balance, Cause: l.Cause, Working: l.Working, Note: l.Note, Provisional: l.Provisional, Label: l.Label,
 		Periods: make([]wire.StatementPeriod, len(l.Periods)),
 	}
@@ -101,13 +57,14 @@ func (l *Line) document() wire.StatementLine {
 	}
 
 	if c := l.Calculation; c != nil {
-		line.Calculation = c.document()
+		line.Calculation = statementCalculation(c)
 	}
 
 	return line
 }
 
-func (c *Calculation) document() *wire.StatementCalculation {
+// statementCalculation is how the amount of a line was worked out.
+func statementCalculation(c *reward.Calculation) *wire.StatementCalculation {
 	part := func(p settle.Parts) float64 { return float64(p) / float64(settle.Whole) }
 	v := &wire.StatementCalculation{
 		UserShare: part(c.Share), LossFactor: part(c.LossFactor), PaidPart: part(c.PaidEarly), CarriedPence: float64(c.Carried) / 1e10,
@@ -126,7 +83,8 @@ func (c *Calculation) document() *wire.StatementCalculation {
 	return v
 }
 
-func (m *Month) document() wire.StatementMonth {
+// statementMonth is how the events of a month were netted.
+func statementMonth(m *reward.Month) wire.StatementMonth {
 	v := wire.StatementMonth{
 		Month: m.String(), SharesPence: m.Early, FlooredPence: m.Floored, CreditPence: m.Credited, Events: make([]wire.StatementMonthEvent, len(m.Events)),
 		CarriedInPence: m.CarriedIn, LapsedPence: m.Lapsed, SumPence: m.Sum(), StandardErrorPence: m.Error.Pence(),
@@ -144,8 +102,8 @@ func (m *Month) document() wire.StatementMonth {
 	return v
 }
 
-// TransactionDocument is a transaction as the interface shows it.
-func TransactionDocument(t store.Transaction) wire.TransactionDatumResponse {
+// Transaction is a transaction of a site.
+func Transaction(t store.Transaction) wire.TransactionDatumResponse {
 	w := wire.TransactionDatumResponse{
 		TransactionID: t.ID, TransactionType: string(t.Kind), CreditPence: t.Amount,
 		StartTime: wire.At(t.Time.From), EndTime: wire.At(t.Time.To),
