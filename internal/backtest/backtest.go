@@ -35,7 +35,10 @@ type Bills struct {
 }
 
 func (b *Bills) add(o Bills) {
-	b.None, b.SelfUse, b.Plan, b.Foresight = b.None+o.None, b.SelfUse+o.SelfUse, b.Plan+o.Plan, b.Foresight+o.Foresight
+	b.None += o.None
+	b.SelfUse += o.SelfUse
+	b.Plan += o.Plan
+	b.Foresight += o.Foresight
 }
 
 // Bill is a day's.
@@ -63,53 +66,73 @@ type state struct {
 	mode   battery.Mode
 }
 
+// test is a case on its way through the days: the same battery, run in three ways.
+type test struct {
+	*Case
+	scratch battery.Solver
+
+	selfUse, planned, foreseen state
+
+	all       actual  // the days that count, one after the other
+	missed    float64 // watt-hours by which the guessed loads were wrong, in sum
+	halfHours float64
+	Result
+}
+
 // Run tests the case. It calls progress, if that is not nil, after each day.
 func Run(c *Case, progress func(done, total int)) Result {
 	least, _ := c.Battery.Usable()
 	start := state{stored: least, mode: battery.ModeSelfUse}
-	selfUse := start
-	planned := start
-	foreseen := start
-	var r Result
-	var all actual
-	var missed, halfHours float64
-	var scratch battery.Solver
+	t := test{Case: c, selfUse: start, planned: start, foreseen: start}
 
 	total := days(c.From, c.To)
-	for day, n := c.From, 1; n <= total; day, n = day.Add(1), n+1 {
-		periods := periodsOf(day)
-		past, ok := c.actual(periods)
+	for n := range total {
+		day := c.From.Add(n)
+		past, ok := c.actual(periodsOf(day))
 		if !ok {
-			r.Skipped++
+			t.Skipped++
 			continue
 		}
 
-		b := Bill{Day: day, Bills: Bills{None: past.bill()}}
-		b.SelfUse = past.follow(&selfUse, c.Battery, same(len(periods), battery.ModeSelfUse))
-		b.Foresight = past.follow(&foreseen, c.Battery, c.foresee(&scratch, day, foreseen)[:len(periods)])
-		guess, _ := forecast.Load(c.Load, c.ahead(day), c.Working)
-		roof, _ := forecast.Solar(c.Roof, c.ahead(day))
-
-		for i := range periods {
-			mode := c.decide(&scratch, day, i, planned, guess[i:], roof[i:])
-			b.Plan += past.slot(i).follow(&planned, c.Battery, []battery.Mode{mode})
-			missed += abs(float64(guess[i] - past.load[i]))
-			r.Drawn += past.load[i]
-			halfHours++
-		}
-
-		all.append(past)
-		r.Bills = append(r.Bills, b)
-		r.Total.add(b.Bills)
-
+		t.day(day, past)
 		if progress != nil {
-			progress(n, total)
+			progress(n+1, total)
 		}
 	}
 
-	r.Optimum = all.optimum(c.Battery)
-	r.MissedBy = flex.WattHours(missed/max(1, halfHours) + 0.5)
-	return r
+	t.Optimum = t.all.optimum(c.Battery)
+	t.MissedBy = flex.WattHours(t.missed/max(1, t.halfHours) + 0.5)
+	return t.Result
+}
+
+// day takes the battery through a day in each of the ways, and adds what that cost.
+func (t *test) day(day flex.Day, past actual) {
+	periods := periodsOf(day)
+	b := Bill{Day: day, Bills: Bills{None: past.bill()}}
+	b.SelfUse = past.follow(&t.selfUse, t.Battery, same(len(periods), battery.ModeSelfUse))
+	b.Foresight = past.follow(&t.foreseen, t.Battery, t.foresee(&t.scratch, day, t.foreseen)[:len(periods)])
+
+	b.Plan = t.plan(day, past)
+	t.all.append(past)
+	t.Bills = append(t.Bills, b)
+	t.Total.add(b.Bills)
+}
+
+// plan takes the battery through a day as the service does, which plans anew each half-hour
+// on guesses made before the day, and returns what that cost.
+func (t *test) plan(day flex.Day, past actual) (cost float64) {
+	guess, _ := forecast.Load(t.Load, t.ahead(day), t.Working)
+	roof, _ := forecast.Solar(t.Roof, t.ahead(day))
+
+	for i := range past.load {
+		mode := t.decide(&t.scratch, day, i, t.planned, guess[i:], roof[i:])
+		cost += past.slot(i).follow(&t.planned, t.Battery, []battery.Mode{mode})
+		t.missed += abs(float64(guess[i] - past.load[i]))
+		t.Drawn += past.load[i]
+		t.halfHours++
+	}
+
+	return cost
 }
 
 // decide is the service: it plans from half-hour i of the day as far as prices are known,

@@ -93,54 +93,81 @@ var series = []struct {
 
 // SVG draws the bills of each month as bars.
 func (r Result) SVG() string {
-	ms := r.months()
-	low, high := 0.0, 1.0
+	c := newChart(r.months())
+	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+"\n", chartWidth, chartHeight)
+	fmt.Fprintf(c, `<rect width="%d" height="%d" fill="#fff"/><text x="%d" y="20" font-size="15">Electricity bill by month, £</text>`+"\n", chartWidth, chartHeight, chartLeft)
 
-	for _, m := range ms {
-		for _, s := range series {
-			low, high = min(low, s.of(m.Bills)/100), max(high, s.of(m.Bills)/100)
-		}
-	}
+	c.legend()
+	c.grid()
+	c.bars()
 
-	step := grid(high - low)
-	low, high = step*floor(low/step), step*-floor(-high/step)
-	y := func(pounds float64) float64 {
-		return chartTop + (high-pounds)/(high-low)*(chartHeight-chartTop-chartBottom)
-	}
-
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+"\n", chartWidth, chartHeight)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/><text x="%d" y="20" font-size="15">Electricity bill by month, £</text>`+"\n", chartWidth, chartHeight, chartLeft)
-
-	for i, s := range series {
-		x := chartWidth - 400 + 100*i
-		fmt.Fprintf(&b, `<rect x="%d" y="10" width="12" height="12" fill="%s"/><text x="%d" y="20">%s</text>`+"\n", x, s.colour, x+16, s.name)
-	}
-
-	for v := low; v <= high+step/2; v += step {
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e4e4e4"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
-			chartLeft, chartWidth-8, y(v), y(v), chartLeft-6, y(v)+4, v)
-	}
-
-	group := float64(chartWidth-chartLeft-8) / float64(max(1, len(ms)))
-	bar := group * 0.8 / float64(len(series))
-
-	for i, m := range ms {
-		x := chartLeft + group*(float64(i)+0.1)
-		for k, s := range series {
-			top, foot := y(max(0, s.of(m.Bills)/100)), y(min(0, s.of(m.Bills)/100))
-			fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, x+float64(k)*bar, top, bar, foot-top, s.colour)
-		}
-
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x+group*0.4, chartHeight-16, m.name)
-	}
-
-	b.WriteString("</svg>\n")
-	return b.String()
+	c.WriteString("</svg>\n")
+	return c.String()
 }
 
-// grid is a round distance between lines, so that there are four to ten of them.
-func grid(size float64) float64 {
+// chart is the text of a drawing, and its scale in pounds.
+type chart struct {
+	strings.Builder
+	months          []month
+	low, high, step float64
+}
+
+// newChart is an empty drawing whose scale has room for all bars, and for zero.
+func newChart(ms []month) *chart {
+	c := &chart{months: ms, high: 1}
+	for _, m := range ms {
+		for _, s := range series {
+			c.low = min(c.low, s.of(m.Bills)/100)
+			c.high = max(c.high, s.of(m.Bills)/100)
+		}
+	}
+
+	c.step = gridStep(c.high - c.low)
+	c.low = c.step * floor(c.low/c.step)
+	c.high = c.step * -floor(-c.high/c.step)
+	return c
+}
+
+// y is how far from the top an amount is drawn.
+func (c *chart) y(pounds float64) float64 {
+	return chartTop + (c.high-pounds)/(c.high-c.low)*(chartHeight-chartTop-chartBottom)
+}
+
+// legend names the colours.
+func (c *chart) legend() {
+	for i, s := range series {
+		x := chartWidth - 400 + 100*i
+		fmt.Fprintf(c, `<rect x="%d" y="10" width="12" height="12" fill="%s"/><text x="%d" y="20">%s</text>`+"\n", x, s.colour, x+16, s.name)
+	}
+}
+
+// grid draws the lines and what they stand for.
+func (c *chart) grid() {
+	for v := c.low; v <= c.high+c.step/2; v += c.step {
+		fmt.Fprintf(c, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e4e4e4"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
+			chartLeft, chartWidth-8, c.y(v), c.y(v), chartLeft-6, c.y(v)+4, v)
+	}
+}
+
+// bars draws each month's bars side by side, from zero up or down.
+func (c *chart) bars() {
+	group := float64(chartWidth-chartLeft-8) / float64(max(1, len(c.months)))
+	width := group * 0.8 / float64(len(series))
+
+	for i, m := range c.months {
+		x := chartLeft + group*(float64(i)+0.1)
+		for k, s := range series {
+			top := c.y(max(0, s.of(m.Bills)/100))
+			foot := c.y(min(0, s.of(m.Bills)/100))
+			fmt.Fprintf(c, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, x+float64(k)*width, top, width, foot-top, s.colour)
+		}
+
+		fmt.Fprintf(c, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x+group*0.4, chartHeight-16, m.name)
+	}
+}
+
+// gridStep is a round distance between lines, so that there are four to ten of them.
+func gridStep(size float64) float64 {
 	step := 1.0
 	for size/step > 10 {
 		switch {

@@ -49,6 +49,8 @@ func (d *Distant) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 	return ask(ctx, d, &d.details, m.Core(), func(ctx context.Context) (flex.Meter, error) { return d.source.ByMPAN(ctx, m) })
 }
 
+// ask returns the answer to a question about the key, from memory if it is known. A source
+// that has failed often is not asked.
 func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, question func(context.Context) (T, error)) (T, error) {
 	if v, ok := known.get(key, d.now()); ok {
 		return v, nil
@@ -63,26 +65,37 @@ func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, q
 	defer cancel()
 
 	v, err := question(bounded)
-	switch kind := flex.KindOf(err); {
-	case err == nil:
+	if err != nil {
+		return none, d.failed(ctx, err)
+	}
+
+	d.rest.note(true, d.now())
+	known.put(key, v, d.now())
+	return v, nil
+}
+
+// failed notes what an error says of the source's health, and returns what the client is
+// answered.
+func (d *Distant) failed(ctx context.Context, err error) error {
+	kind := flex.KindOf(err)
+	if kind == flex.NotFound { // an answer too, but not one to remember: it may come to be
 		d.rest.note(true, d.now())
-		known.put(key, v, d.now())
-		return v, nil
-	case kind == flex.NotFound: // an answer too, but not one to remember: it may come to be
-		d.rest.note(true, d.now())
-		return none, err
-	case ctx.Err() != nil:
-		d.rest.forget() // the client went away: that says nothing of the source
-		return none, ctx.Err()
-	case kind == flex.TimedOut || errors.Is(err, context.DeadlineExceeded):
-		d.rest.note(false, d.now())
-		d.log.Warn("meter directory timed out", "error", err)
-		return none, flex.Fail(flex.TimedOut, "the meter directory did not answer within %v; try again later", LookupTimeout)
+		return err
+	}
+
+	if ctx.Err() != nil { // the client went away: that says nothing of the source
+		d.rest.forget()
+		return ctx.Err()
 	}
 
 	d.rest.note(false, d.now())
+	if kind == flex.TimedOut || errors.Is(err, context.DeadlineExceeded) {
+		d.log.Warn("meter directory timed out", "error", err)
+		return flex.Fail(flex.TimedOut, "the meter directory did not answer within %v; try again later", LookupTimeout)
+	}
+
 	d.log.Warn("meter directory failed", "error", err)
-	return none, flex.Fail(flex.Unavailable, "the meter directory failed; try again later")
+	return flex.Fail(flex.Unavailable, "the meter directory failed; try again later")
 }
 
 // memory keeps answers for a while. It may forget any of them at any time.

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -60,6 +61,7 @@ func ReadMeters(r io.Reader, each func(flex.Meter) error) error {
 	return nil
 }
 
+// readMeter reads a row of the list of metering points.
 func readMeter(row csvfile.Row) (flex.Meter, error) {
 	mpan, err := ParseMPAN(row.Get("mpan"))
 	if e, ok := errors.AsType[*flex.Error](err); ok {
@@ -77,23 +79,26 @@ func readMeter(row csvfile.Row) (flex.Meter, error) {
 		return flex.Meter{}, row.Fault("address: it has %d characters, not 1 to %d", len(m.Address), MaxAddress)
 	}
 
-	for _, f := range []struct {
-		column, yes, no string
-		to              *bool
-	}{
-		{"direction", "import", "export", &m.Import},
-		{"energised", "true", "false", &m.Energised},
-		{"half_hourly_settled", "true", "false", &m.HalfHourly},
-		{"domestic", "true", "false", &m.Domestic},
-	} {
-		switch row.Get(f.column) {
-		case f.yes:
-			*f.to = true
-		case f.no:
-		default:
-			return flex.Meter{}, row.Fault("%s: %q is neither %s nor %s", f.column, row.Get(f.column), f.yes, f.no)
-		}
+	err = cmp.Or(
+		readFlag(row, "direction", "import", "export", &m.Import),
+		readFlag(row, "energised", "true", "false", &m.Energised),
+		readFlag(row, "half_hourly_settled", "true", "false", &m.HalfHourly),
+		readFlag(row, "domestic", "true", "false", &m.Domestic),
+	)
+	if err != nil {
+		return flex.Meter{}, err
 	}
 
 	return m, nil
+}
+
+// readFlag reads a column that says one of two words.
+func readFlag(row csvfile.Row, column, yes, no string, to *bool) error {
+	text := row.Get(column)
+	*to = text == yes
+	if text != yes && text != no {
+		return row.Fault("%s: %q is neither %s nor %s", column, text, yes, no)
+	}
+
+	return nil
 }

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -28,54 +29,114 @@ func (e *Error) Unwrap() error { return e.err }
 
 // explain puts what went wrong with a host in words.
 func explain(err error, host string, limit time.Duration) *Error {
-	e := &Error{err: err}
+	var guard *refusal
+	if errors.As(err, &guard) {
+		return &Error{err: err, Refused: true, What: fmt.Sprintf("%s is not reached: %v", host, guard.error)}
+	}
+
+	if errors.Is(err, context.Canceled) {
+		return &Error{err: err, What: "the attempt was stopped from our side"}
+	}
+
+	// The first that knows the fault names it. A later one may know a part of it only.
+	what := cmp.Or(
+		nameFault(err),
+		timeFault(err, host, limit),
+		routeFault(err, host),
+		tlsFault(err, host),
+		answerFault(err, host),
+		fmt.Sprintf("%s: %v", host, rootOf(err)),
+	)
+
+	return &Error{err: err, What: what}
+}
+
+// nameFault says why the host's name was not resolved, if that is what failed.
+func nameFault(err error) string {
+	var dns *net.DNSError
+	if !errors.As(err, &dns) {
+		return ""
+	}
+	if dns.IsNotFound {
+		return fmt.Sprintf("there is no host named %s", dns.Name)
+	}
+
+	return fmt.Sprintf("the name %s cannot be resolved: %s", dns.Name, dns.Err)
+}
+
+// timeFault says which step took too long, if one did.
+func timeFault(err error, host string, limit time.Duration) string {
+	var op *net.OpError
+	switch {
+	case errors.As(err, &op) && op.Op == "dial" && timedOut(err):
+		return fmt.Sprintf("%s did not take the connection within %v", host, ConnectTime)
+	case strings.Contains(err.Error(), "TLS handshake timeout"):
+		return fmt.Sprintf("%s did not agree on TLS within %v", host, HandshakeTime)
+	case timedOut(err):
+		return fmt.Sprintf("%s did not answer within %v", host, limit)
+	}
+
+	return ""
+}
+
+// routeFault says why there is no connection to the host, if there is none.
+func routeFault(err error, host string) string {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Sprintf("%s refused the connection: nothing listens there", host)
+	}
+	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) {
+		return fmt.Sprintf("there is no route to %s", host)
+	}
+
+	return ""
+}
+
+// tlsFault says what of TLS the host and flexd do not agree on, if anything.
+func tlsFault(err error, host string) string {
 	var (
-		dns         *net.DNSError
-		op          *net.OpError
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
-		guard       *refusal
 	)
 
 	switch {
-	case errors.As(err, &guard):
-		e.Refused, e.What = true, fmt.Sprintf("%s is not reached: %v", host, guard.error)
-	case errors.Is(err, context.Canceled):
-		e.What = "the attempt was stopped from our side"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		e.What = fmt.Sprintf("there is no host named %s", dns.Name)
-	case errors.As(err, &dns):
-		e.What = fmt.Sprintf("the name %s cannot be resolved: %s", dns.Name, dns.Err)
-	case errors.As(err, &op) && op.Op == "dial" && timedOut(err):
-		e.What = fmt.Sprintf("%s did not take the connection within %v", host, ConnectTime)
-	case strings.Contains(err.Error(), "TLS handshake timeout"):
-		e.What = fmt.Sprintf("%s did not agree on TLS within %v", host, HandshakeTime)
-	case timedOut(err):
-		e.What = fmt.Sprintf("%s did not answer within %v", host, limit)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		e.What = fmt.Sprintf("%s refused the connection: nothing listens there", host)
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		e.What = fmt.Sprintf("there is no route to %s", host)
 	case errors.As(err, &certificate):
-		e.What = fmt.Sprintf("the certificate of %s is not valid: %s", host, certificateFault(certificate))
+		return fmt.Sprintf("the certificate of %s is not valid: %s", host, certificateFault(certificate))
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		e.What = fmt.Sprintf("%s does not speak TLS on this port", host)
+		return fmt.Sprintf("%s does not speak TLS on this port", host)
 	case errors.As(err, &alert):
-		e.What = fmt.Sprintf("%s broke off TLS: %v", host, alert)
-	case strings.Contains(err.Error(), "server response headers exceeded"):
-		e.What = fmt.Sprintf("%s answered with more than %d bytes of header", host, HeaderMax)
-	case strings.Contains(err.Error(), "malformed HTTP"):
-		e.What = fmt.Sprintf("%s does not answer in HTTP", host)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
-		errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed), strings.Contains(err.Error(), "server closed"),
-		strings.Contains(err.Error(), "readLoopPeekFail"): // something came before we had asked
-		e.What = fmt.Sprintf("%s closed the connection before it had answered", host)
-	default:
-		e.What = fmt.Sprintf("%s: %v", host, rootOf(err))
+		return fmt.Sprintf("%s broke off TLS: %v", host, alert)
 	}
 
-	return e
+	return ""
+}
+
+// answerFault says what is wrong with the host's answer, if anything.
+func answerFault(err error, host string) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "server response headers exceeded"):
+		return fmt.Sprintf("%s answered with more than %d bytes of header", host, HeaderMax)
+	case strings.Contains(text, "malformed HTTP"):
+		return fmt.Sprintf("%s does not answer in HTTP", host)
+	case closed(err):
+		return fmt.Sprintf("%s closed the connection before it had answered", host)
+	}
+
+	return ""
+}
+
+// closed reports whether the host closed the connection. The last text is for a host that
+// sent something before it was asked.
+func closed(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+
+	text := err.Error()
+	return strings.Contains(text, "server closed") || strings.Contains(text, "readLoopPeekFail")
 }
 
 func timedOut(err error) bool {

@@ -34,17 +34,27 @@ type carbonRow struct {
 	Intensity struct{ Forecast, Actual *float64 }
 }
 
+// intensity is what was measured, or the forecast if nothing was. It is nil if there is neither.
+func (r carbonRow) intensity() (grams *float64, actual bool) {
+	if r.Intensity.Actual != nil {
+		return r.Intensity.Actual, true
+	}
+	return r.Intensity.Forecast, false
+}
+
+// address is where the intensity over a span is asked for.
+func (c Carbon) address(span flex.Span) string {
+	times := url.PathEscape(span.From.UTC().Format(minute)) + "/" + url.PathEscape(span.To.UTC().Format(minute))
+	if c.Outward == "" {
+		return c.URL + "/intensity/" + times
+	}
+	return c.URL + "/regional/intensity/" + times + "/postcode/" + url.PathEscape(c.Outward)
+}
+
 // Fetch asks for the intensity over the span. A measured value is taken before a forecast.
 func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, error) {
-	times := url.PathEscape(span.From.UTC().Format(minute)) + "/" + url.PathEscape(span.To.UTC().Format(minute))
-	address := c.URL + "/intensity/" + times
-
-	if c.Outward != "" {
-		address = c.URL + "/regional/intensity/" + times + "/postcode/" + url.PathEscape(c.Outward)
-	}
-
 	var a struct{ Data json.RawMessage }
-	if _, err := c.Web.get(ctx, address, &a); err != nil {
+	if _, err := c.Web.get(ctx, c.address(span), &a); err != nil {
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
 	}
 
@@ -62,11 +72,7 @@ func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, erro
 			continue // the service starts with the half-hour before the one that was asked for
 		}
 
-		grams, actual := r.Intensity.Actual, true
-		if grams == nil {
-			grams, actual = r.Intensity.Forecast, false
-		}
-
+		grams, actual := r.intensity()
 		if grams != nil && *grams >= 0 && *grams <= MaxIntensity {
 			out = append(out, store.Carbon{Period: p, Grams: int(*grams + 0.5), Actual: actual})
 		}

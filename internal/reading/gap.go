@@ -121,6 +121,7 @@ func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 	return days, nil
 }
 
+// gapsOf are the days on which readings are missing of what one meter measures of an asset.
 func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, limits settle.Limits, days []flex.Day) ([]Gap, error) {
 	labels := settle.Labels(m)
 	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: labels, Days: days})
@@ -128,63 +129,88 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 		return nil, err
 	}
 
-	var label flex.Label
-	switch i := slices.IndexFunc(labels, func(l flex.Label) bool {
-		return slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l })
-	}); {
-	case i >= 0:
-		label = labels[i]
-	case m == settle.Asset && a.Type.Charges():
-		label = flex.ChargerEnergy
-	default:
+	label := expectedLabel(a, m, rs)
+	if label == "" {
 		return nil, nil
 	}
 
-	held, err := tx.HeldTimes(ctx, a.ID, labels, flex.Span{From: days[0].Start(), To: days[len(days)-1].Add(1).Start().Add(time.Second)})
+	last := days[len(days)-1]
+	asked := flex.Span{From: days[0].Start(), To: last.Add(1).Start().Add(time.Second)}
+	held, err := tx.HeldTimes(ctx, a.ID, labels, asked)
 	if err != nil {
 		return nil, err
 	}
 
 	metered, beyond := settle.HalfHoursWithin(m, rs, limits)
-	var gaps []Gap
+	known := map[flex.Day]settle.MeteredDay{}
+	for _, day := range metered {
+		known[day.Day] = day
+	}
 
+	var gaps []Gap
 	for _, day := range days {
 		g := Gap{AssetID: a.ID, Label: label, Day: day, Limits: limits}
-		i := slices.IndexFunc(metered, func(m settle.MeteredDay) bool { return m.Day == day })
-
-		for n := 1; n <= day.Periods(); n++ {
-			p := day.Period(n)
-			if p.End().After(tx.Now()) || p.Start().Before(a.CreatedAt) {
-				continue
-			}
-
-			g.Expected++
-
-			if i >= 0 {
-				if _, known := metered[i].At(n); known {
-					continue
-				}
-			}
-
-			if isHeld(p, held) {
-				g.Held++
-			}
-
-			if at := slices.IndexFunc(beyond, func(b settle.Beyond) bool { return b.Period == p }); at >= 0 {
-				g.Beyond = append(g.Beyond, beyond[at])
-			}
-
-			if g.Missing++; g.Missing == 1 {
-				g.First = p.Start()
-			}
-		}
-
+		g.count(expected(day, a.CreatedAt, tx.Now()), known[day], held, beyond)
 		if g.Missing > 0 {
 			gaps = append(gaps, g)
 		}
 	}
 
 	return gaps, nil
+}
+
+// expected are the settlement periods of a day that began after the asset was registered and
+// are over.
+func expected(day flex.Day, registered, now time.Time) (numbers []int) {
+	for n := 1; n <= day.Periods(); n++ {
+		p := day.Period(n)
+		if !p.End().After(now) && !p.Start().Before(registered) {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// expectedLabel is under what name readings are expected: the first of the meter's names that
+// any came under, else what a charger measures of itself. It is empty where none are expected.
+func expectedLabel(a flex.Asset, m settle.Metering, rs []flex.Reading) flex.Label {
+	for _, label := range settle.Labels(m) {
+		if slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == label }) {
+			return label
+		}
+	}
+
+	if m == settle.Asset && a.Type.Charges() {
+		return flex.ChargerEnergy
+	}
+
+	return ""
+}
+
+// count counts those of the expected half-hours that are not metered.
+func (g *Gap) count(expected []int, metered settle.MeteredDay, held []flex.Span, beyond []settle.Beyond) {
+	for _, n := range expected {
+		g.Expected++
+		if _, ok := metered.At(n); !ok {
+			g.miss(g.Day.Period(n), held, beyond)
+		}
+	}
+}
+
+// miss counts a half-hour whose reading is missing, and why if that is known.
+func (g *Gap) miss(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
+	if g.Missing == 0 {
+		g.First = p.Start()
+	}
+	g.Missing++
+
+	if isHeld(p, held) {
+		g.Held++
+	}
+
+	if at := slices.IndexFunc(beyond, func(b settle.Beyond) bool { return b.Period == p }); at >= 0 {
+		g.Beyond = append(g.Beyond, beyond[at])
+	}
 }
 
 // isHeld reports whether any of the readings' times tells of the half-hour. A register, which is

@@ -50,6 +50,7 @@ type intake struct {
 	waiting  *int                // how many were held back before; nil until it was asked
 }
 
+// take judges the readings and keeps those that are accepted.
 func (in *intake) take(ctx context.Context) error {
 	in.judge()
 
@@ -84,6 +85,12 @@ func (in *intake) take(ctx context.Context) error {
 		return err
 	}
 
+	return in.notify(ctx, rs)
+}
+
+// notify has the work done that new readings are the reason for: settlement, and plans that
+// stand on what a charger delivered or a battery holds.
+func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 	if slices.ContainsFunc(rs, func(r flex.Reading) bool { return settles[r.Label] }) {
 		in.tx.Wake(store.WakeSettle) // which of them was waited for, the background jobs find out
 	}

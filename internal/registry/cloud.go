@@ -65,7 +65,6 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 	}
 
 	state, verifier := randomText(), randomText()
-	challenge := sha256.Sum256([]byte(verifier))
 	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect, Verifier: flex.Secret(verifier)}
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		l.ExpiresAt = all.Now().Add(linkLife)
@@ -75,20 +74,28 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 		return "", fmt.Errorf("keep a link: %w", err)
 	}
 
+	return p.authorization(*to, redirect, state, verifier), nil
+}
+
+// authorization is the address at which the user agrees (RFC 6749, 4.1.1). The provider sees
+// a hash of the verifier (RFC 7636), and gives a token only to who knows the verifier itself.
+func (p Provider) authorization(to url.URL, redirect, state, verifier string) string {
+	challenge := sha256.Sum256([]byte(verifier))
+
 	q := to.Query()
-	for name, value := range map[string]string{
-		"response_type": "code", "client_id": p.ClientID, "redirect_uri": redirect, "state": state,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256",
-	} {
-		q.Set(name, value)
-	}
+	q.Set("response_type", "code")
+	q.Set("client_id", p.ClientID)
+	q.Set("redirect_uri", redirect)
+	q.Set("state", state)
+	q.Set("code_challenge", base64.RawURLEncoding.EncodeToString(challenge[:]))
+	q.Set("code_challenge_method", "S256")
 
 	if len(p.Scopes) > 0 {
 		q.Set("scope", strings.Join(p.Scopes, " "))
 	}
 
 	to.RawQuery = q.Encode()
-	return to.String(), nil
+	return to.String()
 }
 
 func (d *Service) provider(name string) (Provider, error) {
@@ -261,9 +268,8 @@ func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	return d.keepToken(ctx, d.turn(row, t), t)
 }
 
-// ask posts a grant to a provider's token endpoint. refused says that it will not help to
-// ask again.
-func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
+// tokenRequest asks the token endpoint for what is granted (RFC 6749, 4.1.3 and 2.3.1).
+func (p Provider) tokenRequest(grant url.Values) egress.Request {
 	grant.Set("client_id", p.ClientID)
 	header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
@@ -272,10 +278,17 @@ func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t Clou
 		header["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
 	}
 
-	a, err := d.Web.Do(ctx, egress.Request{Method: "POST", URL: p.TokenURL, Header: header, Body: []byte(grant.Encode())})
+	return egress.Request{Method: "POST", URL: p.TokenURL, Header: header, Body: []byte(grant.Encode())}
+}
+
+// ask posts a grant to a provider's token endpoint. refused says that it will not help to
+// ask again.
+func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
+	a, err := d.Web.Do(ctx, p.tokenRequest(grant))
 	if err != nil {
 		return t, false, err
 	}
+
 	passing := a.Status == 408 || a.Status == 429
 	if a.Status >= 400 && a.Status < 500 && !passing {
 		return t, true, fmt.Errorf("%s refused with %d", p.Name, a.Status)

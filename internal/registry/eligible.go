@@ -199,14 +199,6 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 	}
 
 	e = Eligibility{Site: s.ID, HalfHourly: halfHourly(meter), Consented: !s.ConsentAt.IsZero()}
-	open := map[flex.Proposition]bool{}
-	note := func(vs []Verdict) []Verdict {
-		for _, v := range vs {
-			open[v.Proposition] = open[v.Proposition] || v.Eligible
-		}
-		return vs
-	}
-
 	for _, a := range assets {
 		f := facts{meter: meter, named: a.Model != "", installed: a.InstalledOn != "", export: export}
 		if f.named {
@@ -216,18 +208,37 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 			}
 		}
 
-		e.Assets = append(e.Assets, AssetEligibility{a, note(f.verdicts())})
+		e.Assets = append(e.Assets, AssetEligibility{a, f.verdicts()})
 	}
 
 	if len(assets) == 0 {
-		e.bare = note(facts{meter: meter, export: export}.verdicts())
+		e.bare = facts{meter: meter, export: export}.verdicts()
 	}
 
-	for _, p := range flex.Propositions {
-		if open[p] {
-			e.Open = append(e.Open, p)
+	e.Open = e.open()
+	return e, nil
+}
+
+// open are the propositions for which any asset is eligible, or the site by itself if it has
+// no asset.
+func (e *Eligibility) open() (ps []flex.Proposition) {
+	eligible := map[flex.Proposition]bool{}
+	note := func(vs []Verdict) {
+		for _, v := range vs {
+			eligible[v.Proposition] = eligible[v.Proposition] || v.Eligible
 		}
 	}
 
-	return e, nil
+	note(e.bare)
+	for _, a := range e.Assets {
+		note(a.Verdicts)
+	}
+
+	for _, p := range flex.Propositions {
+		if eligible[p] {
+			ps = append(ps, p)
+		}
+	}
+
+	return ps
 }

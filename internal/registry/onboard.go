@@ -122,6 +122,7 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []AssetInput) (o 
 	return o, nil
 }
 
+// mergeSite finds the site and updates it, or adds it.
 func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, error) {
 	m := merged()
 
@@ -130,19 +131,23 @@ func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, 
 		return flex.Site{}, m, err
 	}
 
-	if old == nil {
-		s := n.site()
-		m.Created = true
+	if old != nil {
+		return updateSite(ctx, tx, *old, n)
+	}
 
-		if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
-			return s, m, err
-		}
-
-		err := tx.AddSite(ctx, &s, n.key)
+	s := n.site()
+	m.Created = true
+	if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
 		return s, m, err
 	}
 
-	s := *old
+	err = tx.AddSite(ctx, &s, n.key)
+	return s, m, err
+}
+
+// updateSite lets what was sent replace what is kept of the site.
+func updateSite(ctx context.Context, tx *store.Tx, s flex.Site, n normal) (flex.Site, Merged, error) {
+	m := merged()
 	if s.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
 		m.Warnings = append(m.Warnings, "mpan: the site at this address had another MPAN, which this one replaces")
 	}
@@ -201,6 +206,7 @@ func findSite(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
 	return siteAtAddress(ctx, tx, n)
 }
 
+// mergeAsset finds the asset and updates it, or adds it to the site.
 func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInput) (MergedAsset, error) {
 	m := merged()
 
@@ -222,17 +228,25 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInp
 		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is registered at another site, and cannot move", in.ExternalID)
 	}
 
-	a := *old
+	return updateAsset(ctx, tx, *old, in)
+}
+
+// updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.
+func updateAsset(ctx context.Context, tx *store.Tx, a flex.Asset, in AssetInput) (MergedAsset, error) {
+	m := merged()
 	if changes(a.Power, in.Power) || changes(a.Capacity, in.Capacity) {
 		m.Updated = append(m.Updated, "properties")
 	}
 
-	a.Power, a.Capacity = or(in.Power, a.Power), or(in.Capacity, a.Capacity)
+	a.Power = or(in.Power, a.Power)
+	a.Capacity = or(in.Capacity, a.Capacity)
+
+	model := a.Model
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return MergedAsset{}, err
 	}
 
-	if a.Model != old.Model {
+	if a.Model != model {
 		m.Updated = append(m.Updated, "asset_model")
 	}
 
@@ -273,16 +287,8 @@ func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site SiteInput
 			return err
 		}
 
-		if old, err := findSite(ctx, tx, n); err != nil {
+		if err := areNew(ctx, tx, n, asset); err != nil {
 			return err
-		} else if old != nil {
-			return flex.Fail(flex.Conflict, "the site exists already: %s", old.ID)
-		}
-
-		if old, err := tx.AssetByExternalID(ctx, asset.ExternalID); err != nil {
-			return err
-		} else if old != nil {
-			return flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
 		}
 
 		o, err := merge(ctx, tx, n, []AssetInput{asset})
@@ -292,22 +298,53 @@ func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site SiteInput
 
 		a = o.Assets[0].Asset
 
-		for _, m := range methods {
-			if p := flex.Proposition(m); slices.Contains(flex.Propositions, p) {
-				_, err = enrol(ctx, tx, o.Site, Enrolment{Proposition: p})
-			} else {
-				err = tx.AddMethod(ctx, o.Site.ID, m)
-			}
-
-			if err != nil {
-				return err
-			}
+		if err := allow(ctx, tx, o.Site, methods); err != nil {
+			return err
 		}
 
 		r, err = tx.SiteRecord(ctx, o.Site.ID)
 		return err
 	})
 	return r, a, err
+}
+
+// allow keeps the user's consent to methods, and enrols the site in those that are
+// propositions.
+func allow(ctx context.Context, tx *store.Tx, site flex.Site, methods []flex.DispatchMethod) (err error) {
+	for _, m := range methods {
+		if p := flex.Proposition(m); slices.Contains(flex.Propositions, p) {
+			_, err = enrol(ctx, tx, site, Enrolment{Proposition: p})
+		} else {
+			err = tx.AddMethod(ctx, site.ID, m)
+		}
+
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// areNew refuses a site or an asset that exists.
+func areNew(ctx context.Context, tx *store.Tx, n normal, asset AssetInput) error {
+	site, err := findSite(ctx, tx, n)
+	if err != nil {
+		return err
+	}
+	if site != nil {
+		return flex.Fail(flex.Conflict, "the site exists already: %s", site.ID)
+	}
+
+	same, err := tx.AssetByExternalID(ctx, asset.ExternalID)
+	if err != nil {
+		return err
+	}
+	if same != nil {
+		return flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", same.ID)
+	}
+
+	return nil
 }
 
 // Offboard ends everything between a site and the service: its enrolments and consents, its
@@ -380,39 +417,35 @@ func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email stri
 			return s, err
 		}
 
-		if old == nil {
-			if consent.IsZero() && !o.MeterConsentExempt {
-				return s, invalid([]flex.Fault{faultAt("value_error.missing", "field required: this user is new, and must have consented to the use of the boundary meter", nil, "gave_boundary_meter_consent_at")})
-			}
+		if old != nil {
+			return updateUser(ctx, tx, *old, email, consent)
+		}
 
-			s = flex.Site{Email: flex.Personal(email), ExternalUserID: user}
-			if _, err := giveConsent(ctx, tx, &s, consent, flex.Invalid); err != nil {
-				return s, err
-			}
+		if consent.IsZero() && !o.MeterConsentExempt {
+			return s, invalid([]flex.Fault{faultAt("value_error.missing", "field required: this user is new, and must have consented to the use of the boundary meter", nil, "gave_boundary_meter_consent_at")})
+		}
 
-			err = tx.AddSite(ctx, &s, "")
+		s = flex.Site{Email: flex.Personal(email), ExternalUserID: user}
+		if _, err := giveConsent(ctx, tx, &s, consent, flex.Invalid); err != nil {
 			return s, err
 		}
 
-		m := merged()
-		s = *old
-		m.text("user_email", &s.Email, email)
-
-		given, err := giveNewConsent(ctx, tx, &s, consent)
-		if err != nil {
-			return s, err
-		}
-
-		if given {
-			m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
-		}
-
-		if len(m.Updated) == 0 {
-			return s, nil
-		}
-
-		return s, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
+		err = tx.AddSite(ctx, &s, "")
+		return s, err
 	})
+}
+
+// updateUser lets the email and the consent that were sent replace those of the user's site.
+func updateUser(ctx context.Context, tx *store.Tx, s flex.Site, email string, consent time.Time) (flex.Site, error) {
+	m := merged()
+	m.text("user_email", &s.Email, email)
+
+	given, err := giveNewConsent(ctx, tx, &s, consent)
+	if err != nil || !given && len(m.Updated) == 0 {
+		return s, err
+	}
+
+	return s, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
 }
 
 // changes reports whether a value is given, and another than the one that is known.

@@ -149,16 +149,18 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 	})
 }
 
+// input is what would be sent of the site if it was new, and as the change has it.
+func (c SiteChange) input(s *flex.Site) SiteInput {
+	in := SiteInput{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), Supply: c.Supply}
+	set(&in.MPAN, c.MPAN)
+	set(&in.Postcode, c.Postcode)
+	set(&in.Address, c.Address)
+	return in
+}
+
 // apply changes the site, and returns it as it is now in normal form.
 func (c SiteChange) apply(s *flex.Site) (normal, error) {
-	in := SiteInput{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), Supply: c.Supply}
-	for to, text := range map[*string]*string{&in.MPAN: c.MPAN, &in.Postcode: c.Postcode, &in.Address: c.Address} {
-		if text != nil {
-			*to = *text
-		}
-	}
-
-	n, faults := in.normalise()
+	n, faults := c.input(s).normalise()
 	for i := range faults {
 		if last := len(faults[i].Loc) - 1; faults[i].Loc[last] == "street_address" {
 			faults[i].Loc[last] = "address"
@@ -173,17 +175,24 @@ func (c SiteChange) apply(s *flex.Site) (normal, error) {
 		return n, err
 	}
 
-	s.MPAN, s.Postcode, s.Address = flex.Personal(n.MPAN), flex.Personal(n.Postcode), flex.Personal(n.Address)
+	s.MPAN = flex.Personal(n.MPAN)
+	s.Postcode = flex.Personal(n.Postcode)
+	s.Address = flex.Personal(n.Address)
+	s.Supply = c.Supply.Apply(s.Supply)
+
 	if c.Email != nil {
 		s.Email = flex.Personal(*c.Email)
 	}
+	set(&s.Tariff, c.Tariff)
 
-	if c.Tariff != nil {
-		s.Tariff = *c.Tariff
-	}
-
-	s.Supply = c.Supply.Apply(s.Supply)
 	return n, nil
+}
+
+// set gives a field the value that was sent, if one was.
+func set[T any](field *T, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
 }
 
 // DeleteSite deletes a site that has no assets and is enrolled in nothing; else it is
