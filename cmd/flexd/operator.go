@@ -14,13 +14,14 @@ import (
 
 // operator is `flexd operator`.
 type operator struct {
-	Add      operatorAdd      `cmd:"" help:"Let a person into the console, and print their password, once."`
-	Password operatorPassword `cmd:"" help:"Give an operator a new password, and end their sessions."`
-	Role     operatorRole     `cmd:"" help:"Change what an operator may do in the console."`
-	List     operatorList     `cmd:"" help:"Who may use the console, and what each may do."`
-	Sessions operatorSessions `cmd:"" help:"Where operators are logged in."`
-	Logout   operatorLogout   `cmd:"" help:"End all sessions of an operator."`
-	Remove   operatorRemove   `cmd:"" help:"Let an operator in no more, from now on."`
+	Add      operatorAdd          `cmd:"" help:"Let a person into the console, and print their password, once."`
+	Password operatorPassword     `cmd:"" help:"Give an operator a new password, and end their sessions."`
+	Role     operatorRole         `cmd:"" help:"Change what an operator may do in the console."`
+	List     operatorList         `cmd:"" help:"Who may use the console, and what each may do."`
+	Sessions operatorSessions     `cmd:"" help:"Where operators are logged in."`
+	Logout   operatorLogout       `cmd:"" help:"End all sessions of an operator."`
+	Reset    operatorResetTwoStep `cmd:"" name:"reset-two-step" help:"Have an operator's logins ask for no code any more, as when the app and the recovery codes are lost."`
+	Remove   operatorRemove       `cmd:"" help:"Let an operator in no more, from now on."`
 }
 
 // newPassword is who gets which password.
@@ -83,6 +84,16 @@ type operatorLogout struct {
 // Run ends the sessions.
 func (o *operatorLogout) Run(ctx context.Context) error {
 	return act(ctx, o.open, o.Name, "end operator's sessions", func(d *access.Service) error { return d.EndOperatorSessions(ctx, o.Name) })
+}
+
+type operatorResetTwoStep struct {
+	store
+	Name string `arg:"" help:"Name of the operator."`
+}
+
+// Run removes the second step.
+func (o *operatorResetTwoStep) Run(ctx context.Context) error {
+	return act(ctx, o.open, o.Name, "remove a second step", func(d *access.Service) error { return d.RemoveTwoStep(ctx, o.Name) })
 }
 
 type operatorSessions struct {

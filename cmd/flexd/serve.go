@@ -38,6 +38,7 @@ type serve struct {
 
 	Mail mailRelay `embed:"" prefix:"mail-"`
 
+	OperatorsTwoStep         bool           `help:"Have every operator give a code of an app at the login, too; who has none sets it up first." env:"FLEXD_OPERATORS_TWO_STEP"`
 	TrustedProxies           []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
 	MetricsFrom              []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
 	MaxConnections           int            `help:"Connections that are taken at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
@@ -214,6 +215,7 @@ func (s *serve) limit(to *app.Settings) error {
 	}
 
 	to.TrustedProxies = s.TrustedProxies
+	to.TwoStep = s.OperatorsTwoStep
 	to.MetricsFrom = s.MetricsFrom
 	to.RateLimit = s.RateLimit
 	to.Limits = web.Limits{Connections: s.MaxConnections, PerAddress: s.MaxConnectionsPerAddress}

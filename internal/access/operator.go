@@ -26,6 +26,7 @@ type Operator struct {
 	Name        string
 	Role        OperatorRole
 	ConfirmedAt time.Time // when they last gave their password
+	TwoStep     bool      // whether their logins ask for a code, too
 }
 
 // May reports whether the operator's role has the permission.
@@ -87,20 +88,45 @@ func keepOperator(name string, password flex.Secret) ([]byte, flex.Secret, error
 	return keep(name, password)
 }
 
-// LoginOperator opens a session for an operator; the token is what their browser keeps. An
-// unknown name and a wrong password are the same failure after the same work. After too
+// OperatorLogin is what an operator's browser keeps after the password.
+type OperatorLogin struct {
+	Issued
+	AwaitsCode bool // the token opens nothing until LoginOperatorCode has taken a code
+}
+
+// LoginOperator opens a session for an operator, or its first step where a code is asked for,
+// too. An unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
-func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (Issued, error) {
+func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (OperatorLogin, error) {
 	o, err := d.checkOperator(ctx, name, password, from)
 	if err != nil {
-		return Issued{}, err
+		return OperatorLogin{}, err
 	}
 
+	var twoStep *store.TwoStep
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		twoStep, err = all.TwoStepOf(ctx, o.ID)
+		return err
+	})
+	if err != nil {
+		return OperatorLogin{}, fmt.Errorf("look up an operator's second step: %w", err)
+	}
+
+	if twoStep != nil && !twoStep.ConfirmedAt.IsZero() {
+		return d.awaitCode(ctx, o.ID, from)
+	}
+
+	issued, err := d.openSession(ctx, o.ID, name, from)
+	return OperatorLogin{Issued: issued}, err
+}
+
+// openSession writes the login down and opens the session.
+func (d *Service) openSession(ctx context.Context, id flex.OperatorID, name, from string) (Issued, error) {
 	token := newSessionToken()
 	expires := d.DB.Now().Add(OperatorSessionLife)
-	err = d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error {
+	err := d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error {
 		return d.DB.WriteAll(ctx, func(all *store.All) error {
-			return all.AddOperatorSession(ctx, store.OperatorSession{Hash: SessionHash(token), Operator: o.ID, Source: from, ExpiresAt: expires})
+			return all.AddOperatorSession(ctx, store.OperatorSession{Hash: SessionHash(token), Operator: id, Source: from, ExpiresAt: expires})
 		})
 	})
 	return Issued{token, expires}, err
@@ -201,8 +227,16 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	}
 
 	var s store.OperatorSession
+
+	var twoStep *store.TwoStep
+
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		s, err = all.OperatorSession(ctx, SessionHash(token))
+		if err != nil {
+			return err
+		}
+
+		twoStep, err = all.TwoStepOf(ctx, s.Operator)
 		return err
 	})
 	if flex.KindOf(err) == flex.NotFound {
@@ -213,7 +247,10 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	}
 
 	d.noteUse(ctx, s)
-	return Operator{ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt}, nil
+	return Operator{
+		ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt,
+		TwoStep: twoStep != nil && !twoStep.ConfirmedAt.IsZero(),
+	}, nil
 }
 
 // useNoted is how exact the last use of a session is kept: a page a second writes once a minute.

@@ -52,6 +52,7 @@ type Settings struct {
 	BaseURL string
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	TwoStep        bool           // whether every operator gives a code at the login, too
 	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
 	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0
 	Limits         web.Limits     // of connections, and of the time that clients may take

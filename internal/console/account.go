@@ -1,8 +1,19 @@
 package console
 
 import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"image/png"
+
+	"github.com/boombuler/barcode"
+	"github.com/boombuler/barcode/qr"
+
 	"flexd/internal/access"
+	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/web"
 )
 
 // accountPage is what an operator can see and do about their own way in.
@@ -11,6 +22,9 @@ type accountPage struct {
 	Role        access.OperatorRole
 	Permissions []access.Permission
 	Sessions    []sessionLine
+	TwoStep     bool // whether logins ask for a code
+	Recovery    int  // unused recovery codes
+	Must        bool // whether everybody's have to
 }
 
 // sessionLine is one place where an operator is logged in.
@@ -21,7 +35,12 @@ type sessionLine struct {
 
 func (s *Server) account(r *request) (view, error) {
 	sessions, err := s.Access.OperatorSessions(r.Context())
-	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions()}
+	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions(), TwoStep: r.who.TwoStep, Must: s.TwoStep}
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Recovery, err = s.Access.RecoveryLeft(r.Context(), r.who.ID)
 
 	for _, x := range sessions {
 		if x.Operator == r.who.ID {
@@ -39,4 +58,84 @@ func (s *Server) endOwnSessions(r *request) (view, error) {
 	})
 	s.setSession(r.writer(), r.Request, "")
 	return view{to: "/console/login"}, err
+}
+
+// twoStepPage is the set-up of an operator's second step: first the secret, then the recovery
+// codes.
+type twoStepPage struct {
+	Secret   string
+	Picture  template.URL // of the secret, for an app's camera
+	Fault    string
+	Recovery []string
+}
+
+// pictureSide is the side of the picture in pixels.
+const pictureSide = 220
+
+func (s *Server) beginTwoStep(r *request) (view, error) {
+	var setup access.TwoStepSetup
+	err := s.act(r, store.Act{Act: "begin a second step", Subject: r.who.Name}, func() (err error) {
+		setup, err = s.Access.BeginTwoStep(r.Context(), r.who)
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+
+	picture, err := pictureOf(setup.URL)
+	if err != nil {
+		return view{}, err
+	}
+
+	return twoStepView(twoStepPage{Secret: setup.Secret.Reveal(), Picture: picture}), nil
+}
+
+func twoStepView(p twoStepPage) view {
+	return view{page: "twostep", title: "A code for your logins", crumbs: []crumb{{"Your account", accountPath}}, data: p}
+}
+
+// pictureOf is a QR code of the text, as the address of a picture.
+func pictureOf(text string) (template.URL, error) {
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return "", fmt.Errorf("draw a code: %w", err)
+	}
+
+	code, err = barcode.Scale(code, pictureSide, pictureSide)
+	if err != nil {
+		return "", fmt.Errorf("draw a code: %w", err)
+	}
+
+	var b bytes.Buffer
+	if err := png.Encode(&b, code); err != nil {
+		return "", fmt.Errorf("draw a code: %w", err)
+	}
+
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
+}
+
+// finishTwoStep takes the first code of the app, and shows the recovery codes once.
+func (s *Server) finishTwoStep(r *request) (view, error) {
+	p := twoStepPage{}
+	err := s.act(r, store.Act{Act: "set up a second step", Subject: r.who.Name}, func() (err error) {
+		p.Recovery, err = s.Access.ConfirmTwoStep(r.Context(), r.who, r.PostFormValue("code"))
+		return err
+	})
+
+	kind := flex.KindOf(err)
+	if kind == flex.Unauthorized || kind == flex.TooMany {
+		p.Fault = sentence(err.Error())
+		v := twoStepView(p)
+		v.status = web.StatusOf(kind)
+		return v, nil
+	}
+
+	return twoStepView(p), err
+}
+
+func (s *Server) removeTwoStep(r *request) (view, error) {
+	err := s.act(r, store.Act{Act: "remove a second step", Subject: r.who.Name}, func() error {
+		return s.Access.RemoveTwoStep(r.Context(), r.who.Name)
+	})
+	return view{to: accountPath + "?done=codeless"}, err
 }

@@ -53,6 +53,9 @@ type Server struct {
 	// for TLS alone, whatever a proxy says of the request.
 	PublicURL string
 
+	// TwoStep has every operator set up a code for their logins before they see anything else.
+	TwoStep bool
+
 	// Clock turns sandbox clocks; nil where none may be turned.
 	Clock Clock
 	// Jobs returns the background jobs, nil if there are none.
@@ -70,6 +73,7 @@ type route struct {
 	pattern string            // method and path
 	public  bool              // whether it is open to whoever is not logged in
 	needs   access.Permission // what the operator's role must allow; See if empty
+	confirm bool              // whether it asks for the password again, whatever it needs
 	handle  func(*Server, *request) (view, error)
 }
 
@@ -77,6 +81,7 @@ var surface = []route{
 	// session.go
 	{pattern: "GET /console/login", public: true, handle: (*Server).loginPage},
 	{pattern: "POST /console/login", public: true, handle: (*Server).login},
+	{pattern: "POST /console/login/code", public: true, handle: (*Server).loginCode},
 	{pattern: "POST /console/logout", needs: access.See, handle: (*Server).logout},
 
 	// fleet.go, live.go
@@ -178,6 +183,10 @@ var surface = []route{
 	// account.go
 	{pattern: "GET /console/account", handle: (*Server).account},
 	{pattern: "POST /console/account/sessions/end", needs: access.See, handle: (*Server).endOwnSessions},
+
+	{pattern: "POST /console/account/two-step/begin", needs: access.See, confirm: true, handle: (*Server).beginTwoStep},
+	{pattern: "POST /console/account/two-step/finish", needs: access.See, handle: (*Server).finishTwoStep},
+	{pattern: "POST /console/account/two-step/remove", needs: access.See, confirm: true, handle: (*Server).removeTwoStep},
 
 	// operators.go
 	{pattern: "GET /console/operators", handle: (*Server).operators},

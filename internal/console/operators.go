@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"time"
 
 	"flexd/internal/access"
@@ -20,6 +21,7 @@ type operatorLine struct {
 	store.Operator
 	Sessions int
 	LastUsed time.Time // zero if nowhere logged in
+	TwoStep  bool      // whether their logins ask for a code
 	Self     bool      // whose page this is; nobody changes their own role
 }
 
@@ -34,23 +36,33 @@ func (s *Server) operators(r *request) (view, error) {
 		p.Sessions = append(p.Sessions, sessionLine{OperatorSession: x})
 	}
 
+	coded, err := s.Access.TwoStepOperators(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+
 	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		operators, err := all.Operators(r.Context())
 		for _, o := range operators {
 			if o.RemovedAt.IsZero() {
-				p.Operators = append(p.Operators, operatorLineOf(o, sessions, r.who.ID))
+				line := operatorLineOf(o, sessions, r.who.ID)
+				line.TwoStep = slices.Contains(coded, o.ID)
+				p.Operators = append(p.Operators, line)
 			}
 		}
 
 		return err
 	})
 
-	t := &table{Name: "operators", Columns: []string{"name", "role", "added_at", "sessions", "last_used_at"}}
-	for _, o := range p.Operators {
-		t.add(o.Name, o.Role, o.CreatedAt, o.Sessions, o.LastUsed)
-	}
+	return view{page: "operators", title: "Operators", data: p, table: p.table()}, err
+}
 
-	return view{page: "operators", title: "Operators", data: p, table: t}, err
+func (p operatorsPage) table() *table {
+	t := &table{Name: "operators", Columns: []string{"name", "role", "added_at", "two_step", "sessions", "last_used_at"}}
+	for _, o := range p.Operators {
+		t.add(o.Name, o.Role, o.CreatedAt, o.TwoStep, o.Sessions, o.LastUsed)
+	}
+	return t
 }
 
 func operatorLineOf(o store.Operator, sessions []store.OperatorSession, self flex.OperatorID) operatorLine {

@@ -29,6 +29,20 @@ var stepUp = []access.Permission{access.Pay, access.Administer}
 // passwordField is the form field in which the operator shows again who they are.
 const passwordField = "confirm_password"
 
+// The pages of those who have yet to set up their second step, where everybody must.
+const (
+	accountPath = Root + "/account"
+	logoutPath  = Root + "/logout"
+)
+
+// mustSetUp leads to the page where the second step is set up.
+func (s *Server) mustSetUp(r *request) (view, error) {
+	if r.plain() || r.Method != http.MethodGet {
+		return view{}, flex.Fail(flex.Forbidden, "set up a code for your logins first, on the page of your account")
+	}
+	return view{to: accountPath + "?done=twostep"}, nil
+}
+
 // admit checks that the operator may use the route. Its view, if it has a page, is the form
 // that asks for the password again; the act is to wait for it.
 func (s *Server) admit(rt route, r *request) (view, error) {
@@ -38,7 +52,15 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 			r.who.Name, r.who.Role, needs)
 	}
 
-	if !slices.Contains(stepUp, needs) || r.Method != http.MethodPost || r.who.Confirmed(s.DB.Now()) {
+	owesCode := s.TwoStep && !r.who.TwoStep
+	setsUp := strings.HasPrefix(r.URL.Path, accountPath) || r.URL.Path == logoutPath
+
+	if owesCode && !setsUp {
+		return s.mustSetUp(r)
+	}
+
+	asks := rt.confirm || slices.Contains(stepUp, needs)
+	if !asks || r.Method != http.MethodPost || r.who.Confirmed(s.DB.Now()) {
 		return view{}, nil
 	}
 

@@ -110,7 +110,7 @@ func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, er
 
 	if !rt.public {
 		v, err = s.admit(rt, r)
-		if err != nil || v.page != "" {
+		if err != nil || v.page != "" || v.to != "" {
 			return v, err
 		}
 	}
@@ -250,6 +250,8 @@ var doneText = map[string]string{
 	"decided":   "The decision is taken.",
 	"withdrawn": "The consent is withdrawn. What was read while it held may still be settled.",
 	"supplied":  "The capacity is set. Half-hours that are settled from now on are held to it.",
+	"twostep":   "Everybody here gives a code at the login, too: set yours up, and the rest of the console opens.",
+	"codeless":  "Your logins ask for no code any more.",
 	"role":      "The role is changed, from the next request on.",
 	"loggedout": "All sessions of the operator have ended.",
 	"release":   "The reading counts from now on.",

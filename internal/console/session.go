@@ -99,6 +99,11 @@ func (s *Server) login(r *request) (view, error) {
 	issued, err := s.Access.LoginOperator(r.Context(), f.Name, flex.Secret(r.PostFormValue("password")), r.from)
 	if err == nil {
 		s.setSession(r.writer(), r.Request, issued.Token)
+
+		if issued.AwaitsCode {
+			return s.codeView(codeForm{Next: f.Next})
+		}
+
 		return view{to: ownPath(f.Next)}, nil
 	}
 
@@ -109,6 +114,33 @@ func (s *Server) login(r *request) (view, error) {
 	}
 
 	v, err := s.loginView(r, f)
+	v.status = web.StatusOf(kind)
+	return v, err
+}
+
+// codeForm is what the second step's page shows.
+type codeForm struct{ Next, Fault string }
+
+func (s *Server) codeView(f codeForm) (view, error) {
+	return view{page: "code", title: "Log in", data: f}, nil
+}
+
+// loginCode takes the code of the login's second step.
+func (s *Server) loginCode(r *request) (view, error) {
+	f := codeForm{Next: r.PostFormValue("next")}
+	issued, err := s.Access.LoginOperatorCode(r.Context(), s.sessionOf(r.Request), r.PostFormValue("code"), r.from)
+	if err == nil {
+		s.setSession(r.writer(), r.Request, issued.Token)
+		return view{to: ownPath(f.Next)}, nil
+	}
+
+	kind := flex.KindOf(err)
+	if kind != flex.Unauthorized && kind != flex.TooMany {
+		return view{}, err
+	}
+
+	f.Fault = sentence(err.Error())
+	v, err := s.codeView(f)
 	v.status = web.StatusOf(kind)
 	return v, err
 }

@@ -24,6 +24,7 @@ type OperatorSession struct {
 	Operator    flex.OperatorID
 	Name, Role  string // of the operator; read, not written
 	Source      string // the address that it was opened from
+	AwaitsCode  bool   // whether the code of the second step is still to come: it opens nothing
 	CreatedAt   time.Time
 	ConfirmedAt time.Time // when the operator last gave their password
 	UsedAt      time.Time // to the minute
@@ -104,8 +105,13 @@ func scanOperatorSession(row scanner) (s OperatorSession, err error) {
 // who has just given their password.
 func (all *All) AddOperatorSession(ctx context.Context, s OperatorSession) error {
 	now := micros(all.now)
-	_, err := all.exec(ctx, `INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at)
-		VALUES ($1, $2, $3, $4, $4, $4, $5)`, s.Hash[:], s.Operator.Bytes(), s.Source, now, micros(s.ExpiresAt))
+	awaits := 0
+	if s.AwaitsCode {
+		awaits = 1
+	}
+
+	_, err := all.exec(ctx, `INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at, awaits_code)
+		VALUES ($1, $2, $3, $4, $4, $4, $5, $6)`, s.Hash[:], s.Operator.Bytes(), s.Source, now, micros(s.ExpiresAt), awaits)
 	return err
 }
 
@@ -113,14 +119,14 @@ func (all *All) AddOperatorSession(ctx context.Context, s OperatorSession) error
 func (all *All) OperatorSession(ctx context.Context, hash [32]byte) (OperatorSession, error) {
 	return one(ctx, all.conn, "no such session", scanOperatorSession, `SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
-		WHERE s.hash = $1 AND s.expires_at > $2 AND o.removed_at IS NULL`, hash[:], micros(all.now))
+		WHERE s.hash = $1 AND s.expires_at > $2 AND s.awaits_code = 0 AND o.removed_at IS NULL`, hash[:], micros(all.now))
 }
 
 // OperatorSessions returns every operator's sessions that are not over, the newest first.
 func (all *All) OperatorSessions(ctx context.Context) ([]OperatorSession, error) {
 	return rows(ctx, all.conn, scanOperatorSession, `SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
-		WHERE s.expires_at > $1 AND o.removed_at IS NULL
+		WHERE s.expires_at > $1 AND s.awaits_code = 0 AND o.removed_at IS NULL
 		ORDER BY s.created_at DESC, s.hash`, micros(all.now))
 }
 

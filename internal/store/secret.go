@@ -21,6 +21,7 @@ const (
 
 	sealedPayeeHook = "secret of the payee hook"
 	sealedPayeeName = "name on a bank account"
+	sealedTwoStep   = "operator's second step"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -100,6 +101,12 @@ var sealedTables = []sealedTable{
 		var key string
 		err = s.Scan(&r.sealed, &r.org, &key)
 		r.row, r.args = []byte(key), []any{r.org.Bytes(), key}
+		return r, err
+	}},
+	{"operator_totp", sealedTwoStep, `operator_id`, `operator_id = $2`, func(s scanner) (r sealedRow, err error) {
+		var id flex.OperatorID
+		err = s.Scan(&r.sealed, &id)
+		r.row, r.args = id.Bytes(), []any{id.Bytes()}
 		return r, err
 	}},
 	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {

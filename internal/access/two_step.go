@@ -1,0 +1,241 @@
+package access
+
+import (
+	"context"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"github.com/pquerna/otp/totp"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// The second step of an operator's login is a code of the minute from an app, by RFC 6238: six
+// digits, SHA-1, steps of 30 seconds, one step of tolerance either way. No code is taken twice.
+// Who has lost the app uses a recovery code, each once.
+const (
+	codeStep   = 30 * time.Second
+	codeDigits = otp.DigitsSix
+	codeSlack  = 1 // steps that a clock may be off
+
+	// CodeWait is how long a login waits for its code.
+	CodeWait = 5 * time.Minute
+	// CodesMax is how many codes in a row may be wrong within CodesWindow, from anywhere.
+	CodesMax    = 20
+	CodesWindow = time.Hour
+
+	// RecoveryCodes is how many codes of the last resort an operator is given.
+	RecoveryCodes = 10
+)
+
+var errCode = flex.Fail(flex.Unauthorized, "That code is not right, or was used before")
+
+// awaitCode opens a session that opens nothing but the second step.
+func (d *Service) awaitCode(ctx context.Context, id flex.OperatorID, from string) (OperatorLogin, error) {
+	token := newSessionToken()
+	expires := d.DB.Now().Add(CodeWait)
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.AddOperatorSession(ctx, store.OperatorSession{Hash: SessionHash(token), Operator: id, Source: from, ExpiresAt: expires, AwaitsCode: true})
+	})
+	return OperatorLogin{Issued{token, expires}, true}, err
+}
+
+// LoginOperatorCode is the second step of the login that the token is of: it takes a code, or a
+// recovery code, and opens the session. A wrong code is Unauthorized and written to the audit
+// log; too many are TooMany, whoever tries them.
+func (d *Service) LoginOperatorCode(ctx context.Context, token flex.Secret, code, from string) (Issued, error) {
+	if token == "" || len(token) > MaxSecret {
+		return Issued{}, errSession
+	}
+
+	var s store.OperatorSession
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		s, err = all.AwaitingSession(ctx, SessionHash(token))
+		return err
+	})
+	if flex.KindOf(err) == flex.NotFound {
+		return Issued{}, errSession
+	}
+	if err != nil {
+		return Issued{}, fmt.Errorf("look up an operator's login: %w", err)
+	}
+
+	err = d.takeCode(ctx, s.Operator, code)
+	if errors.Is(err, errCode) {
+		return Issued{}, d.Act(ctx, store.Act{Who: s.Name, Source: from, Act: "log in"}, func() error { return errCode })
+	}
+	if err != nil {
+		return Issued{}, err
+	}
+
+	err = d.DB.WriteAll(ctx, func(all *store.All) error { return all.EndOperatorSession(ctx, s.Hash) })
+	if err != nil {
+		return Issued{}, err
+	}
+
+	return d.openSession(ctx, s.Operator, s.Name, from)
+}
+
+// takeCode uses up a code of the operator's. The count of tries stays when the code is wrong.
+func (d *Service) takeCode(ctx context.Context, id flex.OperatorID, code string) error {
+	code = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(code))
+	taken := false
+
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		may, err := all.CountCode(ctx, id, CodesWindow, CodesMax)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return flex.Fail(flex.TooMany, "too many wrong codes: wait an hour, or have an administrator run flexd operator reset-two-step")
+		}
+
+		taken, err = useCode(ctx, all, id, code)
+		if err != nil || !taken {
+			return err
+		}
+
+		return all.CodeWasRight(ctx, id)
+	})
+	if err == nil && !taken {
+		return errCode
+	}
+
+	return err
+}
+
+// useCode uses up the step of time that the code is of, or the recovery code, and reports
+// whether there was such a one.
+func useCode(ctx context.Context, all *store.All, id flex.OperatorID, code string) (bool, error) {
+	t, err := all.TwoStepOf(ctx, id)
+	if err != nil || t == nil {
+		return false, err
+	}
+
+	newest := all.Now().Unix() / int64(codeStep/time.Second)
+	for step := newest - codeSlack; step <= newest+codeSlack; step++ {
+		right, err := codeOf(t.Secret, step)
+		if err != nil {
+			return false, err
+		}
+
+		if subtle.ConstantTimeCompare([]byte(code), []byte(right)) == 1 {
+			return all.TakeCodeStep(ctx, id, step)
+		}
+	}
+
+	return all.TakeRecovery(ctx, id, recoveryHash(code))
+}
+
+// codeOf is the code of a step since 1970.
+func codeOf(secret flex.Secret, step int64) (string, error) {
+	code, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step), hotp.ValidateOpts{Digits: codeDigits, Algorithm: otp.AlgorithmSHA1})
+	if err != nil {
+		return "", fmt.Errorf("make an operator's code: %w", err)
+	}
+	return code, nil
+}
+
+func recoveryHash(code string) [32]byte { return sha256.Sum256([]byte("flexd recovery code\n" + code)) }
+
+// TwoStepSetup is what an app is given to make codes with.
+type TwoStepSetup struct {
+	Secret flex.Secret // base32
+	URL    string      // otpauth://, as apps read it from a picture
+}
+
+// BeginTwoStep makes a secret for an operator who is logged in. Logins ask for codes only after
+// ConfirmTwoStep. Where they do already, it is a Conflict: that one is removed first.
+func (d *Service) BeginTwoStep(ctx context.Context, who Operator) (TwoStepSetup, error) {
+	if who.TwoStep {
+		return TwoStepSetup{}, flex.Fail(flex.Conflict, "your logins ask for a code already: remove it first")
+	}
+
+	key, err := totp.Generate(totp.GenerateOpts{
+		Issuer: "flexd", AccountName: who.Name, Period: uint(codeStep / time.Second), Digits: codeDigits, Algorithm: otp.AlgorithmSHA1,
+	})
+	if err != nil {
+		return TwoStepSetup{}, fmt.Errorf("make an operator's second step: %w", err)
+	}
+
+	setup := TwoStepSetup{Secret: flex.Secret(key.Secret()), URL: key.URL()}
+	return setup, d.DB.WriteAll(ctx, func(all *store.All) error { return all.BeginTwoStep(ctx, who.ID, setup.Secret) })
+}
+
+// ConfirmTwoStep takes the first code, and has logins ask for one from then on. It returns the
+// recovery codes, here and never again. A wrong code is Unauthorized.
+func (d *Service) ConfirmTwoStep(ctx context.Context, who Operator, code string) ([]string, error) {
+	if who.TwoStep {
+		return nil, flex.Fail(flex.Conflict, "your logins ask for a code already")
+	}
+
+	if err := d.takeCode(ctx, who.ID, code); err != nil {
+		return nil, err
+	}
+
+	codes := make([]string, 0, RecoveryCodes)
+	hashes := make([][32]byte, 0, RecoveryCodes)
+
+	for range RecoveryCodes {
+		var random [10]byte
+		crand.Read(random[:])
+		text := base32.StdEncoding.EncodeToString(random[:])
+		hashes = append(hashes, recoveryHash(text))
+		codes = append(codes, strings.Join(slices.Collect(chunks(text, 4)), "-"))
+	}
+
+	return codes, d.DB.WriteAll(ctx, func(all *store.All) error { return all.ConfirmTwoStep(ctx, who.ID, hashes) })
+}
+
+// chunks yields the text in pieces of n bytes.
+func chunks(text string, n int) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			size := min(n, len(text))
+			if !yield(text[:size]) {
+				return
+			}
+
+			text = text[size:]
+		}
+	}
+}
+
+// RemoveTwoStep has an operator's logins ask for no code any more.
+func (d *Service) RemoveTwoStep(ctx context.Context, name string) error {
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		o, err := all.OperatorNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+		return all.RemoveTwoStep(ctx, o.ID)
+	})
+}
+
+// RecoveryLeft counts an operator's unused recovery codes.
+func (d *Service) RecoveryLeft(ctx context.Context, id flex.OperatorID) (n int, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		n, err = all.RecoveryLeft(ctx, id)
+		return err
+	})
+	return n, err
+}
+
+// TwoStepOperators returns the ids of the operators whose logins ask for a code.
+func (d *Service) TwoStepOperators(ctx context.Context) (ids []flex.OperatorID, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		ids, err = all.TwoStepOperators(ctx)
+		return err
+	})
+	return ids, err
+}
