@@ -1,0 +1,222 @@
+package instruct
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// Candidate is a car that may be called.
+type Candidate struct {
+	Change  []charge.Joules  // in each slot, the way that is asked for
+	Cost    flex.MicroPounds // of calling it
+	Calls   int              // how often its site was called before
+	Quality Percent          // how much of its change counts
+}
+
+// Percent is a share of 100.
+type Percent int
+
+// counts is what of a candidate's change is counted on in a slot.
+func (c *Candidate) counts(slot int) charge.Joules {
+	return c.Change[slot] * charge.Joules(c.Quality) / 100
+}
+
+// Choose returns the places of the candidates that are to be called so that every slot's target
+// is reached, at little cost (see the package), in the order in which they were chosen. Where
+// the target cannot be reached it is all that bring it nearer. Fair calls nobody again before
+// all who bring it nearer were called as often.
+func Choose(target []charge.Joules, all []Candidate, fair bool) (called []int) {
+	missing := slices.Clone(target)
+	places := make([]int, len(all))
+	for i := range places {
+		places[i] = i
+	}
+
+	round := func(i int) int { return 0 }
+	if fair {
+		round = func(i int) int { return all[i].Calls }
+	}
+
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(round(a), round(b)) })
+	for len(places) > 0 && anyLeft(missing) {
+		n := 1
+		for n < len(places) && round(places[n]) == round(places[0]) {
+			n++
+		}
+
+		called = append(called, cheapest(missing, all, places[:n])...)
+		places = places[n:]
+	}
+
+	return spared(missing, all, called)
+}
+
+// cheapest takes candidates by rising cost for each joule that is still missing, until nothing
+// is, and takes off what they bring.
+func cheapest(missing []charge.Joules, all []Candidate, places []int) (called []int) {
+	q := &queue{}
+	for _, i := range places {
+		if u := useful(missing, &all[i]); u > 0 {
+			q.waiting = append(q.waiting, waiting{i, rate(&all[i], u)})
+		}
+	}
+
+	heap.Init(q)
+	for q.Len() > 0 && anyLeft(missing) {
+		next := q.waiting[0]
+		c := &all[next.place]
+		u := useful(missing, c)
+
+		switch now := rate(c, u); {
+		case u <= 0:
+			heap.Pop(q)
+		case now > next.rate: // less of it is missing than there was: it waits for its turn
+			q.waiting[0].rate = now
+			heap.Fix(q, 0)
+
+		default:
+			heap.Pop(q)
+			called = append(called, next.place)
+			take(missing, c, -1)
+		}
+	}
+
+	return called
+}
+
+// spared lets those go, the last first, without whom the targets are reached as well.
+func spared(missing []charge.Joules, all []Candidate, called []int) (kept []int) {
+	for _, i := range slices.Backward(called) {
+		c := &all[i]
+		before := shortfall(missing)
+		take(missing, c, 1)
+		if shortfall(missing) <= before {
+			continue
+		}
+
+		take(missing, c, -1)
+		kept = append(kept, i)
+	}
+
+	slices.Reverse(kept)
+	return kept
+}
+
+// take takes a candidate's change off what is missing, or puts it back.
+func take(missing []charge.Joules, c *Candidate, sign charge.Joules) {
+	for t := range missing {
+		missing[t] += sign * c.counts(t)
+	}
+}
+
+// useful is what a candidate brings of what is missing.
+func useful(missing []charge.Joules, c *Candidate) (sum charge.Joules) {
+	for t, m := range missing {
+		if m > 0 {
+			sum += min(m, c.counts(t))
+		}
+	}
+	return sum
+}
+
+// shortfall is what is missing in all slots.
+func shortfall(missing []charge.Joules) (sum charge.Joules) {
+	for _, m := range missing {
+		sum += max(0, m)
+	}
+	return sum
+}
+
+func anyLeft(missing []charge.Joules) bool { return shortfall(missing) > 0 }
+
+// rate is what a candidate costs for each joule that it brings. One that saves costs nothing.
+func rate(c *Candidate, useful charge.Joules) float64 {
+	return float64(max(0, c.Cost)) / float64(max(1, useful))
+}
+
+// waiting is a candidate with what it cost for each joule when that was last looked at.
+type waiting struct {
+	place int
+	rate  float64
+}
+
+// queue has the cheapest candidate first, and of equals the first.
+type queue struct{ waiting []waiting }
+
+func (q *queue) Len() int { return len(q.waiting) }
+
+func (q *queue) Less(i, j int) bool {
+	a, b := q.waiting[i], q.waiting[j]
+	if a.rate != b.rate {
+		return a.rate < b.rate
+	}
+	return a.place < b.place
+}
+
+func (q *queue) Swap(i, j int) { q.waiting[i], q.waiting[j] = q.waiting[j], q.waiting[i] }
+
+// Push is never called: nothing joins a queue.
+func (q *queue) Push(any) {}
+
+// Pop takes the last away.
+func (q *queue) Pop() any {
+	n := len(q.waiting) - 1
+	last := q.waiting[n]
+	q.waiting = q.waiting[:n]
+	return last
+}
+
+// Tolerance is how far from its target what is delivered may be before it is corrected.
+const Tolerance Percent = 1
+
+// Correct compares what called cars bring with the targets. It returns the places of the
+// candidates that are to be called beside them, where something is missing, or of the called
+// ones that are to be let go, the dearest first, where there is more than enough. A called car
+// whose Quality says that it does not follow brings nothing, and is not let go.
+func Correct(target []charge.Joules, called, others []Candidate, fair bool) (call, release []int) {
+	missing := slices.Clone(target)
+	for i := range called {
+		take(missing, &called[i], -1)
+	}
+
+	if short(missing, target) {
+		for t := range missing {
+			missing[t] = max(0, missing[t])
+		}
+		return Choose(missing, others, fair), nil
+	}
+
+	dearest := make([]int, 0, len(called))
+	for i := range called {
+		if called[i].Quality > 0 {
+			dearest = append(dearest, i)
+		}
+	}
+
+	slices.SortStableFunc(dearest, func(a, b int) int { return cmp.Compare(called[b].Cost, called[a].Cost) })
+	for _, i := range dearest {
+		before := shortfall(missing)
+		take(missing, &called[i], 1)
+		if shortfall(missing) > before {
+			take(missing, &called[i], -1)
+			continue
+		}
+		release = append(release, i)
+	}
+
+	return nil, release
+}
+
+// short reports whether more is missing in a slot than is tolerated.
+func short(missing, target []charge.Joules) bool {
+	for t := range missing {
+		if missing[t] > target[t]*charge.Joules(Tolerance)/100 {
+			return true
+		}
+	}
+	return false
+}

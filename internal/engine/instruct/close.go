@@ -1,0 +1,159 @@
+package instruct
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// Close plans a car that is to leave time out. It returns the problem with that time closed,
+// and its plan. The need wins: of what the car would have drawn in that time it keeps as much
+// as it takes to fall no shorter, and to take no more from peak time, than without. The spans
+// are in order and apart; limits that the problem has already are dropped.
+func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
+	p.Limits = nil
+	free := charge.Solve(p)
+	p.Limits = limits(&p, closed)
+	plan := charge.Solve(p)
+	if len(p.Limits) == 0 || !worse(&p, &plan, &free) {
+		return p, plan
+	}
+
+	draws := drawnIn(&free, closed)
+	total := 0
+	for _, d := range draws {
+		total += minutes(d.Len())
+	}
+
+	// More that is kept never makes it worse: the least number of minutes is found by halving.
+	enough := func(kept int) bool {
+		p.Limits = limits(&p, without(closed, first(draws, kept)))
+		plan = charge.Solve(p)
+		return !worse(&p, &plan, &free)
+	}
+
+	low, high := 1, total
+	for low < high {
+		middle := (low + high) / 2
+		if enough(middle) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+
+	if !enough(low) {
+		p.Limits = nil
+		return p, free
+	}
+	return p, plan
+}
+
+// worse reports whether a plan meets less of the need, or takes more from peak time, than
+// another. A minute is no difference: plans are cut to minutes.
+func worse(p *charge.Problem, plan, free *charge.Plan) bool {
+	minute := p.Power.For(time.Minute) + 1
+	return plan.Shortfall > free.Shortfall || peak(plan) > peak(free)+minute
+}
+
+// peak is what a plan takes from peak time.
+func peak(plan *charge.Plan) (sum flex.WattHours) {
+	for i := range plan.Periods {
+		if !plan.Periods[i].OffPeak {
+			sum += plan.Periods[i].Energy
+		}
+	}
+	return sum
+}
+
+// limits writes closed time as limits of a problem: none if nothing of it is closed.
+func limits(p *charge.Problem, closed []flex.Span) (out []flex.Step) {
+	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	for _, s := range without(closed, []flex.Span{p.ChargeNow}) {
+		s = s.Meet(ahead)
+		if !s.Empty() {
+			out = append(out, flex.Step{Span: s})
+		}
+	}
+	return out
+}
+
+// drawnIn returns when a plan draws within spans, cut at half-hours, the cheapest first, and of
+// equal ones the earliest.
+func drawnIn(plan *charge.Plan, within []flex.Span) (draws []flex.Span) {
+	type priced struct {
+		flex.Span
+		price flex.Price
+	}
+
+	var all []priced
+	for i := range plan.Periods {
+		for _, s := range plan.Steps {
+			if s.Limit <= 0 {
+				continue
+			}
+
+			for _, w := range within {
+				at := w.Meet(s.Meet(plan.Periods[i].Span))
+				if !at.Empty() {
+					all = append(all, priced{at, plan.Periods[i].Price})
+				}
+			}
+		}
+	}
+
+	slices.SortStableFunc(all, func(a, b priced) int { return int(min(1, max(-1, a.price-b.price))) })
+	for _, a := range all {
+		draws = append(draws, a.Span)
+	}
+
+	return draws
+}
+
+// first returns the first minutes of spans, one after the other, sorted by time.
+func first(draws []flex.Span, kept int) (out []flex.Span) {
+	for _, d := range draws {
+		if kept <= 0 {
+			break
+		}
+
+		most := time.Duration(kept) * time.Minute
+		kept -= minutes(d.Len())
+		if d.Len() > most {
+			d.To = d.From.Add(most)
+		}
+
+		out = append(out, d)
+	}
+
+	slices.SortFunc(out, func(a, b flex.Span) int { return a.From.Compare(b.From) })
+	return out
+}
+
+// minutes is a time in minutes, the last one begun.
+func minutes(d time.Duration) int { return int((d + time.Minute - 1) / time.Minute) }
+
+// without returns what is left of spans when others are taken out, both in order.
+func without(spans, taken []flex.Span) (out []flex.Span) {
+	for _, s := range spans {
+		for _, t := range taken {
+			cut := t.Meet(s)
+			if cut.Empty() {
+				continue
+			}
+
+			if s.From.Before(cut.From) {
+				out = append(out, flex.Span{From: s.From, To: cut.From})
+			}
+			s.From = cut.To
+		}
+
+		if s.From.Before(s.To) {
+			out = append(out, s)
+		}
+	}
+
+	return out
+}

@@ -1,0 +1,133 @@
+package instruct
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// Guard is how long after the end of a window a car that was called does not come back, if its
+// need allows that.
+const Guard = time.Hour
+
+// Order is what an instruction asks of a car.
+type Order struct {
+	Window flex.Span // whole minutes
+	Up     bool      // draw more in it; else less
+}
+
+// Offer is what a car would do if it were called.
+type Offer struct {
+	Closed  []flex.Span // the time that it leaves out
+	Problem charge.Problem
+	Plan    charge.Plan
+
+	Change []charge.Joules  // in each slot, the way that is asked for, against the schedule in force
+	Cost   flex.MicroPounds // of the plan, less that of the schedule in force
+	Less   flex.WattHours   // what it charges less by ready-by; its worth is in the cost
+}
+
+// Slots cuts a window at half-hours.
+func Slots(window flex.Span) (slots []flex.Span) {
+	for at := flex.PeriodAt(window.From); at.Start().Before(window.To); at = at.Add(1) {
+		slots = append(slots, window.Meet(at.Span()))
+	}
+	return slots
+}
+
+// Drawn is what a car of some power draws by its steps within a span.
+func Drawn(steps []flex.Step, power flex.Watts, within flex.Span) (sum charge.Joules) {
+	for _, s := range steps {
+		both := s.Meet(within)
+		if s.Limit > 0 && !both.Empty() {
+			sum += charge.Joules(min(s.Limit, power)) * charge.Joules(both.Len()/time.Second)
+		}
+	}
+	return sum
+}
+
+// Call works out what a car would do if it were called, beside the steps of its schedule in
+// force. The problem is the car's from now on, without limits. Energy that a car goes without,
+// beyond its need, is worth the median of the known prices, and so is what it charges more.
+func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
+	closed := o.closed(&p, standing, Guard)
+	problem, plan := Close(p, closed)
+	if guarded := o.closed(&p, standing, 0); !o.Up && len(guarded) > 0 && yields(&problem, closed) {
+		closed = guarded // the need goes before the target, and the target before the guard
+		problem, plan = Close(p, closed)
+	}
+
+	f := Offer{Closed: closed, Problem: problem, Plan: plan}
+	for _, s := range Slots(o.Window) {
+		change := Drawn(standing, p.Power, s) - Drawn(plan.Steps, p.Power, s)
+		if o.Up {
+			change = -change
+		}
+		f.Change = append(f.Change, change)
+	}
+
+	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	less := Drawn(standing, p.Power, ahead) - Drawn(plan.Steps, p.Power, ahead)
+	assumed := charge.AssumedPrice(p.Prices)
+	f.Less = flex.WattHours(less / 3600)
+	f.Cost = cost(&p, plan.Steps) - cost(&p, standing) + assumed.Of(f.Less)
+
+	return f
+}
+
+// yields reports whether a need won: not all that should be closed is.
+func yields(p *charge.Problem, closed []flex.Span) bool {
+	open := p.Limits
+	return !slices.Equal(limits(p, closed), open)
+}
+
+// closed is the time that a car leaves out: the window, and after it the guard where it would
+// not have charged; or all but the window.
+func (o Order) closed(p *charge.Problem, standing []flex.Step, guard time.Duration) []flex.Span {
+	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	if o.Up {
+		return without([]flex.Span{ahead}, []flex.Span{o.Window})
+	}
+
+	var draws []flex.Span
+	for _, s := range standing {
+		if s.Limit > 0 {
+			draws = append(draws, s.Span)
+		}
+	}
+
+	after := flex.Span{From: o.Window.To, To: o.Window.To.Add(guard)}
+	all := append([]flex.Span{o.Window}, without([]flex.Span{after}, draws)...)
+
+	return joined(all, ahead)
+}
+
+// joined makes one of spans that touch, within another.
+func joined(spans []flex.Span, within flex.Span) (out []flex.Span) {
+	for _, s := range spans {
+		s = s.Meet(within)
+		if s.Empty() {
+			continue
+		}
+
+		if n := len(out); n > 0 && out[n-1].To.Equal(s.From) {
+			out[n-1].To = s.To
+			continue
+		}
+		out = append(out, s)
+	}
+
+	return out
+}
+
+// cost is what steps of a car cost from the problem's start on to ready-by.
+func cost(p *charge.Problem, steps []flex.Step) (sum flex.MicroPounds) {
+	assumed := charge.AssumedPrice(p.Prices)
+	for _, s := range Slots(flex.Span{From: p.From, To: p.ReadyBy}) {
+		price, _ := charge.PriceAt(p.Prices, s.From.Unix(), assumed)
+		sum += price.Of(flex.WattHours(Drawn(steps, p.Power, s) / 3600))
+	}
+	return sum
+}

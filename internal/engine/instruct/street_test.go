@@ -1,0 +1,208 @@
+package instruct
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// habit is how a simulated charger takes a plan.
+type habit int
+
+const (
+	prompt  habit = iota // follows within seconds
+	late                 // follows within a minute
+	liar                 // accepts, and does not follow
+	refuser              // refuses
+	offline              // does not answer
+)
+
+// charger is one of the simulated street: fake seconds, in memory.
+type charger struct {
+	habit   habit
+	delay   int // seconds from a plan to its acceptance
+	problem charge.Problem
+	offer   Offer
+	base    flex.Watts // what it draws without
+
+	called   bool
+	out      bool // was let go: not called again
+	sent     int  // second of its last plan
+	draws    flex.Watts
+	accepted bool
+	failed   bool
+	metered  bool
+	changes  int
+}
+
+const chargers = 10_000
+
+// street makes chargers that all charge now. One in twenty is late, one in forty refuses, one in
+// forty is offline, and of so many in a thousand nothing comes although they accept.
+func street(liars int) []charger {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make([]charger, chargers)
+	order := Order{Window: flex.Span{From: evening, To: evening.Add(time.Hour)}}
+	var prices []flex.PricedPeriod
+	for i := range 30 {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: flex.Price(r.IntN(40)+10) * 1e6, Known: true})
+	}
+
+	for i := range all {
+		c := &all[i]
+		c.delay = 1 + r.IntN(8)
+		switch n := r.IntN(1000); {
+		case n < 50:
+			c.habit, c.delay = late, 10+r.IntN(50)
+		case n < 75:
+			c.habit = refuser
+		case n < 100:
+			c.habit = offline
+		case n < 100+liars:
+			c.habit = liar
+		}
+
+		c.problem = charge.Problem{
+			From: evening, ReadyBy: evening.Add(time.Duration(90+r.IntN(720)) * time.Minute), Prices: prices,
+			Need: flex.WattHours(5_000 + r.IntN(30_000)), Power: []flex.Watts{3680, 7400}[r.IntN(2)], AllOffPeak: true, Mode: flex.Maximise, PauseAbove: 400e6,
+		}
+		c.base, c.draws = c.problem.Power, c.problem.Power
+		c.offer = Call(order, c.problem, charge.Solve(c.problem).Steps)
+	}
+	return all
+}
+
+// step lets a second go by: chargers take their plans, and say so.
+func (c *charger) step(second int) {
+	if second < c.sent+c.delay {
+		return
+	}
+	switch c.habit {
+	case refuser:
+		c.failed = c.called
+	case offline:
+	case liar:
+		c.accepted = true
+	default:
+		c.accepted = true
+		c.draws = c.base
+		if c.called {
+			c.draws = c.base - watts(&c.offer)
+		}
+	}
+}
+
+// watts is the power that a charger gives up, in the first slot.
+func watts(f *Offer) flex.Watts { return flex.Watts(f.Change[0] / 1200) }
+
+func (c *charger) send(second int, called bool) {
+	c.called, c.sent, c.accepted = called, second, false
+	c.out = c.out || !called
+	c.changes++
+}
+
+// checked is one look of the loop: who is called and who is let go.
+func checked(all []charger, target []charge.Joules, second int) {
+	var called, others []Candidate
+	var calledAt, othersAt []int
+	for i := range all {
+		c := &all[i]
+		candidate := Candidate{Change: c.offer.Change[:1], Cost: c.offer.Cost, Quality: 100}
+		switch {
+		case c.called:
+			candidate.Quality = Followed{
+				Since: time.Duration(second-c.sent) * time.Second, Accepted: c.accepted, Failed: c.failed, Metered: c.metered, Share: c.share(),
+			}.Counts()
+			called, calledAt = append(called, candidate), append(calledAt, i)
+		case !c.out:
+			others, othersAt = append(others, candidate), append(othersAt, i)
+		}
+	}
+
+	call, release := Correct(target, called, others, true)
+	for _, i := range call {
+		all[othersAt[i]].send(second, true)
+	}
+	for _, i := range release {
+		all[calledAt[i]].send(second, false)
+	}
+}
+
+// share is what a meter shows of a charger's change.
+func (c *charger) share() Percent {
+	return Percent(100 * (c.base - c.draws) / max(1, watts(&c.offer)))
+}
+
+// run instructs a street for 20 minutes and returns what it gives up each second, in parts of
+// the target. A look is taken every five seconds; meters are read every minute.
+func run(all []charger, target flex.Watts) (given [1200]float64) {
+	slot := []charge.Joules{charge.Joules(target) * 1200}
+	for second := range len(given) {
+		if second%60 == 59 {
+			for i := range all {
+				all[i].metered = all[i].called && second-all[i].sent >= 60
+			}
+		}
+		if second%5 == 0 {
+			checked(all, slot, second)
+		}
+
+		sum := flex.Watts(0)
+		for i := range all {
+			all[i].step(second)
+			sum += all[i].base - all[i].draws
+		}
+		given[second] = float64(sum) / float64(target)
+	}
+	return given
+}
+
+// TestStreet instructs 10,000 chargers to draw 15 MW less.
+func TestStreet(t *testing.T) {
+	for name, c := range map[string]struct {
+		liars  int
+		first  int     // second by which 95 % must be given
+		within float64 // how far from the target the 15 minutes after 20 s may be
+	}{
+		"late, refusing, offline":                   {0, 20, 0.025},
+		"and one in a hundred that does not follow": {10, 20, 0.025},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := street(c.liars)
+			given := run(all, 15_000_000)
+			first, worst, changes := 0, 0.0, 0
+			for given[first] < 0.95 {
+				first++
+			}
+			for _, g := range given[20:920] {
+				worst = max(worst, g-1, 1-g)
+			}
+			for i := range all {
+				changes = max(changes, all[i].changes)
+				if err := kept(all[i].problem, &all[i].offer); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			t.Logf("95 %% after %d s; from 20 s on for 15 minutes within %.2f %%; %d changes of a charger at most", first, 100*worst, changes)
+			if first > c.first || worst > c.within || changes > 2 {
+				t.Errorf("%d s, %.2f %%, %d changes", first, 100*worst, changes)
+			}
+		})
+	}
+}
+
+// TestStreet_PlantedFault shows that chargers that never follow are found.
+func TestStreet_PlantedFault(t *testing.T) {
+	all := street(0)
+	for i := range all {
+		all[i].habit = offline
+	}
+	given := run(all, 15_000_000)
+	if given[1199] != 0 {
+		t.Error("nothing is given by chargers that are offline")
+	}
+}
