@@ -163,6 +163,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	}
 
 	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.PlanBatteries)
+	h.add("instructions", 5*time.Second, "", h.Control.FollowInstructions)
 	h.add("push", time.Second, store.WakePush, h.Push.DispatchDue)
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions).Rest = settleRest
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents).Rest = settleRest

@@ -107,7 +107,7 @@ var causeText = map[store.Cause]string{
 	store.CausePlugIn: "a car was plugged in", store.CauseIntent: "the user's wish changed", store.CauseTariff: "the tariff changed",
 	store.CauseChargeNow: "charging now was asked for or taken back", store.CauseMarket: "prices moved",
 	store.CauseInputs: "readings or settings changed", store.CauseFreed: "control ended",
-	store.CauseCaps: "the fleet was planned together, under its caps",
+	store.CauseCaps: "the fleet was planned together, under its caps", store.CauseCalled: "the grid instructed the fleet, or no more",
 }
 
 var callbackText = map[flex.CallbackStatus]string{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
@@ -68,6 +69,10 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 	e.ReadyBy, e.CountFrom = tariff.ReadyBy(from, wall, zone), from
 	if now := c.ChargeNow; now.To.After(from) {
 		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
+	}
+
+	if c.Open() {
+		e.Closed = closedAhead(c.Standing.From.Closed, from)
 	}
 
 	e.Origins = o.String()
@@ -152,6 +157,10 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge
 	}
 
 	p.Need += allowance(&e, &p)
+	if len(e.Closed) > 0 {
+		p, _ = instruct.Close(p, e.Closed)
+	}
+
 	return p
 }
 

@@ -451,6 +451,7 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 		e.ChargeNow = flex.Span{}
 	}
 
+	e.Closed = closedAhead(e.Closed, from)
 	limitByRate(&e, false)
 
 	return e

@@ -3,7 +3,6 @@ package grid
 import (
 	"context"
 	"io"
-	"slices"
 	"time"
 
 	"flexd/internal/csvfile"
@@ -37,7 +36,7 @@ type Window struct {
 func (s *Service) Envelope(ctx context.Context, org flex.OrgID, scope store.Scope) (e *Envelope, err error) {
 	var g *gathering
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if err := known(ctx, tx, scope); err != nil {
+		if err := tx.CheckScope(ctx, scope); err != nil {
 			return err
 		}
 
@@ -49,23 +48,6 @@ func (s *Service) Envelope(ctx context.Context, org flex.OrgID, scope store.Scop
 	}
 
 	return g.envelope(scope), nil
-}
-
-// known refuses a scope with a constraint group that there is not.
-func known(ctx context.Context, tx *store.Tx, scope store.Scope) error {
-	if scope.Group == "" {
-		return nil
-	}
-
-	caps, _, err := tx.Caps(ctx)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(caps.Groups, func(c flex.CapGroup) bool { return c.Name == scope.Group }) {
-		return flex.Fail(flex.NotFound, "no group is named %q: GET /caps lists them", scope.Group)
-	}
-
-	return nil
 }
 
 // envelope works the gathered assets out.

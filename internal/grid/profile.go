@@ -47,7 +47,7 @@ type Part struct {
 func (s *Service) Follow(ctx context.Context, org flex.OrgID, scope store.Scope, profile []Asked) (f *Follows, err error) {
 	var g *gathering
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if err := known(ctx, tx, scope); err != nil {
+		if err := tx.CheckScope(ctx, scope); err != nil {
 			return err
 		}
 

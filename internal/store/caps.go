@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -418,4 +419,21 @@ func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err erro
 	}
 
 	return b, nil
+}
+
+// CheckScope refuses a scope with a constraint group that there is not.
+func (tx *Tx) CheckScope(ctx context.Context, scope Scope) error {
+	if scope.Group == "" {
+		return nil
+	}
+
+	caps, _, err := tx.Caps(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(caps.Groups, func(c flex.CapGroup) bool { return c.Name == scope.Group }) {
+		return flex.Fail(flex.NotFound, "no group is named %q: GET /caps lists them", scope.Group)
+	}
+
+	return nil
 }

@@ -83,18 +83,8 @@ type Scope struct {
 // EachPlugged calls fn with every asset of the organisation's that is plugged in at a site of
 // the scope, in no certain order.
 func (tx *Tx) EachPlugged(ctx context.Context, scope Scope, fn func(*Plugged)) error {
-	query, args := pluggedQuery+` AND s.org_id = $1`, []any{tx.org.Bytes()}
-	if scope.Group != "" {
-		args = append(args, scope.Group)
-		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = s.org_id AND g.site_id = s.site_id AND g.name = $%d)`, len(args))
-	}
-	if scope.GSPGroup != "" {
-		args = append(args, scope.GSPGroup)
-		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM site t JOIN meter m ON m.mpan = t.mpan
-			WHERE t.org_id = s.org_id AND t.id = s.site_id AND m.gsp_group = $%d)`, len(args))
-	}
-
-	return tx.eachPlugged(ctx, fn, query, args...)
+	where, args := scope.where([]any{tx.org.Bytes()})
+	return tx.eachPlugged(ctx, fn, pluggedQuery+` AND s.org_id = $1`+where, args...)
 }
 
 // eachPlugged calls fn with every asset that a query finds.

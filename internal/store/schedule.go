@@ -40,9 +40,10 @@ const (
 	CauseTariff    Cause = "tariff"
 	CauseChargeNow Cause = "charge-now"
 	CauseMarket    Cause = "market"
-	CauseInputs    Cause = "inputs" // readings, the asset's power or settings changed
-	CauseCaps      Cause = "caps"   // the fleet was planned together, under its caps
-	CauseFreed     Cause = "freed"  // control ended; the schedule leaves charging free
+	CauseInputs    Cause = "inputs"      // readings, the asset's power or settings changed
+	CauseCaps      Cause = "caps"        // the fleet was planned together, under its caps
+	CauseCalled    Cause = "instruction" // the grid asked for another draw, or asks no more
+	CauseFreed     Cause = "freed"       // control ended; the schedule leaves charging free
 )
 
 // CurveID names a stretch of prices by its content.
@@ -77,10 +78,11 @@ type Effective struct {
 	Tariff        flex.Tariff // its Zone is empty if none is known: all hours are off-peak
 	Origins       string      // as control writes it: where each input came from
 	Learned       *Learned    // nil if the power is nominal and nothing else was learned either
+	Closed        []flex.Span // time that an instruction has the asset leave out, as far as its need allows
 }
 
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned`
+	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed`
 
 func scanSchedule(s scanner) (v Schedule, err error) {
 	var from time.Time
@@ -89,7 +91,7 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 	err = s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, &v.Cause, instant{&v.MadeAt}, instant{&from}, &steps, &v.Curve,
 		instant{&v.From.ReadyBy}, &v.From.Need, &v.From.Delivered, instant{&v.From.CountFrom}, &v.From.Power, &v.From.Running, &v.From.MayChargePeak, &v.From.Mode,
 		instant{&v.From.ChargeNow.From}, instant{&v.From.ChargeNow.To}, &v.From.Tariff.OffPeak, &v.From.Tariff.Zone, &v.From.Tariff.Type,
-		&v.From.Origins, &v.Before, &v.Value, &learned)
+		&v.From.Origins, &v.Before, &v.Value, &learned, closedTime{&v.From.Closed})
 	if err != nil {
 		return v, err
 	}
@@ -147,7 +149,7 @@ func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
 }
 
 var scheduleFields = strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps curve_id
-	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value learned`)
+	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value learned closed`)
 
 // args appends the values of scheduleFields.
 func (s *Schedule) args(org flex.OrgID, args []any) []any {
@@ -164,7 +166,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	return append(args, s.EventID.Bytes(), org.Bytes(), s.AssetID.Bytes(), s.SessionID.Bytes(), s.Generation, string(s.Cause), micros(s.MadeAt),
 		micros(s.Steps[0].From), micros(s.End()), writeSteps(s.Steps), curve,
 		micros(e.ReadyBy), int64(e.Need), int64(e.Delivered), micros(e.CountFrom), int64(e.Power), e.Running, e.MayChargePeak, string(e.Mode),
-		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value), encodeLearned(e.Learned))
+		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value), encodeLearned(e.Learned), writeClosed(e.Closed))
 }
 
 // AddSchedule commits the session's next schedule, made at this transaction's instant. Its

@@ -13,7 +13,9 @@ const postponements = 64
 // Charge plans a car in the headroom that is left. It returns the problem as it was planned,
 // with its limits. A start in a full minute is put off to the next that has a place; but the
 // need goes before the pace of starts, and before the ceiling.
+// Time that the problem closes already stays closed, if the need can be met as well then.
 func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan) {
+	closed := p.Limits
 	p.Limits = r.Limits(&p, cap)
 	first := charge.Solve(p)
 	if r.ceiling != nil && first.Shortfall > 0 {
@@ -27,6 +29,8 @@ func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan
 			p, first = free, better
 		}
 	}
+
+	p, first = keepClosed(p, first, closed)
 
 	// Close the minutes in which the car would start and must not, one gap after the other.
 	paced, plan := p, first
@@ -49,6 +53,23 @@ func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan
 	}
 
 	return p, first
+}
+
+// keepClosed plans a car with some time closed beside its limits, if that meets as much of its
+// need as a plan that there is.
+func keepClosed(p charge.Problem, plan charge.Plan, closed []flex.Step) (charge.Problem, charge.Plan) {
+	q := p
+	for _, s := range closed {
+		q.Limits = without(q.Limits, s.Span, &p)
+	}
+
+	if len(closed) == 0 {
+		return p, plan
+	}
+	if kept := charge.Solve(q); kept.Shortfall <= plan.Shortfall {
+		return q, kept
+	}
+	return p, plan
 }
 
 // Limits returns the headroom of a car as limits of its problem: none if nothing binds it.

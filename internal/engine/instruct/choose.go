@@ -173,17 +173,27 @@ func (q *queue) Pop() any {
 // Tolerance is how far from its target what is delivered may be before it is corrected.
 const Tolerance Percent = 1
 
-// Correct compares what called cars bring with the targets. It returns the places of the
-// candidates that are to be called beside them, where something is missing, or of the called
-// ones that are to be let go, the dearest first, where there is more than enough. A called car
-// whose Quality says that it does not follow brings nothing, and is not let go.
-func Correct(target []charge.Joules, called, others []Candidate, fair bool) (call, release []int) {
-	missing := slices.Clone(target)
+// Missing is what called cars leave of the targets, in each slot, negative where they bring more;
+// and whether that is more than is tolerated anywhere.
+func Missing(target []charge.Joules, called []Candidate) (missing []charge.Joules, short bool) {
+	missing = slices.Clone(target)
 	for i := range called {
 		take(missing, &called[i], -1)
 	}
 
-	if short(missing, target) {
+	for t := range missing {
+		short = short || missing[t] > target[t]*charge.Joules(Tolerance)/100
+	}
+	return missing, short
+}
+
+// Correct compares what called cars bring with the targets. It returns the places of the
+// candidates that are to be called beside them, where something is missing, or of the called
+// ones that are to be let go, the dearest first, and of equals the first, where there is more than enough. A called car
+// that brings nothing, as far as is known, is not let go.
+func Correct(target []charge.Joules, called, others []Candidate, fair bool) (call, release []int) {
+	missing, short := Missing(target, called)
+	if short {
 		for t := range missing {
 			missing[t] = max(0, missing[t])
 		}
@@ -209,14 +219,4 @@ func Correct(target []charge.Joules, called, others []Candidate, fair bool) (cal
 	}
 
 	return nil, release
-}
-
-// short reports whether more is missing in a slot than is tolerated.
-func short(missing, target []charge.Joules) bool {
-	for t := range missing {
-		if missing[t] > target[t]*charge.Joules(Tolerance)/100 {
-			return true
-		}
-	}
-	return false
 }

@@ -26,17 +26,21 @@ func drawCar(t *rapid.T) charge.Problem {
 		Mode:  rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(t, "mode"), PauseAbove: 300e6,
 		AllOffPeak: rapid.Bool().Draw(t, "one rate"), MayChargePeak: rapid.Bool().Draw(t, "peak"),
 	}
+
 	if !p.AllOffPeak {
 		p.OffPeak = []flex.Span{{From: evening, To: evening.Add(2 * time.Hour)}, {From: evening.Add(6 * time.Hour), To: evening.Add(11 * time.Hour)}}
 	}
+
 	if rapid.IntRange(0, 5).Draw(t, "charge now") == 0 {
 		p.ChargeNow = flex.Span{From: p.From, To: p.From.Add(time.Hour)}
 	}
+
 	for i := range 28 {
 		p.Prices = append(p.Prices, flex.PricedPeriod{
 			Period: flex.PeriodAt(evening).Add(i), Price: flex.Price(rapid.IntRange(-2, 40).Draw(t, "price") * 10e6), Known: true,
 		})
 	}
+
 	return p
 }
 
@@ -211,6 +215,7 @@ func TestChoose_Reference(t *testing.T) {
 		if got != missing || paid < cost {
 			t.Fatalf("%d missing at %d, the reference has %d at %d", got, paid, missing, cost)
 		}
+
 		if slots == 1 && missing == 0 && paid-last > cost {
 			t.Fatalf("%d without the last car, the cheapest costs %d", paid-last, cost)
 		}
@@ -220,6 +225,7 @@ func TestChoose_Reference(t *testing.T) {
 			ratio, most, n = ratio+over, max(most, over), n+1
 		}
 	})
+
 	t.Logf("several slots: %.1f %% dearer than the cheapest on average, %.0f %% at most, of %d", 100*ratio/float64(max(1, n)), 100*most, n)
 }
 
@@ -242,6 +248,7 @@ func TestChoose(t *testing.T) {
 	seven := func(cost flex.MicroPounds, calls int, quality Percent) Candidate {
 		return Candidate{Change: []charge.Joules{7}, Cost: cost, Calls: calls, Quality: quality}
 	}
+
 	for name, c := range map[string]struct {
 		target charge.Joules
 		all    []Candidate

@@ -57,10 +57,13 @@ func street(liars int) []charger {
 		switch n := r.IntN(1000); {
 		case n < 50:
 			c.habit, c.delay = late, 10+r.IntN(50)
+
 		case n < 75:
 			c.habit = refuser
+
 		case n < 100:
 			c.habit = offline
+
 		case n < 100+liars:
 			c.habit = liar
 		}
@@ -69,9 +72,11 @@ func street(liars int) []charger {
 			From: evening, ReadyBy: evening.Add(time.Duration(90+r.IntN(720)) * time.Minute), Prices: prices,
 			Need: flex.WattHours(5_000 + r.IntN(30_000)), Power: []flex.Watts{3680, 7400}[r.IntN(2)], AllOffPeak: true, Mode: flex.Maximise, PauseAbove: 400e6,
 		}
+
 		c.base, c.draws = c.problem.Power, c.problem.Power
 		c.offer = Call(order, c.problem, charge.Solve(c.problem).Steps)
 	}
+
 	return all
 }
 
@@ -80,12 +85,15 @@ func (c *charger) step(second int) {
 	if second < c.sent+c.delay {
 		return
 	}
+
 	switch c.habit {
 	case refuser:
 		c.failed = c.called
+
 	case offline:
 	case liar:
 		c.accepted = true
+
 	default:
 		c.accepted = true
 		c.draws = c.base
@@ -116,7 +124,9 @@ func checked(all []charger, target []charge.Joules, second int) {
 			candidate.Quality = Followed{
 				Since: time.Duration(second-c.sent) * time.Second, Accepted: c.accepted, Failed: c.failed, Metered: c.metered, Share: c.share(),
 			}.Counts()
+
 			called, calledAt = append(called, candidate), append(calledAt, i)
+
 		case !c.out:
 			others, othersAt = append(others, candidate), append(othersAt, i)
 		}
@@ -126,6 +136,7 @@ func checked(all []charger, target []charge.Joules, second int) {
 	for _, i := range call {
 		all[othersAt[i]].send(second, true)
 	}
+
 	for _, i := range release {
 		all[calledAt[i]].send(second, false)
 	}
@@ -177,9 +188,11 @@ func TestStreet(t *testing.T) {
 			for given[first] < 0.95 {
 				first++
 			}
+
 			for _, g := range given[20:920] {
 				worst = max(worst, g-1, 1-g)
 			}
+
 			for i := range all {
 				changes = max(changes, all[i].changes)
 				if err := kept(all[i].problem, &all[i].offer); err != nil {

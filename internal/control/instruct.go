@@ -1,0 +1,386 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Rules of instructions.
+const (
+	// InstructionLongest is how long an instruction may bind, and InstructionAhead how far ahead
+	// it may end.
+	InstructionLongest = 24 * time.Hour
+	InstructionAhead   = 48 * time.Hour
+	// MeteredLately is how old the newest reading of an asset may be for its change to count whole.
+	MeteredLately = 2 * time.Hour
+)
+
+// InstructionServices are what an instruction can be for.
+var InstructionServices = []string{"wholesale", "cm", "dno", "dfs", "lcm", "sffr", "other"}
+
+// Preview is what an instruction does, or would do.
+type Preview struct {
+	store.Instruction // without an id if it was not sent
+	At                time.Time
+	Slots             []InstructedSlot
+	Assets            []InstructedAsset // who is called, by their ids
+	Cost              flex.MicroPounds  // of the plans with, less that of those without
+	Rebound           flex.Watts        // the most above the plan in the hour after the end
+	ReboundLater      flex.Watts        // the most above the plan after that
+
+	Callable     int // assets that can bring something
+	NumNeeded    int // that bring less than they draw in the window, because of their need, ready-by or charge-now
+	NumIdle      int // that draw nothing in the window by plan, or all they can
+	NumBusy      int // that another instruction calls
+	NumNotCalled int // that could be called beside
+
+	calls []called
+}
+
+// InstructedSlot is a half-hour of an instruction, or a part of one.
+type InstructedSlot struct {
+	flex.Span
+	Planned flex.WattHours // by the schedules in force, of the scope's assets under control
+	Asked   flex.WattHours // the change, without a sign
+	Counted flex.WattHours // of it, what is counted on
+	Given   flex.WattHours // of it, if all who are called follow
+}
+
+// InstructedAsset is what an asset does for an instruction.
+type InstructedAsset struct {
+	AssetID flex.AssetID
+	SiteID  flex.SiteID
+	Quality instruct.Percent // how much of its change is counted on
+	Calls   int              // how often its site was called before
+	Change  []flex.WattHours // in each slot, without a sign
+	Cost    flex.MicroPounds
+	Less    flex.WattHours // that it charges less by ready-by, beyond its need
+}
+
+// called is an asset that may be called, with all that it takes to call it.
+type called struct {
+	*store.Planned
+	*store.Callable
+	from    store.Effective // with the time that it leaves out
+	offer   instruct.Offer
+	quality instruct.Percent
+}
+
+// candidate is what the choice knows of it.
+func (c *called) candidate() instruct.Candidate {
+	return instruct.Candidate{Change: c.offer.Change, Cost: c.offer.Cost, Calls: c.Calls, Quality: c.quality}
+}
+
+// PreviewInstruction says what an instruction would do. Nothing is changed by it. A target, time
+// or service that cannot be is Malformed; a constraint group that there is not is NotFound.
+func (d *Service) PreviewInstruction(ctx context.Context, org flex.OrgID, in store.Instruction) (p *Preview, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		p, err = previewInstruction(ctx, tx, in)
+		return err
+	})
+	return p, err
+}
+
+// SendInstruction has an instruction carried out: it is kept, and the schedules of who is called
+// are replaced in the same transaction. It fails as PreviewInstruction does.
+func (d *Service) SendInstruction(ctx context.Context, org flex.OrgID, in store.Instruction) (p *Preview, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if _, _, err := tx.LockCaps(ctx); err != nil {
+			return err
+		}
+
+		p, err = previewInstruction(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		if err := tx.AddInstruction(ctx, &p.Instruction); err != nil {
+			return fmt.Errorf("keep the instruction: %w", err)
+		}
+
+		return d.call(ctx, tx, p.ID, p.calls)
+	})
+	return p, err
+}
+
+// check completes an instruction and refuses one that cannot be.
+func checkInstruction(in *store.Instruction, now time.Time) error {
+	in.From, in.To = in.From.UTC(), in.To.UTC()
+	if in.From.Before(now) {
+		in.From = now.Add(time.Minute - 1).Truncate(time.Minute)
+	}
+
+	whole := in.From.Equal(in.From.Truncate(time.Minute)) && in.To.Equal(in.To.Truncate(time.Minute))
+	one := (in.Change != 0) != (in.Limit != nil)
+	switch {
+	case !one:
+		return flex.Fail(flex.Malformed, "give a change against the plan, or a limit: one of them")
+
+	case in.Limit != nil && *in.Limit < 0:
+		return flex.Fail(flex.Malformed, "a limit is not negative")
+
+	case !slices.Contains(InstructionServices, in.Service):
+		return flex.Fail(flex.Malformed, "service is one of %v", InstructionServices)
+
+	case !whole:
+		return flex.Fail(flex.Malformed, "an instruction begins and ends at whole minutes")
+
+	case !in.From.Before(in.To):
+		return flex.Fail(flex.Malformed, "an instruction ends after it begins, and after now")
+
+	case in.Len() > InstructionLongest || in.To.Sub(now) > InstructionAhead:
+		return flex.Fail(flex.Malformed, "an instruction lasts %v at most, and ends within %v", InstructionLongest, InstructionAhead)
+	}
+
+	return nil
+}
+
+// order is what an instruction asks of an asset from an instant on.
+func orderOf(in *store.Instruction, from time.Time) instruct.Order {
+	return instruct.Order{Window: in.Meet(flex.Span{From: later(in.From, from), To: in.To}), Up: in.Change > 0}
+}
+
+// scoped are the assets of a scope, and the market that they are planned by.
+type scoped struct {
+	now       time.Time
+	prices    []flex.PricedPeriod
+	planned   []store.Planned
+	callables map[flex.AssetID]*store.Callable
+}
+
+func readScope(ctx context.Context, tx *store.Tx, scope store.Scope) (s scoped, err error) {
+	s.now = tx.Now()
+	if err := tx.CheckScope(ctx, scope); err != nil {
+		return s, err
+	}
+
+	s.planned, err = tx.PlannedIn(ctx, scope)
+	if err != nil {
+		return s, fmt.Errorf("read the fleet: %w", err)
+	}
+
+	s.callables, err = tx.Callables(ctx, scope, s.now.Add(-MeteredLately))
+	if err != nil {
+		return s, fmt.Errorf("read who may be called: %w", err)
+	}
+
+	s.prices, err = prices(ctx, tx, s.now)
+	return s, err
+}
+
+// drawn is what the assets draw by their schedules in force in each slot.
+func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
+	sums := make([]charge.Joules, len(slots))
+	for i := range s.planned {
+		for t, slot := range slots {
+			sums[t] += instruct.Drawn(s.planned[i].Standing.Steps, s.planned[i].Standing.From.Power, slot)
+		}
+	}
+	return sums
+}
+
+// previewInstruction works an instruction out on a snapshot.
+func previewInstruction(ctx context.Context, tx *store.Tx, in store.Instruction) (*Preview, error) {
+	if err := checkInstruction(&in, tx.Now()); err != nil {
+		return nil, err
+	}
+
+	s, err := readScope(ctx, tx, in.Scope)
+	if err != nil {
+		return nil, err
+	}
+
+	p := &Preview{Instruction: in, At: s.now}
+	for _, slot := range instruct.Slots(in.Span) {
+		p.Slots = append(p.Slots, InstructedSlot{Span: slot})
+	}
+
+	planned := s.drawn(instruct.Slots(in.Span))
+	target := targetOf(&in, planned)
+	for t := range target {
+		p.Target = append(p.Target, int64(target[t]))
+		p.Slots[t].Planned, p.Slots[t].Asked = wattHours(planned[t]), wattHours(target[t])
+	}
+
+	p.choose(&s, target)
+	return p, nil
+}
+
+// targetOf is the energy that an instruction asks the fleet to draw less, or more, in each slot
+// of its window.
+func targetOf(in *store.Instruction, planned []charge.Joules) []charge.Joules {
+	target := make([]charge.Joules, len(planned))
+	for t, slot := range instruct.Slots(in.Span) {
+		seconds := charge.Joules(slot.Len() / time.Second)
+		if in.Limit != nil {
+			target[t] = max(0, planned[t]-charge.Joules(*in.Limit)*seconds)
+			continue
+		}
+		target[t] = max(charge.Joules(in.Change), -charge.Joules(in.Change)) * seconds
+	}
+	return target
+}
+
+// wattHours is an energy, to the nearest watt-hour.
+func wattHours(e charge.Joules) flex.WattHours {
+	if e < 0 {
+		return -wattHours(-e)
+	}
+	return flex.WattHours((e + 1800) / 3600)
+}
+
+// choose looks at every asset, chooses who is called, and adds up what that does.
+func (p *Preview) choose(s *scoped, target []charge.Joules) {
+	order := orderOf(&p.Instruction, s.now)
+	var all []called
+	for i := range s.planned {
+		if c, ok := p.offer(s, &s.planned[i], order); ok {
+			all = append(all, c)
+		}
+	}
+
+	candidates := make([]instruct.Candidate, len(all))
+	for i := range all {
+		candidates[i] = all[i].candidate()
+	}
+
+	chosen := instruct.Choose(target, candidates, !p.Unfair)
+	slices.Sort(chosen)
+	p.Callable, p.NumNotCalled = len(all), len(all)-len(chosen)
+	for _, i := range chosen {
+		p.add(&all[i])
+	}
+
+	p.Rebound, p.ReboundLater = rebound(p.calls, p.To)
+}
+
+// offer works out what an asset would do; false if it can bring nothing.
+func (p *Preview) offer(s *scoped, at *store.Planned, order instruct.Order) (c called, ok bool) {
+	known := s.callables[at.Standing.AssetID]
+	from := s.now.Truncate(time.Second)
+	if known == nil || !at.Standing.From.ReadyBy.After(from) {
+		p.NumIdle++
+		return c, false
+	}
+	if known.Called {
+		p.NumBusy++
+		return c, false
+	}
+
+	c = called{Planned: at, Callable: known, from: inputsAt(at, from), quality: instruct.Quality(at.Taken, known.Metered)}
+	c.offer = instruct.Call(order, problemOf(c.from, from, s.prices), at.Standing.Steps)
+	c.from.Closed = c.offer.Closed
+	ok = p.brings(&c, order)
+	return c, ok
+}
+
+// brings reports whether an asset brings anything, and counts those that bring less than they
+// draw.
+func (p *Preview) brings(c *called, order instruct.Order) bool {
+	given, draws := charge.Joules(0), charge.Joules(0)
+	for t, slot := range instruct.Slots(order.Window) {
+		given += c.offer.Change[t]
+		draws += instruct.Drawn(c.Standing.Steps, c.from.Power, slot)
+	}
+
+	idle := draws == 0
+	if order.Up {
+		idle = given <= 0
+	}
+
+	if idle {
+		p.NumIdle++
+	} else if given < draws && !order.Up {
+		p.NumNeeded++
+	}
+
+	return given > 0
+}
+
+// add counts an asset that is called in.
+func (p *Preview) add(c *called) {
+	a := InstructedAsset{AssetID: c.Standing.AssetID, SiteID: c.SiteID, Quality: c.quality, Calls: c.Calls, Cost: c.offer.Cost, Less: c.offer.Less}
+	for t, e := range c.offer.Change {
+		a.Change = append(a.Change, wattHours(e))
+		p.Slots[t].Given += wattHours(e)
+		p.Slots[t].Counted += wattHours(e * charge.Joules(c.quality) / 100)
+	}
+
+	p.Cost += c.offer.Cost
+	p.Assets = append(p.Assets, a)
+	p.calls = append(p.calls, *c)
+}
+
+// Reached is the part of what is asked for that is counted on, in the slot with the least: 1 for
+// all of it.
+func (p *Preview) Reached() float64 {
+	least := 1.0
+	for _, s := range p.Slots {
+		if s.Asked > 0 {
+			least = min(least, float64(s.Counted)/float64(s.Asked))
+		}
+	}
+	return least
+}
+
+// Why says why a target is not reached; empty if it is.
+func (p *Preview) Why() string {
+	if p.Reached() >= 1 {
+		return ""
+	}
+	return fmt.Sprintf("all %d assets that can bring something are called; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction",
+		p.Callable-p.NumNotCalled, p.NumIdle, p.NumNeeded, p.NumBusy)
+}
+
+// reboundMinutes is how far after an instruction its rebound is looked for.
+const reboundMinutes = 24 * 60
+
+// rebound is the most that called assets draw above their schedules after an instant: within an
+// hour, and later.
+func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
+	var more [reboundMinutes + 1]int64
+	add := func(steps []flex.Step, power flex.Watts, sign int64) {
+		for _, s := range steps {
+			from := max(0, int(s.From.Sub(end)/time.Minute))
+			to := min(reboundMinutes, int(s.To.Sub(end)/time.Minute))
+			if from < to {
+				w := sign * int64(min(s.Limit, power))
+				more[from] += w
+				more[to] -= w
+			}
+		}
+	}
+
+	for i := range calls {
+		c := &calls[i]
+		add(c.offer.Plan.Steps, c.from.Power, 1)
+		add(c.Standing.Steps, c.from.Power, -1)
+	}
+
+	sum := int64(0)
+	for m := range reboundMinutes {
+		sum += more[m]
+		if m < 60 {
+			hour = max(hour, flex.Watts(sum))
+		} else {
+			later = max(later, flex.Watts(sum))
+		}
+	}
+	return hour, later
+}
+
+// closedAhead is what is left of closed time after an instant.
+func closedAhead(closed []flex.Span, from time.Time) (ahead []flex.Span) {
+	for _, s := range closed {
+		if s.To.After(from) {
+			ahead = append(ahead, s)
+		}
+	}
+	return ahead
+}

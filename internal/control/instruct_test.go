@@ -1,0 +1,249 @@
+package control_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// evening plugs in so many cars at 17:00 that need some kWh by 07:00 and charge at once: one rate,
+// and prices that rise. Every client accepts, and the first has a site of its own.
+func (h *fixture) evening(cars int, kwh float64) (assets []flex.AssetID) {
+	h.Helper()
+	prices := make([]float64, 40)
+	for i := range prices {
+		prices[i] = 50 + float64(i)
+	}
+	h.publish("2026-01-15T17:00:00Z", prices...)
+
+	for range cars {
+		h.site = h.Site(flex.FullScheduleMethod)
+		h.asset = h.Asset(h.site, flex.Charger, 7400)
+		h.event(control.Event{Kind: control.PlugIn, Intent: need(kwh, flex.Minimise), Tariff: &flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate}})
+		h.accept()
+		assets = append(assets, h.asset)
+	}
+	return assets
+}
+
+// drawing is how many of the assets' schedules in force draw at the instant.
+func (h *fixture) drawing(assets []flex.AssetID, instant string) (n int) {
+	h.Helper()
+	for _, h.asset = range assets {
+		for _, s := range h.look().Standing.Steps {
+			if s.Contains(at(instant)) && s.Limit > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// short is how many of the assets' schedules in force do not meet a need.
+func (h *fixture) short(assets []flex.AssetID, kwh float64) (n int) {
+	h.Helper()
+	for _, h.asset = range assets {
+		sum := 0.0
+		for _, s := range h.look().Standing.Steps {
+			sum += float64(min(s.Limit, 7400)) * s.Len().Hours() / 1000
+		}
+		if sum < kwh-0.001 {
+			n++
+		}
+	}
+	return n
+}
+
+// peak asks for less from 17:30 to 19:00.
+func peak(watts flex.Watts) store.Instruction {
+	return store.Instruction{
+		Span: flex.Span{From: at("2026-01-15T17:30:00Z"), To: at("2026-01-15T19:00:00Z")}, Change: watts, Service: "dno", Reason: "evening peak", Who: "Ann",
+	}
+}
+
+func (h *fixture) send(in store.Instruction) *control.Preview {
+	h.Helper()
+	p, err := h.service.SendInstruction(h.Context(), h.Org, in)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return p
+}
+
+// TestInstruction_EveningPeak previews, sends and stops an instruction on a street of six cars.
+func TestInstruction_EveningPeak(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(6, 22.2) // three hours each
+		preview, err := h.service.PreviewInstruction(h.Context(), h.Org, peak(-19_000))
+		if err != nil {
+			h.Fatal(err)
+		}
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 6 {
+			h.Fatalf("%d draw after a preview", n)
+		}
+		if len(preview.Assets) != 3 || preview.Callable != 6 || preview.Reached() != 1 || preview.Cost <= 0 || preview.Rebound != 0 {
+			h.Fatalf("%d called of %d, %v reached, cost %d, rebound %d W", len(preview.Assets), preview.Callable, preview.Reached(), preview.Cost, preview.Rebound)
+		}
+
+		sent := h.send(peak(-19_000))
+		if len(sent.Assets) != len(preview.Assets) || sent.Cost != preview.Cost || sent.ID.IsZero() {
+			h.Errorf("sent to %d at %d, previewed %d at %d", len(sent.Assets), sent.Cost, len(preview.Assets), preview.Cost)
+		}
+		for instant, want := range map[string]int{"2026-01-15T17:10:00Z": 6, "2026-01-15T17:45:00Z": 3, "2026-01-15T18:59:00Z": 3} {
+			if n := h.drawing(assets, instant); n != want {
+				h.Errorf("%s: %d draw, not %d", instant, n, want)
+			}
+		}
+		if n := h.short(assets, 22.2); n > 0 {
+			h.Errorf("%d needs are not met", n)
+		}
+
+		// The others are called by the next: nobody twice before everybody once.
+		again := h.send(peak(-19_000))
+		for _, a := range again.Assets {
+			if a.Calls != 0 {
+				h.Errorf("%v is called again before all were", a.AssetID)
+			}
+		}
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 0 || again.NumBusy != 3 {
+			h.Errorf("%d draw, %d were busy", n, again.NumBusy)
+		}
+
+		stops(h, assets, sent.ID)
+	})
+}
+
+// stops stops one instruction, twice, and then all.
+func stops(h *fixture, assets []flex.AssetID, id store.InstructionID) {
+	h.Helper()
+	h.goTo("2026-01-15T17:40:00Z")
+	for range 2 {
+		in, err := h.service.StopInstruction(h.Context(), h.Org, id, "Bob")
+		if err != nil || in.StoppedBy != "Bob" || !in.StoppedAt.Equal(at("2026-01-15T17:40:00Z")) {
+			h.Fatalf("%+v, %v", in, err)
+		}
+		h.wait(time.Minute)
+	}
+	if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 3 {
+		h.Errorf("%d draw after one was stopped, not 3", n)
+	}
+
+	for _, want := range []int{1, 0} {
+		if n, err := h.service.StopInstructions(h.Context(), h.Org, "Bob"); n != want || err != nil {
+			h.Errorf("%d stopped, not %d: %v", n, want, err)
+		}
+	}
+	if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 6 {
+		h.Errorf("%d draw after all were stopped, not 6", n)
+	}
+
+	if _, err := h.service.StopInstruction(h.Context(), h.Org, store.InstructionID{1}, "Bob"); flex.KindOf(err) != flex.NotFound {
+		h.Errorf("an instruction that there is not: %v", err)
+	}
+}
+
+// TestInstruction_NeedWins asks cars to wait that cannot: they keep what they need.
+func TestInstruction_NeedWins(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		const kwh = 13 * 7.4 // of the 14 hours to ready-by
+		assets := h.evening(2, kwh)
+		p := h.send(peak(-14_800))
+		if p.Reached() > 0.7 || p.Why() == "" || p.NumNeeded != 2 {
+			h.Errorf("%v reached, %d need it: %q", p.Reached(), p.NumNeeded, p.Why())
+		}
+		if n := h.short(assets, kwh); n > 0 {
+			h.Errorf("%d needs are not met", n)
+		}
+	})
+}
+
+// TestInstruction_Follows has what falls short made up for by others, and an event during an
+// instruction leave it in force.
+func TestInstruction_Follows(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(5, 22.2)
+		sent := h.send(peak(-13_000))
+		if len(sent.Assets) != 2 {
+			h.Fatalf("%d are called", len(sent.Assets))
+		}
+
+		follow := func(want int) {
+			h.Helper()
+			h.wait(5 * time.Second)
+			if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != want {
+				h.Errorf("%d changed, not %d: %v", r.Did, want, err)
+			}
+		}
+
+		follow(0) // they may take some seconds
+		h.asset = sent.Assets[0].AssetID
+		h.accept()
+		follow(1) // the second has not accepted
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 2 {
+			h.Errorf("%d draw, not 2", n)
+		}
+
+		for _, h.asset = range assets { // the second late: there is more than enough
+			if h.asset != sent.Assets[0].AssetID && h.drawing([]flex.AssetID{h.asset}, "2026-01-15T18:00:00Z") == 0 {
+				h.accept()
+			}
+		}
+
+		follow(1)
+		follow(0)
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 3 {
+			h.Errorf("%d draw, not 3", n)
+		}
+
+		i := slices.IndexFunc(assets, func(a flex.AssetID) bool { return h.drawing([]flex.AssetID{a}, "2026-01-15T18:00:00Z") == 0 })
+		h.asset = assets[i]
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(29.6, flex.Minimise)})
+		if n := h.drawing([]flex.AssetID{h.asset}, "2026-01-15T18:00:00Z"); n != 0 {
+			h.Error("an event ended what was instructed")
+		}
+		if n := h.short([]flex.AssetID{h.asset}, 29.6); n > 0 {
+			h.Error("the need is not met")
+		}
+	})
+}
+
+// TestInstruction_Limit holds a street below a power, and refuses what cannot be.
+func TestInstruction_Limit(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(4, 22.2)
+		in := peak(0)
+		in.Limit = new(flex.Watts(17_000))
+		if p := h.send(in); len(p.Assets) != 2 || p.Slots[0].Planned != 14_800 || p.Slots[0].Asked != 6300 {
+			h.Errorf("%d are called of %+v", len(p.Assets), p.Slots[0])
+		}
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 2 {
+			h.Errorf("%d draw, not 2", n)
+		}
+
+		for name, change := range map[string]func(*store.Instruction){
+			"no target":        func(in *store.Instruction) { in.Change = 0 },
+			"two targets":      func(in *store.Instruction) { in.Limit = new(flex.Watts(1)) },
+			"a negative limit": func(in *store.Instruction) { in.Change, in.Limit = 0, new(flex.Watts(-1)) },
+			"no service":       func(in *store.Instruction) { in.Service = "" },
+			"seconds":          func(in *store.Instruction) { in.To = in.To.Add(time.Second) },
+			"over":             func(in *store.Instruction) { in.From, in.To = at("2026-01-15T15:00:00Z"), at("2026-01-15T16:00:00Z") },
+			"too long":         func(in *store.Instruction) { in.To = in.From.Add(25 * time.Hour) },
+		} {
+			in := peak(-1000)
+			change(&in)
+			if _, err := h.service.PreviewInstruction(h.Context(), h.Org, in); flex.KindOf(err) != flex.Malformed {
+				h.Errorf("%s: %v", name, err)
+			}
+		}
+
+		in = peak(-1000)
+		in.Scope.Group = "feeder"
+		if _, err := h.service.PreviewInstruction(h.Context(), h.Org, in); flex.KindOf(err) != flex.NotFound {
+			h.Errorf("a group that there is not: %v", err)
+		}
+	})
+}

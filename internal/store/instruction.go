@@ -1,0 +1,312 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("an instruction ends after it begins and has one target",
+		`SELECT id AS what FROM instruction WHERE to_at <= from_at OR (change_w = 0) = (limit_w IS NULL)`)
+	_ = law("an asset is called by one instruction at a time",
+		`SELECT c.asset_id AS what FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		 JOIN called_asset d ON d.asset_id = c.asset_id AND d.instruction_id > c.instruction_id JOIN instruction j ON j.id = d.instruction_id
+		 WHERE c.released_at IS NULL AND d.released_at IS NULL AND i.stopped_at IS NULL AND j.stopped_at IS NULL
+			AND i.made_at < j.to_at AND j.made_at < i.to_at`)
+	_ = law("who is called is called by an instruction of their organisation",
+		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
+)
+
+// InstructionID names an instruction.
+type InstructionID = flex.ID[instructionKind]
+
+type instructionKind struct{}
+
+// Instruction asks a part of a fleet for another draw than planned.
+type Instruction struct {
+	ID InstructionID
+	flex.Span
+	Change  flex.Watts  // against the plan, negative to draw less; zero if there is a limit
+	Limit   *flex.Watts // the most that may be drawn; nil for a change
+	Scope   Scope
+	Service string
+	Price   flex.Price // that the service pays; zero if it was not said
+	Reason  string
+	Unfair  bool // the cheapest are called, whoever was called before
+	Who     string
+
+	MadeAt, LookedAt time.Time
+	StoppedAt        time.Time // zero if nobody stopped it
+	StoppedBy        string
+	Target           []int64 // watt-seconds in each half-hour of it, or what is left of one at its ends
+}
+
+// Active reports whether an instruction binds at an instant, or will.
+func (i *Instruction) Active(now time.Time) bool { return i.StoppedAt.IsZero() && now.Before(i.To) }
+
+const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target`
+
+func scanInstruction(s scanner) (i Instruction, err error) {
+	var limit sql.NullInt64
+	var by sql.NullString
+	var target string
+	err = s.Scan(&i.ID, &i.Change, &limit, &i.Scope.Group, &i.Scope.GSPGroup, instant{&i.From}, instant{&i.To}, &i.Service, &i.Price,
+		&i.Reason, &i.Unfair, &i.Who, instant{&i.MadeAt}, instant{&i.LookedAt}, instant{&i.StoppedAt}, &by, &target)
+	if err != nil {
+		return i, err
+	}
+
+	if limit.Valid {
+		i.Limit = new(flex.Watts(limit.Int64))
+	}
+
+	i.StoppedBy = by.String
+	i.Target, err = readNumbers[int64]("targets", target)
+	return i, err
+}
+
+// AddInstruction keeps an instruction. Its id and its instants are set here.
+func (tx *Tx) AddInstruction(ctx context.Context, i *Instruction) error {
+	i.ID = InstructionID(tx.newID())
+	i.MadeAt, i.LookedAt = tx.now, tx.now
+	var limit any
+	if i.Limit != nil {
+		limit = int64(*i.Limit)
+	}
+
+	_, err := tx.exec(ctx, `INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)`,
+		tx.org.Bytes(), i.ID.Bytes(), int64(i.Change), limit, i.Scope.Group, i.Scope.GSPGroup, micros(i.From), micros(i.To), i.Service, int64(i.Price),
+		i.Reason, i.Unfair, i.Who, micros(tx.now), writeNumbers(i.Target))
+	return err
+}
+
+// Instruction returns one of the organisation's instructions.
+func (tx *Tx) Instruction(ctx context.Context, id InstructionID) (Instruction, error) {
+	return one(ctx, tx.conn, "instruction not found or not authorized", scanInstruction,
+		`SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+}
+
+// Instructions returns so many of the organisation's instructions at most, the newest first,
+// after some, and how many there are.
+func (tx *Tx) Instructions(ctx context.Context, after, limit int) (found []Instruction, total int, err error) {
+	if err := tx.row(ctx, `SELECT count(*) FROM instruction WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+
+	found, err = rows(ctx, tx.conn, scanInstruction, `SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1
+		ORDER BY id DESC LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, after)
+	return found, total, err
+}
+
+// ActiveInstructions returns the organisation's instructions that bind now, or will.
+func (tx *Tx) ActiveInstructions(ctx context.Context) ([]Instruction, error) {
+	return rows(ctx, tx.conn, scanInstruction, `SELECT `+instructionColumns+` FROM instruction
+		WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL ORDER BY id`, tx.org.Bytes(), micros(tx.now))
+}
+
+// StopInstruction stops an instruction that is active, and reports whether it was.
+func (tx *Tx) StopInstruction(ctx context.Context, id InstructionID, who string) (stopped bool, err error) {
+	n, err := tx.exec(ctx, `UPDATE instruction SET stopped_at = $3, stopped_by = $4 WHERE org_id = $1 AND id = $2 AND stopped_at IS NULL AND to_at > $3`,
+		tx.org.Bytes(), id.Bytes(), micros(tx.now), who)
+	return n > 0, err
+}
+
+// LookAtInstruction takes a look at what an active instruction delivers, if nobody has since the
+// one that is known.
+func (tx *Tx) LookAtInstruction(ctx context.Context, i *Instruction) (mine bool, err error) {
+	n, err := tx.exec(ctx, `UPDATE instruction SET looked_at = $3 WHERE org_id = $1 AND id = $2 AND looked_at = $4 AND stopped_at IS NULL`,
+		tx.org.Bytes(), i.ID.Bytes(), micros(tx.now), micros(i.LookedAt))
+	return n > 0, err
+}
+
+// Called is an asset that an instruction calls, or called.
+type Called struct {
+	AssetID    flex.AssetID
+	SiteID     flex.SiteID
+	CalledAt   time.Time
+	ReleasedAt time.Time // zero while it is called
+	Power      flex.Watts
+	Cost       flex.MicroPounds
+	Baseline   []flex.Step // that stood when it was called
+	Expected   []flex.Step // that were sent; both begin at one instant
+}
+
+// AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
+func (tx *Tx) AddCalled(ctx context.Context, id InstructionID, all []Called) error {
+	const columns = 10
+	args := make([]any, 0, columns*len(all))
+	for _, c := range all {
+		args = append(args, id.Bytes(), c.AssetID.Bytes(), c.SiteID.Bytes(), tx.org.Bytes(), micros(tx.now), int64(c.Power), int64(c.Cost),
+			micros(c.Expected[0].From), writeSteps(c.Baseline), writeSteps(c.Expected))
+	}
+
+	return tx.bulk(ctx, `INSERT INTO called_asset (instruction_id, asset_id, site_id, org_id, called_at, power_w, cost, from_at, baseline, expected)`,
+		` ON CONFLICT (instruction_id, asset_id) DO NOTHING`, columns, args)
+}
+
+// CalledBy returns who an instruction calls, and whom it let go, the last called first, and then by
+// their ids.
+func (tx *Tx) CalledBy(ctx context.Context, id InstructionID) ([]Called, error) {
+	return rows(ctx, tx.conn, func(s scanner) (c Called, err error) {
+		var from time.Time
+		var baseline, expected string
+		err = s.Scan(&c.AssetID, &c.SiteID, instant{&c.CalledAt}, instant{&c.ReleasedAt}, &c.Power, &c.Cost, instant{&from}, &baseline, &expected)
+		if err != nil {
+			return c, err
+		}
+
+		c.Baseline, err = readSteps(from, baseline)
+		if err != nil {
+			return c, err
+		}
+
+		c.Expected, err = readSteps(from, expected)
+		return c, err
+	}, `SELECT asset_id, site_id, called_at, released_at, power_w, cost, from_at, baseline, expected FROM called_asset
+		WHERE org_id = $1 AND instruction_id = $2 ORDER BY called_at DESC, asset_id`, tx.org.Bytes(), id.Bytes())
+}
+
+// ReleaseCalled lets assets go that an instruction calls.
+func (tx *Tx) ReleaseCalled(ctx context.Context, id InstructionID, assets []flex.AssetID) error {
+	for len(assets) > 0 {
+		chunk := assets[:min(len(assets), outboxChunk)]
+		assets = assets[len(chunk):]
+		list, args := in([]any{tx.org.Bytes(), id.Bytes(), micros(tx.now)}, chunk)
+		_, err := tx.exec(ctx, `UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND instruction_id = $2 AND released_at IS NULL AND asset_id IN `+list, args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Callable is what is known of a plugged-in asset that an instruction may call.
+type Callable struct {
+	SiteID  flex.SiteID
+	Calls   int  // instructions that called the site
+	Called  bool // by one that is active
+	Metered bool // a meter was read lately
+}
+
+// Callables returns what is known of the organisation's plugged-in assets of a scope; a meter was
+// read lately if that was since an instant.
+func (tx *Tx) Callables(ctx context.Context, scope Scope, since time.Time) (map[flex.AssetID]*Callable, error) {
+	found := map[flex.AssetID]*Callable{}
+	where, args := scope.where([]any{tx.org.Bytes(), micros(tx.now)})
+	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+		c := &Callable{}
+		err = s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
+		found[id] = c
+
+		return id, err
+	}, `SELECT s.asset_id, s.site_id,
+			(SELECT count(DISTINCT c.instruction_id) FROM called_asset c WHERE c.org_id = s.org_id AND c.site_id = s.site_id),
+			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+				WHERE c.asset_id = s.asset_id AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2)
+		FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
+
+	if err != nil {
+		return nil, err
+	}
+
+	_, err = rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		if c := found[id]; c != nil {
+			c.Metered = true
+		}
+
+		return id, err
+	}, `SELECT DISTINCT r.asset_id FROM reading r JOIN session s ON s.asset_id = r.asset_id
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND r.at >= $2 AND r.label = $3`,
+		tx.org.Bytes(), micros(since), labelNumbers[flex.ChargerEnergy])
+
+	return found, err
+}
+
+// PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids.
+func (tx *Tx) PlannedIn(ctx context.Context, scope Scope) ([]Planned, error) {
+	where, args := scope.where([]any{tx.org.Bytes()})
+	return tx.planned(ctx, 0, `TRUE`+where+` ORDER BY s.asset_id`, args...)
+}
+
+// ClosedAssets returns the plugged-in assets whose schedule in force leaves time out for an
+// instruction, of some.
+func (tx *Tx) ClosedAssets(ctx context.Context, assets []flex.AssetID) (found []Planned, err error) {
+	for len(assets) > 0 {
+		chunk := assets[:min(len(assets), outboxChunk)]
+		assets = assets[len(chunk):]
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		some, err := tx.planned(ctx, len(chunk), `c.closed IS NOT NULL AND s.asset_id IN `+list, args...)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	return found, nil
+}
+
+// where is the condition that a session, named s, is at a site of the scope.
+func (scope Scope) where(args []any) (string, []any) {
+	query := ""
+	if scope.Group != "" {
+		args = append(args, scope.Group)
+		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = s.org_id AND g.site_id = s.site_id AND g.name = $%d)`, len(args))
+	}
+	if scope.GSPGroup != "" {
+		args = append(args, scope.GSPGroup)
+		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM site t JOIN meter m ON m.mpan = t.mpan
+			WHERE t.org_id = s.org_id AND t.id = s.site_id AND m.gsp_group = $%d)`, len(args))
+	}
+	return query, args
+}
+
+// writeClosed writes spans in whole seconds as "1768500000-1768503600 …"; none is null.
+func writeClosed(spans []flex.Span) any {
+	if len(spans) == 0 {
+		return nil
+	}
+
+	parts := make([]string, len(spans))
+	for i, s := range spans {
+		parts[i] = fmt.Sprintf("%d-%d", s.From.Unix(), s.To.Unix())
+	}
+	return strings.Join(parts, " ")
+}
+
+// closedTime reads what writeClosed wrote.
+type closedTime struct{ spans *[]flex.Span }
+
+// Scan reads a column.
+func (c closedTime) Scan(column any) error {
+	var text sql.NullString
+	if err := text.Scan(column); err != nil {
+		return err
+	}
+
+	for part := range strings.FieldsSeq(text.String) {
+		from, to, _ := strings.Cut(part, "-")
+		seconds, err := readNumbers[int64]("closed time", from+" "+to)
+		if err != nil || len(seconds) != 2 {
+			return fmt.Errorf("stored closed time %q: %w", text.String, err)
+		}
+
+		*c.spans = append(*c.spans, flex.Span{From: time.Unix(seconds[0], 0).UTC(), To: time.Unix(seconds[1], 0).UTC()})
+	}
+
+	return nil
+}
+
+// InstructedOrgs returns the organisations that have an instruction which is neither stopped nor
+// long over.
+func (all *All) InstructedOrgs(ctx context.Context) ([]flex.OrgID, error) {
+	return rows(ctx, all.conn, func(s scanner) (id flex.OrgID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}, `SELECT DISTINCT org_id FROM instruction WHERE stopped_at IS NULL AND to_at > $1`, micros(all.now.Add(-time.Hour)))
+}
