@@ -33,6 +33,8 @@ type ocppCommand struct {
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
 	NoPassword      bool              `help:"Let chargers in that have no password. Whoever reaches the address can pass for one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
+	State string `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
+
 	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string `name:"tls-key" help:"Its key." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
 	TLSClientCA string `name:"tls-client-ca" help:"Ask chargers for certificates that this one has signed; a charger's common name is its id." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA" placeholder:"FILE"`
@@ -100,7 +102,7 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 
 	s = ocppserver.Settings{
 		Client: pooled(client.New(o.Flexd, o.Username, o.Password)), Password: flex.Secret(o.ChargerPassword),
-		Passwords: o.Charger, NoPassword: o.NoPassword,
+		Passwords: o.Charger, NoPassword: o.NoPassword, State: o.State,
 	}
 	if o.Chargers != "" {
 		s.Chargers, err = ocppserver.ReadChargers(o.Chargers, slog.Default())

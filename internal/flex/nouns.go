@@ -290,8 +290,8 @@ type Schedule struct {
 // CallbackStatus is what a client reports of an event.
 type CallbackStatus string
 
-// The callback statuses, in the order in which they may follow each other; Rejected and
-// Failed are final, as is Executed.
+// The callback statuses, in the order in which they may follow each other. Rejected and
+// Executed are final; Failed may be followed by either, for what was mended after all.
 const (
 	Received CallbackStatus = "RECEIVED"
 	Accepted CallbackStatus = "ACCEPTED"
@@ -301,15 +301,18 @@ const (
 )
 
 // Stage returns how far along the status is; a report only ever moves an event to a later
-// stage. The final statuses are of one stage, and an unknown one is of none.
+// stage. The final statuses are of one stage, Failed is of the one before, and an unknown one
+// is of none.
 func (s CallbackStatus) Stage() int {
 	switch s {
 	case Received:
 		return 1
 	case Accepted:
 		return 2
-	case Rejected, Failed, Executed:
+	case Failed:
 		return 3
+	case Rejected, Executed:
+		return 4
 	}
 
 	return 0

@@ -234,8 +234,7 @@ func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	better := s == flex.Executed && p.reported == flex.Failed
-	if s.Stage() <= p.reported.Stage() && !better || n.asset.ID.IsZero() {
+	if s.Stage() <= p.reported.Stage() || n.asset.ID.IsZero() {
 		return
 	}
 

@@ -73,9 +73,12 @@ type Settings struct {
 	Chargers  *ChargersFile
 	// NoPassword lets chargers in that have no password. Their readings are not passed on.
 	NoPassword bool
-	Timing     Timing
-	Log        *slog.Logger     // nil means the default logger
-	Now        func() time.Time // nil means time.Now
+	// State is a directory in which a file for each charger is kept, so that a bridge that was
+	// ended or killed goes on where it was; empty is none.
+	State  string
+	Timing Timing
+	Log    *slog.Logger     // nil means the default logger
+	Now    func() time.Time // nil means time.Now
 }
 
 // Bridge joins chargers to a flexd. Make it with New.
@@ -127,6 +130,10 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	b.ctx = running
+	if err := b.load(); err != nil {
+		return err
+	}
+
 	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
 	ended := make(chan error, len(servers)+1)
 

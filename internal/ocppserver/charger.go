@@ -2,6 +2,7 @@ package ocppserver
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,16 +52,20 @@ type charger struct {
 	connectors map[int]*connector
 
 	reports  []report // flexd lacks them
+	sending  []report // those under way to it
 	reportAt time.Time
 	posting  posting // the worker's alone
 
-	callbacks []callback // not yet sent; the worker's alone
+	callbacks []callback // not yet sent
+
+	kept [sha256.Size]byte // of what was saved last
 }
 
 // connector is one plug of a charger.
 type connector struct {
 	number   int
 	asset    client.AssetResponse // its ID is zero while it is not known
+	stored   bool                 // the asset is as an earlier run of the bridge knew it
 	lookAt   time.Time            // when flexd is asked for it again
 	status   string
 	heard    time.Time // of the newest status
@@ -100,6 +105,7 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 	now := c.b.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.keep() // nothing that was answered may be lost
 
 	switch action {
 	case "BootNotification":
@@ -202,20 +208,7 @@ func (c *charger) status(m statusNotification, now time.Time) {
 		return
 	}
 
-	c.at(m.At, now, func(at time.Time) {
-		if at.Before(n.heard) {
-			return
-		}
-
-		n.heard = at
-		n.status = m.Status
-		switch m.Status {
-		case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE, statusFinishing:
-			n.plug(true, now)
-		case statusAvailable, statusReserved:
-			n.plug(false, now)
-		}
-	})
+	c.at(m.At, now, happening{What: saidStatus, Connector: n.number, Word: m.Status})
 }
 
 // startTransaction returns the number of the transaction. One that is told again has the
@@ -235,15 +228,8 @@ func (c *charger) startTransaction(m startTransaction, now time.Time) int {
 	n.startedAt = m.At.Add(-c.clock.Offset)
 	n.sendAgain() // a TxProfile rules one transaction
 
-	c.at(m.At, now, func(at time.Time) {
-		n.startedAt = at
-		n.sampled(sample{At: at, Value: m.Meter.value, Step: 1, Rank: rankSession, Begin: true})
-
-		if now.Sub(at) < stale {
-			n.plug(true, now)
-			n.heard = latest(n.heard, at)
-		}
-	})
+	begin := sample{Value: m.Meter.value, Step: 1, Rank: rankSession, Begin: true}
+	c.at(m.At, now, happening{What: saidStart, Connector: n.number, Sample: begin})
 
 	return n.tx
 }
@@ -263,18 +249,8 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 	running := n.tx != 0
 	n.tx = 0
 
-	c.at(m.At, now, func(at time.Time) {
-		n.sampled(sample{At: at, Value: m.Meter.value, Step: 1, Rank: rankSession, End: true})
-		if !running || at.Before(n.heard) || n.tx != 0 {
-			return
-		}
-
-		if m.Reason == reasonDisconnected {
-			n.plug(false, now)
-		} else if n.plugged {
-			n.doubtful = now
-		}
-	})
+	end := sample{Value: m.Meter.value, Step: 1, Rank: rankSession, End: true}
+	c.at(m.At, now, happening{What: saidStop, Connector: n.number, Sample: end, Word: m.Reason, Running: running})
 }
 
 // transaction returns the connector whose transaction that is, or was last. A charger that
@@ -334,13 +310,7 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	}
 
 	s.Rank += rank
-	c.at(v.At, now, func(at time.Time) {
-		s.At = at
-		if s.Begin && at.Sub(n.startedAt).Abs() > prompt {
-			return // some chargers repeat it for as long as the transaction runs
-		}
-		n.sampled(s)
-	})
+	c.at(v.At, now, happening{What: saidSample, Connector: n.number, Sample: s})
 }
 
 // unread says once why a connector's meter cannot be followed.
@@ -405,12 +375,5 @@ func (c *charger) want(number int, p *wanted) error {
 func (c *charger) ours() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-
-	for _, n := range c.connectors {
-		if !n.asset.ID.IsZero() {
-			return true
-		}
-	}
-
-	return false
+	return c.known()
 }

@@ -1,6 +1,7 @@
 package ocppserver
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -33,17 +34,93 @@ type stampAt struct {
 // lateEvent is something that a charger said of a time that is not now: it was kept while the
 // charger was offline, or the clock is wrong.
 type lateEvent struct {
-	stamp   time.Time
-	arrived time.Time
-	apply   func(at time.Time)
+	Stamp   time.Time `json:"stamp"`
+	Arrived time.Time `json:"arrived"`
+	happening
 }
 
-// at hands the instant of a message to apply: at once if the message is prompt by what is
-// known of the clock, else when the clock is known or enough time has passed to take the
-// stamp for true. The caller holds mu, and apply is called with it.
-func (c *charger) at(s stamp, now time.Time, apply func(at time.Time)) {
+// happening is what a charger said of one instant, in words that can be kept in a file.
+type happening struct {
+	What      string `json:"what"`
+	Connector int    `json:"connector"`
+	Sample    sample `json:"sample,omitzero"`
+	Word      string `json:"word,omitempty"`    // the status, or why a transaction stopped
+	Running   bool   `json:"running,omitempty"` // the transaction that stopped ran until then
+}
+
+// The kinds of happening.
+const (
+	saidStatus = "status"
+	saidStart  = "start"
+	saidStop   = "stop"
+	saidSample = "sample"
+)
+
+// happen takes up what a charger said of an instant, which arrived then. The caller holds mu.
+func (c *charger) happen(e happening, at, arrived time.Time) {
+	n := c.connector(e.Connector)
+	e.Sample.At = at
+
+	switch e.What {
+	case saidStatus:
+		n.hear(e.Word, at, arrived)
+	case saidStart:
+		n.startedAt = at
+		n.sampled(e.Sample)
+		if arrived.Sub(at) < stale {
+			n.plug(true, arrived)
+			n.heard = latest(n.heard, at)
+		}
+
+	case saidStop:
+		n.sampled(e.Sample)
+		if e.Running && n.tx == 0 && !at.Before(n.heard) {
+			n.stopped(e.Word, arrived)
+		}
+
+	case saidSample:
+		// Some chargers repeat Transaction.Begin for as long as the transaction runs.
+		if !e.Sample.Begin || at.Sub(n.startedAt).Abs() <= prompt {
+			n.sampled(e.Sample)
+		}
+	}
+}
+
+// hear takes a status, unless a newer one came before.
+func (n *connector) hear(status string, at, arrived time.Time) {
+	if at.Before(n.heard) {
+		return
+	}
+
+	n.heard = at
+	n.status = status
+	switch status {
+	case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE, statusFinishing:
+		n.plug(true, arrived)
+	case statusAvailable, statusReserved:
+		n.plug(false, arrived)
+	}
+}
+
+// stopped notes what the end of a transaction says of the car.
+func (n *connector) stopped(reason string, arrived time.Time) {
+	if reason == reasonDisconnected {
+		n.plug(false, arrived)
+	} else if n.plugged {
+		n.doubtful = arrived
+	}
+}
+
+// at finds the instant of a message and takes it up: at once if the message is prompt by what
+// is known of the clock, else when the clock is known or enough time has passed to take the
+// stamp for true. The caller holds mu.
+func (c *charger) at(s stamp, now time.Time, e happening) {
+	if math.IsNaN(e.Sample.Value) {
+		e.Sample.Value = -1 // which no register shows
+	}
+
 	if s.IsZero() {
-		apply(now)
+		c.happen(e, now, now)
 		return
 	}
 
@@ -53,11 +130,11 @@ func (c *charger) at(s stamp, now time.Time, apply func(at time.Time)) {
 
 	at := s.Add(-c.clock.Offset)
 	if gap := now.Sub(at); gap <= prompt && gap >= -prompt {
-		apply(earliest(at, now))
+		c.happen(e, earliest(at, now), now)
 		return
 	}
 
-	c.late = append(c.late, lateEvent{s.Time, now, apply})
+	c.late = append(c.late, lateEvent{s.Time, now, e})
 	if len(c.late) > lateMax {
 		c.late = c.late[1:]
 	}
@@ -108,8 +185,8 @@ func (c *charger) clockChanged(now time.Time) {
 	waiting := c.late
 	c.late = nil
 	for _, e := range waiting {
-		if (e.stamp.Sub(e.arrived) - c.clock.Offset).Abs() <= prompt {
-			e.apply(earliest(e.stamp.Add(-c.clock.Offset), now))
+		if (e.Stamp.Sub(e.Arrived) - c.clock.Offset).Abs() <= prompt {
+			c.happen(e.happening, earliest(e.Stamp.Add(-c.clock.Offset), now), e.Arrived)
 		} else {
 			c.late = append(c.late, e)
 		}
@@ -122,12 +199,12 @@ func (c *charger) lateDue(now time.Time) {
 	waiting := c.late
 	c.late = nil
 	for _, e := range waiting {
-		if now.Sub(e.arrived) < c.b.Timing.Late {
+		if now.Sub(e.Arrived) < c.b.Timing.Late {
 			c.late = append(c.late, e)
 			continue
 		}
-		if at := e.stamp.Add(-c.clock.Offset); !at.After(now.Add(prompt)) {
-			e.apply(at)
+		if at := e.Stamp.Add(-c.clock.Offset); !at.After(now.Add(prompt)) {
+			c.happen(e.happening, at, e.Arrived)
 		}
 	}
 }

@@ -10,7 +10,8 @@
 // charger compares it with what flexd and the charger were last told, and tells them what
 // they miss. After a lost connection, a reboot on either side and in normal life that is the
 // same path. All that is kept in memory can be lost: chargers say again how their connectors
-// are, and flexd shows the schedule in force.
+// are, and flexd shows the schedule in force. What would be missed is kept in a file for each
+// charger, if there is a State directory: what was answered is in it.
 //
 // # Meter
 //

@@ -162,14 +162,9 @@ func (b *Bridge) charger(id string) *charger {
 
 	c := b.chargers[id]
 	if c == nil {
-		if len(b.chargers) >= ChargersMax || b.ctx.Err() != nil {
+		if c = b.begin(id); c == nil {
 			return nil
 		}
-
-		ctx, stop := context.WithCancel(b.ctx)
-		c = &charger{b: b, id: id, stop: stop, wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
-		b.chargers[id] = c
-		b.work.Go(func() { c.run(ctx) })
 	}
 
 	c.connections++
@@ -186,6 +181,7 @@ func (b *Bridge) leave(c *charger) {
 	if c.connections--; c.connections == 0 && !c.ours() {
 		delete(b.chargers, c.id)
 		c.stop()
+		b.dropState(c.id)
 	}
 }
 

@@ -24,8 +24,8 @@ type posting struct {
 
 // report keeps a reading for flexd. The caller holds mu.
 func (c *charger) report(r report) {
-	if math.IsNaN(r.kwh) || math.IsInf(r.kwh, 0) {
-		c.b.Log.Error("a reading is no number", "charger", c.id, "connector", r.number, "label", r.label)
+	if math.IsNaN(r.KWh) || math.IsInf(r.KWh, 0) {
+		c.b.Log.Error("a reading is no number", "charger", c.id, "connector", r.Number, "label", r.Label)
 		return
 	}
 	if c.unpaid {
@@ -71,6 +71,7 @@ func (c *charger) nextBatch() []report {
 	size = min(size, len(c.reports))
 	batch := c.reports[:size:size]
 	c.reports = c.reports[size:]
+	c.sending = batch
 
 	return batch
 }
@@ -80,7 +81,7 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	readings := make([]client.ReadingDataPoint, len(batch))
 	for i, r := range batch {
 		readings[i] = client.ReadingDataPoint{
-			AssetID: r.asset, StartTimestamp: client.At(r.From), EndTimestamp: client.At(r.To), Label: r.label, Value: r.kwh,
+			AssetID: r.Asset, StartTimestamp: client.At(r.From), EndTimestamp: client.At(r.To), Label: r.Label, Value: r.KWh,
 		}
 	}
 
@@ -91,6 +92,7 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	}
 
 	c.posting = posting{}
+	c.sent()
 	for i, v := range verdicts.Responses {
 		if !v.Accepted && i < len(readings) {
 			c.b.Log.Warn("flexd refused a reading", "charger", c.id, "reading", readings[i], "why", v.Error)
@@ -116,15 +118,24 @@ func (c *charger) putBack(batch []report, status int) error {
 	if refused || poisoned {
 		c.b.Log.Error("readings are dropped", "charger", c.id, "status", status, "first", batch[0].Span, "readings", len(batch))
 		c.posting = posting{}
+		c.sent()
 
 		return nil
 	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sending = nil
 	c.reports = append(batch, c.reports...)
 	c.reports = c.reports[max(0, len(c.reports)-reportsMax):]
 	c.reportAt = c.b.Now().Add(c.b.Timing.Retry)
 
 	return errAgain
+}
+
+// sent notes that flexd has the readings that were under way, or will not have them.
+func (c *charger) sent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sending = nil
 }

@@ -49,10 +49,10 @@ func TestPost_Poison(t *testing.T) {
 	b := New(Settings{Client: client.New(flexd.URL, "acme", "x"), Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 	c := &charger{b: b, id: "CP1"}
 	for i := range 20 {
-		c.report(report{asset: client.AssetID{1}, Span: flex.Span{From: night, To: night}, label: flex.ChargerRegister, kwh: float64(i)})
+		c.report(report{Asset: client.AssetID{1}, Span: flex.Span{From: night, To: night}, Label: flex.ChargerRegister, KWh: float64(i)})
 	}
-	c.report(report{kwh: math.Inf(1)})
-	c.report(report{kwh: math.NaN()})
+	c.report(report{KWh: math.Inf(1)})
+	c.report(report{KWh: math.NaN()})
 
 	for range 30 {
 		now = now.Add(time.Hour)

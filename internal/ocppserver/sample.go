@@ -23,13 +23,13 @@ const (
 
 // sample is one value of a connector, in Wh or W.
 type sample struct {
-	At       time.Time
-	Quantity quantity
-	Value    float64
-	Step     float64 // of the last digit, in Wh
-	Rank     int
-	Begin    bool // a transaction's first
-	End      bool // a transaction's last
+	At       time.Time `json:"at,omitzero"`
+	Quantity quantity  `json:"quantity,omitempty"`
+	Value    float64   `json:"value"`
+	Step     float64   `json:"step,omitempty"` // of the last digit, in Wh
+	Rank     int       `json:"rank,omitempty"`
+	Begin    bool      `json:"begin,omitempty"` // a transaction's first
+	End      bool      `json:"end,omitempty"`   // a transaction's last
 }
 
 // sampleKey is what tells the values of one message apart.

@@ -125,7 +125,7 @@ func TestBridge_PushIsBound(t *testing.T) {
 func TestCharger_Unpaid(t *testing.T) {
 	c := &charger{b: New(Settings{}), id: "CP1"}
 	c.setPaid(false)
-	c.report(report{kwh: 1})
+	c.report(report{KWh: 1})
 	if len(c.reports) != 0 {
 		t.Error("a reading of a charger without a password is kept")
 	}

@@ -319,8 +319,8 @@ func (s shape) follow(t *testing.T) (got map[int]float64, why []string) {
 
 	got = map[int]float64{}
 	for _, r := range c.reports {
-		if r.label == flex.ChargerEnergy {
-			got[flex.PeriodAt(r.From).Sub(flex.PeriodAt(night))] = r.kwh * 1000
+		if r.Label == flex.ChargerEnergy {
+			got[flex.PeriodAt(r.From).Sub(flex.PeriodAt(night))] = r.KWh * 1000
 		}
 	}
 	return got, slices.Collect(maps.Values(n.meter.Held))

@@ -30,19 +30,19 @@ const (
 
 // report is a reading for flexd.
 type report struct {
-	asset  client.AssetID
-	number int // of the connector
+	Asset  client.AssetID `json:"asset"`
+	Number int            `json:"connector"`
 	flex.Span
-	label flex.Label
-	kwh   float64
+	Label flex.Label `json:"label"`
+	KWh   float64    `json:"kwh"`
 }
 
 // callback is a callback for flexd.
 type callback struct {
-	asset  client.AssetID
-	event  client.EventID
-	status client.CallbackStatus
-	at     time.Time
+	Asset  client.AssetID        `json:"asset"`
+	Event  client.EventID        `json:"event"`
+	Status client.CallbackStatus `json:"status"`
+	At     time.Time             `json:"at"`
 }
 
 // errAgain asks for another round soon: something failed for a passing reason.
@@ -71,6 +71,10 @@ func (c *charger) round(ctx context.Context) time.Duration {
 	}
 
 	again = errors.Join(again, c.writeBack(ctx), c.post(ctx))
+	c.mu.Lock()
+	c.keep()
+	c.mu.Unlock()
+
 	if again != nil {
 		return c.b.Timing.Retry
 	}
@@ -96,7 +100,7 @@ func (c *charger) pause() time.Duration {
 	}
 
 	for _, e := range c.late {
-		soonest(e.arrived.Add(c.b.Timing.Late))
+		soonest(e.Arrived.Add(c.b.Timing.Late))
 	}
 
 	edge := flex.PeriodAt(now).Start()
@@ -177,7 +181,8 @@ func (c *charger) learn(conf configuration) {
 // find asks flexd for the asset that the connector is: its external id is the charger's id
 // and the connector's number, as in CP1-2, or for the first connector the charger's id alone.
 func (c *charger) find(ctx context.Context, n *connector) error {
-	if !n.asset.ID.IsZero() || c.b.Now().Before(n.lookAt) {
+	known := !n.asset.ID.IsZero() && !n.stored
+	if known || c.b.Now().Before(n.lookAt) {
 		return nil
 	}
 
@@ -205,6 +210,7 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 
 		c.mu.Lock()
 		n.asset = a
+		n.stored = false
 		c.mu.Unlock()
 		c.b.Log.Info("charger is an asset", "charger", c.id, "connector", n.number, "asset", a.ID)
 
@@ -216,6 +222,11 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 
 		return nil
 	}
+
+	c.mu.Lock()
+	n.asset = client.AssetResponse{}
+	n.stored = false
+	c.mu.Unlock()
 
 	if n.lookAt.IsZero() {
 		c.b.Log.Warn("flexd has no asset for a connector; register it", "external_id", names[len(names)-1], "connector", n.number)
@@ -337,18 +348,34 @@ func standing(s client.ScheduleResponse) (ocpp.Profile, error) {
 
 // writeBack sends the callbacks that wait, in their order.
 func (c *charger) writeBack(ctx context.Context) error {
-	for len(c.callbacks) > 0 {
-		l := c.callbacks[0]
-		err := c.b.Client.Callback(ctx, l.asset, l.event, client.EventResponse{Timestamp: client.At(l.at), Status: l.status})
+	for {
+		l, ok := c.nextCallback()
+		if !ok {
+			return nil
+		}
+
+		err := c.b.Client.Callback(ctx, l.Asset, l.Event, client.EventResponse{Timestamp: client.At(l.At), Status: l.Status})
 		if err != nil {
-			c.b.Log.Error("a callback did not reach flexd", "charger", c.id, "event", l.event, "status", l.status, "err", err)
+			c.b.Log.Error("a callback did not reach flexd", "charger", c.id, "event", l.Event, "status", l.Status, "err", err)
 			if s := client.StatusOf(err); s == 0 || s >= 500 {
 				return errAgain
 			}
 		}
 
-		c.callbacks = c.callbacks[1:]
+		c.mu.Lock()
+		if len(c.callbacks) > 0 && c.callbacks[0] == l { // else it was dropped for newer ones
+			c.callbacks = c.callbacks[1:]
+		}
+		c.mu.Unlock()
 	}
+}
 
-	return nil
+// nextCallback returns the oldest callback that waits.
+func (c *charger) nextCallback() (callback, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.callbacks) == 0 {
+		return callback{}, false
+	}
+	return c.callbacks[0], true
 }

@@ -1,0 +1,289 @@
+package ocppserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+)
+
+const (
+	// stateSuffix is what the files of a state directory end in, behind the charger's id.
+	stateSuffix = ".charger.json"
+	// stateKept is how long the file of a charger that says nothing is kept.
+	stateKept = 60 * 24 * time.Hour
+)
+
+// savedCharger is what the bridge must know of a charger after it was ended or killed. The
+// schedule is not part of it: flexd shows the one in force.
+type savedCharger struct {
+	Model      savedModel       `json:"model"`
+	Habit      habit            `json:"habit"`
+	Clock      clock            `json:"clock"`
+	Settings   settings         `json:"settings"`
+	Unpaid     bool             `json:"unpaid,omitempty"`
+	Late       []lateEvent      `json:"late,omitempty"`
+	Reports    []report         `json:"reports,omitempty"`
+	Callbacks  []callback       `json:"callbacks,omitempty"`
+	Connectors []savedConnector `json:"connectors"`
+}
+
+type savedModel struct {
+	Vendor   string `json:"vendor"`
+	Model    string `json:"model"`
+	Firmware string `json:"firmware"`
+}
+
+type savedConnector struct {
+	Number   int                  `json:"number"`
+	Asset    client.AssetResponse `json:"asset"`
+	Status   string               `json:"status,omitempty"`
+	Heard    time.Time            `json:"heard,omitzero"`
+	Plugged  bool                 `json:"plugged,omitempty"`
+	Since    time.Time            `json:"since,omitzero"`
+	Doubtful time.Time            `json:"doubtful,omitzero"`
+	Reported plugState            `json:"reported,omitempty"`
+
+	Transaction int        `json:"transaction,omitempty"` // that runs
+	Last        int        `json:"last,omitempty"`        // the last one's number
+	Start       savedStart `json:"start,omitzero"`
+	StartedAt   time.Time  `json:"started_at,omitzero"`
+
+	Pending []sample       `json:"pending,omitempty"`
+	Meter   meter          `json:"meter"`
+	Allowed []flex.Step    `json:"allowed,omitempty"`
+	Newest  client.EventID `json:"newest,omitzero"`
+}
+
+// savedStart is a StartTransaction to its last digit, so that it is known when it is repeated.
+type savedStart struct {
+	Connector int       `json:"connector"`
+	Tag       string    `json:"tag"`
+	Meter     float64   `json:"meter"`
+	Step      float64   `json:"step"`
+	At        time.Time `json:"at"`
+}
+
+// statePath is the file of a charger.
+func (b *Bridge) statePath(id string) string { return filepath.Join(b.State, id+stateSuffix) }
+
+// keep saves a charger, if it is one of flexd's and anything has changed. A file is written
+// beside the old one and takes its place, so that there is always a whole one. The caller
+// holds mu.
+func (c *charger) keep() {
+	if c.b.State == "" || !c.known() {
+		return
+	}
+
+	b, err := json.Marshal(c.saved())
+	if err == nil {
+		sum := sha256.Sum256(b)
+		if sum == c.kept {
+			return
+		}
+
+		c.kept = sum
+		err = replaceFile(c.b.statePath(c.id), b)
+	}
+
+	if err != nil {
+		c.b.Log.Error("a charger's state is not saved: it would be lost if the bridge ended now", "charger", c.id, "err", err)
+	}
+}
+
+// known reports whether one of the charger's connectors is an asset. The caller holds mu.
+func (c *charger) known() bool {
+	for _, n := range c.connectors {
+		if !n.asset.ID.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+func replaceFile(path string, b []byte) error {
+	next := path + ".new"
+	if err := os.WriteFile(next, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+func (c *charger) saved() savedCharger {
+	s := savedCharger{
+		Model: savedModel(c.model), Habit: c.habit, Clock: c.clock, Settings: c.settings, Unpaid: c.unpaid,
+		Late: c.late, Reports: append(slices.Clone(c.sending), c.reports...), Callbacks: c.callbacks,
+	}
+
+	for _, number := range slices.Sorted(maps.Keys(c.connectors)) {
+		s.Connectors = append(s.Connectors, c.connectors[number].saved())
+	}
+
+	return s
+}
+
+func (n *connector) saved() savedConnector {
+	s := savedConnector{
+		Number: n.number, Asset: n.asset, Status: n.status, Heard: n.heard, Plugged: n.plugged, Since: n.since,
+		Doubtful: n.doubtful, Reported: n.reported, Transaction: n.tx, Last: n.lastTx, StartedAt: n.startedAt,
+		Pending: n.pending, Meter: n.meter, Allowed: n.allowed, Newest: n.newest,
+	}
+
+	if !math.IsNaN(n.start.Meter.value) {
+		s.Start = savedStart{int(n.start.Connector), n.start.Tag, n.start.Meter.value, n.start.Meter.step, n.start.At.Time}
+	}
+
+	return s
+}
+
+// restore takes over what was saved of a charger.
+func (c *charger) restore(s savedCharger) {
+	c.model = bootNotification(s.Model)
+	c.habit = s.Habit
+	c.clock = s.Clock
+	c.settings = s.Settings
+	c.unpaid = s.Unpaid
+	c.late = s.Late
+	c.reports = s.Reports
+	c.callbacks = s.Callbacks
+
+	for _, saved := range s.Connectors {
+		if n := c.connector(saved.Number); n != nil {
+			n.restore(saved)
+			c.b.tookNumber(n.lastTx)
+		}
+	}
+}
+
+// restore takes over what was saved of a connector. Its asset is asked for again.
+func (n *connector) restore(s savedConnector) {
+	n.asset = s.Asset
+	n.stored = !s.Asset.ID.IsZero()
+	n.status = s.Status
+	n.heard = s.Heard
+	n.plugged = s.Plugged
+	n.since = s.Since
+	n.doubtful = s.Doubtful
+	n.reported = s.Reported
+
+	n.tx = s.Transaction
+	n.lastTx = s.Last
+	n.startedAt = s.StartedAt
+	n.start = startTransaction{integer(s.Start.Connector), s.Start.Tag, decimal{s.Start.Meter, s.Start.Step}, stamp{s.Start.At}}
+
+	n.pending = s.Pending
+	n.meter = s.Meter
+	n.allowed = s.Allowed
+	n.newest = s.Newest
+
+	if first, _, ok := n.meter.extent(); ok {
+		n.meter.touch(first)
+	}
+}
+
+// tookNumber notes a transaction's number, so that no other has it.
+func (b *Bridge) tookNumber(tx int) {
+	for {
+		last := b.lastTx.Load()
+		if int64(tx) <= last || b.lastTx.CompareAndSwap(last, int64(tx)) {
+			return
+		}
+	}
+}
+
+// load takes up the chargers of the state directory. A file that cannot be read is named in
+// the log and passed over: its charger begins anew.
+func (b *Bridge) load() error {
+	if b.State == "" {
+		return nil
+	}
+	if err := os.MkdirAll(b.State, 0o700); err != nil {
+		return fmt.Errorf("the state directory: %w", err)
+	}
+
+	files, err := filepath.Glob(filepath.Join(b.State, "*"+stateSuffix))
+	if err != nil {
+		return err
+	}
+
+	for _, path := range files {
+		if err := b.loadOne(path); err != nil {
+			b.Log.Error("a charger's state cannot be read: it begins anew", "file", path, "err", err)
+		}
+	}
+
+	return nil
+}
+
+func (b *Bridge) loadOne(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if b.Now().Sub(info.ModTime()) > stateKept {
+		return os.Remove(path)
+	}
+
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+
+	var s savedCharger
+	if err := json.Unmarshal(bytes.TrimSpace(text), &s); err != nil {
+		return err
+	}
+
+	id := strings.TrimSuffix(filepath.Base(path), stateSuffix)
+	if !chargerID.MatchString(id) {
+		return errors.New("its name is no charger's id")
+	}
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.begin(id); c != nil {
+		c.mu.Lock()
+		c.restore(s)
+		c.mu.Unlock()
+		c.wake()
+	}
+
+	return nil
+}
+
+// begin starts to work for a charger; nil if there are too many. The caller holds b.mu.
+func (b *Bridge) begin(id string) *charger {
+	if len(b.chargers) >= ChargersMax || b.ctx.Err() != nil {
+		return nil
+	}
+
+	ctx, stop := context.WithCancel(b.ctx)
+	c := &charger{b: b, id: id, stop: stop, wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
+	b.chargers[id] = c
+	b.work.Go(func() { c.run(ctx) })
+
+	return c
+}
+
+// dropState removes a charger's file.
+func (b *Bridge) dropState(id string) {
+	if b.State == "" {
+		return
+	}
+	if err := os.Remove(b.statePath(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.Log.Warn("a charger's state was not removed", "charger", id, "err", err)
+	}
+}
