@@ -162,9 +162,10 @@ func (b *Bridge) charger(id string) *charger {
 
 	c := b.chargers[id]
 	if c == nil {
-		if c = b.begin(id); c == nil {
-			return nil
-		}
+		c = b.begin(id)
+	}
+	if c == nil {
+		return nil
 	}
 
 	c.connections++
