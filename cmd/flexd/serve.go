@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,9 @@ type serve struct {
 	Listen                string `help:"Address to answer on; ${default} if not given." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
 	AllowPrivateEndpoints reach  `help:"Let pushes go to private addresses: networks, addresses and host names with commas, as in --allow-private-endpoints=10.1.0.0/16,chargers.internal; without a list to all private and loopback ones. Addresses at which clouds keep credentials stay shut." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
+
+	TLSCert string `name:"tls-cert" help:"Answer over TLS with the certificate of this PEM file, its chain after it; read again when it changes. Needs --tls-key." env:"FLEXD_TLS_CERT" placeholder:"FILE"`
+	TLSKey  string `name:"tls-key" help:"PEM file of the certificate's key." env:"FLEXD_TLS_KEY" placeholder:"FILE"`
 
 	Migrate bool `help:"Bring an older schema of the database up to date first. With --no-migrate, refuse it." default:"true" negatable:"" env:"FLEXD_MIGRATE"`
 
@@ -147,6 +151,11 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	settings.TLS, err = s.certificate()
+	if err != nil {
+		return err
+	}
+
 	settings.Clouds, err = readClouds(s.Clouds)
 	if err != nil {
 		return err
@@ -167,8 +176,13 @@ func (s *serve) Run(ctx context.Context, c console) error {
 
 	defer l.Close()
 
+	scheme := "http://"
+	if settings.TLS != nil {
+		scheme = "https://"
+	}
+
 	if settings.BaseURL == "" {
-		settings.BaseURL = "http://" + l.Addr().String()
+		settings.BaseURL = scheme + l.Addr().String()
 	}
 
 	if path, embedded := s.path(); embedded {
@@ -186,15 +200,33 @@ func (s *serve) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 	s.warn(c, l.Addr())
-	fmt.Fprintf(c.out, "listening on http://%s\n", l.Addr())
+	fmt.Fprintf(c.out, "listening on %s%s\n", scheme, l.Addr())
 
 	return h.Serve(ctx, l)
 }
 
+// certificate returns how to answer over TLS, or nil for plain HTTP.
+func (s *serve) certificate() (*tls.Config, error) {
+	if s.TLSCert == "" && s.TLSKey == "" {
+		return nil, nil
+	}
+
+	if s.TLSCert == "" || s.TLSKey == "" {
+		return nil, flex.Fail(flex.Invalid, "--tls-cert and --tls-key go together: name both files")
+	}
+
+	config, err := web.TLS(s.TLSCert, s.TLSKey, nil)
+	if err != nil {
+		return nil, flex.Fail(flex.Invalid, "--tls-cert, --tls-key: %v", err)
+	}
+
+	return config, nil
+}
+
 // warn says what an operator may not have meant: plain HTTP for a network, keys for everybody.
 func (s *serve) warn(c console, at net.Addr) {
-	if a, ok := at.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		fmt.Fprintf(c.err, "warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Put a proxy in front that ends TLS.\n", at)
+	if a, ok := at.(*net.TCPAddr); ok && !a.IP.IsLoopback() && s.TLSCert == "" {
+		fmt.Fprintf(c.err, "warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Give --tls-cert and --tls-key, or put a proxy in front that ends TLS.\n", at)
 	}
 
 	file := s.KeyFile

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -52,6 +53,7 @@ type Settings struct {
 	BaseURL string
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	TLS            *tls.Config    // nil for plain HTTP
 	TwoStep        bool           // whether every operator gives a code at the login, too
 	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
 	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0
@@ -98,6 +100,7 @@ type App struct {
 
 	log     *slog.Logger
 	limits  web.Limits
+	tls     *tls.Config
 	workers []*worker.Worker
 }
 
@@ -127,7 +130,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Grid:     &grid.Service{DB: db},
 
 		log:    s.Log,
-		limits: s.Limits,
+		limits: s.Limits, tls: s.TLS,
 	}
 
 	if s.Mail != nil {
@@ -222,7 +225,7 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	<-watched
 
 	h.Console.Done = ctx.Done()
-	server := &web.Server{Handler: h.Handler(), Proxies: h.API.TrustedProxies, Limits: h.limits, Log: h.log}
+	server := &web.Server{Handler: h.Handler(), Proxies: h.API.TrustedProxies, Limits: h.limits, TLS: h.tls, Log: h.log}
 	err := server.Serve(ctx, l)
 	stop()
 	jobs.Wait()

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -57,6 +58,7 @@ type Server struct {
 	Handler http.Handler
 	Proxies Proxies
 	Limits  Limits
+	TLS     *tls.Config  // nil for plain HTTP
 	Log     *slog.Logger // nil means the default logger
 }
 
@@ -92,10 +94,18 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		stopped <- err
 	}()
 
-	bounded := &boundedListener{Listener: l, proxies: s.Proxies, limits: limits, log: log, held: map[string]int{}}
-	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(s.listener(l, limits, log)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 
 	return <-stopped
+}
+
+// listener takes connections within the limits, over TLS where it is to be.
+func (s *Server) listener(l net.Listener, limits Limits, log *slog.Logger) net.Listener {
+	bounded := &boundedListener{Listener: l, proxies: s.Proxies, limits: limits, log: log, held: map[string]int{}}
+	if s.TLS == nil {
+		return bounded
+	}
+	return tls.NewListener(bounded, s.TLS)
 }
