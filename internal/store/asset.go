@@ -89,9 +89,11 @@ func (tx *Tx) AssetsEverAt(ctx context.Context, sites []flex.SiteID) (map[flex.S
 			var id flex.AssetID
 			err = s.Scan(&site, &id)
 			assets[site] = append(assets[site], id)
+
 			return none, err
 		}, `SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+list+`
 			UNION ALL SELECT site_id, id FROM former_asset WHERE org_id = $1 AND site_id IN `+list+` ORDER BY id`, args...)
+
 		if err != nil {
 			return nil, err
 		}

@@ -67,10 +67,12 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 	return c, db.glance(ctx, func(k conn) error { return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes) })
 }
 
+// claim reads the endpoint, and leases what may be sent to it now.
 func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	var free time.Time
 	var halted bool
 	now := tx.db.Now()
+
 	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at, EXISTS (SELECT 1 FROM halt) FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
 		tx.org.Bytes(), string(o.Name)), []any{instant{&free}, &halted}})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -91,8 +93,14 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		return c, nil
 	}
 
-	each := time.Second / time.Duration(c.Endpoint.Rate)
+	err = tx.claimPushes(ctx, o, &c, now, free)
+	return c, err
+}
 
+// claimPushes leases as many pushes as the endpoint's rate allows now. The rate is used up
+// until free.
+func (tx *Tx) claimPushes(ctx context.Context, o ClaimOrder, c *Claim, now, free time.Time) (err error) {
+	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
 		free = now
 	}
@@ -103,7 +111,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	if n > 0 {
 		c.Pushes, err = tx.leasePushes(ctx, o, now, n)
 		if err != nil {
-			return c, fmt.Errorf("claim pushes: %w", err)
+			return fmt.Errorf("claim pushes: %w", err)
 		}
 		free = free.Add(time.Duration(len(c.Pushes)) * each)
 	}
@@ -111,7 +119,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	if len(c.Pushes) > 0 {
 		err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
 		if err != nil {
-			return c, err
+			return err
 		}
 	}
 
@@ -120,7 +128,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		c.Allowed = free.Add(each - max(rateBurst, each))
 	}
 
-	return c, nil
+	return nil
 }
 
 // leasePushes leases up to n due pushes of the endpoint, the longest due first.
@@ -185,7 +193,10 @@ func (e extra) Scan(dest ...any) error { return e.s.Scan(append(dest, e.more...)
 
 func (tx *Tx) scanClaimed(s scanner, o ClaimOrder, now time.Time) (l ClaimedPush, err error) {
 	var subject flex.EventID
-	l.To, l.Holder, l.LeasedTo = o.Name, o.Holder, now.Add(o.Lease)
+	l.To = o.Name
+	l.Holder = o.Holder
+	l.LeasedTo = now.Add(o.Lease)
+
 	err = s.Scan(&subject, &l.Kind, &l.AssetID, &l.EventID, &l.Generation, instant{&l.QueuedAt}, instant{&l.ExpiresAt}, &l.Tries)
 	l.Subject = subject
 	l.Expired = !l.ExpiresAt.After(tx.now)
@@ -214,6 +225,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
 				LEFT JOIN asset a ON a.id = s.asset_id
 			WHERE s.org_id = $1 AND s.event_id IN `+list, args...)
+
 		if err != nil {
 			return fmt.Errorf("read the schedules to push: %w", err)
 		}
@@ -229,6 +241,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 		case flex.KindOf(err) == flex.NotFound:
 		case err != nil:
 			return err
+
 		default:
 			pushes[i].Dispatch = &d
 		}
@@ -327,36 +340,19 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 		case PushAccepted:
 			accepted = append(accepted, o.Push.Subject)
 
-			if l := &o.Push; !tx.db.Now().Before(l.LeasedTo) {
-				err := tx.later(ctx, `UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
-					tx.org.Bytes(), l.Subject[:], l.Generation)
-				if err != nil {
-					return err
-				}
-			}
 		case PushRejected, PushExpired:
 			over = append(over, o.Push.Subject)
-		case PushDropped:
-			err := tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-				tx.org.Bytes(), holder, o.Push.Subject[:], now)
-			if err != nil {
-				return err
-			}
-		default:
-			err := tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0,
-				tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
-				turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
-				WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-				tx.org.Bytes(), holder, o.Push.Subject[:], now, micros(o.Again))
-			if err != nil {
-				return err
-			}
+		}
+
+		if err := tx.settleOne(ctx, holder, o, now); err != nil {
+			return err
 		}
 	}
 
 	const set = `UPDATE outbox SET sending = 0, holder = 0,
 		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
 		turn_at = CASE WHEN generation > sending THEN CAST($3 AS BIGINT) END`
+
 	for _, group := range []struct {
 		set      string
 		subjects []flex.EventID
@@ -375,6 +371,33 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	}
 
 	return nil
+}
+
+// settleOne moves an outbox row that does not move with others: one whose lease was lost, one
+// that was not tried, one that is tried again.
+func (tx *Tx) settleOne(ctx context.Context, holder int64, o Outcome, now any) error {
+	l := &o.Push
+	switch o.State {
+	case PushRejected, PushExpired:
+		return nil
+
+	case PushAccepted:
+		if tx.db.Now().Before(l.LeasedTo) {
+			return nil
+		}
+		return tx.later(ctx, `UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
+			tx.org.Bytes(), l.Subject[:], l.Generation)
+
+	case PushDropped:
+		return tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+			tx.org.Bytes(), holder, l.Subject[:], now)
+	}
+
+	return tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0,
+		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
+		turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
+		WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+		tx.org.Bytes(), holder, l.Subject[:], now, micros(o.Again))
 }
 
 const deliveryInsertColumns = 14

@@ -111,19 +111,12 @@ func scanUntried(s scanner) (d Delivery, err error) {
 }
 
 // Deliveries returns the organisation's deliveries, the newest first.
-func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, error) {
-	var out []Delivery
+func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) (out []Delivery, err error) {
 	if q.State == "" || q.State == Pending {
-		w := where{args: []any{tx.org.Bytes()}}
-		q.where(&w, "o")
-		w.args = append(w.args, q.Limit)
-		waiting, err := rows(ctx, tx.conn, scanUntried, untried+w.text.String()+
-			fmt.Sprintf(" ORDER BY o.event_id DESC LIMIT $%d", len(w.args)), w.args...)
+		out, err = tx.untried(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("list what waits: %w", err)
 		}
-
-		out = waiting
 	}
 
 	w := where{args: []any{tx.org.Bytes()}}
@@ -145,6 +138,16 @@ func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) ([]Delivery, erro
 	out = out[:min(len(out), q.Limit)]
 
 	return out, tx.reported(ctx, out)
+}
+
+// untried are the deliveries that wait for their first attempt.
+func (tx *Tx) untried(ctx context.Context, q DeliveryQuery) ([]Delivery, error) {
+	w := where{args: []any{tx.org.Bytes()}}
+	q.where(&w, "o")
+
+	w.args = append(w.args, q.Limit)
+	newest := fmt.Sprintf(" ORDER BY o.event_id DESC LIMIT $%d", len(w.args))
+	return rows(ctx, tx.conn, scanUntried, untried+w.text.String()+newest, w.args...)
 }
 
 // reported fills in how far along each is by the client's callbacks.

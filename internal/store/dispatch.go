@@ -47,15 +47,7 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 		return d, err
 	}
 
-	const columns = 6
-	args := make([]any, 0, columns*len(d.Assets))
-
-	for _, a := range d.Assets {
-		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), micros(d.To.Add(DetectAfter)))
-	}
-
-	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at)`
-	if err := tx.bulk(ctx, into, ``, columns, args); err != nil {
+	if err := tx.addDispatched(ctx, &d); err != nil {
 		return d, err
 	}
 
@@ -65,6 +57,20 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	}
 
 	return d, tx.Enqueue(ctx, p)
+}
+
+// addDispatched keeps which assets a dispatch is for, and when to look for their flex events.
+func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
+	const columns = 6
+	args := make([]any, 0, columns*len(d.Assets))
+	detectAt := micros(d.To.Add(DetectAfter))
+
+	for _, a := range d.Assets {
+		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), detectAt)
+	}
+
+	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at)`
+	return tx.bulk(ctx, into, ``, columns, args)
 }
 
 // Dispatch returns one of the organisation's dispatches, its assets in the order of their
@@ -130,6 +136,20 @@ func scanDispatch(s scanner) (d Dispatch, err error) {
 // last moment has been noted by then.
 const DetectAfter = time.Minute
 
+// duringSpan is the part of a plan, which begins with a period, that lies within the span. It
+// is idle where the plan says nothing.
+func duringSpan(span flex.Span, begins flex.Period, plan []flex.Watts) []flex.Watts {
+	first, last := flex.PeriodAt(span.From), flex.PeriodAt(span.To.Add(-1))
+	part := make([]flex.Watts, last.Sub(first)+1)
+	for i := range part {
+		if n := first.Add(i).Sub(begins); n >= 0 && n < len(plan) {
+			part[i] = plan[n]
+		}
+	}
+
+	return part
+}
+
 // withoutMarket fills in what the assets would have done without the market, where that was
 // not said, from their plans as they stand. An asset without a plan would have been idle.
 func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
@@ -142,7 +162,6 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 		}
 	}
 
-	first, last := flex.PeriodAt(d.From), flex.PeriodAt(d.To.Add(-1))
 	read := func(s scanner) (none struct{}, err error) {
 		var id flex.AssetID
 		var stored time.Time
@@ -153,14 +172,7 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 		}
 
 		planned, err := readWatts(text)
-
-		at[id].Without = make([]flex.Watts, last.Sub(first)+1)
-		for i := range at[id].Without {
-			if n := first.Add(i).Sub(flex.PeriodAt(stored)); n >= 0 && n < len(planned) {
-				at[id].Without[i] = planned[n]
-			}
-		}
-
+		at[id].Without = duringSpan(d.Span, flex.PeriodAt(stored), planned)
 		return none, err
 	}
 

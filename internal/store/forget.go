@@ -41,25 +41,37 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 		}
 	}
 
-	if len(newest) > 0 {
-		list, args := in([]any{tx.org.Bytes()}, newest)
-		chain := `WITH RECURSIVE chain (id) AS (
-			SELECT before_id FROM schedule WHERE org_id = $1 AND event_id IN ` + list + ` AND before_id IS NOT NULL
-			UNION ALL SELECT c.before_id FROM chain JOIN schedule c ON c.event_id = chain.id WHERE c.before_id IS NOT NULL) `
-		for _, statement := range []string{
-			chain + `DELETE FROM binding WHERE event_id IN (SELECT id FROM chain)`,
-			chain + `DELETE FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain)`,
-			`UPDATE schedule SET before_id = NULL WHERE org_id = $1 AND before_id IS NOT NULL AND event_id IN ` + list,
-		} {
-			if _, err := tx.exec(ctx, statement, args...); err != nil {
-				return 0, fmt.Errorf("forget superseded schedules: %w", err)
-			}
-		}
+	if err := tx.dropBefore(ctx, newest); err != nil {
+		return 0, fmt.Errorf("forget superseded schedules: %w", err)
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, sessions)
 	_, err = tx.exec(ctx, `UPDATE session SET swept = TRUE WHERE org_id = $1 AND id IN `+list, args...)
 	return len(found), err
+}
+
+// dropBefore deletes the schedules that the given ones followed, back to each session's first.
+func (tx *Tx) dropBefore(ctx context.Context, newest []flex.EventID) error {
+	if len(newest) == 0 {
+		return nil
+	}
+
+	list, args := in([]any{tx.org.Bytes()}, newest)
+	chain := `WITH RECURSIVE chain (id) AS (
+		SELECT before_id FROM schedule WHERE org_id = $1 AND event_id IN ` + list + ` AND before_id IS NOT NULL
+		UNION ALL SELECT c.before_id FROM chain JOIN schedule c ON c.event_id = chain.id WHERE c.before_id IS NOT NULL) `
+
+	for _, statement := range []string{
+		chain + `DELETE FROM binding WHERE event_id IN (SELECT id FROM chain)`,
+		chain + `DELETE FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain)`,
+		`UPDATE schedule SET before_id = NULL WHERE org_id = $1 AND before_id IS NOT NULL AND event_id IN ` + list,
+	} {
+		if _, err := tx.exec(ctx, statement, args...); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // DropEvents forgets up to limit events of assets that came in before the instant, and returns

@@ -180,6 +180,27 @@ const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to
 	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, l.others_share, l.others_credited, l.carried_in, l.standard_error, l.certainty,
 	l.later_credit, w.status`
 
+// readNetting is what a transaction's month was when it was made: others_share, others_credited,
+// carried_in, standard_error, certainty, later_credit. It is nil for one that no month nets.
+func readNetting(columns [6]sql.NullInt64) *Netting {
+	if !columns[0].Valid {
+		return nil
+	}
+
+	return &Netting{
+		Share: flex.Pence(columns[0].Int64), Credited: flex.Pence(columns[1].Int64), Carried: flex.Pence(columns[2].Int64),
+		Error: settle.MilliPence(columns[3].Int64), Certainty: settle.Parts(columns[4].Int64), Later: flex.Pence(columns[5].Int64),
+	}
+}
+
+// wattHours is an energy that may not be known.
+func wattHours(column sql.NullInt64) *flex.WattHours {
+	if !column.Valid {
+		return nil
+	}
+	return new(flex.WattHours(column.Int64))
+}
+
 func scanTransaction(s scanner) (t Transaction, err error) {
 	var settled, status sql.NullString
 	var flexed, creditable, rate sql.NullInt64
@@ -191,21 +212,10 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 		return t, err
 	}
 
-	if netted[0].Valid {
-		t.Netting = &Netting{
-			Share: flex.Pence(netted[0].Int64), Credited: flex.Pence(netted[1].Int64), Carried: flex.Pence(netted[2].Int64),
-			Error: settle.MilliPence(netted[3].Int64), Certainty: settle.Parts(netted[4].Int64), Later: flex.Pence(netted[5].Int64),
-		}
-	}
-
+	t.Netting = readNetting(netted)
 	t.Status = ledger.PaymentStatus(status.String)
-	if flexed.Valid {
-		t.Flex = new(flex.WattHours(flexed.Int64))
-	}
-
-	if creditable.Valid {
-		t.Creditable = new(flex.WattHours(creditable.Int64))
-	}
+	t.Flex = wattHours(flexed)
+	t.Creditable = wattHours(creditable)
 
 	if rate.Valid {
 		t.Rate = &rate.Int64

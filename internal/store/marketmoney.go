@@ -26,6 +26,7 @@ func (tx *Tx) MarketMoney(ctx context.Context) ([]MarketMoney, error) {
 		err = s.Scan(&m.Counterparty, monthText{&m.Month}, &m.Expected, &m.Received, &m.WrittenOff)
 		return m, err
 	}
+
 	return rows(ctx, tx.conn, scan, `SELECT counterparty, month, CAST(SUM(expected) AS BIGINT), CAST(SUM(received) AS BIGINT), CAST(SUM(written_off) AS BIGINT) FROM (
 			SELECT CASE WHEN l.counterparty = '' THEN $2 ELSE l.counterparty END AS counterparty,
 				CASE WHEN l.for_month <> '' THEN l.for_month ELSE substr(COALESCE(l.settled_on, l.booked_on), 1, 7) END AS month,

@@ -155,11 +155,7 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 		return c.quotes(ctx, whole, stretches[0].Sources, condition, args...)
 	}
 
-	var out []Quote
-	for at := whole.From; at.Before(whole.To); at = at.Add(flex.HalfHour) {
-		out = append(out, Quote{PricedPeriod: flex.PricedPeriod{Period: flex.PeriodAt(at)}})
-	}
-
+	out := unquoted(whole)
 	for _, s := range stretches {
 		found, err := c.quotes(ctx, s.Span, s.Sources, condition, args...)
 		if err != nil {
@@ -189,6 +185,17 @@ func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
 	return ps, nil
 }
 
+// unquoted are the periods of a span, without prices.
+func unquoted(span flex.Span) []Quote {
+	first := flex.PeriodAt(span.From)
+	out := make([]Quote, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
+	for i := range out {
+		out[i].Period = first.Add(i)
+	}
+
+	return out
+}
+
 // quotes reads the latest publication of each period among those of the sources that the
 // condition, whose parameters start at $3, lets through. Made-up prices count where no others
 // are. No sources at all have no prices.
@@ -197,16 +204,12 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 		return nil, nil
 	}
 
-	first := flex.PeriodAt(span.From)
-	out := make([]Quote, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
-	for i := range out {
-		out[i].Period = first.Add(i)
-	}
-
+	out := unquoted(span)
 	if len(sources) == 0 {
 		return out, nil
 	}
 
+	first := out[0].Period
 	args = append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)
 	marks := make([]string, len(sources))
 
@@ -226,18 +229,9 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	defer rs.Close()
 
 	for rs.Next() {
-		var start int64
-		var price *int64
-
-		var q Quote
-		if err := rs.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary); err != nil {
+		q, err := scanQuote(rs)
+		if err != nil {
 			return nil, err
-		}
-
-		q.Period = flex.PeriodAt(time.UnixMicro(start))
-		q.Known = price != nil
-		if q.Known {
-			q.Price = flex.Price(*price)
 		}
 
 		at := &out[q.Period.Sub(first)]
@@ -248,6 +242,23 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	}
 
 	return out, rs.Err()
+}
+
+func scanQuote(s scanner) (q Quote, err error) {
+	var start int64
+	var price *int64
+	err = s.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary)
+	if err != nil {
+		return q, err
+	}
+
+	q.Period = flex.PeriodAt(time.UnixMicro(start))
+	q.Known = price != nil
+	if q.Known {
+		q.Price = flex.Price(*price)
+	}
+
+	return q, nil
 }
 
 // PublicationRecord is a publication with the number of half-hours that it leaves without a

@@ -61,65 +61,38 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 	slices.SortFunc(q.Days, func(a, b flex.Day) int { return a.Start().Compare(b.Start()) })
 
 	q.Days = slices.Compact(q.Days)
+
 	if err := tx.lookClosely(ctx, &q); err != nil || len(q.Assets) == 0 {
 		return nil, err
 	}
 
-	var edges, odd []any
-	marks := false
-
-	for _, l := range q.Labels {
-		if n := labelNumbers[l]; n < 10 || register(l) {
-			edges = append(edges, n)
-			marks = marks || register(l)
-		} else {
-			odd = append(odd, n)
-		}
+	f := tx.finder(q)
+	edges, odd := q.labels()
+	marks := slices.ContainsFunc(q.Labels, register)
+	if err := f.atEdges(ctx, edges, marks); err != nil {
+		return nil, err
 	}
-
-	f := finder{tx: tx}
-	if q.dense {
-		f.wanted = make(map[flex.AssetID]bool, len(q.Assets))
-		for _, id := range q.Assets {
-			f.wanted[id] = true
-		}
-	}
-
-	instants := q.instants(marks)
-	for len(edges) > 0 && len(instants) > 0 {
-		chunk := instants[:min(len(instants), instantsChunk)]
-		instants = instants[len(chunk):]
-		w := q.where(tx.org)
-		w.in("r.at", chunk)
-		w.in("r.label", edges)
-
-		if err := f.collect(ctx, w); err != nil {
-			return nil, err
-		}
-	}
-
-	var found flex.Span // where readings at odd times were looked for last
-	for _, d := range q.Days {
-		if len(odd) == 0 {
-			break
-		}
-
-		w := q.where(tx.org)
-		w.in("r.label", odd)
-		span := q.span(d)
-		w.meets(span, found.To)
-
-		if err := f.collect(ctx, w); err != nil {
-			return nil, err
-		}
-
-		found = span
+	if err := f.atAnyTime(ctx, odd); err != nil {
+		return nil, err
 	}
 
 	if marks {
 		return f.found, tx.markAnew(ctx, &q, f.found)
 	}
 	return f.found, nil
+}
+
+// labels are the numbers of the labels that are read at the edges of half-hours, and of those
+// that are read at any time.
+func (q ReadingQuery) labels() (edges, odd []any) {
+	for _, l := range q.Labels {
+		if n := labelNumbers[l]; n < 10 || register(l) {
+			edges = append(edges, n)
+		} else {
+			odd = append(odd, n)
+		}
+	}
+	return edges, odd
 }
 
 // markAnew says of registers where they began anew, as it was known.
@@ -316,24 +289,88 @@ func (q ReadingQuery) where(org flex.OrgID) *condition {
 // finder reads what conditions let through.
 type finder struct {
 	tx     *Tx
+	query  ReadingQuery
 	wanted map[flex.AssetID]bool // nil: all
 	found  []flex.Reading
 }
 
-// collect runs the condition over what is known now, or over what was known then.
-func (f *finder) collect(ctx context.Context, w *condition) error {
-	const columns = `SELECT r.asset_id, r.at, r.label, r.seconds, r.value FROM `
-	where := w.text.String()
-	query := columns + `reading r WHERE ` + where
-
-	if w.knownAt != nil {
-		at := w.param(w.knownAt)
-		query += " AND r.known_at <= " + at
-		if w.history {
-			query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
+// finder is a finder for a query. A dense one asks for a range of assets, and what lies
+// between those that are wanted is passed over.
+func (tx *Tx) finder(q ReadingQuery) finder {
+	f := finder{tx: tx, query: q}
+	if q.dense {
+		f.wanted = make(map[flex.AssetID]bool, len(q.Assets))
+		for _, id := range q.Assets {
+			f.wanted[id] = true
 		}
 	}
 
+	return f
+}
+
+// atEdges collects the readings at the edges of half-hours, some hundred instants at a time.
+func (f *finder) atEdges(ctx context.Context, labels []any, marks bool) error {
+	if len(labels) == 0 {
+		return nil
+	}
+
+	for chunk := range slices.Chunk(f.query.instants(marks), instantsChunk) {
+		w := f.query.where(f.tx.org)
+		w.in("r.at", chunk)
+		w.in("r.label", labels)
+
+		if err := f.collect(ctx, w); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// atAnyTime collects the readings that meet the days, each once.
+func (f *finder) atAnyTime(ctx context.Context, labels []any) error {
+	if len(labels) == 0 {
+		return nil
+	}
+
+	var before flex.Span // where was looked last
+	for _, d := range f.query.Days {
+		w := f.query.where(f.tx.org)
+		w.in("r.label", labels)
+		span := f.query.span(d)
+		w.meets(span, before.To)
+
+		if err := f.collect(ctx, w); err != nil {
+			return err
+		}
+
+		before = span
+	}
+
+	return nil
+}
+
+// query is the statement that reads what the condition lets through.
+func (w *condition) query() string {
+	const columns = `SELECT r.asset_id, r.at, r.label, r.seconds, r.value FROM `
+	where := w.text.String()
+	query := columns + `reading r WHERE ` + where
+	if w.knownAt == nil {
+		return query
+	}
+
+	at := w.param(w.knownAt)
+	query += " AND r.known_at <= " + at
+	if w.history {
+		query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
+	}
+
+	return query
+}
+
+// collect runs the condition over what is known now, or over what was known then.
+func (f *finder) collect(ctx context.Context, w *condition) error {
+	query := w.query()
 	rs, err := f.tx.query(ctx, query, w.args...)
 	if err != nil {
 		return err
@@ -377,11 +414,23 @@ func (tx *Tx) MarksAround(ctx context.Context, k Register, at time.Time, days in
 	return before, after, err
 }
 
+// onDays adds a condition on the days since 1970, which follow each other forward or back.
+func (w *condition) onDays(days []any) {
+	w.in("r.at / 86400000000", days)
+	from, to := days[0].(int64), days[len(days)-1].(int64)
+	fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s", w.param(min(from, to)*86400e6), w.param((max(from, to)+1)*86400e6))
+}
+
 // markBeside goes from day to day, a few at a time, and then a month at a time.
 func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int, way int64) (*Mark, error) {
 	order, side := "r.at DESC", "r.at < "
 	if way > 0 {
 		order, side = "r.at", "r.at > "
+	}
+
+	mark := func(s scanner) (m Mark, err error) {
+		err = s.Scan(instant{&m.At}, &m.Value)
+		return m, err
 	}
 
 	for first, chunk := 0, 2; first <= days; first, chunk = first+chunk, 32 {
@@ -392,15 +441,8 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 			near = append(near, at.Unix()/86400+way*int64(i))
 		}
 
-		w.in("r.at / 86400000000", near)
-		from, to := near[0].(int64), near[len(near)-1].(int64)
-		fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s", w.param(min(from, to)*86400e6), w.param((max(from, to)+1)*86400e6))
+		w.onDays(near)
 		fmt.Fprintf(&w.text, " AND r.label = %s AND r.label >= 10 AND %s%s", w.param(labelNumbers[k.Label]), side, w.param(at.UnixMicro()))
-		mark := func(s scanner) (m Mark, err error) {
-			err = s.Scan(instant{&m.At}, &m.Value)
-			return m, err
-		}
-
 		found, err := rows(ctx, tx.conn, mark, `SELECT r.at, r.value FROM reading r WHERE `+w.text.String()+` ORDER BY `+order+` LIMIT 1`, w.args...)
 		if err != nil {
 			return nil, err

@@ -173,13 +173,20 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 // id, generation and place are set here, in the session too, and so is since when its need
 // counts, if that is not said. The asset must be locked.
 func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) error {
-	s.EventID, s.AssetID, s.SessionID = flex.EventID(tx.newID()), session.AssetID, session.ID
-	s.Generation, s.MadeAt, s.Before = session.Generation+1, tx.now, session.EventID
+	s.EventID = flex.EventID(tx.newID())
+	s.AssetID = session.AssetID
+	s.SessionID = session.ID
+	s.Generation = session.Generation + 1
+	s.MadeAt = tx.now
+	s.Before = session.EventID
+
 	if s.From.CountFrom.IsZero() {
 		s.From.CountFrom = s.Steps[0].From
 	}
 
-	session.Generation, session.EventID, session.ReadyBy = s.Generation, s.EventID, s.From.ReadyBy
+	session.Generation = s.Generation
+	session.EventID = s.EventID
+	session.ReadyBy = s.From.ReadyBy
 	if s.Cause == CauseMarket {
 		session.MarketAt = tx.now
 	}

@@ -117,7 +117,8 @@ var sealedTables = []sealedTable{
 	{"cloud_token", sealedToken, `org_id, site_id, provider`, `org_id = $2 AND site_id = $3 AND provider = $4`, func(s scanner) (r sealedRow, err error) {
 		var t CloudToken
 		err = s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
-		r.org, r.row, r.args = t.Org, t.row(), []any{t.Org.Bytes(), t.Site.Bytes(), t.Provider}
+		r.org = t.Org
+		r.row, r.args = t.row(), []any{t.Org.Bytes(), t.Site.Bytes(), t.Provider}
 		return r, err
 	}},
 }

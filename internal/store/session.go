@@ -119,17 +119,23 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 	}
 
 	c.SiteTariff = siteTariff(typ, cheapStart, cheapEnd)
+	err = tx.lastSession(ctx, &c)
+	return c, err
+}
+
+// lastSession reads the asset's newest session and its schedule, if it ever had one.
+func (tx *Tx) lastSession(ctx context.Context, c *Charging) (err error) {
 	c.Session, err = scanSession(tx.row(ctx, `SELECT `+sessionColumns+` FROM session s
-		WHERE s.org_id = $1 AND s.asset_id = $2 ORDER BY s.number DESC LIMIT 1`, tx.org.Bytes(), id.Bytes()))
+		WHERE s.org_id = $1 AND s.asset_id = $2 ORDER BY s.number DESC LIMIT 1`, tx.org.Bytes(), c.Asset.ID.Bytes()))
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, nil
+		return nil
 	}
 
 	if err == nil && !c.Session.EventID.IsZero() {
 		c.Standing, err = tx.Schedule(ctx, c.Session.EventID)
 	}
 
-	return c, err
+	return err
 }
 
 // siteTariff reads the site's own tariff; a time that is not one is left out.
@@ -150,8 +156,12 @@ func siteTariff(typ, cheapStart, cheapEnd string) flex.SiteTariff {
 // be locked and have none open.
 func (tx *Tx) OpenSession(ctx context.Context, c *Charging, rate flex.Watts) error {
 	s := Session{Number: c.Session.Number + 1, Generation: c.Session.Generation}
-	s.ID, s.AssetID, s.SiteID = flex.SessionID(tx.newID()), c.Asset.ID, c.Asset.SiteID
-	s.VehicleRate, s.PluggedInAt = rate, tx.now
+	s.ID = flex.SessionID(tx.newID())
+	s.AssetID = c.Asset.ID
+	s.SiteID = c.Asset.SiteID
+	s.VehicleRate = rate
+	s.PluggedInAt = tx.now
+
 	c.Session, c.Standing = s, Schedule{}
 	return tx.later(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -224,6 +234,7 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 	if len(assets) == 0 {
 		return nil
 	}
+
 	if err := tx.Retract(ctx, assets...); err != nil {
 		return fmt.Errorf("take back pushes: %w", err)
 	}
@@ -237,18 +248,22 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 		if err != nil {
 			return err
 		}
+
 		if !c.Open() {
 			continue
 		}
+
 		if err := tx.free(ctx, &c); err != nil {
 			return fmt.Errorf("free asset %v: %w", id, err)
 		}
+
 		if err := tx.CloseSession(ctx, &c.Session); err != nil {
 			return err
 		}
 	}
 
 	tx.Wake(WakeSettle)
+
 	return nil
 }
 

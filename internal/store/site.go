@@ -112,6 +112,7 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 	if err != nil {
 		return err
 	}
+
 	if err := tx.noteEmail(ctx, s, before.Email.Reveal()); err != nil {
 		return err
 	}
@@ -123,22 +124,36 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 		tx.org.Bytes(), s.ID.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
 		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd),
 		int64(s.Supply.Import), int64(s.Supply.Export))
-	if err == nil && !s.ConsentAt.Equal(before.ConsentAt) {
-		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
-	}
-
-	if err == nil && s.Supply != before.Supply {
-		err = tx.addSupply(ctx, s.ID, s.Supply)
-	}
 
 	if err != nil {
 		return err
 	}
+
+	if err := tx.keepChanges(ctx, before, s); err != nil {
+		return err
+	}
+
 	if err := tx.follow(ctx, s.ID); err != nil {
 		return err
 	}
 
 	return tx.touchRegister(ctx)
+}
+
+// keepChanges keeps since when a site has another consent or another supply. Settlement asks
+// what held on a day that is past.
+func (tx *Tx) keepChanges(ctx context.Context, before, after flex.Site) error {
+	if !after.ConsentAt.Equal(before.ConsentAt) {
+		if err := tx.setConsent(ctx, after.ID, after.ConsentAt); err != nil {
+			return err
+		}
+	}
+
+	if after.Supply != before.Supply {
+		return tx.addSupply(ctx, after.ID, after.Supply)
+	}
+
+	return nil
 }
 
 // Site returns a site of the organisation, or a NotFound failure.
@@ -239,6 +254,31 @@ func (c conn) recordQuery(table, rest string) string {
 		FROM ` + table + ` s LEFT JOIN meter m ON m.mpan = s.mpan ` + rest
 }
 
+// readRecordMeter reads what the directory says of a site's meter: four flags as the bits of a
+// number, and the postcode.
+func readRecordMeter(mpan, text string) (*flex.Meter, error) {
+	number, postcode, _ := strings.Cut(text, ",")
+	bits, err := strconv.Atoi(number)
+	if err != nil {
+		return nil, err
+	}
+
+	return &flex.Meter{
+		MPAN: mpan, Postcode: postcode,
+		Import: bits&1 != 0, Energised: bits&2 != 0, HalfHourly: bits&4 != 0, Domestic: bits&8 != 0,
+	}, nil
+}
+
+// readMethods reads methods that are joined by commas, in no order.
+func readMethods(text string) (methods []flex.DispatchMethod) {
+	for method := range strings.SplitSeq(text, ",") {
+		methods = append(methods, flex.DispatchMethod(method))
+	}
+	slices.Sort(methods)
+	return methods
+}
+
+// scanRecord reads a row of recordQuery.
 func scanRecord(s scanner) (r SiteRecord, err error) {
 	var mpan, supply, tariff, meter, assets, methods sql.NullString
 	var postcode, address string
@@ -262,22 +302,14 @@ func scanRecord(s scanner) (r SiteRecord, err error) {
 	}
 
 	if meter.Valid {
-		text, postcode, _ := strings.Cut(meter.String, ",")
-		bits, err := strconv.Atoi(text)
+		r.Meter, err = readRecordMeter(mpan.String, meter.String)
 		if err != nil {
 			return r, err
-		}
-
-		r.Meter = &flex.Meter{
-			MPAN: mpan.String, Postcode: postcode, Import: bits&1 != 0, Energised: bits&2 != 0, HalfHourly: bits&4 != 0, Domestic: bits&8 != 0,
 		}
 	}
 
 	if methods.Valid {
-		for text := range strings.SplitSeq(methods.String, ",") {
-			r.Methods = append(r.Methods, flex.DispatchMethod(text))
-		}
-		slices.Sort(r.Methods)
+		r.Methods = readMethods(methods.String)
 	}
 
 	if assets.Valid {

@@ -256,6 +256,18 @@ type Replacement struct {
 	Next Schedule
 }
 
+// number makes the next schedule the one that follows the standing one, under the id.
+func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
+	n := &r.Next
+	n.EventID = id
+	n.AssetID = r.Standing.AssetID
+	n.SessionID = r.Session
+	n.Generation = r.Standing.Generation + 1
+	n.MadeAt = now
+	n.Before = r.Standing.EventID
+	return n
+}
+
 // Replace commits each schedule in the place of the one that it was weighed against, with
 // its push, and returns how many. Where that one no longer stands, or the car has left,
 // nothing changes: an event came between, and planned the asset itself; it is looked at again.
@@ -268,13 +280,9 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	first := flex.EventID(tx.newIDs(len(rs)))
 	last := flex.EventID(following(first, len(rs)-1))
 	args := make([]any, 0, len(scheduleFields)*len(rs))
-
 	for i := range rs {
-		r := &rs[i]
-		n := &r.Next
-		n.EventID, n.AssetID, n.SessionID = flex.EventID(following(first, i)), r.Standing.AssetID, r.Session
-		n.Generation, n.MadeAt, n.Before = r.Standing.Generation+1, tx.now, r.Standing.EventID
-		args = n.args(tx.org, args)
+		next := rs[i].number(flex.EventID(following(first, i)), tx.now)
+		args = next.args(tx.org, args)
 	}
 
 	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, args); err != nil {
@@ -295,20 +303,8 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	}
 
 	if int(n) < len(rs) {
-		// The event may have planned its asset on older prices than these: it is weighed again.
-		_, err := tx.exec(ctx, `UPDATE session SET due_at = $4, due_for = 'market' FROM schedule c
-			WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3 AND session.id = c.session_id
-				AND session.event_id <> c.event_id AND session.plugged_out_at IS NULL AND (session.due_for IS NULL OR session.due_for = 'market')`,
-			tx.org.Bytes(), first.Bytes(), last.Bytes(), micros(tx.now))
-		if err != nil {
-			return 0, fmt.Errorf("have what an event changed weighed again: %w", err)
-		}
-
-		_, err = tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
-			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = schedule.session_id AND s.event_id = schedule.event_id)`,
-			tx.org.Bytes(), first.Bytes(), last.Bytes())
-		if err != nil {
-			return 0, fmt.Errorf("drop schedules that came too late: %w", err)
+		if err := tx.dropLate(ctx, first, last); err != nil {
+			return 0, err
 		}
 	}
 
@@ -317,4 +313,25 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	}
 
 	return int(n), nil
+}
+
+// dropLate deletes those of the schedules that came too late to be put in force. The event that
+// came before them may have planned its asset on older prices: the session is weighed again.
+func (tx *Tx) dropLate(ctx context.Context, first, last flex.EventID) error {
+	_, err := tx.exec(ctx, `UPDATE session SET due_at = $4, due_for = 'market' FROM schedule c
+		WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3 AND session.id = c.session_id
+			AND session.event_id <> c.event_id AND session.plugged_out_at IS NULL AND (session.due_for IS NULL OR session.due_for = 'market')`,
+		tx.org.Bytes(), first.Bytes(), last.Bytes(), micros(tx.now))
+	if err != nil {
+		return fmt.Errorf("have what an event changed weighed again: %w", err)
+	}
+
+	_, err = tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
+		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = schedule.session_id AND s.event_id = schedule.event_id)`,
+		tx.org.Bytes(), first.Bytes(), last.Bytes())
+	if err != nil {
+		return fmt.Errorf("drop schedules that came too late: %w", err)
+	}
+
+	return nil
 }

@@ -62,6 +62,24 @@ func (tx *Tx) addWithdrawal(ctx context.Context, w Withdrawal, by string) error 
 	return tx.noteMove(ctx, w, by, "")
 }
 
+// mayTryAgain refuses to pay a withdrawal once more whose money is gone, or that was tried
+// often enough.
+func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
+	balance, err := tx.Balance(ctx, w.SiteID)
+	if err != nil {
+		return err
+	}
+	if balance < w.Amount {
+		return flex.Fail(flex.Conflict, "the balance is %s, which is less than the %s of the withdrawal", balance, w.Amount)
+	}
+
+	if w.Attempt == ledger.AttemptsMax {
+		return flex.Fail(flex.Conflict, "the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again", w.Attempt)
+	}
+
+	return nil
+}
+
 // MoveWithdrawal takes a withdrawal to another status, posting what that does to the money.
 // A move that is not legal is a Conflict, as is a payment tried again when the money is gone.
 func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (Withdrawal, error) {
@@ -76,22 +94,15 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 	}
 
 	if !w.Status.Holds() && to.Holds() {
-		balance, err := tx.Balance(ctx, w.SiteID)
-		if err != nil {
+		if err := tx.mayTryAgain(ctx, w); err != nil {
 			return w, err
 		}
-		if balance < w.Amount {
-			return w, flex.Fail(flex.Conflict, "the balance is %s, which is less than the %s of the withdrawal", balance, w.Amount)
-		}
-
-		if w.Attempt == ledger.AttemptsMax {
-			return w, flex.Fail(flex.Conflict, "the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again", w.Attempt)
-		}
-
 		w.Attempt++
 	}
 
-	w.Status, w.Moves, w.ChangedAt = to, w.Moves+1, tx.now
+	w.Status = to
+	w.Moves++
+	w.ChangedAt = tx.now
 	if err := tx.postMove(ctx, w, by, postings); err != nil {
 		return w, err
 	}

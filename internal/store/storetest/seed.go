@@ -242,33 +242,37 @@ func (s *Seed) Readings(from flex.Period, periods int) {
 	}
 }
 
-// Events gives every asset of the organisation a flex event on the day.
-func (s *Seed) Events(day flex.Day, first, last int) {
+// assets are the organisation's assets, and the site of each.
+func (s *Seed) assets() (assets []flex.AssetID, sites []flex.SiteID) {
 	s.t.Helper()
-	energies := strings.TrimSpace(strings.Repeat("1000 ", last-first+1))
-
 	rs, err := s.sql.Query(`SELECT id, site_id FROM asset WHERE org_id = $1 ORDER BY id`, s.Org.Bytes())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 
-	var assets []flex.AssetID
-	var sites []flex.SiteID
-
 	for rs.Next() {
 		var asset flex.AssetID
-
 		var site flex.SiteID
 		if err := rs.Scan(&asset, &site); err != nil {
 			s.t.Fatal(err)
 		}
 
-		assets, sites = append(assets, asset), append(sites, site)
+		assets = append(assets, asset)
+		sites = append(sites, site)
 	}
 
 	if err := rs.Close(); err != nil {
 		s.t.Fatal(err)
 	}
+
+	return assets, sites
+}
+
+// Events gives every asset of the organisation a flex event on the day.
+func (s *Seed) Events(day flex.Day, first, last int) {
+	s.t.Helper()
+	energies := strings.TrimSpace(strings.Repeat("1000 ", last-first+1))
+	assets, sites := s.assets()
 
 	tx, err := s.sql.Begin()
 	if err != nil {
