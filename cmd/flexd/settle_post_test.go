@@ -13,7 +13,7 @@ import (
 )
 
 // repairStory is a store with an event of a month that is closed, credited with 40 p, whose
-// reading turns out to be 1 kWh too much without any background job being told.
+// reading turns out to be 1 kWh too much that no background job notices.
 type repairStory struct {
 	*bookkeeping
 	seed  *storetest.Seed
@@ -89,7 +89,7 @@ func TestSettleAgain_Post(t *testing.T) {
 	closed := s.run(0, "books", "balance", "seeded", "--as-of", s.last.String())
 	months := s.run(0, "books", "months", "seeded", "--json")
 
-	s.seed.Exec(`UPDATE reading SET value = 4000000 WHERE value = 5000000`) // past the store: no job is told
+	s.seed.Exec(`UPDATE reading SET value = 4000000 WHERE value = 5000000`) // past the store: no job notices
 	again := []string{"settle", "again", "--org", "seeded", "--from", s.event.String(), "--to", s.event.String()}
 	if out := s.run(0, again...); !strings.Contains(out, "events  1\n") || s.credits() != first {
 		t.Errorf("a look says %s, and the books %s", out, s.credits())

@@ -29,8 +29,7 @@ var eventAssets = flag.Int("assets", 1_000, "assets of BenchmarkProvisional; 10,
 // there to be read. All half-hours of the 60 days before are kept, and an event of every other
 // day, which waits for nothing but to become final.
 func BenchmarkProvisional(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchProvisional(b, storetest.SQLite(b)) })
-	b.Run("postgres", func(b *testing.B) { benchProvisional(b, storetest.Postgres(b)) })
+	storetest.EachBench(b, benchProvisional)
 }
 
 const (

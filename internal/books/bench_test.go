@@ -19,8 +19,7 @@ var journalPostings = flag.Int("postings", 30_000, "postings that BenchmarkExpor
 // BenchmarkExport exports a journal: a year of one organisation's flex events at 1,000 sites,
 // each with a posting of what is receivable, what is the user's and what is kept.
 func BenchmarkExport(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchExport(b, storetest.SQLite(b)) })
-	b.Run("postgres", func(b *testing.B) { benchExport(b, storetest.Postgres(b)) })
+	storetest.EachBench(b, benchExport)
 }
 
 func benchExport(b *testing.B, url string) {

@@ -10,16 +10,7 @@ import (
 
 // changeRate pins the power that an asset is planned with, or forgets what was learned of it.
 func (s *Server) changeRate(r *request) (view, error) {
-	var id flex.AssetID
-	if err := readID(&id, r.PathValue("id"), "asset"); err != nil {
-		return view{}, err
-	}
-
-	var org flex.OrgID
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		org, err = all.AssetOrg(r.Context(), id)
-		return err
-	})
+	id, org, err := owned(s, r, "asset", (*store.All).AssetOrg)
 	if err != nil {
 		return view{}, err
 	}

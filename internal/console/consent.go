@@ -26,21 +26,7 @@ func consentLines(ctx context.Context, tx *store.Tx, site flex.SiteID) (lines []
 // withdrawConsent records that the user withdrew the consent to the use of the boundary meter,
 // for a reason that the audit log keeps. The form must say that it was meant.
 func (s *Server) withdrawConsent(r *request) (view, error) {
-	var id flex.SiteID
-	if err := readID(&id, r.PathValue("id"), "site"); err != nil {
-		return view{}, err
-	}
-
-	reason, err := confirmed(r)
-	if err != nil {
-		return view{}, err
-	}
-
-	var org flex.OrgID
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		org, err = all.SiteOrg(r.Context(), id)
-		return err
-	})
+	id, org, reason, err := meant(s, r, "site", (*store.All).SiteOrg)
 	if err != nil {
 		return view{}, err
 	}

@@ -99,32 +99,20 @@ func readFilter[Of any](to *flex.ID[Of], text, what string) error {
 }
 
 func (p *deliveriesPage) fill(r *request, all *store.All, ask store.DeliveryQuery) (err error) {
-	p.Orgs, err = all.Orgs(r.Context())
-	if err != nil {
-		return err
-	}
-
-	for _, o := range p.Orgs {
-		if !p.Org.IsZero() && o.ID != p.Org {
-			continue
-		}
-
-		tx, err := all.For(r.Context(), o.ID)
-		if err != nil {
-			return err
-		}
+	p.Orgs, err = eachOrg(r.Context(), all, p.Org, func(o flex.Org, tx *store.Tx) error {
 		if err := p.addEndpoints(r, tx, o, all.Now()); err != nil {
 			return err
 		}
 
 		ds, err := tx.Deliveries(r.Context(), ask)
-		if err != nil {
-			return err
-		}
-
 		for _, d := range ds {
 			p.Deliveries = append(p.Deliveries, deliveryLine{Delivery: d, OrgName: o.Name})
 		}
+
+		return err
+	})
+	if err != nil {
+		return err
 	}
 
 	slices.SortFunc(p.Deliveries, func(a, b deliveryLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
@@ -221,26 +209,13 @@ type deliveryPage struct {
 }
 
 func (s *Server) delivery(r *request) (view, error) {
-	var id flex.EventID
-	if err := readID(&id, r.PathValue("id"), "push"); err != nil {
+	id, org, err := owned(s, r, "push", (*store.All).DeliveryOrg)
+	if err != nil {
 		return view{}, err
 	}
 
 	var p deliveryPage
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		org, err := all.DeliveryOrg(r.Context(), id)
-		if err != nil {
-			return err
-		}
-
-		tx, err := all.For(r.Context(), org)
-		if err != nil {
-			return err
-		}
-
-		p.Org, err = tx.OrgRecord(r.Context())
-		return err
-	})
+	p.Org, err = s.orgRecord(r.Context(), org)
 	if err != nil {
 		return view{}, err
 	}
@@ -273,16 +248,7 @@ func (s *Server) delivery(r *request) (view, error) {
 
 // replay has a push sent once more.
 func (s *Server) replay(r *request) (view, error) {
-	var id flex.EventID
-	if err := readID(&id, r.PathValue("id"), "push"); err != nil {
-		return view{}, err
-	}
-
-	var org flex.OrgID
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		org, err = all.DeliveryOrg(r.Context(), id)
-		return err
-	})
+	id, org, err := owned(s, r, "push", (*store.All).DeliveryOrg)
 	if err != nil {
 		return view{}, err
 	}

@@ -128,30 +128,18 @@ func dayStart(text string, after int) (time.Time, error) {
 
 func (p *heldPage) fill(r *request, all *store.All, f store.HeldFilter) (err error) {
 	p.Readings, p.Total = nil, 0
-	p.Orgs, err = all.Orgs(r.Context())
-	if err != nil {
-		return err
-	}
-
-	for _, o := range p.Orgs {
-		if !p.Org.IsZero() && o.ID != p.Org {
-			continue
-		}
-
-		tx, err := all.For(r.Context(), o.ID)
-		if err != nil {
-			return err
-		}
-
+	p.Orgs, err = eachOrg(r.Context(), all, p.Org, func(o flex.Org, tx *store.Tx) error {
 		found, total, err := tx.HeldReadings(r.Context(), f)
-		if err != nil {
-			return err
-		}
-
 		p.Total += total
+
 		for _, h := range found {
 			p.Readings = append(p.Readings, heldLine{HeldReading: h, Org: o.ID, OrgName: o.Name})
 		}
+
+		return err
+	})
+	if err != nil {
+		return err
 	}
 
 	slices.SortFunc(p.Readings, func(a, b heldLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
@@ -187,18 +175,13 @@ func (p *heldPage) table() *table {
 
 // heldReading shows one reading, with the forms that decide on it.
 func (s *Server) heldReading(r *request) (view, error) {
-	var id flex.HeldID
-	if err := readID(&id, r.PathValue("id"), "held reading"); err != nil {
+	id, org, err := owned(s, r, "held reading", (*store.All).HeldOrg)
+	if err != nil {
 		return view{}, err
 	}
 
-	var l heldLine
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		l.Org, err = all.HeldOrg(r.Context(), id)
-		if err != nil {
-			return err
-		}
-
+	l := heldLine{Org: org}
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
 		tx, err := all.For(r.Context(), l.Org)
 		if err != nil {
 			return err
@@ -220,21 +203,7 @@ func (s *Server) heldReading(r *request) (view, error) {
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
 // must say that it was meant.
 func (s *Server) decideHeld(r *request) (view, error) {
-	var id flex.HeldID
-	if err := readID(&id, r.PathValue("id"), "held reading"); err != nil {
-		return view{}, err
-	}
-
-	reason, err := confirmed(r)
-	if err != nil {
-		return view{}, err
-	}
-
-	var org flex.OrgID
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		org, err = all.HeldOrg(r.Context(), id)
-		return err
-	})
+	id, org, reason, err := meant(s, r, "held reading", (*store.All).HeldOrg)
 	if err != nil {
 		return view{}, err
 	}

@@ -53,8 +53,8 @@ func statementSpan(r *request) (span reward.StatementSpan, err error) {
 
 // statement shows a site's statement, or gives it away as CSV or JSON.
 func (s *Server) statement(r *request) (view, error) {
-	p := &statementPage{Rule: reward.RoundingRule}
-	if err := readID(&p.Site, r.PathValue("id"), "site"); err != nil {
+	id, org, err := owned(s, r, "site", (*store.All).SiteOrg)
+	if err != nil {
 		return view{}, err
 	}
 
@@ -68,20 +68,8 @@ func (s *Server) statement(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		org, err := all.SiteOrg(r.Context(), p.Site)
-		if err != nil {
-			return err
-		}
-
-		tx, err := all.For(r.Context(), org)
-		if err != nil {
-			return err
-		}
-
-		p.Org, err = tx.OrgRecord(r.Context())
-		return err
-	})
+	p := &statementPage{Rule: reward.RoundingRule, Site: id}
+	p.Org, err = s.orgRecord(r.Context(), org)
 	if err != nil {
 		return view{}, err
 	}

@@ -10,26 +10,12 @@ import (
 
 // setSupply sets what a site's connection can carry, for a reason that the audit log keeps.
 func (s *Server) setSupply(r *request) (view, error) {
-	var id flex.SiteID
-	if err := readID(&id, r.PathValue("id"), "site"); err != nil {
-		return view{}, err
-	}
-
-	reason, err := confirmed(r)
+	id, org, reason, err := meant(s, r, "site", (*store.All).SiteOrg)
 	if err != nil {
 		return view{}, err
 	}
 
 	change, err := supplyForm(r)
-	if err != nil {
-		return view{}, err
-	}
-
-	var org flex.OrgID
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		org, err = all.SiteOrg(r.Context(), id)
-		return err
-	})
 	if err != nil {
 		return view{}, err
 	}

@@ -90,14 +90,9 @@ func (y *yard) plan(assets []flex.AssetID) (ps []store.Push) {
 	return ps
 }
 
-func engines(b *testing.B, bench func(b *testing.B, url string)) {
-	b.Run("sqlite", func(b *testing.B) { bench(b, storetest.SQLite(b)) })
-	b.Run("postgres", func(b *testing.B) { bench(b, storetest.Postgres(b)) })
-}
-
 // BenchmarkDeliveries has one endpoint on this machine take b.N pushes that are all due.
 func BenchmarkDeliveries(b *testing.B) {
-	engines(b, func(b *testing.B, url string) {
+	storetest.EachBench(b, func(b *testing.B, url string) {
 		var got atomic.Int64
 		all := make(chan struct{})
 		want := int64(b.N)
@@ -123,7 +118,7 @@ func BenchmarkDeliveries(b *testing.B) {
 // BenchmarkLatency commits 500 schedules a second, each in a transaction of its own, and
 // measures from before the transaction to the push's arrival.
 func BenchmarkLatency(b *testing.B) {
-	engines(b, func(b *testing.B, url string) {
+	storetest.EachBench(b, func(b *testing.B, url string) {
 		var mu sync.Mutex
 		begun := map[string]time.Time{}
 		var took []time.Duration

@@ -14,10 +14,10 @@ const (
 	SupplyMax       Watts = 10_000_000 // a connection at high voltage
 )
 
-// SupplyChange is what was told of a supply; what is nil was not told.
+// SupplyChange is what is given of a supply; what is nil stays.
 type SupplyChange struct{ Import, Export *Watts }
 
-// Apply returns the supply with what was told of it.
+// Apply returns the supply with the change.
 func (c SupplyChange) Apply(s Supply) Supply {
 	if c.Import != nil {
 		s.Import = *c.Import

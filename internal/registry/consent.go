@@ -39,7 +39,7 @@ func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, 
 	return true, nil
 }
 
-// wrongConsent is the failure that a consent cannot be taken as it was told; Invalid names the
+// wrongConsent is the failure that a consent cannot be taken as it was given; Invalid names the
 // field.
 func wrongConsent(kind flex.Kind, why string) error {
 	if kind == flex.Invalid {

@@ -18,8 +18,7 @@ var siteDays = flag.Int("days", 20_000, "site-days that BenchmarkSettleAgain set
 // half-hours on every fifth of 100 days, after 60 days without. All half-hours of all days are
 // kept, as a fleet has them. At first every result is new; again, each is the same as before.
 func BenchmarkSettleAgain(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchAgain(b, storetest.SQLite(b)) })
-	b.Run("postgres", func(b *testing.B) { benchAgain(b, storetest.Postgres(b)) })
+	storetest.EachBench(b, benchAgain)
 }
 
 func benchAgain(b *testing.B, url string) {

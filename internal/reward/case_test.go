@@ -13,7 +13,7 @@ import (
 )
 
 // A reading that comes 50 minutes after a session's end, of a part of it, is credited then, not a
-// day later: one that ended at 17:20 and whose 17:00 was told at 18:10.
+// day later: one that ended at 17:20 and whose 17:00 came at 18:10.
 func TestRound_ToldAfterTheFirstLook(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
@@ -37,11 +37,7 @@ func TestRound_ToldAfterTheFirstLook(t *testing.T) {
 // 41 p, at £300 it earns 49 p.
 func TestEventRound_RevisedPrice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		y, monday, v := pausedMonday(t, url)
-		y.set(t, "user_share=1")
-		y.kwh(t, monday, v.Metered)
-		y.now = monday.Period(36).End()
-		y.events(t)
+		y, monday := settledMonday(t, url, "user_share=1")
 		if got := y.history(t); got != "flex event 41p" {
 			t.Fatalf("at first: %s", got)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // consents replaces what the site consented to by spans, as days before the event's; the end 0
-// stands for a consent that holds. Each was told when it began.
+// stands for a consent that holds. Each was recorded when it began.
 func (h *home) consents(days ...[2]int) {
 	h.t.Helper()
 	h.noConsent(h.t)
@@ -115,8 +115,8 @@ func TestConsent_TwoSites(t *testing.T) {
 	})
 }
 
-// A consent of before that is told later brings its days into what was settled without them,
-// and is as good as never told as of an instant before.
+// A consent of before that is recorded later brings its days into what was settled without them,
+// and is as good as never recorded as of an instant before.
 func TestConsent_ToldLater(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
@@ -148,7 +148,7 @@ func TestConsent_ToldLater(t *testing.T) {
 			t.Errorf("a consent of before: %s", got)
 		}
 		if after := h.again(t, h.monday, known); after.Hash != before.Hash {
-			t.Errorf("as it was known before the consent was told: %s, then %s", before.Hash, after.Hash)
+			t.Errorf("as it was known before the consent was recorded: %s, then %s", before.Hash, after.Hash)
 		}
 
 		// Withdrawn later, or with the site gone, what was known stays as it was known.

@@ -163,10 +163,7 @@ func TestCredit_Certain(t *testing.T) {
 
 // A site whose months credit something else than was posted is found.
 func TestCredit_CertainVerified(t *testing.T) {
-	y, monday, v := pausedMonday(t, storetest.SQLite(t))
-	y.kwh(t, monday, v.Metered)
-	y.now = monday.Period(36).End()
-	y.events(t)
+	y, _ := settledMonday(t, storetest.SQLite(t))
 
 	y.exec(t, `UPDATE event_credit SET error = 11000`)
 	broken, err := y.db.Verify(t.Context())

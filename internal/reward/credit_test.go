@@ -20,11 +20,7 @@ func (y *yard) books(t *testing.T) string {
 // All revenue is posted, whatever the user's share; without one the user sees nothing of it.
 func TestCredit_RevenueWithoutAShare(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		y, monday, v := pausedMonday(t, url)
-		y.set(t, "user_share=0")
-		y.kwh(t, monday, v.Metered)
-		y.now = monday.Period(36).End()
-		y.events(t)
+		y, monday := settledMonday(t, url, "user_share=0")
 		if got := y.books(t); got != "market_receivable 41, platform_revenue -41" {
 			t.Errorf("in the books: %s", got)
 		}
@@ -45,11 +41,7 @@ func TestCredit_RevenueWithoutAShare(t *testing.T) {
 func TestCredit_Accrued(t *testing.T) {
 	for _, crediting := range []string{"month", "event"} {
 		t.Run(crediting, func(t *testing.T) {
-			y, monday, v := pausedMonday(t, storetest.SQLite(t))
-			y.set(t, "user_share=0.5", "paid_early=0.8", "crediting="+crediting)
-			y.kwh(t, monday, v.Metered)
-			y.now = monday.Period(36).End()
-			y.events(t)
+			y, _ := settledMonday(t, storetest.SQLite(t), "user_share=0.5", "paid_early=0.8", "crediting="+crediting)
 			if got := y.books(t); got != "market_receivable 41, platform_revenue -21, rewards_accrued -4, rewards_payable -16" {
 				t.Errorf("on the estimate: %s", got)
 			}

@@ -242,7 +242,7 @@ func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) er
 	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
-// DefaultPower is the power of a charger that never told its own.
+// DefaultPower is the power of a charger whose own is not known.
 const DefaultPower flex.Watts = 7400
 
 func eventOf(found settle.Event) store.FlexEvent {

@@ -284,7 +284,7 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 }
 
 // readBoundaries gives the cases of assets without a qualified meter what their sites'
-// boundaries say, and returns those that they told of.
+// boundaries say, and returns those that were found in them.
 func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
 	shared := map[meterKey][]*claim{}
 	var sites []flex.SiteID
@@ -328,7 +328,7 @@ type meters struct {
 	devices map[meterKey][]flex.AssetID
 }
 
-// read gives the cases what these meters say, and returns those that it told of. First the
+// read gives the cases what these meters say, and returns those that were found in them. First the
 // events' own days are read, then, of the meters that tell of them, the days before.
 func (m *meters) read(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
 	given = map[*claim]bool{}
@@ -393,11 +393,11 @@ func (m *meters) readings(ctx context.Context, tx *store.Tx, of map[flex.AssetID
 // these at all.
 func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery, rs []flex.Reading, own map[flex.Day]bool,
 	of map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
-	labels, told := map[flex.Label]bool{}, map[meterKey]bool{}
+	labels, read := map[flex.Label]bool{}, map[meterKey]bool{}
 	for i := range rs {
 		labels[rs[i].Label] = true
 		for _, key := range of[rs[i].AssetID] {
-			told[key] = true
+			read[key] = true
 		}
 	}
 
@@ -406,7 +406,7 @@ func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery,
 
 	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool { return !labels[l] })
 	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
-		return !slices.ContainsFunc(of[id], func(key meterKey) bool { return told[key] })
+		return !slices.ContainsFunc(of[id], func(key meterKey) bool { return read[key] })
 	})
 	return tx.Readings(ctx, q)
 }

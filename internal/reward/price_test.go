@@ -67,7 +67,7 @@ func TestSettlementPrice(t *testing.T) {
 }
 
 // TestSettlementPrice_AnyOrder imports three sources in every order, under every choice of
-// settlement and contract source: the order never changes the pennies, and what is told of an
+// settlement and contract source: the order never changes the pennies, and what is said of an
 // event's price names the source that was chosen, its role and when it was imported.
 func TestSettlementPrice_AnyOrder(t *testing.T) {
 	gbp := map[string]float64{"elexon-system-price": 100, "octopus:C": 900, "agreed": 60}

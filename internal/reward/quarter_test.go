@@ -43,7 +43,7 @@ type quarter struct {
 	*yard
 	t       *testing.T
 	rand    *rand.Rand
-	metered map[flex.Period]flex.WattHours // what was told last
+	metered map[flex.Period]flex.WattHours // what was sent last
 	spans   []flex.Span                    // of the sessions
 	paid    flex.Pence
 }

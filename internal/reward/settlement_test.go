@@ -94,6 +94,21 @@ type vector struct {
 	Metered   map[string]string            `json:"metered_event_day"`
 }
 
+// settledMonday is pausedMonday with its readings, settled once on some settings.
+func settledMonday(t *testing.T, url string, settings ...string) (*yard, flex.Day) {
+	t.Helper()
+	y, monday, v := pausedMonday(t, url)
+	if len(settings) > 0 {
+		y.set(t, settings...)
+	}
+
+	y.kwh(t, monday, v.Metered)
+	y.now = monday.Period(36).End()
+	y.events(t)
+
+	return y, monday
+}
+
 // pausedMonday plays the worked example of the baseline vectors: sixty days of readings, two
 // days that held an event, and a pause on a Monday evening.
 func pausedMonday(t *testing.T, url string) (*yard, flex.Day, *vector) {

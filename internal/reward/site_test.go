@@ -47,7 +47,7 @@ func (h *home) device(n byte, typ flex.AssetType, power flex.Watts) flex.AssetID
 	return id
 }
 
-// energy is one half-hour's, told so many days before the Monday.
+// energy is one half-hour's, sent so many days before the Monday.
 func (h *home) energy(a flex.AssetID, label flex.Label, back int, kwh float64) {
 	h.put = append(h.put, flex.Reading{AssetID: a, Span: h.monday.Add(-back).Period(homeSlot).Span(), Label: label, Value: flex.Micro(kwh * 1e6)})
 }

@@ -46,11 +46,7 @@ func tell(s reward.Statement) string {
 
 func TestStatement(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		y, monday, v := pausedMonday(t, url)
-		y.set(t, "user_share=0.5", "credit_pence_per_kwh=2.5", "min_withdrawal_pence=1")
-		y.kwh(t, monday, v.Metered)
-		y.now = monday.Period(36).End()
-		y.events(t)
+		y, monday := settledMonday(t, url, "user_share=0.5", "credit_pence_per_kwh=2.5", "min_withdrawal_pence=1")
 		y.charge(t, "2025-02-28 23:20", "2025-03-01 00:10")
 		y.now = clock("2025-03-01 00:40")
 		y.read(t, "2025-02-28 23:00", 1, 3.5)

@@ -28,11 +28,7 @@ func (y *yard) agree(t *testing.T, from flex.Day, terms ...string) (flex.Day, er
 // terms of its day: no hash and no credited penny changes, also when a correction comes later.
 func TestTerms_ADayKeepsItsOwn(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		y, monday, v := pausedMonday(t, url)
-		y.set(t, "user_share=1")
-		y.kwh(t, monday, v.Metered)
-		y.now = monday.Period(36).End()
-		y.events(t)
+		y, monday := settledMonday(t, url, "user_share=1")
 		if got := y.history(t); got != "flex event 41p" {
 			t.Fatalf("credited %s", got)
 		}

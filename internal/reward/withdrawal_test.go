@@ -421,10 +421,7 @@ func TestBankAccount_Sealed(t *testing.T) {
 // not final yet takes nothing back.
 func TestBankAccount_GoesWithTheSite(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		y, monday, v := pausedMonday(t, url)
-		y.kwh(t, monday, v.Metered)
-		y.now = monday.Period(36).End()
-		y.events(t)
+		y, _ := settledMonday(t, url)
 		visit := y.visit(t, reward.LinkOptions{})
 		y.link(t, visit)
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Meter is what devices told of one metered place: a site's boundary, which several devices
+// Meter is what devices measured of one metered place: a site's boundary, which several devices
 // may measure, or an asset. Readings of different devices are never put together: each
 // label of each device gives half-hours of its own.
 type Meter struct {

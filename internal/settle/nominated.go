@@ -146,13 +146,13 @@ func Without(boundary []MeteredDay, assets ...[]MeteredDay) []MeteredDay {
 			e, known := b.At(n)
 			for _, days := range assets {
 				own := dayOf(days, b.Day)
-				used, told := flex.WattHours(0), false
+				used, given := flex.WattHours(0), false
 
 				if own != nil {
-					used, told = own.At(n)
+					used, given = own.At(n)
 				}
 
-				e, known = e-used, known && told
+				e, known = e-used, known && given
 			}
 
 			if known {
@@ -237,8 +237,8 @@ func Sum(a, b []MeteredDay, alone bool) []MeteredDay {
 		more := dayOf(b, m.Day)
 		for n := 1; more != nil && n <= m.Day.Periods(); n++ {
 			e, known := a[i].At(n)
-			f, told := more.At(n)
-			if known && told {
+			f, given := more.At(n)
+			if known && given {
 				m.Set(n, e+f)
 			}
 		}

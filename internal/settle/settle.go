@@ -225,9 +225,9 @@ func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []fl
 	}
 
 	price, priced := c.price(n)
-	apart, told := c.apart(n)
+	apart, given := c.apart(n)
 	s.Price = price
-	s.Known = s.Read && priced && told
+	s.Known = s.Read && priced && given
 	if !s.Known || !s.Compared {
 		return s, make([]flex.WattHours, len(claims))
 	}

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestSupplyOf asks for a site's supply as it was known: before it was told, after each
+// TestSupplyOf asks for a site's supply as it was known: before it was given, after each
 // change, and after the site went.
 func TestSupplyOf(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {

@@ -105,7 +105,7 @@ type HeldReading struct {
 	EndTimestamp   Time         `json:"end_timestamp"`
 	Value          float64      `json:"value"`  // kWh or kW, as its label says
 	Reason         string       `json:"reason"` // one word
-	Detail         string       `json:"detail"` // as it was told when it was sent
+	Detail         string       `json:"detail"` // as the sender was answered
 	HeldAt         Time         `json:"held_at"`
 	State          string       `json:"state" wire:"enum=HeldState"`
 	DecidedAt      Time         `json:"decided_at,omitzero"`

@@ -40,6 +40,13 @@ func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
 }
 
+// EachBench runs a benchmark on both engines.
+func EachBench(b *testing.B, bench func(b *testing.B, url string)) {
+	b.Helper()
+	b.Run("sqlite", func(b *testing.B) { bench(b, SQLite(b)) })
+	b.Run("postgres", func(b *testing.B) { bench(b, Postgres(b)) })
+}
+
 // SQLite returns the URL of a fresh file, a copy of one whose schema is up to date.
 func SQLite(t testing.TB) string {
 	t.Helper()
