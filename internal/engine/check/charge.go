@@ -95,6 +95,23 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 	if len(plan.Steps) == 0 {
 		return nil
 	}
+
+	cuts := cutsOf(p, plan)
+	missing := checkMedian(p.Prices)
+	steps := plan.Steps
+	for i := 1; i < len(cuts); i++ {
+		if cuts[i-1] >= steps[0].To.Unix() {
+			steps = steps[1:]
+		}
+		atoms = append(atoms, lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing))
+	}
+
+	return atoms
+}
+
+// cutsOf are the instants, in seconds and in order, at which problem or plan change, from the
+// problem's start to the plan's end.
+func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
 	cuts := append(make([]int64, 0, 2*atomsUsual), first)
 	for t := first / 1800 * 1800; t < last; t += 1800 {
@@ -134,31 +151,29 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 		cut(s.To)
 	}
 
-	missing := checkMedian(p.Prices)
-	steps := plan.Steps
-	for i := 1; i < len(cuts); i++ {
-		if cuts[i-1] >= steps[0].To.Unix() {
-			steps = steps[1:]
+	return cuts
+}
+
+// mostAt is the most power, in watts, that the limits allow at an instant.
+func mostAt(p *charge.Problem, t time.Time) float64 {
+	most := float64(p.Power)
+	for _, l := range p.Limits {
+		if l.Contains(t) {
+			most = min(most, max(0, float64(l.Limit)))
 		}
-		atoms = append(atoms, lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing))
 	}
 
-	return atoms
+	return most
 }
 
 // lookAt gathers what the problem says of one atom.
 func lookAt(p *charge.Problem, limit flex.Watts, from, to int64, missing flex.Price) atom {
 	t := time.Unix(from, 0)
-	a := atom{from: from, to: to, seconds: float64(to - from), most: float64(p.Power), off: p.AllOffPeak, limit: limit}
-	for _, l := range p.Limits {
-		if l.Contains(t) {
-			a.most = min(a.most, max(0, float64(l.Limit)))
-		}
-	}
-
+	a := atom{from: from, to: to, seconds: float64(to - from), most: mostAt(p, t), off: p.AllOffPeak, limit: limit}
 	for _, s := range p.OffPeak {
 		a.off = a.off || s.Contains(t)
 	}
+
 	price, known := checkPrice(p.Prices, flex.PeriodAt(t))
 	if !known {
 		price = missing
@@ -377,24 +392,14 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 	return nil
 }
 
-// checkFigures works out energy, shortfall and cost again, and the lower bound from the
-// threshold alone: any price gives a bound, and the plan's must be as high as its cost.
-func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
-	energy := 0.0
-	inTime := 0.0
-	cost := 0.0
-	bound := 0.0
+// boundOf is what the threshold proves the energy to cost at least. What was bought in full, or
+// not at all, had no choice and costs what it costs.
+func boundOf(plan *charge.Plan, atoms []atom) (bound float64) {
 	lambda := plan.Threshold.GBPPerMWh()
 	splitPeak, splitOff := checkSplit(atoms, true), checkSplit(atoms, false)
 
 	for i := range atoms {
 		a := &atoms[i]
-		energy += a.energy()
-		cost += a.price * a.energy()
-		if !a.late {
-			inTime += a.energy()
-		}
-
 		split := a.boughtOff && splitOff || a.boughtPeak && splitPeak
 		if plan.HasThreshold && split {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
@@ -403,6 +408,25 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 		}
 	}
 
+	return bound
+}
+
+// checkFigures works out energy, shortfall and cost again, and the lower bound from the
+// threshold alone: any price gives a bound, and the plan's must be as high as its cost.
+func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
+	energy := 0.0
+	inTime := 0.0
+	cost := 0.0
+	for i := range atoms {
+		a := &atoms[i]
+		energy += a.energy()
+		cost += a.price * a.energy()
+		if !a.late {
+			inTime += a.energy()
+		}
+	}
+
+	bound := boundOf(plan, atoms)
 	missing := max(0, float64(p.Need)*3600-inTime)
 	pounds := func(x float64) float64 { return x / 3600 } // from pounds x watts x seconds per MWh to micro-pounds
 	switch {

@@ -46,6 +46,11 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 		return fmt.Errorf("a pause that saves %d was made, less than is worth it", plan.Saved)
 	}
 
+	return checkIdle(&plan)
+}
+
+// checkIdle refuses a plan that charges in its own pause.
+func checkIdle(plan *pause.Plan) error {
 	for _, b := range plan.Blocks {
 		if !b.Meet(plan.Pause).Empty() {
 			return fmt.Errorf("S12: charging at %v, in the pause", b.From)

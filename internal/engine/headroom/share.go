@@ -54,13 +54,19 @@ func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 
 	if len(traded) > 0 {
 		r.setCeiling()
-		s.Prices = make([]flex.PricedPeriod, p.Slots)
-		for t, price := range plan.Prices.Market {
-			s.Prices[t] = flex.PricedPeriod{Period: p.first.Add(t), Price: priceOf(price), Known: true}
-		}
+		s.Prices = p.marketPrices(&plan)
 	}
 
 	return s, nil
+}
+
+// marketPrices are the plan's own prices of energy, between selling and buying.
+func (p *shared) marketPrices(plan *fleet.Plan) []flex.PricedPeriod {
+	prices := make([]flex.PricedPeriod, p.Slots)
+	for t, price := range plan.Prices.Market {
+		prices[t] = flex.PricedPeriod{Period: p.first.Add(t), Price: priceOf(price), Known: true}
+	}
+	return prices
 }
 
 // priceOf turns pence per kWh into a price.
@@ -162,19 +168,8 @@ func (p *shared) shares(plan *fleet.Plan, cars []Car) [][]share {
 // problem writes the cars as a fleet that shares caps, from the profile's first half-hour on.
 func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) *shared {
 	p := &shared{first: flex.PeriodAt(r.instant(0))}
-	p.Slots = 1
 	p.Unserved = unservedPrice
-
-	for i := range cars {
-		e, ok := cars[i].ev(p.first)
-		if !ok {
-			continue
-		}
-
-		p.EVs = append(p.EVs, e)
-		p.cars = append(p.cars, i)
-		p.Slots = max(p.Slots, int(e.Last)+1)
-	}
+	p.addCars(cars)
 
 	assumed := charge.AssumedPrice(prices)
 	p.Price = make([]float64, p.Slots)
@@ -238,17 +233,39 @@ func (r *Profile) position(traded []flex.Traded, market []float64, first flex.Pe
 	return q
 }
 
-// ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
-// own; false if there are none, or nothing is needed.
-func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
-	free := flex.Span{From: c.From, To: c.ReadyBy}
-	need := charge.Joules(c.Need) * 3600
+// addCars adds the cars that need anything, and has the problem reach to the last one's end.
+func (p *shared) addCars(cars []Car) {
+	p.Slots = 1
+	for i := range cars {
+		e, ok := cars[i].ev(p.first)
+		if !ok {
+			continue
+		}
+
+		p.EVs = append(p.EVs, e)
+		p.cars = append(p.cars, i)
+		p.Slots = max(p.Slots, int(e.Last)+1)
+	}
+}
+
+// afterChargeNow is the time that a car has to itself once charge-now is over, and what it
+// needs then.
+func (c *Car) afterChargeNow() (free flex.Span, need charge.Joules) {
+	free = flex.Span{From: c.From, To: c.ReadyBy}
+	need = charge.Joules(c.Need) * 3600
 	if !c.ChargeNow.Empty() && c.ChargeNow.To.After(c.From) {
 		now := c.ChargeNow.Meet(free).Len() / time.Second
 		need -= charge.Joules(now) * charge.Joules(c.Power)
 		free.From = c.ChargeNow.To
 	}
 
+	return free, need
+}
+
+// ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
+// own; false if there are none, or nothing is needed.
+func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
+	free, need := c.afterChargeNow()
 	if need <= 0 {
 		return e, false
 	}

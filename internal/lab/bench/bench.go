@@ -247,48 +247,56 @@ type fleetTarget struct {
 func (f *fleetTarget) run() (rows []Row, _ error) {
 	d := random.Source(1)
 	p := sample.Fleet(&d, sample.Shape{EVs: f.cars, Cap: 0.35, Groups: 20, GroupCap: 0.45})
-	measure := func(what string, seconds, gap, megabytes float64) error {
-		runtime.GC()
-		heap := watchHeap()
-		start := time.Now()
-		a, err := fleet.Solve(p)
-		took := time.Since(start).Seconds()
-		used := heap()
 
-		if err != nil {
-			return err
-		}
-		if err := verify.Fleet(p, &a); err != nil {
-			return err
-		}
-
-		p.Start = a.Prices
-		reached := (a.Cost - a.Bound) / a.Turnover
-		r := Row{
-			What: what, Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
-			Here: fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
-			Met:  took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
-		}
-
-		if megabytes > 0 {
-			r.Target += fmt.Sprintf(", <= %g MB", megabytes)
-		}
-		rows = append(rows, r)
-		return nil
-	}
-
-	if err := measure(fmt.Sprintf("%d coupled cars, fleet and group caps", f.cars), f.seconds, f.gap, f.megabytes); err != nil {
+	cold, err := f.measure(p, fmt.Sprintf("%d coupled cars, fleet and group caps", f.cars), f.seconds, f.gap, f.megabytes)
+	if err != nil {
 		return nil, err
 	}
 
-	if f.warm > 0 {
-		p.Price[20] += 3
-		if err := measure("the same again, the price of one half-hour moved", f.warm, f.warmGap, 0); err != nil {
-			return nil, err
-		}
+	rows = append(rows, cold)
+	if f.warm == 0 {
+		return rows, nil
 	}
 
-	return rows, nil
+	p.Price[20] += 3
+	warm, err := f.measure(p, "the same again, the price of one half-hour moved", f.warm, f.warmGap, 0)
+	if err != nil {
+		return nil, err
+	}
+
+	return append(rows, warm), nil
+}
+
+// measure plans the fleet once, checks the plan and says how it did against the target. The
+// next plan starts from this one's prices.
+func (f *fleetTarget) measure(p *fleet.Problem, what string, seconds, gap, megabytes float64) (Row, error) {
+	runtime.GC()
+	heap := watchHeap()
+	start := time.Now()
+	a, err := fleet.Solve(p)
+	took := time.Since(start).Seconds()
+	used := heap()
+
+	if err != nil {
+		return Row{}, err
+	}
+	if err := verify.Fleet(p, &a); err != nil {
+		return Row{}, err
+	}
+
+	p.Start = a.Prices
+	reached := (a.Cost - a.Bound) / a.Turnover
+	r := Row{
+		What: what, Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
+		Here: fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
+		Met:  took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
+	}
+
+	if megabytes > 0 {
+		r.Target += fmt.Sprintf(", <= %g MB", megabytes)
+	}
+
+	return r, nil
 }
 
 // watchHeap looks at the heap until the function that it returns is called, which tells by

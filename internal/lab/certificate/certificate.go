@@ -109,6 +109,20 @@ type taking struct {
 	flat, on, off piecewise.Curve
 }
 
+// setReach sets between what the curves lie in n slots with runs of at least m, and what no
+// plan costs more than.
+func (q *taking) setReach(n, m int, need, beyond float64) {
+	most, widest := 1+max(0, need)+beyond, 0.0
+	for t := range n {
+		most += 2 * (math.Abs(q.price[t])*max(0, q.p.Full[t]) + q.start)
+		widest = max(widest, q.p.Full[t])
+	}
+
+	q.low = -1000 * (beyond + float64(min(m, n)+1)*widest + slots.Trickle)
+	q.high = 1000 * max(need, slots.Trickle)
+	q.flat = piecewise.Curve{X: []float64{q.low, q.high}, V: []float64{most, most}}
+}
+
 // values is the cost to go before each slot and at the end, for each run, of what is
 // wanted from need down to -beyond. It is cut off above what any plan costs.
 func (q *taking) values(need, beyond float64) [][]Potential {
@@ -118,14 +132,7 @@ func (q *taking) values(need, beyond float64) [][]Potential {
 		n--
 	}
 
-	most, widest := 1+max(0, need)+beyond, 0.0
-	for t := range n {
-		most += 2 * (math.Abs(q.price[t])*max(0, p.Full[t]) + q.start)
-		widest = max(widest, p.Full[t])
-	}
-
-	q.low, q.high = -1000*(beyond+float64(min(m, n)+1)*widest+slots.Trickle), 1000*max(need, slots.Trickle)
-	q.flat = piecewise.Curve{X: []float64{q.low, q.high}, V: []float64{most, most}}
+	q.setReach(n, m, need, beyond)
 	end := piecewise.Curve{X: []float64{q.low, 0, q.high}, V: []float64{-q.low * q.over / 1000, 0, q.high * q.under / 1000}}
 	next, now := make([]piecewise.Curve, m+1), make([]piecewise.Curve, m+1)
 	out := make([][]Potential, n+1)

@@ -30,35 +30,20 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	}
 
 	proof := Proof{Modes: make([][]Potential, n+1)}
-	for t := n; ; t-- {
-		for m := range after {
-			proof.Modes[t] = append(proof.Modes[t], potential(&after[m], 1, 0))
-		}
+	proof.Modes[n] = potentials(&after)
 
-		if t == 0 {
-			break
-		}
-
+	for t := n; t > 0; t-- {
 		for m := range did {
 			moved(&q, &did[m], &after[m], t-1, battery.Mode(m), lo, hi)
 		}
-		var least, part piecewise.Curve
-		least.X, least.V = slices.Clone(did[0].X), slices.Clone(did[0].V)
-		for m := 1; m < len(did); m++ {
-			piecewise.Lower(&part, &least, &did[m])
-			least, part = part, least
-		}
-
-		for i := range least.V {
-			least.V[i] += p.SwitchCost
-		}
-
+		switched := switchedCost(&did, p.SwitchCost)
 		for m := range now {
-			piecewise.Lower(&now[m], &did[m], &least)
+			piecewise.Lower(&now[m], &did[m], &switched)
 			now[m].Coarsen(modeKinks)
 		}
 
 		after, now = now, after
+		proof.Modes[t-1] = potentials(&after)
 	}
 
 	if value, _ := after[p.Previous].At(0, float64(p.Init)); value > f.Bound {
@@ -67,28 +52,35 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	return f, proof
 }
 
+// potentials are the curves as a proof holds them, by mode.
+func potentials(curves *[battery.ModeCount]piecewise.Curve) (all []Potential) {
+	for m := range curves {
+		all = append(all, potential(&curves[m], 1, 0))
+	}
+	return all
+}
+
+// switchedCost is what the cheapest of the modes costs, and the change to it.
+func switchedCost(modes *[battery.ModeCount]piecewise.Curve, change float64) piecewise.Curve {
+	var least, part piecewise.Curve
+	least.X, least.V = slices.Clone(modes[0].X), slices.Clone(modes[0].V)
+	for m := 1; m < len(modes); m++ {
+		piecewise.Lower(&part, &least, &modes[m])
+		least, part = part, least
+	}
+
+	for i := range least.V {
+		least.V[i] += change
+	}
+
+	return least
+}
+
 // moved makes out what mode m costs from slot t on, by what is stored before it.
 func moved(q *battery.Device, out, after *piecewise.Curve, t int, m battery.Mode, lo, hi float64) {
 	p, y := q.Problem, float64(q.Move(t, m))
 	least, most := float64(p.Min), float64(p.Max)
-	to := func(s float64) float64 {
-		switch {
-		case y > 0 && s+y > most:
-			return max(most, s)
-		case y < 0 && s+y < least:
-			return min(least, s)
-		}
-
-		return s + y
-	}
-
-	even := -float64(p.Load[t] - p.PV[t]) // moves that leave nothing through the meter
-	if even > 0 {
-		even *= p.ChargeEff
-	} else {
-		even /= p.DischargeEff
-	}
-
+	even := evenMove(p, t)
 	at := []float64{lo, hi, least, most, least - y, most - y, least - even, most - even}
 	for _, x := range after.X {
 		at = append(at, x, x-y)
@@ -98,9 +90,30 @@ func moved(q *battery.Device, out, after *piecewise.Curve, t int, m battery.Mode
 	out.Reset()
 	for _, s := range slices.Compact(at) {
 		if s >= lo && s <= hi {
-			then := to(s)
+			then := moveWithin(s, y, least, most)
 			v, _ := after.At(0, max(after.X[0], min(after.X[len(after.X)-1], then)))
 			out.Put(s, q.Cost(t, then-s)+v)
 		}
 	}
+}
+
+// moveWithin is what is stored after a move by y from s, which ends at the least or the most.
+func moveWithin(s, y, least, most float64) float64 {
+	switch {
+	case y > 0 && s+y > most:
+		return max(most, s)
+	case y < 0 && s+y < least:
+		return min(least, s)
+	}
+
+	return s + y
+}
+
+// evenMove is the move of what is stored in slot t that leaves nothing through the meter.
+func evenMove(p *battery.ModeProblem, t int) float64 {
+	surplus := -float64(p.Load[t] - p.PV[t])
+	if surplus > 0 {
+		return surplus * p.ChargeEff
+	}
+	return surplus / p.DischargeEff
 }

@@ -31,12 +31,7 @@ func Fleet(source *random.Source, s Shape) *fleet.Problem {
 	}
 
 	for range s.Batteries {
-		capacity := [...]float64{5.2, 9.5, 13.5}[source.Below(3)]
-		p.Batteries = append(p.Batteries, fleet.Battery{
-			CapacityKWh: capacity, InitKWh: round(capacity*source.Between(0, 1)*source.Between(0, 1), 100),
-			ChargeKW: 3.6, DischargeKW: 3.6, EffCharge: 0.95, EffDischarge: 0.95,
-			Wear: 1.5, Terminal: 5, Group: int32(source.Below(groups)),
-		})
+		p.Batteries = append(p.Batteries, homeBattery(source, groups))
 	}
 
 	loads := aloneLoads(p, groups)
@@ -135,9 +130,18 @@ func aloneLoads(p *fleet.Problem, groups int) [][]float64 {
 	return loads
 }
 
-// chargeAlone adds to load what a car takes that looks at nothing but its own cost: full
-// power in its cheapest slots, and in the dearest of those only what is still missing.
-func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64) {
+// homeBattery is a battery of one of three usual sizes, in one of the groups.
+func homeBattery(source *random.Source, groups int) fleet.Battery {
+	capacity := [...]float64{5.2, 9.5, 13.5}[source.Below(3)]
+	return fleet.Battery{
+		CapacityKWh: capacity, InitKWh: round(capacity*source.Between(0, 1)*source.Between(0, 1), 100),
+		ChargeKW: 3.6, DischargeKW: 3.6, EffCharge: 0.95, EffDischarge: 0.95,
+		Wear: 1.5, Terminal: 5, Group: int32(source.Below(groups)),
+	}
+}
+
+// cheapestSlots are the slots of a car that cost it less than to go without, the cheapest first.
+func cheapestSlots(e *fleet.EV, price []float64, unserved float64) (slots []int) {
 	cost := func(t int) float64 {
 		if e.Peak>>t&1 == 1 {
 			return price[t] + e.PeakAdder
@@ -145,19 +149,24 @@ func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64)
 		return price[t]
 	}
 
-	var slots []int
 	for t := int(e.First); t <= int(e.Last); t++ {
 		if cost(t) < unserved {
 			slots = append(slots, t)
 		}
 	}
 
+	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(cost(a), cost(b)) })
+	return slots
+}
+
+// chargeAlone adds to load what a car takes that looks at nothing but its own cost: full
+// power in its cheapest slots, and in the dearest of those only what is still missing.
+func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64) {
+	slots := cheapestSlots(e, price, unserved)
 	full := e.MaxKW * fleet.SlotHours
 	if len(slots) == 0 || full == 0 || e.EnergyKWh == 0 {
 		return
 	}
-
-	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(cost(a), cost(b)) })
 
 	// The first slot of the window may be partial, which at most one more slot makes up for.
 	missing := full * (1 - e.FirstFraction)

@@ -219,33 +219,8 @@ func (c *fleetChecker) checkPrices() error {
 // checkBound works the bound out from the prices: what every asset would pay at least,
 // less the worth of caps and position.
 func (c *fleetChecker) checkBound() error {
-	bound := 0.0
-	for t, m := range c.a.Prices.Market {
-		if c.p.Position != nil {
-			bound -= m * c.p.Position.KWh[t]
-		}
-
-		for g, row := range c.a.Prices.Cap {
-			if row[t] == 0 {
-				continue
-			} else if g == 0 {
-				bound -= row[t] * c.p.CapKW[t] / 2
-			} else {
-				bound -= row[t] * c.p.Groups[g-1].CapKW[t] / 2
-			}
-		}
-	}
-
-	prices := make([][]float64, max(1, len(c.p.Groups)))
-	for g := range prices {
-		prices[g] = append([]float64(nil), c.a.Prices.Market...)
-		for t := range prices[g] {
-			prices[g][t] += c.a.Prices.Cap[0][t]
-			for h := g; h >= 0 && h < len(c.p.Groups); h = int(c.p.Groups[h].Parent) - 1 {
-				prices[g][t] += c.a.Prices.Cap[h+1][t]
-			}
-		}
-	}
+	bound := -c.worth()
+	prices := c.groupPrices()
 
 	for _, e := range c.p.EVs {
 		bound += leastCar(e, prices[e.Group], c.p.Unserved)
@@ -263,6 +238,46 @@ func (c *fleetChecker) checkBound() error {
 	}
 
 	return nil
+}
+
+// worth is what the caps and the position are worth at the plan's prices.
+func (c *fleetChecker) worth() (worth float64) {
+	for t, m := range c.a.Prices.Market {
+		if c.p.Position != nil {
+			worth += m * c.p.Position.KWh[t]
+		}
+
+		for g, row := range c.a.Prices.Cap {
+			if row[t] == 0 {
+				continue
+			}
+
+			capKW := c.p.CapKW
+			if g > 0 {
+				capKW = c.p.Groups[g-1].CapKW
+			}
+			worth += row[t] * capKW[t] / 2
+		}
+	}
+
+	return worth
+}
+
+// groupPrices are the prices that the assets of each group see: the market's, and those of the
+// caps that the group is under.
+func (c *fleetChecker) groupPrices() [][]float64 {
+	prices := make([][]float64, max(1, len(c.p.Groups)))
+	for g := range prices {
+		prices[g] = append([]float64(nil), c.a.Prices.Market...)
+		for t := range prices[g] {
+			prices[g][t] += c.a.Prices.Cap[0][t]
+			for h := g; h >= 0 && h < len(c.p.Groups); h = int(c.p.Groups[h].Parent) - 1 {
+				prices[g][t] += c.a.Prices.Cap[h+1][t]
+			}
+		}
+	}
+
+	return prices
 }
 
 // leastCar is the least that a car can pay at the prices.

@@ -84,19 +84,25 @@ type checkRange struct{ lo, hi float64 }
 // at a state within from to next at one within to. bends are the changes of state at
 // which the cost bends, the least and the most of them first and last.
 func checkStep(v, next *certificate.Potential, from, to checkRange, bends []float64, cost func(y float64) float64) (short float64) {
-	least, most := bends[0], bends[len(bends)-1]
-	try := func(s, then float64) {
+	change := checkRange{bends[0], bends[len(bends)-1]}
+	eachStep(v, next, from, to, bends, func(s, then float64) {
 		y := then - s
 		near := 4e-15 * (1 + math.Abs(s) + math.Abs(then))
-		reachable := s >= from.lo-near && s <= from.hi+near
-		reached := then >= to.lo-near && then <= to.hi+near
-		possible := y >= least-near && y <= most+near
-		if !reachable || !reached || !possible {
-			return
+		if from.holds(s, near) && to.holds(then, near) && change.holds(y, near) {
+			short = max(short, valueAt(v, s)-valueAt(next, then)-cost(max(change.lo, min(change.hi, y))))
 		}
-		short = max(short, valueAt(v, s)-valueAt(next, then)-cost(max(least, min(most, y))))
-	}
+	})
 
+	return short
+}
+
+// holds reports whether a value lies in the range, or so near to it that rounding may have
+// moved it out.
+func (r checkRange) holds(x, near float64) bool { return x >= r.lo-near && x <= r.hi+near }
+
+// eachStep calls try with the states before and after each step at which the difference may be
+// largest: where a potential bends, where a range ends, and what the bends lead to.
+func eachStep(v, next *certificate.Potential, from, to checkRange, bends []float64, try func(s, then float64)) {
 	for _, y := range bends {
 		for _, s := range v.X {
 			try(s, s+y)
@@ -111,16 +117,16 @@ func checkStep(v, next *certificate.Potential, from, to checkRange, bends []floa
 		}
 	}
 
-	if least < most {
-		ends := corners(next, to.lo, to.hi, false)
-		for _, s := range corners(v, from.lo, from.hi, true) {
-			for _, then := range ends {
-				try(s, then)
-			}
-		}
+	if bends[0] == bends[len(bends)-1] {
+		return
 	}
 
-	return short
+	ends := corners(next, to.lo, to.hi, false)
+	for _, s := range corners(v, from.lo, from.hi, true) {
+		for _, then := range ends {
+			try(s, then)
+		}
+	}
 }
 
 // checkWindow is where the stored energy may lie before each slot and at the end. A bound
@@ -155,14 +161,8 @@ func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, e
 		return 0, fmt.Errorf("%d potentials for %d slots", len(v), n)
 	}
 
-	up, down := p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
-	at := checkWindow(p)
-	bound := 0.0
-
+	at := reachable(p)
 	for t := n; t >= 0; t-- {
-		if t < n { // from where the next window can be reached
-			at[t] = checkRange{max(at[t].lo, at[t+1].lo-up), min(at[t].hi, at[t+1].hi+down)}
-		}
 		if err := checkCurve(&v[t], at[t].lo, at[t].hi); err != nil {
 			return 0, fmt.Errorf("slot %d: %w", t, err)
 		}
@@ -174,17 +174,31 @@ func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, e
 		over = max(over, valueAt(&v[n], s)+p.Terminal*s)
 	}
 
-	bound -= over
+	bound := -over
 	for t := range n {
-		bound -= checkStep(&v[t], &v[t+1], at[t], at[t+1], checkBends(p, t), func(y float64) float64 {
-			if y > 0 {
-				return checkStage(p, t, y/p.ChargeEff)
-			}
-			return checkStage(p, t, y*p.DischargeEff)
-		})
+		bound -= checkStep(&v[t], &v[t+1], at[t], at[t+1], checkBends(p, t), func(y float64) float64 { return checkStoredStage(p, t, y) })
 	}
 
 	return bound + valueAt(&v[0], p.Init), nil
+}
+
+// checkStoredStage is what it costs in slot t that what is stored changes by y.
+func checkStoredStage(p *battery.Storage, t int, y float64) float64 {
+	if y > 0 {
+		return checkStage(p, t, y/p.ChargeEff)
+	}
+	return checkStage(p, t, y*p.DischargeEff)
+}
+
+// reachable are the states of a battery before each slot, and at the end, from which there is
+// a way on.
+func reachable(p *battery.Storage) []checkRange {
+	up, down := p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
+	at := checkWindow(p)
+	for t := len(p.Import) - 1; t >= 0; t-- {
+		at[t] = checkRange{max(at[t].lo, at[t+1].lo-up), min(at[t].hi, at[t+1].hi+down)}
+	}
+	return at
 }
 
 // checkBends are the changes of stored energy at which the cost of slot t may bend up,
@@ -240,8 +254,17 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 		return 0, err
 	}
 
-	over := 0.0
-	for _, end := range v[n] {
+	bound := valueAt(&v[0][0], max(0, need)) - overAtEnd(v[n], all, miss)
+	for t := range n {
+		bound -= checkTaking(p, t, v[t], v[t+1], all, price[t], start)
+	}
+
+	return bound, nil
+}
+
+// overAtEnd is the most by which the potentials at the end are above what is paid there.
+func overAtEnd(ends []certificate.Potential, all checkRange, miss func(wanted float64) float64) (over float64) {
+	for _, end := range ends {
 		over = max(over, valueAt(&end, 0))
 		if miss == nil {
 			continue
@@ -253,29 +276,32 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 		}
 	}
 
-	bound := valueAt(&v[0][0], max(0, need)) - over
-	for t := range n {
-		short := 0.0
-		least, full := checkLeast(p, t), p.Full[t]
-		for r := range v[t] {
-			if r == 0 || r == m {
-				short = max(short, checkStep(&v[t][r], &v[t+1][0], all, all, []float64{0}, func(float64) float64 { return 0 }))
-			}
+	return over
+}
 
-			if full > 0 {
-				begin := 0.0
-				if r == 0 {
-					begin = start
-				}
-				short = max(short, checkStep(&v[t][r], &v[t+1][min(r+1, m)], all, all, []float64{-full, -least},
-					func(y float64) float64 { return begin - y*price[t] }))
-			}
+// checkTaking is checkStep of a car's slot t, for each number of slots that a run has gone on
+// for: it may stop, if it is long enough, or go on.
+func checkTaking(p *slots.Slots, t int, v, next []certificate.Potential, all checkRange, price, start float64) (short float64) {
+	longest := len(v) - 1
+	least, full := checkLeast(p, t), p.Full[t]
+	for r := range v {
+		if r == 0 || r == longest {
+			short = max(short, checkStep(&v[r], &next[0], all, all, []float64{0}, func(float64) float64 { return 0 }))
+		}
+		if full <= 0 {
+			continue
 		}
 
-		bound -= short
+		begin := 0.0
+		if r == 0 {
+			begin = start
+		}
+
+		taking := func(y float64) float64 { return begin - y*price }
+		short = max(short, checkStep(&v[r], &next[min(r+1, longest)], all, all, []float64{-full, -least}, taking))
 	}
 
-	return bound, nil
+	return short
 }
 
 // checkLeast is what slot t takes at least if it is on. Where starts or runs count, what

@@ -22,24 +22,10 @@ func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proo
 	if p.Previous >= battery.ModeCount {
 		return fmt.Errorf("mode %d is none", p.Previous)
 	}
-	over, size := math.Inf(-1), 1.0
-	for _, end := range proof.Modes[n] {
-		for _, s := range append([]float64{lo, hi}, end.X...) {
-			s = max(lo, min(hi, s))
-			over = max(over, valueAt(&end, s)+p.Terminal*s/1000)
-		}
-	}
-
-	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) - over
+	size := 1.0
+	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) - overWorth(p, proof.Modes[n], lo, hi)
 	for t := range n {
-		short := 0.0
-		for m := range battery.ModeCount {
-			for before := range battery.ModeCount {
-				short = max(short, checkMoved(p, t, before, m, &proof.Modes[t][before], &proof.Modes[t+1][m], lo, hi))
-			}
-		}
-
-		bound -= short
+		bound -= checkModes(p, t, proof.Modes[t], proof.Modes[t+1], lo, hi)
 		size += math.Abs(float64(p.Load[t]-p.PV[t])) * max(math.Abs(p.Import[t]), math.Abs(p.Export[t])) / 1000
 	}
 
@@ -71,6 +57,50 @@ func checkPotentials(modes [][]certificate.Potential, slots int, lo, hi float64)
 	return nil
 }
 
+// overWorth is the most by which the potentials at the end are above what is left costs.
+func overWorth(p *battery.ModeProblem, ends []certificate.Potential, lo, hi float64) float64 {
+	over := math.Inf(-1)
+	for _, end := range ends {
+		for _, s := range append([]float64{lo, hi}, end.X...) {
+			s = max(lo, min(hi, s))
+			over = max(over, valueAt(&end, s)+p.Terminal*s/1000)
+		}
+	}
+
+	return over
+}
+
+// checkModes is the most that checkMoved is of slot t, over all modes in it and before it.
+func checkModes(p *battery.ModeProblem, t int, v, next []certificate.Potential, lo, hi float64) (short float64) {
+	for m := range battery.ModeCount {
+		for before := range battery.ModeCount {
+			short = max(short, checkMoved(p, t, before, m, &v[before], &next[m], lo, hi))
+		}
+	}
+	return short
+}
+
+// checkThen is what is stored after a move by y from s, which ends where the battery is full
+// or empty.
+func checkThen(p *battery.ModeProblem, s, y float64) float64 {
+	if y > 0 {
+		return min(s+y, max(s, float64(p.Max)))
+	}
+	return max(s+y, min(s, float64(p.Min)))
+}
+
+// checkCost is what it costs in slot t, in pence, that what is stored goes from s to then.
+func checkCost(p *battery.ModeProblem, t int, s, then float64) float64 {
+	net := float64(p.Load[t] - p.PV[t])
+	grid, wear := net+max(0, then-s)/p.ChargeEff, 0.0
+	if then < s {
+		wear = (s - then) * p.DischargeEff
+		grid -= wear
+	}
+
+	return (min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t] + wear*p.Wear) / 1000
+}
+
 // checkMoved is the most by which mode m in slot t, after the mode before, costs less than
 // the potential falls by, at any of the levels where that may bend.
 func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *certificate.Potential, lo, hi float64) (short float64) {
@@ -82,21 +112,8 @@ func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *
 
 	try := func(s float64) {
 		s = max(lo, min(hi, s))
-		then := s + y
-		if y > 0 {
-			then = min(then, max(s, float64(p.Max)))
-		} else {
-			then = max(then, min(s, float64(p.Min)))
-		}
-
-		grid, wear := net+max(0, then-s)/p.ChargeEff, 0.0
-		if then < s {
-			wear = (s - then) * p.DischargeEff
-			grid -= wear
-		}
-
-		cost := (min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t] + wear*p.Wear) / 1000
-		short = max(short, valueAt(v, s)-valueAt(next, then)-cost-change)
+		then := checkThen(p, s, y)
+		short = max(short, valueAt(v, s)-valueAt(next, then)-checkCost(p, t, s, then)-change)
 	}
 
 	for _, edge := range [...]float64{lo, hi, float64(p.Min), float64(p.Max)} {

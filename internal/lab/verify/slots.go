@@ -21,17 +21,8 @@ func checkNear(what string, got, said, size float64) error {
 	return fmt.Errorf("%s is %v, the plan says %v", what, got, said)
 }
 
-// Slots holds a car's plan in slots against its problem. What Fill made is proven by
-// its threshold price; the bound of the others is held against the cost, and SlotsProof
-// proves it.
-func Slots(p *slots.Slots, x []float64, f slots.Result) error {
-	if len(x) != len(p.Price) {
-		return fmt.Errorf("%d slots for %d", len(x), len(p.Price))
-	}
-	energy := 0.0
-	cost := 0.0
-	size := 0.0
-
+// checkPossible refuses a slot that takes less than the least or more than the most.
+func checkPossible(p *slots.Slots, x []float64) error {
 	for t, e := range x {
 		least := 0.0
 		if p.Least != nil && e > 1e-9 {
@@ -40,7 +31,26 @@ func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 		if !(e >= least-1e-9 && e <= max(0, p.Full[t])+1e-9) {
 			return fmt.Errorf("slot %d takes %v, where from %v to %v is possible", t, e, least, p.Full[t])
 		}
+	}
 
+	return nil
+}
+
+// Slots holds a car's plan in slots against its problem. What Fill made is proven by
+// its threshold price; the bound of the others is held against the cost, and SlotsProof
+// proves it.
+func Slots(p *slots.Slots, x []float64, f slots.Result) error {
+	if len(x) != len(p.Price) {
+		return fmt.Errorf("%d slots for %d", len(x), len(p.Price))
+	}
+	if err := checkPossible(p, x); err != nil {
+		return err
+	}
+
+	energy := 0.0
+	cost := 0.0
+	size := 0.0
+	for t, e := range x {
 		energy += e
 		cost += e * p.Price[t]
 		size += math.Abs(e * p.Price[t])
@@ -100,6 +110,19 @@ func checkRuns(p *slots.Slots, x []float64) (runs int, _ error) {
 	return runs, nil
 }
 
+// tierWants are the energies to be bought off-peak and peak, of which there is room.
+func tierWants(p *slots.Slots, room [2]float64) [2]float64 {
+	want := [2]float64{min(room[0], max(0, p.Need)), 0}
+	if p.OpenOffPeak && p.OffPeak != nil {
+		want[0] = room[0]
+	}
+	if p.MayChargePeak && p.OffPeak != nil {
+		want[1] = min(room[1], max(0, p.Need-want[0]))
+	}
+
+	return want
+}
+
 // checkFilled holds the tiers and the price of what Fill made: what is bought in a tier
 // costs no less than the bound at the plan's threshold price, which any price gives.
 func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
@@ -116,14 +139,7 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		room[tier] += p.Full[t]
 	}
 
-	want := [2]float64{min(room[0], max(0, p.Need)), 0}
-	if forced {
-		want[0] = room[0]
-	}
-	if p.MayChargePeak && p.OffPeak != nil {
-		want[1] = min(room[1], max(0, p.Need-want[0]))
-	}
-
+	want := tierWants(p, room)
 	for tier := range want {
 		if err := checkNear("the energy of a tier", want[tier], got[tier], want[tier]); err != nil {
 			return err
