@@ -35,13 +35,14 @@ type commands struct {
 
 	Version kong.VersionFlag `help:"Print which flexd this is, and end."`
 
-	Demo     demo         `cmd:"" help:"Show an evening on a simulated street; the place to start."`
-	Serve    serve        `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
-	Org      org          `cmd:"" help:"Organisations and their credentials."`
-	Operator operator     `cmd:"" help:"People who may use the console."`
-	Audit    auditCommand `cmd:"" help:"What people did: list it, export it, and show that nothing of it was changed."`
-	Halt     halt         `cmd:"" help:"Stop all pushes on every process, within a second."`
-	Resume   resume       `cmd:"" help:"Let pushes leave again."`
+	Demo       demo              `cmd:"" help:"Show an evening on a simulated street; the place to start."`
+	Serve      serve             `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
+	Org        org               `cmd:"" help:"Organisations and their credentials."`
+	Credential credentialCommand `cmd:"" help:"Credentials of organisations: add, roll, limit, revoke."`
+	Operator   operator          `cmd:"" help:"People who may use the console."`
+	Audit      auditCommand      `cmd:"" help:"What people did: list it, export it, and show that nothing of it was changed."`
+	Halt       halt              `cmd:"" help:"Stop all pushes on every process, within a second."`
+	Resume     resume            `cmd:"" help:"Let pushes leave again."`
 
 	Endpoint endpoint     `cmd:"" help:"Where an organisation's pushes go."`
 	Dispatch dispatch     `cmd:"" help:"Dispatch events of batteries."`

@@ -37,14 +37,22 @@ func table[Row any](c console, rows []Row, heading string, cells func(Row) []any
 func cellText(cell any) string {
 	switch v := cell.(type) {
 	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+
 		return v.Format(time.RFC3339)
+
 	case *time.Time:
 		if v == nil {
 			return ""
 		}
+
 		return v.Format(time.RFC3339)
+
 	case []string:
 		return strings.Join(v, "; ")
 	}
+
 	return fmt.Sprint(cell)
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -50,6 +51,7 @@ type Principal struct {
 	Site      flex.SiteID // a component token's one site; zero for an organisation's token
 	Origin    string      // a component token's one web origin
 	ExpiresAt time.Time
+	AllowFrom []netip.Prefix // where the credential may be used; none for everywhere
 }
 
 // May reports whether the principal has the role.
@@ -79,14 +81,20 @@ func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, e
 			t, err = all.Token(ctx, hash)
 			return err
 		})
+
 		if flex.KindOf(err) == flex.NotFound {
 			return Principal{}, errToken
 		}
+
 		if err != nil {
 			return Principal{}, fmt.Errorf("look up a token: %w", err)
 		}
 
-		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt}
+		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt, nil}
+		if t.Site.IsZero() {
+			p.AllowFrom = t.AllowFrom // a component token is its user's, wherever they are
+		}
+
 		d.tokens.put(hash, p, now)
 	}
 

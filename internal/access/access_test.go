@@ -75,6 +75,7 @@ func TestLogin(t *testing.T) {
 		if len(made) != 43 || chosen != "correct horse" {
 			t.Errorf("the made secret has %d characters", len(made))
 		}
+
 		d.login("made", made, "a", 0)
 		d.login("chosen", "correct horse", "a", 0)
 		d.login("chosen", "correct horse", "a", 0)
@@ -98,10 +99,12 @@ func TestToken_Life(t *testing.T) {
 		if !strings.HasPrefix(issued.Token.Reveal(), "flexd_") || fmt.Sprint(issued) != "{[redacted] 2026-01-15 13:00:00 +0000 UTC}" {
 			t.Errorf("issued %v", issued)
 		}
+
 		p := d.identify(issued.Token, true)
 		if p.Org != d.org.ID || p.Username != "u" || len(p.Roles) != len(flex.Roles) || p.Component() || !p.May(flex.Rewards) {
 			t.Errorf("principal %+v", p)
 		}
+
 		d.identify(issued.Token[:len(issued.Token)-1]+"A", issued.Token[len(issued.Token)-1] == 'A')
 		d.identify("", false)
 		d.identify("flexd_", false)
@@ -113,6 +116,7 @@ func TestToken_Life(t *testing.T) {
 		if r, err := d.PurgeExpired(t.Context()); err != nil || r.Did != 1 {
 			t.Errorf("round: %+v %v", r, err)
 		}
+
 		d.identify(issued.Token, false)
 	})
 }
@@ -127,19 +131,23 @@ func TestRevoke(t *testing.T) {
 		if _, err := other.Identify(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
+
 		d.identify(token, true)
 		if err := d.Revoke(t.Context(), "u"); err != nil {
 			t.Fatal(err)
 		}
+
 		d.identify(token, false)
 		d.login("u", secret, "a", flex.Unauthorized)
 		d.wait(5 * time.Second)
 		if _, err := other.Identify(t.Context(), token); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("the other process still knows the token: %v", err)
 		}
+
 		if err := d.Revoke(t.Context(), "u"); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("revoked twice: %v", err)
 		}
+
 		if _, err := d.Issue(t.Context(), access.Principal{Org: d.org.ID, Username: "u"}, time.Hour); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("a revoked credential was given a token: %v", err)
 		}
@@ -154,14 +162,17 @@ func TestBrake(t *testing.T) {
 		for range 10 {
 			d.login("victim", "guess", "bad", flex.Unauthorized)
 		}
+
 		for range 1000 {
 			d.login("victim", "guess", "bad", flex.TooMany)
 		}
+
 		_, err := d.Login(t.Context(), "victim", secret, "bad")
 		w, ok := errors.AsType[*access.Wait](err)
 		if !ok || w.After <= 0 || w.After > time.Second {
 			t.Fatalf("wait %v: %v", w, err)
 		}
+
 		d.login("victim", secret, "good", 0)
 		d.login("other", "guess", "bad", flex.Unauthorized)
 		d.wait(w.After)
@@ -194,13 +205,16 @@ func TestAddOrg_Refusals(t *testing.T) {
 				t.Errorf("%q %q: %v", c.name, c.username, err)
 			}
 		}
+
 		if _, _, err := d.AddOrg(t.Context(), "New", "v", "12345678"); err != nil {
 			t.Errorf("the refused calls left something: %v", err)
 		}
-		secret, err := d.AddCredential(t.Context(), d.org.ID, "reader", "", []flex.Role{flex.EntityRead})
+
+		secret, err := d.AddCredential(t.Context(), d.org.ID, "reader", "", []flex.Role{flex.EntityRead}, store.CredentialLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p := d.identify(d.login("reader", secret, "a", 0).Token, true)
 		if p.May(flex.EntityWrite) || !p.May(flex.EntityRead) {
 			t.Errorf("roles %v", p.Roles)

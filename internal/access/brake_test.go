@@ -20,14 +20,17 @@ func TestBrake_Names(t *testing.T) {
 		_, err := b.attempt(fmt.Sprint("name", i), from, now)
 		return err == nil
 	}
+
 	for i := range 2 * widePace.burst {
 		if try(i, "bad") != (i < widePace.burst) {
 			t.Fatalf("attempt %d", i)
 		}
 	}
+
 	if !try(0, "good") {
 		t.Error("another address is braked")
 	}
+
 	now = now.Add(3 * widePace.interval)
 	for i := range 5 {
 		if try(1000+i, "bad") != (i < 3) {
@@ -43,13 +46,16 @@ func TestBrake_Full(t *testing.T) {
 	for i := range brakeMax + 10 {
 		b.attempt("name", fmt.Sprint(i), now)
 	}
+
 	if len(b.due) > brakeMax {
 		t.Errorf("%d keys", len(b.due))
 	}
+
 	now = now.Add(time.Hour)
 	for i := range brakeMax + 10 {
 		b.attempt("name", fmt.Sprint("later", i), now)
 	}
+
 	if len(b.due) > brakeMax {
 		t.Errorf("%d keys an hour later", len(b.due))
 	}
@@ -61,17 +67,21 @@ func TestCaches_Full(t *testing.T) {
 	for i := range cacheMax + 10 {
 		c.put([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}, Principal{}, now)
 	}
+
 	if len(c.held) > cacheMax {
 		t.Errorf("%d tokens", len(c.held))
 	}
+
 	if _, ok := c.get([32]byte{255, 255, 255}, now); ok {
 		t.Error("a token that was never put is there")
 	}
+
 	n := cacheMax
 	last := [32]byte{byte(n), byte(n >> 8), byte(n >> 16)}
 	if _, ok := c.get(last, now.Add(cacheTime-1)); !ok {
 		t.Error("a token is gone before its time")
 	}
+
 	if _, ok := c.get(last, now.Add(cacheTime)); ok {
 		t.Error("a token is believed for too long")
 	}
@@ -99,20 +109,25 @@ func TestLogin_Busy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{"chosen", "fresh"} {
 		if _, _, err := d.AddOrg(t.Context(), name, name, "correct horse"); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := d.Login(t.Context(), "chosen", "correct horse", "a"); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range waitersMax - 1 {
 		credentialTurns.enter(fmt.Sprint("crowd", i/waitersOfAddress))
 	}
+
 	if _, err := d.Login(t.Context(), "fresh", "wrong", "a"); !errors.Is(err, errLogin) {
 		t.Errorf("the last that may wait: %v", err)
 	}
+
 	credentialTurns.enter("last")
 	for range 2 * narrowPace.burst {
 		_, err := d.Login(t.Context(), "fresh", "correct horse", "a")
@@ -120,14 +135,17 @@ func TestLogin_Busy(t *testing.T) {
 			t.Fatalf("one too many: %v", err)
 		}
 	}
+
 	for name, secret := range map[string]flex.Secret{"made": made, "chosen": "correct horse"} {
 		if _, err := d.Login(t.Context(), name, secret, "a"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for i := range waitersMax - 1 {
 		credentialTurns.leave(fmt.Sprint("crowd", i/waitersOfAddress))
 	}
+
 	credentialTurns.leave("last")
 	gone, leave := context.WithCancel(t.Context())
 	credentialTurns.verifiers <- struct{}{}
@@ -135,6 +153,7 @@ func TestLogin_Busy(t *testing.T) {
 	if _, err := credentialTurns.verify(gone, "x", nil, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has gone still waits: %v", err)
 	}
+
 	<-credentialTurns.verifiers
 	if _, err := d.Login(t.Context(), "fresh", "correct horse", "a"); err != nil {
 		t.Errorf("afterwards: %v", err)

@@ -2,7 +2,9 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -34,19 +36,83 @@ func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, fr
 		return Issued{}, fmt.Errorf("look up a credential: %w", err)
 	}
 
-	if !c.RevokedAt.IsZero() {
-		c.SecretHash = nil
-	}
-
-	if c.SecretHash == nil || !d.verified.has(secret, c.SecretHash, now, TokenLife) {
-		if err := credentialTurns.judge(ctx, secret, c.SecretHash, from, undo); err != nil {
-			return Issued{}, err
-		}
-		d.verified.add(secret, c.SecretHash, now)
+	kept := takenHashes(c, now)
+	if err := d.judgeCredential(ctx, secret, kept, from, now, undo); err != nil {
+		return Issued{}, err
 	}
 
 	undo()
-	return d.Issue(ctx, Principal{Org: c.Org, Username: c.Username, Roles: c.Roles}, TokenLife)
+	p := Principal{Org: c.Org, Username: c.Username, Roles: c.Roles, AllowFrom: c.AllowFrom}
+	if err := p.Admit(from); err != nil {
+		return Issued{}, err
+	}
+
+	return d.issueTo(ctx, c, p, now)
+}
+
+// takenHashes are the hashes of the secrets that a credential may be used with now: none if
+// it does not hold, the newest, and for a while the one before.
+func takenHashes(c store.Credential, now time.Time) [][]byte {
+	expired := !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
+	if !c.RevokedAt.IsZero() || expired || c.SecretHash == nil {
+		return nil
+	}
+
+	kept := [][]byte{c.SecretHash}
+	if c.FormerHash != nil && now.Before(c.FormerUntil) {
+		kept = append(kept, c.FormerHash)
+	}
+
+	return kept
+}
+
+// judgeCredential fails with errLogin if the secret is none of those that are kept. Where none
+// is, the same work is done for nothing.
+func (d *Service) judgeCredential(ctx context.Context, secret flex.Secret, kept [][]byte, from string, now time.Time, undo func()) error {
+	for _, hash := range kept {
+		if d.verified.has(secret, hash, now, TokenLife) {
+			return nil
+		}
+	}
+
+	if len(kept) == 0 {
+		return credentialTurns.judge(ctx, secret, nil, from, undo)
+	}
+
+	var err error
+
+	for _, hash := range kept {
+		err = credentialTurns.judge(ctx, secret, hash, from, undo)
+		if err == nil {
+			d.verified.add(secret, hash, now)
+			return nil
+		}
+		if !errors.Is(err, errLogin) {
+			return err
+		}
+	}
+
+	return err
+}
+
+// issueTo gives a token to a credential, which it outlives in no case.
+func (d *Service) issueTo(ctx context.Context, c store.Credential, p Principal, now time.Time) (t Issued, err error) {
+	life := TokenLife
+	if !c.ExpiresAt.IsZero() {
+		life = min(life, c.ExpiresAt.Sub(now))
+	}
+
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		if now.Sub(c.UsedAt) >= useNoted {
+			if err := all.UseCredential(ctx, c.Username); err != nil {
+				return err
+			}
+		}
+
+		t, err = issue(ctx, all, p, life)
+		return err
+	})
+	return t, err
 }
 
 // judge fails with errLogin if the secret is not the one that is kept. A guess that could not
@@ -98,14 +164,20 @@ func (d *Service) AddOrg(ctx context.Context, name, username string, password fl
 	return o, password, err
 }
 
-// AddCredential gives an organisation a further credential, with the roles alone.
-func (d *Service) AddCredential(ctx context.Context, org flex.OrgID, username string, password flex.Secret, roles []flex.Role) (flex.Secret, error) {
+// AddCredential gives an organisation a further credential, with the roles alone, within the
+// limits. The name of a revoked one of the organisation may be used again.
+func (d *Service) AddCredential(ctx context.Context, org flex.OrgID, username string, password flex.Secret, roles []flex.Role, limits store.CredentialLimits) (flex.Secret, error) {
+	if err := d.checkLimits(limits); err != nil {
+		return "", err
+	}
+
 	kept, password, err := keep(username, password)
 	if err != nil {
 		return "", err
 	}
+
 	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.AddCredential(ctx, store.Credential{Username: username, Org: org, SecretHash: kept, Roles: roles})
+		return all.AddCredential(ctx, store.Credential{Username: username, Org: org, SecretHash: kept, Roles: roles, CredentialLimits: limits})
 	})
 }
 

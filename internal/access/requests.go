@@ -144,17 +144,23 @@ func redacted(v any, name string, depth int) any {
 		for k, e := range v {
 			v[k] = redacted(e, k, depth+1)
 		}
+
 		return v
+
 	case []any:
 		for i, e := range v {
 			v[i] = redacted(e, name, depth+1)
 		}
+
 		return v
+
 	case string:
 		if shown[strings.ToLower(name)] && len(v) <= 64 {
 			return v
 		}
+
 		return "[redacted]"
+
 	case float64:
 		if !shown[strings.ToLower(name)] && math.Abs(v) >= longNumber {
 			return "[redacted]"

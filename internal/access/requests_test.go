@@ -33,16 +33,20 @@ func TestSeen(t *testing.T) {
 	for i := range access.RequestsMax + 30 {
 		d.RecordRequest(org, access.LoggedRequest{At: at.Add(time.Duration(i) * time.Second), ID: fmt.Sprint(i)}, nil)
 	}
+
 	got := d.RecentRequests(org)
 	if len(got) != access.RequestsMax || got[0].ID != "129" || got[len(got)-1].ID != "30" {
 		t.Errorf("%d requests, from %s to %s", len(got), got[0].ID, got[len(got)-1].ID)
 	}
+
 	for range 50 { // in one second
 		d.RecordRequest(flex.OrgID{2}, access.LoggedRequest{At: at}, nil)
 	}
+
 	if n := len(d.RecentRequests(flex.OrgID{2})); n != 20 {
 		t.Errorf("%d requests of one second are remembered", n)
 	}
+
 	if len(d.RecentRequests(flex.OrgID{3})) != 0 {
 		t.Error("requests of nobody")
 	}

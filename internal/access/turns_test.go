@@ -33,6 +33,7 @@ func TestLoginOperator_Turns(t *testing.T) {
 		credentialTurns.enter(address)
 		defer credentialTurns.leave(address)
 	}
+
 	if _, err := d.LoginOperator(t.Context(), "ada", ownPassword, "a"); err != nil {
 		t.Errorf("while guesses at organisations wait: %v", err)
 	}
@@ -42,9 +43,11 @@ func TestLoginOperator_Turns(t *testing.T) {
 			defer operatorTurns.leave("bad")
 		}
 	}
+
 	if _, err := d.LoginOperator(t.Context(), "bob", ownPassword, "bad"); !errors.Is(err, errBusy) {
 		t.Errorf("from the address of the guessers: %v", err)
 	}
+
 	if _, err := d.LoginOperator(t.Context(), "bob", ownPassword, "b"); err != nil {
 		t.Errorf("while guesses of another address wait: %v", err)
 	}
@@ -55,11 +58,13 @@ func TestLoginOperator_Turns(t *testing.T) {
 			defer operatorTurns.leave(address)
 		}
 	}
+
 	for range 20 {
 		if _, err := d.LoginOperator(t.Context(), "ada", ownPassword, "c"); err != nil {
 			t.Fatalf("an operator who was let in before, while the line is full: %v", err)
 		}
 	}
+
 	if _, err := d.LoginOperator(t.Context(), "ada", "a guess", "c"); !errors.Is(err, errBusy) {
 		t.Errorf("a guess, while the line is full: %v", err)
 	}
@@ -75,6 +80,7 @@ func TestLogin_TooLong(t *testing.T) {
 			t.Fatalf("a long name: %v", err)
 		}
 	}
+
 	if len(d.brake.due) > 0 {
 		t.Errorf("long names leave %d keys", len(d.brake.due))
 	}
@@ -86,9 +92,11 @@ func TestLogin_TooLong(t *testing.T) {
 			refused++
 		}
 	}
+
 	if refused == 0 {
 		t.Error("long passwords are not counted")
 	}
+
 	if _, err := d.LoginOperator(t.Context(), "ada", ownPassword, "b"); err != nil {
 		t.Errorf("ada from there, with her password: %v", err)
 	}
@@ -104,13 +112,16 @@ func TestLoginOperator_FailuresAreLogged(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+
 		err := d.DB.ReadAll(t.Context(), func(all *store.All) error {
 			acts, err := all.Acts(t.Context(), store.ActFilter{Limit: 10})
 			if len(acts) != 3 || acts[0].Who != UnknownOperator || acts[1].Who != UnknownOperator || acts[2].Who != "ada" {
 				t.Errorf("the audit log has %+v", acts)
 			}
+
 			return err
 		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -290,7 +290,7 @@ const nobodys = "b2c3d4e5-f6a7-8901-bcde-f23456789012"
 // requests, and a fault of ours.
 func TestEveryOperation_Refusals(t *testing.T) {
 	h := onSQLite(t)
-	login, err := h.server.Access.AddCredential(t.Context(), h.org.ID, "roleless", "", nil)
+	login, err := h.server.Access.AddCredential(t.Context(), h.org.ID, "roleless", "", nil, store.CredentialLimits{})
 	if err != nil || login == "" {
 		t.Fatal(err)
 	}

@@ -110,7 +110,13 @@ func (s *Server) identify(r *request) (access.Principal, error) {
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
 		return access.Principal{}, flex.Fail(flex.Unauthorized, "Not authenticated")
 	}
-	return s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
+
+	who, err := s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
+	if err != nil {
+		return access.Principal{}, err
+	}
+
+	return who, who.Admit(r.from)
 }
 
 // allow says whether the principal may call the route at all and, for a component token,

@@ -292,7 +292,7 @@ func (s *Server) addCredential(r *request) (view, error) {
 
 	var made flex.Secret
 	err = s.act(r, store.Act{Act: "add credential", Org: org, Subject: username}, func() (err error) {
-		made, err = s.Access.AddCredential(r.Context(), org, username, "", roles)
+		made, err = s.Access.AddCredential(r.Context(), org, username, "", roles, store.CredentialLimits{})
 		return err
 	})
 	return view{page: "credential", title: "New credential", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},

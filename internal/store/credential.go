@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -17,6 +18,42 @@ type Credential struct {
 	Roles      []flex.Role
 	CreatedAt  time.Time
 	RevokedAt  time.Time // zero while it holds
+	CredentialLimits
+
+	UsedAt      time.Time // the latest login, to the minute; zero for none
+	FormerHash  []byte    // of the password before the newest, nil for none
+	FormerUntil time.Time // how long that one is taken
+}
+
+// CredentialLimits are until when and from where a credential and its tokens are of use.
+type CredentialLimits struct {
+	ExpiresAt time.Time      // zero for never
+	AllowFrom []netip.Prefix // none for everywhere
+}
+
+func joinPrefixes(networks []netip.Prefix) string {
+	texts := make([]string, len(networks))
+	for i, n := range networks {
+		texts[i] = n.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+func splitPrefixes(text string) (networks []netip.Prefix, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		if word == "" {
+			continue
+		}
+
+		n, err := netip.ParsePrefix(word)
+		if err != nil {
+			return nil, fmt.Errorf("stored network: %w", err)
+		}
+
+		networks = append(networks, n)
+	}
+
+	return networks, nil
 }
 
 var _ = law("a token belongs to a credential of its organisation that has not been revoked", `
@@ -40,23 +77,59 @@ func splitRoles(text string) (roles []flex.Role) {
 	return roles
 }
 
-const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at`
+const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at, expires_at, used_at, allow_from, former_hash, former_until`
 
 func scanCredential(s scanner) (c Credential, err error) {
-	var roles string
-	err = s.Scan(&c.Username, &c.Org, &c.SecretHash, &roles, instant{&c.CreatedAt}, instant{&c.RevokedAt})
+	var roles, networks string
+	err = s.Scan(&c.Username, &c.Org, &c.SecretHash, &roles, instant{&c.CreatedAt}, instant{&c.RevokedAt},
+		instant{&c.ExpiresAt}, instant{&c.UsedAt}, &networks, &c.FormerHash, instant{&c.FormerUntil})
+	if err != nil {
+		return c, err
+	}
+
 	c.Roles = splitRoles(roles)
+	c.AllowFrom, err = splitPrefixes(networks)
 	return c, err
 }
 
 // AddCredential keeps a credential. A name that is taken, by whichever organisation, is a
-// Conflict.
+// Conflict, unless it is a revoked one of the same organisation: its place is taken.
 func (all *All) AddCredential(ctx context.Context, c Credential) error {
-	n, err := all.exec(ctx, `INSERT INTO credential (username, org_id, secret_hash, roles, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (username) DO NOTHING`,
-		c.Username, c.Org.Bytes(), c.SecretHash, joinRoles(c.Roles), micros(all.now))
+	n, err := all.exec(ctx, `INSERT INTO credential (username, org_id, secret_hash, roles, created_at, expires_at, allow_from) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (username) DO UPDATE SET secret_hash = excluded.secret_hash, roles = excluded.roles, created_at = excluded.created_at,
+			expires_at = excluded.expires_at, allow_from = excluded.allow_from, revoked_at = NULL, used_at = NULL, former_hash = NULL, former_until = NULL
+		WHERE credential.org_id = excluded.org_id AND credential.revoked_at IS NOT NULL`,
+		c.Username, c.Org.Bytes(), c.SecretHash, joinRoles(c.Roles), micros(all.now), micros(c.ExpiresAt), joinPrefixes(c.AllowFrom))
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "the username %q is taken: choose another", c.Username)
 	}
+	return err
+}
+
+// LimitCredential replaces until when and from where a credential is of use. Tokens that were
+// given out end with it at the latest. It reports whether there is one that is not revoked.
+func (all *All) LimitCredential(ctx context.Context, username string, l CredentialLimits) (bool, error) {
+	n, err := all.exec(ctx, `UPDATE credential SET expires_at = $2, allow_from = $3 WHERE username = $1 AND revoked_at IS NULL`,
+		username, micros(l.ExpiresAt), joinPrefixes(l.AllowFrom))
+	if err != nil || n == 0 || l.ExpiresAt.IsZero() {
+		return n > 0, err
+	}
+
+	_, err = all.exec(ctx, `UPDATE token SET expires_at = $2 WHERE username = $1 AND expires_at > $2`, username, micros(l.ExpiresAt))
+	return true, err
+}
+
+// RollCredential gives a credential the hash of a new secret; the one before is taken until the
+// instant. It reports whether there is one that is not revoked.
+func (all *All) RollCredential(ctx context.Context, username string, hash []byte, formerUntil time.Time) (bool, error) {
+	n, err := all.exec(ctx, `UPDATE credential SET former_hash = secret_hash, former_until = $3, secret_hash = $2 WHERE username = $1 AND revoked_at IS NULL`,
+		username, hash, micros(formerUntil))
+	return n > 0, err
+}
+
+// UseCredential keeps that the credential is used now.
+func (all *All) UseCredential(ctx context.Context, username string) error {
+	_, err := all.exec(ctx, `UPDATE credential SET used_at = $2 WHERE username = $1`, username, micros(all.now))
 	return err
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"flexd/internal/flex"
@@ -17,21 +18,27 @@ type Token struct {
 	Site      flex.SiteID // a component token's one site; zero for an organisation's token
 	Origin    string      // a component token's one web origin
 	ExpiresAt time.Time
+	AllowFrom []netip.Prefix // of the credential, by now; none for everywhere
 }
 
 const tokenColumns = `hash, org_id, username, roles, site_id, origin, expires_at`
 
 func scanToken(s scanner) (t Token, err error) {
 	var hash []byte
-	var roles string
-	err = s.Scan(&hash, &t.Org, &t.Username, &roles, &t.Site, &t.Origin, instant{&t.ExpiresAt})
+	var roles, networks string
+	err = s.Scan(&hash, &t.Org, &t.Username, &roles, &t.Site, &t.Origin, instant{&t.ExpiresAt}, &networks)
+	if err != nil {
+		return t, err
+	}
+
 	copy(t.Hash[:], hash)
 	t.Roles = splitRoles(roles)
+	t.AllowFrom, err = splitPrefixes(networks)
 	return t, err
 }
 
-// AddToken keeps a token of a credential that has not been revoked; without one it is an
-// Unauthorized failure.
+// AddToken keeps a token of a credential that holds; without one it is an Unauthorized failure.
+// No token outlives its credential.
 func (all *All) AddToken(ctx context.Context, t Token) error {
 	var site any
 	if !t.Site.IsZero() {
@@ -39,9 +46,10 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 	}
 
 	n, err := all.exec(ctx, `
-		INSERT INTO token (`+tokenColumns+`) SELECT $1, $2, username, $4, $5, $6, $7
-		FROM credential WHERE username = $3 AND org_id = $2 AND revoked_at IS NULL`+all.db.d.forUpdate,
-		t.Hash[:], t.Org.Bytes(), t.Username, joinRoles(t.Roles), site, t.Origin, micros(t.ExpiresAt))
+		INSERT INTO token (`+tokenColumns+`) SELECT $1, $2, c.username, $4, $5, $6,
+			CASE WHEN c.expires_at < $7 THEN c.expires_at ELSE $7 END
+		FROM credential c WHERE c.username = $3 AND c.org_id = $2 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $8)`+all.db.d.forUpdate,
+		t.Hash[:], t.Org.Bytes(), t.Username, joinRoles(t.Roles), site, t.Origin, micros(t.ExpiresAt), micros(all.now))
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Unauthorized, "the credential %q does not hold any more", t.Username)
 	}
@@ -51,7 +59,8 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 
 // Token returns the token of that hash, expired or not, or a NotFound failure.
 func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
-	return one(ctx, all.conn, "no such token", scanToken, `SELECT `+tokenColumns+` FROM token WHERE hash = $1`, hash[:])
+	return one(ctx, all.conn, "no such token", scanToken, `SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, '')
+		FROM token t LEFT JOIN credential c ON c.username = t.username WHERE t.hash = $1`, hash[:])
 }
 
 // KnownOrigin reports whether a living component token was made for the web origin.

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// credentialCommand is `flexd credential`.
+type credentialCommand struct {
+	List   credentialList   `cmd:"" help:"An organisation's credentials: roles, latest use, limits."`
+	Add    credentialAdd    `cmd:"" help:"Give an organisation a further credential, and print its password, once. Example: flexd credential add Acme acme-meters --role metrics_write --expires 2027-01-01"`
+	Roll   credentialRoll   `cmd:"" help:"Give a credential a new password; the one before is taken for a while."`
+	Limit  credentialLimit  `cmd:"" help:"Replace until when and from where a credential and its tokens are of use."`
+	Revoke credentialRevoke `cmd:"" help:"End a credential and its tokens."`
+}
+
+// limitFlags are the flags of a credential's limits.
+type limitFlags struct {
+	Expires string         `help:"From when on it is of no use: a day in London, or an instant; never if not given." placeholder:"2027-01-01"`
+	From    []netip.Prefix `help:"Networks that it may be used from, with commas; everywhere if not given." placeholder:"CIDR"`
+}
+
+// limits reads the flags.
+func (f limitFlags) limits() (l records.CredentialLimits, err error) {
+	l.AllowFrom = f.From
+	if f.Expires == "" {
+		return l, nil
+	}
+
+	if day, err := flex.ParseDay(f.Expires); err == nil {
+		l.ExpiresAt = day.Start()
+		return l, nil
+	}
+
+	l.ExpiresAt, err = time.Parse(time.RFC3339, f.Expires)
+	if err != nil {
+		return l, flex.Fail(flex.Malformed, "--expires: %q is neither a date such as 2027-01-01 nor an instant such as 2027-01-01T12:00:00Z", f.Expires)
+	}
+
+	return l, nil
+}
+
+type credentialList struct {
+	store
+	Org  string `arg:"" help:"Name of the organisation."`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+type credentialRow struct {
+	Username  string      `json:"username"`
+	Roles     []flex.Role `json:"roles"`
+	CreatedAt time.Time   `json:"created_at"`
+	UsedAt    time.Time   `json:"used_at,omitzero"`
+	ExpiresAt time.Time   `json:"expires_at,omitzero"`
+	AllowFrom []string    `json:"allow_from,omitempty"`
+	RevokedAt time.Time   `json:"revoked_at,omitzero"`
+}
+
+// Run lists the credentials.
+func (o *credentialList) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	org, err := namedOrg(ctx, h, o.Org)
+	if err != nil {
+		return err
+	}
+
+	found, err := h.Access.Credentials(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	rows := []credentialRow{}
+	for _, x := range found {
+		row := credentialRow{Username: x.Username, Roles: x.Roles, CreatedAt: x.CreatedAt, UsedAt: x.UsedAt, ExpiresAt: x.ExpiresAt, RevokedAt: x.RevokedAt}
+		for _, n := range x.AllowFrom {
+			row.AllowFrom = append(row.AllowFrom, n.String())
+		}
+
+		rows = append(rows, row)
+	}
+
+	return list(c, o.JSON, rows, "USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tREVOKED", credentialRow.cells)
+}
+
+func (r credentialRow) cells() []any {
+	return []any{r.Username, rolesText(r.Roles), r.CreatedAt, r.UsedAt, r.ExpiresAt, strings.Join(r.AllowFrom, ","), r.RevokedAt}
+}
+
+func rolesText(roles []flex.Role) string {
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ",")
+}
+
+// namedOrg returns the organisation of that name.
+func namedOrg(ctx context.Context, h *app.App, name string) (org flex.Org, err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		org, err = orgNamed(ctx, all, name)
+		return err
+	})
+	return org, err
+}
+
+type credentialAdd struct {
+	store
+	limitFlags
+	Org      string   `arg:"" help:"Name of the organisation."`
+	Username string   `arg:"" help:"Name to log in with. That of a revoked credential of the organisation may be used again."`
+	Role     []string `help:"Role; may be given more than once. All but payouts if not given." placeholder:"ROLE"`
+	Password string   `help:"Password; made if not given. Better in the environment than where ps shows it." env:"FLEXD_CREDENTIAL_PASSWORD" placeholder:"P"`
+	JSON     bool     `help:"Print as JSON." name:"json"`
+}
+
+// roles returns the roles that are asked for.
+func (o *credentialAdd) roles() ([]flex.Role, error) {
+	if len(o.Role) == 0 {
+		return flex.Roles, nil
+	}
+
+	known := append(slices.Clone(flex.Roles), flex.Payouts)
+	roles := make([]flex.Role, 0, len(o.Role))
+
+	for _, name := range o.Role {
+		if !slices.Contains(known, flex.Role(name)) {
+			return nil, flex.Fail(flex.Malformed, "--role: %q is no role: give some of %s", name, rolesText(known))
+		}
+
+		roles = append(roles, flex.Role(name))
+	}
+
+	return roles, nil
+}
+
+// Run adds the credential.
+func (o *credentialAdd) Run(ctx context.Context, c console) error {
+	roles, err := o.roles()
+	if err != nil {
+		return err
+	}
+
+	limits, err := o.limits()
+	if err != nil {
+		return err
+	}
+
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	org, err := namedOrg(ctx, h, o.Org)
+	if err != nil {
+		return err
+	}
+
+	var password flex.Secret
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "add credential", Org: org.ID, Subject: o.Username}, func() (err error) {
+		password, err = h.Access.AddCredential(ctx, org.ID, o.Username, flex.Secret(o.Password), roles, limits)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	return printCredential(c, o.JSON, o.Username, password)
+}
+
+func printCredential(c console, asJSON bool, username string, password flex.Secret) error {
+	if asJSON {
+		return c.json(map[string]string{"username": username, "password": password.Reveal()})
+	}
+	_, err := fmt.Fprintf(c.out, "username  %s\npassword  %s\n\nThe password is shown this once.\n", username, password.Reveal())
+	return err
+}
+
+type credentialRoll struct {
+	store
+	Username string        `arg:"" help:"Name of the credential."`
+	Grace    time.Duration `help:"How long the password before is taken, too: 0s to 720h." default:"24h"`
+	Password string        `help:"Password; made if not given. Better in the environment than where ps shows it." env:"FLEXD_CREDENTIAL_PASSWORD" placeholder:"P"`
+	JSON     bool          `help:"Print as JSON." name:"json"`
+}
+
+// Run gives the new password.
+func (o *credentialRoll) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	var password flex.Secret
+	detail := fmt.Sprintf("the password before is taken for %s more", o.Grace)
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "roll credential", Subject: o.Username, Detail: detail}, func() (err error) {
+		password, err = h.Access.RollCredential(ctx, o.Username, flex.Secret(o.Password), o.Grace)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	return printCredential(c, o.JSON, o.Username, password)
+}
+
+type credentialLimit struct {
+	store
+	limitFlags
+	Username string `arg:"" help:"Name of the credential."`
+}
+
+// Run replaces the limits.
+func (o *credentialLimit) Run(ctx context.Context) error {
+	limits, err := o.limits()
+	if err != nil {
+		return err
+	}
+
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	a := records.Act{Who: commandLine, Act: "limit credential", Subject: o.Username, Detail: fmt.Sprintf("expires %q, from %v", o.Expires, o.From)}
+	return h.Access.Act(ctx, a, func() error { return h.Access.LimitCredential(ctx, o.Username, limits) })
+}
+
+type credentialRevoke struct {
+	store
+	Username string `arg:"" help:"Name of the credential."`
+}
+
+// Run ends the credential.
+func (o *credentialRevoke) Run(ctx context.Context) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	a := records.Act{Who: commandLine, Act: "revoke credential", Subject: o.Username}
+	return h.Access.Act(ctx, a, func() error { return h.Access.Revoke(ctx, o.Username) })
+}

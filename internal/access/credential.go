@@ -1,0 +1,123 @@
+package access
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// The bounds of what limits a credential.
+const (
+	// AllowedNetworksMax is how many networks a credential may be used from.
+	AllowedNetworksMax = 32
+	// RollGraceMax is how long the password before a new one may be taken.
+	RollGraceMax = 30 * 24 * time.Hour
+	// clientBits is the part of an IPv6 address that stands for one client.
+	clientBits = 64
+)
+
+// errElsewhere is what is said to whoever uses a credential or its token from another network.
+var errElsewhere = flex.Fail(flex.Unauthorized, "This credential may not be used from this address")
+
+// Admit fails with Unauthorized if the principal's credential may not be used from where a
+// request comes from: an IPv4 address, or the /64 of an IPv6 address.
+func (p Principal) Admit(from string) error {
+	if len(p.AllowFrom) == 0 {
+		return nil
+	}
+
+	address, err := netip.ParseAddr(from)
+	if err != nil {
+		network, err := netip.ParsePrefix(from)
+		if err != nil {
+			return errElsewhere
+		}
+		address = network.Addr()
+	}
+
+	for _, n := range p.AllowFrom {
+		if n.Contains(address) {
+			return nil
+		}
+	}
+
+	return errElsewhere
+}
+
+// checkLimits fails with Invalid if the limits can hold for nobody, or not exactly.
+func (d *Service) checkLimits(l store.CredentialLimits) error {
+	if !l.ExpiresAt.IsZero() && !l.ExpiresAt.After(d.DB.Now()) {
+		return flex.Fail(flex.Invalid, "a credential cannot expire at %s, which is past", l.ExpiresAt.Format(time.RFC3339))
+	}
+
+	if len(l.AllowFrom) > AllowedNetworksMax {
+		return flex.Fail(flex.Invalid, "a credential is used from %d networks at most, not %d", AllowedNetworksMax, len(l.AllowFrom))
+	}
+
+	for _, n := range l.AllowFrom {
+		if n.Masked() != n {
+			return flex.Fail(flex.Invalid, "%s is an address in a network: the network is %s", n, n.Masked())
+		}
+
+		if n.Addr().Is6() && n.Bits() > clientBits {
+			return flex.Fail(flex.Invalid, "%s is smaller than the /64 by which clients are told apart: give /64 or wider", n)
+		}
+	}
+
+	return nil
+}
+
+// LimitCredential replaces until when and from where a credential is of use. Its tokens are
+// bound by it too: at once in this process, in others within seconds.
+func (d *Service) LimitCredential(ctx context.Context, username string, l store.CredentialLimits) error {
+	if err := d.checkLimits(l); err != nil {
+		return err
+	}
+
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		return foundCredential(username)(all.LimitCredential(ctx, username, l))
+	})
+
+	d.tokens.clear()
+	return err
+}
+
+// RollCredential gives a credential a new password, and takes the one before for the time of
+// grace, so that a client's machines can change over one after the other. Without a password
+// one is made; it is returned here and never again.
+func (d *Service) RollCredential(ctx context.Context, username string, password flex.Secret, grace time.Duration) (flex.Secret, error) {
+	if grace < 0 || grace > RollGraceMax {
+		return "", flex.Fail(flex.Invalid, "the password before is taken for 0 to %d days more, not %s", int(RollGraceMax.Hours()/24), grace)
+	}
+
+	kept, password, err := keep(username, password)
+	if err != nil {
+		return "", err
+	}
+
+	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+		return foundCredential(username)(all.RollCredential(ctx, username, kept, all.Now().Add(grace)))
+	})
+}
+
+// foundCredential makes a NotFound failure of a change that found no credential.
+func foundCredential(username string) func(bool, error) error {
+	return func(found bool, err error) error {
+		if err == nil && !found {
+			return flex.Fail(flex.NotFound, "no credential is named %q", username)
+		}
+		return err
+	}
+}
+
+// Credentials returns an organisation's credentials by name, the revoked ones too.
+func (d *Service) Credentials(ctx context.Context, org flex.OrgID) (found []store.Credential, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		found, err = all.Credentials(ctx, org)
+		return err
+	})
+	return found, err
+}
