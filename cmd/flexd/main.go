@@ -44,18 +44,19 @@ type commands struct {
 	Halt       halt              `cmd:"" help:"Stop all pushes on every process, within a second."`
 	Resume     resume            `cmd:"" help:"Let pushes leave again."`
 
-	Endpoint endpoint     `cmd:"" help:"Where an organisation's pushes go."`
-	Dispatch dispatch     `cmd:"" help:"Dispatch events of batteries."`
-	Caps     caps         `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
-	Fleet    fleetCommand `cmd:"" help:"What the fleet can do now."`
-	Rate     rateCommand  `cmd:"" help:"The power that an asset really draws: what was learned, pinned, reset."`
-	Verify   verify       `cmd:"" help:"Hold the store against every law that its records must keep."`
-	Doctor   doctor       `cmd:"" help:"Say what is not well, and what to do about it."`
-	Replay   replay       `cmd:"" help:"Have a delivery sent once more."`
-	Export   export       `cmd:"" help:"Print everything that is held on a site, as JSON."`
-	Erase    erase        `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
-	Migrate  migrate      `cmd:"" help:"Bring the schema of the database to the one that this flexd needs."`
-	Backup   backup       `cmd:"" help:"Copy the store to a file while it is in use."`
+	Endpoint endpoint        `cmd:"" help:"Where an organisation's pushes go."`
+	Dispatch dispatch        `cmd:"" help:"Dispatch events of batteries."`
+	Caps     caps            `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
+	Fleet    fleetCommand    `cmd:"" help:"What the fleet can do now."`
+	Instruct instructCommand `cmd:"" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
+	Rate     rateCommand     `cmd:"" help:"The power that an asset really draws: what was learned, pinned, reset."`
+	Verify   verify          `cmd:"" help:"Hold the store against every law that its records must keep."`
+	Doctor   doctor          `cmd:"" help:"Say what is not well, and what to do about it."`
+	Replay   replay          `cmd:"" help:"Have a delivery sent once more."`
+	Export   export          `cmd:"" help:"Print everything that is held on a site, as JSON."`
+	Erase    erase           `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
+	Migrate  migrate         `cmd:"" help:"Bring the schema of the database to the one that this flexd needs."`
+	Backup   backup          `cmd:"" help:"Copy the store to a file while it is in use."`
 
 	Key keyCommand `cmd:"" help:"The keys that seal secrets in the database."`
 

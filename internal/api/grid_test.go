@@ -68,3 +68,75 @@ func TestProfile(t *testing.T) {
 		h.want("POST", "/grid/profile", wrong, status, "")
 	}
 }
+
+// TestInstructions previews, sends, reports and stops an instruction, and refuses what cannot be.
+func TestInstructions(t *testing.T) {
+	h := onSQLite(t)
+	from := time.Now().Add(time.Hour).UTC().Truncate(flex.HalfHour)
+	body := func(more string) string {
+		return `{"start_timestamp":"` + from.Format(time.RFC3339) + `","end_timestamp":"` + from.Add(time.Hour).Format(time.RFC3339) +
+			`","service":"dno","reason":"evening peak",` + more + `}`
+	}
+
+	dry := read[wire.InstructionPreview](t, h.ask("POST", "/grid/instructions?dry_run=true", body(`"change_kw":-10`)))
+	if dry.Instruction.State != "previewed" || dry.Reached != 0 || dry.Why == "" || len(dry.HalfHours) != 2 || dry.HalfHours[0].AskedKWh != 5 {
+		t.Errorf("a dry run: %+v", dry)
+	}
+	if page := read[wire.InstructionPage](t, h.ask("GET", "/grid/instructions", "")); page.NumTotal != 0 {
+		t.Errorf("a dry run was kept: %+v", page)
+	}
+
+	var ids []string
+	for _, target := range []string{`"change_kw":-10`, `"limit_kw":0`, `"change_kw":2.5,"unfair":true,"price_gbp_per_mwh":80`} {
+		sent := read[wire.InstructionPreview](t, h.ask("POST", "/grid/instructions", body(target)))
+		if sent.Instruction.State != "ordered" || !strings.HasPrefix(sent.Instruction.Who, "credential ") {
+			t.Errorf("%s: %+v", target, sent.Instruction)
+		}
+		ids = append(ids, sent.Instruction.ID.String())
+	}
+
+	first := read[wire.InstructionPage](t, h.ask("GET", "/grid/instructions?limit=2", ""))
+	last := read[wire.InstructionPage](t, h.ask("GET", "/grid/instructions?limit=2&before="+first.Next.String(), ""))
+	if len(first.Instructions) != 2 || first.Instructions[0].ID.String() != ids[2] || len(last.Instructions) != 1 || !last.Next.IsZero() || last.NumTotal != 3 {
+		t.Errorf("pages: %+v, %+v", first, last)
+	}
+
+	at := "/grid/instructions/" + ids[0]
+	report := read[wire.InstructionReport](t, h.ask("GET", at+"?assets=true", ""))
+	if len(report.HalfHours) != 4 || report.HalfHours[0].AskedKWh != -5 || report.HalfHours[2].AskedKWh != 0 || report.NumCalled != 0 {
+		t.Errorf("the report: %+v", report)
+	}
+
+	csv := h.ask("GET", at+"?format=csv", "")
+	head, _, _ := strings.Cut(csv.body, "\n")
+	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,asset_id,site_id,asked_kwh,baseline_kwh,expected_kwh,metered_kwh" || strings.Count(csv.body, "\n") != 5 {
+		t.Errorf("%d %s", csv.StatusCode, csv.body)
+	}
+
+	for range 2 {
+		if in := read[wire.Instruction](t, h.ask("POST", at+"/stop", "")); in.State != "stopped" || in.StoppedBy == "" {
+			t.Errorf("stopped: %+v", in)
+		}
+	}
+	for _, want := range []int{2, 0} {
+		if n := read[wire.InstructionsStopped](t, h.ask("POST", "/grid/instructions/stop", "")).NumStopped; n != want {
+			t.Errorf("%d stopped, not %d", n, want)
+		}
+	}
+
+	for wrong, status := range map[string]int{
+		body(`"change_kw":-10,"limit_kw":3`):                    400,
+		body(`"unfair":true`):                                   400,
+		body(`"change_kw":-10,"group":"feeder"`):                404,
+		body(`"change_kw":"much"`):                              422,
+		body(`"limit_kw":-1`):                                   422,
+		`{"change_kw":-10,"service":"dno"}`:                     422,
+		strings.Replace(body(`"change_kw":1`), "dno", "dso", 1): 422,
+	} {
+		h.want("POST", "/grid/instructions", wrong, status, "")
+	}
+	h.want("GET", "/grid/instructions/nothing", "", 422, "")
+	h.want("GET", "/grid/instructions?limit=0", "", 422, "")
+	h.want("POST", "/grid/instructions/nothing/stop", "", 422, "")
+	h.want("POST", "/grid/instructions/"+nobodys+"/stop", "", 404, "")
+}

@@ -119,7 +119,8 @@ func (h *homestead) place() map[string]string {
 	there := map[string]string{
 		"USERNAME": "acme", "PASSWORD": h.password, "RECEIVER": h.receiver,
 		"MPAN": mpan(2 * h.made), "NEW": mpan(2*h.made + 1), "ADDRESS": fmt.Sprint(h.made, " Test Street"), "EXTERNAL": fmt.Sprint("charger-", h.made),
-		"SOON": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "HALF": now.Add(4 * flex.HalfHour).Format(time.RFC3339), "PERIOD": now.Add(-flex.HalfHour).Format(time.RFC3339), "PERIOD_END": now.Format(time.RFC3339),
+		"SOON": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "HALF": now.Add(4 * flex.HalfHour).Format(time.RFC3339),
+		"HALF_END": now.Add(5 * flex.HalfHour).Format(time.RFC3339), "PERIOD": now.Add(-flex.HalfHour).Format(time.RFC3339), "PERIOD_END": now.Format(time.RFC3339),
 	}
 	err := h.server.DB.WriteAll(h.Context(), func(all *store.All) error {
 		if err := all.PutModels(h.Context(), []flex.Model{{Name: "pack", Type: flex.Battery, CoP11: true}}); err != nil {
@@ -151,6 +152,8 @@ func (h *homestead) place() map[string]string {
 		there["ASSET"], there["PERIOD"], there["PERIOD_END"]), 200, "")
 	r = h.want("GET", "/data/readings/held?asset_id="+there["ASSET"], "", 200, "")
 	there["HELD"] = text(h.T, r.body, "readings", 0, "id")
+	r = h.want("POST", "/grid/instructions", fmt.Sprintf(`{"change_kw":-1,"gsp_group":"_Z","start_timestamp":%q,"end_timestamp":%q,"service":"dno","reason":"evening peak"}`, there["HALF"], there["HALF_END"]), 200, "")
+	there["INSTRUCTION"] = text(h.T, r.body, "instruction", "id")
 	r = h.want("GET", "/meter/search?postcode=SW1A2AA", "", 200, "")
 	there["REF"] = text(h.T, r.body, 0, "ref")
 	r = h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AB"}`, mpan(100_000+h.made)), 200, "")

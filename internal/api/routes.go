@@ -149,6 +149,13 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/grid/envelope", Role: toRead, handle: (*Server).envelope},
 	{Method: "POST", Pattern: "/grid/profile", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).profile},
 
+	// instructions.go
+	{Method: "GET", Pattern: "/grid/instructions", Role: toRead, handle: (*Server).instructions},
+	{Method: "POST", Pattern: "/grid/instructions", Role: toWrite, Limit: mib, handle: (*Server).instruct},
+	{Method: "POST", Pattern: "/grid/instructions/stop", Role: toWrite, handle: (*Server).stopInstructions},
+	{Method: "GET", Pattern: "/grid/instructions/{id}", Role: toRead, handle: (*Server).instruction},
+	{Method: "POST", Pattern: "/grid/instructions/{id}/stop", Role: toWrite, handle: (*Server).stopInstruction},
+
 	// operations.go
 	{Method: "GET", Pattern: "/operations/exceptions", Role: toRead, handle: (*Server).exceptions},
 

@@ -118,7 +118,7 @@ func TestInstruction_EveningPeak(t *testing.T) {
 }
 
 // stops stops one instruction, twice, and then all.
-func stops(h *fixture, assets []flex.AssetID, id store.InstructionID) {
+func stops(h *fixture, assets []flex.AssetID, id flex.InstructionID) {
 	h.Helper()
 	h.goTo("2026-01-15T17:40:00Z")
 	for range 2 {
@@ -141,7 +141,7 @@ func stops(h *fixture, assets []flex.AssetID, id store.InstructionID) {
 		h.Errorf("%d draw after all were stopped, not 6", n)
 	}
 
-	if _, err := h.service.StopInstruction(h.Context(), h.Org, store.InstructionID{1}, "Bob"); flex.KindOf(err) != flex.NotFound {
+	if _, err := h.service.StopInstruction(h.Context(), h.Org, flex.InstructionID{1}, "Bob"); flex.KindOf(err) != flex.NotFound {
 		h.Errorf("an instruction that there is not: %v", err)
 	}
 }

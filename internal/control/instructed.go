@@ -14,7 +14,7 @@ import (
 )
 
 // call puts the schedules of assets that are called in force, and keeps who they are.
-func (d *Service) call(ctx context.Context, tx *store.Tx, id store.InstructionID, calls []called) error {
+func (d *Service) call(ctx context.Context, tx *store.Tx, id flex.InstructionID, calls []called) error {
 	next := make([]store.Replacement, 0, len(calls))
 	kept := make([]store.Called, 0, len(calls))
 	for i := range calls {
@@ -71,7 +71,7 @@ func replaceInParts(ctx context.Context, tx *store.Tx, next []store.Replacement)
 
 // StopInstruction stops an instruction: who is called returns to the plan without it, at once. To
 // stop one that is over or stopped already changes nothing, and is no failure.
-func (d *Service) StopInstruction(ctx context.Context, org flex.OrgID, id store.InstructionID, who string) (in store.Instruction, err error) {
+func (d *Service) StopInstruction(ctx context.Context, org flex.OrgID, id flex.InstructionID, who string) (in store.Instruction, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := d.stop(ctx, tx, id, who); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (d *Service) StopInstructions(ctx context.Context, org flex.OrgID, who stri
 }
 
 // stop stops an instruction within a transaction.
-func (d *Service) stop(ctx context.Context, tx *store.Tx, id store.InstructionID, who string) error {
+func (d *Service) stop(ctx context.Context, tx *store.Tx, id flex.InstructionID, who string) error {
 	if _, _, err := tx.LockCaps(ctx); err != nil {
 		return err
 	}

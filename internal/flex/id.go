@@ -26,7 +26,8 @@ type (
 	TransactionID = ID[transactionKind]
 	RunID         = ID[runKind]
 	HeldID        = ID[heldKind]
-	UserID        = ID[userKind] // an end user, as a component token names one
+	InstructionID = ID[instructionKind] // of the grid
+	UserID        = ID[userKind]        // an end user, as a component token names one
 )
 
 type (
@@ -38,6 +39,7 @@ type (
 	eventKind       struct{}
 	endpointKind    struct{}
 	publicationKind struct{}
+	instructionKind struct{}
 	flexEventKind   struct{}
 	transactionKind struct{}
 	runKind         struct{}

@@ -22,14 +22,9 @@ var (
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
 
-// InstructionID names an instruction.
-type InstructionID = flex.ID[instructionKind]
-
-type instructionKind struct{}
-
 // Instruction asks a part of a fleet for another draw than planned.
 type Instruction struct {
-	ID InstructionID
+	ID flex.InstructionID
 	flex.Span
 	Change  flex.Watts  // against the plan, negative to draw less; zero if there is a limit
 	Limit   *flex.Watts // the most that may be drawn; nil for a change
@@ -48,6 +43,17 @@ type Instruction struct {
 
 // Active reports whether an instruction binds at an instant, or will.
 func (i *Instruction) Active(now time.Time) bool { return i.StoppedAt.IsZero() && now.Before(i.To) }
+
+// Goal says what is asked for, in a few words.
+func (i *Instruction) Goal() string {
+	switch {
+	case i.Limit != nil:
+		return fmt.Sprintf("not above %g kW", i.Limit.KW())
+	case i.Change > 0:
+		return fmt.Sprintf("%g kW more", i.Change.KW())
+	}
+	return fmt.Sprintf("%g kW less", -i.Change.KW())
+}
 
 const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target`
 
@@ -72,7 +78,7 @@ func scanInstruction(s scanner) (i Instruction, err error) {
 
 // AddInstruction keeps an instruction. Its id and its instants are set here.
 func (tx *Tx) AddInstruction(ctx context.Context, i *Instruction) error {
-	i.ID = InstructionID(tx.newID())
+	i.ID = flex.InstructionID(tx.newID())
 	i.MadeAt, i.LookedAt = tx.now, tx.now
 	var limit any
 	if i.Limit != nil {
@@ -87,20 +93,24 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *Instruction) error {
 }
 
 // Instruction returns one of the organisation's instructions.
-func (tx *Tx) Instruction(ctx context.Context, id InstructionID) (Instruction, error) {
+func (tx *Tx) Instruction(ctx context.Context, id flex.InstructionID) (Instruction, error) {
 	return one(ctx, tx.conn, "instruction not found or not authorized", scanInstruction,
 		`SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 }
 
 // Instructions returns so many of the organisation's instructions at most, the newest first,
-// after some, and how many there are.
-func (tx *Tx) Instructions(ctx context.Context, after, limit int) (found []Instruction, total int, err error) {
+// those that were made before one, if it is given, and how many there are.
+func (tx *Tx) Instructions(ctx context.Context, before flex.InstructionID, limit int) (found []Instruction, total int, err error) {
 	if err := tx.row(ctx, `SELECT count(*) FROM instruction WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 
-	found, err = rows(ctx, tx.conn, scanInstruction, `SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1
-		ORDER BY id DESC LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, after)
+	if before.IsZero() {
+		before = flex.InstructionID(lastAsset)
+	}
+
+	found, err = rows(ctx, tx.conn, scanInstruction, `SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1 AND id < $2
+		ORDER BY id DESC LIMIT $3`, tx.org.Bytes(), before.Bytes(), limit)
 	return found, total, err
 }
 
@@ -111,7 +121,7 @@ func (tx *Tx) ActiveInstructions(ctx context.Context) ([]Instruction, error) {
 }
 
 // StopInstruction stops an instruction that is active, and reports whether it was.
-func (tx *Tx) StopInstruction(ctx context.Context, id InstructionID, who string) (stopped bool, err error) {
+func (tx *Tx) StopInstruction(ctx context.Context, id flex.InstructionID, who string) (stopped bool, err error) {
 	n, err := tx.exec(ctx, `UPDATE instruction SET stopped_at = $3, stopped_by = $4 WHERE org_id = $1 AND id = $2 AND stopped_at IS NULL AND to_at > $3`,
 		tx.org.Bytes(), id.Bytes(), micros(tx.now), who)
 	return n > 0, err
@@ -138,7 +148,7 @@ type Called struct {
 }
 
 // AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
-func (tx *Tx) AddCalled(ctx context.Context, id InstructionID, all []Called) error {
+func (tx *Tx) AddCalled(ctx context.Context, id flex.InstructionID, all []Called) error {
 	const columns = 10
 	args := make([]any, 0, columns*len(all))
 	for _, c := range all {
@@ -152,7 +162,7 @@ func (tx *Tx) AddCalled(ctx context.Context, id InstructionID, all []Called) err
 
 // CalledBy returns who an instruction calls, and whom it let go, the last called first, and then by
 // their ids.
-func (tx *Tx) CalledBy(ctx context.Context, id InstructionID) ([]Called, error) {
+func (tx *Tx) CalledBy(ctx context.Context, id flex.InstructionID) ([]Called, error) {
 	return rows(ctx, tx.conn, func(s scanner) (c Called, err error) {
 		var from time.Time
 		var baseline, expected string
@@ -173,7 +183,7 @@ func (tx *Tx) CalledBy(ctx context.Context, id InstructionID) ([]Called, error) 
 }
 
 // ReleaseCalled lets assets go that an instruction calls.
-func (tx *Tx) ReleaseCalled(ctx context.Context, id InstructionID, assets []flex.AssetID) error {
+func (tx *Tx) ReleaseCalled(ctx context.Context, id flex.InstructionID, assets []flex.AssetID) error {
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]

@@ -38,6 +38,8 @@ var enums = map[string][]string{
 	"EndpointName":       {"schedule", "dispatch"},
 	"StatementFormat":    {"json", "csv"},
 	"EnvelopeFormat":     {"json", "csv"},
+	"InstructionService": {"wholesale", "cm", "dno", "dfs", "lcm", "sffr", "other"},
+	"InstructionState":   {"previewed", "ordered", "running", "stopped", "ended"},
 	"ExceptionKind":      {"halted", "refused", "waiting", "endpoint_disabled", "endpoint_missing", "short_of_time", "short_of_off_peak", "short_of_headroom", "job_failed", "price_stale", "unplanned", "readings_held", "payout_waiting"},
 	"ExceptionLevel":     {"critical", "warning"},
 }

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/contract"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+	"flexd/internal/wire"
+)
+
+// instructCommand is `flexd instruct`.
+type instructCommand struct {
+	Preview instructPreview `cmd:"" help:"What an instruction would do: who is called, at what cost, and what comes back after it. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
+	Send    instructSend    `cmd:"" help:"Have a part of the fleet draw less or more for a time."`
+	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: who is called returns to the plan without, at once."`
+	List    instructList    `cmd:"" help:"The newest instructions."`
+	Report  instructReport  `cmd:"" help:"What an instruction asked for, and what was expected and metered."`
+}
+
+// instructTarget is what an instruction asks for.
+type instructTarget struct {
+	ofOrg
+	ChangeKW *float64  `name:"change-kw" help:"Against the plan; negative to draw less." placeholder:"KW" xor:"target"`
+	LimitKW  *float64  `name:"limit-kw" help:"The most that may be drawn." placeholder:"KW" xor:"target"`
+	Group    string    `help:"A constraint group's sites alone." placeholder:"NAME"`
+	GSPGroup string    `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	From     time.Time `help:"When it begins, as in 2026-01-15T17:30:00Z; what is past counts as now." required:""`
+	To       time.Time `help:"When it ends." required:""`
+	Service  string    `help:"What it is for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
+	Price    float64   `help:"What the service pays, in £/MWh; kept and not used." placeholder:"GBP"`
+	Reason   string    `help:"Why, for whoever looks next." default:""`
+	Unfair   bool      `help:"Call the cheapest, whoever was called before."`
+	JSON     bool      `help:"Print JSON." name:"json"`
+}
+
+// instruction is what was asked for, as the interface has it.
+func (o *instructTarget) instruction() records.Instruction {
+	return contract.InstructionOf(&wire.InstructionRequest{
+		ChangeKW: o.ChangeKW, LimitKW: o.LimitKW, Group: o.Group, GSPGroup: o.GSPGroup, StartTimestamp: wire.At(o.From), EndTimestamp: wire.At(o.To),
+		Service: o.Service, PriceGBPPerMWh: o.Price, Reason: o.Reason, Unfair: o.Unfair,
+	}, commandLine)
+}
+
+// run opens flexd, has a preview made and prints it.
+func (o *instructTarget) run(ctx context.Context, c console, make func(*app.App, flex.Org) (*control.Preview, error)) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	p, err := make(h, org)
+	switch {
+	case err != nil:
+		return err
+	case o.JSON:
+		return c.json(contract.InstructionPreview(p))
+	}
+	return printPreview(c, p)
+}
+
+// instructPreview is `flexd instruct preview`.
+type instructPreview struct{ instructTarget }
+
+// Run prints a preview. Nothing is changed by it.
+func (o *instructPreview) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, func(h *app.App, org flex.Org) (*control.Preview, error) {
+		return h.Control.PreviewInstruction(ctx, org.ID, o.instruction())
+	})
+}
+
+// instructSend is `flexd instruct send`.
+type instructSend struct{ instructTarget }
+
+// Run sends an instruction; a running `flexd serve` pushes the schedules.
+func (o *instructSend) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, func(h *app.App, org flex.Org) (p *control.Preview, err error) {
+		act := records.Act{Who: commandLine, Act: "send instruction", Org: org.ID, Detail: o.Reason}
+		err = h.Access.Act(ctx, act, func() error {
+			p, err = h.Control.SendInstruction(ctx, org.ID, o.instruction())
+			return err
+		})
+		return p, err
+	})
+}
+
+// printPreview prints what an instruction does to be read.
+func printPreview(c console, p *control.Preview) error {
+	fmt.Fprintf(c.out, "%s %s: %d of %d assets that can are called, %.0f %% of the target is counted on; %.2f p more; at most %.1f kW above the plan in the hour after, %.1f kW later\n",
+		control.StateOf(&p.Instruction, p.At), p.ID, len(p.Assets), p.Callable, 100*p.Reached(), p.Cost.GBP()*100, p.Rebound.KW(), p.ReboundLater.KW())
+	if why := p.Why(); why != "" {
+		fmt.Fprintln(c.out, "Not more, because", why)
+	}
+
+	slots := func(s control.InstructedSlot) []any {
+		return []any{s.From, s.To, kwh(s.Planned), kwh(s.Asked), kwh(s.Counted), kwh(s.Given)}
+	}
+	if err := table(c, p.Slots, "FROM\tTO\tPLANNED KWH\tASKED\tCOUNTED ON\tGIVEN", slots); err != nil || len(p.Assets) == 0 {
+		return err
+	}
+
+	return table(c, p.Assets, "\nASSET\tSITE\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH\tLESS KWH\tCOST P", func(a control.InstructedAsset) []any {
+		sum := flex.WattHours(0)
+		for _, e := range a.Change {
+			sum += e
+		}
+		return []any{a.AssetID, a.SiteID, int(a.Quality), a.Calls, kwh(sum), kwh(a.Less), fmt.Sprintf("%.2f", a.Cost.GBP()*100)}
+	})
+}
+
+// kwh is an energy in kWh to the watt-hour.
+func kwh(e flex.WattHours) string { return fmt.Sprintf("%.3f", e.KWh()) }
+
+// instructStop is `flexd instruct stop`.
+type instructStop struct {
+	ofOrg
+	ID   flex.InstructionID `arg:"" optional:"" help:"The instruction's id."`
+	All  bool               `help:"All instructions of the organisation."`
+	JSON bool               `help:"Print JSON." name:"json"`
+}
+
+// Run stops one instruction or all. To stop again is no failure.
+func (o *instructStop) Run(ctx context.Context, c console) error {
+	if o.All != o.ID.IsZero() {
+		return flex.Fail(flex.Invalid, "name one instruction, or give --all")
+	}
+
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	act := records.Act{Who: commandLine, Act: "stop instructions", Org: org.ID}
+	if !o.All {
+		return o.stopOne(ctx, c, h, org)
+	}
+
+	stopped := wire.InstructionsStopped{}
+	err = h.Access.Act(ctx, act, func() error {
+		stopped.NumStopped, err = h.Control.StopInstructions(ctx, org.ID, commandLine)
+		return err
+	})
+
+	switch {
+	case err != nil:
+		return err
+	case o.JSON:
+		return c.json(stopped)
+	}
+
+	fmt.Fprintf(c.out, "%d instructions are stopped\n", stopped.NumStopped)
+	return nil
+}
+
+// stopOne stops an instruction and prints it.
+func (o *instructStop) stopOne(ctx context.Context, c console, h *app.App, org flex.Org) (err error) {
+	act := records.Act{Who: commandLine, Act: "stop instruction", Org: org.ID, Subject: o.ID.String()}
+	var in records.Instruction
+	err = h.Access.Act(ctx, act, func() error {
+		in, err = h.Control.StopInstruction(ctx, org.ID, o.ID, commandLine)
+		return err
+	})
+
+	switch {
+	case err != nil:
+		return err
+	case o.JSON:
+		return c.json(contract.Instruction(&in, in.To))
+	}
+
+	fmt.Fprintf(c.out, "%s is %s\n", in.ID, control.StateOf(&in, in.To))
+	return nil
+}
+
+// instructList is `flexd instruct list`.
+type instructList struct {
+	ofOrg
+	Limit int  `help:"How many, the newest first." default:"20"`
+	JSON  bool `help:"Print JSON." name:"json"`
+}
+
+// Run prints the newest instructions.
+func (o *instructList) Run(ctx context.Context, c console) error {
+	if o.Limit < 1 || o.Limit > 5000 {
+		return flex.Fail(flex.Invalid, "--limit is 1 to 5000, not %d", o.Limit)
+	}
+
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	p, err := h.Control.Instructions(ctx, org.ID, flex.InstructionID{}, o.Limit)
+	switch {
+	case err != nil:
+		return err
+	case o.JSON:
+		return c.json(contract.InstructionPage(&p))
+	}
+
+	return table(c, p.Instructions, "ID\tSTATE\tFROM\tTO\tTARGET\tSERVICE\tREASON\tWHO", func(in records.Instruction) []any {
+		return []any{in.ID, control.StateOf(&in, p.At), in.From, in.To, in.Goal(), in.Service, in.Reason, in.Who}
+	})
+}
+
+// instructReport is `flexd instruct report`.
+type instructReport struct {
+	ofOrg
+	ID     flex.InstructionID `arg:"" help:"The instruction's id."`
+	Assets bool               `help:"Each asset's part too, in JSON; CSV has them always."`
+	Format string             `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
+	JSON   bool               `help:"The same as --format json." name:"json"`
+}
+
+// Run prints a report.
+func (o *instructReport) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	r, err := h.Control.ReportInstruction(ctx, org.ID, o.ID)
+	switch {
+	case err != nil:
+		return err
+	case o.JSON || o.Format == "json":
+		return c.json(contract.InstructionReport(r, o.Assets))
+	case o.Format == "csv":
+		return r.WriteCSV(c.out)
+	}
+
+	fmt.Fprintf(c.out, "%s %s: %s, %d assets were called\n", control.StateOf(&r.Instruction, r.At), r.ID, r.Goal(), len(r.Assets))
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "FROM\tTO\tASKED KWH\tBASELINE\tEXPECTED\tMETERED\tOF ASSETS\tTHEIR BASELINE\t")
+	for _, s := range r.Slots {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t\n", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339),
+			kwh(s.Asked), kwh(s.Baseline), kwh(s.Expected), kwh(s.Metered), s.NumMetered, kwh(s.MeteredBaseline))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestInstruct previews, sends, lists, reports and stops an instruction.
+func TestInstruct(t *testing.T) {
+	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	if code, out := flexd("org add acme --username acme"); code != exitDone {
+		t.Fatal(out)
+	}
+
+	from := time.Now().Add(time.Hour).UTC().Truncate(time.Minute)
+	during := " --from " + from.Format(time.RFC3339) + " --to " + from.Add(time.Hour).Format(time.RFC3339)
+	wants := func(line, want string, code int) (out string) {
+		t.Helper()
+		got, out := flexd(line)
+		if got != code || !strings.Contains(out, want) {
+			t.Errorf("%s: %d %.600s", line, got, out)
+		}
+		return out
+	}
+
+	wants("instruct preview --change-kw=-10"+during, "previewed", exitDone)
+	wants("instruct preview --change-kw=-10 --json"+during, `"state": "previewed"`, exitDone)
+	wants("instruct preview --change-kw=-10 --limit-kw=2"+during, "can't be used together", exitUsage)
+	wants("instruct preview"+during, "a change against the plan, or a limit", exitFailed)
+	wants("instruct preview --change-kw=-10 --group feeder"+during, `no group is named "feeder"`, exitFailed)
+	wants("instruct list", "TARGET", exitDone)
+
+	out := wants("instruct send --limit-kw=10 --service dno --reason peak"+during, "ordered", exitDone)
+	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(out)
+	wants("instruct list", "not above 10 kW", exitDone)
+	wants("instruct list --json", `"reason": "peak"`, exitDone)
+	wants("instruct report "+id, "THEIR BASELINE", exitDone)
+	wants("instruct report --json "+id, `"num_called": 0`, exitDone)
+	wants("instruct report --format csv "+id, "expected_kwh,metered_kwh", exitDone)
+
+	wants("instruct stop", "name one instruction, or give --all", exitUsage)
+	wants("instruct stop "+id, "is stopped", exitDone)
+	wants("instruct stop --json "+id, `"state": "stopped"`, exitDone)
+	wants("instruct stop --all", "0 instructions are stopped", exitDone)
+}
