@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"flexd/client"
 	"flexd/internal/flex"
@@ -33,7 +34,9 @@ type ocppCommand struct {
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
 	NoPassword      bool              `help:"Let chargers in that have no password. Whoever reaches the address can pass for one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
-	State string `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
+	Floor string        `help:"Power in kW that every charger is told to fall back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
+	Delay time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
+	State string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
 
 	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string `name:"tls-key" help:"Its key." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
@@ -102,8 +105,15 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 
 	s = ocppserver.Settings{
 		Client: pooled(client.New(o.Flexd, o.Username, o.Password)), Password: flex.Secret(o.ChargerPassword),
-		Passwords: o.Charger, NoPassword: o.NoPassword, State: o.State,
+		Passwords: o.Charger, NoPassword: o.NoPassword, State: o.State, Delay: o.Delay,
 	}
+	if o.Floor != "" {
+		s.Floor, err = ocppserver.ParseFloor(o.Floor)
+		if err != nil {
+			return s, flex.Fail(flex.Invalid, "--floor: %v", err)
+		}
+	}
+
 	if o.Chargers != "" {
 		s.Chargers, err = ocppserver.ReadChargers(o.Chargers, slog.Default())
 	}

@@ -20,6 +20,8 @@ type order struct {
 	habit  habit
 	alone  bool // the charger has no other connector
 	power  flex.Watts
+	phases int
+	floor  *flex.Watts   // nil if it has none
 	offset time.Duration // of the charger's clock
 }
 
@@ -63,8 +65,12 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 			o.p.sentAt = o.now
 			o.p.tries = 0
 			n.allow(f.steps, o.now)
+			n.covers(f.form)
 		}
 	})
+	if err := c.floor(ctx, n); err != nil {
+		return err
+	}
 
 	c.say(n, o.p, flex.Accepted)
 	if o.tx != 0 {
@@ -77,6 +83,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 // order says what is to be sent to a connector now, and whether anything is. Without a link it
 // cannot be sent yet.
 func (c *charger) order(n *connector) (o order, due bool) {
+	options := c.b.optionsOf(c.id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -91,15 +98,34 @@ func (c *charger) order(n *connector) (o order, due bool) {
 		return order{}, false
 	}
 
-	o = order{
-		n: n, p: p, tx: n.tx, now: now, habit: c.habit, alone: len(c.connectors) == 1,
-		power: powerOf(n.asset), offset: c.clock.Offset,
+	return c.orderOf(n, options), true
+}
+
+// orderOf is what a profile for a connector depends on now. The caller holds mu.
+func (c *charger) orderOf(n *connector, options chargerOptions) order {
+	power := powerOf(n.asset)
+	o := order{
+		n: n, p: n.want, tx: n.tx, now: c.b.Now(), habit: c.habit, alone: len(c.connectors) == 1,
+		power: power, phases: phasesOf(options, power), floor: options.floor, offset: c.clock.Offset,
 	}
+
 	if c.greeted {
 		o.link = c.link
 	}
 
-	return o, true
+	return o
+}
+
+// phasesOf is how many phases a charger has: as its line says, else three above what one gives.
+func phasesOf(o chargerOptions, power flex.Watts) int {
+	switch {
+	case o.phases > 0:
+		return o.phases
+	case power > singlePhaseMax:
+		return 3
+	}
+
+	return 1
 }
 
 // finish changes a schedule's record under the lock.
@@ -135,7 +161,7 @@ func (c *charger) send(ctx context.Context, o order) (f fitted, took bool, err e
 	inTx := o.tx != 0
 	unknown := 0
 	for _, way := range o.habit.forms(o.n.number, inTx, o.alone) {
-		next, ok := fit(o.p.profile, way, o.habit.Periods, o.power, o.now)
+		next, ok := o.fit(way)
 		if !ok {
 			return fitted{}, false, nil
 		}

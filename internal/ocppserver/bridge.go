@@ -75,7 +75,12 @@ type Settings struct {
 	NoPassword bool
 	// State is a directory in which a file for each charger is kept, so that a bridge that was
 	// ended or killed goes on where it was; empty is none.
-	State  string
+	State string
+	// Floor is the power that every charger may fall back to for ever, when flexd and the bridge
+	// are dead and its plan is over, unless its line names another; nil is none.
+	Floor *flex.Watts
+	// Delay is how late a charger may be by law in doing what it is asked.
+	Delay  time.Duration
 	Timing Timing
 	Log    *slog.Logger     // nil means the default logger
 	Now    func() time.Time // nil means time.Now

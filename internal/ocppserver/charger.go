@@ -87,6 +87,9 @@ type connector struct {
 	asked   time.Time // when it was last asked for its meter to see whether it obeys
 	allowed []flex.Step
 
+	floored bool // the charger was sent its floor since it connected, and nothing took its place
+	covered bool // but for a plan, which ends with it
+
 	want   *wanted
 	newest client.EventID // of the schedules that came
 }

@@ -2,6 +2,7 @@ package ocppserver
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"flexd/internal/flex"
@@ -39,13 +40,13 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 	step, since, ok := p.current(now)
 	found := unsure
 	if ok {
-		found = n.compare(step, since, now)
+		found = n.compareLate(step, since, c.b.Delay, now)
 	}
 	if found == unsure && p.contradicted && !now.Before(p.sentAt.Add(obeyTime)) {
 		found = contradicts
 	}
 
-	ask := ok && found == unsure && now.Before(since.Add(askTime)) && !now.Before(n.asked.Add(askEvery))
+	ask := ok && found == unsure && now.Before(since.Add(askTime+c.b.Delay)) && !now.Before(n.asked.Add(askEvery))
 	if ask {
 		n.asked = now
 	}
@@ -68,15 +69,21 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 	case found == contradicts:
 		c.b.Log.Warn("a charger does not do what its profile says: it is cleared and sent again", "charger", c.id,
 			"connector", n.number, "event", p.event, "status", status, "limit_w", step.Limit)
-		c.clear(ctx, l, clearChargingProfile{ID: id})
-		c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTx})
-		c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTxDefault})
+		c.clearAll(ctx, l, n, id)
 		c.finish(n, p, func() { p.sent = fitted{} })
 
-		return c.apply(ctx, n)
+		return errors.Join(c.floor(ctx, n), c.apply(ctx, n))
 	}
 
 	return nil
+}
+
+// clearAll takes a connector's profiles off, whoever set them, but for the charger's own most.
+func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
+	c.clear(ctx, l, clearChargingProfile{ID: id})
+	c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTx})
+	c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTxDefault})
+	c.dropFloor(n)
 }
 
 // current returns the step that a profile is in, and since when it should be obeyed.
@@ -104,17 +111,28 @@ func (p *wanted) noteMend(step flex.Step, now time.Time) {
 	p.sentAt = now
 }
 
-// lookAt names the instants at which it is worth looking whether a step is obeyed.
-func (p *wanted) lookAt(now time.Time, look func(time.Time)) {
+// lookAt names the instants at which it is worth looking whether a step is obeyed, by a charger
+// that may be late.
+func (p *wanted) lookAt(now time.Time, delay time.Duration, look func(time.Time)) {
 	for _, s := range p.sent.steps {
 		since := latest(s.From, p.sentAt)
-		for at := since.Add(askEvery); at.Before(since.Add(askTime + obeyTime)); at = at.Add(askEvery) {
+		for at := since.Add(askEvery); at.Before(since.Add(askTime + obeyTime + delay)); at = at.Add(askEvery) {
 			if at.After(now) {
 				look(at)
 				break
 			}
 		}
 	}
+}
+
+// compareLate is compare for a charger that by law does what it is asked up to a delay later,
+// at random: that it does not yet proves nothing.
+func (n *connector) compareLate(step flex.Step, since time.Time, delay time.Duration, now time.Time) inForce {
+	found := n.compare(step, since, now)
+	if found != contradicts || delay == 0 {
+		return found
+	}
+	return n.compare(step, since.Add(delay), now)
 }
 
 // compare says whether a connector does what a step says, by what came since it was due.

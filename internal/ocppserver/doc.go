@@ -68,6 +68,10 @@
 // ends with its schedule, so that none is bound for ever. No limit lies between 0 and 6 A a phase
 // or above the charger's power. GetCompositeSchedule asks for 60 s, once, within a transaction.
 //
+// A floor is a TxDefaultProfile without an end on level 0, below the plan: what a charger gives
+// when its plan is over and nobody speaks. A plan that takes its place, on a charger with one
+// level, ends with it.
+//
 // # Who speaks
 //
 // A charger shows a password or a certificate of its id. Without, it is let in by NoPassword

@@ -12,11 +12,12 @@ const (
 	keyStackLevel = "ChargeProfileMaxStackLevel"
 	keyPeriods    = "ChargingScheduleMaxPeriods"
 	keyUnits      = "ChargingScheduleAllowedChargingRateUnit"
+	keySwitches   = "ConnectorSwitch3to1PhaseSupported"
 )
 
 // configurationKeys are what a charger is asked for when it is greeted.
 var configurationKeys = []string{
-	keyStackLevel, keyPeriods, keyUnits, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
+	keyStackLevel, keyPeriods, keyUnits, keySwitches, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
 }
 
 // The units of a charging schedule.
@@ -40,6 +41,9 @@ type habit struct {
 	Levels  []int    `json:"levels,omitempty"` // in the order in which they are tried
 	Periods int      `json:"periods,omitempty"`
 	Units   []string `json:"units,omitempty"` // in the order in which they are tried
+
+	// Switches says that it can go from three phases to one while it charges.
+	Switches bool `json:"switches,omitempty"`
 
 	// Taken is what it took last, within a transaction and outside. Of the connector only
 	// whether it is 0 is kept.
@@ -65,6 +69,9 @@ func habitOf(c configuration) (h habit) {
 	if n := number(keyPeriods); n > 0 {
 		h.Periods = n
 	}
+
+	switches, _, _ := c.find(keySwitches)
+	h.Switches = strings.EqualFold(strings.TrimSpace(switches), "true")
 
 	units, _, _ := c.find(keyUnits)
 	if inWatts(units) {

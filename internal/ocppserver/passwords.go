@@ -57,8 +57,8 @@ func (s secret) matches(given string) bool {
 	return right == 1
 }
 
-// ChargersFile is a file with a line for each charger: its id and its password's hash. It is
-// read again when it has changed.
+// ChargersFile is a file with a line for each charger: its id, its password's hash and what
+// else is to be known of it, as in floor=1.4. It is read again when it has changed.
 type ChargersFile struct {
 	path string
 	log  *slog.Logger
@@ -67,7 +67,13 @@ type ChargersFile struct {
 	looked  time.Time
 	changed time.Time
 	size    int64
-	secrets map[string]secret
+	lines   map[string]chargerLine
+}
+
+// chargerLine is a line of a chargers' file.
+type chargerLine struct {
+	secret secret
+	chargerOptions
 }
 
 // fileEvery is how often a file is looked at for changes.
@@ -80,9 +86,15 @@ func ReadChargers(path string, log *slog.Logger) (*ChargersFile, error) {
 	return f, err
 }
 
-// secret returns a charger's, after another look at the file. A file that cannot be read
-// changes nothing.
+// secret returns a charger's password.
 func (f *ChargersFile) secret(id string, now time.Time) (secret, bool) {
+	l, ok := f.line(id, now)
+	return l.secret, ok
+}
+
+// line returns a charger's, after another look at the file. A file that cannot be read
+// changes nothing.
+func (f *ChargersFile) line(id string, now time.Time) (chargerLine, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
@@ -93,8 +105,8 @@ func (f *ChargersFile) secret(id string, now time.Time) (secret, bool) {
 		}
 	}
 
-	s, ok := f.secrets[id]
-	return s, ok
+	l, ok := f.lines[id]
+	return l, ok
 }
 
 func (f *ChargersFile) read() error {
@@ -102,7 +114,7 @@ func (f *ChargersFile) read() error {
 	if err != nil {
 		return err
 	}
-	if f.secrets != nil && info.ModTime().Equal(f.changed) && info.Size() == f.size {
+	if f.lines != nil && info.ModTime().Equal(f.changed) && info.Size() == f.size {
 		return nil
 	}
 
@@ -112,7 +124,7 @@ func (f *ChargersFile) read() error {
 	}
 	defer file.Close()
 
-	secrets := map[string]secret{}
+	all := map[string]chargerLine{}
 	lines := bufio.NewScanner(file)
 	for number := 1; lines.Scan(); number++ {
 		text := strings.TrimSpace(lines.Text())
@@ -120,41 +132,52 @@ func (f *ChargersFile) read() error {
 			continue
 		}
 
-		id, s, err := parseCharger(text)
+		id, l, err := parseCharger(text)
 		if err != nil {
 			return fmt.Errorf("%s line %d: %w", f.path, number, err)
 		}
-		secrets[id] = s
+		all[id] = l
 	}
 
 	f.changed = info.ModTime()
 	f.size = info.Size()
-	f.secrets = secrets
+	f.lines = all
 
 	return lines.Err()
 }
 
-// parseCharger reads one line, as HashPassword makes it.
-func parseCharger(text string) (id string, s secret, err error) {
+// parseCharger reads one line, as HashPassword makes it, with what stands behind it.
+func parseCharger(text string) (id string, l chargerLine, err error) {
 	fields := strings.Fields(text)
-	if len(fields) != 2 || !chargerID.MatchString(fields[0]) {
-		return "", secret{}, fmt.Errorf("a line is a charger's id and its password's hash")
+	if len(fields) < 2 || !chargerID.MatchString(fields[0]) {
+		return "", l, fmt.Errorf("a line is a charger's id and its password's hash")
 	}
 
-	parts := strings.Split(fields[1], ":")
+	l.secret, err = parseHash(fields[1])
+	if err != nil {
+		return "", l, err
+	}
+
+	l.chargerOptions, err = parseOptions(fields[2:])
+	return fields[0], l, err
+}
+
+// parseHash reads a password's hash.
+func parseHash(text string) (secret, error) {
+	parts := strings.Split(text, ":")
 	if len(parts) != 3 || parts[0] != "sha256" {
-		return "", secret{}, fmt.Errorf("a hash is sha256:SALT:SUM, as flexd charger-password prints it")
+		return secret{}, fmt.Errorf("a hash is sha256:SALT:SUM, as flexd charger-password prints it")
 	}
 
 	salt, err := hex.DecodeString(parts[1])
 	if err != nil {
-		return "", secret{}, fmt.Errorf("the salt is not in hex digits")
+		return secret{}, fmt.Errorf("the salt is not in hex digits")
 	}
 
 	sum, err := hex.DecodeString(parts[2])
 	if err != nil || len(sum) != sha256.Size {
-		return "", secret{}, fmt.Errorf("the sum is not %d bytes in hex digits", sha256.Size)
+		return secret{}, fmt.Errorf("the sum is not %d bytes in hex digits", sha256.Size)
 	}
 
-	return fields[0], secret{salt, sum}, nil
+	return secret{salt, sum}, nil
 }

@@ -31,37 +31,62 @@ type fitted struct {
 	TooLow bool // it asks for less than a car can take, which is made a pause
 }
 
-// fit makes of a pushed profile one that the charger can take: from now on, in the form given,
-// with at most as many periods as it keeps. power is the asset's, 0 if it is not known; "no
-// limit" is sent as it. A profile that has ended is not ok.
-func fit(p ocpp.Profile, f form, periods int, power flex.Watts, now time.Time) (out fitted, ok bool) {
+// fit makes of an order's profile one that the charger can take: from now on, in the form given,
+// with at most as many periods as it keeps. "No limit" is sent as the asset's power, if that
+// is known. A profile that takes the floor's place ends with it. One that has ended is not ok.
+func (o order) fit(f form) (out fitted, ok bool) {
 	out.form = f
-	out.steps, out.Again = remaining(p, periods, now.Truncate(time.Second))
+	out.steps, out.Again = remaining(o.p.profile, o.periodsFor(f), o.now.Truncate(time.Second))
 	if len(out.steps) == 0 {
 		return fitted{}, false
 	}
 
 	span := flex.Span{From: out.steps[0].From, To: out.steps[len(out.steps)-1].To}
 	out.chargingProfile = chargingProfile{
-		ID: int(p.ID), StackLevel: f.Level, Purpose: f.Purpose, Kind: "Absolute",
+		ID: int(o.p.profile.ID), StackLevel: f.Level, Purpose: f.Purpose, Kind: "Absolute",
 		Schedule: schedule{Duration: int(span.Len() / time.Second), Start: stamp{span.From}, Unit: f.Unit},
 	}
 
-	phases := 1
-	if power > singlePhaseMax {
-		phases = 3
+	for _, s := range out.steps {
+		next, low := o.period(f, s, span.From)
+		out.TooLow = out.TooLow || low
+		out.Schedule.Periods = append(out.Schedule.Periods, next)
 	}
 
-	for _, s := range out.steps {
-		limit, low := f.limit(s.Limit, power, phases)
-		out.TooLow = out.TooLow || low
-		out.Schedule.Periods = append(out.Schedule.Periods, period{
-			Start: int(s.From.Sub(span.From) / time.Second), Limit: limit, Phases: phases,
-		})
-	}
+	out.tail(o)
 
 	return out, true
 }
+
+// period is a step as a charger is sent it, in a schedule that starts then; low says that it
+// asks for less than a car can take.
+func (o order) period(f form, s flex.Step, start time.Time) (p period, low bool) {
+	phases := o.phasesAt(s.Limit)
+	limit, low := f.limit(s.Limit, o.power, phases)
+	return period{Start: int(s.From.Sub(start) / time.Second), Limit: limit, Phases: phases}, low
+}
+
+// periodsFor is how many periods a plan may have in a form, 0 for any number: the floor is one,
+// if the plan takes its place.
+func (o order) periodsFor(f form) int {
+	if o.floor != nil && f.onFloor() && o.habit.Periods > 1 {
+		return o.habit.Periods - 1
+	}
+	return o.habit.Periods
+}
+
+// phasesAt is how many phases a limit is for: one if it is too little for three, and the charger
+// says that it can switch.
+func (o order) phasesAt(limit flex.Watts) int {
+	little := limit > 0 && float64(limit) < least(3)
+	if o.habit.Switches && o.phases == 3 && little {
+		return 1
+	}
+	return o.phases
+}
+
+// least is the least that a car can take, in W, less what whole amperes leave.
+func least(phases int) float64 { return (leastAmperes - 0.05) * float64(volts*phases) }
 
 // remaining returns a profile's steps from a minute ago on, as many as the charger keeps, and
 // when the rest must be sent.
@@ -95,7 +120,7 @@ func (f form) limit(watts, power flex.Watts, phases int) (limit float64, low boo
 	}
 
 	perAmpere := float64(volts * phases)
-	if watts > 0 && float64(watts) < leastAmperes*perAmpere-perAmpere/20 {
+	if watts > 0 && float64(watts) < least(phases) {
 		return 0, true
 	}
 	if f.Unit == unitWatt {

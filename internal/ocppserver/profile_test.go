@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		"exactly the periods":    {watts, 4, 0, 0, -time.Minute, []float64{0, 99999, 0, 3680}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, ok := fit(p, x.form, x.periods, x.power, night.Add(x.now))
+			f, ok := orderFor(p, x.periods, x.power, night.Add(x.now)).fit(x.form)
 			if !ok || f.Schedule.Unit != x.form.Unit || !f.Schedule.Start.Equal(night.Add(x.from)) || f.StackLevel != x.form.Level || len(f.Schedule.Periods) != len(x.limit) {
 				t.Fatalf("%+v", f)
 			}
@@ -71,7 +71,7 @@ func TestFit(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := fit(p, watts, 0, 0, night.Add(4*time.Hour)); ok {
+	if _, ok := orderFor(p, 0, 0, night.Add(4*time.Hour)).fit(watts); ok {
 		t.Error("a profile that has ended fits")
 	}
 }
@@ -108,11 +108,11 @@ func TestFit_InParts(t *testing.T) {
 		p := profileOf(t, limits...)
 		periods := rapid.IntRange(1, 8).Draw(t, "periods")
 		way := form{Unit: unitWatt}
-		f, ok := fit(p, way, periods, 7400, night)
+		f, ok := orderFor(p, periods, 7400, night).fit(way)
 		for minute := range len(limits) * 60 {
 			at := night.Add(time.Duration(minute) * time.Minute)
 			if !f.Again.IsZero() && !at.Before(f.Again) {
-				f, ok = fit(p, way, periods, 7400, at)
+				f, ok = orderFor(p, periods, 7400, at).fit(way)
 			}
 			if !ok || len(f.Schedule.Periods) > periods {
 				t.Fatalf("at %v: %v, %d periods", at, ok, len(f.Schedule.Periods))
@@ -153,7 +153,7 @@ func TestCompare(t *testing.T) {
 		"no schedule":                {compositeSchedule{Status: accepted}, 0, unsure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, _ := fit(p, form{Unit: unitWatt}, 0, 7400, night.Add(x.at))
+			f, _ := orderFor(p, 0, 7400, night.Add(x.at)).fit(form{Unit: unitWatt})
 			if got := compare(f, x.c, night.Add(x.at)); got != x.want {
 				t.Errorf("%v, want %v", got, x.want)
 			}
@@ -182,4 +182,39 @@ func TestHabitOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFit_Phases: a charger's line says how many phases it has; one that can switch is given on
+// one phase what is too little for three, and no other less than 6 A a phase.
+func TestFit_Phases(t *testing.T) {
+	p := profileOf(t, 3000, 5000, flex.NoLimit)
+	for name, x := range map[string]struct {
+		options  chargerOptions
+		power    flex.Watts
+		switches bool
+		want     []period
+	}{
+		"by its power":        {power: 11_000, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 15.9, Phases: 3}}},
+		"switches":            {power: 11_000, switches: true, want: []period{{Limit: 13, Phases: 1}, {Limit: 7.2, Phases: 3}, {Limit: 15.9, Phases: 3}}},
+		"three of 7.4 kW":     {options: chargerOptions{phases: 3}, power: 7400, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 10.7, Phases: 3}}},
+		"one phase of 9.2 kW": {options: chargerOptions{phases: 1}, power: 9200, want: []period{{Limit: 13, Phases: 1}, {Limit: 21.7, Phases: 1}, {Limit: 40, Phases: 1}}},
+	} {
+		o := orderFor(p, 0, x.power, night)
+		o.phases = phasesOf(x.options, x.power)
+		o.habit.Switches = x.switches
+		f, ok := o.fit(form{Unit: unitAmpere})
+		if !ok || len(f.Schedule.Periods) != len(x.want) {
+			t.Fatalf("%s: %+v", name, f)
+		}
+		for i, q := range f.Schedule.Periods {
+			if q.Limit != x.want[i].Limit || q.Phases != x.want[i].Phases {
+				t.Errorf("%s: period %d is %+v, want %+v", name, i, q, x.want[i])
+			}
+		}
+	}
+}
+
+// orderFor is an order of a profile to a charger of some power.
+func orderFor(p ocpp.Profile, periods int, power flex.Watts, now time.Time) order {
+	return order{p: &wanted{profile: p}, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, power), now: now}
 }

@@ -170,7 +170,11 @@ func TestChargersFile(t *testing.T) {
 		t.Error("a bad file took what was known")
 	}
 
-	for _, bad := range []string{"CP1", "CP1 md5:00:00", "CP1 sha256:zz:00", "CP1 sha256:00:00", "C/P " + line[4:]} {
+	_, l, err := parseCharger(line + " floor=1.4 phases=3")
+	if err != nil || *l.floor != 1400 || l.phases != 3 {
+		t.Errorf("a line with a floor and phases is %+v, %v", l, err)
+	}
+	for _, bad := range []string{line + " floor=x", line + " phases=2", line + " floor=-1", line + " flor=1", "CP1", "CP1 md5:00:00", "CP1 sha256:zz:00", "CP1 sha256:00:00", "C/P " + line[4:]} {
 		if _, _, err := parseCharger(bad); err == nil {
 			t.Errorf("%q is read", bad)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,7 @@ type sim struct {
 	noConfig  bool                    // has no GetConfiguration
 	unasked   bool                    // sends its meter when it likes: does not know TriggerMessage for it
 	stuck     bool                    // draws nothing until its profiles were cleared
+	stacked   bool                    // keeps profiles by the rules of the standard, not just the last
 	composite int                     // how often it was asked for its schedule
 
 	wh       float64 // its register
@@ -205,7 +207,7 @@ func (s *sim) obey(action string, payload json.RawMessage) string {
 		go s.measure()
 		return `{"status":"Accepted"}`
 	case "ClearChargingProfile":
-		s.profiles = nil
+		s.unset(payload)
 		s.cleared++
 		s.stuck = false
 		return `{"status":"Accepted"}`
@@ -265,7 +267,7 @@ func (s *sim) setProfile(payload json.RawMessage) string {
 		p.answer = ""
 	}
 	if p.answer == "Accepted" {
-		s.profiles = []simProfile{p} // all have one id: each takes the place of the last
+		s.keepProfile(p)
 	}
 	s.set <- p
 	if s.quiet {
@@ -333,6 +335,9 @@ func (s *sim) allows(at time.Time) float64 {
 func (s *sim) allowed(at time.Time) float64 {
 	if s.ignore {
 		return 7400
+	}
+	if s.stacked {
+		return s.ruled(at)
 	}
 	for _, p := range s.profiles {
 		if limit, ok := p.limit(at); ok {
@@ -434,7 +439,8 @@ func (s *sim) stop(tx, meter int, reason string) {
 	s.register(meter)
 	s.must("StopTransaction", fmt.Sprintf(`{"transactionId":%d,"meterStop":%d,"timestamp":%q,"reason":%q}`, tx, meter, s.now().UTC().Format(time.RFC3339Nano), reason))
 	s.mu.Lock()
-	s.tx, s.profiles, s.status, s.ended = 0, nil, "Finishing", true
+	s.profiles = slices.DeleteFunc(s.profiles, func(p simProfile) bool { return !s.stacked || p.Profile.Tx == tx })
+	s.tx, s.status, s.ended = 0, "Finishing", true
 	if reason == "EVDisconnected" {
 		s.status = "Available"
 	}

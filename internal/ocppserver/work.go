@@ -62,7 +62,7 @@ func (c *charger) round(ctx context.Context) time.Duration {
 		n := c.connectors[number]
 		c.mu.Unlock()
 
-		for _, step := range []func(context.Context, *connector) error{c.find, c.measure, c.tell, c.refresh, c.apply, c.watch, c.askMeter} {
+		for _, step := range []func(context.Context, *connector) error{c.find, c.measure, c.tell, c.refresh, c.floor, c.apply, c.watch, c.askMeter} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)
 				break
@@ -113,7 +113,7 @@ func (c *charger) pause() time.Duration {
 		soonest(n.doubtful.Add(doubt))
 		if n.want != nil {
 			soonest(n.want.sent.Again)
-			n.want.lookAt(now, soonest)
+			n.want.lookAt(now, c.b.Delay, soonest)
 		}
 	}
 
@@ -160,6 +160,7 @@ func (c *charger) greet(ctx context.Context) error {
 	c.learn(conf)
 	for _, n := range c.connectors {
 		n.sendAgain() // its profiles may be lost
+		n.floored = false
 	}
 
 	return nil
@@ -301,6 +302,7 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 
 	if due == reportedOut && old != nil && l != nil && old.sent.steps != nil {
 		c.clear(ctx, l, clearChargingProfile{ID: old.sent.ID}) // the next car is not bound by it
+		c.dropFloor(n)
 	}
 
 	return nil

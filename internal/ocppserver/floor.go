@@ -1,0 +1,127 @@
+package ocppserver
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// floorID is the id of the floor's profile on connector 0; a connector's is higher by its
+// number. Plans' ids are hashes.
+const floorID = 0x464c_0000
+
+// floor gives a charger the power that it may fall back to for ever: a TxDefaultProfile
+// without an end, on the lowest stack level. A plan above it rules while it lasts; when flexd
+// and the bridge are dead, and with the next car, the floor does.
+func (c *charger) floor(ctx context.Context, n *connector) error {
+	o, due := c.floorOrder(n)
+	if !due {
+		return nil
+	}
+
+	for _, way := range o.floorForms() {
+		took, _, err := c.set(ctx, o.link, way.Connector, o.floorProfile(way))
+		if err != nil {
+			c.b.Log.Warn("a charger does not answer to its floor", "charger", c.id, "connector", n.number, "err", err)
+			return errAgain
+		}
+		if took {
+			c.floorKnown(n, o.link, true)
+			return nil
+		}
+	}
+
+	c.b.Log.Warn("a charger takes no floor: without flexd and the bridge it charges freely", "charger", c.id, "connector", n.number)
+	c.floorKnown(n, o.link, false)
+
+	return nil
+}
+
+// floorProfile is the floor in a form. One that is too little for a car is a pause.
+func (o order) floorProfile(way form) chargingProfile {
+	start := o.now.Truncate(time.Second).Add(o.offset - headStart)
+	return chargingProfile{
+		ID: floorID + way.Connector, Purpose: purposeTxDefault, Kind: "Absolute",
+		Schedule: schedule{Start: stamp{start}, Unit: way.Unit, Periods: []period{o.floorPeriod(way, 0)}},
+	}
+}
+
+// floorPeriod is the floor from a second of a schedule on.
+func (o order) floorPeriod(way form, second int) period {
+	phases := o.phasesAt(*o.floor)
+	limit, _ := way.limit(*o.floor, o.power, phases)
+	return period{Start: second, Limit: limit, Phases: phases}
+}
+
+// floorOrder says whether a connector lacks its floor, and what is to be known to send it.
+func (c *charger) floorOrder(n *connector) (o order, due bool) {
+	options := c.b.optionsOf(c.id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	ready := c.link != nil && c.greeted && !n.asset.ID.IsZero()
+	if options.floor == nil || !ready || n.floored {
+		return order{}, false
+	}
+
+	return c.orderOf(n, options), true
+}
+
+// floorForms are the ways to write a floor, in the order in which they are tried.
+func (o order) floorForms() (all []form) {
+	units := slices.Clone(o.habit.Units)
+	taken, known := o.habit.Taken[takenKey(false)]
+	if known {
+		units = append([]string{taken.Unit}, units...)
+	}
+
+	for _, whole := range []bool{taken.Whole, true} {
+		for _, unit := range units {
+			all = append(all, form{Unit: unit, Purpose: purposeTxDefault, Connector: o.n.number, Whole: whole && unit == unitAmpere})
+			if o.alone {
+				all = append(all, form{Unit: unit, Purpose: purposeTxDefault, Whole: whole && unit == unitAmpere})
+			}
+		}
+	}
+
+	return unique(all)
+}
+
+// floorKnown notes that a connector was sent its floor, and whether it is there.
+func (c *charger) floorKnown(n *connector, l *link, there bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.floored = c.link == l
+	if there && n.floored {
+		c.b.Log.Info("a charger has its floor", "charger", c.id, "connector", n.number)
+	}
+}
+
+// tail adds the floor to the end of a plan that takes the floor's place on the charger.
+func (f *fitted) tail(o order) {
+	if o.floor == nil || !f.form.onFloor() || o.habit.Periods == 1 {
+		return
+	}
+
+	f.Schedule.Periods = append(f.Schedule.Periods, o.floorPeriod(f.form, f.Schedule.Duration))
+	f.Schedule.Duration = 0
+}
+
+// onFloor reports whether a profile of that form takes the floor's place.
+func (f form) onFloor() bool { return f.Purpose == purposeTxDefault && f.Level == 0 }
+
+// covers notes whether a plan took the floor's place. A later one of its id that does not leaves
+// none there. The caller holds mu.
+func (n *connector) covers(f form) {
+	if n.covered && !f.onFloor() {
+		n.floored = false
+	}
+	n.covered = f.onFloor()
+}
+
+// dropFloor notes that profiles were cleared, and the floor may have been one of them.
+func (c *charger) dropFloor(n *connector) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.floored = false
+}

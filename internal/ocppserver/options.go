@@ -1,0 +1,67 @@
+package ocppserver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flexd/internal/flex"
+)
+
+// chargerOptions are what a chargers' file says of a charger beside its password. The zero
+// value says nothing.
+type chargerOptions struct {
+	floor  *flex.Watts
+	phases int // 1 or 3; 0 is not given
+}
+
+// parseOptions reads key=value pairs.
+func parseOptions(fields []string) (o chargerOptions, err error) {
+	for _, f := range fields {
+		key, value, _ := strings.Cut(f, "=")
+		switch key {
+		case "floor":
+			o.floor, err = ParseFloor(value)
+		case "phases":
+			o.phases, err = parsePhases(value)
+		default:
+			err = fmt.Errorf("%q is not known: a line goes on with floor=KW or phases=1 or 3", f)
+		}
+
+		if err != nil {
+			return chargerOptions{}, err
+		}
+	}
+
+	return o, nil
+}
+
+// ParseFloor reads a floor in kW, as in 1.4.
+func ParseFloor(text string) (*flex.Watts, error) {
+	kw, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(kw >= 0 && kw <= anyPower/1000) {
+		return nil, fmt.Errorf("a floor is a power in kW, not %q", text)
+	}
+	return new(flex.FromKW(kw)), nil
+}
+
+func parsePhases(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n != 1 && n != 3 {
+		return 0, fmt.Errorf("a charger has 1 or 3 phases, not %q", text)
+	}
+	return n, nil
+}
+
+// optionsOf returns what is known of a charger from its line and the bridge's own settings.
+func (b *Bridge) optionsOf(id string) chargerOptions {
+	var o chargerOptions
+	if b.Chargers != nil {
+		l, _ := b.Chargers.line(id, b.Now())
+		o = l.chargerOptions
+	}
+	if o.floor == nil {
+		o.floor = b.Floor
+	}
+	return o
+}
