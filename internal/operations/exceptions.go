@@ -104,7 +104,8 @@ func (s *Service) log() *slog.Logger {
 }
 
 // Exceptions returns what an operator should look at, of one organisation or, if org is zero,
-// of all of them and of flexd itself. An empty list means that nothing is known to be wrong.
+// of all of them. What is wrong with flexd itself, its jobs and its prices, concerns every one of
+// them. An empty list means that nothing is known to be wrong.
 func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Exception, err error) {
 	fleet, err := s.Look(ctx)
 	if err != nil {
@@ -131,16 +132,13 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 		return nil, err
 	}
 
-	if org.IsZero() {
-		found = append(found, s.failedJobs()...)
-
-		stale, err := s.stalePrices(ctx)
-		if err != nil {
-			return nil, err
-		}
-
-		found = append(found, stale...)
+	stale, err := s.stalePrices(ctx)
+	if err != nil {
+		return nil, err
 	}
+
+	found = append(found, s.failedJobs()...)
+	found = append(found, stale...)
 
 	slices.SortStableFunc(found, func(a, b Exception) int {
 		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)

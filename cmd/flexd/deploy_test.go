@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v2"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flexd/internal/operations"
+	"flexd/internal/store/storetest"
+)
+
+const deployFolder = "../../deploy"
+
+// expressions returns those of the rules and of the dashboard, each with where it stands.
+func expressions(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	read := func(name string, into any, decode func([]byte, any) error) {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(deployFolder, name))
+		if err == nil {
+			err = decode(b, into)
+		}
+
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr, For string
+				Labels           map[string]string
+				Annotations      map[string]string
+			}
+		}
+	}
+
+	read("prometheus/rules.yml", &rules, func(b []byte, into any) error { return yaml.Unmarshal(b, into) })
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
+				t.Errorf("%s has no severity, or says nothing", r.Alert)
+			}
+
+			found[r.Alert] = r.Expr
+		}
+	}
+
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+
+	read("grafana/dashboards/flexd.json", &board, json.Unmarshal)
+	for _, p := range board.Panels {
+		for i, target := range p.Targets {
+			found[fmt.Sprintf("%s %d", p.Title, i)] = target.Expr
+		}
+	}
+
+	return found
+}
+
+// faultsOf says what is wrong with an expression: brackets without their partners, metrics that
+// are not there, and labels of theirs with values that nothing has.
+func faultsOf(expr string, metrics map[string]bool) (faults []string) {
+	var open []rune
+	for _, c := range quoted.ReplaceAllString(expr, `""`) {
+		switch i := strings.IndexRune("([{", c); {
+		case i >= 0:
+			open = append(open, []rune(")]}")[i])
+
+		case strings.ContainsRune(")]}", c):
+			if len(open) == 0 || open[len(open)-1] != c {
+				return append(faults, "brackets do not match")
+			}
+
+			open = open[:len(open)-1]
+		}
+	}
+
+	if len(open) > 0 {
+		faults = append(faults, "brackets do not match")
+	}
+
+	names := metricName.FindAllString(expr, -1)
+	if len(names) == 0 && !strings.Contains(expr, "up{") {
+		faults = append(faults, "no metric")
+	}
+
+	for _, name := range names {
+		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+		if !metrics[name] && !metrics[base] {
+			faults = append(faults, name+" is no metric")
+		}
+	}
+
+	for _, m := range kindIs.FindAllStringSubmatch(expr, -1) {
+		for kind := range strings.SplitSeq(m[1], "|") {
+			if !slices.Contains(operations.Kinds, operations.Kind(kind)) {
+				faults = append(faults, kind+" is no kind of exception")
+			}
+		}
+	}
+
+	return faults
+}
+
+var (
+	quoted     = regexp.MustCompile(`"[^"]*"`)
+	metricName = regexp.MustCompile(`\b(flexd|process|go)_[a-z_]+`)
+	kindIs     = regexp.MustCompile(`flexd_exceptions\{kind=~?"([^"]*)"`)
+)
+
+// TestDeploy holds the shipped rules and the dashboard against the metrics that there are.
+func TestDeploy(t *testing.T) {
+	s := &street{T: t, database: storetest.SQLite(t)}
+	h := s.serve()
+	defer h.Close()
+	s.Seed = storetest.NewSeed(t, h.DB, s.database)
+	_, program := s.browse(h)
+	program("/operations/exceptions") // so that a request was answered
+
+	metrics := map[string]bool{}
+	for line := range strings.Lines(program("/metrics")) {
+		if name, found := strings.CutPrefix(line, "# TYPE "); found {
+			metrics[strings.Fields(name)[0]] = true
+		}
+	}
+
+	described := make(chan *prometheus.Desc, 100)
+	for _, c := range h.Push.Collectors() {
+		c.Describe(described)
+	}
+	close(described)
+	for d := range described {
+		metrics[regexp.MustCompile(`fqName: "([^"]*)"`).FindStringSubmatch(d.String())[1]] = true
+	}
+
+	all := expressions(t)
+	if len(all) < 20 {
+		t.Errorf("%d expressions", len(all))
+	}
+	for where, expr := range all {
+		for _, fault := range faultsOf(expr, metrics) {
+			t.Errorf("%s: %s: %s", where, expr, fault)
+		}
+	}
+
+	for planted, want := range map[string]string{
+		"sum(flexd_plugged_in":                           "brackets",
+		"max(flexd_pluged_in) > 0":                       "flexd_pluged_in is no metric",
+		`max(flexd_exceptions{kind="halt"}) > 0`:         "halt is no kind",
+		"rate(flexd_requests_total[5m]) > sum(vector(0)": "brackets",
+	} {
+		if got := faultsOf(planted, metrics); !strings.Contains(strings.Join(got, "; "), want) {
+			t.Errorf("%s: %v, want %s", planted, got, want)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/access"
+	"flexd/internal/app"
+	"flexd/internal/delivery"
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/keyring"
+	"flexd/internal/operations"
+	records "flexd/internal/store"
+	"flexd/internal/store/storetest"
+	"flexd/internal/worker"
+)
+
+// street is a flexd in which one thing of each kind can be wrong.
+type street struct {
+	*testing.T
+	*storetest.Seed
+	database string
+	now      time.Time
+	event    uint32 // the newest event's number
+	file     string // of keys
+	name     string // of the credential, once there is one
+}
+
+// serve opens the store as the flexd that serves does.
+func (s *street) serve() *app.App {
+	s.Helper()
+	h, err := app.Open(s.Context(), app.Settings{
+		Database: s.database, Keys: s.keys(), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		PrivateEndpoints: egress.Reach{Prefixes: egress.Private},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return h
+}
+
+// keys are those of a file that commands read too.
+func (s *street) keys() *keyring.Ring {
+	s.Helper()
+	if s.file == "" {
+		s.file = filepath.Join(s.TempDir(), "keys")
+		if err := (&keyNew{s.file}).Run(s.Context(), console{out: io.Discard}); err != nil {
+			s.Fatal(err)
+		}
+	}
+
+	ring, err := (store{Database: s.database, KeyFile: s.file}).keys()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return ring
+}
+
+// car plugs a car in that has no schedule.
+func (s *street) car() flex.AssetID {
+	s.Helper()
+	site := s.Site(flex.FullScheduleMethod)
+	asset := s.Asset(site, flex.Charger, 7000)
+	s.event++
+	session := flex.MakeID[struct{}](s.now, [10]byte{1, byte(s.event)})
+	s.Exec(`INSERT INTO session (asset_id, number, id, org_id, site_id, plugged_in_at, generation) VALUES ($1, 1, $2, $3, $4, $5, 0)`,
+		asset.Bytes(), session[:], s.Org.Bytes(), site.Bytes(), s.now.Add(-time.Hour).UnixMicro())
+	return asset
+}
+
+// plan gives the car a schedule of 7 kW for a time from now on, that is to bring it so many Wh
+// by a time from now, of which the tariff permits what offPeak says. It returns the event.
+func (s *street) plan(asset flex.AssetID, draws time.Duration, need int64, ready time.Duration, offPeak string) []byte {
+	s.Helper()
+	s.event++
+	id := flex.MakeID[struct{}](s.now, [10]byte{2, byte(s.event)})
+	steps := fmt.Sprintf("%dx7000", int(draws.Seconds()))
+	s.Exec(`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps, ready_by, need_wh, delivered_wh,
+			count_from, power_w, running, may_charge_peak, mode, off_peak, zone, tariff_type, origins, value)
+		SELECT $1, org_id, asset_id, id, 1, 'plug_in', $2, $2, $3, $4, $5, $6, 0, $2, 7000, TRUE, FALSE, 'MINIMISE', $7, 'Europe/London', 'DUAL_RATE', '', 0
+		FROM session WHERE asset_id = $8`,
+		id[:], s.now.UnixMicro(), s.now.Add(draws).UnixMicro(), steps, s.now.Add(ready).UnixMicro(), need, offPeak, asset.Bytes())
+	s.Exec(`UPDATE session SET event_id = $2, generation = 1, ready_by = $3 WHERE asset_id = $1`, asset.Bytes(), id[:], s.now.Add(ready).UnixMicro())
+	return id[:]
+}
+
+// push puts a car's schedule into the outbox: with a turn it waits since 10 minutes, without
+// it was refused for good.
+func (s *street) push(asset flex.AssetID, event []byte, turn any) {
+	s.Helper()
+	ago := s.now.Add(-10 * time.Minute).UnixMicro()
+	s.Exec(`INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, turn_at, waiting_since)
+		VALUES ($1, $2, 'schedule', 'schedule', $1, $3, 1, $4, $5, $6, $4)`, asset.Bytes(), s.Org.Bytes(), event, ago, s.now.Add(9*time.Hour).UnixMicro(), turn)
+}
+
+// plant has one thing of each kind be wrong, of those that a store can show.
+func (s *street) plant(h *app.App) {
+	s.Helper()
+	const kWh, always = 1000, "00:00-24:00"
+	ctx := s.Context()
+	check := func(err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+
+	check(h.Push.Halt(ctx, "ada", "a firmware fault"))
+	s.car() // unplanned
+
+	refused := s.car()
+	s.push(refused, s.plan(refused, time.Hour, 5*kWh, 8*time.Hour, always), nil)
+	waiting := s.car()
+	s.push(waiting, s.plan(waiting, time.Hour, 5*kWh, 8*time.Hour, always), s.now.Add(time.Hour).UnixMicro())
+
+	from := s.now.In(flex.London)
+	hour := from.Format("15:04") + "-" + from.Add(time.Hour).Format("15:04")
+	s.plan(s.car(), time.Hour, 70*kWh, 2*time.Hour, always)      // no time, even at full power
+	s.plan(s.car(), 30*time.Minute, 20*kWh, 8*time.Hour, hour)   // one hour is off-peak
+	s.plan(s.car(), 30*time.Minute, 20*kWh, 8*time.Hour, always) // a limit beside it
+
+	// Its schedules have nowhere to go, and its dispatch events an endpoint that is off.
+	_, _, err := h.Push.SetEndpoint(ctx, s.Org, records.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})
+	check(err)
+	s.Exec(`UPDATE endpoint SET enabled = FALSE, reason = 'it answered 410'`)
+
+	yesterday := flex.PeriodAt(s.now.Add(-24 * time.Hour))
+	check(h.Publish(ctx, "market-index", s.now.Add(-26*time.Hour), []flex.PricedPeriod{{Period: yesterday, Price: 50_000_000, Known: true}}))
+
+	ago := s.now.Add(-48 * time.Hour).UnixMicro()
+	s.Exec(`INSERT INTO held_reading (id, org_id, asset_id, label, from_at, to_at, value, reason, detail, held_at)
+		VALUES ($1, $2, $1, 1, $3, $4, 1, 'power', 'too much', $3)`, refused.Bytes(), s.Org.Bytes(), ago, ago+1800_000_000)
+	s.withdraw(ago)
+}
+
+// withdraw has a withdrawal wait for approval since an instant.
+func (s *street) withdraw(at int64) {
+	s.Helper()
+	site := s.Site()
+	s.Exec(`INSERT INTO ledger (id, org_id, site_id, key, kind, credit, recorded_at) VALUES ($1, $2, $1, 'w', 'withdrawal', -1000, $3)`,
+		site.Bytes(), s.Org.Bytes(), at)
+	s.Exec(`INSERT INTO withdrawal (id, org_id, site_id, amount, status, moves, attempt, asked_at, changed_at)
+		VALUES ($1, $2, $1, 1000, 'pending_approval', 1, 1, $3, $3)`, site.Bytes(), s.Org.Bytes(), at)
+}
+
+// failingJob is a background job whose latest run failed.
+func (s *street) failingJob() *worker.Worker {
+	ctx, end := context.WithCancel(s.Context())
+	w := &worker.Worker{Name: "prices", Every: time.Hour, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Job: func(context.Context) (worker.Report, error) {
+		end()
+		return worker.Report{}, errors.New("no answer")
+	}}
+	w.Run(ctx)
+	return w
+}
+
+// browse returns what answers a path: as an operator of the console, and as a program of the
+// organisation.
+func (s *street) browse(h *app.App) (page, program func(path string) string) {
+	s.Helper()
+	ctx := s.Context()
+	fail := func(err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+
+	if s.name == "" {
+		s.name = "reader"
+		_, err := h.Access.AddOperator(ctx, "ada", "correct horse battery", access.Admin)
+		fail(err)
+		_, err = h.Access.AddCredential(ctx, s.Org, s.name, "a password of some length", flex.Roles, records.CredentialLimits{})
+		fail(err)
+	}
+
+	token, err := h.Access.Login(ctx, s.name, "a password of some length", "test")
+	fail(err)
+	handler := h.Handler()
+	form := url.Values{"name": {"ada"}, "password": {"correct horse battery"}}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost:8080/console/login", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	cookie, err := http.ParseSetCookie(w.Header().Get("Set-Cookie"))
+	fail(err)
+
+	get := func(path string, by func(r *http.Request)) string {
+		s.Helper()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost:8080"+path, nil)
+		r.RemoteAddr = "127.0.0.1:4000"
+		by(r)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			s.Fatalf("GET %s: %d %s", path, w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+
+	page = func(path string) string {
+		s.Helper()
+		return get(path, func(r *http.Request) { r.AddCookie(cookie) })
+	}
+	program = func(path string) string {
+		s.Helper()
+		return get(path, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token.Token.Reveal()) })
+	}
+
+	return page, program
+}
+
+const nothing = "Nothing needs looking at"
+
+// TestExceptions_EveryPlace has one thing of each kind be wrong, and finds each in every place
+// where an operator or a program may look. Before, the page says that nothing is.
+func TestExceptions_EveryPlace(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		s := &street{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		h := s.serve()
+		s.Seed = storetest.NewSeed(t, h.DB, database)
+		s.Asset(s.Site(), flex.Charger, 7000)
+
+		page, program := s.browse(h)
+		if text := page("/console/fleet"); !strings.Contains(text, nothing) {
+			t.Errorf("nothing is wrong, and the page says %s", text)
+		}
+		if text := strings.TrimSpace(program("/operations/exceptions")); text != `{"exceptions":[]}` {
+			t.Errorf("nothing is wrong, and a program reads %s", text)
+		}
+		s.plant(h)
+		if err := h.Close(); err != nil { // its picture of the fleet was made before
+			t.Fatal(err)
+		}
+
+		h = s.serve()
+		defer h.Close()
+		h.Operations.Jobs = func() []*worker.Worker { return []*worker.Worker{s.failingJob()} }
+		page, program = s.browse(h)
+		s.inConsole(page)
+		s.inInterface(program("/operations/exceptions"))
+		s.inMetrics(program("/metrics"))
+		s.inDoctor()
+	})
+}
+
+func (s *street) inConsole(page func(path string) string) {
+	s.Helper()
+	text := page("/console/fleet")
+	for _, kind := range operations.Kinds {
+		if !strings.Contains(text, `data-kind="`+string(kind)+`"`) {
+			s.Errorf("%s is not on the fleet's page", kind)
+		}
+	}
+	if strings.Contains(text, nothing) {
+		s.Error("the page says that nothing is wrong")
+	}
+}
+
+func (s *street) inInterface(text string) {
+	s.Helper()
+	var got struct{ Exceptions []struct{ Kind string } }
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		s.Fatal(err)
+	}
+
+	var kinds []operations.Kind
+	for _, e := range got.Exceptions {
+		kinds = append(kinds, operations.Kind(e.Kind))
+	}
+	if !slices.Equal(kinds, operations.Kinds) {
+		s.Errorf("a program reads %v, of %v", kinds, operations.Kinds)
+	}
+}
+
+func (s *street) inMetrics(text string) {
+	s.Helper()
+	for _, kind := range operations.Kinds {
+		series := fmt.Sprintf("flexd_exceptions{kind=%q} ", kind)
+		_, after, found := strings.Cut(text, series)
+		if !found || strings.HasPrefix(after, "0\n") {
+			s.Errorf("%s is not in the metrics", kind)
+		}
+	}
+}
+
+// inDoctor asks flexd doctor, which is another process.
+func (s *street) inDoctor() {
+	s.Helper()
+	run := commandLineOf(s.T, s.database)
+	s.Setenv("FLEXD_KEY_FILE", s.file)
+	code, said := run("doctor --json")
+	if code != exitFailed {
+		s.Errorf("flexd doctor ends with %d", code)
+	}
+
+	for _, kind := range operations.Kinds {
+		if kind == operations.JobFailed {
+			continue // of the process that serves, which says so itself
+		}
+
+		if !strings.Contains(said, fmt.Sprintf("%q: %q", "part", kind)) {
+			s.Errorf("%s is not with the doctor: %s", kind, said)
+		}
+	}
+}
