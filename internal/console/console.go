@@ -177,6 +177,18 @@ var surface = []route{
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
 
+	// instructions.go
+	{pattern: "GET /console/instructions", handle: (*Server).instructions},
+	{pattern: "GET /console/instructions.csv", handle: (*Server).instructions},
+	{pattern: "GET /console/instructions.json", handle: (*Server).instructions},
+	{pattern: "POST /console/instructions/preview", needs: access.See, handle: (*Server).instructionPreview},
+	{pattern: "POST /console/instructions/send", needs: access.Operate, handle: (*Server).sendInstruction},
+	{pattern: "POST /console/instructions/stop", needs: access.Operate, handle: (*Server).stopInstructions},
+	{pattern: "GET /console/instructions/{id}", handle: (*Server).instruction},
+	{pattern: "GET /console/instructions/{id}/report.csv", handle: (*Server).instruction},
+	{pattern: "GET /console/instructions/{id}/report.json", handle: (*Server).instruction},
+	{pattern: "POST /console/instructions/{id}/stop", needs: access.Operate, handle: (*Server).stopInstruction},
+
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},
 

@@ -48,6 +48,7 @@ var menu = []item{
 	{"settlement", "Settlement"},
 	{"readings", "Readings"},
 	{"engine", "Engine"},
+	{"instructions", "Instructions"},
 	{"safety", "Safety"},
 	{"developer", "Developer"},
 	{"audit", "Audit log"},

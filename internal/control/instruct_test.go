@@ -247,3 +247,125 @@ func TestInstruction_Limit(t *testing.T) {
 		}
 	})
 }
+
+// meter has the assets' meters say what each drew in the half-hour from the instant on, in kWh.
+func (h *fixture) meter(assets []flex.AssetID, from string, kwh ...float64) {
+	h.Helper()
+	half := flex.PeriodAt(at(from)).Span()
+	var rs []flex.Reading
+	for i, a := range assets {
+		rs = append(rs, flex.Reading{AssetID: a, Span: half, Label: flex.ChargerEnergy, Value: flex.Micro(kwh[i] * 1e6)})
+	}
+	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestInstruction_Metered has a meter that shows nothing given made up for by others, and the
+// report say what was asked, expected and metered.
+func TestInstruction_Metered(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(4, 22.2)
+		sent := h.send(peak(-13_000))
+		var called []flex.AssetID
+		for _, a := range sent.Assets {
+			called = append(called, a.AssetID)
+			h.asset = a.AssetID
+			h.accept()
+		}
+
+		h.goTo("2026-01-15T18:00:30Z")
+		h.meter(called, "2026-01-15T17:30:00Z", 3.7, 0) // the first charged on
+		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != 1 {
+			h.Errorf("%d changed, not 1: %v", r.Did, err)
+		}
+		if n := h.drawing(assets, "2026-01-15T18:30:00Z"); n != 1 {
+			h.Errorf("%d draw, not 1", n)
+		}
+
+		report, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)
+		if err != nil {
+			h.Fatal(err)
+		}
+		first, last := report.Slots[0], report.Slots[2]
+		if first.Asked != -6500 || first.Baseline != 2*3700 || first.Metered != 3700 || first.MeteredBaseline != 7400 || first.NumMetered != 2 {
+			h.Errorf("the first half-hour: %+v", first)
+		}
+		if last.Baseline != 3*3700 || last.Expected != 0 || last.NumMetered != 0 || len(report.Slots) != 5 || len(report.Assets) != 3 {
+			h.Errorf("the last half-hour: %+v of %d, %d assets", last, len(report.Slots), len(report.Assets))
+		}
+		if control.StateOf(&report.Instruction, report.At) != control.InstructionRunning {
+			h.Errorf("it is %s", control.StateOf(&report.Instruction, report.At))
+		}
+	})
+}
+
+// TestInstruction_Caps sends one to a fleet under caps: they hold, and so does it.
+func TestInstruction_Caps(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(4, 22.2)
+		if err := h.service.SetCaps(h.Context(), h.Org, flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(23_000))}}); err != nil {
+			h.Fatal(err)
+		}
+		plan := func() {
+			h.Helper()
+			for range 3 {
+				h.wait(time.Second)
+				if _, err := h.service.PlanDue(h.Context()); err != nil {
+					h.Fatal(err)
+				}
+			}
+		}
+
+		plan()
+		sent := h.send(peak(-12_000))
+		plan()
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n > 3-len(sent.Assets)+1 || len(sent.Assets) == 0 {
+			h.Errorf("%d draw, %d were called", n, len(sent.Assets))
+		}
+		for _, a := range sent.Assets {
+			if n := h.drawing([]flex.AssetID{a.AssetID}, "2026-01-15T18:00:00Z"); n != 0 {
+				h.Errorf("%v draws, although it is called", a.AssetID)
+			}
+		}
+		for m := range 14 * 60 {
+			instant := at("2026-01-15T17:01:00Z").Add(time.Duration(m) * time.Minute).Format(time.RFC3339)
+			if n := h.drawing(assets, instant); n > 3 {
+				h.Fatalf("%s: %d draw, and three may", instant, n)
+			}
+		}
+		if n := h.short(assets, 22.2); n > 0 {
+			h.Errorf("%d needs are not met", n)
+		}
+	})
+}
+
+// TestInstruction_Up has cars draw more, earlier than they would.
+func TestInstruction_Up(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		prices := make([]float64, 40)
+		for i := range prices {
+			prices[i] = 100 - float64(i)
+		}
+		h.publish("2026-01-15T17:00:00Z", prices...)
+		assets := []flex.AssetID{h.asset}
+		h.event(control.Event{Kind: control.PlugIn, Intent: need(14.8, flex.Minimise), Tariff: &flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate}})
+		h.accept()
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 0 {
+			h.Fatal("it charges in the evening without being asked")
+		}
+
+		p := h.send(peak(5_000))
+		if len(p.Assets) != 1 || p.Reached() != 1 {
+			h.Errorf("%d called, %v reached", len(p.Assets), p.Reached())
+		}
+		for _, instant := range []string{"2026-01-15T17:30:00Z", "2026-01-15T18:59:00Z"} {
+			if n := h.drawing(assets, instant); n != 1 {
+				h.Errorf("nothing is drawn at %s", instant)
+			}
+		}
+		if n := h.short(assets, 14.8); n > 0 {
+			h.Error("the need is not met")
+		}
+	})
+}

@@ -174,3 +174,8 @@ func orgOf(ctx context.Context, all *All, missing, query string, args ...any) (f
 		return id, err
 	}, query, args...)
 }
+
+// InstructionOrg returns whose instruction it is, or a NotFound failure.
+func (all *All) InstructionOrg(ctx context.Context, id flex.InstructionID) (flex.OrgID, error) {
+	return orgOf(ctx, all, "there is no instruction of that id", `SELECT org_id FROM instruction WHERE id = $1`, id.Bytes())
+}

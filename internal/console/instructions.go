@@ -1,0 +1,291 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/contract"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const instructionsPath = "/console/instructions"
+
+// instructionsPage lists an organisation's instructions, with a form for another.
+type instructionsPage struct {
+	ofOrg
+	Lines    []instructionLine
+	Active   int
+	Total    int
+	Services []string
+	Next     string // the page that follows, if there is one
+	Export   Export
+}
+
+type instructionLine struct {
+	store.Instruction
+	State control.InstructionState
+}
+
+// Binds reports whether an instruction can be stopped.
+func (l instructionLine) Binds() bool {
+	return l.State == control.InstructionOrdered || l.State == control.InstructionRunning
+}
+
+func (s *Server) instructions(r *request) (view, error) {
+	p := &instructionsPage{Services: control.InstructionServices, Export: r.exports()}
+	if err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+
+	var before flex.InstructionID
+	if err := readFilter(&before, r.URL.Query().Get("before"), "instruction"); err != nil {
+		return view{}, err
+	}
+
+	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
+		_, err := p.choose(r.Context(), all)
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+
+	if len(p.Orgs) > 0 {
+		err = p.fill(s, r, before)
+	}
+
+	return view{page: "instructions", title: "Instructions", data: p, table: p.table()}, err
+}
+
+// fill reads the page's instructions.
+func (p *instructionsPage) fill(s *Server, r *request, before flex.InstructionID) error {
+	page, err := s.Control.Instructions(r.Context(), p.Org, before, r.limit())
+	if err != nil {
+		return err
+	}
+
+	p.Total = page.Total
+	for _, in := range page.Instructions {
+		line := instructionLine{in, control.StateOf(&in, page.At)}
+		p.Lines = append(p.Lines, line)
+		if line.Binds() {
+			p.Active++
+		}
+	}
+
+	if !page.Next.IsZero() {
+		p.Next = r.with("before", page.Next.String())
+	}
+	return nil
+}
+
+func (p *instructionsPage) table() *table {
+	t := &table{Name: "instructions", Columns: []string{"id", "state", "start", "end", "target", "service", "reason", "who", "made_at", "stopped_at", "stopped_by"}}
+	for _, l := range p.Lines {
+		t.add(l.ID.String(), string(l.State), l.From, l.To, l.Goal(), l.Service, l.Reason, l.Who, l.MadeAt, l.StoppedAt, l.StoppedBy)
+	}
+	return t
+}
+
+// instructionForm is what an operator asks for, as the form has it.
+type instructionForm struct {
+	Org                  flex.OrgID
+	Kind, KW             string // less, more or limit
+	Group, GSPGroup      string
+	From, To             string // local time in London
+	Service, Price, Note string
+	Unfair               bool
+}
+
+// readInstruction reads the form.
+func readInstruction(r *request) (f instructionForm, in store.Instruction, err error) {
+	value := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	f = instructionForm{
+		Kind: value("kind"), KW: value("kw"), Group: value("group"), GSPGroup: value("gsp_group"), From: value("from"), To: value("to"),
+		Service: value("service"), Price: value("price"), Note: value("reason"), Unfair: value("unfair") != "",
+	}
+	if err := readID(&f.Org, value("org"), "organisation"); err != nil {
+		return f, in, err
+	}
+
+	in = store.Instruction{
+		Scope: store.Scope{Group: f.Group, GSPGroup: f.GSPGroup}, Service: f.Service, Reason: f.Note, Unfair: f.Unfair, Who: r.who.Name,
+	}
+	if f.Note == "" || len(f.Note) > reasonMax {
+		return f, in, flex.Fail(flex.Malformed, "give a reason of 1 to %d bytes", reasonMax)
+	}
+
+	if err := f.target(&in); err != nil {
+		return f, in, err
+	}
+
+	in.From, err = londonTime(f.From)
+	if err == nil {
+		in.To, err = londonTime(f.To)
+	}
+	return f, in, err
+}
+
+// target reads what is asked for.
+func (f *instructionForm) target(in *store.Instruction) error {
+	watts, err := number(f.KW, "the power in kW", 1e7)
+	if err != nil {
+		return err
+	}
+
+	pays, err := number(f.Price, "the price in £/MWh", 1e5)
+	if err != nil {
+		return err
+	}
+
+	in.Price = flex.FromGBPPerMWh(pays)
+	switch f.Kind {
+	case "less":
+		in.Change = -flex.FromKW(watts)
+	case "more":
+		in.Change = flex.FromKW(watts)
+	case "limit":
+		in.Limit = new(flex.FromKW(watts))
+	default:
+		return flex.Fail(flex.Malformed, "choose whether less or more is to be drawn, or not above a limit")
+	}
+	return nil
+}
+
+// londonTime reads an instant of a form.
+func londonTime(text string) (time.Time, error) {
+	at, err := time.ParseInLocation("2006-01-02T15:04", text, flex.London)
+	if err != nil {
+		return at, flex.Fail(flex.Malformed, "%q is no instant", text)
+	}
+	return at.UTC(), nil
+}
+
+// typed refuses a form in which a word was not typed that says that it is meant.
+func typed(r *request, word string) error {
+	if !strings.EqualFold(strings.TrimSpace(r.PostFormValue("typed")), word) {
+		return flex.Fail(flex.Malformed, "type %q to say that you mean it", word)
+	}
+	return nil
+}
+
+// previewPage is what an instruction would do.
+type previewPage struct {
+	*control.Preview
+	Form instructionForm
+}
+
+// Percent is how much of the target is reached.
+func (p previewPage) Percent() string { return strconv.FormatFloat(100*p.Reached(), 'f', 0, 64) }
+
+// instructionPreview shows what an instruction would do. Nothing is changed by it.
+func (s *Server) instructionPreview(r *request) (view, error) {
+	f, in, err := readInstruction(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	p, err := s.Control.PreviewInstruction(r.Context(), f.Org, in)
+	return view{page: "instructionpreview", title: "Preview", crumbs: []crumb{{"Instructions", instructionsPath}}, data: previewPage{p, f}}, err
+}
+
+// sendInstruction sends one, if that was typed.
+func (s *Server) sendInstruction(r *request) (view, error) {
+	if err := typed(r, "send"); err != nil {
+		return view{}, err
+	}
+
+	f, in, err := readInstruction(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	var p *control.Preview
+	err = s.act(r, store.Act{Act: "send instruction", Org: f.Org, Detail: in.Goal() + ": " + in.Reason}, func() error {
+		p, err = s.Control.SendInstruction(r.Context(), f.Org, in)
+		return err
+	})
+	if err != nil {
+		return view{}, err
+	}
+
+	return view{to: instructionsPath + "/" + p.ID.String() + "?done=instructed"}, nil
+}
+
+// instructionPage is an instruction's report.
+type instructionPage struct {
+	*control.InstructionReport
+	State  control.InstructionState
+	Export Export
+}
+
+// Binds reports whether it can be stopped.
+func (p instructionPage) Binds() bool { return instructionLine{p.Instruction, p.State}.Binds() }
+
+func (s *Server) instruction(r *request) (view, error) {
+	id, org, err := owned(s, r, "instruction", (*store.All).InstructionOrg)
+	if err != nil {
+		return view{}, err
+	}
+
+	report, err := s.Control.ReportInstruction(r.Context(), org, id)
+	if err != nil {
+		return view{}, err
+	}
+
+	path := instructionsPath + "/" + id.String() + "/report"
+	p := instructionPage{report, control.StateOf(&report.Instruction, report.At), Export{path + ".csv", path + ".json"}}
+	return view{page: "instruction", title: "Instruction", crumbs: []crumb{{"Instructions", instructionsPath}}, data: p, table: reportTable(report)}, nil
+}
+
+// reportTable is a report's half-hours, as the interface has them.
+func reportTable(report *control.InstructionReport) *table {
+	t := &table{Name: "instruction", Columns: []string{"start", "end", "asked_kwh", "baseline_kwh", "expected_kwh", "num_metered", "metered_kwh", "metered_baseline_kwh"}}
+	for _, h := range contract.InstructionReport(report, false).HalfHours {
+		var metered, base any
+		if h.MeteredKWh != nil {
+			metered, base = *h.MeteredKWh, *h.MeteredBaselineKWh
+		}
+		t.add(h.StartTimestamp.Time, h.EndTimestamp.Time, h.AskedKWh, h.BaselineKWh, h.ExpectedKWh, h.NumMetered, metered, base)
+	}
+	return t
+}
+
+// stopInstruction stops one, if that was typed.
+func (s *Server) stopInstruction(r *request) (view, error) {
+	if err := typed(r, "stop"); err != nil {
+		return view{}, err
+	}
+
+	id, org, err := owned(s, r, "instruction", (*store.All).InstructionOrg)
+	if err != nil {
+		return view{}, err
+	}
+
+	err = s.act(r, store.Act{Act: "stop instruction", Org: org, Subject: id.String()}, func() error {
+		_, err := s.Control.StopInstruction(r.Context(), org, id, r.who.Name)
+		return err
+	})
+	return view{to: instructionsPath + "/" + id.String() + "?done=stopped"}, err
+}
+
+// stopInstructions stops all of an organisation's, if that was typed.
+func (s *Server) stopInstructions(r *request) (view, error) {
+	if err := typed(r, "stop all"); err != nil {
+		return view{}, err
+	}
+
+	var org flex.OrgID
+	if err := readID(&org, r.PostFormValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+
+	err := s.act(r, store.Act{Act: "stop instructions", Org: org}, func() error {
+		_, err := s.Control.StopInstructions(r.Context(), org, r.who.Name)
+		return err
+	})
+	return view{to: instructionsPath + "?org=" + org.String() + "&done=stopped"}, err
+}

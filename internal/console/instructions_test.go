@@ -1,0 +1,84 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// peakForm asks the scene's organisation for less through the night.
+func (s *scene) peakForm(change url.Values) url.Values {
+	form := url.Values{
+		"org": {s.Org.String()}, "kind": {"less"}, "kw": {"5"}, "from": {"2026-01-15T00:00"}, "to": {"2026-01-15T06:00"},
+		"service": {"dno"}, "reason": {"evening peak"},
+	}
+	for name, value := range change {
+		form[name] = value
+	}
+	return form
+}
+
+// TestInstructions previews, sends, shows and stops instructions, each only when it is meant.
+func TestInstructions(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.wants(d.page("/console/instructions"), "Nothing was instructed yet.", `<option>dfs</option>`)
+
+		preview := d.do("POST", "/console/instructions/preview", s.peakForm(nil))
+		d.wants(preview.body, "5 kW less", "Nothing was sent yet.", "Who is called", `name="reason" value="evening peak"`)
+		d.wants(d.page("/console/instructions"), "Nothing was instructed yet.")
+
+		if a := d.do("POST", "/console/instructions/send", s.peakForm(nil)); a.status != http.StatusBadRequest {
+			t.Errorf("sent without a word: %d", a.status)
+		}
+
+		sent := d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}}))
+		d.wants(sent, "The instruction is sent.", ">ordered</span>", "evening peak", `data-plot="instruction"`)
+		d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"Send"}, "kind": {"limit"}, "kw": {"500"}, "reason": {"a cable"}}))
+		d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}, "kind": {"more"}, "unfair": {"on"}, "price": {"80"}}))
+
+		list := d.page("/console/instructions")
+		d.wants(list, "3 instructions", "not above 500 kW", "5 kW more", "3 instructions on this page bind.")
+		if n := strings.Count(d.page("/console/instructions.csv"), "\n"); n != 4 {
+			t.Errorf("%d lines of CSV", n)
+		}
+
+		path := d.link(list, "/console/instructions/")
+		d.wants(d.page(path+"/report.json"), `"asked_kwh":2.5`)
+		d.wants(d.page(path+"/report.csv"), "start,end,asked_kwh")
+		if a := d.do("POST", path+"/stop", url.Values{"typed": {"yes"}}); a.status != http.StatusBadRequest {
+			t.Errorf("stopped without the word: %d", a.status)
+		}
+
+		d.wants(d.post(path+"/stop", url.Values{"typed": {"stop"}}), ">stopped</span>", "Whoever was called returns")
+		if a := d.do("POST", "/console/instructions/stop", url.Values{"org": {s.Org.String()}, "typed": {"stop"}}); a.status != http.StatusBadRequest {
+			t.Errorf("all stopped without the words: %d", a.status)
+		}
+		all := d.post("/console/instructions/stop", url.Values{"org": {s.Org.String()}, "typed": {"stop all"}})
+		if strings.Contains(all, "Emergency stop") || strings.Count(all, ">stopped</span>") != 3 {
+			t.Error("something binds after all was stopped")
+		}
+		d.wants(d.page("/console/audit"), "send instruction", "stop instructions")
+
+		for name, value := range map[string]string{"kind": "", "kw": "much", "from": "noon", "to": "2026-01-14T00:00", "service": "none", "reason": "", "price": "-1"} {
+			if a := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{name: {value}})); a.status != http.StatusBadRequest {
+				t.Errorf("%s=%q: %d", name, value, a.status)
+			}
+		}
+		if a := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{"group": {"feeder"}})); a.status != http.StatusNotFound {
+			t.Errorf("a group that there is not: %d", a.status)
+		}
+	})
+}
+
+// TestInstruction_Browser looks at the three pages in a browser, with the plot drawn.
+func TestInstruction_Browser(t *testing.T) {
+	s := testScene(t)
+	s.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}}))
+	path := s.link(s.page("/console/instructions"), "/console/instructions/0")
+	b := browse(s.service)
+	b.screen("instructions", "/console/instructions")
+	b.screen("instruction", path)
+	b.truth(`document.querySelector("[data-plot=instruction]").dataset.drawn === "yes"`)
+}
