@@ -106,7 +106,7 @@ func siteResponse(r store.SiteRecord) wire.SiteResponse {
 	v := wire.SiteResponse{
 		ID: r.ID, MPAN: r.MPAN.Reveal(), Postcode: r.Postcode.Reveal(), Address: r.Address.Reveal(),
 		AssetIDs: r.Assets, Markets: []string{}, DispatchMethods: r.Methods, GaveBoundaryMeterConsentAt: wire.At(r.ConsentAt),
-		ImportCapacityKW: r.Supply.Import.KW(), ExportCapacityKW: r.Supply.Export.KW(),
+		ImportCapacityKW: r.Supply.Import.KW(), ExportCapacityKW: r.Supply.Export.KW(), CapacitySource: r.Supply.Source(),
 	}
 	if v.AssetIDs == nil {
 		v.AssetIDs = []flex.AssetID{}

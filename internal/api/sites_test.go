@@ -33,7 +33,7 @@ func TestSites(t *testing.T) {
 		h := open(t, db)
 		h.stock()
 		site := h.newSite(halfHourly, "sw1a2aa", " 10  Downing Street ")
-		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z","import_capacity_kw":23,"export_capacity_kw":23}`, site)
+		shown := fmt.Sprintf(`{"id":%q,"mpan":"1234567890126","postcode":"SW1A 2AA","address":"10 Downing Street","asset_ids":[],"markets":["cm","dno","wholesale"],"dispatch_methods":[],"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z","import_capacity_kw":23,"export_capacity_kw":23,"capacity_source":"default"}`, site)
 		h.want("GET", "/entities/site/"+site, "", 200, shown)
 		h.want("POST", "/entities/site", `{"mpan":"1000000000012","postcode":"SW1A 2AA","street_address":"10, downing st."}`, 409,
 			fmt.Sprintf(`{"detail":"a site with this address exists already: %s"}`, site))
@@ -81,7 +81,7 @@ func TestSite_Change(t *testing.T) {
 		site, other := h.newSite(halfHourly, "SW1A 2AA", "10 Downing Street"), h.newSite(notSettled, "SW1A 2AB", "")
 		at := "/entities/site/" + site
 		r := h.want("PATCH", at, `{"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30","tariff_cheap_end_time":"05:30:00"},"address":"11 Downing Street","postcode":"SW1A 2AC","mpan":"1500000000033","email":"resident@example.com"}`, 200, "")
-		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z","import_capacity_kw":23,"export_capacity_kw":23}`, site)
+		want := fmt.Sprintf(`{"id":%q,"mpan":"1500000000033","postcode":"SW1A 2AC","address":"11 Downing Street","asset_ids":[],"markets":[],"dispatch_methods":[],"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30:00","tariff_cheap_end_time":"05:30:00"},"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z","import_capacity_kw":23,"export_capacity_kw":23,"capacity_source":"default"}`, site)
 		if r.body != want {
 			t.Errorf("%s\nwant %s", r.body, want)
 		}
@@ -280,11 +280,19 @@ func TestSite_Supply(t *testing.T) {
 		if text(t, most, "import_capacity_kw") != "10000" || text(t, most, "export_capacity_kw") != "10000" {
 			t.Error(most)
 		}
+		plain := create(nonDomestic, "", 200)
+		if text(t, plain, "import_capacity_kw") != "23" || text(t, plain, "capacity_source") != "default" {
+			t.Error(plain)
+		}
+		named := h.want("PATCH", "/entities/site/"+text(t, plain, "id"), `{"import_capacity_kw":23}`, 200, "").body
+		if text(t, named, "capacity_source") != "set" {
+			t.Errorf("the default, given as such: %s", named)
+		}
 		at := "/entities/site/" + text(t, least, "id")
 		shows := func(importKW, exportKW string) {
 			t.Helper()
 			for _, path := range []string{at, "/entities/site?mpan=" + halfHourly} {
-				want := fmt.Sprintf(`"import_capacity_kw":%s,"export_capacity_kw":%s}`, importKW, exportKW)
+				want := fmt.Sprintf(`"import_capacity_kw":%s,"export_capacity_kw":%s,"capacity_source":"set"}`, importKW, exportKW)
 				if r := h.want("GET", path, "", 200, ""); !strings.Contains(r.body, want) {
 					t.Errorf("%s: %s has no %s", path, r.body, want)
 				}

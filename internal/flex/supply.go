@@ -1,7 +1,18 @@
 package flex
 
 // Supply is what a site's connection to the grid can carry, each way.
-type Supply struct{ Import, Export Watts }
+type Supply struct {
+	Import, Export Watts
+	Set            bool // it was given for the site; else it is the default
+}
+
+// Source says in a word whether the supply was given.
+func (s Supply) Source() string {
+	if s.Set {
+		return "set"
+	}
+	return "default"
+}
 
 // DefaultSupply is taken for a site whose capacity was never given: 100 A single phase at
 // 230 V, the largest usual supply of a British home.
@@ -19,6 +30,7 @@ type SupplyChange struct{ Import, Export *Watts }
 
 // Apply returns the supply with the change.
 func (c SupplyChange) Apply(s Supply) Supply {
+	s.Set = s.Set || c != SupplyChange{}
 	if c.Import != nil {
 		s.Import = *c.Import
 	}

@@ -64,14 +64,14 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 			return err
 		}
 
-		connection, err := connectionOf(ctx, tx, site)
+		rating, err := ratingsOf(ctx, tx, site, assets)
 		if err != nil {
 			return err
 		}
 
 		for _, a := range assets {
 			for _, m := range []settle.Metering{settle.Asset, settle.Boundary} {
-				found, err := gapsOf(ctx, tx, a, m, limitsOf(a, m, connection), days)
+				found, err := gapsOf(ctx, tx, a, m, rating(a, m), days)
 				if err != nil {
 					return err
 				}
@@ -84,18 +84,33 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 	return gaps, err
 }
 
-func connectionOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (settle.Limits, error) {
-	supply, err := tx.SupplyOf(ctx, []flex.SiteID{site}, time.Time{})
-	return settle.SupplyLimits(supply[site]), err
-}
-
-// limitsOf returns what the asset's own meter, or that of the connection, can count in a
-// half-hour.
-func limitsOf(a flex.Asset, m settle.Metering, connection settle.Limits) settle.Limits {
-	if m != settle.Asset || a.Power == nil {
-		return connection
+// ratingsOf returns what bounds the own meters of a site's assets, or that of the connection. An
+// asset without a history of its power has always had the one of now.
+func ratingsOf(ctx context.Context, tx *store.Tx, site flex.SiteID, assets []flex.Asset) (func(flex.Asset, settle.Metering) settle.Rating, error) {
+	connection, err := tx.SupplyOf(ctx, []flex.SiteID{site}, time.Time{})
+	if err != nil {
+		return nil, err
 	}
-	return settle.DeviceLimits(*a.Power, connection)
+
+	ids := make([]flex.AssetID, len(assets))
+	for i, a := range assets {
+		ids[i] = a.ID
+	}
+
+	powers, err := tx.PowersOf(ctx, ids, time.Time{})
+	for _, a := range assets {
+		if powers[a.ID] == nil && a.Power != nil {
+			powers[a.ID] = flex.Always(*a.Power)
+		}
+	}
+
+	return func(a flex.Asset, m settle.Metering) settle.Rating {
+		r := settle.Rating{Supply: connection[site]}
+		if m == settle.Asset {
+			r.Power = powers[a.ID]
+		}
+		return r
+	}, err
 }
 
 func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
@@ -122,7 +137,7 @@ func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 }
 
 // gapsOf are the days on which readings are missing of what one meter measures of an asset.
-func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, limits settle.Limits, days []flex.Day) ([]Gap, error) {
+func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, rating settle.Rating, days []flex.Day) ([]Gap, error) {
 	labels := settle.Labels(m)
 	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: labels, Days: days})
 	if err != nil {
@@ -141,7 +156,7 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 		return nil, err
 	}
 
-	metered, beyond := settle.HalfHoursWithin(m, rs, limits)
+	metered, beyond := settle.HalfHoursWithin(m, rs, rating)
 	known := map[flex.Day]settle.MeteredDay{}
 	for _, day := range metered {
 		known[day.Day] = day
@@ -149,7 +164,7 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 
 	var gaps []Gap
 	for _, day := range days {
-		g := Gap{AssetID: a.ID, Label: label, Day: day, Limits: limits}
+		g := Gap{AssetID: a.ID, Label: label, Day: day, Limits: rating.At(day.Period(1))}
 		g.count(expected(day, a.CreatedAt, tx.Now()), known[day], held, beyond)
 		if g.Missing > 0 {
 			gaps = append(gaps, g)

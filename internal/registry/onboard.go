@@ -186,11 +186,13 @@ func (m *Merged) text(field string, kept *flex.Personal, given string) {
 // supply lets a capacity that was given replace the one kept.
 func (m *Merged) supply(kept *flex.Supply, change flex.SupplyChange) {
 	after := change.Apply(*kept)
-	if after.Import != kept.Import {
+	said := after.Set && !kept.Set // a default that is given as such is set from now on
+
+	if after.Import != kept.Import || said && change.Import != nil {
 		m.Updated = append(m.Updated, "import_capacity_kw")
 	}
 
-	if after.Export != kept.Export {
+	if after.Export != kept.Export || said && change.Export != nil {
 		m.Updated = append(m.Updated, "export_capacity_kw")
 	}
 

@@ -74,13 +74,9 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	terms := b.terms.on(e.Day)
 	c := &settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: e.Most,
+		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: settle.MostMoved(powerOf(e.Power), e.Type == flex.Battery, e.Meant),
 		Rule: terms.rule, Terms: terms.settle,
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
-	}
-
-	if c.Most == 0 {
-		c.Most = settle.MostMoved(powerOf(e.Power), e.Type == flex.Battery, e.Meant)
 	}
 
 	for i, wh := range e.Nominated {
@@ -125,7 +121,7 @@ type meterKey struct {
 type claim struct {
 	store.FlexEvent
 	*settle.Case
-	limits settle.Limits // of its meter
+	limits settle.Limiter // of its meter
 	meter  meterKey
 
 	nomination *nomination // nil unless its baseline is nominated
@@ -138,7 +134,7 @@ func (c *claim) ownMeter() bool { return c.CoP11 || c.nomination != nil && c.nom
 // outcome is what an event comes to; its result is nil if it was known already.
 type outcome struct {
 	store.Settlement
-	limits settle.Limits
+	limits settle.Limiter
 	meter  meterKey
 	most   flex.WattHours // what its asset can have moved in a half-hour
 }
@@ -147,8 +143,9 @@ type outcome struct {
 type settling struct {
 	basis   *basis
 	claims  []*claim
-	supply  map[flex.SiteID]settle.Limits
-	consent map[flex.SiteID][]flex.Span // to the use of the boundary, of sites that are settled there
+	supply  map[flex.SiteID]flex.History[flex.Supply]
+	power   map[flex.AssetID]flex.History[flex.Watts] // of assets whose power changed
+	consent map[flex.SiteID][]flex.Span               // to the use of the boundary, of sites that are settled there
 	oldest  flex.Day
 	newest  flex.Day
 	slots   [2]int // the first and the last settlement period of any day
@@ -176,7 +173,7 @@ func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.Fl
 		sites = append(sites, e.SiteID)
 	}
 
-	if err := s.supplies(ctx, tx, sites); err != nil {
+	if err := s.ratings(ctx, tx, sites); err != nil {
 		return nil, err
 	}
 
@@ -238,26 +235,37 @@ func (s *settling) need(c *settle.Case) {
 	s.slots[1] = max(s.slots[1], n.Own[1], n.History[1])
 }
 
-// supplies reads what the sites' connections can carry.
-func (s *settling) supplies(ctx context.Context, tx *store.Tx, sites []flex.SiteID) error {
+// ratings reads what the sites' connections could carry, and the powers that the events' assets had.
+func (s *settling) ratings(ctx context.Context, tx *store.Tx, sites []flex.SiteID) (err error) {
 	slices.SortFunc(sites, func(a, b flex.SiteID) int { return bytes.Compare(a[:], b[:]) })
 
-	found, err := tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
+	s.supply, err = tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
 	if err != nil {
 		return err
 	}
 
-	s.supply = map[flex.SiteID]settle.Limits{}
-	for id, supply := range found {
-		s.supply[id] = settle.SupplyLimits(supply)
+	assets := make([]flex.AssetID, len(s.claims))
+	for i, c := range s.claims {
+		assets[i] = c.AssetID
 	}
 
-	return nil
+	slices.SortFunc(assets, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
+	s.power, err = tx.PowersOf(ctx, slices.Compact(assets), s.basis.knownAt)
+	return err
+}
+
+// siteLimits returns what a site's connection can have carried in a half-hour.
+func (s *settling) siteLimits(id flex.SiteID) settle.Limiter {
+	return settle.Rating{Supply: s.supply[id]}
 }
 
 // ownLimits returns what the own meter of an event's asset can have counted in a half-hour.
-func (s *settling) ownLimits(c *claim) settle.Limits {
-	return settle.DeviceLimits(c.Power, s.supply[c.SiteID])
+func (s *settling) ownLimits(c *claim) settle.Limiter {
+	power, changed := s.power[c.AssetID]
+	if !changed {
+		power = flex.Always(c.Power)
+	}
+	return settle.Rating{Supply: s.supply[c.SiteID], Power: power}
 }
 
 // readMeters chooses whose meter each event is settled on and gives its case the readings:
@@ -437,7 +445,7 @@ func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, giv
 
 	var meter *settle.Meter
 	if key.asset.IsZero() {
-		limits = m.supply[key.site]
+		limits = m.siteLimits(key.site)
 		meter = settle.NewBoundary(rs, limits, m.consent[key.site])
 	} else {
 		meter = settle.NewMeter(m.by, rs, limits)

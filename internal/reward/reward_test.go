@@ -64,7 +64,7 @@ func (y *yard) supply(t *testing.T, w flex.Watts) {
 	t.Helper()
 	y.exec(t, `DELETE FROM supply`)
 	y.exec(t, `INSERT INTO supply (site_id, org_id, import_w, export_w, known_at) VALUES ($1, $2, $3, $3, 0)`, y.site.Bytes(), y.org.Bytes(), int64(w))
-	y.exec(t, `UPDATE site SET import_w = $1, export_w = $1`, int64(w))
+	y.exec(t, `UPDATE site SET import_w = $1, export_w = $1, supply_set = TRUE`, int64(w))
 }
 
 func clock(s string) time.Time {

@@ -235,9 +235,19 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlemen
 }
 
 // sessionLimits returns what the session's device can have taken in a half-hour.
-func sessionLimits(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (settle.Limits, error) {
+func sessionLimits(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (settle.Rating, error) {
 	supply, err := tx.SupplyOf(ctx, []flex.SiteID{r.SiteID}, knownAt)
-	return settle.DeviceLimits(r.Power, settle.SupplyLimits(supply[r.SiteID])), err
+	if err != nil {
+		return settle.Rating{}, err
+	}
+
+	powers, err := tx.PowersOf(ctx, []flex.AssetID{r.AssetID}, knownAt)
+	power, changed := powers[r.AssetID]
+	if !changed {
+		power = flex.Always(r.Power)
+	}
+
+	return settle.Rating{Supply: supply[r.SiteID], Power: power}, err
 }
 
 func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {

@@ -251,10 +251,11 @@ func (d *settledDay) add(event flex.FlexEventID, o *outcome) {
 
 // halfHour is a settled half-hour of the event's meter, without its parts.
 func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
+	limits := o.limits.At(o.Result.Day.Period(p.Period))
 	return store.HalfHour{
 		Site: o.meter.site, Meter: o.meter.asset, Period: o.Result.Day.Period(p.Period), Label: o.Result.Label,
 		Metered: p.Metered, Baseline: p.Baseline, Apart: p.Metered - p.Baseline - p.Deviation, Deviation: p.Deviation, Unassigned: p.Unassigned,
-		Import: o.limits.Import, Export: o.limits.Export,
+		Import: limits.Import, Export: limits.Export,
 	}
 }
 

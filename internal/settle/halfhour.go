@@ -30,6 +30,24 @@ type Limits struct {
 	Export flex.WattHours // as a positive number
 }
 
+// Limiter says what a meter can have measured in a half-hour.
+type Limiter interface{ At(flex.Period) Limits }
+
+// At makes limits that hold at any time.
+func (l Limits) At(flex.Period) Limits { return l }
+
+// Rating is what bounds a meter's half-hours at each time: the connection that it is behind, and
+// of an asset's own meter the asset's power; none at a boundary.
+type Rating struct {
+	Supply flex.History[flex.Supply]
+	Power  flex.History[flex.Watts]
+}
+
+// At returns the limits of a half-hour, by what held when it began.
+func (r Rating) At(p flex.Period) Limits {
+	return DeviceLimits(r.Power.On(p.Start()), SupplyLimits(r.Supply.On(p.Start())))
+}
+
 // Unlimited bounds nothing but what a settlement period can hold at all.
 var Unlimited = Limits{Import: MaxEnergy, Export: MaxEnergy}
 
@@ -80,7 +98,7 @@ func HalfHours(metering Metering, readings []flex.Reading) []MeteredDay {
 
 // HalfHoursWithin is HalfHours without the half-hours that lie beyond the limits. It lists
 // those that nothing else tells of, in order.
-func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limits) (days []MeteredDay, beyond []Beyond) {
+func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limiter) (days []MeteredDay, beyond []Beyond) {
 	net := seriesFor(readings)
 
 	order := sources[metering]
@@ -89,13 +107,13 @@ func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limits) 
 		given.read(order[i], readings, readings)
 
 		for at, known := range given.known {
-			e := given.value[at]
+			e, p := given.value[at], net.first.Add(at)
 			switch {
 			case !known:
-			case limits.Allow(e):
+			case limits.At(p).Allow(e):
 				net.value[at], net.known[at] = e, true
 			default:
-				beyond = append(beyond, Beyond{Period: net.first.Add(at), Label: order[i], Energy: e})
+				beyond = append(beyond, Beyond{Period: p, Label: order[i], Energy: e})
 			}
 		}
 	}

@@ -35,21 +35,21 @@ type device struct {
 
 // NewMeter makes a meter of the readings of its devices, in any order. What lies beyond the
 // limits is not known.
-func NewMeter(metering Metering, readings []flex.Reading, limits Limits) *Meter {
-	return newMeter(metering, readings, func(_ flex.Period, e flex.WattHours) bool { return limits.Allow(e) })
+func NewMeter(metering Metering, readings []flex.Reading, limits Limiter) *Meter {
+	return newMeter(metering, readings, func(p flex.Period, e flex.WattHours) bool { return limits.At(p).Allow(e) })
 }
 
 // NewBoundary makes the meter of a site's boundary, as NewMeter does, of what may be used under
 // the spans of the user's consent: of readings that lie in a span, half-hours that do. A
 // register that was read in two spans tells nothing of the time between them.
-func NewBoundary(readings []flex.Reading, limits Limits, consent []flex.Span) *Meter {
+func NewBoundary(readings []flex.Reading, limits Limiter, consent []flex.Span) *Meter {
 	outside := func(r flex.Reading) bool { return !Consented(consent, &r) }
 	if slices.ContainsFunc(readings, outside) {
 		readings = slices.DeleteFunc(slices.Clone(readings), outside)
 	}
 
 	m := newMeter(Boundary, readings, func(p flex.Period, e flex.WattHours) bool {
-		return limits.Allow(e) && Within(consent, p.Span())
+		return limits.At(p).Allow(e) && Within(consent, p.Span())
 	})
 
 	m.consented = true

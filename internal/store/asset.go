@@ -41,6 +41,10 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 // UpdateAsset replaces what may change of an asset: its properties, model, installation date
 // and serial number. What it is charging by is planned anew.
 func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
+	if err := tx.notePower(ctx, a); err != nil {
+		return err
+	}
+
 	_, err := tx.exec(ctx, `UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), a.ID.Bytes(), number(a.Power), number(a.Capacity), a.Model, a.InstalledOn, a.SerialNumber)
 	if err != nil {

@@ -25,7 +25,6 @@ type FlexEvent struct {
 	flex.Span
 	Meant     []flex.WattHours // what the schedules would have moved in each period
 	Nominated []flex.WattHours // what each period would have had without the market
-	Most      flex.WattHours   // what its asset could move in a half-hour when it was found; 0: not noted
 	Stay      flex.Span        // in which the car was plugged in; empty for an asset that is not
 	StayPlan  []flex.WattHours // what each half-hour of the stay would have had without the market; none: not noted
 
@@ -48,14 +47,14 @@ type FlexEvent struct {
 	Due       bool       // its own time had come, not only that of another of its site and day
 }
 
-const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated, COALESCE(e.most_wh, 0),
+const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
 	e.stay_from, e.stay_to, e.stay_plan,
 	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at, e.posted_wh`
 
 func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	var r flexEventText
 	var flexed, final sql.NullInt64
-	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated, &e.Most,
+	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated,
 		instant{&e.Stay.From}, instant{&e.Stay.To}, &r.plan,
 		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}, &e.PostedWh}, more...)...)
 	if err != nil {
@@ -103,15 +102,15 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	}
 
 	e.ID = flex.FlexEventID(tx.newID())
-	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated, most_wh,
+	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
 			detected_at, estimated, look_at, stay_from, stay_to, stay_plan, power_w, cop11)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0, $16, $17, $18,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16, $17,
 			COALESCE((SELECT power_w FROM asset WHERE id = $4), (SELECT power_w FROM former_asset WHERE id = $4), 0),
 			COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = $4),
 				(SELECT cop11 FROM former_asset WHERE id = $4), FALSE))
 		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
 		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
-		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), int64(e.Most), micros(tx.now), int64(e.Estimated),
+		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), micros(tx.now), int64(e.Estimated),
 		micros(e.Stay.From), micros(e.Stay.To), writeEnergies(e.StayPlan))
 	return n == 1, err
 }

@@ -38,6 +38,7 @@ var personal = map[string]held{
 	"event_credit":    {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"deviation":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"deviation_part":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"asset_power":     {byAsset: `asset_id = $1`, kept: "money is kept as the law asks, under the asset's id alone"},
 	"supply":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"withdrawal_approval": {
 		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone",

@@ -17,12 +17,13 @@ import (
 // SiteMissing is what is said of a site that is absent or another organisation's.
 const SiteMissing = "site not found or not authorized"
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w`
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set`
 
 func scanSite(s scanner) (v flex.Site, err error) {
 	var mpan, user *string
 	var postcode, address, email, tariff, start, end string
-	err = s.Scan(&v.ID, &mpan, &postcode, &address, &email, instant{&v.ConsentAt}, &tariff, &start, &end, &user, instant{&v.CreatedAt}, &v.Supply.Import, &v.Supply.Export)
+	err = s.Scan(&v.ID, &mpan, &postcode, &address, &email, instant{&v.ConsentAt}, &tariff, &start, &end, &user, instant{&v.CreatedAt},
+		&v.Supply.Import, &v.Supply.Export, &v.Supply.Set)
 	if err != nil {
 		return v, err
 	}
@@ -80,22 +81,19 @@ func (tx *Tx) LockOrg(ctx context.Context) error {
 // default.
 func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) error {
 	s.ID, s.CreatedAt = flex.SiteID(tx.newID()), tx.now
-	if s.Supply == (flex.Supply{}) {
-		s.Supply = flex.DefaultSupply
-	}
-
+	s.Supply = orDefault(s.Supply)
 	_, err := tx.exec(ctx, `
 		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
-			import_w, export_w)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+			import_w, export_w, supply_set)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		s.ID.Bytes(), tx.org.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
 		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd), nullable(s.ExternalUserID), micros(s.CreatedAt),
-		int64(s.Supply.Import), int64(s.Supply.Export))
+		int64(s.Supply.Import), int64(s.Supply.Export), s.Supply.Set)
 	if err == nil && !s.ConsentAt.IsZero() {
 		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
 	}
 
-	if err == nil && s.Supply != flex.DefaultSupply {
+	if err == nil && s.Supply.Set {
 		err = tx.addSupply(ctx, s.ID, s.Supply)
 	}
 
@@ -113,17 +111,18 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 		return err
 	}
 
+	s.Supply.Set = s.Supply.Set || s.Supply != before.Supply
 	if err := tx.noteEmail(ctx, s, before.Email.Reveal()); err != nil {
 		return err
 	}
 
 	_, err = tx.exec(ctx, `
 		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
-			import_w = $12, export_w = $13
+			import_w = $12, export_w = $13, supply_set = $14
 		WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(), s.ID.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
 		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd),
-		int64(s.Supply.Import), int64(s.Supply.Export))
+		int64(s.Supply.Import), int64(s.Supply.Export), s.Supply.Set)
 
 	if err != nil {
 		return err

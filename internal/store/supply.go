@@ -10,71 +10,168 @@ import (
 	"flexd/internal/flex"
 )
 
-// addSupply records what a site's connection can carry from now on. The later of two changes
-// at one instant counts.
+// addSupply records what a site's connection can carry from now on. The first that is set counts
+// from the beginning, as long as nothing of the site was settled on the default: a change of
+// capacity changes no half-hour that was settled. The later of two changes at one instant counts.
 func (tx *Tx) addSupply(ctx context.Context, site flex.SiteID, s flex.Supply) error {
-	_, err := tx.exec(ctx, `INSERT INTO supply (site_id, org_id, import_w, export_w, known_at) VALUES ($1, $2, $3, $4, $5)
+	from, err := tx.countsFrom(ctx, `SELECT EXISTS (SELECT 1 FROM supply WHERE org_id = $1 AND site_id = $2)
+		OR EXISTS (SELECT 1 FROM deviation WHERE org_id = $1 AND site_id = $2)
+		OR EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND site_id = $2 AND posted > 0)`, site.Bytes())
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(ctx, `INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (site_id, known_at) DO UPDATE SET import_w = excluded.import_w, export_w = excluded.export_w`,
-		site.Bytes(), tx.org.Bytes(), int64(s.Import), int64(s.Export), micros(tx.now))
+		site.Bytes(), tx.org.Bytes(), int64(s.Import), int64(s.Export), micros(from), micros(tx.now))
+
 	return err
 }
 
-// SupplyOf returns what the connections of the sites can carry, also of sites that are gone,
-// as it was known at an instant; the zero time stands for now. Each of the sites is in it: one
-// whose capacity was never told has the default.
-func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Time) (map[flex.SiteID]flex.Supply, error) {
+// countsFrom is from when on a change counts: now, or the zero time if the query finds nothing of
+// before.
+func (tx *Tx) countsFrom(ctx context.Context, query string, id []byte) (time.Time, error) {
+	var before bool
+	err := tx.row(ctx, query, tx.org.Bytes(), id).Scan(&before)
+	if !before {
+		return time.Time{}, err
+	}
+	return tx.now, err
+}
+
+// SupplyOf returns what the connections of the sites could carry at each time, also of sites that
+// are gone, as it was known at an instant; the zero time stands for now. Each of the sites is in
+// it: one whose capacity was never set has the default.
+func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Time) (map[flex.SiteID]flex.History[flex.Supply], error) {
+	supplies := make(map[flex.SiteID]flex.History[flex.Supply], len(sites))
+	for _, id := range sites {
+		supplies[id] = flex.Always(flex.DefaultSupply)
+	}
+
+	return supplies, historiesOf(ctx, tx, supplies, sites, knownAt, func(s scanner, id *flex.SiteID, f *flex.From[flex.Supply]) error {
+		f.Is.Set = true
+		return s.Scan(id, instant{&f.At}, &f.Is.Import, &f.Is.Export)
+	}, `SELECT site_id, from_at, import_w, export_w FROM supply WHERE org_id = $1 AND known_at <= $2 AND site_id IN `)
+}
+
+// orDefault returns the supply of a new site: the default if there is none, and one that is not
+// the default was set.
+func orDefault(s flex.Supply) flex.Supply {
+	if s == (flex.Supply{}) {
+		return flex.DefaultSupply
+	}
+	s.Set = s.Set || s != flex.DefaultSupply
+	return s
+}
+
+// notePower records an asset's power if it is to be another.
+func (tx *Tx) notePower(ctx context.Context, a flex.Asset) error {
+	before, err := tx.Asset(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+
+	was, is := powerOr0(before.Power), powerOr0(a.Power)
+	if was == is {
+		return nil
+	}
+
+	return tx.addPower(ctx, a.ID, was, is)
+}
+
+func powerOr0(power *flex.Watts) flex.Watts {
+	if power == nil {
+		return 0
+	}
+	return *power
+}
+
+// addPower records that an asset's power is another from now on, and the one before if that is
+// the first change. A power that was not known, while nothing of the asset was settled, is as if
+// it had always been the new one.
+func (tx *Tx) addPower(ctx context.Context, asset flex.AssetID, before, after flex.Watts) error {
+	from, err := tx.countsFrom(ctx, `SELECT EXISTS (SELECT 1 FROM asset_power WHERE org_id = $1 AND asset_id = $2)
+		OR EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND version > 0)
+		OR EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND asset_id = $2 AND posted > 0)`, asset.Bytes())
+	if err != nil || before == 0 && from.IsZero() {
+		return err
+	}
+
+	_, err = tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, NULL, 0)
+		ON CONFLICT (asset_id, known_at) DO NOTHING`, asset.Bytes(), tx.org.Bytes(), int64(before))
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4, $4)
+		ON CONFLICT (asset_id, known_at) DO UPDATE SET power_w = excluded.power_w`, asset.Bytes(), tx.org.Bytes(), int64(after), micros(tx.now))
+
+	return err
+}
+
+// PowersOf returns the powers of those of the assets whose power changed, at each time, as it was
+// known at an instant; the zero time stands for now.
+func (tx *Tx) PowersOf(ctx context.Context, assets []flex.AssetID, knownAt time.Time) (map[flex.AssetID]flex.History[flex.Watts], error) {
+	powers := map[flex.AssetID]flex.History[flex.Watts]{}
+	return powers, historiesOf(ctx, tx, powers, assets, knownAt, func(s scanner, id *flex.AssetID, f *flex.From[flex.Watts]) error {
+		return s.Scan(id, instant{&f.At}, &f.Is)
+	}, `SELECT asset_id, from_at, power_w FROM asset_power WHERE org_id = $1 AND known_at <= $2 AND asset_id IN `)
+}
+
+// historiesOf adds to the histories what a query finds of the ids, as it was known at an instant.
+func historiesOf[Of, V any](ctx context.Context, tx *Tx, to map[flex.ID[Of]]flex.History[V], ids []flex.ID[Of], knownAt time.Time,
+	scan func(scanner, *flex.ID[Of], *flex.From[V]) error, query string) error {
 	if knownAt.IsZero() {
 		knownAt = tx.now
 	}
 
-	supplies := make(map[flex.SiteID]flex.Supply, len(sites))
-	for chunk := range slices.Chunk(sites, ownersChunk) {
-		for _, id := range chunk {
-			supplies[id] = flex.DefaultSupply
-		}
-
+	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, chunk)
+		_, err := rows(ctx, tx.conn, func(s scanner) (none struct{}, err error) {
+			var id flex.ID[Of]
+			var f flex.From[V]
+			err = scan(s, &id, &f)
+			to[id] = to[id].Then(f.At, f.Is)
 
-		type line struct {
-			site flex.SiteID
-			flex.Supply
-		}
-
-		scan := func(s scanner) (l line, err error) {
-			err = s.Scan(&l.site, &l.Import, &l.Export)
-			return l, err
-		}
-
-		lines, err := rows(ctx, tx.conn, scan, `SELECT site_id, import_w, export_w FROM supply
-			WHERE org_id = $1 AND known_at <= $2 AND site_id IN `+list+` ORDER BY known_at`, args...)
+			return none, err
+		}, query+list+` ORDER BY known_at`, args...)
 		if err != nil {
-			return nil, err
-		}
-
-		for _, l := range lines {
-			supplies[l.site] = l.Supply
+			return err
 		}
 	}
 
-	return supplies, nil
+	return nil
 }
 
-var _ = law("a supply's capacity is within its limits, and a site has the newest of its own",
-	`SELECT site_id AS what FROM supply WHERE import_w < 1000 OR import_w > 10000000 OR export_w < 0 OR export_w > 10000000
-	 UNION ALL
-	 SELECT s.id AS what FROM site s JOIN supply u ON u.site_id = s.id
-	 WHERE u.known_at = (SELECT max(known_at) FROM supply WHERE site_id = s.id) AND (u.import_w <> s.import_w OR u.export_w <> s.export_w)`)
+var (
+	_ = law("a supply's capacity is within its limits, and a site has the newest of its own",
+		`SELECT site_id AS what FROM supply WHERE import_w < 1000 OR import_w > 10000000 OR export_w < 0 OR export_w > 10000000
+		 UNION ALL
+		 SELECT s.id AS what FROM site s JOIN supply u ON u.site_id = s.id
+		 WHERE u.known_at = (SELECT max(known_at) FROM supply WHERE site_id = s.id)
+		 	AND (u.import_w <> s.import_w OR u.export_w <> s.export_w OR NOT s.supply_set)`)
+	_ = law("an asset has the newest of its powers", `SELECT a.id AS what FROM asset a JOIN asset_power p ON p.asset_id = a.id
+		WHERE p.known_at = (SELECT max(known_at) FROM asset_power WHERE asset_id = a.id) AND p.power_w <> COALESCE(a.power_w, 0)`)
+	_ = law("a changed capacity counts for no half-hour before it: each settled one is held to the capacity of its time", `SELECT d.site_id AS what
+		FROM deviation d JOIN supply u ON u.site_id = d.site_id AND u.from_at > d.at
+			AND u.known_at = (SELECT min(n.known_at) FROM supply n WHERE n.site_id = d.site_id AND n.from_at > d.at)
+			LEFT JOIN supply b ON b.site_id = d.site_id AND b.known_at = (SELECT max(o.known_at) FROM supply o WHERE o.site_id = d.site_id AND o.known_at < u.known_at)
+		WHERE `+thenImport+` < d.import_wh OR `+thenImport+` > d.import_wh
+			AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = d.meter_id) AND NOT EXISTS (SELECT 1 FROM former_asset f WHERE f.id = d.meter_id)`)
+)
+
+// thenImport is what the law above finds that a connection could carry in a half-hour, in Wh.
+var thenImport = fmt.Sprintf("(COALESCE(b.import_w, %d) + 1) / 2", flex.DefaultSupply.Import)
 
 // supplyColumn is the supply of a site's record in one column, null where it is the default.
-var supplyColumn = fmt.Sprintf(`CASE WHEN s.import_w <> %d OR s.export_w <> %d THEN s.import_w || ',' || s.export_w END`,
-	flex.DefaultSupply.Import, flex.DefaultSupply.Export)
+const supplyColumn = `CASE WHEN s.supply_set THEN s.import_w || ',' || s.export_w END`
 
 // readSupply reads supplyColumn.
 func readSupply(text sql.NullString) (flex.Supply, error) {
 	if !text.Valid {
 		return flex.DefaultSupply, nil
 	}
-	var s flex.Supply
+	s := flex.Supply{Set: true}
 	_, err := fmt.Sscanf(text.String, "%d,%d", &s.Import, &s.Export)
 	return s, err
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestSupplyOf(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		three, two := flex.Supply{Import: 69_000, Export: 3_680}, flex.Supply{Import: 46_000, Export: 0}
+		three, two := flex.Supply{Import: 69_000, Export: 3_680, Set: true}, flex.Supply{Import: 46_000, Export: 0, Set: true}
 		write(func(tx *store.Tx) error {
 			if err := tx.AddSite(ctx, &silent, ""); err != nil {
 				return err
@@ -45,10 +46,13 @@ func TestSupplyOf(t *testing.T) {
 		}
 		write(func(tx *store.Tx) error { return tx.DropSite(ctx, site.ID) })
 
-		for i, want := range []flex.Supply{flex.DefaultSupply, three, two, two, two} {
+		for i, want := range []flex.History[flex.Supply]{
+			flex.Always(flex.DefaultSupply), flex.Always(three), flex.Always(three).Then(known[2], two),
+			flex.Always(three).Then(known[2], two), flex.Always(three).Then(known[2], two),
+		} {
 			err := db.Read(ctx, org.ID, func(tx *store.Tx) error {
 				got, err := tx.SupplyOf(ctx, []flex.SiteID{site.ID, silent.ID}, known[i])
-				if got[site.ID] != want || got[silent.ID] != flex.DefaultSupply || len(got) != 2 {
+				if !slices.Equal(got[site.ID], want) || !slices.Equal(got[silent.ID], flex.Always(flex.DefaultSupply)) || len(got) != 2 {
 					t.Errorf("after change %d: %v, want %v", i, got, want)
 				}
 				return err
@@ -63,7 +67,7 @@ func TestSupplyOf(t *testing.T) {
 		}
 		err = db.Read(ctx, other.ID, func(tx *store.Tx) error {
 			got, err := tx.SupplyOf(ctx, []flex.SiteID{site.ID}, time.Time{})
-			if got[site.ID] != flex.DefaultSupply {
+			if !slices.Equal(got[site.ID], flex.Always(flex.DefaultSupply)) {
 				t.Errorf("another organisation reads %v", got)
 			}
 			return err

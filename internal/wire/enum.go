@@ -33,6 +33,7 @@ var enums = map[string][]string{
 	"ReadingLabel":       labels(),
 	"CapBound":           {"power", "starts_per_minute"},
 	"DeliveryKind":       {"schedule", "dispatch", "test"},
+	"CapacitySource":     {"set", "default"},
 	"HeldState":          {"waiting", "released", "meter_replaced", "discarded"},
 	"DeliveryStatus":     {"pending", "accepted", "rejected", "superseded", "expired", "retracted"},
 	"EndpointName":       {"schedule", "dispatch"},

@@ -51,6 +51,7 @@ type SiteResponse struct {
 	GaveBoundaryMeterConsentAt Time                  `json:"gave_boundary_meter_consent_at,omitzero"`
 	ImportCapacityKW           float64               `json:"import_capacity_kw"`
 	ExportCapacityKW           float64               `json:"export_capacity_kw"`
+	CapacitySource             string                `json:"capacity_source" wire:"enum=CapacitySource"`
 }
 
 // SiteListQuery holds the parameters of GET /entities/site; an empty filter takes all.

@@ -110,7 +110,7 @@ func TestTimes_AreWritten(t *testing.T) {
 
 func TestEncode_ListsAreNeverNull(t *testing.T) {
 	b, err := Encode(SiteResponse{})
-	const want = `{"id":"00000000-0000-0000-0000-000000000000","asset_ids":[],"markets":[],"dispatch_methods":[],"import_capacity_kw":0,"export_capacity_kw":0}`
+	const want = `{"id":"00000000-0000-0000-0000-000000000000","asset_ids":[],"markets":[],"dispatch_methods":[],"import_capacity_kw":0,"export_capacity_kw":0,"capacity_source":""}`
 	if err != nil || string(b) != want {
 		t.Errorf("got %s, %v", b, err)
 	}
