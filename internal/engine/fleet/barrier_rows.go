@@ -182,11 +182,24 @@ func (b *barrier) setRho() {
 	}
 }
 
+// applyMarket gives the market its part of the fleet's change of price in a slot, where the
+// load changes by dload, and returns the longest steps that the position allows.
+func (b *barrier) applyMarket(t int, dload float64) (primal, dual float64) {
+	k, v := &b.market, &b.nodes[0]
+	d := v.dmu[t]
+	if k.theta[t] < v.theta[t] { // the cap takes its part of the price
+		d = k.theta[t]*dload + k.rho[t]
+	}
+
+	primal, dual = b.applyTrade(t, d)
+	v.dmu[t] -= d
+	return primal, dual
+}
+
 // applyRows carries the solution down from the fleet to its groups and returns the longest
 // steps that caps and position allow.
 func (b *barrier) applyRows() (primal, dual float64) {
 	primal, dual = 1e9, 1e9
-	k := &b.market
 	for i := range b.nodes {
 		v := &b.nodes[i]
 		clear(v.dw)
@@ -197,15 +210,9 @@ func (b *barrier) applyRows() (primal, dual float64) {
 		v.answer(v.dw)
 		for t, dload := range v.response {
 			v.dw[t] += v.dmu[t]
-			if i == 0 && k.free(t) {
-				d := v.dmu[t]
-				if k.theta[t] < v.theta[t] { // the cap takes its part of the price
-					d = k.theta[t]*dload + k.rho[t]
-				}
-
-				p, q := b.applyTrade(t, d)
+			if i == 0 && b.market.free(t) {
+				p, q := b.applyMarket(t, dload)
 				primal, dual = min(primal, p), min(dual, q)
-				v.dmu[t] -= d
 			}
 
 			if math.IsInf(v.cap[t], 1) {

@@ -122,6 +122,19 @@ func (b *barrier) makeMarket(p *Problem) {
 	copy(b.market.price, p.Position.Buy)
 }
 
+// startEV gives a car's variables the values that the search starts at: each slot the same share
+// of its room, and what is then missing of the need to the last variable.
+func (b *barrier) startEV(at, rest int, need, room float64) {
+	v := &b.v
+	v.x[rest] = need
+	share := min(0.5, 0.9*need/room)
+
+	for j := at; j < rest; j++ {
+		v.x[j] = share * v.u[j]
+		v.x[rest] -= v.x[j]
+	}
+}
+
 // addEV adds a car that stands for weight alike and returns how many variables it has.
 func (b *barrier) addEV(p *Problem, k pick, at, node int) int {
 	e := &p.EVs[k.asset]
@@ -138,13 +151,7 @@ func (b *barrier) addEV(p *Problem, k pick, at, node int) int {
 	rest := at + slots
 	v.u[rest] = 2*need + 1
 	v.c[rest] = p.Unserved
-	v.x[rest] = need
-	share := min(0.5, 0.9*need/room)
-
-	for j := at; j < rest; j++ {
-		v.x[j] = share * v.u[j]
-		v.x[rest] -= v.x[j]
-	}
+	b.startEV(at, rest, need, room)
 
 	b.evs = append(b.evs, barrierEV{at: at, n: slots, first: int(e.First), node: node, need: need})
 	return slots + 1

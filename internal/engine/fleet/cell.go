@@ -7,6 +7,8 @@ type cell struct {
 	size  [2*MaxSlots + 2]float64
 	owner [2*MaxSlots + 2]uint8
 	n     int
+	head  int               // the cheapest segment that is left
+	cost  float64           // of the plan, as far as it has come
 	drawn [MaxSlots]float64 // energy taken from store in a slot
 }
 
@@ -19,60 +21,70 @@ type cell struct {
 // is used whatever the store holds, one cut off the dear end never is; what is left at the
 // start is used as far as the store is full.
 func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
-	c.n = 0
+	c.n, c.head = 0, 0
+	c.cost = 0
 	drawn := c.drawn[:len(w)]
 	c.insert(0, -b.Terminal, b.CapacityKWh, len(w))
 	in, out := b.ChargeKW*SlotHours*b.EffCharge, b.DischargeKW*SlotHours/b.EffDischarge
-	use := func(i int, size float64) {
-		cost += c.slope[i] * size
-		if o := int(c.owner[i]); o < len(drawn) {
-			drawn[o] += size
-		}
-	}
 
-	head := 0
 	for t := len(w) - 1; t >= 0; t-- {
 		drawn[t] = -in
-		cost += w[t] * b.ChargeKW * SlotHours
-		if head >= 2 { // what was cut off the cheap end leaves headroom
-			copy(c.slope[:], c.slope[head:c.n])
-			copy(c.size[:], c.size[head:c.n])
-			copy(c.owner[:], c.owner[head:c.n])
-			c.n, head = c.n-head, 0
-		}
+		c.cost += w[t] * b.ChargeKW * SlotHours
+		c.moveToFront()
 
-		c.insert(head, -w[t]/b.EffCharge, in, t)
-		c.insert(head, -(w[t]-b.Wear)*b.EffDischarge, out, t)
-		for left := in; left > 0 && head < c.n; {
-			size := min(left, c.size[head])
-			use(head, size)
-			left -= size
-			c.size[head] -= size
-			if c.size[head] <= 0 {
-				head++
-			}
-		}
-
-		for left := out; left > 0 && c.n > head; {
-			size := min(left, c.size[c.n-1])
-			left -= size
-			c.size[c.n-1] -= size
-			if c.size[c.n-1] <= 0 {
-				c.n--
-			}
-		}
+		c.insert(c.head, -w[t]/b.EffCharge, in, t)
+		c.insert(c.head, -(w[t]-b.Wear)*b.EffDischarge, out, t)
+		c.useCheapest(in, drawn)
+		c.dropDearest(out)
 	}
 
-	for left := b.InitKWh; left > 0 && head < c.n; head++ {
-		size := min(left, c.size[head])
-		use(head, size)
-		left -= size
-	}
-
+	c.useCheapest(b.InitKWh, drawn)
 	for t, d := range drawn {
 		y[t] = -d
 	}
-	return cost
+	return c.cost
+}
+
+// moveToFront uses the room again that segments at the cheap end had, once two are gone.
+func (c *cell) moveToFront() {
+	if c.head < 2 {
+		return
+	}
+
+	copy(c.slope[:], c.slope[c.head:c.n])
+	copy(c.size[:], c.size[c.head:c.n])
+	copy(c.owner[:], c.owner[c.head:c.n])
+	c.n -= c.head
+	c.head = 0
+}
+
+// useCheapest takes energy off the cheap end, and pays for it.
+func (c *cell) useCheapest(left float64, drawn []float64) {
+	for left > 0 && c.head < c.n {
+		size := min(left, c.size[c.head])
+		c.cost += c.slope[c.head] * size
+		if o := int(c.owner[c.head]); o < len(drawn) {
+			drawn[o] += size
+		}
+
+		left -= size
+		c.size[c.head] -= size
+		if c.size[c.head] <= 0 {
+			c.head++
+		}
+	}
+}
+
+// dropDearest takes energy off the dear end, which is never used.
+func (c *cell) dropDearest(left float64) {
+	for left > 0 && c.n > c.head {
+		size := min(left, c.size[c.n-1])
+		left -= size
+		c.size[c.n-1] -= size
+		if c.size[c.n-1] <= 0 {
+			c.n--
+		}
+	}
 }
 
 // insert adds a segment in order, behind the first head ones, which are used up.

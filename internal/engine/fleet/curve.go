@@ -26,27 +26,34 @@ const (
 	noClass       = math.MaxUint32
 )
 
-// classesOf sorts the cars into classes and returns the class of each.
-func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
-	type key struct {
-		node  int32
-		adder float64
+// classKey is what all cars of a class share.
+type classKey struct {
+	node  int32
+	adder float64
+}
+
+// class says what class a car may be in, and in which of its slots it pays the adder and in
+// which it does not. A car that never pays it can be in a class with any other such car.
+func (e *EV) class(tree *tree) (k classKey, peak, flat uint64) {
+	window := uint64(2<<e.Last-1) &^ (1<<e.First - 1)
+	peak = e.Peak & window
+	k = classKey{tree.node[e.Group], e.PeakAdder}
+	if peak == 0 || e.PeakAdder == 0 {
+		k.adder, peak = 0, 0
 	}
 
-	like := map[key][]uint32{}
+	return k, peak, window &^ peak
+}
+
+// classesOf sorts the cars into classes and returns the class of each.
+func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
+	like := map[classKey][]uint32{}
 	of = make([]uint32, len(p.EVs))
 	for i := range p.EVs {
-		e := &p.EVs[i]
-		window := uint64(2<<e.Last-1) &^ (1<<e.First - 1)
-		peak := e.Peak & window
-		k := key{tree.node[e.Group], e.PeakAdder}
-		if peak == 0 || e.PeakAdder == 0 {
-			k.adder, peak = 0, 0
-		}
-
+		k, peak, flat := p.EVs[i].class(tree)
 		list := like[k]
 		at := slices.IndexFunc(list, func(c uint32) bool {
-			return k.adder == 0 || classes[c].flat&peak == 0 && classes[c].peak&(window&^peak) == 0
+			return k.adder == 0 || classes[c].flat&peak == 0 && classes[c].peak&flat == 0
 		})
 
 		if at < 0 && (len(list) >= classesPerKey || len(classes) >= maxClasses) {
@@ -63,7 +70,8 @@ func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
 
 		of[i] = list[at]
 		c := &classes[of[i]]
-		c.peak, c.flat = c.peak|peak, c.flat|window&^peak
+		c.peak |= peak
+		c.flat |= flat
 	}
 
 	return classes, of

@@ -43,12 +43,7 @@ type fillWorker struct {
 
 // fillAtPrices places all assets into an empty draft, under the caps.
 func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
-	n := d.p.Slots
-	c := &priceFill{draft: d, f: f, market: market, mu: mu, tracked: make([]bool, n)}
-	for k := range c.workers {
-		c.workers[k] = fillWorker{headroom: grid(len(mu), n), took: grid(len(mu), n), position: make([]float64, n), y: make([]float64, n)}
-	}
-
+	c := d.newPriceFill(f, market, mu)
 	c.prepare()
 
 	energy, done := 1e-9, 0.0
@@ -57,7 +52,7 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 	}
 
 	cars := d.order()
-	steered, prices := grid(len(mu), n), slices.Clone(market)
+	steered, prices := grid(len(mu), d.p.Slots), slices.Clone(market)
 	parts := max(1, min(fillParts, (len(cars)+len(d.net))/64))
 
 	for k := range parts {
@@ -78,6 +73,17 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 		c.place(part, len(d.net)*k/parts, len(d.net)*(k+1)/parts)
 		c.gather()
 	}
+}
+
+// newPriceFill is a fill at the prices, with a worker for each half of a part.
+func (d *draft) newPriceFill(f *pricer, market []float64, mu [][]float64) *priceFill {
+	n := d.p.Slots
+	c := &priceFill{draft: d, f: f, market: market, mu: mu, tracked: make([]bool, n)}
+	for k := range c.workers {
+		c.workers[k] = fillWorker{headroom: grid(len(mu), n), took: grid(len(mu), n), position: make([]float64, n), y: make([]float64, n)}
+	}
+
+	return c
 }
 
 // place lets cars and the batteries from one to another choose, one half for each worker.

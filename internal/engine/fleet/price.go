@@ -90,18 +90,7 @@ func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 
 	count(f.shards[0].cost)
 	count(f.shards[1].cost)
-	for v := range f.load {
-		clear(f.load[v])
-	}
-
-	for c := range f.classes {
-		node := f.classes[c].node
-		for t := range f.p.Slots {
-			l := f.shards[0].load[c][t] + f.shards[1].load[c][t]
-			f.load[node][t] += l
-			count(l * f.curves[c].price[t])
-		}
-	}
+	f.sumClasses(count)
 
 	for v := range f.load {
 		for t := range f.load[v] {
@@ -119,6 +108,22 @@ func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 	}
 
 	return sum - rounding*size
+}
+
+// sumClasses adds up what the cars of each class take, by node, and counts what that costs.
+func (f *pricer) sumClasses(count func(term float64)) {
+	for v := range f.load {
+		clear(f.load[v])
+	}
+
+	for c := range f.classes {
+		node := f.classes[c].node
+		for t := range f.p.Slots {
+			l := f.shards[0].load[c][t] + f.shards[1].load[c][t]
+			f.load[node][t] += l
+			count(l * f.curves[c].price[t])
+		}
+	}
 }
 
 // rounding is more than adding up may lose, as a share of what is added.

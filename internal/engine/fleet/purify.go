@@ -78,6 +78,17 @@ func (f *forest) prune() {
 	})
 }
 
+// trace writes the way that the search came to an edge into path, the first edge first.
+func (f *forest) trace(edge, first int32) {
+	f.path = f.path[:0]
+	for j := edge; j != first; j = f.from[j] {
+		f.path = append(f.path, j)
+	}
+
+	f.path = append(f.path, first)
+	slices.Reverse(f.path)
+}
+
 // circle looks for a way back from the slot of the newest edge to its car, and leaves it in
 // path, the newest edge first.
 func (f *forest) circle() bool {
@@ -94,19 +105,17 @@ func (f *forest) circle() bool {
 		for _, q := range f.queue[0] {
 			here := f.edges[q]
 			for i, e := range f.edges {
-				if f.from[i] >= 0 || atSlot && e.slot != here.slot || !atSlot && e.car != here.car {
+				meet := e.car == here.car
+				if atSlot {
+					meet = e.slot == here.slot
+				}
+				if !meet || f.from[i] >= 0 {
 					continue
 				}
+
 				f.from[i] = q
-
 				if atSlot && e.car == f.edges[last].car {
-					f.path = f.path[:0]
-					for j := int32(i); j != last; j = f.from[j] {
-						f.path = append(f.path, j)
-					}
-
-					f.path = append(f.path, last)
-					slices.Reverse(f.path)
+					f.trace(int32(i), last)
 					return true
 				}
 

@@ -179,16 +179,12 @@ func (s *solver) prove(market []float64, mu [][]float64) {
 	}
 }
 
-// warm starts from the prices of an earlier run, if there are any, and reports that. Where
-// a cap bound, its price takes up what the price of energy has moved by.
-func (s *solver) warm() bool {
+// startCaps are the prices of caps of an earlier run, by node.
+func (s *solver) startCaps() [][]float64 {
 	from := s.p.Start
-	if len(from.Market) != s.p.Slots || len(from.Cap) != len(s.p.Groups)+1 {
-		return false
-	}
-
-	market, mu := slices.Clone(from.Market), grid(len(s.tree.parent), s.p.Slots)
+	mu := grid(len(s.tree.parent), s.p.Slots)
 	copy(mu[0], from.Cap[0])
+
 	for g, v := range s.tree.node[:len(s.p.Groups)] {
 		if v > 0 && len(from.Cap[g+1]) == s.p.Slots {
 			for t, m := range from.Cap[g+1] {
@@ -197,6 +193,18 @@ func (s *solver) warm() bool {
 		}
 	}
 
+	return mu
+}
+
+// warm starts from the prices of an earlier run, if there are any, and reports that. Where
+// a cap bound, its price takes up what the price of energy has moved by.
+func (s *solver) warm() bool {
+	from := s.p.Start
+	if len(from.Market) != s.p.Slots || len(from.Cap) != len(s.p.Groups)+1 {
+		return false
+	}
+
+	market, mu := slices.Clone(from.Market), s.startCaps()
 	for t := range market {
 		if q := s.p.Position; q != nil {
 			market[t] = max(q.Sell[t], min(q.Buy[t], market[t]))
@@ -219,10 +227,15 @@ func (s *solver) warm() bool {
 	return true
 }
 
-// sample picks assets that stand for the fleet. The cars of a node are sorted by class,
-// window and need and cut into runs; of each run the car with the most usual need stands
-// for all, with their energy.
-func (s *solver) sample() (picks []pick) {
+// sample picks assets that stand for the fleet.
+func (s *solver) sample() []pick {
+	share := float64(s.sampled) / float64(len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
+	return s.sampleBatteries(s.sampleCars(nil, share), share)
+}
+
+// sampleCars picks cars. Those of a node are sorted by class, window and need and cut into
+// runs; of each run the car with the most usual need stands for all, with their energy.
+func (s *solver) sampleCars(picks []pick, share float64) []pick {
 	keys := make([]uint64, len(s.p.EVs))
 	count := make([]int, len(s.tree.parent))
 	for i := range s.p.EVs {
@@ -235,7 +248,6 @@ func (s *solver) sample() (picks []pick) {
 	}
 
 	slices.Sort(keys)
-	share := float64(s.sampled) / float64(len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
 	for _, n := range count {
 		list := keys[:n]
 		keys = keys[n:]
@@ -246,6 +258,11 @@ func (s *solver) sample() (picks []pick) {
 		}
 	}
 
+	return picks
+}
+
+// sampleBatteries picks batteries, of each node evenly.
+func (s *solver) sampleBatteries(picks []pick, share float64) []pick {
 	batteries := make([][]int32, len(s.tree.parent))
 	for i := range s.p.Batteries {
 		v := s.tree.node[s.p.Batteries[i].Group]
@@ -337,12 +354,19 @@ func (s *solver) answer() Plan {
 	a.Prices = Prices{Market: s.market, Cap: grid(len(s.p.Groups)+1, s.p.Slots)}
 	copy(a.Prices.Cap[0], s.mu[0])
 	for g, v := range s.tree.node[:len(s.p.Groups)] {
-		if v > 0 && (g == 0 || s.p.Groups[g].Parent == 0 || v != s.tree.node[s.p.Groups[g].Parent-1]) {
+		if v > 0 && !s.sharesNode(g) {
 			copy(a.Prices.Cap[g+1], s.mu[v])
 		}
 	}
 
 	return a
+}
+
+// sharesNode reports whether a group has no cap of its own that could bind, and so is one with
+// the group that it is part of.
+func (s *solver) sharesNode(g int) bool {
+	parent := s.p.Groups[g].Parent
+	return g > 0 && parent > 0 && s.tree.node[g] == s.tree.node[parent-1]
 }
 
 // prices returns the barrier's prices.
@@ -385,6 +409,18 @@ func (w *worstList) cut() {
 	w.list = w.list[:min(w.most, len(w.list))]
 }
 
+// batteryRegret is what a battery pays above its best at the prices that were set last.
+func (d *draft) batteryRegret(i int, f *pricer, with *pricerShard) float64 {
+	b := &d.p.Batteries[i]
+	prices := f.w[d.tree.node[b.Group]]
+	sum := d.batteryCost(i) - with.cell.plan(b, prices, with.y)
+	for t, q := range d.net[i] {
+		sum += q * prices[t]
+	}
+
+	return sum
+}
+
 // regrets returns the assets that pay most above their best at the prices that were set
 // last, the worst first.
 func (d *draft) regrets(f *pricer, most int) []int32 {
@@ -400,14 +436,7 @@ func (d *draft) regrets(f *pricer, most int) []int32 {
 		from, to = half(len(d.p.Batteries), k)
 
 		for i := from; i < to; i++ {
-			b := &d.p.Batteries[i]
-			prices := f.w[d.tree.node[b.Group]]
-			sum := d.batteryCost(i) - f.shards[k].cell.plan(b, prices, f.shards[k].y)
-
-			for t, q := range d.net[i] {
-				sum += q * prices[t]
-			}
-			w.add(len(d.p.EVs)+i, sum)
+			w.add(len(d.p.EVs)+i, d.batteryRegret(i, f, &f.shards[k]))
 		}
 	})
 

@@ -16,20 +16,36 @@ type tree struct {
 
 // newTree leaves out every cap that all assets at full power could not reach.
 func newTree(p *Problem) *tree {
+	most := mostLoads(p)
+	tree := &tree{slots: p.Slots, node: make([]int32, max(1, len(p.Groups)))}
+	tree.grow(-1, p.CapKW, most[0])
+
+	for g := range p.Groups {
+		up := int32(0)
+		if q := p.Groups[g].Parent; q > 0 {
+			up = tree.node[q-1]
+		}
+		tree.node[g] = tree.grow(up, p.Groups[g].CapKW, most[g+1])
+	}
+
+	return tree
+}
+
+// mostLoads are what the fleet's assets, and then every group's, take at full power, in kWh.
+func mostLoads(p *Problem) [][]float64 {
 	groups := max(1, len(p.Groups))
-	most := make([]float64, (groups+1)*p.Slots) // of the fleet, then of every group
-	at := func(g int32) []float64 { return most[int(g)*p.Slots : int(g+1)*p.Slots] }
+	most := grid(groups+1, p.Slots)
 
 	for i := range p.EVs {
 		e := &p.EVs[i]
-		row := at(e.Group + 1)
+		row := most[e.Group+1]
 		for t := e.First; t <= e.Last; t++ {
 			row[t] += e.most(int(t))
 		}
 	}
 
 	for i := range p.Batteries {
-		row := at(p.Batteries[i].Group + 1)
+		row := most[p.Batteries[i].Group+1]
 		for t := range row {
 			row[t] += p.Batteries[i].ChargeKW * SlotHours
 		}
@@ -41,22 +57,12 @@ func newTree(p *Problem) *tree {
 			parent = p.Groups[g-1].Parent
 		}
 
-		for t, m := range at(int32(g)) {
-			at(parent)[t] += m
+		for t, m := range most[g] {
+			most[parent][t] += m
 		}
 	}
 
-	tree := &tree{slots: p.Slots, node: make([]int32, groups)}
-	tree.grow(-1, p.CapKW, at(0))
-	for g := range p.Groups {
-		up := int32(0)
-		if q := p.Groups[g].Parent; q > 0 {
-			up = tree.node[q-1]
-		}
-		tree.node[g] = tree.grow(up, p.Groups[g].CapKW, at(int32(g+1)))
-	}
-
-	return tree
+	return most
 }
 
 // of is the node of an asset: of a car by its index, of a battery by its own after all cars.

@@ -93,7 +93,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 			// Charge-now may end within the minute.
 			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
 			if !now.Empty() && now.From.Equal(at) {
-				limits = join(limits, flex.Span{From: at, To: now.To}, flex.NoLimit)
+				limits = join(limits, now, flex.NoLimit)
 				at = now.To
 			}
 		}
@@ -107,9 +107,13 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 	if !bound {
 		return nil
 	}
+	return openTo(limits, end)
+}
 
-	// Beyond the horizon nothing is known to bind.
-	if last := limits[len(limits)-1].To; last.Before(end) {
+// openTo adds that nothing is known to bind from the last limit to an instant.
+func openTo(limits []flex.Step, end time.Time) []flex.Step {
+	last := limits[len(limits)-1].To
+	if last.Before(end) {
 		limits = join(limits, flex.Span{From: last, To: end}, flex.NoLimit)
 	}
 	return limits
