@@ -233,16 +233,22 @@ func (d *Service) checkURL(text string) error {
 	switch {
 	case u.Scheme == "http" && !d.PlainHTTP:
 		return errors.New("it must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)")
+
 	case u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("it must begin with https://")
+
 	case u.Hostname() == "":
 		return errors.New("it names no host; right is one like https://example.com/chargers/{external_id}/profile")
+
 	case u.User != nil:
 		return errors.New("it holds a user name or password; put credentials into a header field such as Authorization")
+
 	case u.Fragment != "":
 		return errors.New("the part from # on would never be sent")
+
 	case strings.ContainsAny(host, "{}"):
 		return errors.New("placeholders belong into the path or the query, not into the host")
+
 	case portErr != nil || port == 0:
 		return errors.New("its port is none: they go from 1 to 65535")
 	}

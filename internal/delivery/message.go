@@ -31,13 +31,17 @@ func render(e *store.Endpoint, p *store.ClaimedPush, base string) ([]byte, error
 	switch {
 	case p.Kind == store.SchedulePush && p.Schedule != nil:
 		return profile(e, p.AssetID, p.Schedule.Steps)
+
 	case p.Kind == store.DispatchPush && p.Dispatch != nil:
 		return dispatched(p.Dispatch, base)
+
 	case p.Kind == store.TestPush && p.To == store.DispatchEndpoint:
 		d := store.Dispatch{ID: p.EventID, Market: "test", IssuedAt: p.QueuedAt, Batch: e.Batch, Assets: []store.DispatchedAsset{{}}}
 		d.From = p.QueuedAt.Truncate(flex.HalfHour).Add(flex.HalfHour)
 		d.To = d.From.Add(flex.HalfHour)
+
 		return dispatched(&d, base)
+
 	case p.Kind == store.TestPush:
 		from := p.QueuedAt.Truncate(time.Second)
 		return profile(e, flex.AssetID{}, []flex.Step{{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit}})

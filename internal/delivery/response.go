@@ -54,21 +54,28 @@ func classify(a egress.Answer, err error, now time.Time) response {
 	switch s := a.Status; {
 	case s == 0 && err != nil:
 		return response{state: store.PushPending, reason: keepable(err.Error())}
+
 	case s >= 200 && s <= 299:
 		return response{state: store.PushAccepted}
+
 	case s == statusGone:
 		return response{state: store.PushPending, gone: true,
 			reason: "answered 410: the endpoint is disabled until it is set again"}
+
 	case s >= 300 && s <= 399:
 		r := response{state: store.PushPending, reason: fmt.Sprintf("answered %d: redirects are not followed", s)}
 		if to := a.Header("Location"); to != "" {
 			r.reason += fmt.Sprintf("; if %.200q is right, set it as the endpoint's URL", to)
 		}
+
 		return r
+
 	case s == 408, s == 425, s == 429, s >= 500:
 		return response{state: store.PushPending, reason: fmt.Sprintf("answered %d", s), after: retryAfter(a.Header("Retry-After"), now)}
+
 	case s >= 400:
 		return response{state: store.PushRejected, reason: fmt.Sprintf("answered %d, which refuses it for good", s)}
+
 	default:
 		return response{state: store.PushPending, reason: fmt.Sprintf("answered %d, which is no answer to a POST", s)}
 	}

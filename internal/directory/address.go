@@ -159,12 +159,15 @@ func (a *Address) takeFlat(words []string) []string {
 		case strings.HasSuffix(w, "-FLAT"):
 			a.flat = strings.TrimSuffix(w, "-FLAT")
 			return cut(words, i, i+1)
+
 		case slashed.MatchString(w) && i == 0 && (len(rest) == 0 || houseID.MatchString(rest[0])):
 			a.flat = w
 			return cut(words, i, i+1)
+
 		case w == "PLOT" && len(rest) > 0 && flatID.MatchString(rest[0]):
 			a.flat = "PLOT " + unpad(rest[0])
 			return cut(words, i, i+2)
+
 		case slices.Contains(floorWords, w):
 			n := 0
 			if len(rest) > 0 && rest[0] == "FLOOR" {
@@ -177,9 +180,11 @@ func (a *Address) takeFlat(words []string) []string {
 				a.flat = w
 				return cut(words, i, i+2+n)
 			}
+
 		case w == "FLAT":
 			var used int
 			a.flat, used = flatName(rest)
+
 			return cut(words, i, i+1+used)
 		}
 	}
@@ -222,17 +227,22 @@ func flatName(rest []string) (name string, used int) {
 	switch {
 	case len(rest) == 0:
 		return "*", 0
+
 	case numberWords[rest[0]] != "":
 		return numberWords[rest[0]], 1
+
 	case slices.Contains(floorWords, rest[0]):
 		if len(rest) > 1 && rest[1] == "FLOOR" {
 			return rest[0], 2
 		}
+
 		return rest[0], 1
+
 	case flatID.MatchString(rest[0]):
 		if allDigits(rest[0]) && len(rest) > 1 && oneUpper.MatchString(rest[1]) {
 			return unpad(rest[0]) + rest[1], 2
 		}
+
 		return unpad(rest[0]), 1
 	}
 

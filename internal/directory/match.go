@@ -227,17 +227,21 @@ func compareReading(q, c Address) (float64, bool) {
 		if q.number != c.number {
 			return 0, false
 		}
+
 		if len(q.building) > 0 && len(c.building) > 0 && max(covers(q.building, c.building), covers(c.building, q.building)) < minScore {
 			return 0, false
 		}
+
 	case q.number != "": // "Rose Cottage, 5 Mill Lane" for ROSE COTTAGE, MILL LANE
 		if !sameName(q.building, c.building) {
 			return 0, false
 		}
+
 	default:
 		if len(c.building) == 0 || covers(c.building, q.names()) < 1-fuzzyPenalty {
 			return 0, false
 		}
+
 		if covers(q.building, c.names()) < 1-fuzzyPenalty {
 			return 0, false
 		}
@@ -253,6 +257,7 @@ func compareReading(q, c Address) (float64, bool) {
 	}
 
 	score := covers(qn, cn)
+
 	return score, score >= minScore
 }
 

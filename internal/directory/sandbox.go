@@ -30,6 +30,7 @@ func SandboxMeters() []flex.Meter {
 
 		return m
 	}
+
 	return []flex.Meter{
 		at("1099000010005", "1 Sandbox Street, Testwick", nil),
 		at("1099000010014", "2 Sandbox Street, Testwick", func(m *flex.Meter) { m.HalfHourly = false }),

@@ -61,6 +61,7 @@ func New(o Options) *Client {
 		if host, _, err := net.SplitHostPort(addr); err == nil && c.opens(host) {
 			return opened.DialContext(ctx, network, addr)
 		}
+
 		return guarded.DialContext(ctx, network, addr)
 	}
 
@@ -81,6 +82,7 @@ func New(o Options) *Client {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+
 	return c
 }
 

@@ -113,12 +113,15 @@ func (id *ID[Of]) Scan(src any) error {
 	case nil:
 		*id = ID[Of]{}
 		return nil
+
 	case []byte:
 		if len(v) == 16 {
 			copy(id[:], v)
 			return nil
 		}
+
 		return id.UnmarshalText(v)
+
 	case string:
 		return id.UnmarshalText([]byte(v))
 	}

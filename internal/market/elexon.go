@@ -181,6 +181,7 @@ func (e ElexonSystemPrice) Fetch(ctx context.Context, span flex.Span) (Fetched, 
 			case !ok:
 				start, _ := instant(r.StartTime)
 				b.keepOut(contradictory, start)
+
 			case r.SystemSellPrice != nil && r.CreatedDateTime >= made[p]:
 				made[p] = r.CreatedDateTime
 				b.add(p, *r.SystemSellPrice, false)

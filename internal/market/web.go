@@ -69,12 +69,16 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 			case s == 200:
 				w.remember(address, answer)
 				return answer.Body, nil
+
 			case s == 204:
 				return nil, nil
+
 			case s == 304:
 				return w.recall(address).body, nil
+
 			case s != 429 && s < 500:
 				return nil, fmt.Errorf("ask %s: status %d: %s", host(address), s, excerpt(answer.Body))
+
 			default:
 				err = fmt.Errorf("status %d: %s", s, excerpt(answer.Body))
 			}
@@ -83,6 +87,7 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 		if try == Retries || ctx.Err() != nil {
 			return nil, fmt.Errorf("ask %s, %d times: %w", host(address), try+1, err)
 		}
+
 		if err := pause(ctx, max(jitter(wait), min(retryAfter(answer), MaxWait))); err != nil {
 			return nil, err
 		}

@@ -103,15 +103,20 @@ func (r rule) judgeTime(g Given, now time.Time) Verdict {
 	switch {
 	case length < 0:
 		return refuse("end_timestamp %s is before start_timestamp %s", stamp(g.To), stamp(g.From))
+
 	case length > MaxLength:
 		return refuse("the reading spans %s; a reading spans at most %s", length, MaxLength)
+
 	case g.To.After(now.Add(MaxAhead)):
 		return refuse("end_timestamp %s is in the future: it is %s, and at most %s ahead is taken", stamp(g.To), stamp(now), MaxAhead)
+
 	case g.From.Before(now.Add(-MaxAge)):
 		return refuse("start_timestamp %s is too long ago: readings are taken for %d days", stamp(g.From), MaxAge/(24*time.Hour))
+
 	case r.kind == halfHour && !(length == flex.HalfHour && g.From.Equal(flex.PeriodAt(g.From).Start())):
 		return refuse("%s is the energy of one half-hour: from a full or half hour to 30 minutes later, as in 10:00 to 10:30, not %s to %s",
 			g.Label, stamp(g.From), stamp(g.To))
+
 	case r.kind == energy && length == 0:
 		return refuse("%s is an energy over a time: end_timestamp must be after start_timestamp", g.Label)
 	}

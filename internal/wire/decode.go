@@ -90,18 +90,24 @@ func (d *decoder) broken(err error) error {
 	switch {
 	case errors.Is(err, errDepth):
 		return invalid([]flex.Fault{faultAt(d.where, d.path, faultDepth)})
+
 	case errors.Is(err, errTrailing):
 		return d.notJSON(d.json.InputOffset(), err)
+
 	case isSyntax && errors.Is(err, jsontext.ErrDuplicateName):
 		f := flex.Fault{Loc: []string{d.where}, Msg: faultTwice.msg, Type: faultTwice.word}
 		for token := range syntax.JSONPointer.Tokens() {
 			f.Loc = append(f.Loc, token)
 		}
+
 		return invalid([]flex.Fault{f})
+
 	case isSyntax:
 		return d.notJSON(syntax.ByteOffset, syntax.Err)
+
 	case errors.Is(err, io.EOF): // nothing but white space
 		return invalid([]flex.Fault{faultAt(d.where, nil, faultMissing)})
+
 	case isShown:
 		return shown
 	}

@@ -18,13 +18,18 @@ func setText(v reflect.Value, b []byte, r *rule) *fault {
 	case r.values != nil:
 		value, f := permitted(b, r.values)
 		v.SetString(value)
+
 		return f
+
 	case r.only != "" && string(b) != r.only:
 		return wrong("value_error.str.regex", `string does not match regex "^%s$": write %[1]s`, r.only)
+
 	case len(b) > r.text:
 		return wrong("value_error.any_str.max_length", "ensure this value has at most %d bytes", r.text)
+
 	case len(b) == 0 && r.nonempty:
 		return wrong("value_error.any_str.min_length", "ensure this value has at least 1 characters")
+
 	case bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b):
 		return faultNUL
 	}
@@ -34,6 +39,7 @@ func setText(v reflect.Value, b []byte, r *rule) *fault {
 	}
 
 	v.SetString(string(b))
+
 	return nil
 }
 

@@ -82,14 +82,17 @@ func compile(t reflect.Type) *shape {
 	if t.Kind() == reflect.Pointer {
 		s := *shapeOf(t.Elem())
 		s.pointer = true
+
 		return &s
 	}
 
 	switch t {
 	case reflect.TypeFor[Time]():
 		return &shape{kind: instant}
+
 	case reflect.TypeFor[WallTime]():
 		return &shape{kind: wallTime}
+
 	case reflect.TypeFor[Day]():
 		return &shape{kind: day}
 	}
@@ -97,16 +100,22 @@ func compile(t reflect.Type) *shape {
 	switch t.Kind() {
 	case reflect.String:
 		return &shape{kind: text}
+
 	case reflect.Float64:
 		return &shape{kind: number}
+
 	case reflect.Int, reflect.Int64:
 		return &shape{kind: integer}
+
 	case reflect.Bool:
 		return &shape{kind: boolean}
+
 	case reflect.Array: // the only arrays of the interface's structs are ids
 		return &shape{kind: uuid}
+
 	case reflect.Slice:
 		return &shape{kind: list, elem: shapeOf(t.Elem())}
+
 	case reflect.Struct:
 		return compileObject(t)
 	}
@@ -142,31 +151,43 @@ func parseRule(tag string) rule {
 		case "":
 		case "required":
 			r.required = true
+
 		case "nonempty":
 			r.nonempty = true
+
 		case "unique":
 			r.unique = true
+
 		case "zoned":
 			r.zoned = true
+
 		case "min":
 			r.min = mustFloat(value)
+
 		case "max":
 			r.max = mustFloat(value)
+
 		case "text":
 			r.text = int(*mustFloat(value))
+
 		case "items":
 			r.items = int(*mustFloat(value))
+
 		case "only":
 			r.only = value
+
 		case "enum":
 			r.enum, r.values = value, enums[value]
 			if r.values == nil {
 				panic("wire: no enumeration " + value)
 			}
+
 		case "like":
 			r.like = map[string]kind{"uuid": uuid, "instant": instant, "date": day}[value]
+
 		case "default":
 			r.standIn = value
+
 		default:
 			panic("wire: no rule " + word)
 		}
@@ -199,27 +220,35 @@ func (s *shape) set(v reflect.Value, b []byte, r *rule) *fault {
 	switch s.kind {
 	case text:
 		return setText(v, b, r)
+
 	case number:
 		return setNumber(v, b, r)
+
 	case integer:
 		return setInteger(v, b, r)
+
 	case boolean:
 		return setBoolean(v, b)
+
 	case instant:
 		t, err := parseTime(b)
 		if err != nil {
 			return typeFaults[instant]
 		}
+
 		if t.Zoneless && r.zoned {
 			return faultZone
 		}
 
 		*v.Addr().Interface().(*Time) = t
+
 		return nil
+
 	case uuid, wallTime, day:
 		if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(b) != nil {
 			return typeFaults[s.kind]
 		}
+
 		return nil
 	}
 

@@ -226,33 +226,45 @@ func (q *modeSolver) backward() {
 		for m := range ModeCount {
 			q.shift(t, &q.q[m], &q.value[t+1][m], float64(q.moves[t][m].y), level)
 		}
-		now := &q.value[t]
 
 		if p.SwitchCost == 0 {
-			for i := range gridLevels {
-				now[0][i] = min(q.q[0][i], q.q[1][i], q.q[2][i], q.q[3][i], q.q[4][i])
-			}
-			now[1] = now[0]
-			now[2] = now[0]
-			now[3] = now[0]
-			now[4] = now[0]
-			continue
+			q.chooseFreely(t)
+		} else {
+			q.choose(t, p.SwitchCost)
 		}
+	}
+}
 
-		for i := range gridLevels {
-			a := q.q[0][i]
-			b := q.q[1][i]
-			c := q.q[2][i]
-			d := q.q[3][i]
-			e := q.q[4][i]
-			least := min(a, b, c, d, e) + p.SwitchCost
-			now[0][i] = min(a, least)
-			now[1][i] = min(b, least)
+// chooseFreely fills the value before slot t where a change of mode costs nothing: it is the
+// same whatever the mode before was.
+func (q *modeSolver) chooseFreely(t int) {
+	now := &q.value[t]
+	for i := range gridLevels {
+		now[0][i] = min(q.q[0][i], q.q[1][i], q.q[2][i], q.q[3][i], q.q[4][i])
+	}
 
-			now[2][i] = min(c, least)
-			now[3][i] = min(d, least)
-			now[4][i] = min(e, least)
-		}
+	now[1] = now[0]
+	now[2] = now[0]
+	now[3] = now[0]
+	now[4] = now[0]
+}
+
+// choose fills the value before slot t: the mode stays, or the best of all follows at a cost.
+func (q *modeSolver) choose(t int, change float64) {
+	now := &q.value[t]
+	for i := range gridLevels {
+		a := q.q[0][i]
+		b := q.q[1][i]
+		c := q.q[2][i]
+		d := q.q[3][i]
+		e := q.q[4][i]
+		least := min(a, b, c, d, e) + change
+
+		now[0][i] = min(a, least)
+		now[1][i] = min(b, least)
+		now[2][i] = min(c, least)
+		now[3][i] = min(d, least)
+		now[4][i] = min(e, least)
 	}
 }
 

@@ -130,23 +130,11 @@ func (q *storageSolver) backwardNonConvex() float64 {
 	last := &r.values[n]
 	last.Reset()
 	last.Put(q.lo[n], -p.Terminal*(p.Init+q.lo[n]))
-
 	last.Put(q.hi[n], -p.Terminal*(p.Init+q.hi[n]))
-	for t := n - 1; t >= 0; t-- {
-		s := &r.slots[t]
-		s.load(q, t)
-		for i := 0; i == 0 || i < s.n-1; {
-			j := s.convexTo(i)
-			q.part(&r.values[t+1], s, i, j)
-			if i == 0 {
-				r.b, r.a = r.a, r.b
-			} else {
-				piecewise.Lower(&r.c, &r.a, &r.b)
-				r.b, r.c = r.c, r.b
-			}
 
-			i = j
-		}
+	for t := n - 1; t >= 0; t-- {
+		r.slots[t].load(q, t)
+		q.lowest(t)
 
 		v := &r.values[t]
 		piecewise.Clip(v, &r.b, q.lo[t], q.hi[t])
@@ -158,6 +146,24 @@ func (q *storageSolver) backwardNonConvex() float64 {
 
 	q.forward()
 	return r.values[0].V[0]
+}
+
+// lowest puts the lower of slot t's convex parts, each with the value after it, into b.
+func (q *storageSolver) lowest(t int) {
+	r := &q.rough
+	s := &r.slots[t]
+	for i := 0; i == 0 || i < s.n-1; {
+		j := s.convexTo(i)
+		q.part(&r.values[t+1], s, i, j)
+		if i == 0 {
+			r.b, r.a = r.a, r.b
+		} else {
+			piecewise.Lower(&r.c, &r.a, &r.b)
+			r.b, r.c = r.c, r.b
+		}
+
+		i = j
+	}
 }
 
 // CostToGo returns the cost from each slot on, and at the end, by what is stored before it
@@ -187,26 +193,17 @@ func (q *storageSolver) part(value *piecewise.Curve, s *nonConvexSlot, i, j int)
 }
 
 // forward follows the values from Init: in each slot the least of cost and value after
-// it lies at a kink of one of the two. Of equals the battery moves the least.
+// it lies at a kink of one of the two.
 func (q *storageSolver) forward() {
 	r, stored := &q.rough, 0.0
 	for t := range q.z {
 		s, value := &r.slots[t], &r.values[t+1]
-		best, least := math.Inf(1), 0.0
-		try := func(y, cost float64) {
-			if math.IsInf(cost, 1) {
-				return
-			}
-			tie := 1e-12 * max(1, math.Abs(cost))
-			if cost < best-tie || cost <= best+tie && math.Abs(y) < math.Abs(least) {
-				best, least = min(best, cost), y
-			}
-		}
+		best := bestMove{cost: math.Inf(1)}
 
 		for i, k := 0, 0; i < s.n; i++ {
 			var v float64
 			v, k = value.At(k, stored+s.y[i])
-			try(s.y[i], s.g[i]+v)
+			best.try(s.y[i], s.g[i]+v)
 		}
 
 		cost := piecewise.Curve{X: s.y[:s.n], V: s.g[:s.n]}
@@ -215,11 +212,26 @@ func (q *storageSolver) forward() {
 			if math.Abs(y-(value.X[i]-stored)) < piecewise.SameX {
 				var g float64
 				g, k = cost.At(k, y)
-				try(y, g+value.V[i])
+				best.try(y, g+value.V[i])
 			}
 		}
 
-		q.z[t] = -least
-		stored += least
+		q.z[t] = -best.y
+		stored += best.y
+	}
+}
+
+// bestMove is the cheapest of the moves that were tried, and of equals the least.
+type bestMove struct{ y, cost float64 }
+
+func (b *bestMove) try(y, cost float64) {
+	if math.IsInf(cost, 1) {
+		return
+	}
+
+	tie := 1e-12 * max(1, math.Abs(cost))
+	if cost < b.cost-tie || cost <= b.cost+tie && math.Abs(y) < math.Abs(b.y) {
+		b.cost = min(b.cost, cost)
+		b.y = y
 	}
 }

@@ -66,6 +66,7 @@ type storageSolver struct {
 	segs     []seg
 	lo, hi   []float64    // bounds of the stored energy before each slot, and at the end, less Init
 	z        []float64    // stored energy given off in each slot
+	value    float64      // of what is stored at the start, as far as backward has come
 	marks    []slopePoint // where backward is to look the value up; none if empty
 	rough    nonConvex
 }
@@ -116,19 +117,25 @@ func (q *storageSolver) load(p *Storage) {
 
 	least, most := 0.0, 0.0 // what can be stored by now
 	for t := 1; t <= n; t++ {
-		lo, hi := p.Min, p.Max
-		if p.MinAt != nil {
-			lo = max(lo, p.MinAt[t-1])
-		}
-		if p.MaxAt != nil {
-			hi = max(lo, min(hi, p.MaxAt[t-1]))
-		}
-
+		lo, hi := p.bounds(t)
 		lo, hi = lo-p.Init, hi-p.Init
 		q.lo[t] = min(lo, most+q.up)
 		q.hi[t] = max(hi, least-q.down)
 		least, most = max(least-q.down, q.lo[t]), min(most+q.up, q.hi[t])
 	}
+}
+
+// bounds are the least and the most that is to be stored after t slots.
+func (p *Storage) bounds(t int) (lo, hi float64) {
+	lo, hi = p.Min, p.Max
+	if p.MinAt != nil {
+		lo = max(lo, p.MinAt[t-1])
+	}
+	if p.MaxAt != nil {
+		hi = max(lo, min(hi, p.MaxAt[t-1]))
+	}
+
+	return lo, hi
 }
 
 // grid is the range that the grid's energy may lie in when the battery draws e in slot
@@ -193,35 +200,47 @@ func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
 		return q.limited(t, room)
 	}
 
-	buy := p.Import[t]
-	sell := p.Export[t]
+	if net < 0 {
+		return q.surplus(t, -net, room)
+	}
+	return q.demand(t, net, room)
+}
+
+// demand is the stage of a slot with a load: charged from the grid; discharged into the load,
+// then into the grid.
+func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
+	p := q.p
+	buy, sell := p.Import[t], p.Export[t]
 	own := int32(t)
-	s := stage{up: q.up, down: q.down}
-	k := 0
 
-	if net >= 0 { // charged from the grid; discharged into the load, then the grid
-		s.full = (net + p.Charge) * buy
-		room[0] = seg{-buy * q.in, q.up, own}
-		room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
-		k = 2
-		if net < p.Discharge {
-			room[2] = seg{(p.Wear - sell) * p.DischargeEff, (p.Discharge - net) * q.out, own}
-			k = 3
-		}
-	} else { // charged from the surplus, then the grid; discharged into the grid
-		s.full = q.pay(t, net+p.Charge)
-		if over := p.Charge + net; over > 0 {
-			room[0] = seg{-buy * q.in, over * p.ChargeEff, own}
-			k = 1
-		}
-
-		room[k] = seg{-sell * q.in, min(q.up, -net*p.ChargeEff), own}
-		room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
-		k += 2
+	room[0] = seg{-buy * q.in, q.up, own}
+	room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
+	k := 2
+	if net < p.Discharge {
+		room[2] = seg{(p.Wear - sell) * p.DischargeEff, (p.Discharge - net) * q.out, own}
+		k = 3
 	}
 
-	s.pieces = room[:k]
-	return s
+	return stage{full: (net + p.Charge) * buy, up: q.up, down: q.down, pieces: room[:k]}
+}
+
+// surplus is the stage of a slot whose roof yields more than the load: charged from the
+// surplus, then from the grid; discharged into the grid.
+func (q *storageSolver) surplus(t int, over float64, room *[maxPieces]seg) stage {
+	p := q.p
+	buy, sell := p.Import[t], p.Export[t]
+	own := int32(t)
+
+	k := 0
+	if missing := p.Charge - over; missing > 0 {
+		room[0] = seg{-buy * q.in, missing * p.ChargeEff, own}
+		k = 1
+	}
+
+	room[k] = seg{-sell * q.in, min(q.up, over*p.ChargeEff), own}
+	room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
+
+	return stage{full: q.pay(t, p.Charge-over), up: q.up, down: q.down, pieces: room[:k+2]}
 }
 
 // limited is the cost of a simple slot in which a grid limit may bind.
@@ -280,56 +299,85 @@ func (q *storageSolver) backward() (value float64) {
 	if len(q.marks) > 0 {
 		q.marks[count].look(&l, stage{}, lo)
 	}
-	value = -p.Terminal * (p.Init + lo)
+	q.value = -p.Terminal * (p.Init + lo)
 	var room [maxPieces]seg
 
 	for t := count - 1; t >= 0; t-- {
 		g := q.stage(t, &room)
-		value += g.full
+		q.value += g.full
 		q.z[t] = -g.up
 		lo, hi = lo-g.up, hi+g.down
 		cheap, dear := q.lo[t]-lo, hi-q.hi[t] // what the bounds cut off either end
-		pieces := g.pieces
 
-		// a piece that would be cut off at once need not be put in
-		for len(pieces) > 0 && pieces[0].length <= cheap && (l.head == l.tail || pieces[0].slope < l.segs[l.head].slope) {
-			cheap -= pieces[0].length
-			value += float64(pieces[0].length * pieces[0].slope)
-			q.z[t] += pieces[0].length
-			pieces = pieces[1:]
-		}
-
-		for k := len(pieces); k > 0 && pieces[k-1].length <= dear && (l.head == l.tail || pieces[k-1].slope >= l.segs[l.tail-1].slope); k-- {
-			dear -= pieces[k-1].length
-			pieces = pieces[:k-1]
-		}
+		// A piece that would be cut off at once need not be put in.
+		pieces, cheap := q.useCheapPieces(&l, t, g.pieces, cheap)
+		pieces, dear = dropDearPieces(&l, pieces, dear)
 
 		l.merge(pieces)
-		for cheap > 0 && l.head < l.tail {
-			s := &l.segs[l.head]
-			used := min(cheap, s.length)
-			value += float64(used * s.slope)
-			if int(s.owner) < count {
-				q.z[s.owner] += used
-			}
-
-			cheap -= used
-			if used < s.length {
-				s.length -= used
-				break
-			}
-
-			l.head++
-		}
-
+		q.useCheap(&l, cheap)
 		l.cutDear(dear)
+
 		lo, hi = max(lo, q.lo[t]), min(hi, q.hi[t])
 		if len(q.marks) > 0 {
 			q.marks[t].look(&l, g, lo)
 		}
 	}
 
-	return value
+	return q.value
+}
+
+// useCheapPieces uses the pieces of slot t that lie before all that is stored, as far as the
+// bound cuts them off whole. It returns the others, and what is still to be cut off.
+func (q *storageSolver) useCheapPieces(l *slopes, t int, pieces []seg, cheap float64) ([]seg, float64) {
+	for len(pieces) > 0 && pieces[0].length <= cheap {
+		first := &pieces[0]
+		if l.head < l.tail && first.slope >= l.segs[l.head].slope {
+			break
+		}
+
+		cheap -= first.length
+		q.value += float64(first.length * first.slope)
+		q.z[t] += first.length
+		pieces = pieces[1:]
+	}
+
+	return pieces, cheap
+}
+
+// dropDearPieces leaves out the pieces that lie behind all that is stored, as far as the bound
+// cuts them off whole. It returns the others, and what is still to be cut off.
+func dropDearPieces(l *slopes, pieces []seg, dear float64) ([]seg, float64) {
+	for k := len(pieces); k > 0 && pieces[k-1].length <= dear; k-- {
+		last := &pieces[k-1]
+		if l.head < l.tail && last.slope < l.segs[l.tail-1].slope {
+			break
+		}
+
+		dear -= last.length
+		pieces = pieces[:k-1]
+	}
+
+	return pieces, dear
+}
+
+// useCheap cuts off the cheap end of what is stored, and pays for it.
+func (q *storageSolver) useCheap(l *slopes, cheap float64) {
+	for cheap > 0 && l.head < l.tail {
+		s := &l.segs[l.head]
+		used := min(cheap, s.length)
+		q.value += float64(used * s.slope)
+		if int(s.owner) < len(q.z) {
+			q.z[s.owner] += used
+		}
+
+		cheap -= used
+		if used < s.length {
+			s.length -= used
+			break
+		}
+
+		l.head++
+	}
 }
 
 // slopes is a convex function as a sorted list of its slopes, from head to tail.

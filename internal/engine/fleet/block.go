@@ -130,6 +130,7 @@ func (d *draft) read(b *barrier, picks []pick) {
 				if x[t] < negligible {
 					x[t] = 0
 				}
+
 				left -= x[t]
 			}
 		} else {
@@ -138,6 +139,7 @@ func (d *draft) read(b *barrier, picks []pick) {
 			for t := range x { // charge and discharge at once come to one net flow
 				x[t] = battery.net(v[t]*battery.EffCharge - v[n+t]/battery.EffDischarge)
 			}
+
 			battery.hold(x)
 		}
 

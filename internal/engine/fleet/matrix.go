@@ -164,6 +164,7 @@ func (v *node) fold() {
 			if a == 0 {
 				continue
 			}
+
 			mi := v.m.row(i)
 			for j, b := range sp {
 				mi[j] -= a * b

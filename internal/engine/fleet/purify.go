@@ -109,6 +109,7 @@ func (f *forest) circle() bool {
 				if atSlot {
 					meet = e.slot == here.slot
 				}
+
 				if !meet || f.from[i] >= 0 {
 					continue
 				}

@@ -93,6 +93,7 @@ func (l *evLine) check() error {
 		within("start_cost_p", l.StartCost, 0, maxAmount),
 		within("min_run_slots", float64(l.MinRunSlots), 0, slots.MaxSlots),
 	)
+
 	if err != nil || l.Family != "ev-tiers" {
 		return err
 	}
@@ -100,6 +101,7 @@ func (l *evLine) check() error {
 	if len(l.OffPeak) != n {
 		return flex.Fail(flex.Invalid, "off_peak has %d values, where %d would be right", len(l.OffPeak), n)
 	}
+
 	if l.Mode != flex.Maximise && l.Mode != flex.Minimise {
 		return flex.Fail(flex.Invalid, "charging_mode is %q, which is neither %q nor %q", l.Mode, flex.Maximise, flex.Minimise)
 	}

@@ -80,6 +80,7 @@ func (q *powerCase) sort() bool {
 		if full <= 0 {
 			continue
 		}
+
 		q.total += full
 		if full == q.full1 && p.Least[t] == q.low1 {
 			keys = append(keys, sortable(p.Price[t], t))
@@ -104,6 +105,7 @@ func (q *powerCase) sort() bool {
 		if sortable(p.Price[a], a) < sortable(p.Price[b], b) {
 			return -1
 		}
+
 		return 1
 	})
 

@@ -47,12 +47,15 @@ func (c *fleetChecker) draw(g, t int, kwh float64) {
 		if c.load[g] == nil {
 			c.load[g] = make([]float64, c.p.Slots)
 		}
+
 		c.load[g][t] += kwh
 		switch {
 		case g < 0:
 			return
+
 		case g < len(c.p.Groups) && c.p.Groups[g].Parent > 0:
 			g = int(c.p.Groups[g].Parent) - 1
+
 		default:
 			g = -1
 		}
