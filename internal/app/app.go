@@ -156,7 +156,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		}
 	}
 
-	h.Portal = &portal.Server{Reward: h.Reward, Log: s.Log}
+	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
 	h.Console = h.newConsole(s)
 	h.add("prices", time.Minute, "", h.Market.FetchPrices)
 	h.add("control", 30*time.Second, store.WakeControl, h.Control.PlanDue)

@@ -34,6 +34,12 @@ var functions = template.FuncMap{
 	"kind":   kind,
 	"status": func(s ledger.PaymentStatus) string { return statuses[s] },
 	"chart":  chart,
+	"plan":   planText,
+	"name":   nameText,
+	"saved":  savedText,
+	"cheap":  priceChart,
+	"mode":   modeText,
+	"hm":     func(t time.Time) string { return t.In(flex.London).Format("15:04") },
 }
 
 // done is what the page says after something was done.
@@ -42,6 +48,9 @@ var done = map[string]string{
 	"linked":    "Your bank account is linked.",
 	"sent":      "A code is on its way to your e-mail address.",
 	"confirmed": "Thank you, the code was right.",
+	"now":       "It charges at once. You can end that below at any time.",
+	"stopped":   "Charging at once has ended. The plan goes on.",
+	"wished":    "Thank you. What you wish counts from now on, and the plan is made anew.",
 }
 
 var statuses = map[ledger.PaymentStatus]string{
@@ -106,8 +115,13 @@ func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong
 		return err
 	}
 
+	household, err := s.Control.Household(r.Context(), r.visit.OrgID, r.visit.SiteID)
+	if err != nil {
+		return err
+	}
+
 	return s.show(r, status, "purse", map[string]any{
-		"Form":  form,
+		"Form": form, "Household": household,
 		"Purse": p, "Days": days, "Done": done[r.URL.Query().Get("done")], "Wrong": wrong, "Hidden": r.visit.HideTransactions,
 	})
 }

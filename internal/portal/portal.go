@@ -1,5 +1,6 @@
-// Package portal is the users' door: the page on which somebody sees what their site has
-// earned, why, and has it paid out. Pages are made here, whole, without a script, for a
+// Package portal is the users' door: the page on which somebody sees what their cars and
+// batteries do tonight, says what they wish, sees what their site has earned, why, and has it
+// paid out. Pages are made here, whole, without a script, for a
 // phone as well as for paper. A page is opened by the link that a client was given; the
 // link is all the authority there is, so nothing here is cached, framed or told to another
 // site.
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/reward"
 	"flexd/internal/web"
@@ -22,8 +24,9 @@ import (
 
 // Server answers the balance page. Set its fields before Handler is called.
 type Server struct {
-	Reward *reward.Service
-	Log    *slog.Logger // nil means the default logger
+	Reward  *reward.Service
+	Control *control.Service
+	Log     *slog.Logger // nil means the default logger
 
 	once    sync.Once
 	handler http.Handler
@@ -52,6 +55,7 @@ func (s *Server) build() {
 		"POST /balance/{token}/confirm":  (*Server).enterCode,
 		"POST /balance/{token}/withdraw": (*Server).withdraw,
 		"GET /balance/{token}/statement": (*Server).statement,
+		"POST /balance/{token}/wish":     (*Server).wish,
 
 		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,
 		"GET /balance/{token}/statement.json": (*Server).statementJSON,
@@ -157,7 +161,8 @@ func (s *Server) refuse(r *request, err error) {
 		}
 	}
 
-	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text})
+	known := !r.visit.SiteID.IsZero()
+	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text, "Known": known})
 }
 
 //go:embed template/*.html

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/portal"
@@ -58,7 +59,7 @@ func open(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	h.service = &reward.Service{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
-	s := &portal.Server{Reward: h.service, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	s := &portal.Server{Reward: h.service, Control: &control.Service{DB: h.db}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	h.door = httptest.NewServer(s.Handler())
 	t.Cleanup(h.door.Close)
 	h.service.BaseURL = h.door.URL

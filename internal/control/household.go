@@ -1,0 +1,275 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Household is what is planned at a site, as somebody who lives there sees it.
+type Household struct {
+	Now       time.Time
+	Cars      []HouseholdCar
+	Batteries []HouseholdBattery
+}
+
+// HouseholdCar is an asset that charges: what its car is planned to draw, and why.
+type HouseholdCar struct {
+	Asset     flex.Asset
+	PluggedIn bool
+	Need      flex.WattHours // that is wanted, with what was charged since
+	ReadyBy   time.Time
+	Zone      *time.Location // of the tariff
+	ChargeNow time.Time      // until when it charges at once; zero if it does not
+
+	Planned   bool // whether there is a schedule; what follows is of it
+	Charging  []flex.Span
+	Energy    flex.WattHours
+	Shortfall flex.WattHours
+	Periods   []charge.Period // the time of the schedule, with its prices
+
+	// Cost is of the energy at the prices that the schedule was made on, AtOnce of the same
+	// energy if it were charged from the schedule's beginning on at full power. They are
+	// comparable where every price was known.
+	Cost, AtOnce flex.MicroPounds
+	Priced       bool
+}
+
+// HouseholdBattery is a home battery with what it does next.
+type HouseholdBattery struct {
+	Asset flex.Asset
+	Steps []ModeSpan // none without a plan
+}
+
+// householdBatterySteps is how much of a battery's plan is shown.
+const householdBatterySteps = 6
+
+// Household returns what is planned at a site. One of another organisation is NotFound.
+func (d *Service) Household(ctx context.Context, org flex.OrgID, site flex.SiteID) (h Household, err error) {
+	assets, err := d.assetsOf(ctx, org, site, &h)
+	if err != nil {
+		return h, err
+	}
+
+	for _, a := range assets {
+		switch {
+		case a.Type.Charges():
+			car, err := d.householdCar(ctx, org, a)
+			if err != nil {
+				return h, err
+			}
+
+			h.Cars = append(h.Cars, car)
+
+		case a.Type == flex.Battery:
+			steps, _, err := d.BatterySchedule(ctx, org, a.ID)
+			if err != nil && flex.KindOf(err) != flex.Forbidden {
+				return h, err
+			}
+
+			h.Batteries = append(h.Batteries, HouseholdBattery{a, steps[:min(len(steps), householdBatterySteps)]})
+		}
+	}
+
+	return h, nil
+}
+
+// householdCar is one asset's part of Household.
+func (d *Service) householdCar(ctx context.Context, org flex.OrgID, a flex.Asset) (HouseholdCar, error) {
+	car := HouseholdCar{Asset: a, Zone: flex.London}
+
+	x, err := d.Explanation(ctx, org, a.ID)
+	if flex.KindOf(err) == flex.NotFound {
+		car.PluggedIn, err = d.pluggedIn(ctx, org, a.ID)
+		return car, err
+	}
+	if err != nil {
+		return car, err
+	}
+
+	car.PluggedIn = true
+	car.Planned = true
+	car.Zone = zoneOf(x.From.Tariff)
+	car.Need = x.From.Need
+	car.ReadyBy = x.From.ReadyBy
+	car.ChargeNow = x.From.ChargeNow.To
+	car.Energy = x.Plan.Energy
+	car.Shortfall = x.Plan.Shortfall
+	car.Periods = x.Plan.Periods
+	car.Cost, car.AtOnce, car.Priced = compareAtOnce(x.Plan.Periods, x.From.Power)
+	car.Charging = openSpans(x.Steps)
+
+	return car, nil
+}
+
+// openSpans are the times in which steps let a car charge, joined where they meet.
+func openSpans(steps []flex.Step) (spans []flex.Span) {
+	for _, s := range steps {
+		if s.Limit == 0 {
+			continue
+		}
+
+		last := len(spans) - 1
+		if last >= 0 && spans[last].To.Equal(s.From) {
+			spans[last].To = s.To
+			continue
+		}
+
+		spans = append(spans, s.Span)
+	}
+
+	return spans
+}
+
+// compareAtOnce returns what the energy of the periods costs, and what it would cost from their
+// beginning on at full power. The two compare if each price that counts is known.
+func compareAtOnce(periods []charge.Period, power flex.Watts) (cost, atOnce flex.MicroPounds, priced bool) {
+	left := flex.WattHours(0)
+	priced = len(periods) > 0
+
+	for _, p := range periods {
+		cost += p.Price.Of(p.Energy)
+		left += p.Energy
+	}
+
+	for _, p := range periods {
+		most := flex.WattHours(float64(power) * p.To.Sub(p.From).Hours())
+		taken := min(left, most)
+		atOnce += p.Price.Of(taken)
+		left -= taken
+
+		if taken > 0 || p.Energy > 0 {
+			priced = priced && p.Known
+		}
+	}
+
+	return cost, atOnce, priced && left == 0
+}
+
+// Wish is what somebody at a site may ask of one of its cars; what is zero stays as it is.
+type Wish struct {
+	ChargeFor time.Duration  // charge at once for so long
+	Stop      bool           // end charging at once
+	ReadyBy   *flex.WallTime // of every day, in the zone of the tariff
+	Need      *flex.WattHours
+}
+
+// The bounds of a wish.
+const (
+	WishChargeMax = 24 * time.Hour
+	WishNeedMax   = flex.WattHours(200_000)
+)
+
+// Wish takes a wish as the event that an app would send for it. An asset of another site, or
+// one that does not charge, is NotFound; a wish beyond the bounds is Malformed.
+func (d *Service) Wish(ctx context.Context, org flex.OrgID, site flex.SiteID, asset flex.AssetID, w Wish) error {
+	var h Household
+
+	assets, err := d.assetsOf(ctx, org, site, &h)
+	if err != nil {
+		return err
+	}
+
+	known := false
+	for _, a := range assets {
+		known = known || a.ID == asset && a.Type.Charges()
+	}
+
+	if !known {
+		return flex.Fail(flex.NotFound, "no such car or charger is at this home")
+	}
+
+	ev, err := d.eventOf(ctx, org, asset, w, h.Now)
+	if err != nil {
+		return err
+	}
+
+	return d.Event(ctx, org, asset, ev)
+}
+
+// eventOf is the event that a wish stands for.
+func (d *Service) eventOf(ctx context.Context, org flex.OrgID, asset flex.AssetID, w Wish, now time.Time) (Event, error) {
+	if w.ChargeFor < 0 || w.ChargeFor > WishChargeMax {
+		return Event{}, flex.Fail(flex.Malformed, "charge at once for %d hours at most", int(WishChargeMax.Hours()))
+	}
+
+	if w.Need != nil && (*w.Need < 0 || *w.Need > WishNeedMax) {
+		return Event{}, flex.Fail(flex.Malformed, "between 0 and %g kWh can be asked for", WishNeedMax.KWh())
+	}
+
+	if w.ChargeFor > 0 {
+		return Event{Kind: ChargeNow, EndAt: now.Add(w.ChargeFor)}, nil
+	}
+
+	if w.Stop {
+		return Event{Kind: ChargeNowDeleted}, nil
+	}
+
+	if w.ReadyBy == nil && w.Need == nil {
+		return Event{}, flex.Fail(flex.Malformed, "say what you wish: a time, an amount, or to charge now")
+	}
+
+	in, err := d.intentNow(ctx, org, asset)
+	if err != nil {
+		return Event{}, err
+	}
+
+	if w.ReadyBy != nil {
+		in.ReadyByLocal = w.ReadyBy
+	}
+
+	if w.Need != nil {
+		in.Need = *w.Need
+	}
+
+	in.ReceivedAt = time.Time{}
+	return Event{Kind: IntentUpdate, Intent: &in}, nil
+}
+
+// assetsOf returns the assets of a site, and notes the instant in the organisation's own time.
+func (d *Service) assetsOf(ctx context.Context, org flex.OrgID, site flex.SiteID, h *Household) (assets []flex.Asset, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		h.Now = tx.Now()
+		assets, err = tx.AssetsOf(ctx, site)
+		return err
+	})
+	return assets, err
+}
+
+// pluggedIn reports whether a car is plugged in at the asset.
+func (d *Service) pluggedIn(ctx context.Context, org flex.OrgID, asset flex.AssetID) (open bool, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		c, err := tx.Charging(ctx, asset)
+		open = c.Open()
+		return err
+	})
+	return open, err
+}
+
+// intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.
+func (d *Service) intentNow(ctx context.Context, org flex.OrgID, asset flex.AssetID) (in flex.Intent, err error) {
+	in, err = d.Intent(ctx, org, asset)
+	if flex.KindOf(err) != flex.NotFound {
+		return in, err
+	}
+
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		c, err := tx.Charging(ctx, asset)
+		if err != nil {
+			return err
+		}
+
+		record, err := tx.OrgRecord(ctx)
+		if err != nil {
+			return err
+		}
+
+		e := effective(&c, record.Settings, tx.Now())
+		in = flex.Intent{Need: e.Need, ReadyByLocal: new(DefaultReadyBy), MayChargePeak: e.MayChargePeak, Mode: e.Mode}
+		return nil
+	})
+	return in, err
+}

@@ -1,0 +1,216 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/portal"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// evening is a home with a charger and prices until the next evening, at 18:00.
+type evening struct {
+	*home
+	*storetest.Seed
+	control *control.Service
+	asset   flex.AssetID
+	page    string // the address of the household's page
+}
+
+// eachEvening runs the test on each engine. Prices are £200/MWh in the evening, £50 from
+// 01:00 to 05:00, and £100 else.
+func eachEvening(t *testing.T, test func(t *testing.T, e *evening)) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := &home{browser: http.DefaultClient, now: time.Date(2026, 1, 15, 18, 0, 0, 0, time.UTC)}
+		h.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return h.now }})
+		e := &evening{home: h, Seed: storetest.NewSeed(t, h.db, url), control: &control.Service{DB: h.db}}
+		h.org = e.Seed.Org
+		h.site = e.Site(flex.FullScheduleMethod)
+		e.asset = e.Asset(h.site, flex.Charger, 7400)
+		e.publish(t)
+
+		h.service = &reward.Service{DB: h.db}
+		s := &portal.Server{Reward: h.service, Control: e.control}
+		h.door = httptest.NewServer(s.Handler())
+		t.Cleanup(h.door.Close)
+		h.service.BaseURL = h.door.URL
+		e.page = h.link(t, reward.LinkOptions{})
+
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		h.browser = &http.Client{Jar: jar}
+		test(t, e)
+	})
+}
+
+// publish makes the prices of 18:00 to 18:00 of the next day known.
+func (e *evening) publish(t *testing.T) {
+	t.Helper()
+	first := flex.PeriodAt(e.now)
+	prices := make([]flex.PricedPeriod, 48)
+
+	for i := range prices {
+		pounds := 100.0
+		switch hour := first.Add(i).Start().Hour(); {
+		case hour >= 18 && hour < 22:
+			pounds = 200
+		case hour >= 1 && hour < 5:
+			pounds = 50
+		}
+
+		prices[i] = flex.PricedPeriod{Period: first.Add(i), Price: flex.FromGBPPerMWh(pounds), Known: true}
+	}
+
+	err := e.db.WriteAll(t.Context(), func(all *store.All) error {
+		_, err := all.AddPublication(t.Context(), store.Publication{
+			Source: "test", PublishedAt: all.Now().Add(-time.Second), Span: flex.Span{From: first.Start(), To: first.Add(len(prices)).Start()},
+		}, prices)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// plugIn has a car come that wants 14.8 kWh, two hours at full power, by 07:00.
+func (e *evening) plugIn(t *testing.T) {
+	t.Helper()
+	by := flex.WallTime(7 * time.Hour)
+	err := e.control.Event(t.Context(), e.org, e.asset, control.Event{
+		Kind: control.PlugIn, Intent: &flex.Intent{Need: 14_800, ReadyByLocal: &by, Mode: flex.Minimise},
+		Tariff: &flex.Tariff{Zone: "Europe/London", Type: "single_rate"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *evening) wish(t *testing.T, pairs ...string) (int, string) {
+	t.Helper()
+	return e.post(t, e.page+"/wish", append([]string{"asset", e.asset.String()}, pairs...)...) // a later pair counts
+}
+
+func TestHousehold_Evening(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "<h1>Your home</h1>", "No car is plugged in.", "£0.00")
+
+		e.plugIn(t)
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "It charges 01:00 to 03:00, and has the 14.8 kWh by 07:00 on Friday.",
+			"At market prices that costs £0.74. Charged at once it would have cost £2.96: £2.22 more.",
+			`<svg class="chart plan"`, "Charge now", `value="07:00"`)
+
+		status, page = e.wish(t, "act", "now", "hours", "2")
+		want(t, status, page, 200, "It charges at once until 20:00.", "It charges 18:00 to 20:00,", "At market prices that costs £2.96.", "Back to the plan")
+
+		status, page = e.wish(t, "act", "stop")
+		want(t, status, page, 200, "Charging at once has ended.", "It charges 01:00 to 03:00,")
+
+		status, page = e.wish(t, "act", "wish", "ready_by", "02:30", "kwh", "7.4")
+		want(t, status, page, 200, "has the 7.4 kWh by 02:30 on Friday.", "What you wish counts from now on", "charges 01:", `value="02:30"`)
+
+		status, page = e.wish(t, "act", "skip", "ready_by", "02:30", "kwh", "7.4")
+		want(t, status, page, 200, "Nothing is asked for, so it does not charge.")
+
+		// What does not suffice is said.
+		status, page = e.wish(t, "act", "wish", "ready_by", "19:00", "kwh", "20")
+		want(t, status, page, 200, "That is not enough: of the 20.0 kWh by 19:00 on Thursday, 12.6 will be missing.")
+	})
+}
+
+// What cannot be done is said on the page, and changes nothing.
+func TestHousehold_Faults(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		other := e.As(e.org)
+		elsewhere := other.Asset(other.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		battery := e.Asset(e.site, flex.Battery, 3000)
+
+		for name, tt := range map[string]struct {
+			pairs []string
+			says  string
+		}{
+			"no hours":       {[]string{"act", "now", "hours", "x"}, "Say for how many hours"},
+			"no time at all": {[]string{"act", "now", "hours", "0"}, "Say for how many hours"},
+			"25 hours":       {[]string{"act", "now", "hours", "25"}, "Charge at once for 24 hours at most"},
+			"no time of day": {[]string{"act", "wish", "ready_by", "25:00"}, "Write the time as in 07:30"},
+			"200.1 kWh":      {[]string{"act", "wish", "kwh", "200.1"}, "from 0 to 200"},
+			"less than none": {[]string{"act", "wish", "kwh", "-1"}, "from 0 to 200"},
+			"not a number":   {[]string{"act", "wish", "kwh", "NaN"}, "from 0 to 200"},
+			"nothing":        {[]string{"act", "wish"}, "Say what you wish"},
+			"another's":      {[]string{"asset", elsewhere.String(), "act", "now", "hours", "1"}, "No such car or charger is at this home"},
+			"a battery":      {[]string{"asset", battery.String(), "act", "now", "hours", "1"}, "No such car or charger is at this home"},
+			"no asset":       {[]string{"asset", "x", "act", "now", "hours", "1"}, "No such car or charger is at this home"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				status, page := e.wish(t, tt.pairs...)
+				want(t, status, page, 422, tt.says, "It charges 01:00 to 03:00,")
+			})
+		}
+
+		status, page := e.wish(t, "act", "wish", "kwh", "200")
+		want(t, status, page, 200, "Thank you.")
+
+		status, page = e.get(t, e.page+"/nowhere")
+		want(t, status, page, 404, "Back to your page")
+	})
+}
+
+// A household that has told nothing yet may wish: what it leaves out is what was assumed.
+func TestHousehold_FirstWish(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		if err := e.control.Event(t.Context(), e.org, e.asset, control.Event{Kind: control.PlugIn}); err != nil {
+			t.Fatal(err)
+		}
+
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "has the 29.6 kWh by 07:00 on Friday")
+		status, page = e.wish(t, "act", "wish", "ready_by", "06:00")
+		want(t, status, page, 200, "has the 29.6 kWh by 06:00 on Friday")
+	})
+}
+
+// Two chargers and a battery: each has its own part of the page, and a wish is of one.
+func TestHousehold_Several(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		second := e.Asset(e.site, flex.ElectricVehicle, 3600)
+		e.Asset(e.site, flex.Battery, 3000)
+		e.plugIn(t)
+
+		first := e.asset
+		e.asset = second
+		e.plugIn(t)
+		status, page := e.wish(t, "act", "now", "hours", "1")
+		want(t, status, page, 200, "Your charger, x"+first.String(), "Your car, x"+second.String(), "It charges 01:00 to 03:00,", "It charges at once until 19:00.", "There is no plan for your battery yet.")
+
+		if n := strings.Count(page, `value="now"`); n != 1 {
+			t.Errorf("%d cars can be told to charge now, want 1", n)
+		}
+	})
+}
+
+// The plan is shown by the clocks of the tariff across the night on which they change.
+func TestHousehold_ClockChange(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.now = time.Date(2026, 3, 28, 18, 0, 0, 0, time.UTC)
+		e.publish(t)
+		e.page = e.link(t, reward.LinkOptions{})
+		e.plugIn(t)
+
+		// 01:00 UTC is 02:00 by the clocks, from that instant on.
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "It charges 02:00 to 04:00, and has the 14.8 kWh by 07:00 on Sunday.")
+	})
+}
