@@ -122,18 +122,78 @@ type (
 	SolarHalfHour                 = wire.SolarHalfHour
 	SolarForecastResponse         = wire.SolarForecastResponse
 	SolarExpecting                = wire.SolarExpecting
+	ForecastResponse              = wire.ForecastResponse
+	ForecastHalfHour              = wire.ForecastHalfHour
+	ChargingRateResponse          = wire.ChargingRateResponse
+	ChargingRateSession           = wire.ChargingRateSession
+	Caps                          = wire.Caps
+	Cap                           = wire.Cap
+	CapGroup                      = wire.CapGroup
+	TradedHalf                    = wire.TradedHalf
+	EnvelopeResponse              = wire.EnvelopeResponse
+	EnvelopeWindow                = wire.EnvelopeWindow
+	ProfileRequest                = wire.ProfileRequest
+	ProfileHalf                   = wire.ProfileHalf
+	ProfileResponse               = wire.ProfileResponse
+	ProfileCertificate            = wire.ProfileCertificate
+	ProfilePart                   = wire.ProfilePart
+	InstructionRequest            = wire.InstructionRequest
+	InstructionPage               = wire.InstructionPage
+	Instruction                   = wire.Instruction
+	InstructionPreview            = wire.InstructionPreview
+	InstructionHalfHour           = wire.InstructionHalfHour
+	InstructionAsset              = wire.InstructionAsset
+	InstructionReport             = wire.InstructionReport
+	InstructionReportHalf         = wire.InstructionReportHalf
+	InstructionReportPart         = wire.InstructionReportPart
+	InstructionsStopped           = wire.InstructionsStopped
+	ExceptionsResponse            = wire.ExceptionsResponse
+	Exception                     = wire.Exception
+	ExceptionAsset                = wire.ExceptionAsset
+	HeldReadingPage               = wire.HeldReadingPage
+	HeldReading                   = wire.HeldReading
+	HeldReleaseRequest            = wire.HeldReleaseRequest
+	GapBeyond                     = wire.GapBeyond
+	BindingCap                    = wire.BindingCap
+	DeliveryCallback              = wire.DeliveryCallback
+	StatementTotals               = wire.StatementTotals
+	StatementPayer                = wire.StatementPayer
+	StatementCustomer             = wire.StatementCustomer
+	StatementCalculation          = wire.StatementCalculation
+	StatementNetting              = wire.StatementNetting
+	StatementMonth                = wire.StatementMonth
+	StatementMonthEvent           = wire.StatementMonthEvent
+)
+
+// The parameters of queries. A field that is zero is not given.
+type (
+	ScheduleQuery          = wire.ScheduleQuery
+	ForecastQuery          = wire.ForecastQuery
+	CurvesQuery            = wire.CurvesQuery
+	StatementQuery         = wire.StatementQuery
+	HeldListQuery          = wire.HeldListQuery
+	GapsQuery              = wire.GapsQuery
+	DeliveryListQuery      = wire.DeliveryListQuery
+	EnvelopeQuery          = wire.EnvelopeQuery
+	ProfileQuery           = wire.ProfileQuery
+	InstructionQuery       = wire.InstructionQuery
+	InstructionListQuery   = wire.InstructionListQuery
+	InstructionReportQuery = wire.InstructionReportQuery
 )
 
 // The values that bodies are made of.
 type (
 	Time     = wire.Time     // an instant; make one with At
 	WallTime = wire.WallTime // a time of day
+	Day      = wire.Day      // a calendar day
 
 	SiteID        = flex.SiteID
 	AssetID       = flex.AssetID
 	SessionID     = flex.SessionID
 	EventID       = flex.EventID
 	TransactionID = flex.TransactionID
+	HeldID        = flex.HeldID
+	InstructionID = flex.InstructionID
 
 	AssetType      = flex.AssetType
 	Proposition    = flex.Proposition

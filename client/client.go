@@ -107,12 +107,17 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 		r.body, r.contentType = b, "application/json"
 	}
 
+	return c.read(ctx, r, out)
+}
+
+// read makes the request and reads the answer into out unless nil.
+func (c *Client) read(ctx context.Context, r request, out any) error {
 	b, err := c.send(ctx, r)
 	if err != nil || out == nil {
 		return err
 	}
 	if err := json.Unmarshal(b, out); err != nil {
-		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+		return fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
 	}
 
 	return nil
@@ -137,10 +142,12 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		switch {
 		case err == nil:
 			return b, nil
+
 		case StatusOf(err) == http.StatusUnauthorized && !r.open && !renewed:
 			c.forgetToken()
 			renewed = true
 			continue
+
 		case !passing(err) || try >= c.Retries || ctx.Err() != nil:
 			return nil, err
 		}
@@ -148,6 +155,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
+
 		case <-time.After(max(pause, firstPause<<try)):
 		}
 	}

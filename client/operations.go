@@ -24,7 +24,7 @@ func (p Page) query() url.Values {
 	return q
 }
 
-const get, post, patch, remove = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+const get, post, put, patch, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 
 func sitePath(id SiteID, rest string) string   { return "/entities/site/" + id.String() + rest }
 func assetPath(id AssetID, rest string) string { return "/entities/asset/" + id.String() + rest }

@@ -18,8 +18,10 @@ func TestVerifyWebhook(t *testing.T) {
 		h.Set("Webhook-Id", id)
 		h.Set("Webhook-Timestamp", stamp)
 		h.Set("Webhook-Signature", signature)
+
 		return h
 	}
+
 	const good = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 	for name, c := range map[string]struct {
 		h    http.Header
@@ -58,13 +60,16 @@ func FuzzVerifyWebhook(f *testing.F) {
 		if _, err := client.VerifyWebhook(secret, h, body, at); err == nil {
 			t.Errorf("%q %q %q %q was believed", id, stamp, signature, body)
 		}
+
 		signed, err := client.SignWebhook(secret, "msg", at, body)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got, err := client.VerifyWebhook(secret, signed, body, at); err != nil || got != "msg" {
 			t.Errorf("%q signed: %q %v", body, got, err)
 		}
+
 		if _, err := client.VerifyWebhook("whsec_", signed, body, at); err == nil {
 			t.Error("an empty secret believes")
 		}

@@ -37,7 +37,7 @@ type Page struct {
 }
 
 // order is the order in which the guides are listed.
-var order = []string{"quickstart", "webhooks", "clock", "errors", "going-live", "changelog"}
+var order = []string{"quickstart", "webhooks", "clock", "errors", "clients", "going-live", "changelog"}
 
 // Pages are the guides, in the order in which they are to be read.
 var Pages = func() (all []Page) {
