@@ -73,9 +73,12 @@ type player struct {
 	drawn    map[string]map[flex.Period]float64
 	draws    map[string]flex.Watts // what a car takes, where it is less than its charger gives
 	paused   *flex.Span
-	now      time.Time
-	step     time.Duration // between looks; as until chooses if zero
-	line     sim.Line
+
+	instructed wire.InstructionPreview // the last one that was sent
+
+	now  time.Time
+	step time.Duration // between looks; as until chooses if zero
+	line sim.Line
 
 	spare     map[string]client.AssetID // by site, the charger that came with it
 	batteries batteries
@@ -273,6 +276,10 @@ func (p *player) act() {
 		delete(p.assets, a[0])
 	case "cap":
 		p.cap(a[0], strings.Fields(a[1]))
+	case "instruct":
+		p.instruct(a[0], a[1], p.clock(a[2]), p.clock(a[3]))
+	case "stop":
+		p.must(p.client.Do(ctx, "POST", "/grid/instructions/stop", nil, nil, nil))
 	case "offboard":
 		_, err := p.client.Offboard(ctx, p.sites[a[0]])
 		p.must(err)
@@ -298,6 +305,20 @@ func (p *player) cap(kw string, sites []string) {
 		in.Groups[0].SiteIDs = append(in.Groups[0].SiteIDs, p.sites[s])
 	}
 	p.must(p.client.Do(p.Context(), "PUT", "/caps", nil, in, nil))
+}
+
+// instruct has the street draw less or more than planned, or not above a power.
+func (p *player) instruct(how, text string, from, to time.Time) {
+	kw, err := strconv.ParseFloat(text, 64)
+	p.must(err)
+	in := wire.InstructionRequest{ChangeKW: &kw, StartTimestamp: wire.At(from), EndTimestamp: wire.At(to), Service: "dno", Reason: "evening peak"}
+	switch how {
+	case "less":
+		kw = -kw
+	case "at most":
+		in.ChangeKW, in.LimitKW = nil, &kw
+	}
+	p.must(p.client.Do(p.Context(), "POST", "/grid/instructions", nil, in, &p.instructed))
 }
 
 // expectDrew compares the most that the street drew in any half-hour.
@@ -473,6 +494,10 @@ func (p *player) expect() {
 		p.expectDrew(a[0], a[1])
 	case "expect envelope":
 		p.expectEnvelope(a[0] == "can", a[1], p.clock(a[2]), p.clock(a[3]))
+	case "expect instructed":
+		if got := fmt.Sprintf("%.0f", 100*p.instructed.Reached); got != a[0] {
+			p.wrong("it reaches %s %%: %s", got, p.instructed.Why)
+		}
 	case "expect free":
 		if _, profile := p.chargers[a[0]].Received(); profile.LimitAt(p.now) != flex.NoLimit {
 			p.wrong("it is held at %d W", profile.LimitAt(p.now))

@@ -165,13 +165,18 @@ func readScope(ctx context.Context, tx *store.Tx, scope store.Scope) (s scoped, 
 		return s, fmt.Errorf("read the fleet: %w", err)
 	}
 
+	return s, nil
+}
+
+// readCallables reads what choosing who is called takes.
+func (s *scoped) readCallables(ctx context.Context, tx *store.Tx, scope store.Scope) (err error) {
 	s.callables, err = tx.Callables(ctx, scope, s.now.Add(-MeteredLately))
 	if err != nil {
-		return s, fmt.Errorf("read who may be called: %w", err)
+		return fmt.Errorf("read who may be called: %w", err)
 	}
 
 	s.prices, err = prices(ctx, tx, s.now)
-	return s, err
+	return err
 }
 
 // drawn is what the assets draw by their schedules in force in each slot.
@@ -193,6 +198,10 @@ func previewInstruction(ctx context.Context, tx *store.Tx, in store.Instruction)
 
 	s, err := readScope(ctx, tx, in.Scope)
 	if err != nil {
+		return nil, err
+	}
+
+	if err := s.readCallables(ctx, tx, in.Scope); err != nil {
 		return nil, err
 	}
 

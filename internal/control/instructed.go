@@ -173,60 +173,83 @@ func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error)
 
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = d.DB.Write(ctx, orgs[i], func(tx *store.Tx) error {
-			active, err := tx.ActiveInstructions(ctx)
-			if err != nil {
-				return err
-			}
-
-			for k := range active {
-				n, err := d.follow(ctx, tx, &active[k])
-				if err != nil {
-					return fmt.Errorf("follow instruction %v: %w", active[k].ID, err)
-				}
-				r.Did += n
-			}
-			return nil
+		var active []store.Instruction
+		err = d.DB.Read(ctx, orgs[i], func(tx *store.Tx) (err error) {
+			active, err = tx.ActiveInstructions(ctx)
+			return err
 		})
+
+		for k := 0; k < len(active) && err == nil; k++ {
+			var n int
+			n, err = d.follow(ctx, orgs[i], &active[k])
+			r.Did += n
+		}
 	}
 
 	return r, err
 }
 
-// InstructionRest is the least time from one look at what an instruction is brought to the next.
-const InstructionRest = 4 * time.Second
+// How often what an instruction is brought is looked at.
+const (
+	// InstructionRest is the least time from one change of who is called to the next look.
+	InstructionRest = 4 * time.Second
+	// InstructionTired is the same after a look that found something missing and nobody to call.
+	InstructionTired = 30 * time.Second
+)
 
-// follow compares an instruction with what it is brought, and returns how many assets were
-// called or let go.
-func (d *Service) follow(ctx context.Context, tx *store.Tx, in *store.Instruction) (changed int, err error) {
-	if tx.Now().Sub(in.LookedAt) < InstructionRest {
-		return 0, nil
-	}
+// follow compares an instruction with what it is brought on a snapshot of the store, and changes
+// who is called if that is to be. It returns how many assets were called or let go.
+func (d *Service) follow(ctx context.Context, org flex.OrgID, in *store.Instruction) (changed int, err error) {
+	var c *correction
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if tx.Now().Before(in.LookedAt.Add(InstructionRest)) {
+			return nil
+		}
 
-	mine, err := tx.LookAtInstruction(ctx, in)
-	if err != nil || !mine {
+		c, err = correct(ctx, tx, in)
+		return err
+	})
+	if err != nil || c == nil {
 		return 0, err
 	}
+
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+		changed, err = d.apply(ctx, tx, in, c)
+		return err
+	})
+	return changed, err
+}
+
+// apply calls assets and lets some go, unless somebody was faster or the instruction was stopped.
+func (d *Service) apply(ctx context.Context, tx *store.Tx, in *store.Instruction, c *correction) (changed int, err error) {
 	if _, _, err := tx.LockCaps(ctx); err != nil {
 		return 0, err
 	}
 
-	s, err := readScope(ctx, tx, in.Scope)
-	if err != nil {
+	looked := tx.Now()
+	changed = len(c.call) + len(c.release)
+	if changed == 0 {
+		looked = looked.Add(InstructionTired - InstructionRest)
+	}
+
+	mine, err := tx.LookAtInstruction(ctx, in, looked)
+	if err != nil || !mine {
+		return 0, err
+	}
+	if err := tx.ReleaseCalled(ctx, in.ID, c.release); err != nil {
+		return 0, err
+	}
+	if err := d.release(ctx, tx, c.release); err != nil {
 		return 0, err
 	}
 
-	was, err := tx.CalledBy(ctx, in.ID)
-	if err != nil {
-		return 0, err
-	}
+	return changed, d.call(ctx, tx, in.ID, c.call)
+}
 
-	l, err := look(ctx, tx, in, &s, was)
-	if err != nil {
-		return 0, err
-	}
-
-	return d.correct(ctx, tx, in, l)
+// correction is who is to be called beside, or let go.
+type correction struct {
+	call    []called
+	release []flex.AssetID
 }
 
 // looked is an instruction from now on, beside what it is brought.
@@ -239,11 +262,25 @@ type looked struct {
 	before   map[flex.AssetID]bool // who is called, or was let go
 }
 
+// readCalled reads an instruction's scope and who it calls, or called.
+func readCalled(ctx context.Context, tx *store.Tx, in *store.Instruction) (s scoped, was []store.Called, err error) {
+	s, err = readScope(ctx, tx, in.Scope)
+	if err == nil {
+		was, err = tx.CalledBy(ctx, in.ID)
+	}
+	return s, was, err
+}
+
 // look works out what each called asset brings from now on, and what is asked for.
-func look(ctx context.Context, tx *store.Tx, in *store.Instruction, s *scoped, was []store.Called) (*looked, error) {
+func look(ctx context.Context, tx *store.Tx, in *store.Instruction) (*looked, error) {
+	s, was, err := readCalled(ctx, tx, in)
+	if err != nil {
+		return nil, err
+	}
+
 	rest := *in
 	rest.Span = orderOf(in, s.now.Truncate(time.Minute)).Window
-	l := &looked{Preview: &Preview{Instruction: rest, At: s.now}, scope: s, before: map[flex.AssetID]bool{}}
+	l := &looked{Preview: &Preview{Instruction: rest, At: s.now}, scope: &s, before: map[flex.AssetID]bool{}}
 	slots := instruct.Slots(rest.Span)
 	planned := s.drawn(slots)
 
@@ -311,25 +348,20 @@ func changeOf(c *store.Called, at *store.Planned, slots []flex.Span) []charge.Jo
 	return change
 }
 
-// correct calls others where something is missing, or lets some go.
-func (d *Service) correct(ctx context.Context, tx *store.Tx, in *store.Instruction, l *looked) (changed int, err error) {
+// correct says who is to be called beside where something is missing, or let go. It is nil where
+// nothing is to be changed; without anybody, something is missing that nobody can bring.
+func correct(ctx context.Context, tx *store.Tx, in *store.Instruction) (*correction, error) {
+	l, err := look(ctx, tx, in)
+	if err != nil {
+		return nil, err
+	}
+
 	missing, short := instruct.Missing(l.target, l.brings)
 	if !short {
-		_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
-		var assets []flex.AssetID
-		for _, i := range release {
-			assets = append(assets, l.assets[i])
-		}
-
-		if len(assets) == 0 {
-			return 0, nil
-		}
-
-		if err := tx.ReleaseCalled(ctx, in.ID, assets); err != nil {
-			return 0, err
-		}
-
-		return len(assets), d.release(ctx, tx, assets)
+		return l.spare(in), nil
+	}
+	if err := l.scope.readCallables(ctx, tx, in.Scope); err != nil {
+		return nil, err
 	}
 
 	for t := range missing {
@@ -339,8 +371,21 @@ func (d *Service) correct(ctx context.Context, tx *store.Tx, in *store.Instructi
 
 	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool { return l.before[p.Standing.AssetID] })
 	l.choose(l.scope, missing)
+	return &correction{call: l.calls}, nil
+}
 
-	return len(l.calls), d.call(ctx, tx, in.ID, l.calls)
+// spare says who can be let go; nil for nobody.
+func (l *looked) spare(in *store.Instruction) *correction {
+	c := &correction{}
+	_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
+	for _, i := range release {
+		c.release = append(c.release, l.assets[i])
+	}
+
+	if len(release) == 0 {
+		return nil
+	}
+	return c
 }
 
 // meteredShares is how much of its change each called asset brought in the latest half-hour of an

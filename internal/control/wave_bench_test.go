@@ -12,6 +12,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -130,4 +131,52 @@ func BenchmarkTogether(b *testing.B) {
 			h.event(control.Event{Kind: control.PlugOut})
 		}
 	})
+}
+
+// BenchmarkInstruction measures an instruction to half of a plugged-in fleet: its preview, its
+// sending with the schedules of all who are called, a look at what it is brought, and its stop.
+func BenchmarkInstruction(b *testing.B) {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		b.Run(engine, func(b *testing.B) {
+			h := open(b, url(b), "2026-01-10T18:00:00Z")
+			h.plugFleet(*waveSize)
+			h.publish("2026-01-10T18:00:00Z", slices.Repeat([]float64{60}, 26)...)
+			in := store.Instruction{
+				Span: flex.Span{From: at("2026-01-11T00:00:00Z"), To: at("2026-01-11T00:30:00Z")}, Change: -flex.Watts(*waveSize * 3000), Service: "dno",
+			}
+
+			took := map[string]time.Duration{}
+			timed := func(what string, do func() error) {
+				begun := time.Now()
+				if err := do(); err != nil {
+					b.Fatal(err)
+				}
+				took[what] += time.Since(begun)
+			}
+
+			called := 0
+			for b.Loop() {
+				timed("preview", func() error {
+					_, err := h.service.PreviewInstruction(b.Context(), h.Org, in)
+					return err
+				})
+				timed("send", func() error {
+					p, err := h.service.SendInstruction(b.Context(), h.Org, in)
+					called += len(p.Assets)
+					return err
+				})
+
+				h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL`)
+				h.wait(5 * time.Second)
+				timed("follow", func() error { _, err := h.service.FollowInstructions(b.Context()); return err })
+				timed("stop", func() error { _, err := h.service.StopInstructions(b.Context(), h.Org, "bench"); return err })
+				h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL`)
+			}
+
+			for what, t := range took {
+				b.ReportMetric(float64(t.Milliseconds())/float64(b.N), what+"-ms")
+			}
+			b.ReportMetric(float64(called)/float64(b.N), "called")
+		})
+	}
 }

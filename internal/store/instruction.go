@@ -127,11 +127,11 @@ func (tx *Tx) StopInstruction(ctx context.Context, id flex.InstructionID, who st
 	return n > 0, err
 }
 
-// LookAtInstruction takes a look at what an active instruction delivers, if nobody has since the
-// one that is known.
-func (tx *Tx) LookAtInstruction(ctx context.Context, i *Instruction) (mine bool, err error) {
+// LookAtInstruction says when an active instruction was last looked at, and reports whether nobody
+// has since the instant that is known.
+func (tx *Tx) LookAtInstruction(ctx context.Context, i *Instruction, at time.Time) (mine bool, err error) {
 	n, err := tx.exec(ctx, `UPDATE instruction SET looked_at = $3 WHERE org_id = $1 AND id = $2 AND looked_at = $4 AND stopped_at IS NULL`,
-		tx.org.Bytes(), i.ID.Bytes(), micros(tx.now), micros(i.LookedAt))
+		tx.org.Bytes(), i.ID.Bytes(), micros(at), micros(i.LookedAt))
 	return n > 0, err
 }
 
@@ -215,11 +215,12 @@ func (tx *Tx) Callables(ctx context.Context, scope Scope, since time.Time) (map[
 		found[id] = c
 
 		return id, err
-	}, `SELECT s.asset_id, s.site_id,
-			(SELECT count(DISTINCT c.instruction_id) FROM called_asset c WHERE c.org_id = s.org_id AND c.site_id = s.site_id),
+	}, `SELECT s.asset_id, s.site_id, COALESCE(k.calls, 0),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 				WHERE c.asset_id = s.asset_id AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2)
-		FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
+		FROM session s LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 GROUP BY site_id) k
+			ON k.site_id = s.site_id
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
 
 	if err != nil {
 		return nil, err
