@@ -46,14 +46,7 @@ func statementLine(l *reward.Line) wire.StatementLine {
 	}
 
 	for i, p := range l.Periods {
-		line.Periods[i] = wire.StatementPeriod{
-			StartTimestamp: wire.At(p.Start), BaselineKWh: kilowattHours(p.Baseline), MeteredKWh: kilowattHours(p.Metered), FlexKWh: kilowattHours(p.Flex),
-			ChangeKWh: p.Change.KWh(), StandardErrorKWh: kilowattHours(p.Error), PriceSource: p.Source, PublicationID: p.Publication, AssetID: p.Device,
-		}
-
-		if p.Price != nil {
-			line.Periods[i].PricePencePerKWh = new(float64(*p.Price) / 1e7)
-		}
+		line.Periods[i] = statementPeriod(p)
 	}
 
 	if c := l.Calculation; c != nil {
@@ -61,6 +54,19 @@ func statementLine(l *reward.Line) wire.StatementLine {
 	}
 
 	return line
+}
+
+// statementPeriod is a half-hour that a line rests on.
+func statementPeriod(p reward.Period) wire.StatementPeriod {
+	v := wire.StatementPeriod{
+		StartTimestamp: wire.At(p.Start), BaselineKWh: kilowattHours(p.Baseline), MeteredKWh: kilowattHours(p.Metered), FlexKWh: kilowattHours(p.Flex),
+		ChangeKWh: p.Change.KWh(), StandardErrorKWh: kilowattHours(p.Error), AssetID: p.Device,
+		PriceSource: p.Source, PriceRole: string(p.Role), PriceImportedAt: wire.At(p.Imported), PublicationID: p.Publication,
+	}
+	if p.Price != nil {
+		v.PricePencePerKWh = new(float64(*p.Price) / 1e7)
+	}
+	return v
 }
 
 // statementCalculation is how the amount of a line was worked out.

@@ -2,6 +2,7 @@ package reward_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,4 +126,37 @@ func TestSettlementPrice_AnyOrder(t *testing.T) {
 	if len(seen) != 2 { // by rule the latest of the market's files counts, as if it were chosen
 		t.Errorf("%d results, where there are two prices: %v", len(seen), seen)
 	}
+}
+
+// A statement says of each half-hour's price in which role it counts, and when it was imported.
+func TestStatement_SaysWherePricesAreFrom(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday, v := pausedMonday(t, url)
+		y.set(t, "user_share=1")
+		y.publishAs(t, "agreed", monday, 250)
+		imported := y.now
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.ChoosePriceSource(ctx, pricing.Choice{Role: pricing.Contract, Source: "agreed", From: time.UnixMicro(0), SetAt: tx.Now()})
+		})
+		y.kwh(t, monday, v.Metered)
+		y.now = monday.Period(36).End()
+		y.events(t)
+
+		s, err := y.service.Statement(t.Context(), y.org, y.site, monday.Add(-1), monday.Add(1))
+		if err != nil || len(s.Lines) != 1 || len(s.Lines[0].Periods) != 2 {
+			t.Fatalf("%+v, %v", s.Lines, err)
+		}
+		for _, p := range s.Lines[0].Periods {
+			if p.Source != "agreed" || p.Role != pricing.Contract || p.Imported.IsZero() || p.Imported.After(imported) {
+				t.Errorf("the price of %s is from %s, %s, imported %s", p.Start, p.Source, p.Role, p.Imported)
+			}
+		}
+		if basis := s.Lines[0].Basis(); !strings.Contains(basis, "Prices of agreed (contract price, imported ") {
+			t.Error(basis)
+		}
+		var csv strings.Builder
+		if err := s.WriteCSV(&csv); err != nil || !strings.Contains(csv.String(), ",agreed,contract,"+s.Lines[0].Periods[0].Imported.Format("2006-01-02T15:04:05")) {
+			t.Errorf("%v\n%s", err, csv.String())
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
+	"flexd/internal/pricing"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 )
@@ -69,7 +70,9 @@ type Period struct {
 
 	Device      flex.AssetID       // that read it
 	Source      string             // of the price
+	Role        pricing.Role       // in which the price counts
 	Publication flex.PublicationID // that the price is from
+	Imported    time.Time          // when flexd had the price
 }
 
 // Calculation is how a line's pence come from its half-hours. RoundingRule says it in words.

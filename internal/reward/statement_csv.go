@@ -13,7 +13,7 @@ import (
 var statementColumns = []string{
 	"row", "line", "recorded_at", "from", "to", "description", "amount_pence", "balance_pence", "kwh",
 	"transaction_id", "transaction_type", "status", "flex_event_id", "plug_session_id", "provisional",
-	"label", "asset_id", "baseline_kwh", "metered_kwh", "half_hour_kwh", "change_kwh", "price_pence_per_kwh", "price_source", "publication_id",
+	"label", "asset_id", "baseline_kwh", "metered_kwh", "half_hour_kwh", "change_kwh", "price_pence_per_kwh", "price_source", "price_role", "price_imported_at", "publication_id",
 	"rate_pence_per_kwh", "user_share", "loss_factor", "paid_part", "rounding", "losses_passed_on",
 	"carried_pence", "due_pence", "earlier_pence", "earlier_kwh",
 	"month", "others_pence", "others_credited_pence", "gross_pence", "share_pence", "floored_pence", "credit_pence",
@@ -115,6 +115,7 @@ func (w statementCSV) halfHour(number int, p *Period) {
 
 	if !p.Publication.IsZero() {
 		r["publication_id"] = p.Publication.String()
+		r["price_role"], r["price_imported_at"] = string(p.Role), p.Imported
 	}
 
 	w.write("half_hour", r)

@@ -25,6 +25,10 @@ func (s *Statement) explain(ctx context.Context, tx *store.Tx, all []store.Trans
 		return err
 	}
 
+	if err := s.explainPrices(ctx, tx); err != nil {
+		return err
+	}
+
 	for i := range s.Lines {
 		l := &s.Lines[i]
 		switch c := l.Transaction.Cause; {
@@ -41,6 +45,38 @@ func (s *Statement) explain(ctx context.Context, tx *store.Tx, all []store.Trans
 	}
 
 	return nil
+}
+
+// explainPrices says of each half-hour's price in which role it counts, and when it was imported.
+func (s *Statement) explainPrices(ctx context.Context, tx *store.Tx) error {
+	var priced []*Period
+	var ids []flex.PublicationID
+
+	for i := range s.Lines {
+		for k := range s.Lines[i].Periods {
+			if p := &s.Lines[i].Periods[k]; !p.Publication.IsZero() {
+				priced = append(priced, p)
+				ids = append(ids, p.Publication)
+			}
+		}
+	}
+
+	if len(ids) == 0 {
+		return nil
+	}
+
+	selection, err := tx.PriceSelection(ctx)
+	if err != nil {
+		return err
+	}
+
+	published, err := tx.PublicationsByID(ctx, ids)
+	for _, p := range priced {
+		p.Role = roleOf(selection, p.Source, p.Start)
+		p.Imported = published[p.Publication].FetchedAt
+	}
+
+	return err
 }
 
 // plain says why a line is that nothing was worked out for.

@@ -18,6 +18,14 @@ func (l *Line) Priced() bool {
 	return slices.ContainsFunc(l.Periods, func(p Period) bool { return p.Price != nil })
 }
 
+// priceSource says where the half-hour's price is from; nothing if it has none.
+func (p *Period) priceSource() string {
+	if p.Source == "" || p.Imported.IsZero() {
+		return p.Source
+	}
+	return p.Source + " (" + string(p.Role) + " price, imported " + p.Imported.UTC().Format("2006-01-02 15:04") + " UTC)"
+}
+
 // Basis says in words which readings and prices the line stands on.
 func (l *Line) Basis() string {
 	var devices, sources []string
@@ -26,8 +34,8 @@ func (l *Line) Basis() string {
 			devices = append(devices, id)
 		}
 
-		if p.Source != "" && !slices.Contains(sources, p.Source) {
-			sources = append(sources, p.Source)
+		if source := p.priceSource(); source != "" && !slices.Contains(sources, source) {
+			sources = append(sources, source)
 		}
 	}
 

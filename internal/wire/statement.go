@@ -112,6 +112,8 @@ type StatementPeriod struct {
 
 	PricePencePerKWh *float64           `json:"price_pence_per_kwh"`
 	PriceSource      string             `json:"price_source,omitempty"`
+	PriceRole        string             `json:"price_role,omitempty"`
+	PriceImportedAt  Time               `json:"price_imported_at,omitzero"`
 	PublicationID    flex.PublicationID `json:"publication_id,omitzero"`
 	AssetID          flex.AssetID       `json:"asset_id,omitzero"` // the device that read it
 }
