@@ -64,7 +64,10 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 			return Profile{}, fmt.Errorf("step %d has the negative limit %d W", i, s.Limit)
 		}
 
-		s.From, s.To, s.Limit = s.From.UTC(), s.To.UTC(), min(s.Limit, flex.NoLimit)
+		s.From = s.From.UTC()
+		s.To = s.To.UTC()
+		s.Limit = min(s.Limit, flex.NoLimit)
+
 		if n := len(p.Steps); n > 0 && p.Steps[n-1].Limit == s.Limit {
 			p.Steps[n-1].To = s.To
 		} else {

@@ -80,14 +80,19 @@ func (s *schedule) steps() ([]flex.Step, error) {
 	switch {
 	case s.Unit != "W":
 		return nil, fmt.Errorf("the charging profile counts in %q, not in W", s.Unit)
+
 	case s.Start.IsZero():
 		return nil, errors.New("the charging profile has no startSchedule")
+
 	case s.Start.Year() < 1970 || s.Start.Year() > 9998: // what RFC 3339 can write in any zone
 		return nil, fmt.Errorf("the charging profile starts in the year %d", s.Start.Year())
+
 	case s.Duration == nil:
 		return nil, errors.New("the charging profile has no duration: it would never end")
+
 	case *s.Duration <= 0 || *s.Duration > MaxDuration:
 		return nil, fmt.Errorf("the charging profile lasts %d s, not 1 to %d", *s.Duration, MaxDuration)
+
 	case len(s.Periods) == 0 || len(s.Periods) > MaxPeriods:
 		return nil, fmt.Errorf("the charging profile has %d periods, not 1 to %d", len(s.Periods), MaxPeriods)
 	}
@@ -100,10 +105,13 @@ func (s *schedule) steps() ([]flex.Step, error) {
 		switch {
 		case p.Start == nil || p.Limit == nil:
 			return nil, fmt.Errorf("period %d lacks its startPeriod or its limit", i)
+
 		case i == 0 && *p.Start != 0:
 			return nil, fmt.Errorf("the first period starts at %d s, not at 0", *p.Start)
+
 		case *p.Start <= last || *p.Start >= *s.Duration:
 			return nil, fmt.Errorf("period %d starts at %d s, out of order or after the end", i, *p.Start)
+
 		case *p.Limit < 0 || *p.Limit > 1e9:
 			return nil, fmt.Errorf("period %d has the limit %v W", i, *p.Limit)
 		}

@@ -57,7 +57,9 @@ func child(ctx context.Context, command []string, url string) (int, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 20 * time.Second
-	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.Stdin = os.Stdin
+	c.Stdout = os.Stdout
+	c.Stderr = os.Stderr
 	c.Env = append(os.Environ(), "FLEXD_TEST_POSTGRES="+url)
 	err := c.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

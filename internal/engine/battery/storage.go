@@ -108,15 +108,22 @@ func (q *storageSolver) load(p *Storage) {
 	q.lo[0], q.hi[0] = 0, 0
 
 	constant := p.MinAt == nil && p.MaxAt == nil
-	if constant && p.Min <= p.Init && p.Init <= p.Max {
-		for t := 1; t <= n; t++ {
-			q.lo[t], q.hi[t] = p.Min-p.Init, p.Max-p.Init
-		}
+	if !constant || p.Init < p.Min || p.Init > p.Max {
+		q.reachable()
 		return
 	}
 
-	least, most := 0.0, 0.0 // what can be stored by now
 	for t := 1; t <= n; t++ {
+		q.lo[t], q.hi[t] = p.Min-p.Init, p.Max-p.Init
+	}
+}
+
+// reachable sets the bounds of the stored energy where they can be kept, and else as near to
+// them as the battery comes.
+func (q *storageSolver) reachable() {
+	p := q.p
+	least, most := 0.0, 0.0 // what can be stored by now
+	for t := 1; t <= len(p.Import); t++ {
 		lo, hi := p.bounds(t)
 		lo, hi = lo-p.Init, hi-p.Init
 		q.lo[t] = min(lo, most+q.up)
@@ -291,14 +298,8 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 func (q *storageSolver) backward() (value float64) {
 	p := q.p
 	count := len(p.Import)
-	q.segs = buffer.Resize(q.segs, maxPieces*(count+1))
 	lo, hi := q.lo[count], q.hi[count]
-	q.segs[0] = seg{-p.Terminal, hi - lo, int32(count)}
-	l := slopes{q.segs, 0, 1}
-
-	if len(q.marks) > 0 {
-		q.marks[count].look(&l, stage{}, lo)
-	}
+	l := q.end()
 	q.value = -p.Terminal * (p.Init + lo)
 	var room [maxPieces]seg
 
@@ -324,6 +325,19 @@ func (q *storageSolver) backward() (value float64) {
 	}
 
 	return q.value
+}
+
+// end is the worth of what is stored at the end, where nothing is left to do.
+func (q *storageSolver) end() slopes {
+	n := len(q.p.Import)
+	q.segs = buffer.Resize(q.segs, maxPieces*(n+1))
+	q.segs[0] = seg{-q.p.Terminal, q.hi[n] - q.lo[n], int32(n)}
+	l := slopes{q.segs, 0, 1}
+	if len(q.marks) > 0 {
+		q.marks[n].look(&l, stage{}, q.lo[n])
+	}
+
+	return l
 }
 
 // useCheapPieces uses the pieces of slot t that lie before all that is stored, as far as the

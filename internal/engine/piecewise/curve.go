@@ -65,8 +65,13 @@ type Line struct{ From, To, Full, Slope float64 }
 // Convolver is the working memory of slide: the tilted curve, and the points of it that are
 // the least of their window, in order.
 type Convolver struct {
-	tilted []float64
-	least  []int32
+	x        []float64 // of the curve's points
+	from, to float64   // of the line
+	tilted   []float64
+	least    []int32
+	first    int // of least that is in the window
+	enter    int // the next point to enter the window
+	leave    int // and to leave it
 }
 
 // Convolve makes out the least of c(x) + g(z) over x+z = s, for a line g: every choice of z
@@ -76,59 +81,26 @@ type Convolver struct {
 // three are straight lines.
 func (w *Convolver) Convolve(out, c *Curve, g Line) {
 	out.Reset()
-	n := len(c.X)
-	w.tilted = buffer.Resize(w.tilted, n)
-
-	for i := range c.X {
-		w.tilted[i] = c.V[i] - g.Slope*c.X[i]
-	}
+	w.load(c, g)
 	u := Curve{c.X, w.tilted}
-	w.least = w.least[:0]
-	first := 0
-	enter := 0
-	leave := 0          // of least; the next points to enter and leave
 	right, left := 0, 0 // segments that the window's ends are in
 	s := c.X[0] + g.From
 	base := g.Full - g.Slope*g.From
 
 	for {
-		for enter < n && c.X[enter]+g.From <= s+SameX {
-			for len(w.least) > first && w.tilted[w.least[len(w.least)-1]] >= w.tilted[enter] {
-				w.least = w.least[:len(w.least)-1]
-			}
-			w.least = append(w.least, int32(enter))
-			enter++
-		}
-
-		for leave < n && c.X[leave]+g.To <= s+SameX {
-			leave++
-		}
-		next := math.Inf(1)
-		if enter < n {
-			next = c.X[enter] + g.From
-		}
-
-		if leave < n {
-			next = min(next, c.X[leave]+g.To)
-		}
+		next := w.slide(s)
 		if math.IsInf(next, 1) {
 			break
 		}
 
-		for first < len(w.least) && int(w.least[first]) < leave {
-			first++
-		}
-		inside := math.Inf(1)
-		if first < len(w.least) {
-			inside = w.tilted[w.least[first]]
-		}
-
+		inside := w.leastInside()
 		var a, b [3]float64 // the three at s and at next
 		a[0], b[0] = inside, inside
 		a[1], right = u.At(right, s-g.From)
 		b[1], _ = u.At(right, next-g.From)
 		a[2], left = u.At(left, s-g.To)
 		b[2], _ = u.At(left, next-g.To)
+
 		leastOf(out, s, next, &a, &b, base, g.Slope)
 		s = next
 	}
@@ -136,6 +108,60 @@ func (w *Convolver) Convolve(out, c *Curve, g Line) {
 	if len(out.X) == 0 { // a point, moved by a fixed choice
 		out.Put(s, base+g.Slope*s+w.tilted[0])
 	}
+}
+
+// load begins with an empty window before the curve, tilted by the slope of the line.
+func (w *Convolver) load(c *Curve, g Line) {
+	w.x = c.X
+	w.from, w.to = g.From, g.To
+	w.tilted = buffer.Resize(w.tilted, len(c.X))
+	for i := range c.X {
+		w.tilted[i] = c.V[i] - g.Slope*c.X[i]
+	}
+
+	w.least = w.least[:0]
+	w.first = 0
+	w.enter = 0
+	w.leave = 0
+}
+
+// slide moves the window on to the sum s, and returns the sum at which the next point enters or
+// leaves it; that is infinite if none does.
+func (w *Convolver) slide(s float64) float64 {
+	n := len(w.x)
+	for w.enter < n && w.x[w.enter]+w.from <= s+SameX {
+		for len(w.least) > w.first && w.tilted[w.least[len(w.least)-1]] >= w.tilted[w.enter] {
+			w.least = w.least[:len(w.least)-1]
+		}
+		w.least = append(w.least, int32(w.enter))
+		w.enter++
+	}
+
+	for w.leave < n && w.x[w.leave]+w.to <= s+SameX {
+		w.leave++
+	}
+
+	next := math.Inf(1)
+	if w.enter < n {
+		next = w.x[w.enter] + w.from
+	}
+	if w.leave < n {
+		next = min(next, w.x[w.leave]+w.to)
+	}
+
+	return next
+}
+
+// leastInside is the least of the points in the window; infinite if there are none.
+func (w *Convolver) leastInside() float64 {
+	for w.first < len(w.least) && int(w.least[w.first]) < w.leave {
+		w.first++
+	}
+	if w.first == len(w.least) {
+		return math.Inf(1)
+	}
+
+	return w.tilted[w.least[w.first]]
 }
 
 // leastOf puts the least of three lines over [s, next], each given at both ends, raised

@@ -22,13 +22,8 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	q.Load(p)
 	n := len(p.Import)
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
-	var after, did, now [battery.ModeCount]piecewise.Curve
-
-	for m := range after {
-		after[m].Put(lo, -p.Terminal*lo/1000)
-		after[m].Put(hi, -p.Terminal*hi/1000)
-	}
-
+	var did, now [battery.ModeCount]piecewise.Curve
+	after := leftOver(p.Terminal, lo, hi)
 	proof := Proof{Modes: make([][]Potential, n+1)}
 	proof.Modes[n] = potentials(&after)
 
@@ -50,6 +45,15 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 		f.Bound = min(f.Cost, value)
 	}
 	return f, proof
+}
+
+// leftOver are the curves at the end: less what is stored is worth, whatever the mode.
+func leftOver(terminal, lo, hi float64) (curves [battery.ModeCount]piecewise.Curve) {
+	for m := range curves {
+		curves[m].Put(lo, -terminal*lo/1000)
+		curves[m].Put(hi, -terminal*hi/1000)
+	}
+	return curves
 }
 
 // potentials are the curves as a proof holds them, by mode.

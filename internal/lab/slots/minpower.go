@@ -164,64 +164,84 @@ func (q *powerCase) search(goal float64) bool {
 // try prices the combination of odd slots and the k cheapest regular ones, rest above
 // their least powers. It reports whether one more regular slot could be cheaper.
 func (q *powerCase) try(on uint, k int, rest float64) bool {
-	cost := q.s.sums[k] * q.low1
-	room := q.full1 - q.low1
-	j, dearest := 0, math.Inf(-1) // regular slots raised; the dearest price paid for a raise
-	raise := func(upTo int) {
-		if j >= upTo || rest <= 0 {
-			return
-		}
-		whole := upTo - j
-		if room > 0 {
-			whole = min(whole, int(rest/room))
-		}
-
-		cost += (q.s.sums[j+whole] - q.s.sums[j]) * room
-		rest -= float64(whole) * room
-		j += whole
-		if whole > 0 {
-			dearest = q.price(j - 1)
-		}
-
-		if j < upTo && rest > 0 {
-			cost += rest * q.price(j)
-			dearest, rest = q.price(j), 0
-		}
-	}
-
+	r := raise{powerCase: q, cost: q.s.sums[k] * q.low1, rest: rest, dearest: math.Inf(-1)}
 	more := false
+
 	for o := range q.odds {
 		if on>>o&1 == 0 {
 			continue
 		}
+
 		t := q.odd[o]
 		key := sortable(q.p.Price[t], t)
-		upTo := j
-
+		upTo := r.raised
 		for upTo < k && q.s.keys[upTo] < key {
 			upTo++
 		}
-		raise(upTo)
-		e := max(0, min(rest, q.p.Full[t]-q.p.Least[t]))
-		cost += (q.p.Least[t] + e) * q.p.Price[t]
-		rest -= e
-		if e > 0 {
-			dearest = q.p.Price[t]
+
+		r.regular(upTo)
+		if r.odd(t) {
 			more = more || k < len(q.s.keys) && key > q.s.keys[k]
 		}
 	}
 
-	raise(k)
-	if rest > nothing {
+	r.regular(k)
+	if r.rest > nothing {
 		return true // more than fits, by a rounding
 	}
 
-	if cost < q.best.Cost {
-		q.best = Result{Cost: cost, Energy: q.goal, Threshold: dearest}
+	if r.cost < q.best.Cost {
+		q.best = Result{Cost: r.cost, Energy: q.goal, Threshold: r.dearest}
 		q.bestOn, q.bestK = on, k
 	}
 
 	return more
+}
+
+// raise buys energy above the least powers, in the cheapest slots first.
+type raise struct {
+	*powerCase
+	cost, rest float64
+	raised     int     // regular slots
+	dearest    float64 // price paid
+}
+
+// regular raises the regular slots up to a place among them, as far as there is a rest.
+func (r *raise) regular(upTo int) {
+	if r.raised >= upTo || r.rest <= 0 {
+		return
+	}
+
+	room := r.full1 - r.low1
+	whole := upTo - r.raised
+	if room > 0 {
+		whole = min(whole, int(r.rest/room))
+	}
+
+	r.cost += (r.s.sums[r.raised+whole] - r.s.sums[r.raised]) * room
+	r.rest -= float64(whole) * room
+	r.raised += whole
+	if whole > 0 {
+		r.dearest = r.price(r.raised - 1)
+	}
+
+	if r.raised < upTo && r.rest > 0 {
+		r.cost += r.rest * r.price(r.raised)
+		r.dearest, r.rest = r.price(r.raised), 0
+	}
+}
+
+// odd buys the least of an odd slot, and what it can have of the rest. It reports whether it
+// had any of that.
+func (r *raise) odd(t int) bool {
+	e := max(0, min(r.rest, r.p.Full[t]-r.p.Least[t]))
+	r.cost += (r.p.Least[t] + e) * r.p.Price[t]
+	r.rest -= e
+	if e > 0 {
+		r.dearest = r.p.Price[t]
+	}
+
+	return e > 0
 }
 
 func (q *powerCase) price(i int) float64 { return q.p.Price[q.s.keys[i]&(MaxSlots-1)] }

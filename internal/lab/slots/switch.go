@@ -90,6 +90,48 @@ const (
 	Trickle = 1e-5 // kWh that a slot that is on takes at least
 )
 
+// loadSlots takes the window's prices, and what each slot takes at most and at least.
+func (q *switching) loadSlots(p *Slots) {
+	q.price = q.price[:0]
+	q.full = q.full[:0]
+	q.low = q.low[:0]
+	q.eFull = q.eFull[:0]
+	q.eLow = q.eLow[:0]
+
+	for t := q.first; t < q.first+q.n; t++ {
+		low := 0.0
+		if p.Least != nil {
+			low = p.Least[t]
+		}
+
+		full := max(0, p.Full[t])
+		low = min(max(low, Trickle), full)
+		q.price = append(q.price, p.Price[t])
+		q.full = append(q.full, full)
+		q.low = append(q.low, low)
+		q.eFull = append(q.eFull, int64(math.Round(full*microWh)))
+		q.eLow = append(q.eLow, int64(math.Round(low*microWh)))
+	}
+}
+
+// rankSlots puts the slots that take anything in the order of their prices.
+func (q *switching) rankSlots() {
+	q.order = q.order[:0]
+	for i, full := range q.full {
+		if full > 0 {
+			q.order = append(q.order, int32(i))
+		}
+	}
+
+	slices.SortFunc(q.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(q.price[a], q.price[b]), cmp.Compare(a, b))
+	})
+	q.rank = buffer.Resize(q.rank, q.n)
+	for place, i := range q.order {
+		q.rank[i] = int32(place)
+	}
+}
+
 // load takes the window from the first slot to the last in which the car is there.
 func (q *switching) load(p *Slots) {
 	first, last := len(p.Full), -1
@@ -104,41 +146,10 @@ func (q *switching) load(p *Slots) {
 	q.m = max(1, p.MinRun)
 	q.m = min(q.m, max(1, q.n))
 	q.start = p.StartCost
-	q.price = q.price[:0]
-	q.full = q.full[:0]
-	q.low = q.low[:0]
-
-	q.eFull = q.eFull[:0]
-	q.eLow = q.eLow[:0]
-	q.order = q.order[:0]
 	q.need = int64(math.Round(p.Need * microWh))
 
-	for i := range q.n {
-		t := first + i
-		low := 0.0
-		if p.Least != nil {
-			low = p.Least[t]
-		}
-
-		low = min(max(low, Trickle), max(0, p.Full[t]))
-		q.price = append(q.price, p.Price[t])
-		q.full = append(q.full, max(0, p.Full[t]))
-		q.low = append(q.low, low)
-		q.eFull = append(q.eFull, int64(math.Round(q.full[i]*microWh)))
-		q.eLow = append(q.eLow, int64(math.Round(low*microWh)))
-
-		if q.full[i] > 0 {
-			q.order = append(q.order, int32(i))
-		}
-	}
-
-	slices.SortFunc(q.order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(q.price[a], q.price[b]), cmp.Compare(a, b))
-	})
-	q.rank = buffer.Resize(q.rank, q.n)
-	for place, i := range q.order {
-		q.rank[i] = int32(place)
-	}
+	q.loadSlots(p)
+	q.rankSlots()
 
 	q.v, q.h = buffer.Resize(q.v, q.n), buffer.Resize(q.h, (q.n+1)*(q.m+1))
 	q.on = buffer.Resize(q.on, q.n)
@@ -442,67 +453,77 @@ func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound f
 		target, sign = hi, 1
 	}
 
-	// in terms of s = |mu|: value(s) is concave, its slope at 0 is positive
-	at := func(s float64) (value, slope float64) {
+	// In terms of s = |mu| the bound is concave, and its slope at 0 is positive.
+	at := func(s float64) tangent {
 		cost, got = q.priceGuess(f, sign*s)
 		q.offer()
 		excess := float64(got-target) / microWh
-		return base + cost - sign*s*float64(target)/microWh, sign * excess
+		return tangent{s, base + cost - sign*s*float64(target)/microWh, sign * excess}
 	}
 
-	s0 := 0.0
-	v0 := base + cost
-	g0 := sign * float64(got-target) / microWh
-	s1 := 1.0
-	v1 := 0.0
-	g1 := 1.0
-
-	for ; g1 > 0 && s1 < 1e9; s1 *= 8 {
-		v1, g1 = at(s1)
-		if g1 <= 0 {
-			break
-		}
-
-		s0 = s1
-		v0 = v1
-		g0 = g1
+	left, right := bracket(tangent{0, base + cost, sign * float64(got-target) / microWh}, at)
+	if right.slope > 0 {
+		return target, sign * left.s, math.Inf(1) // no path gets there
 	}
 
-	bound, mu = v0, sign*s0
-	if g1 > 0 {
-		return target, mu, math.Inf(1) // no path gets there
-	}
-	if v1 > bound {
-		bound, mu = v1, sign*s1
+	best := q.narrow(left, right, at)
+	return target, sign * best.s, best.value
+}
+
+// narrow looks for the highest place of a concave function between one where it rises and one
+// where it falls. It ends early where the guess is proven to be no better than the best plan.
+func (q *switching) narrow(left, right tangent, at func(s float64) tangent) (best tangent) {
+	best = left
+	if right.value > best.value {
+		best = right
 	}
 
 	for range 40 {
-		if g0 <= 0 || g1 >= 0 || bound >= q.cut() {
-			break
-		}
-		mid := (v1 - v0 + g0*s0 - g1*s1) / (g0 - g1)
-		meet := v0 + g0*(mid-s0)
-		v, g := at(mid)
-		if v > bound {
-			bound, mu = v, sign*mid
-		}
-
-		if v >= meet-1e-10*max(1, math.Abs(meet)) || g == 0 {
+		if left.slope <= 0 || right.slope >= 0 || best.value >= q.cut() {
 			break
 		}
 
-		if g > 0 {
-			s0 = mid
-			v0 = v
-			g0 = g
+		mid, meet := meeting(left, right)
+		now := at(mid)
+		if now.value > best.value {
+			best = now
+		}
+
+		if now.value >= meet-1e-10*max(1, math.Abs(meet)) || now.slope == 0 {
+			break
+		}
+
+		if now.slope > 0 {
+			left = now
 		} else {
-			s1 = mid
-			v1 = v
-			g1 = g
+			right = now
 		}
 	}
 
-	return target, mu, bound
+	return best
+}
+
+// tangent is the value of a concave function at s, and its slope there.
+type tangent struct{ s, value, slope float64 }
+
+// bracket goes up from a place where the function rises to one where it falls. The right end
+// rises still if there is none.
+func bracket(left tangent, at func(s float64) tangent) (_, right tangent) {
+	for s := 1.0; s < 1e9; s *= 8 {
+		right = at(s)
+		if right.slope <= 0 {
+			break
+		}
+		left = right
+	}
+
+	return left, right
+}
+
+// meeting is where two tangents meet: the function is nowhere above them.
+func meeting(left, right tangent) (s, value float64) {
+	s = (right.value - left.value + left.slope*left.s - right.slope*right.s) / (left.slope - right.slope)
+	return s, left.value + left.slope*(s-left.s)
 }
 
 // write fills x with the best pattern and works its cost out in the caller's numbers.

@@ -109,7 +109,8 @@ func (c *Curve) plan64(a *Asset) Plan {
 func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	first, last := a.From/halfHour&63, (a.To-1)/halfHour&63
 	oSlot, oLeft := uint32(old.slot()), old.head()+old.tail()
-	if old.hi() != 0 || oLeft > 0 && (oSlot <= first || oSlot >= last) {
+	atEnd := oSlot <= first || oSlot >= last
+	if old.hi() != 0 || oLeft > 0 && atEnd {
 		return c.changeAny(a, old, p)
 	}
 

@@ -44,6 +44,23 @@ type Study struct {
 	last     []Curve
 }
 
+// arrive plans a car for the first time.
+func (f *Study) arrive(i int, a Asset, at uint32, curves []Curve) {
+	f.left[i] = a.Need
+	a = carAt(a, at, a.Need)
+	f.standing[i] = curves[a.Class].Plan(&a)
+}
+
+// update pushes what the rule lets through of the new plans of the cars that are here, who of
+// all cars they are.
+func (f *Study) update(curves []Curve, here []Asset, plans []Plan, who []int) {
+	f.Assets += len(here)
+	for _, ch := range Choose(f.Rule, curves, here, plans, Replan(curves, here, plans, nil)) {
+		f.Pushed++
+		f.standing[who[ch.Asset]] = ch.Plan
+	}
+}
+
 // Day replays the half-hourly updates from noon to six in the morning for cars that come
 // and go. Every update counts down what was charged, moves the horizon, plans all cars
 // anew and pushes what the rule lets through. A car's first plan is no update. The prices
@@ -64,9 +81,7 @@ func (f *Study) Day(prices []float64, day int, cars []Asset) {
 			}
 
 			if arrived := at < halfHour || a.From > at-halfHour; arrived {
-				f.left[i] = a.Need
-				a := carAt(a, at, a.Need)
-				f.standing[i] = curves[a.Class].Plan(&a)
+				f.arrive(i, a, at, curves)
 			} else {
 				f.charge(i, carAt(a, at-halfHour, f.left[i]), prices[day+now-1])
 			}
@@ -78,12 +93,7 @@ func (f *Study) Day(prices []float64, day int, cars []Asset) {
 			}
 		}
 
-		f.Assets += len(here)
-		for _, ch := range Choose(f.Rule, curves, here, plans, Replan(curves, here, plans, nil)) {
-			f.Pushed++
-			f.standing[who[ch.Asset]] = ch.Plan
-		}
-
+		f.update(curves, here, plans, who)
 		f.last = curves
 	}
 }

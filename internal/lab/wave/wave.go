@@ -1,6 +1,7 @@
 package wave
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -74,9 +75,12 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 	var order [MaxPieces]uint8
 
 	for i, p := range pieces {
-		if p.Start != c.end || p.End <= p.Start || p.Start/halfHour != (p.End-1)/halfHour || p.Start < halfHour && i >= 64 {
+		within := p.End > p.Start && p.Start/halfHour == (p.End-1)/halfHour
+		tooMany := p.Start < halfHour && i >= 64
+		if p.Start != c.end || !within || tooMany {
 			return flex.Fail(flex.Malformed, "piece %d runs from second %d to %d: it should start at %d and end in the same half-hour", i, p.Start, p.End, c.end)
 		}
+
 		c.end = p.End
 		order[i] = uint8(i)
 		c.set(uint8(i), p)
@@ -84,16 +88,28 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 
 	c.start[len(pieces)] = c.end
 	slices.SortFunc(order[:len(pieces)], func(a, b uint8) int {
-		switch pa, pb := &pieces[a], &pieces[b]; {
-		case pa.OffPeak != pb.OffPeak && pa.OffPeak, pa.OffPeak == pb.OffPeak && pa.Price < pb.Price:
-			return -1
-		case pa.OffPeak != pb.OffPeak || pa.Price > pb.Price:
-			return 1
-		}
-
-		return int(a) - int(b)
+		return cmp.Or(pieces[a].compare(&pieces[b]), int(a)-int(b))
 	})
 
+	c.fill(pieces, &order, giveUp)
+	c.ranks.sort(c)
+	return nil
+}
+
+// compare says which piece is to be charged in first: off-peak before peak, then the cheaper.
+func (p *Piece) compare(q *Piece) int {
+	if p.OffPeak != q.OffPeak {
+		if p.OffPeak {
+			return -1
+		}
+		return 1
+	}
+
+	return cmp.Compare(p.Price, q.Price)
+}
+
+// fill sets which pieces are used at each rank, the pieces in the order that they are charged in.
+func (c *Curve) fill(pieces []Piece, order *[MaxPieces]uint8, giveUp flex.Price) {
 	for r := range len(c.lo) - 1 {
 		c.lo[r+1], c.hi[r+1] = c.lo[r], c.hi[r]
 		if r >= len(pieces) {
@@ -108,9 +124,6 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 			c.floor = r + 1
 		}
 	}
-
-	c.ranks.sort(c)
-	return nil
 }
 
 // set notes piece i.
@@ -224,6 +237,26 @@ type view struct {
 	miss, tail  uint32 // seconds of the first and the last piece outside the window
 }
 
+// leaveOut leaves seconds of a piece out: at its end, or at its beginning if charging goes on
+// into it from the piece before.
+func (p *Plan) leaveOut(v *view, piece uint8, left uint32) {
+	tail := left
+	if piece == v.last {
+		tail += v.tail
+	}
+
+	head := left
+	if piece == v.first {
+		head += v.miss
+	}
+
+	if bit(p.lo, p.hi(), piece+1)&^bit(p.lo, p.hi(), piece-1) != 0 {
+		p.setCut(piece, -int16(head))
+	} else {
+		p.setCut(piece, int16(tail))
+	}
+}
+
 // view cuts the car's window out of the curve. A window that is empty on the horizon has
 // no pieces and comes after them all.
 func (c *Curve) view(a *Asset) (v view) {
@@ -308,21 +341,7 @@ func (c *Curve) Plan(a *Asset) Plan {
 
 	p.lo, p.tag = c.lo[r]&v.lo, p.tag|c.hi[r]&v.hi
 	if left := c.reach(&v, p.lo, p.hi()) - need; left > 0 {
-		i := c.last[r]
-		tail := left
-		head := left
-		if i == v.last {
-			tail += v.tail
-		}
-		if i == v.first {
-			head += v.miss
-		}
-
-		if bit(p.lo, p.hi(), i+1)&^bit(p.lo, p.hi(), i-1) != 0 {
-			p.setCut(i, -int16(head))
-		} else {
-			p.setCut(i, int16(tail))
-		}
+		p.leaveOut(&v, c.last[r], left)
 	}
 
 	return p
