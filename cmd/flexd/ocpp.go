@@ -34,9 +34,11 @@ type ocppCommand struct {
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
 	NoPassword      bool              `help:"Let chargers in that have no password. Whoever reaches the address can pass for one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
-	Floor string        `help:"Power in kW that every charger is told to fall back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
-	Delay time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
-	State string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
+	Floor            string        `help:"Power in kW that every charger is told to fall back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
+	Delay            time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
+	Upstream         string        `help:"Address of the platform that chargers belong to, ws:// or wss:// without the charger's id: it authorises and bills, and flexd stands between. A charger's line in --chargers may name its own, upstream=URL." env:"FLEXD_OCPP_UPSTREAM" placeholder:"URL"`
+	UpstreamReadOnly bool          `help:"Do not let the platform command chargers." env:"FLEXD_OCPP_UPSTREAM_READ_ONLY"`
+	State            string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
 
 	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string `name:"tls-key" help:"Its key." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
@@ -106,19 +108,35 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 	s = ocppserver.Settings{
 		Client: pooled(client.New(o.Flexd, o.Username, o.Password)), Password: flex.Secret(o.ChargerPassword),
 		Passwords: o.Charger, NoPassword: o.NoPassword, State: o.State, Delay: o.Delay,
+		UpstreamReadOnly: o.UpstreamReadOnly,
 	}
-	if o.Floor != "" {
-		s.Floor, err = ocppserver.ParseFloor(o.Floor)
-		if err != nil {
-			return s, flex.Fail(flex.Invalid, "--floor: %v", err)
-		}
+	if err := o.rules(&s); err != nil {
+		return s, err
 	}
-
 	if o.Chargers != "" {
 		s.Chargers, err = ocppserver.ReadChargers(o.Chargers, slog.Default())
 	}
 
 	return s, err
+}
+
+// rules reads what holds for chargers whose lines say nothing else.
+func (o *ocppCommand) rules(s *ocppserver.Settings) (err error) {
+	if o.Floor != "" {
+		s.Floor, err = ocppserver.ParseFloor(o.Floor)
+		if err != nil {
+			return flex.Fail(flex.Invalid, "--floor: %v", err)
+		}
+	}
+
+	if o.Upstream != "" {
+		s.Upstream, err = ocppserver.ParseUpstream(o.Upstream)
+		if err != nil {
+			return flex.Fail(flex.Invalid, "--upstream: %v", err)
+		}
+	}
+
+	return nil
 }
 
 // pooled bounds a client's connections, however many chargers have something to say at once.

@@ -21,6 +21,7 @@ type order struct {
 	alone  bool // the charger has no other connector
 	power  flex.Watts
 	phases int
+	steps  []flex.Step   // of the plan, within what a platform allows
 	floor  *flex.Watts   // nil if it has none
 	offset time.Duration // of the charger's clock
 }
@@ -109,6 +110,9 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 		power: power, phases: phasesOf(options, power), floor: options.floor, offset: c.clock.Offset,
 	}
 
+	if o.p != nil {
+		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
+	}
 	if c.greeted {
 		o.link = c.link
 	}

@@ -38,12 +38,13 @@ type Timing struct {
 	Retry   time.Duration // before flexd or a charger that failed is tried again
 	Report  time.Duration // readings are collected for so long
 	Late    time.Duration // a message of another time waits for the clock to be known
+	Above   time.Duration // for a platform's answer, before the bridge gives one
 }
 
 // DefaultTiming is for real chargers.
 var DefaultTiming = Timing{
 	Call: 30 * time.Second, Greet: 5 * time.Second, PlugOut: 30 * time.Second,
-	Ping: time.Minute, Retry: 10 * time.Second, Report: time.Minute, Late: 2 * time.Minute,
+	Ping: time.Minute, Retry: 10 * time.Second, Report: time.Minute, Late: 2 * time.Minute, Above: 15 * time.Second,
 }
 
 func (t Timing) filled() Timing {
@@ -51,7 +52,7 @@ func (t Timing) filled() Timing {
 	for _, f := range []struct {
 		from time.Duration
 		to   *time.Duration
-	}{{t.Call, &d.Call}, {t.Greet, &d.Greet}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}, {t.Late, &d.Late}} {
+	}{{t.Call, &d.Call}, {t.Greet, &d.Greet}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}, {t.Late, &d.Late}, {t.Above, &d.Above}} {
 		if f.from > 0 {
 			*f.to = f.from
 		}
@@ -80,10 +81,15 @@ type Settings struct {
 	// are dead and its plan is over, unless its line names another; nil is none.
 	Floor *flex.Watts
 	// Delay is how late a charger may be by law in doing what it is asked.
-	Delay  time.Duration
-	Timing Timing
-	Log    *slog.Logger     // nil means the default logger
-	Now    func() time.Time // nil means time.Now
+	Delay time.Duration
+	// Upstream is the address of the platform that every charger belongs to, without the charger's
+	// id, unless its line names another; empty is none.
+	Upstream string
+	// UpstreamReadOnly says that platforms may not command chargers.
+	UpstreamReadOnly bool
+	Timing           Timing
+	Log              *slog.Logger     // nil means the default logger
+	Now              func() time.Time // nil means time.Now
 }
 
 // Bridge joins chargers to a flexd. Make it with New.

@@ -82,6 +82,7 @@ func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Sett
 		Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: environment, AllowPrivateEndpoints: true, Now: s.now,
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
+
 	s.must(err)
 	l := s.listen()
 	served := make(chan error, 1)
@@ -92,6 +93,7 @@ func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Sett
 		h.Push.Close()
 		storetest.Close(t, h.DB)
 	})
+
 	s.app = h
 	org, password, err := h.Access.AddOrg(ctx, "Acme", "acme", "")
 	s.must(err)
@@ -101,6 +103,7 @@ func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Sett
 	onboard(s)
 	settings.Log = log
 	s.bridge(settings)
+
 	return s
 }
 
@@ -124,6 +127,7 @@ func (s *street) onboard(ctx context.Context) {
 	const mpan = "1099000010005"
 	_, err := s.app.ImportMeters(ctx, strings.NewReader("mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group\n"+
 		mpan+",import,1 High Street,SW1A 1AA,1,true,true,true,EELC,Supplier,_C\n"), nil)
+
 	s.must(err)
 	power := 7.4
 	r, err := s.client.Onboard(ctx, client.OnboardRequest{
@@ -134,6 +138,7 @@ func (s *street) onboard(ctx context.Context) {
 		Assets:      []client.OnboardingAssetRequest{{ExternalID: "CP1", Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &power}}},
 		Proposition: flex.FullAssetSchedule,
 	})
+
 	s.must(err)
 	s.asset = r.Assets[0].AssetID
 	s.must(s.client.UpdateTariff(ctx, s.asset, client.TariffUpdateEventRequest{Tariff: client.Tariff{OffPeakTimes: "00:00-05:30, 23:30-24:00", Timezone: "UTC", TariffType: flex.DualRate}}))
@@ -156,12 +161,15 @@ func (s *street) bridge(settings ocppserver.Settings) {
 	if settings.Chargers == nil && settings.Password == "" && !settings.NoPassword {
 		settings.Password = "shared"
 	}
+
 	if settings.Timing == (ocppserver.Timing{}) {
 		settings.Timing = quick
 	}
+
 	if settings.Log == nil {
 		settings.Log = slog.New(slog.NewTextHandler(s.Output(), nil))
 	}
+
 	b := ocppserver.New(settings)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	served := make(chan error, 1)
@@ -174,10 +182,12 @@ func (s *street) bridge(settings ocppserver.Settings) {
 			s.must(<-served)
 		}
 	}
+
 	s.Cleanup(s.halt)
 	s.eventually("flexd knows the endpoint", func() bool {
 		var e client.EndpointResponse
 		err := s.client.Do(s.Context(), "GET", "/endpoints/schedule", nil, nil, &e)
+
 		return err == nil && strings.HasPrefix(e.URL, s.push)
 	})
 }
@@ -217,12 +227,15 @@ func (s *street) readings(label flex.Label) (kwh []float64) {
 		rs, err = tx.Readings(s.Context(), store.ReadingQuery{
 			Assets: []flex.AssetID{s.asset}, Labels: []flex.Label{label}, Days: []flex.Day{day, day.Add(1)},
 		})
+
 		return err
 	}))
+
 	slices.SortFunc(rs, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
 	for _, r := range rs {
 		kwh = append(kwh, float64(r.Value)/1e6)
 	}
+
 	return kwh
 }
 
@@ -263,6 +276,7 @@ func TestBridge_PlugInToObeyed(t *testing.T) {
 	if p.Profile.Purpose != "TxDefaultProfile" || p.Profile.Stack != 8 || p.answer != "Accepted" {
 		t.Errorf("without a transaction %+v", p)
 	}
+
 	s.obeys(c)
 	s.callback(flex.Accepted) // nothing is to be obeyed yet
 	tx := c.start(1000)
@@ -270,18 +284,21 @@ func TestBridge_PlugInToObeyed(t *testing.T) {
 	if p = c.given(); p.Profile.Purpose != "TxProfile" || p.Profile.Tx != tx || p.answer != "Accepted" {
 		t.Errorf("with a transaction %+v", p)
 	}
+
 	s.obeys(c)
 
 	s.intent(45) // a new schedule while it charges
 	if p = c.given(); p.Profile.Purpose != "TxProfile" {
 		t.Errorf("the new schedule came as %+v", p)
 	}
+
 	s.callback(flex.Executed)
 
 	c.stop(tx, 31_000, "EVDisconnected")
 	c.say("Available")
 	s.tick(time.Second)
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
+
 	s.eventually("the profile is cleared", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.cleared > 0 })
 	if n := s.sessions(); n != 1 {
 		t.Errorf("%d sessions of one plug", n)
@@ -299,6 +316,7 @@ func TestBridge_RebootReSends(t *testing.T) {
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("after a reboot %+v", p)
 	}
+
 	s.obeys(c)
 	s.callback(flex.Accepted)
 	if n := s.sessions(); n != 1 {
@@ -315,9 +333,11 @@ func TestBridge_RefusedTxProfileFallsBack(t *testing.T) {
 	if p := c.given(); p.Profile.Purpose != "TxProfile" || p.answer != "Rejected" {
 		t.Errorf("first %+v", p)
 	}
+
 	if p := c.given(); p.Profile.Purpose != "TxDefaultProfile" || p.Profile.Tx != 0 || p.answer != "Accepted" {
 		t.Errorf("then %+v", p)
 	}
+
 	s.callback(flex.Executed)
 	s.obeys(c)
 	s.intent(20) // what it refused is not tried again
@@ -344,6 +364,7 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 			if x.silent {
 				timing.Call = 200 * time.Millisecond
 			}
+
 			s := open(t, ocppserver.Settings{Timing: timing})
 			c := newSim(t, s.url, "CP1", s.now)
 			x.nature(c)
@@ -353,11 +374,13 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 			if x.late { // it is mended first, and has failed when that did not help
 				s.tick(time.Minute + time.Second)
 				c.say("Charging")
+
 				s.eventually("it is cleared", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.cleared > 0 })
 				c.given()
 				s.tick(time.Minute + time.Second)
 				c.say("Charging")
 			}
+
 			s.callback(x.want)
 		})
 	}
@@ -377,6 +400,7 @@ func TestBridge_OfflineCharger(t *testing.T) {
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("after the connection came back %+v", p)
 	}
+
 	s.callback(flex.Accepted)
 }
 
@@ -394,10 +418,12 @@ func TestBridge_RestartForgetsNothing(t *testing.T) {
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("from a new bridge %+v", p)
 	}
+
 	s.obeys(c)
 	if n := s.sessions(); n != 1 {
 		t.Errorf("%d sessions of one plug", n)
 	}
+
 	s.intent(45) // and the new bridge's secret is known
 	c.given()
 	s.callback(flex.Accepted)
@@ -415,6 +441,7 @@ func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 	if again := c.startAt(1000, at); again != tx {
 		t.Errorf("a repeated StartTransaction was numbered %d, before %d", again, tx)
 	}
+
 	s.eventually("the car is there", s.plugged)
 	c.must("StatusNotification", c.statusBody("Available", at.Add(-time.Minute))) // late: it was so before
 	s.tick(time.Minute)
@@ -424,9 +451,11 @@ func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 	if !s.plugged() {
 		t.Error("a late status ended the session")
 	}
+
 	for range 2 {
 		c.stop(tx, 1050, "EVDisconnected")
 	}
+
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
 	s.tick(3 * time.Hour)
 	c.startAt(2000, evening.Add(2*time.Hour)) // waited in the charger while it was offline
@@ -434,6 +463,7 @@ func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
 	s.eventually("its meter is known, which is passed on after plugs", func() bool {
 		return slices.Contains(s.readings(flex.ChargerRegister), 2)
 	})
+
 	if s.plugged() {
 		t.Error("an old transaction plugged a car in")
 	}
@@ -452,12 +482,14 @@ func TestBridge_FlickerIsOneSession(t *testing.T) {
 		c.say("Available")
 		s.tick(3 * time.Second)
 	}
+
 	c.given()
 	s.intent(20) // its profile is sent after plugs were looked at
 	c.given()
 	if !s.plugged() || s.sessions() != 1 {
 		t.Errorf("a plug that flickered made %d sessions", s.sessions())
 	}
+
 	s.tick(2 * time.Hour)
 	c.must("Heartbeat", `{}`)
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
@@ -474,6 +506,7 @@ func TestBridge_Readings(t *testing.T) {
 		s.tick(at.Sub(s.now()))
 		c.meter(10_000+i*1000, at)
 	}
+
 	c.stop(tx, 16_000, "EVDisconnected")
 	s.eventually("three half-hours of 2 kWh are known", func() bool {
 		return slices.Equal(s.readings(flex.ChargerEnergy), []float64{2, 2, 2})
@@ -521,16 +554,20 @@ func TestBridge_UntidyChargers(t *testing.T) {
 	} {
 		s.must(c.conn.Write(t.Context(), websocket.MessageText, []byte(text)))
 	}
+
 	c.must("Heartbeat", `{}`)
 	for _, action := range []string{"Authorize", "DataTransfer", "FirmwareStatusNotification", "DiagnosticsStatusNotification"} {
 		c.must(action, `{}`)
 	}
+
 	if _, err := c.call("GetBaseReport", `{}`); err == nil || !strings.Contains(err.Error(), "NotImplemented") {
 		t.Errorf("an operation that is not there: %v", err)
 	}
+
 	if s.plugged() {
 		t.Error("a connector that is not there plugged a car in")
 	}
+
 	// Every id of now has the same length, whoever else calls meanwhile.
 	const around = len(`[2,"CP1-100001","DataTransfer",{"data":""}]`)
 	c.mu.Lock()
@@ -554,12 +591,14 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("the new connection was given %+v", p)
 	}
+
 	s.callback(flex.Accepted)
 	select {
 	case <-old.gone:
 	case <-time.After(patience):
 		t.Error("the old connection was kept")
 	}
+
 	if len(old.set) != 0 {
 		t.Error("the old connection was used")
 	}
@@ -603,6 +642,7 @@ func TestBridge_StopAndSilence(t *testing.T) {
 	if !s.plugged() {
 		t.Error("half a minute of silence ended the session")
 	}
+
 	s.tick(time.Minute)
 	c.must("Heartbeat", `{}`)
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
@@ -619,6 +659,7 @@ func TestBridge_FewPeriods(t *testing.T) {
 	if p := c.given(); len(p.Profile.Schedule.Periods) != 2 || p.answer != "Accepted" || c.allows(evening.Add(5*time.Hour)) != 7400 {
 		t.Errorf("first %+v", p)
 	}
+
 	s.tick(91 * time.Minute)
 	c.must("Heartbeat", `{}`)
 	if p := c.given(); len(p.Profile.Schedule.Periods) != 2 || p.answer != "Accepted" || c.allows(evening.Add(8*time.Hour)) != 0 {

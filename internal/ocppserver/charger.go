@@ -37,7 +37,8 @@ type charger struct {
 	stop   context.CancelFunc
 	wakeup chan struct{}
 
-	connections int // under b.mu
+	connections int       // under b.mu
+	up          *upstream // the platform that it belongs to; nil if there is none
 
 	mu         sync.Mutex
 	link       *link // nil while it is offline
@@ -105,6 +106,11 @@ const (
 
 // take answers a call of the charger. It waits for nobody.
 func (c *charger) take(action string, payload json.RawMessage) (any, error) {
+	return c.takeAs(action, payload, 0)
+}
+
+// takeAs is take with the number that a StartTransaction is given, 0 for any.
+func (c *charger) takeAs(action string, payload json.RawMessage, number int) (any, error) {
 	now := c.b.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +128,7 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 		return with(payload, func(m statusNotification) any { c.status(m, now); return empty{} })
 	case "StartTransaction":
 		return with(payload, func(m startTransaction) any {
-			return startAnswer{c.startTransaction(m, now), tagInfo{accepted}}
+			return startAnswer{c.startTransaction(m, number, now), tagInfo{accepted}}
 		})
 
 	case "StopTransaction":
@@ -214,19 +220,24 @@ func (c *charger) status(m statusNotification, now time.Time) {
 	c.at(m.At, now, happening{What: saidStatus, Connector: n.number, Word: m.Status})
 }
 
-// startTransaction returns the number of the transaction. One that is told again has the
-// number that it was given before.
-func (c *charger) startTransaction(m startTransaction, now time.Time) int {
+// startTransaction returns the number of the transaction: the one given, or a new one. One that
+// is said again without a number has the one that it was given before.
+func (c *charger) startTransaction(m startTransaction, number int, now time.Time) int {
 	n := c.connector(int(m.Connector))
-	if n == nil {
-		return c.b.nextTransaction()
-	}
-	if n.lastTx != 0 && n.start == m && !m.At.IsZero() {
+	again := n != nil && n.lastTx != 0 && n.start == m && !m.At.IsZero()
+	if again && (number == 0 || number == n.lastTx) {
 		return n.lastTx
 	}
 
+	if number == 0 {
+		number = c.b.nextTransaction()
+	}
+	if n == nil {
+		return number
+	}
+
 	n.start = m
-	n.tx = c.b.nextTransaction()
+	n.tx = number
 	n.lastTx = n.tx
 	n.startedAt = m.At.Add(-c.clock.Offset)
 	n.sendAgain() // a TxProfile rules one transaction
@@ -378,5 +389,5 @@ func (c *charger) want(number int, p *wanted) error {
 func (c *charger) ours() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known()
+	return c.known() || c.up != nil && len(c.up.errands) > 0
 }

@@ -72,6 +72,13 @@
 // when its plan is over and nobody speaks. A plan that takes its place, on a charger with one
 // level, ends with it.
 //
+// # Upstream
+//
+// A charger may belong to a platform above. What has to be answered there is answered later,
+// so that the reading of a connection waits for nobody; everything goes up in one queue, in the
+// charger's order. Calls have ids of their own on each connection. A transaction that began
+// while the platform was down has two numbers, which are exchanged on the way.
+//
 // # Who speaks
 //
 // A charger shows a password or a certificate of its id. Without, it is let in by NoPassword

@@ -31,13 +31,16 @@ func (s *sim) unset(payload json.RawMessage) {
 		Connector int    `json:"connectorId"`
 		Purpose   string `json:"chargingProfilePurpose"`
 	}
+
 	if s.stacked {
 		_ = json.Unmarshal(payload, &m)
 	}
+
 	s.profiles = slices.DeleteFunc(s.profiles, func(o simProfile) bool {
 		if m.ID != 0 {
 			return o.Profile.ID == m.ID
 		}
+
 		return (m.Connector == 0 || m.Connector == o.Connector) && (m.Purpose == "" || m.Purpose == o.Profile.Purpose)
 	})
 }
@@ -53,6 +56,7 @@ func (s *sim) ruled(at time.Time) float64 {
 				limit, ok, level = l, true, p.Profile.Stack
 			}
 		}
+
 		return limit, ok
 	}
 
@@ -60,15 +64,19 @@ func (s *sim) ruled(at time.Time) float64 {
 	if s.tx != 0 {
 		limit, ok = top("TxProfile")
 	}
+
 	if !ok {
 		limit, ok = top("TxDefaultProfile")
 	}
+
 	if !ok {
 		limit = 7400
 	}
+
 	if most, bounded := top("ChargePointMaxProfile"); bounded {
 		limit = min(limit, most)
 	}
+
 	return min(limit, 7400)
 }
 
@@ -111,6 +119,7 @@ func floorNight(t *testing.T, nature func(*sim), floor *flex.Watts, after float6
 	if floor == nil && ends.IsZero() {
 		t.Fatal("there is no plan")
 	}
+
 	compare := func(at time.Time) {
 		got := c.allows(at)
 		want := after
@@ -119,10 +128,12 @@ func floorNight(t *testing.T, nature func(*sim), floor *flex.Watts, after float6
 				want = min(7400, float64(p.LimitW))
 			}
 		}
+
 		if got > want+50 || got < want*0.93-1 {
 			t.Fatalf("at %v the charger gives %v W, want %v", at, got, want)
 		}
 	}
+
 	for at := began; at.Before(began.Add(24 * time.Hour)); at = at.Add(5 * time.Minute) {
 		compare(at)
 	}
@@ -179,6 +190,7 @@ func TestBridge_FloorReturns(t *testing.T) {
 		c.measure()
 		s.tick(30 * time.Second)
 	}
+
 	c.say("Charging")
 	floored := func() bool { return c.allows(s.now().Add(40*time.Hour)) == 1400 }
 	s.eventually("it has its floor and its plan again", func() bool { return floored() && c.allows(s.now()) == 0 })
@@ -218,15 +230,19 @@ func TestBridge_LawfulDelay(t *testing.T) {
 				if late {
 					status = "SuspendedEVSE"
 				}
+
 				c.say(status)
 				c.measure()
 				s.tick(30 * time.Second)
 			}
+
 			s.eventually("it is looked at", func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
+
 				return c.cleared > 0 || x.want == 0
 			})
+
 			if x.want == 0 {
 				s.callback(flex.Executed)
 				if c.cleared > 0 {

@@ -44,9 +44,11 @@ var errLinkLost = errors.New("the connection to the charger was lost")
 // link is one connection to a charger: calls of both sides and their answers. One call of
 // ours is under way at a time, as OCPP-J asks.
 type link struct {
-	conn     *websocket.Conn
-	take     func(action string, payload json.RawMessage) (any, error) // must not block
-	after    func()                                                    // when a call was answered
+	conn  *websocket.Conn
+	take  func(action string, payload json.RawMessage) (any, error) // must not block
+	after func()                                                    // when a call was answered
+	// later reports that a call will be answered by reply; nil is that none is.
+	later    func(id json.RawMessage, action string, payload json.RawMessage) bool
 	callTime time.Duration
 
 	turn chan struct{} // held by the call under way
@@ -182,7 +184,21 @@ func (l *link) read(ctx context.Context, b []byte) error {
 }
 
 func (l *link) answer(ctx context.Context, id json.RawMessage, action string, payload json.RawMessage) error {
+	if l.later != nil && l.later(id, action, payload) {
+		return nil
+	}
+
 	result, err := l.take(action, payload)
+	if err := l.reply(ctx, id, result, err); err != nil {
+		return err
+	}
+
+	l.after()
+	return nil
+}
+
+// reply sends the answer to a call.
+func (l *link) reply(ctx context.Context, id json.RawMessage, result any, err error) error {
 	frame := []any{kindCallResult, id, result}
 
 	if err != nil {
@@ -191,12 +207,7 @@ func (l *link) answer(ctx context.Context, id json.RawMessage, action string, pa
 		frame = []any{kindCallError, id, e.Code, e.Description, struct{}{}}
 	}
 
-	if err := l.write(ctx, frame); err != nil {
-		return err
-	}
-
-	l.after()
-	return nil
+	return l.write(ctx, frame)
 }
 
 // deliver hands an answer to the call that waits for it, if there still is one.

@@ -80,11 +80,13 @@ func TestBridge_Kinds(t *testing.T) {
 			if x.reject {
 				c.given() // it is plugged in by then
 				s.callback(flex.Rejected)
+
 				return
 			}
 
 			for c.given().answer != "Accepted" {
 			}
+
 			s.callback(flex.Executed)
 			if c.maxPeriods > 1 {
 				s.obeys(c)
@@ -154,6 +156,7 @@ func TestBridge_ClosedLoop(t *testing.T) {
 
 			s.tick(61 * time.Second)
 			c.say("SuspendedEVSE")
+
 			s.eventually("it is cleared", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.cleared > 0 })
 			if p := c.given(); p.answer != "Accepted" {
 				t.Errorf("after that %+v", p)
@@ -163,6 +166,7 @@ func TestBridge_ClosedLoop(t *testing.T) {
 			if x.mends {
 				status = "Charging"
 			}
+
 			for range 3 {
 				s.tick(31 * time.Second)
 				c.say(status)
@@ -170,6 +174,7 @@ func TestBridge_ClosedLoop(t *testing.T) {
 					c.measure()
 				}
 			}
+
 			s.callback(x.want)
 		})
 	}
@@ -191,7 +196,9 @@ func TestBridge_DoesNotPause(t *testing.T) {
 		c.measure()
 		s.tick(30 * time.Second)
 	}
+
 	c.say("Charging")
+
 	s.eventually("it is cleared", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.cleared > 0 })
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("after that %+v", p)

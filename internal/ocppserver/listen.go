@@ -2,6 +2,7 @@ package ocppserver
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -41,6 +42,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	}
 
 	c.setPaid(paid)
+	c.setPassword(r)
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}})
 	if err != nil { // it has been answered
 		b.leave(c)
@@ -193,11 +195,29 @@ func (c *charger) setPaid(paid bool) {
 	c.unpaid = !paid
 }
 
-// hold keeps a connection until it ends. It takes the place of the one before, which may be
-// dead without either side knowing.
-func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
-	l := newLink(conn, c.b.Timing.Call)
-	l.take, l.after = c.take, c.wake
+// setPassword notes what a charger logged in with, which its platform may ask for too.
+func (c *charger) setPassword(r *http.Request) {
+	_, password, ok := r.BasicAuth()
+	if c.up == nil || !ok {
+		return
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.up.own {
+		c.up.password = password
+	}
+}
+
+// wakeAbove has the connection to the platform follow the charger's.
+func (c *charger) wakeAbove() {
+	if c.up != nil {
+		c.up.wake()
+	}
+}
+
+// connected takes a new connection up, and ends the one before.
+func (c *charger) connected(l *link) {
 	c.mu.Lock()
 	before := c.link
 	c.link, c.greeted, c.greetAt = l, false, c.b.Now().Add(c.b.Timing.Greet)
@@ -209,6 +229,21 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 
 	c.b.Log.Info("charger connected", "charger", c.id)
 	c.wake()
+	c.wakeAbove()
+}
+
+// hold keeps a connection until it ends. It takes the place of the one before, which may be
+// dead without either side knowing.
+func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
+	l := newLink(conn, c.b.Timing.Call)
+	l.take, l.after = c.take, c.wake
+	if c.up != nil {
+		l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
+			return c.passUp(l, id, action, payload)
+		}
+	}
+
+	c.connected(l)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go l.watch(ctx, c.b.Timing.Ping)
@@ -220,6 +255,7 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	}
 
 	c.mu.Unlock()
+	c.wakeAbove()
 	c.b.Log.Info("charger disconnected", "charger", c.id, "why", err)
 }
 

@@ -170,6 +170,7 @@ type (
 		Start    stamp    `json:"startSchedule,omitzero"`
 		Unit     string   `json:"chargingRateUnit"`
 		Periods  []period `json:"chargingSchedulePeriod"`
+		Least    float64  `json:"minChargingRate,omitempty"`
 	}
 	period struct {
 		Start  int     `json:"startPeriod"`

@@ -136,6 +136,7 @@ func TestObserve_Register(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatal(err)
 		}
+
 		got, why := observe(s)
 		if (why == "") != (want >= 0) || why == "" && got.Value != want {
 			t.Errorf("%s: %v, %v", text, got, why)

@@ -2,6 +2,7 @@ package ocppserver
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,10 @@ import (
 type chargerOptions struct {
 	floor  *flex.Watts
 	phases int // 1 or 3; 0 is not given
+
+	upstream         string // the platform's address without the charger's id
+	upstreamPassword string // empty is the one that the charger sends
+	readOnly         bool   // the platform may not command the charger
 }
 
 // parseOptions reads key=value pairs.
@@ -22,10 +27,21 @@ func parseOptions(fields []string) (o chargerOptions, err error) {
 		switch key {
 		case "floor":
 			o.floor, err = ParseFloor(value)
+
 		case "phases":
 			o.phases, err = parsePhases(value)
+
+		case "upstream":
+			o.upstream, err = ParseUpstream(value)
+
+		case "upstream-password":
+			o.upstreamPassword = value
+
+		case "upstream-read-only":
+			o.readOnly = true
+
 		default:
-			err = fmt.Errorf("%q is not known: a line goes on with floor=KW or phases=1 or 3", f)
+			err = fmt.Errorf("%q is not known: a line goes on with floor=KW, phases=1 or 3, upstream=URL, upstream-password=P or upstream-read-only", f)
 		}
 
 		if err != nil {
@@ -43,6 +59,16 @@ func ParseFloor(text string) (*flex.Watts, error) {
 		return nil, fmt.Errorf("a floor is a power in kW, not %q", text)
 	}
 	return new(flex.FromKW(kw)), nil
+}
+
+// ParseUpstream reads a platform's address.
+func ParseUpstream(text string) (string, error) {
+	u, err := url.Parse(text)
+	known := err == nil && (u.Scheme == "ws" || u.Scheme == "wss")
+	if !known || u.Host == "" {
+		return "", fmt.Errorf("a platform's address is ws:// or wss://, not %q", text)
+	}
+	return text, nil
 }
 
 func parsePhases(text string) (int, error) {
@@ -63,5 +89,10 @@ func (b *Bridge) optionsOf(id string) chargerOptions {
 	if o.floor == nil {
 		o.floor = b.Floor
 	}
+	if o.upstream == "" {
+		o.upstream = b.Upstream
+	}
+
+	o.readOnly = o.readOnly || b.UpstreamReadOnly
 	return o
 }

@@ -29,20 +29,25 @@ func TestPost_Poison(t *testing.T) {
 		var body struct {
 			Readings []client.ReadingDataPoint `json:"readings"`
 		}
+
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
+
 		for _, p := range body.Readings {
 			if p.Value == 7 {
 				w.WriteHeader(http.StatusInternalServerError)
 				return
 			}
 		}
+
 		for _, p := range body.Readings {
 			taken[p.Value] = true
 		}
+
 		_, _ = w.Write([]byte(`{"responses":[]}`))
 	}))
+
 	t.Cleanup(flexd.Close)
 
 	now := night
@@ -51,6 +56,7 @@ func TestPost_Poison(t *testing.T) {
 	for i := range 20 {
 		c.report(report{Asset: client.AssetID{1}, Span: flex.Span{From: night, To: night}, Label: flex.ChargerRegister, KWh: float64(i)})
 	}
+
 	c.report(report{KWh: math.Inf(1)})
 	c.report(report{KWh: math.NaN()})
 
@@ -58,6 +64,7 @@ func TestPost_Poison(t *testing.T) {
 		now = now.Add(time.Hour)
 		_ = c.post(t.Context())
 	}
+
 	if len(taken) != 19 || len(c.reports) != 0 || taken[7] {
 		t.Errorf("flexd has %d of 19 readings after %d calls, %d wait", len(taken), calls, len(c.reports))
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/ocpp"
 )
 
 const (
@@ -36,7 +35,7 @@ type fitted struct {
 // is known. A profile that takes the floor's place ends with it. One that has ended is not ok.
 func (o order) fit(f form) (out fitted, ok bool) {
 	out.form = f
-	out.steps, out.Again = remaining(o.p.profile, o.periodsFor(f), o.now.Truncate(time.Second))
+	out.steps, out.Again = remaining(o.steps, o.periodsFor(f), o.now.Truncate(time.Second))
 	if len(out.steps) == 0 {
 		return fitted{}, false
 	}
@@ -90,8 +89,8 @@ func least(phases int) float64 { return (leastAmperes - 0.05) * float64(volts*ph
 
 // remaining returns a profile's steps from a minute ago on, as many as the charger keeps, and
 // when the rest must be sent.
-func remaining(p ocpp.Profile, periods int, now time.Time) (steps []flex.Step, again time.Time) {
-	for _, s := range p.Steps {
+func remaining(plan []flex.Step, periods int, now time.Time) (steps []flex.Step, again time.Time) {
+	for _, s := range plan {
 		if s.To.After(now) {
 			steps = append(steps, s)
 		}

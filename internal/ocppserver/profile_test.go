@@ -61,16 +61,19 @@ func TestFit(t *testing.T) {
 			if !ok || f.Schedule.Unit != x.form.Unit || !f.Schedule.Start.Equal(night.Add(x.from)) || f.StackLevel != x.form.Level || len(f.Schedule.Periods) != len(x.limit) {
 				t.Fatalf("%+v", f)
 			}
+
 			for i, q := range f.Schedule.Periods {
 				if q.Limit != x.limit[i] || q.Phases != x.phase {
 					t.Errorf("period %d is %+v, want %v", i, q, x.limit[i])
 				}
 			}
+
 			if x.again == 0 != f.Again.IsZero() || x.again != 0 && !f.Again.Equal(night.Add(x.again)) {
 				t.Errorf("again at %v", f.Again)
 			}
 		})
 	}
+
 	if _, ok := orderFor(p, 0, 0, night.Add(4*time.Hour)).fit(watts); ok {
 		t.Error("a profile that has ended fits")
 	}
@@ -114,9 +117,11 @@ func TestFit_InParts(t *testing.T) {
 			if !f.Again.IsZero() && !at.Before(f.Again) {
 				f, ok = orderFor(p, periods, 7400, at).fit(way)
 			}
+
 			if !ok || len(f.Schedule.Periods) > periods {
 				t.Fatalf("at %v: %v, %d periods", at, ok, len(f.Schedule.Periods))
 			}
+
 			second := int(at.Sub(f.Schedule.Start.Time) / time.Second)
 			got, _ := f.Schedule.limitAt(second)
 			if want := float64(p.LimitAt(at)); second >= f.Schedule.Duration || got != want {
@@ -131,6 +136,7 @@ func TestCompare(t *testing.T) {
 	of := func(limit float64) compositeSchedule {
 		return compositeSchedule{Status: accepted, Schedule: &schedule{Duration: 60, Unit: unitWatt, Periods: []period{{Limit: limit}}}}
 	}
+
 	amperes := of(32)
 	amperes.Schedule.Unit = unitAmpere
 
@@ -177,6 +183,7 @@ func TestHabitOf(t *testing.T) {
 			got := habitOf(configuration{Known: []configurationKey{
 				{Key: keyStackLevel, Value: x.level}, {Key: keyPeriods, Value: x.periods}, {Key: keyUnits, Value: x.units},
 			}})
+
 			if !reflect.DeepEqual(got, x.want) {
 				t.Errorf("got %+v, want %+v", got, x.want)
 			}
@@ -206,6 +213,7 @@ func TestFit_Phases(t *testing.T) {
 		if !ok || len(f.Schedule.Periods) != len(x.want) {
 			t.Fatalf("%s: %+v", name, f)
 		}
+
 		for i, q := range f.Schedule.Periods {
 			if q.Limit != x.want[i].Limit || q.Phases != x.want[i].Phases {
 				t.Errorf("%s: period %d is %+v, want %+v", name, i, q, x.want[i])
@@ -216,5 +224,5 @@ func TestFit_Phases(t *testing.T) {
 
 // orderFor is an order of a profile to a charger of some power.
 func orderFor(p ocpp.Profile, periods int, power flex.Watts, now time.Time) order {
-	return order{p: &wanted{profile: p}, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, power), now: now}
+	return order{p: &wanted{profile: p}, steps: p.Steps, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, power), now: now}
 }

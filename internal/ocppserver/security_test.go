@@ -33,11 +33,14 @@ func TestGuard_Guesses(t *testing.T) {
 		if !g.mayGuess("a", now) {
 			t.Fatalf("guess %d is not judged", i)
 		}
+
 		g.guessed("a", now)
 	}
+
 	if g.mayGuess("a", now) || g.mayGuess("a", now.Add(guessEvery-1)) {
 		t.Error("one more is judged")
 	}
+
 	if !g.mayGuess("b", now) {
 		t.Error("another address is not judged")
 	}
@@ -46,6 +49,7 @@ func TestGuard_Guesses(t *testing.T) {
 	if !g.mayGuess("a", now) {
 		t.Error("later, one is not judged")
 	}
+
 	g.guessed("a", now)
 	if g.mayGuess("a", now) {
 		t.Error("two are")
@@ -61,9 +65,11 @@ func TestGuard_Places(t *testing.T) {
 			t.Fatal("no place")
 		}
 	}
+
 	if g.enter("a", night) {
 		t.Error("one place too many")
 	}
+
 	g.leave("a", night)
 	if !g.enter("a", night) {
 		t.Error("a place that is free is not given")
@@ -72,6 +78,7 @@ func TestGuard_Places(t *testing.T) {
 	for i := range 2 * addressesMax {
 		g.guessed(strconv.Itoa(i), night)
 	}
+
 	if len(g.addresses) > addressesMax || g.enter("a", night) {
 		t.Errorf("%d addresses are remembered, and not the one with connections", len(g.addresses))
 	}
@@ -103,6 +110,7 @@ func TestBridge_PushIsBound(t *testing.T) {
 	of := func(asset flex.AssetID, event byte) *wanted {
 		p := profileOf(t, 0, 7400)
 		p.ID = ocpp.ProfileID(asset)
+
 		return &wanted{event: client.EventID{0, 0, 0, 0, 0, event}, profile: p}
 	}
 
@@ -139,6 +147,7 @@ func TestChargersFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := filepath.Join(t.TempDir(), "chargers")
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -151,11 +160,13 @@ func TestChargersFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s, ok := f.secret("CP1", night)
 	raw, _ := hex.DecodeString(password)
 	if !ok || !s.matches(password) || !s.matches(string(raw)) || s.matches("wrong") || s.matches("") {
 		t.Errorf("the password is not judged rightly: %v", ok)
 	}
+
 	if _, ok := f.secret("CP2", night); ok {
 		t.Error("an unknown charger has a password")
 	}
@@ -165,6 +176,7 @@ func TestChargersFile(t *testing.T) {
 	if _, ok := f.secret("CP2", night.Add(time.Minute)); !ok {
 		t.Error("a new line is not read")
 	}
+
 	write("nonsense that is neither here nor there, and longer than what was there before it was written over it\n")
 	if _, ok := f.secret("CP2", night.Add(2*time.Minute)); !ok {
 		t.Error("a bad file took what was known")
@@ -174,11 +186,13 @@ func TestChargersFile(t *testing.T) {
 	if err != nil || *l.floor != 1400 || l.phases != 3 {
 		t.Errorf("a line with a floor and phases is %+v, %v", l, err)
 	}
+
 	for _, bad := range []string{line + " floor=x", line + " phases=2", line + " floor=-1", line + " flor=1", "CP1", "CP1 md5:00:00", "CP1 sha256:zz:00", "CP1 sha256:00:00", "C/P " + line[4:]} {
 		if _, _, err := parseCharger(bad); err == nil {
 			t.Errorf("%q is read", bad)
 		}
 	}
+
 	if _, err := HashPassword("CP1", "fifteen letters"); err == nil {
 		t.Error("a short password is hashed")
 	}
@@ -203,20 +217,25 @@ func (a *authority) sign(name string, ca bool) (*ecdsa.PrivateKey, *x509.Certifi
 	if err != nil {
 		a.Fatal(err)
 	}
+
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"example.com"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: ca, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
+
 	parent, signer := a.cert, a.key
 	if ca {
 		parent, signer = c, key
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
 	if err != nil {
 		a.Fatal(err)
 	}
+
 	signed, _ := x509.ParseCertificate(der)
+
 	return key, signed
 }
 
@@ -241,6 +260,7 @@ func TestTLS_Certified(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	cert, key := a.files("bridge")
 	config, err := TLS(cert, key, ca)
 	if err != nil {
@@ -253,6 +273,7 @@ func TestTLS_Certified(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))
+
 	s.TLS = config
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -262,6 +283,7 @@ func TestTLS_Certified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	get := func(id string, certificates ...tls.Certificate) int {
 		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}}
 		defer c.CloseIdleConnections()
@@ -269,13 +291,16 @@ func TestTLS_Certified(t *testing.T) {
 		if err != nil {
 			return 0
 		}
+
 		resp.Body.Close()
+
 		return resp.StatusCode
 	}
 
 	if own, other, none := get("CP1", pair), get("CP2", pair), get("CP1"); own != 200 || other != 401 || none != 0 {
 		t.Errorf("the charger's own %d, another's %d, none %d", own, other, none)
 	}
+
 	if _, err := TLS(cert, mineKey, ""); err == nil {
 		t.Error("a certificate without its key is taken")
 	}

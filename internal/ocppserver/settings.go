@@ -96,6 +96,10 @@ func (c *charger) setOne(ctx context.Context, l *link, conf configuration, key s
 		c.b.Log.Warn("a charger does not take a setting", "charger", c.id, "key", key, "err", err, "status", s.Status)
 	}
 
+	if done && c.up != nil {
+		c.up.changed(key, value)
+	}
+
 	return done, nil
 }
 

@@ -14,6 +14,7 @@ func TestSettings_ReadBeforeWritten(t *testing.T) {
 		"ClockAlignedDataInterval=900", "MeterValuesAlignedData=Energy.Active.Import.Register",
 		"MeterValueSampleInterval=300", "MeterValuesSampledData=Energy.Active.Import.Register",
 	}
+
 	for name, x := range map[string]struct {
 		conf map[string]string
 		want []string

@@ -260,16 +260,19 @@ func (s shape) samples(number int, stamped func(time.Time) string) (all []said) 
 	if s.data {
 		return nil
 	}
+
 	for at := night.Add(-time.Hour); at.Before(night.Add(23 * time.Hour)); at = at.Add(cmp.Or(s.every, 15*time.Minute)) {
 		inside := false
 		for _, session := range sessions {
 			minutes := int(at.Sub(night).Minutes())
 			inside = inside || minutes > session[0] && minutes < session[1]
 		}
+
 		if inside || !s.only {
 			all = append(all, said{at, "MeterValues", fmt.Sprintf(`{"connectorId":%d,"meterValue":[{"timestamp":%q,"sampledValue":[%s]}]}`, number, stamped(at), s.value(at))})
 		}
 	}
+
 	return all
 }
 
@@ -303,17 +306,21 @@ func (s shape) follow(t *testing.T) (got map[int]float64, why []string) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, m := range s.messages() {
 		for now.Add(5 * time.Minute).Before(m.at) {
 			now = now.Add(5 * time.Minute)
 			work()
 		}
+
 		now = m.at.Add(300 * time.Millisecond)
 		if _, err := c.take(m.action, []byte(m.payload)); err != nil {
 			t.Fatalf("%s: %v", m.payload, err)
 		}
+
 		work()
 	}
+
 	now = now.Add(time.Hour)
 	work()
 
@@ -323,6 +330,7 @@ func (s shape) follow(t *testing.T) (got map[int]float64, why []string) {
 			got[flex.PeriodAt(r.From).Sub(flex.PeriodAt(night))] = r.KWh * 1000
 		}
 	}
+
 	return got, slices.Collect(maps.Values(n.meter.Held))
 }
 
@@ -351,10 +359,12 @@ func TestShapes(t *testing.T) {
 				switch {
 				case known && math.Abs(wh-want) > max(8, want/100):
 					t.Errorf("half-hour %d: %v Wh, want %.0f", p, wh, want)
+
 				case !known && want > 1:
 					missing++
 				}
 			}
+
 			if s.held && missing == 0 || !s.held && missing > 0 {
 				t.Errorf("%d half-hours are missing: %q; got %v", missing, why, got)
 			}

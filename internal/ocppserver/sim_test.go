@@ -90,15 +90,18 @@ func (p simProfile) limit(at time.Time) (float64, bool) {
 	if at.Before(s.Start) || s.Duration > 0 && second >= s.Duration {
 		return 0, false
 	}
+
 	limit := 0.0
 	for _, q := range s.Periods {
 		if q.Start <= second {
 			limit = q.Limit
 		}
 	}
+
 	if s.Unit == "A" {
 		limit *= 230
 	}
+
 	return limit, true
 }
 
@@ -115,10 +118,12 @@ func (s *sim) dial() error {
 	if s.password != "" {
 		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.id+":"+s.password)))
 	}
+
 	conn, _, err := websocket.Dial(s.t.Context(), s.url+"/"+s.id, &websocket.DialOptions{Subprotocols: []string{"ocpp1.6"}, HTTPHeader: h})
 	if err != nil {
 		return err
 	}
+
 	s.t.Cleanup(func() { conn.CloseNow() })
 	s.mu.Lock()
 	gone := make(chan struct{})
@@ -132,9 +137,11 @@ func (s *sim) dial() error {
 			if err != nil {
 				return
 			}
+
 			s.read(ctx, conn, b)
 		}
 	}()
+
 	return nil
 }
 
@@ -155,6 +162,7 @@ func (s *sim) read(ctx context.Context, conn *websocket.Conn, b []byte) {
 		s.t.Errorf("%s was sent %s", s.id, b)
 		return
 	}
+
 	if kind != 2 {
 		s.mu.Lock()
 		w := s.waiting[id]
@@ -162,15 +170,19 @@ func (s *sim) read(ctx context.Context, conn *websocket.Conn, b []byte) {
 		var started struct {
 			Tx int `json:"transactionId"`
 		}
+
 		if json.Unmarshal(frame[2], &started) == nil && started.Tx != 0 {
 			s.tx, s.status = started.Tx, "Charging"
 		}
+
 		s.mu.Unlock()
 		if w != nil {
 			w <- frame
 		}
+
 		return
 	}
+
 	_ = json.Unmarshal(frame[2], &action)
 	answer := s.obey(action, frame[3])
 	if code, refused := strings.CutPrefix(answer, "!"); refused {
@@ -191,31 +203,42 @@ func (s *sim) obey(action string, payload json.RawMessage) string {
 		if s.noConfig {
 			return ""
 		}
+
 		return fmt.Sprintf(`{"configurationKey":[`+s.configuration()+`{"key":"ChargeProfileMaxStackLevel","readonly":true,"value":"%d"},`+
 			`{"key":"ChargingScheduleMaxPeriods","readonly":true,"value":"%d"},`+
 			`{"key":%q,"readonly":true,"value":%q}]}`, s.stackLevel, s.maxPeriods, s.unitsKey(), s.units)
+
 	case "ChangeConfiguration":
 		return s.change(payload)
+
 	case "TriggerMessage":
 		if strings.Contains(string(payload), "StatusNotification") {
 			go s.say("")
 			return `{"status":"Accepted"}`
 		}
+
 		if s.unasked {
 			return ""
 		}
+
 		go s.measure()
+
 		return `{"status":"Accepted"}`
+
 	case "ClearChargingProfile":
 		s.unset(payload)
 		s.cleared++
 		s.stuck = false
+
 		return `{"status":"Accepted"}`
+
 	case "SetChargingProfile":
 		return s.setProfile(payload)
+
 	case "GetCompositeSchedule":
 		return s.compositeSchedule(payload)
 	}
+
 	return ""
 }
 
@@ -254,28 +277,35 @@ func (s *sim) setProfile(payload json.RawMessage) string {
 	if err := json.Unmarshal(payload, &p); err != nil {
 		s.t.Errorf("SetChargingProfile %s: %v", payload, err)
 	}
+
 	q := p.Profile
 	p.answer = "Accepted"
 	if s.refuseAll || q.Stack > s.stackLevel || len(q.Schedule.Periods) > s.maxPeriods ||
 		q.Purpose == "TxProfile" && (s.refuseTx || s.tx == 0 || q.Tx != s.tx) {
 		p.answer = "Rejected"
 	}
+
 	if s.judge != nil && p.answer == "Accepted" {
 		p.answer = s.judge(p)
 	}
+
 	if s.quiet {
 		p.answer = ""
 	}
+
 	if p.answer == "Accepted" {
 		s.keepProfile(p)
 	}
+
 	s.set <- p
 	if s.quiet {
 		return ""
 	}
+
 	if strings.HasPrefix(p.answer, "!") {
 		return p.answer
 	}
+
 	return fmt.Sprintf(`{"status":%q}`, p.answer)
 }
 
@@ -308,19 +338,23 @@ func (s *sim) compositeSchedule(payload json.RawMessage) string {
 	if s.tx == 0 && !s.ended || asked.Duration > 60 {
 		s.t.Errorf("asked for a composite schedule of %d s in transaction %d", asked.Duration, s.tx)
 	}
+
 	s.composite++
 	if s.mute {
 		return ""
 	}
+
 	if len(s.profiles) == 0 || s.ignore {
 		return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":86400,"chargingRateUnit":"W",`+
 			`"chargingSchedulePeriod":[{"startPeriod":0,"limit":7400.0}]}}`, s.now().UTC().Format(time.RFC3339))
 	}
+
 	unit := s.profiles[0].Profile.Schedule.Unit
 	limit := s.allowed(s.now())
 	if unit == "A" {
 		limit /= 230
 	}
+
 	return fmt.Sprintf(`{"status":"Accepted","connectorId":1,"scheduleStart":%q,"chargingSchedule":{"duration":60,"chargingRateUnit":%q,`+
 		`"chargingSchedulePeriod":[{"startPeriod":0,"limit":%.1f}]}}`, s.now().UTC().Format(time.RFC3339), unit, min(limit, 7360))
 }
@@ -359,14 +393,17 @@ func (s *sim) call(action, payload string) (json.RawMessage, error) {
 	if err := conn.Write(s.t.Context(), websocket.MessageText, fmt.Appendf(nil, `[2,%q,%q,%s]`, id, action, payload)); err != nil {
 		return nil, err
 	}
+
 	select {
 	case f := <-w:
 		if string(f[0]) == "4" {
 			return nil, fmt.Errorf("CALLERROR %s", f[2])
 		}
 		return f[2], nil
+
 	case <-gone:
 		return nil, fmt.Errorf("%s: the connection ended", action)
+
 	case <-time.After(patience):
 		return nil, fmt.Errorf("%s was not answered", action)
 	}
@@ -424,11 +461,13 @@ func (s *sim) startAt(meter int, at time.Time) int {
 			Status string `json:"status"`
 		} `json:"idTagInfo"`
 	}
+
 	s.register(meter)
 	b := s.must("StartTransaction", fmt.Sprintf(`{"connectorId":1,"idTag":"tag","meterStart":%d,"timestamp":%q}`, meter, at.UTC().Format(time.RFC3339Nano)))
 	if err := json.Unmarshal(b, &a); err != nil || a.Tag.Status != "Accepted" || a.Tx == 0 {
 		s.t.Fatalf("StartTransaction was answered %s", b)
 	}
+
 	return a.Tx
 }
 

@@ -39,6 +39,16 @@ type savedCharger struct {
 	Reports    []report         `json:"reports,omitempty"`
 	Callbacks  []callback       `json:"callbacks,omitempty"`
 	Connectors []savedConnector `json:"connectors"`
+	Upstream   *savedUpstream   `json:"upstream,omitempty"`
+}
+
+// savedUpstream is what is to be known of a charger's platform. Messages that were not answered
+// are not part of it: the charger says them again.
+type savedUpstream struct {
+	Errands []*errand         `json:"errands,omitempty"`
+	Numbers []renumbered      `json:"numbers,omitempty"`
+	Values  map[string]string `json:"values,omitempty"`
+	Limits  []platformProfile `json:"limits,omitempty"`
 }
 
 type savedModel struct {
@@ -84,7 +94,7 @@ func (b *Bridge) statePath(id string) string { return filepath.Join(b.State, id+
 // beside the old one and takes its place, so that there is always a whole one. The caller
 // holds mu.
 func (c *charger) keep() {
-	if c.b.State == "" || !c.known() {
+	if c.b.State == "" || !c.known() && c.up == nil {
 		return
 	}
 
@@ -128,6 +138,11 @@ func (c *charger) saved() savedCharger {
 		Late: c.late, Reports: append(slices.Clone(c.sending), c.reports...), Callbacks: c.callbacks,
 	}
 
+	if u := c.up; u != nil {
+		answered := slices.DeleteFunc(slices.Clone(u.errands), func(e *errand) bool { return !e.closed })
+		s.Upstream = &savedUpstream{answered, u.numbers, u.values, u.limits}
+	}
+
 	for _, number := range slices.Sorted(maps.Keys(c.connectors)) {
 		s.Connectors = append(s.Connectors, c.connectors[number].saved())
 	}
@@ -159,6 +174,9 @@ func (c *charger) restore(s savedCharger) {
 	c.late = s.Late
 	c.reports = s.Reports
 	c.callbacks = s.Callbacks
+	if c.up != nil && s.Upstream != nil {
+		c.up.restore(*s.Upstream)
+	}
 
 	for _, saved := range s.Connectors {
 		if n := c.connector(saved.Number); n != nil {
@@ -192,6 +210,24 @@ func (n *connector) restore(s savedConnector) {
 	if first, _, ok := n.meter.extent(); ok {
 		n.meter.touch(first)
 	}
+}
+
+// restore takes over what was saved of a platform.
+func (u *upstream) restore(s savedUpstream) {
+	for _, e := range s.Errands {
+		e.settled = make(chan struct{})
+		e.settle()
+		u.c.b.tookNumber(e.Local)
+	}
+
+	u.errands = s.Errands
+	u.numbers = s.Numbers
+	u.limits = s.Limits
+	if s.Values != nil {
+		u.values = s.Values
+	}
+
+	u.wake()
 }
 
 // tookNumber notes a transaction's number, so that no other has it.
@@ -272,8 +308,12 @@ func (b *Bridge) begin(id string) *charger {
 
 	ctx, stop := context.WithCancel(b.ctx)
 	c := &charger{b: b, id: id, stop: stop, wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
+	c.up = newUpstream(c, b.optionsOf(id))
 	b.chargers[id] = c
 	b.work.Go(func() { c.run(ctx) })
+	if c.up != nil {
+		b.work.Go(func() { c.up.run(ctx) })
+	}
 
 	return c
 }

@@ -50,6 +50,7 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 	if state {
 		settings.State = t.TempDir()
 	}
+
 	s := open(t, settings)
 	c := newSim(t, s.url, "CP1", s.now)
 	c.unasked = true
@@ -62,6 +63,7 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 		if !slices.Contains(kills, minute) {
 			return
 		}
+
 		c.hangUp()
 		s.kill(&settings)
 		c.url = s.url
@@ -70,6 +72,7 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 			c.given()
 		}
 	}
+
 	tx := c.startAt(10_000, began)
 	c.given()
 	out.numbers = append(out.numbers, tx)
@@ -83,6 +86,7 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 		s.tick(at.Sub(s.now()))
 		c.must("MeterValues", fmt.Sprintf(`{"connectorId":1,"meterValue":[{"timestamp":%q,"sampledValue":[{"value":"%d"}]}]}`,
 			at.UTC().Format(time.RFC3339Nano), 10_000+minute*100))
+
 		restart(minute)
 	}
 
@@ -100,6 +104,7 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 
 	out.energy = s.readings(flex.ChargerEnergy)
 	out.sessions = s.sessions()
+
 	return out
 }
 

@@ -300,7 +300,8 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 	l := c.link
 	c.mu.Unlock()
 
-	if due == reportedOut && old != nil && l != nil && old.sent.steps != nil {
+	sent := old != nil && old.sent.steps != nil
+	if due == reportedOut && sent && l != nil {
 		c.clear(ctx, l, clearChargingProfile{ID: old.sent.ID}) // the next car is not bound by it
 		c.dropFloor(n)
 	}

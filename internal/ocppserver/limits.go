@@ -1,0 +1,295 @@
+package ocppserver
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// limitsMax is how many profiles of a platform are kept for a charger.
+const limitsMax = 64
+
+// platformProfile is a profile that the platform set: flexd's plan does not go above it.
+type platformProfile struct {
+	Connector int             `json:"connector"`
+	At        time.Time       `json:"at"` // it came
+	Profile   detailedProfile `json:"profile"`
+}
+
+// detailedProfile is a charging profile with all that a platform may say in it.
+type detailedProfile struct {
+	ID          int      `json:"chargingProfileId"`
+	Transaction int      `json:"transactionId,omitempty"`
+	StackLevel  int      `json:"stackLevel"`
+	Purpose     string   `json:"chargingProfilePurpose"`
+	Kind        string   `json:"chargingProfileKind"`
+	Recurrency  string   `json:"recurrencyKind,omitempty"`
+	From        stamp    `json:"validFrom,omitzero"`
+	To          stamp    `json:"validTo,omitzero"`
+	Schedule    schedule `json:"chargingSchedule"`
+}
+
+// setProfile passes a profile of the platform's on, on a stack level below flexd's, and keeps it
+// as a limit of flexd's plan. The charger's own most is passed on as it is. A charger with one
+// level is not given it: there it would take the plan's place.
+func (u *upstream) setProfile(ctx context.Context, payload json.RawMessage) (any, error) {
+	var m struct {
+		Connector int             `json:"connectorId"`
+		Profile   detailedProfile `json:"csChargingProfiles"`
+	}
+	if err := json.Unmarshal(payload, &m); err != nil {
+		return nil, &callError{codeFormation, err.Error()}
+	}
+	if m.Profile.Purpose == purposeMax {
+		return u.pass(ctx, "SetChargingProfile", payload)
+	}
+
+	u.c.mu.Lock()
+	m.Profile.Transaction = u.inwardNumber(m.Profile.Transaction)
+	kept := platformProfile{m.Connector, u.c.b.Now(), m.Profile}
+	m.Profile.StackLevel = u.levelBelow(m.Profile.StackLevel)
+	m.Profile.ID = u.ownID(m.Profile.ID)
+	u.c.mu.Unlock()
+
+	if m.Profile.StackLevel > 0 {
+		out, err := u.pass(ctx, "SetChargingProfile", m)
+		if err != nil || !isAccepted(out) {
+			return out, err
+		}
+	}
+
+	u.limit(kept)
+	return statusAnswer{accepted}, nil
+}
+
+// isAccepted reports whether a charger's answer is Accepted.
+func isAccepted(out json.RawMessage) bool {
+	var s statusAnswer
+	return json.Unmarshal(out, &s) == nil && s.Status == accepted
+}
+
+// limit keeps a profile of the platform's, in the place of one of its id or level.
+func (u *upstream) limit(kept platformProfile) {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+
+	u.limits = slices.DeleteFunc(u.limits, func(o platformProfile) bool {
+		same := o.Connector == kept.Connector && o.Profile.Purpose == kept.Profile.Purpose
+		return same && o.Profile.StackLevel == kept.Profile.StackLevel || o.Profile.ID == kept.Profile.ID
+	})
+
+	u.limits = append(u.limits, kept)
+	u.limits = u.limits[max(0, len(u.limits)-limitsMax):]
+	u.planAgain()
+}
+
+// levelBelow is the stack level of a platform's profile on the charger: below flexd's highest
+// and above the floor's; 0 or less if there is none. The caller holds mu.
+func (u *upstream) levelBelow(level int) int {
+	top := 0
+	if len(u.c.habit.Levels) > 0 {
+		top = u.c.habit.Levels[0]
+	}
+	return min(max(level, 1), top-1)
+}
+
+// ownID is the id of a platform's profile on the charger: another one if flexd's has it. The
+// caller holds mu.
+func (u *upstream) ownID(id int) int {
+	for _, n := range u.c.connectors {
+		ours := n.want != nil && int(n.want.profile.ID) == id
+		if ours || id == floorID+n.number {
+			return id ^ 1<<29
+		}
+	}
+	return id
+}
+
+func (u *upstream) inwardNumber(tx int) int {
+	for _, n := range slices.Backward(u.numbers) {
+		if n.Above == tx {
+			return n.Local
+		}
+	}
+	return tx
+}
+
+// planAgain has flexd's profiles sent once more, within what the platform allows now. The
+// caller holds mu.
+func (u *upstream) planAgain() {
+	for _, n := range u.c.connectors {
+		n.sendAgain()
+		n.floored = false
+	}
+	u.c.keep()
+	u.c.wake()
+}
+
+// clearProfile passes on that profiles are to be cleared, and sends flexd's again, for they may
+// have been among them.
+func (u *upstream) clearProfile(ctx context.Context, payload json.RawMessage) (any, error) {
+	var m struct {
+		ID        *int   `json:"id"`
+		Connector *int   `json:"connectorId"`
+		Purpose   string `json:"chargingProfilePurpose"`
+		Level     *int   `json:"stackLevel"`
+	}
+	if err := json.Unmarshal(payload, &m); err != nil {
+		return nil, &callError{codeFormation, err.Error()}
+	}
+
+	out, err := u.pass(ctx, "ClearChargingProfile", payload)
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+
+	before := len(u.limits)
+	u.limits = slices.DeleteFunc(u.limits, func(o platformProfile) bool {
+		if m.ID != nil {
+			return o.Profile.ID == *m.ID
+		}
+		other := m.Connector != nil && *m.Connector != o.Connector || m.Purpose != "" && m.Purpose != o.Profile.Purpose
+		return !other && (m.Level == nil || *m.Level == o.Profile.StackLevel)
+	})
+	u.planAgain()
+
+	if err == nil && len(u.limits) < before {
+		return statusAnswer{accepted}, nil
+	}
+
+	return out, err
+}
+
+// bound returns a plan's steps within what the platform allows a connector. The caller holds mu.
+func (u *upstream) bound(n *connector, phases int, steps []flex.Step) (out []flex.Step) {
+	if u == nil || len(u.limits) == 0 {
+		return steps
+	}
+
+	for _, s := range steps {
+		edges := append(u.edges(n, s.Span), s.To)
+		slices.SortFunc(edges, time.Time.Compare)
+		for _, to := range edges {
+			if !s.From.Before(to) {
+				continue
+			}
+
+			part := flex.Step{Span: flex.Span{From: s.From, To: to}, Limit: s.Limit}
+			if limit, ok := u.limitAt(n, phases, s.From); ok {
+				part.Limit = min(part.Limit, limit)
+			}
+
+			out = append(out, part)
+			s.From = to
+		}
+	}
+
+	return out
+}
+
+// edges are the instants at which what the platform allows may change.
+func (u *upstream) edges(n *connector, s flex.Span) (all []time.Time) {
+	for _, p := range u.limits {
+		at := []time.Time{p.Profile.From.Time, p.Profile.To.Time}
+		for _, start := range p.starts(n, s) {
+			for _, q := range p.Profile.Schedule.Periods {
+				at = append(at, start.Add(time.Duration(q.Start)*time.Second))
+			}
+			at = append(at, start.Add(time.Duration(p.Profile.Schedule.Duration)*time.Second))
+		}
+
+		for _, t := range at {
+			if s.Contains(t) {
+				all = append(all, t)
+			}
+		}
+	}
+
+	return all
+}
+
+// limitAt is what the platform allows a connector at an instant: of TxProfiles, else
+// TxDefaultProfiles, the one of the highest level that speaks of it.
+func (u *upstream) limitAt(n *connector, phases int, at time.Time) (limit flex.Watts, ok bool) {
+	for _, purpose := range []string{purposeTx, purposeTxDefault} {
+		level := -1
+		for _, p := range u.limits {
+			here := p.Connector == n.number || p.Connector == 0
+			of := p.Profile.Purpose == purpose && (p.Profile.Transaction == 0 || p.Profile.Transaction == n.tx)
+			l, speaks := p.at(n, phases, at)
+			counts := here && of
+			higher := p.Profile.StackLevel > level
+
+			if speaks && counts && higher {
+				limit = l
+				level = p.Profile.StackLevel
+			}
+		}
+
+		if level >= 0 {
+			return limit, true
+		}
+	}
+
+	return 0, false
+}
+
+// starts are when a profile's schedule begins, as far as it matters to a span.
+func (p platformProfile) starts(n *connector, s flex.Span) (all []time.Time) {
+	start := p.Profile.Schedule.Start.Time
+	every := 24 * time.Hour
+	if p.Profile.Recurrency == "Weekly" {
+		every *= 7
+	}
+
+	switch {
+	case p.Profile.Kind == "Relative" || start.IsZero():
+		return []time.Time{latest(n.startedAt, p.At)}
+	case p.Profile.Kind != "Recurring":
+		return []time.Time{start}
+	}
+
+	first := start.Add(s.From.Sub(start).Truncate(every))
+	for at := first.Add(-every); at.Before(s.To); at = at.Add(every) {
+		all = append(all, at)
+	}
+
+	return all
+}
+
+// at is what a profile allows at an instant, in W, on a charger of so many phases.
+func (p platformProfile) at(n *connector, phases int, at time.Time) (limit flex.Watts, ok bool) {
+	valid := !at.Before(p.Profile.From.Time) && (p.Profile.To.IsZero() || at.Before(p.Profile.To.Time))
+	for _, start := range p.starts(n, flex.Span{From: at, To: at.Add(1)}) {
+		second := int(at.Sub(start) / time.Second)
+		over := p.Profile.Schedule.Duration > 0 && second >= p.Profile.Schedule.Duration
+		if !valid || at.Before(start) || over {
+			continue
+		}
+
+		for _, q := range p.Profile.Schedule.Periods {
+			if q.Start > second {
+				break
+			}
+
+			limit = q.watts(p.Profile.Schedule.Unit, phases)
+			ok = true
+		}
+	}
+
+	return limit, ok
+}
+
+// watts is a period's limit on a charger of so many phases.
+func (q period) watts(unit string, phases int) flex.Watts {
+	if unit != unitAmpere {
+		return flex.Watts(q.Limit)
+	}
+	if q.Phases > 0 {
+		phases = min(phases, q.Phases)
+	}
+
+	return flex.Watts(q.Limit * float64(volts*phases))
+}

@@ -1,0 +1,340 @@
+package ocppserver
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	// errandsMax is how many messages wait for a platform that is down. What says nothing of
+	// money goes first.
+	errandsMax = 5000
+	// errandTries is how often a message is sent that the platform answers with an error.
+	errandTries = 3
+	// numbersMax is how many numbers of transactions are kept that the platform has others for.
+	numbersMax = 200
+)
+
+// upstream is the platform that a charger belongs to: it bills and authorises, and the bridge
+// stands between. What the charger says is sent on in its order; what the platform has to
+// answer is answered by it while it is there, and by the bridge while it is not. Its fields are
+// under the charger's mu.
+type upstream struct {
+	c        *charger
+	url      string
+	password string
+	own      bool // the password is the platform's own, and not what the charger sends
+	readOnly bool
+	signal   chan struct{}
+
+	link    *link // nil while the platform is down
+	errands []*errand
+	numbers []renumbered
+	values  map[string]string // the settings that the platform believes the charger to have
+	limits  []platformProfile
+}
+
+// errand is a message of the charger's for the platform.
+type errand struct {
+	Action  string          `json:"action"`
+	Payload json.RawMessage `json:"payload"`
+	Local   int             `json:"local,omitempty"` // the transaction's number, if the bridge gave it
+
+	settled chan struct{} // closed when there is a result, or none is to be waited for
+	closed  bool
+	result  *reply
+	tries   int
+}
+
+// renumbered is a transaction that began while the platform was down: the charger has the one
+// number, the platform the other.
+type renumbered struct {
+	Local int `json:"local"`
+	Above int `json:"above"`
+}
+
+// answeredAbove are the messages whose answer is the platform's.
+var answeredAbove = []string{"Authorize", "BootNotification", "DataTransfer", "StartTransaction", "StopTransaction"}
+
+// newUpstream returns a charger's platform, nil if it has none.
+func newUpstream(c *charger, o chargerOptions) *upstream {
+	if o.upstream == "" {
+		return nil
+	}
+
+	return &upstream{
+		c: c, url: strings.TrimRight(o.upstream, "/") + "/" + c.id, password: o.upstreamPassword, own: o.upstreamPassword != "", readOnly: o.readOnly,
+		signal: make(chan struct{}, 1), values: map[string]string{},
+	}
+}
+
+// wake has the worker look at what there is to do.
+func (u *upstream) wake() {
+	select {
+	case u.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps the connection to the platform while the charger is connected or messages wait.
+func (u *upstream) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if !u.needed() {
+			select {
+			case <-ctx.Done():
+			case <-u.signal:
+			}
+			continue
+		}
+
+		err := u.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			continue
+		}
+
+		u.c.b.Log.Warn("a charger's platform is not connected", "charger", u.c.id, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(u.c.b.Timing.Retry):
+		}
+	}
+}
+
+func (u *upstream) needed() bool {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+	return u.c.link != nil || len(u.errands) > 0
+}
+
+// session is one connection to the platform.
+func (u *upstream) session(ctx context.Context) error {
+	l, err := u.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.conn.CloseNow()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	u.c.b.work.Go(func() { _ = l.run(ctx) })
+	u.c.b.work.Go(func() { l.watch(ctx, u.c.b.Timing.Ping) })
+	u.attach(l)
+	defer u.detach()
+	u.c.b.Log.Info("a charger's platform is connected", "charger", u.c.id)
+
+	for {
+		e := u.next()
+		if e == nil && !u.needed() {
+			return nil // the charger has gone
+		}
+		if e != nil {
+			if err := u.send(ctx, l, e); err != nil {
+				return err
+			}
+			continue
+		}
+
+		select {
+		case <-u.signal:
+		case <-l.gone:
+			return errLinkLost
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (u *upstream) dial(ctx context.Context) (*link, error) {
+	u.c.mu.Lock()
+	login := base64.StdEncoding.EncodeToString([]byte(u.c.id + ":" + u.password))
+	u.c.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, u.c.b.Timing.Call)
+	defer cancel()
+
+	conn, _, err := websocket.Dial(ctx, u.url, &websocket.DialOptions{
+		Subprotocols: []string{subprotocol}, HTTPHeader: http.Header{"Authorization": {"Basic " + login}},
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	l := newLink(conn, u.c.b.Timing.Above)
+	l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
+		u.c.b.work.Go(func() { u.serve(l, id, action, payload) })
+		return true
+	}
+
+	return l, nil
+}
+
+func (u *upstream) attach(l *link) {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+	u.link = l
+}
+
+// detach notes that the platform is down: nobody waits for it any more.
+func (u *upstream) detach() {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+
+	u.link = nil
+	for _, e := range u.errands {
+		e.settle()
+	}
+}
+
+// next returns the message that is to be sent on first.
+func (u *upstream) next() *errand {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+	if len(u.errands) == 0 {
+		return nil
+	}
+	return u.errands[0]
+}
+
+// add puts a message behind those that wait. Without the platform there is nothing to wait for.
+// The caller holds the charger's mu.
+func (u *upstream) add(action string, payload json.RawMessage) *errand {
+	e := &errand{Action: action, Payload: slices.Clone(payload), settled: make(chan struct{})}
+	if u.link == nil {
+		e.settle()
+	}
+
+	u.errands = append(u.errands, e)
+	if len(u.errands) > errandsMax {
+		u.dropOne()
+	}
+
+	u.wake()
+	return e
+}
+
+// dropOne makes space: the oldest message that says nothing of a transaction goes.
+func (u *upstream) dropOne() {
+	i := slices.IndexFunc(u.errands[1:], func(e *errand) bool { return !e.paid() })
+	u.c.b.Log.Error("a message for a charger's platform is dropped: too many wait", "charger", u.c.id)
+	u.errands = slices.Delete(u.errands, max(i, 0)+1, max(i, 0)+2)
+}
+
+// paid reports whether a message begins or ends a transaction.
+func (e *errand) paid() bool { return e.Action == "StartTransaction" || e.Action == "StopTransaction" }
+
+// settle ends the waiting for a result.
+func (e *errand) settle() {
+	if !e.closed {
+		e.closed = true
+		close(e.settled)
+	}
+}
+
+// send sends a message on and deals with the answer. An error means that the platform is down;
+// the message stays first.
+func (u *upstream) send(ctx context.Context, l *link, e *errand) error {
+	u.c.mu.Lock()
+	payload := u.outward(e.Payload)
+	u.c.mu.Unlock()
+
+	var out json.RawMessage
+	err := l.call(ctx, e.Action, payload, &out)
+	refused, isRefused := errors.AsType[*callError](err)
+	if err != nil && !isRefused {
+		return err
+	}
+
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+
+	waited := !e.closed
+	if isRefused && !waited && e.paid() {
+		e.tries++
+		if e.tries < errandTries {
+			return err
+		}
+		u.c.b.Log.Error("a charger's platform refuses a transaction's message", "charger", u.c.id, "action", e.Action, "payload", string(e.Payload), "err", err)
+	}
+
+	e.result = &reply{result: out}
+	if isRefused {
+		e.result.err = refused
+	}
+	if e.Local != 0 && !isRefused {
+		u.renumber(e.Local, out)
+	}
+
+	e.settle()
+	u.errands = slices.DeleteFunc(u.errands, func(o *errand) bool { return o == e })
+	u.c.keep()
+
+	return nil
+}
+
+// renumber notes the platform's number of a transaction that the bridge gave one.
+func (u *upstream) renumber(local int, out json.RawMessage) {
+	var a startAnswer
+	if json.Unmarshal(out, &a) != nil || a.Transaction == local {
+		return
+	}
+
+	u.numbers = append(u.numbers, renumbered{local, a.Transaction})
+	if len(u.numbers) > numbersMax {
+		u.numbers = u.numbers[1:]
+	}
+}
+
+// outward writes the platform's number of a transaction for the bridge's. The caller holds mu.
+func (u *upstream) outward(payload json.RawMessage) json.RawMessage {
+	return renumberIn(payload, func(tx int) int {
+		for _, n := range slices.Backward(u.numbers) {
+			if n.Local == tx {
+				return n.Above
+			}
+		}
+		return tx
+	})
+}
+
+// inward writes the charger's number of a transaction for the platform's. The caller holds mu.
+func (u *upstream) inward(payload json.RawMessage) json.RawMessage {
+	return renumberIn(payload, func(tx int) int {
+		for _, n := range slices.Backward(u.numbers) {
+			if n.Above == tx {
+				return n.Local
+			}
+		}
+		return tx
+	})
+}
+
+// renumberIn changes a payload's transactionId, if there is one and it has another number.
+func renumberIn(payload json.RawMessage, other func(int) int) json.RawMessage {
+	var fields map[string]json.RawMessage
+	var tx integer
+	if json.Unmarshal(payload, &fields) != nil || fields["transactionId"] == nil {
+		return payload
+	}
+	if json.Unmarshal(fields["transactionId"], &tx) != nil || other(int(tx)) == int(tx) {
+		return payload
+	}
+
+	fields["transactionId"], _ = json.Marshal(other(int(tx)))
+	changed, err := json.Marshal(fields)
+	if err != nil {
+		return payload
+	}
+
+	return changed
+}
