@@ -24,9 +24,34 @@ func TestOAuthErrors(t *testing.T) {
 			if found := strings.Contains(r.body, `"error":"`+c.want+`"`); c.want != "" && !found {
 				t.Errorf("%d %s, want %s", r.StatusCode, r.body, c.want)
 			}
+
 			if c.want == "" && strings.Contains(r.body, `"error":`) {
 				t.Errorf("%d %s", r.StatusCode, r.body)
 			}
 		})
 	}
+}
+
+// TestFormsInParts logs in and asks for a component's token with forms of the other encoding.
+func TestFormsInParts(t *testing.T) {
+	h := settleIn(t)
+	const kind = "Content-Type: multipart/form-data; boundary=b"
+
+	part := func(name, value string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n"
+	}
+
+	r := h.want("POST", "/auth/token-form", part("username", "acme")+part("password", h.password)+"--b--\r\n", 200, "", kind, "Authorization:")
+	if !strings.Contains(r.body, `"token_type":"bearer"`) {
+		t.Error(r.body)
+	}
+
+	h.want("POST", "/auth/token-form", part("username", "acme")+part("password", "wrong")+"--b--\r\n", 401, "", kind, "Authorization:")
+	h.want("POST", "/auth/token-form", part("username", "acme")+"--b--\r\n", 422, "", kind, "Authorization:")
+	h.want("POST", "/auth/token-form", part("username", "acme"), 422, "", kind, "Authorization:")
+	h.want("POST", "/auth/token-form", "", 422, "", "Content-Type: multipart/form-data", "Authorization:")
+
+	file := "--b\r\nContent-Disposition: form-data; name=\"username\"; filename=\"x\"\r\n\r\nacme\r\n"
+	h.want("POST", "/auth/token-form", file+part("password", h.password)+"--b--\r\n", 422, "", kind, "Authorization:")
+	h.want("POST", "/auth/token-form", part("username", strings.Repeat("a", 5000))+"--b--\r\n", 413, "", kind, "Authorization:")
 }

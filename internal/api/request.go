@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -122,21 +124,52 @@ func emptyBody[T any](r *request) T {
 	return keep(r, v, err)
 }
 
-// form reads the form-encoded body.
+// form reads the body of a form, in either of its two encodings.
 func form[T any](r *request) T {
-	b, err := r.read("application/x-www-form-urlencoded")
+	values, err := r.form()
 	if err != nil {
-		return keep(r, *new(T), err)
-	}
-
-	values, err := url.ParseQuery(string(b))
-	if err != nil {
-		err = fault("body", "value_error.form", "the form is not well formed: percent-encode what is not plain")
 		return keep(r, *new(T), err)
 	}
 
 	v, err := wire.Form[T](values)
 	return keep(r, v, err)
+}
+
+// form returns the fields of the body's form.
+func (r *request) form() (url.Values, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && kind == multipartForm {
+		return r.multipart(params["boundary"])
+	}
+
+	b, err := r.read("application/x-www-form-urlencoded")
+	if err != nil {
+		return nil, err
+	}
+
+	values, err := url.ParseQuery(string(b))
+	if err != nil {
+		return nil, fault("body", "value_error.form", "the form is not well formed: percent-encode what is not plain")
+	}
+
+	return values, nil
+}
+
+const multipartForm = "multipart/form-data"
+
+// multipart returns the fields of a form in parts. It may have no files.
+func (r *request) multipart(boundary string) (url.Values, error) {
+	b, err := r.read(multipartForm)
+	if err != nil {
+		return nil, err
+	}
+
+	f, err := multipart.NewReader(bytes.NewReader(b), boundary).ReadForm(int64(len(b)))
+	if err != nil || len(f.File) > 0 {
+		return nil, fault("body", "value_error.form", "the form is not well formed: each part is a field, and none a file")
+	}
+
+	return f.Value, nil
 }
 
 func fault(where, word, msg string) error {

@@ -45,6 +45,15 @@ func oauthError(r *request, kind flex.Kind) string {
 	return ""
 }
 
+// challenge is the field WWW-Authenticate of a 401, with the word of RFC 6750 for a token that
+// is none.
+func challenge(word string) string {
+	if word != "invalid_token" {
+		return "Bearer"
+	}
+	return `Bearer error="invalid_token"`
+}
+
 // failure is the answer for an error. What was not written to be shown is not shown.
 func (s *Server) failure(err error, r *request) answer {
 	rt := r.route
@@ -75,7 +84,7 @@ func (s *Server) failure(err error, r *request) answer {
 
 	switch e.Kind {
 	case flex.Unauthorized:
-		a.set("WWW-Authenticate", "Bearer")
+		a.set("WWW-Authenticate", challenge(p.Error))
 	case flex.TooMany:
 		a.set("Retry-After", "1")
 		if w, ok := errors.AsType[*access.Wait](err); ok {

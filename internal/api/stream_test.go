@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"log/slog"
@@ -26,13 +27,16 @@ func TestStream_BreaksOff(t *testing.T) {
 			if _, err := io.WriteString(w, `{"responses":[`); err != nil {
 				return err
 			}
+
 			return errors.New("the disk is full")
 		}}, nil
 	}})
+
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(recorded)
 		failing.ServeHTTP(w, r)
 	}))
+
 	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelError)
 
@@ -41,6 +45,7 @@ func TestStream_BreaksOff(t *testing.T) {
 		defer response.Body.Close()
 		_, err = io.ReadAll(response.Body)
 	}
+
 	if err == nil {
 		t.Error("the client took a part of the answer for the whole")
 	}
@@ -68,4 +73,41 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// A streamed answer is compressed for who takes that, and one that breaks off has no end.
+func TestStream_Gzip(t *testing.T) {
+	long := strings.Repeat(`{"accepted":true},`, 10_000)
+	for name, failure := range map[string]error{"whole": nil, "broken off": errors.New("the disk is full")} {
+		w := httptest.NewRecorder()
+		r := &request{Request: httptest.NewRequest("POST", "/data/readings", nil)}
+		r.Header.Set("Accept-Encoding", "gzip")
+
+		n := stream(w, r, http.StatusOK, answer{stream: func(to io.Writer) error {
+			_, err := io.WriteString(to, long)
+			return errors.Join(err, failure)
+		}})
+
+		if n != len(long) || w.Body.Len() > n/20 || w.Header().Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s: %d bytes as %d, %v", name, n, w.Body.Len(), w.Header())
+		}
+
+		z, err := gzip.NewReader(w.Body)
+		if err != nil && failure == nil {
+			t.Fatal(err)
+		}
+
+		var plain []byte
+		if err == nil {
+			plain, err = io.ReadAll(z)
+		}
+
+		if (err == nil) != (failure == nil) || failure == nil && string(plain) != long {
+			t.Errorf("%s: %d bytes, %v", name, len(plain), err)
+		}
+
+		if (r.brokenOff == nil) != (failure == nil) {
+			t.Errorf("%s: noted as %v", name, r.brokenOff)
+		}
+	}
 }

@@ -103,16 +103,42 @@ func writeBody(w http.ResponseWriter, r *request, status int, doc *document) {
 	w.Write(b)
 }
 
-// stream writes an answer whose length is not known beforehand. What has been sent cannot
-// be taken back: of a failure the request is told, and the connection is broken.
+// stream writes an answer whose length is not known beforehand, compressed if the client takes
+// it. What has been sent cannot be taken back: of a failure the request is told, and the
+// connection is broken.
 func stream(w http.ResponseWriter, r *request, status int, a answer) int {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Add("Vary", "Accept-Encoding")
 	n := &counted{Writer: w}
-	if err := a.stream(n); err != nil {
+
+	if !takesGzip(r.Header.Get("Accept-Encoding")) {
+		w.WriteHeader(status)
+		breakOff(r, n, a.stream(n))
+		return n.n
+	}
+
+	h.Set("Content-Encoding", "gzip")
+	w.WriteHeader(status)
+
+	z := gzips.Get().(*gzip.Writer)
+	defer gzips.Put(z)
+	z.Reset(w)
+	n.Writer = z
+	err := a.stream(n)
+	if err == nil { // else the end is missing, as of a part
+		err = z.Close()
+	}
+
+	breakOff(r, n, err)
+	return n.n
+}
+
+// breakOff notes that an answer broke off, if it did.
+func breakOff(r *request, n *counted, err error) {
+	if err != nil {
 		r.brokenOff = fmt.Errorf("the answer broke off after %d bytes: %w", n.n, err)
 	}
-	return n.n
 }
 
 type counted struct {

@@ -123,3 +123,16 @@ func (c *boundedConn) Close() error {
 	c.release()
 	return c.Conn.Close()
 }
+
+// Write writes what the server answers. Its own refusals become JSON.
+func (c *boundedConn) Write(p []byte) (int, error) {
+	text := refusal(p)
+	if text == nil {
+		return c.Conn.Write(p)
+	}
+	if _, err := c.Conn.Write(text); err != nil {
+		return 0, err
+	}
+
+	return len(p), nil
+}
