@@ -251,6 +251,7 @@ func (p *Preview) choose(s *scoped, target []charge.Joules) {
 	for i := range s.planned {
 		if c, ok := p.offer(s, &s.planned[i], order); ok {
 			all = append(all, c)
+			order.Turn++
 		}
 	}
 

@@ -14,7 +14,8 @@
 // time as it takes, the cheapest first, to the minute. Charge-now is never closed.
 //
 // So that cars do not come back all at once, a car that is called to draw less does not charge
-// in the hour after the window where it would not have charged anyway, if its need allows that.
+// in the hour after the window where it would not have charged anyway, if its need allows that;
+// and after that hour cars come back in turns.
 //
 // # Choice
 //

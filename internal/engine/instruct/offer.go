@@ -8,15 +8,22 @@ import (
 	"flexd/internal/flex"
 )
 
-// Guard is how long after the end of a window a car that was called does not come back, if its
-// need allows that.
+// Guard is how long after the end of a window no car that was called comes back, if its need
+// allows that.
 const Guard = time.Hour
+
+// Returns is over how many half-hours after the guard cars come back, in turns.
+const Returns = 16
 
 // Order is what an instruction asks of a car.
 type Order struct {
 	Window flex.Span // whole minutes
 	Up     bool      // draw more in it; else less
+	Turn   int       // among the cars that come back, 0 to Returns - 1
 }
+
+// guard is how long after the window a car does not come back.
+func (o Order) guard() time.Duration { return Guard + time.Duration(o.Turn%Returns)*flex.HalfHour }
 
 // Offer is what a car would do if it were called.
 type Offer struct {
@@ -52,16 +59,9 @@ func Drawn(steps []flex.Step, power flex.Watts, within flex.Span) (sum charge.Jo
 // force. The problem is the car's from now on, without limits. Energy that a car goes without,
 // beyond its need, is worth the median of the known prices, and so is what it charges more.
 func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
-	closed := o.closed(&p, standing, Guard)
-	problem, plan := Close(p, closed)
-	if guarded := o.closed(&p, standing, 0); !o.Up && len(guarded) > 0 && yields(&problem, closed) {
-		closed = guarded // the need goes before the target, and the target before the guard
-		problem, plan = Close(p, closed)
-	}
-
-	f := Offer{Closed: closed, Problem: problem, Plan: plan}
+	f := o.close(p, standing)
 	for _, s := range Slots(o.Window) {
-		change := Drawn(standing, p.Power, s) - Drawn(plan.Steps, p.Power, s)
+		change := Drawn(standing, p.Power, s) - Drawn(f.Plan.Steps, p.Power, s)
 		if o.Up {
 			change = -change
 		}
@@ -69,11 +69,24 @@ func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
 	}
 
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	less := Drawn(standing, p.Power, ahead) - Drawn(plan.Steps, p.Power, ahead)
+	less := Drawn(standing, p.Power, ahead) - Drawn(f.Plan.Steps, p.Power, ahead)
 	assumed := charge.AssumedPrice(p.Prices)
 	f.Less = flex.WattHours(less / 3600)
-	f.Cost = cost(&p, plan.Steps) - cost(&p, standing) + assumed.Of(f.Less)
+	f.Cost = cost(&p, f.Plan.Steps) - cost(&p, standing) + assumed.Of(f.Less)
 
+	return f
+}
+
+// close plans a car that is called. Its need goes before the target, and the target before a late
+// return.
+func (o Order) close(p charge.Problem, standing []flex.Step) (f Offer) {
+	for _, guard := range []time.Duration{o.guard(), Guard, 0} {
+		f.Closed = o.closed(&p, standing, guard)
+		f.Problem, f.Plan = Close(p, f.Closed)
+		if o.Up || !yields(&f.Problem, f.Closed) {
+			break
+		}
+	}
 	return f
 }
 

@@ -77,6 +77,7 @@ func street(liars int) []charger {
 
 		c.base, c.draws = c.problem.Power, c.problem.Power
 		c.steps = charge.Solve(c.problem).Steps
+		order.Turn = i
 		c.offer = Call(order, c.problem, c.steps)
 	}
 
