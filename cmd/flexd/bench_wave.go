@@ -133,7 +133,9 @@ type waved struct {
 
 func (v *waved) sum() (s waveShare) {
 	for _, p := range v.by {
-		s.Changed, s.Tried, s.MiB = s.Changed+p.Changed, s.Tried+p.Tried, max(s.MiB, p.MiB)
+		s.Changed += p.Changed
+		s.Tried += p.Tried
+		s.MiB = max(s.MiB, p.MiB)
 	}
 	return s
 }
@@ -230,18 +232,18 @@ func (w *waveBench) prepare(ctx context.Context, n int) error {
 // benchNight is the time for which the cars are plugged in.
 const benchNight = 12 * time.Hour
 
-// plugIn has the cars plugged in, by many hands.
+// plugIn has the cars plugged in, by many workers at once.
 func (w *waveBench) plugIn(ctx context.Context) error {
-	const hands = 64
+	const workers = 64
 	var wait sync.WaitGroup
-	errs := make([]error, hands)
+	errs := make([]error, workers)
 	ready := flex.WallTime(time.Duration(time.Now().Add(benchNight).In(flex.London).Hour()) * time.Hour)
 
-	for hand := range hands {
+	for worker := range workers {
 		wait.Go(func() {
-			for i := hand; i < len(w.cars) && errs[hand] == nil; i += hands {
+			for i := worker; i < len(w.cars) && errs[worker] == nil; i += workers {
 				in := flex.Intent{Need: flex.WattHours(5000 + 100*(i*7919%200)), ReadyByLocal: &ready, ReadyBy: time.Now().Add(benchNight), Mode: flex.Minimise}
-				errs[hand] = w.Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugIn, Intent: &in})
+				errs[worker] = w.Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugIn, Intent: &in})
 			}
 		})
 	}
@@ -305,19 +307,19 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 
 // all has every process do something at once, and adds up what each did.
 func (w *waveBench) all(by []waveShare, do func(waveWorker) (waveShare, error)) (took time.Duration, err error) {
-	hands := []waveWorker{w.ownWorker}
+	workers := []waveWorker{w.ownWorker}
 	for _, p := range w.others {
-		hands = append(hands, p)
+		workers = append(workers, p)
 	}
 
 	var wait sync.WaitGroup
-	errs := make([]error, len(hands))
+	errs := make([]error, len(workers))
 	start := time.Now()
 
-	for i, h := range hands {
+	for i, worker := range workers {
 		wait.Go(func() {
 			var s waveShare
-			s, errs[i] = do(h)
+			s, errs[i] = do(worker)
 			by[i] = waveShare{by[i].Changed + s.Changed, by[i].Tried + s.Tried, max(by[i].MiB, s.MiB), ""}
 		})
 	}

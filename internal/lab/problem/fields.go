@@ -36,8 +36,13 @@ func (f *siteFields) check() error {
 
 // storageFields are what they say of a battery.
 type storageFields struct {
-	SoCMin       float64 `json:"soc_min_kwh"`
-	SoCMax       float64 `json:"soc_max_kwh"`
+	SoCMin float64 `json:"soc_min_kwh"`
+	SoCMax float64 `json:"soc_max_kwh"`
+	deviceFields
+}
+
+// deviceFields are what all batteries have, those of a fleet too.
+type deviceFields struct {
 	SoCInit      float64 `json:"soc_init_kwh"`
 	ChargeKW     float64 `json:"charge_kw"`
 	DischargeKW  float64 `json:"discharge_kw"`

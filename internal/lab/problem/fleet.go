@@ -25,15 +25,9 @@ type fleetLine struct {
 		PeakAdder float64 `json:"peak_adder_p"`
 	} `json:"evs"`
 	Batteries []struct {
-		Capacity     float64 `json:"capacity_kwh"`
-		Init         float64 `json:"soc_init_kwh"`
-		ChargeKW     float64 `json:"charge_kw"`
-		DischargeKW  float64 `json:"discharge_kw"`
-		EffCharge    float64 `json:"eff_charge"`
-		EffDischarge float64 `json:"eff_discharge"`
-		Wear         float64 `json:"wear_p_per_kwh"`
-		Terminal     float64 `json:"terminal_p_per_kwh"`
-		Group        int32   `json:"group"`
+		Capacity float64 `json:"capacity_kwh"`
+		deviceFields
+		Group int32 `json:"group"`
 	} `json:"batteries"`
 	Groups []struct {
 		CapKW  []float64 `json:"cap_kw"`
@@ -116,7 +110,7 @@ func (l *fleetLine) addCars(to *fleet.Problem) error {
 func (l *fleetLine) addBatteries(to *fleet.Problem) {
 	for _, b := range l.Batteries {
 		to.Batteries = append(to.Batteries, fleet.Battery{
-			CapacityKWh: b.Capacity, InitKWh: b.Init, ChargeKW: b.ChargeKW, DischargeKW: b.DischargeKW,
+			CapacityKWh: b.Capacity, InitKWh: b.SoCInit, ChargeKW: b.ChargeKW, DischargeKW: b.DischargeKW,
 			EffCharge: b.EffCharge, EffDischarge: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal, Group: b.Group,
 		})
 	}

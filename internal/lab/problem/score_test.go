@@ -40,15 +40,9 @@ type instance struct {
 	PVCurtailable bool      `json:"pv_curtailable"`
 	SoCMin        float64   `json:"soc_min_kwh"`
 	SoCMax        float64   `json:"soc_max_kwh"`
-	SoCInit       float64   `json:"soc_init_kwh"`
-	ChargeKW      float64   `json:"charge_kw"`
-	DischargeKW   float64   `json:"discharge_kw"`
-	EffCharge     float64   `json:"eff_charge"`
-	EffDischarge  float64   `json:"eff_discharge"`
-	Wear          float64   `json:"wear_p_per_kwh"`
-	Terminal      float64   `json:"terminal_p_per_kwh"`
-	GridImportKW  float64   `json:"grid_import_kw"`
-	GridExportKW  float64   `json:"grid_export_kw"`
+	deviceFields
+	GridImportKW float64 `json:"grid_import_kw"`
+	GridExportKW float64 `json:"grid_export_kw"`
 
 	LoadWh        []int   `json:"load_wh"`
 	PVWh          []int   `json:"pv_wh"`
@@ -99,7 +93,13 @@ type fleetEV struct {
 }
 
 type fleetBattery struct {
-	Capacity     float64 `json:"capacity_kwh"`
+	Capacity float64 `json:"capacity_kwh"`
+	deviceFields
+	Group int `json:"group"`
+}
+
+// deviceFields are what all batteries have, those of a fleet too.
+type deviceFields struct {
 	SoCInit      float64 `json:"soc_init_kwh"`
 	ChargeKW     float64 `json:"charge_kw"`
 	DischargeKW  float64 `json:"discharge_kw"`
@@ -107,7 +107,6 @@ type fleetBattery struct {
 	EffDischarge float64 `json:"eff_discharge"`
 	Wear         float64 `json:"wear_p_per_kwh"`
 	Terminal     float64 `json:"terminal_p_per_kwh"`
-	Group        int     `json:"group"`
 }
 
 // reply is the union of what the families answer.
