@@ -9,6 +9,7 @@ import (
 
 	"flexd/internal/app"
 	"flexd/internal/flex"
+	"flexd/internal/operations"
 	records "flexd/internal/store"
 )
 
@@ -168,8 +169,8 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 	return out, nil
 }
 
-// lookAtExceptions lists what the console's first page lists, but for the background jobs,
-// which run in the flexd that serves.
+// lookAtExceptions lists what the console's first page lists. The background jobs run in the flexd
+// that serves: what failed of them it has said by an alert.
 func lookAtExceptions(ctx context.Context, h *app.App) (out []symptom, err error) {
 	found, err := h.Operations.Exceptions(ctx, flex.OrgID{})
 	if err != nil {
@@ -192,6 +193,17 @@ func lookAtExceptions(ctx context.Context, h *app.App) (out []symptom, err error
 		}
 
 		out = append(out, x)
+	}
+
+	known, err := h.Operations.AlertList(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, a := range known.Alerts {
+		if a.Kind == string(operations.JobFailed) && a.Org.IsZero() {
+			out = append(out, symptom{Part: a.Kind, Detail: a.Title, Do: a.Text})
+		}
 	}
 
 	if len(out) == 0 {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -253,6 +254,7 @@ func TestExceptions_EveryPlace(t *testing.T) {
 		s.inConsole(page)
 		s.inInterface(program("/operations/exceptions"))
 		s.inMetrics(program("/metrics"))
+		s.inAlerts(h)
 		s.inDoctor()
 	})
 }
@@ -297,6 +299,49 @@ func (s *street) inMetrics(text string) {
 	}
 }
 
+// inAlerts has every rule be on at once, and reads what a route is sent.
+func (s *street) inAlerts(h *app.App) {
+	s.Helper()
+	var mu sync.Mutex
+	var all strings.Builder
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := io.Copy(&all, r.Body); err != nil {
+			s.Error(err)
+		}
+	}))
+	defer server.Close()
+
+	route := records.AlertRoute{Name: "night", Kind: operations.RouteWebhook, Target: server.URL, Level: string(operations.Warning)}
+	if err := h.Operations.AddRoute(s.Context(), &route); err != nil {
+		s.Fatal(err)
+	}
+	for _, kind := range operations.Kinds {
+		if err := h.Operations.SetAlertRule(s.Context(), operations.AlertRule{Kind: kind, Enabled: true, Threshold: 1}); err != nil {
+			s.Fatal(err)
+		}
+	}
+
+	for _, job := range []worker.Job{h.Operations.WatchAlerts, h.Operations.SendAlerts} {
+		for more := true; more; {
+			r, err := job(s.Context())
+			if err != nil {
+				s.Fatal(err)
+			}
+			more = r.More
+		}
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	for _, kind := range operations.Kinds {
+		if n := strings.Count(all.String(), fmt.Sprintf(`"kind":%q`, kind)); n != 1 {
+			s.Errorf("%s: %d alerts", kind, n)
+		}
+	}
+}
+
 // inDoctor asks flexd doctor, which is another process.
 func (s *street) inDoctor() {
 	s.Helper()
@@ -308,10 +353,6 @@ func (s *street) inDoctor() {
 	}
 
 	for _, kind := range operations.Kinds {
-		if kind == operations.JobFailed {
-			continue // of the process that serves, which says so itself
-		}
-
 		if !strings.Contains(said, fmt.Sprintf("%q: %q", "part", kind)) {
 			s.Errorf("%s is not with the doctor: %s", kind, said)
 		}

@@ -44,6 +44,7 @@ type commands struct {
 	Halt       halt              `cmd:"" help:"Stop all pushes on every process, within a second."`
 	Resume     resume            `cmd:"" help:"Let pushes leave again."`
 
+	Alerts   alerts          `cmd:"" help:"What wakes somebody, whom, and how."`
 	Endpoint endpoint        `cmd:"" help:"Where an organisation's pushes go."`
 	Dispatch dispatch        `cmd:"" help:"Dispatch events of batteries."`
 	Caps     caps            `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`

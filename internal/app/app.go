@@ -114,6 +114,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	db, err := store.Open(ctx, s.Database, store.Options{
 		Environment: s.Environment, Schema: s.Schema, Keys: s.Keys, Now: s.Now, Random: s.Random,
 	})
+
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		return nil, err
 	}
 
-	h.Operations = &operations.Service{DB: db, Jobs: h.Jobs, StalePrices: h.stalePrices, Log: s.Log}
+	h.Operations = &operations.Service{DB: db, Jobs: h.Jobs, StalePrices: h.stalePrices, Log: s.Log, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP}
 	h.API = &api.Server{
 		DB: db, Operations: h.Operations, Grid: h.Grid, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
 		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
@@ -171,6 +172,8 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions).Rest = settleRest
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents).Rest = settleRest
 	h.add("mail", time.Minute, store.WakeMail, h.Reward.SendMail)
+
+	h.addAlerts(s.Mail)
 	h.add("books", time.Hour, "", h.Books.CloseDue)
 	h.add("retention", time.Hour, "", h.Reading.Purge)
 	h.add("deliveries", time.Hour, "", h.Push.Purge)
@@ -184,7 +187,19 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 
 	h.add("moves", time.Minute, "", h.Registry.MovePoints)
 	h.add("expiry", time.Minute, "", h.Access.PurgeExpired)
+
 	return h, nil
+}
+
+// addAlerts adds the jobs that wake somebody.
+func (h *App) addAlerts(mailer *egress.Mailer) {
+	if mailer != nil {
+		h.Operations.Mail = mailer.Send
+	}
+
+	h.add("alerts", 15*time.Second, "", h.Operations.WatchAlerts)
+	h.add("alert messages", 10*time.Second, store.WakeAlert, h.Operations.SendAlerts)
+	h.add("old alerts", time.Hour, "", h.Operations.PurgeAlerts)
 }
 
 // settleRest is how long the settlement jobs rest between two runs, however many readings

@@ -90,6 +90,13 @@ var surface = []route{
 	{pattern: "GET /console/fleet.json", handle: (*Server).fleetNow},
 	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
 
+	// alerts.go
+	{pattern: "GET /console/alerts", handle: (*Server).alerts},
+	{pattern: "GET /console/alerts.csv", handle: (*Server).alerts},
+	{pattern: "GET /console/alerts.json", handle: (*Server).alerts},
+	{pattern: "POST /console/alerts/{id}/acknowledge", needs: access.Operate, handle: (*Server).acknowledge},
+	{pattern: "POST /console/alerts/test", needs: access.Operate, handle: (*Server).testRoute},
+
 	// asset.go, why.go
 	{pattern: "GET /console/assets", handle: (*Server).assets},
 	{pattern: "GET /console/assets.csv", handle: (*Server).assets},

@@ -42,6 +42,7 @@ type item struct{ Section, Name string }
 // menu is the order of the console's sections.
 var menu = []item{
 	{"fleet", "Fleet now"},
+	{"alerts", "Alerts"},
 	{"assets", "Assets"},
 	{"deliveries", "Deliveries"},
 	{"prices", "Prices"},

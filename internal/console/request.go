@@ -243,6 +243,8 @@ var doneText = map[string]string{
 	"capped":     "The cap is set, and the fleet is planned under it.",
 	"instructed": "The instruction is sent.",
 	"stopped":    "Whoever was called returns to the plan without.",
+	"noted":      "It is noted. Everybody who looks sees it.",
+	"alert-test": "The test is sent within seconds; what came of it stands under Sent.",
 	"rated":      "The change holds: a schedule under way is planned anew.",
 	"replayed":   "It is sent once more.",
 	"turned":     "The clock is turned, and all that was due on the way is done.",

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -14,7 +15,7 @@ func TestDispatcher_CrossedAnswers(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
 	d := &Service{DB: db}
 	d.begin()
-	e := store.Endpoint{Name: store.ScheduleEndpoint, Enabled: true, Secret: newSecret(make([]byte, secretMade)), Concurrency: 1}
+	e := store.Endpoint{Name: store.ScheduleEndpoint, Enabled: true, Secret: egress.NewSecret(make([]byte, egress.SecretMade)), Concurrency: 1}
 	now := db.Now()
 	for name, at := range map[string]time.Time{"now": now, "soon": now.Add(time.Hour)} {
 		l := newDispatcher(d, e)

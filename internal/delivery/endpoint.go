@@ -125,8 +125,8 @@ func takeOver(e *store.Endpoint, secret flex.Secret, now time.Time) {
 }
 
 func makeSecret(tx *store.Tx) (flex.Secret, error) {
-	key, err := tx.RandomBytes(secretMade)
-	return newSecret(key), err
+	key, err := tx.RandomBytes(egress.SecretMade)
+	return egress.NewSecret(key), err
 }
 
 func firstOf(ns ...int) int {
@@ -183,7 +183,7 @@ func (d *Service) check(s Settings) error {
 	}
 
 	if s.Secret != "" {
-		if _, err := keyOf(s.Secret); err != nil {
+		if _, err := egress.SecretKey(s.Secret); err != nil {
 			fault(err.Error(), "secret")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 	"flexd/internal/store"
@@ -147,7 +148,7 @@ func header(e *store.Endpoint, keys [][]byte, p *store.ClaimedPush, body []byte,
 	h["Content-Type"] = "application/json"
 	h["Webhook-Id"] = id
 	h["Webhook-Timestamp"] = strconv.FormatInt(at.Unix(), 10)
-	h["Webhook-Signature"] = signature(keys, id, at, body)
+	h["Webhook-Signature"] = egress.Signature(keys, id, at, body)
 	h["Flexd-Kind"] = string(p.Kind)
 
 	if p.Kind == store.SchedulePush {
@@ -166,7 +167,7 @@ func keysOf(e *store.Endpoint, at time.Time) (keys [][]byte, err error) {
 	}
 
 	for _, s := range secrets {
-		key, err := keyOf(s)
+		key, err := egress.SecretKey(s)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
@@ -90,6 +91,11 @@ type Service struct {
 	Jobs func() []*worker.Worker
 	// StalePrices returns the price sources that are not current; nil where prices are not looked at.
 	StalePrices func(context.Context) ([]StalePrice, error)
+
+	// Out sends alerts, and Mail those that are e-mails; nil where none can be sent.
+	Out       *egress.Client
+	Mail      func(ctx context.Context, to flex.Personal, subject, text string) error
+	PlainHTTP bool // routes may be http://, for private networks
 
 	Log *slog.Logger // nil means the default logger
 

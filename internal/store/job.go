@@ -23,10 +23,11 @@ const (
 	JobMail       JobKind = "mail"        // send an e-mail; its subject is the mail's id
 	JobCloudLink  JobKind = "cloud link"  // exchange the code that a user brought back; the link's state
 	JobCloudToken JobKind = "cloud token" // refresh a token; its site and provider
+	JobAlert      JobKind = "alert"       // say that an alert fires, or that it ended; its message
 )
 
 // JobKinds are all of them.
-var JobKinds = []JobKind{JobMail, JobCloudLink, JobCloudToken}
+var JobKinds = []JobKind{JobMail, JobCloudLink, JobCloudToken, JobAlert}
 
 // Job is one piece of work in the queue, as it was claimed. The package comment states what the
 // queue promises.

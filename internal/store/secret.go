@@ -19,6 +19,7 @@ const (
 	sealedAccounts = "key of accounts"
 	sealedAnswer   = "answer kept for a repeated request"
 
+	sealedRoute     = "secret of an alert route"
 	sealedPayeeHook = "secret of the payee hook"
 	sealedPayeeName = "name on a bank account"
 	sealedTwoStep   = "operator's second step"
@@ -105,6 +106,12 @@ var sealedTables = []sealedTable{
 	}},
 	{"operator_totp", sealedTwoStep, `operator_id`, `operator_id = $2`, func(s scanner) (r sealedRow, err error) {
 		var id flex.OperatorID
+		err = s.Scan(&r.sealed, &id)
+		r.row, r.args = id.Bytes(), []any{id.Bytes()}
+		return r, err
+	}},
+	{"alert_route", sealedRoute, `id`, `id = $2`, func(s scanner) (r sealedRow, err error) {
+		var id AlertRouteID
 		err = s.Scan(&r.sealed, &id)
 		r.row, r.args = id.Bytes(), []any{id.Bytes()}
 		return r, err

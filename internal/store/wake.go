@@ -13,6 +13,7 @@ const (
 	WakeSettle  Topic = "settle"  // a session ended, or readings came
 	WakeCloud   Topic = "cloud"   // a manufacturer's cloud is to be asked
 	WakeMail    Topic = "mail"    // a letter is to be sent
+	WakeAlert   Topic = "alert"   // somebody is to be woken
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
 )
 

@@ -1,4 +1,4 @@
-package delivery
+package egress
 
 import (
 	"crypto/hmac"
@@ -15,17 +15,16 @@ import (
 // secretPrefix begins every secret, by Standard Webhooks 1.0.
 const secretPrefix = "whsec_"
 
-// A secret is secretPrefix and the base64 of a key of 24 to 64 bytes; those that we make
-// have 32.
-const secretMin, secretMade, secretMax = 24, 32, 64
+// A secret is whsec_ and the base64 of a key of 24 to 64 bytes; those that flexd makes have 32.
+const SecretMin, SecretMade, SecretMax = 24, 32, 64
 
-// newSecret writes a key as a secret.
-func newSecret(key []byte) flex.Secret {
+// NewSecret writes a key as a secret.
+func NewSecret(key []byte) flex.Secret {
 	return flex.Secret(secretPrefix + base64.StdEncoding.EncodeToString(key))
 }
 
-// keyOf reads a secret. The error may be shown: it does not hold the secret.
-func keyOf(s flex.Secret) ([]byte, error) {
+// SecretKey reads a secret. The error may be shown: it does not hold the secret.
+func SecretKey(s flex.Secret) ([]byte, error) {
 	text, ok := strings.CutPrefix(s.Reveal(), secretPrefix)
 	if !ok {
 		return nil, fmt.Errorf("a secret begins with %q; leave it out and one is made", secretPrefix)
@@ -35,16 +34,16 @@ func keyOf(s flex.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("after %q a secret is base64 with its padding; leave it out and one is made", secretPrefix)
 	}
-	if len(key) < secretMin || len(key) > secretMax {
-		return nil, fmt.Errorf("a secret stands for %d to %d bytes, this one for %d", secretMin, secretMax, len(key))
+	if len(key) < SecretMin || len(key) > SecretMax {
+		return nil, fmt.Errorf("a secret stands for %d to %d bytes, this one for %d", SecretMin, SecretMax, len(key))
 	}
 
 	return key, nil
 }
 
-// signature returns the webhook-signature of a message: one for each key, so that during a
+// Signature returns the webhook-signature of a message: one for each key, so that during a
 // rotation the old secret and the new both verify it.
-func signature(keys [][]byte, id string, at time.Time, body []byte) string {
+func Signature(keys [][]byte, id string, at time.Time, body []byte) string {
 	var b strings.Builder
 	for i, key := range keys {
 		mac := hmac.New(sha256.New, key)

@@ -1,4 +1,4 @@
-package delivery
+package egress
 
 import (
 	"encoding/base64"
@@ -13,15 +13,16 @@ import (
 
 	"flexd/client"
 	"flexd/internal/flex"
+	_ "flexd/test/seed" // so that each run draws the same
 )
 
 // The example that the scheme's specification and its libraries share.
 func TestSignature_Published(t *testing.T) {
-	key, err := keyOf("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	key, err := SecretKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := signature([][]byte{key}, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got := Signature([][]byte{key}, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -31,14 +32,14 @@ func TestSignature_Published(t *testing.T) {
 // by the new; and both refuse it once any byte is changed.
 func TestSignature_Oracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		keys := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), secretMin, secretMax), 1, 2).Draw(t, "keys")
+		keys := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), SecretMin, SecretMax), 1, 2).Draw(t, "keys")
 		id := rapid.StringMatching(`[a-z0-9-]{1,36}`).Draw(t, "id")
 		body := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "body")
 		now := time.Now()
 		h := http.Header{}
 		h.Set("webhook-id", id)
 		h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
-		h.Set("webhook-signature", signature(keys, id, now, body))
+		h.Set("webhook-signature", Signature(keys, id, now, body))
 		verify := func(secret flex.Secret, h http.Header, body []byte) [2]bool {
 			w, err := standard.NewWebhook(secret.Reveal())
 			if err != nil {
@@ -48,7 +49,7 @@ func TestSignature_Oracle(t *testing.T) {
 			return [2]bool{w.Verify(body, h) == nil, err == nil}
 		}
 		for _, key := range keys {
-			if got := verify(newSecret(key), h, body); got != [2]bool{true, true} {
+			if got := verify(NewSecret(key), h, body); got != [2]bool{true, true} {
 				t.Fatalf("a right signature is refused: %v", got)
 			}
 		}
@@ -58,24 +59,24 @@ func TestSignature_Oracle(t *testing.T) {
 		} else {
 			other = append(other, 'x')
 		}
-		if got := verify(newSecret(keys[0]), h, other); got != [2]bool{} {
+		if got := verify(NewSecret(keys[0]), h, other); got != [2]bool{} {
 			t.Fatalf("a changed body passes: %v", got)
 		}
 		h.Set("webhook-id", id+"x")
-		if got := verify(newSecret(keys[0]), h, body); got != [2]bool{} {
+		if got := verify(NewSecret(keys[0]), h, body); got != [2]bool{} {
 			t.Fatalf("a changed id passes: %v", got)
 		}
 	})
 }
 
 func TestKeyOf(t *testing.T) {
-	secret := func(n int) flex.Secret { return newSecret(make([]byte, n)) }
+	secret := func(n int) flex.Secret { return NewSecret(make([]byte, n)) }
 	for s, good := range map[flex.Secret]bool{
-		secret(secretMin): true, secret(secretMin - 1): false, secret(secretMax): true, secret(secretMax + 1): false,
+		secret(SecretMin): true, secret(SecretMin - 1): false, secret(SecretMax): true, secret(SecretMax + 1): false,
 		"": false, "whsec_": false, "whsec_!": false, flex.Secret(base64.StdEncoding.EncodeToString(make([]byte, 32))): false,
 		flex.Secret(strings.TrimRight(secret(32).Reveal(), "=")): false,
 	} {
-		_, err := keyOf(s)
+		_, err := SecretKey(s)
 		if (err == nil) != good {
 			t.Errorf("%q: %v", s.Reveal(), err)
 		}

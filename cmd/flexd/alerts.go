@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/operations"
+	records "flexd/internal/store"
+)
+
+// alerts is `flexd alerts`.
+type alerts struct {
+	List        alertsList   `cmd:"" help:"Which alerts fire, or fired, and who looks after them."`
+	Acknowledge alertsAck    `cmd:"" help:"Say that you look after an alert."`
+	Snooze      alertsSnooze `cmd:"" help:"Let an alert rest for a time; it is sent again if it still fires then. Example: flexd alerts snooze ID --for 2h --note \"the supplier mends it\""`
+	Rules       alertsRules  `cmd:"" help:"Which kinds of exception wake somebody."`
+	Rule        alertsRule   `cmd:"" help:"Change from which count on, and after how long, a kind of exception wakes somebody. Example: flexd alerts rule short_of_time --threshold 50 --for 15m"`
+	Route       alertsRoute  `cmd:"" help:"Whom flexd wakes, and how."`
+}
+
+type alertsList struct {
+	store
+	Ended bool `help:"Those that ended too."`
+	JSON  bool `help:"Print as JSON." name:"json"`
+}
+
+// alertRow is an alert as it is printed.
+type alertRow struct {
+	ID             string     `json:"alert_id"`
+	Kind           string     `json:"kind"`
+	Level          string     `json:"level"`
+	Organisation   string     `json:"organisation_id,omitempty"` // none for all
+	Count          int        `json:"count"`
+	Title          string     `json:"title"`
+	FiredAt        time.Time  `json:"fired_at"`
+	ResolvedAt     *time.Time `json:"resolved_at,omitempty"`
+	AcknowledgedBy string     `json:"acknowledged_by,omitempty"`
+	SnoozedTo      *time.Time `json:"snoozed_until,omitempty"`
+	Note           string     `json:"note,omitempty"`
+}
+
+func alertRowOf(a records.Alert) alertRow {
+	r := alertRow{
+		ID: a.ID.String(), Kind: a.Kind, Level: a.Level, Count: a.Count, Title: a.Title, FiredAt: a.FiredAt, AcknowledgedBy: a.AcknowledgedBy, Note: a.Note,
+	}
+
+	if !a.Org.IsZero() {
+		r.Organisation = a.Org.String()
+	}
+
+	if !a.ResolvedAt.IsZero() {
+		r.ResolvedAt = &a.ResolvedAt
+	}
+
+	if !a.SnoozedTo.IsZero() {
+		r.SnoozedTo = &a.SnoozedTo
+	}
+
+	return r
+}
+
+// alertPage opens flexd and reads what is known of alerts.
+func (s store) alertPage(ctx context.Context, firing bool) (p operations.AlertPage, err error) {
+	h, err := s.open(ctx)
+	if err != nil {
+		return p, err
+	}
+	defer h.Close()
+	return h.Operations.AlertList(ctx, firing)
+}
+
+// Run lists the alerts.
+func (o *alertsList) Run(ctx context.Context, c console) error {
+	p, err := o.alertPage(ctx, !o.Ended)
+	if err != nil {
+		return err
+	}
+
+	rows := []alertRow{}
+	for _, a := range p.Alerts {
+		rows = append(rows, alertRowOf(a))
+	}
+
+	return list(c, o.JSON, rows, "ID\tFIRED\tEND\tLEVEL\tKIND\tCOUNT\tBY\tTITLE", func(r alertRow) []any {
+		return []any{r.ID, r.FiredAt, r.ResolvedAt, r.Level, r.Kind, r.Count, r.AcknowledgedBy, r.Title}
+	})
+}
+
+type alertsAck struct {
+	store
+	ID   string `arg:"" help:"Id of the alert, as flexd alerts list prints it."`
+	Note string `help:"For whoever looks next."`
+}
+
+// Run acknowledges an alert.
+func (o *alertsAck) Run(ctx context.Context, c console) error {
+	return o.onAlert(ctx, c, o.ID, "acknowledge alert", o.Note, func(h *app.App, id records.AlertID) error {
+		return h.Operations.Acknowledge(ctx, id, commandLine, o.Note)
+	})
+}
+
+type alertsSnooze struct {
+	store
+	ID   string        `arg:"" help:"Id of the alert, as flexd alerts list prints it."`
+	For  time.Duration `help:"How long it rests, a minute to 30 days." required:""`
+	Note string        `help:"Why, for whoever looks next." required:""`
+}
+
+// Run lets an alert rest.
+func (o *alertsSnooze) Run(ctx context.Context, c console) error {
+	return o.onAlert(ctx, c, o.ID, "snooze alert", o.Note, func(h *app.App, id records.AlertID) error {
+		return h.Operations.Snooze(ctx, id, o.For, commandLine, o.Note)
+	})
+}
+
+// onAlert does something to an alert, in the audit log.
+func (s store) onAlert(ctx context.Context, c console, text, act, note string, do func(*app.App, records.AlertID) error) error {
+	var id records.AlertID
+	if err := id.UnmarshalText([]byte(text)); err != nil {
+		return flex.Fail(flex.Invalid, "%v", err)
+	}
+
+	return s.onAlerts(ctx, c, records.Act{Act: act, Subject: text, Detail: note}, "Noted.", func(h *app.App) error { return do(h, id) })
+}
+
+// onAlerts does something that concerns alerts, in the audit log, and prints a line.
+func (s store) onAlerts(ctx context.Context, c console, act records.Act, done string, do func(*app.App) error) error {
+	h, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	act.Who = commandLine
+
+	err = h.Access.Act(ctx, act, func() error { return do(h) })
+	if err == nil {
+		fmt.Fprintln(c.out, done)
+	}
+
+	return err
+}
+
+type alertsRules struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// ruleRow is a rule as it is printed.
+type ruleRow struct {
+	Kind         string `json:"kind"`
+	Organisation string `json:"organisation_id,omitempty"` // none for all
+	Enabled      bool   `json:"enabled"`
+	Threshold    int    `json:"threshold"`
+	For          string `json:"for"`
+	Own          bool   `json:"default"`
+}
+
+// Run lists the rules.
+func (o *alertsRules) Run(ctx context.Context, c console) error {
+	p, err := o.alertPage(ctx, true)
+	if err != nil {
+		return err
+	}
+
+	rows := []ruleRow{}
+	for _, r := range p.Rules {
+		row := ruleRow{Kind: string(r.Kind), Enabled: r.Enabled, Threshold: r.Threshold, For: r.For.String(), Own: r.Own}
+		if !r.Org.IsZero() {
+			row.Organisation = r.Org.String()
+		}
+		rows = append(rows, row)
+	}
+
+	return list(c, o.JSON, rows, "KIND\tORGANISATION\tON\tFROM\tFOR\tDEFAULT", func(r ruleRow) []any {
+		return []any{r.Kind, r.Organisation, r.Enabled, r.Threshold, r.For, r.Own}
+	})
+}
+
+type alertsRule struct {
+	store
+	Kind      string        `arg:"" help:"Kind of exception, as flexd alerts rules prints it."`
+	Org       string        `help:"Name of the organisation whose exceptions are meant; those of all if not given." placeholder:"NAME"`
+	Threshold int           `help:"From which count on." default:"1"`
+	For       time.Duration `help:"How long it must last."`
+	Off       bool          `help:"Wake nobody for it."`
+}
+
+// Run sets a rule.
+func (o *alertsRule) Run(ctx context.Context, c console) error {
+	act := records.Act{Act: "set alert rule", Subject: o.Kind}
+	return o.onAlerts(ctx, c, act, "The rule holds from the next look, within 15 seconds.", func(h *app.App) error {
+		r := operations.AlertRule{Kind: operations.Kind(o.Kind), Enabled: !o.Off, Threshold: o.Threshold, For: o.For}
+		org, err := orgIfNamed(ctx, h, o.Org)
+		if err != nil {
+			return err
+		}
+
+		r.Org = org
+		return h.Operations.SetAlertRule(ctx, r)
+	})
+}
+
+// orgIfNamed returns the id of the organisation of that name, zero if none is named.
+func orgIfNamed(ctx context.Context, h *app.App, name string) (id flex.OrgID, err error) {
+	if name == "" {
+		return id, nil
+	}
+
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		org, err := orgNamed(ctx, all, name)
+		id = org.ID
+		return err
+	})
+	return id, err
+}
+
+type alertsRoute struct {
+	Add    alertsRouteAdd    `cmd:"" help:"Have alerts sent somewhere. Example: flexd alerts route add night --kind webhook --to https://example.com/alerts"`
+	List   alertsRouteList   `cmd:"" help:"Show the routes."`
+	Remove alertsRouteRemove `cmd:"" help:"Send no alerts by a route any more."`
+	Test   alertsRouteTest   `cmd:"" help:"Have the flexd that serves send a test by a route."`
+}
+
+type alertsRouteAdd struct {
+	store
+	Name      string        `arg:"" help:"A name for the route."`
+	Kind      string        `help:"email, webhook (signed), pagerduty (Events v2) or alertmanager (v2)." enum:"email,webhook,pagerduty,alertmanager" required:""`
+	To        string        `help:"URL, or e-mail address; PagerDuty's own if not given." placeholder:"URL"`
+	Secret    string        `help:"PagerDuty's integration key, or a webhook's signing secret, which is made and printed once if not given. Better in the environment than where ps shows it." env:"FLEXD_ALERT_SECRET" placeholder:"S"`
+	Level     string        `help:"The least that is sent: critical or warning." enum:"critical,warning" default:"critical"`
+	Org       string        `help:"Name of the organisation whose rules' alerts are sent; all alerts if not given." placeholder:"NAME"`
+	Heartbeat time.Duration `help:"Send a sign of life this often, by webhook or to Alertmanager." placeholder:"TIME"`
+
+	AllowPrivateEndpoints reach `help:"Let the URL be http:// and of a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
+}
+
+// Run adds a route.
+func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
+	r := records.AlertRoute{Name: o.Name, Kind: o.Kind, Target: o.To, Secret: flex.Secret(o.Secret), Level: o.Level, Heartbeat: o.Heartbeat}
+	act := records.Act{Act: "add alert route", Subject: o.Name, Detail: o.Kind}
+
+	err := o.onAlerts(ctx, c, act, "Alerts go there from now on; flexd alerts route test sends one.", func(h *app.App) error {
+		org, err := orgIfNamed(ctx, h, o.Org)
+		if err != nil {
+			return err
+		}
+
+		r.Org = org
+		h.Operations.PlainHTTP = o.AllowPrivateEndpoints.Any()
+		return h.Operations.AddRoute(ctx, &r)
+	})
+	if err == nil && o.Secret == "" && r.Secret != "" {
+		fmt.Fprintf(c.out, "secret  %s\n\nIt is shown this once. It signs each message as it does pushes.\n", r.Secret.Reveal())
+	}
+
+	return err
+}
+
+type alertsRouteList struct {
+	store
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// routeRow is a route as it is printed.
+type routeRow struct {
+	Name         string `json:"name"`
+	Kind         string `json:"kind"`
+	Target       string `json:"to"`
+	Level        string `json:"level"`
+	Organisation string `json:"organisation_id,omitempty"` // none for all
+	Heartbeat    string `json:"heartbeat,omitempty"`
+}
+
+// Run lists the routes.
+func (o *alertsRouteList) Run(ctx context.Context, c console) error {
+	p, err := o.alertPage(ctx, true)
+	if err != nil {
+		return err
+	}
+
+	rows := []routeRow{}
+	for _, r := range p.Routes {
+		row := routeRow{Name: r.Name, Kind: r.Kind, Target: r.Target, Level: r.Level}
+		if !r.Org.IsZero() {
+			row.Organisation = r.Org.String()
+		}
+		if r.Heartbeat > 0 {
+			row.Heartbeat = r.Heartbeat.String()
+		}
+		rows = append(rows, row)
+	}
+
+	return list(c, o.JSON, rows, "NAME\tKIND\tTO\tLEVEL\tORGANISATION\tHEARTBEAT", func(r routeRow) []any {
+		return []any{r.Name, r.Kind, r.Target, r.Level, r.Organisation, r.Heartbeat}
+	})
+}
+
+type alertsRouteRemove struct {
+	store
+	Name string `arg:"" help:"Name of the route."`
+}
+
+// Run forgets a route.
+func (o *alertsRouteRemove) Run(ctx context.Context, c console) error {
+	return o.onAlerts(ctx, c, records.Act{Act: "remove alert route", Subject: o.Name}, "Nothing is sent there any more.", func(h *app.App) error {
+		return h.Operations.DropRoute(ctx, o.Name)
+	})
+}
+
+type alertsRouteTest struct {
+	store
+	Name string `arg:"" help:"Name of the route."`
+}
+
+// Run queues a test.
+func (o *alertsRouteTest) Run(ctx context.Context, c console) error {
+	const done = "The flexd that serves sends the test within seconds. The console's page Alerts shows what came of it."
+	return o.onAlerts(ctx, c, records.Act{Act: "test alert route", Subject: o.Name}, done, func(h *app.App) error {
+		return h.Operations.TestRoute(ctx, o.Name)
+	})
+}

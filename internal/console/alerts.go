@@ -1,0 +1,97 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/operations"
+	"flexd/internal/store"
+)
+
+// alertsPage is what woke somebody, what would, and whom.
+type alertsPage struct {
+	operations.AlertPage
+	Orgs   map[flex.OrgID]string
+	Firing int
+	Rests  []restChoice
+	Export Export
+}
+
+// restChoice is a time that an alert may rest.
+type restChoice struct {
+	Minutes int
+	Name    string
+}
+
+var restChoices = []restChoice{{30, "30 minutes"}, {120, "2 hours"}, {480, "8 hours"}, {1440, "a day"}, {10080, "a week"}}
+
+// OrgName is the name of the organisation that an alert, rule or route is of.
+func (p *alertsPage) OrgName(id flex.OrgID) string {
+	if id.IsZero() {
+		return "all"
+	}
+	return p.Orgs[id]
+}
+
+func (s *Server) alerts(r *request) (view, error) {
+	known, err := s.Operations.AlertList(r.Context(), false)
+	if err != nil {
+		return view{}, err
+	}
+
+	p := &alertsPage{AlertPage: known, Orgs: map[flex.OrgID]string{}, Rests: restChoices, Export: r.exports()}
+	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
+		orgs, err := all.Orgs(r.Context())
+		for _, o := range orgs {
+			p.Orgs[o.ID] = o.Name
+		}
+		return err
+	})
+
+	t := &table{Name: "alerts", Columns: []string{
+		"alert_id", "kind", "level", "organisation", "count", "title", "fired_at", "resolved_at", "acknowledged_by", "acknowledged_at", "snoozed_until", "note",
+	}}
+	for _, a := range p.Alerts {
+		t.add(a.ID, a.Kind, a.Level, p.OrgName(a.Org), a.Count, a.Title, a.FiredAt, a.ResolvedAt, a.AcknowledgedBy, a.AcknowledgedAt, a.SnoozedTo, a.Note)
+		if a.ResolvedAt.IsZero() {
+			p.Firing++
+		}
+	}
+
+	return view{page: "alerts", title: "Alerts", data: p, table: t}, err
+}
+
+// acknowledge notes that the operator looks after an alert, or lets it rest.
+func (s *Server) acknowledge(r *request) (view, error) {
+	var id store.AlertID
+	if err := readID(&id, r.PathValue("id"), "alert"); err != nil {
+		return view{}, err
+	}
+
+	note, rest := strings.TrimSpace(r.PostFormValue("note")), r.PostFormValue("rest")
+	act := store.Act{Act: "acknowledge alert", Subject: id.String(), Detail: note}
+	do := func() error { return s.Operations.Acknowledge(r.Context(), id, r.who.Name, note) }
+
+	if rest != "" {
+		minutes, err := strconv.Atoi(rest)
+		if err != nil {
+			return view{}, flex.Fail(flex.Malformed, "%q is no number of minutes", rest)
+		}
+
+		act.Act = "snooze alert"
+		do = func() error {
+			return s.Operations.Snooze(r.Context(), id, time.Duration(minutes)*time.Minute, r.who.Name, note)
+		}
+	}
+
+	return view{to: "/console/alerts?done=noted"}, s.act(r, act, do)
+}
+
+// testRoute has a test sent by a route.
+func (s *Server) testRoute(r *request) (view, error) {
+	name := r.PostFormValue("name")
+	err := s.act(r, store.Act{Act: "test alert route", Subject: name}, func() error { return s.Operations.TestRoute(r.Context(), name) })
+	return view{to: "/console/alerts?done=alert-test"}, err
+}

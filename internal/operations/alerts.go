@@ -1,0 +1,315 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// alertRest is how long an exception must be gone before its alert ends. Several processes look,
+// and what only one of them can see, such as a failed job, must not go out with another's look.
+const alertRest = time.Minute
+
+// alertsKept is how long alerts that ended, and what was sent, are kept.
+const alertsKept = 90 * 24 * time.Hour
+
+// What a message says.
+const (
+	sayFiring    = "firing"
+	sayResolved  = "resolved"
+	sayTest      = "test"
+	sayHeartbeat = "heartbeat"
+)
+
+// WatchAlerts holds the exceptions against the rules: it has an alert sent when one has lasted as
+// long as its rule asks, again when a time of rest is over, and once when it has ended.
+func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
+	wrong, rules, idle, err := s.holdAgainstRules(ctx)
+	if err != nil || idle {
+		return worker.Report{}, err
+	}
+
+	sent := 0
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+		sent = 0 // a write may be run again
+		routes, err := all.AlertRoutes(ctx)
+		if err != nil {
+			return err
+		}
+
+		for i, a := range wrong {
+			n, err := fire(ctx, all, a, rules[i], routes)
+			if err != nil {
+				return err
+			}
+			sent += n
+		}
+
+		ended, err := all.EndAlerts(ctx, all.Now().Add(-alertRest))
+		if err != nil {
+			return err
+		}
+
+		for _, a := range ended {
+			n, err := sayEnded(ctx, all, a)
+			if err != nil {
+				return err
+			}
+			sent += n
+		}
+
+		n, err := beat(ctx, all)
+		sent += n
+		return err
+	})
+
+	return worker.Report{Did: sent}, err
+}
+
+// holdAgainstRules returns what is wrong beyond a rule's threshold, each with its rule, and
+// whether there is nothing to do.
+func (s *Service) holdAgainstRules(ctx context.Context) (wrong []store.Alert, of []AlertRule, idle bool, err error) {
+	var rules []AlertRule
+	open := 0
+
+	err = s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		rules, err = alertRules(ctx, all)
+		if err != nil {
+			return err
+		}
+		open, err = all.AlertWork(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, nil, false, err
+	}
+
+	found := map[flex.OrgID][]Exception{}
+	for _, r := range rules {
+		if !r.Enabled {
+			continue
+		}
+
+		exceptions, looked := found[r.Org]
+		if !looked {
+			exceptions, err = s.Exceptions(ctx, r.Org)
+			if err != nil {
+				return nil, nil, false, err
+			}
+			found[r.Org] = exceptions
+		}
+
+		if a := sumOf(exceptions, r); a.Count >= r.Threshold {
+			wrong, of = append(wrong, a), append(of, r)
+		}
+	}
+
+	return wrong, of, len(wrong) == 0 && open == 0, nil
+}
+
+// sumOf is the exceptions of the rule's kind as one alert.
+func sumOf(exceptions []Exception, r AlertRule) store.Alert {
+	a := store.Alert{Kind: string(r.Kind), Org: r.Org}
+	more := 0
+
+	for _, e := range exceptions {
+		if e.Kind != r.Kind {
+			continue
+		}
+
+		if a.Title == "" {
+			a.Level = string(e.Level)
+			a.Title = e.Title
+			a.Text = e.Text
+		} else {
+			more++
+		}
+		a.Count += e.Count
+	}
+
+	if more > 0 {
+		a.Title += fmt.Sprintf(", and %d more of the kind", more)
+	}
+
+	return a
+}
+
+// fire notes that something is wrong, and has it said if it is time.
+func fire(ctx context.Context, all *store.All, wrong store.Alert, rule AlertRule, routes []store.AlertRoute) (sent int, err error) {
+	a, err := all.NoteAlert(ctx, wrong)
+	if err != nil || !isTime(a, rule, all.Now()) {
+		return 0, err
+	}
+
+	first, err := all.FireAlert(ctx, a) // of all processes that look
+	if err != nil || !first {
+		return 0, err
+	}
+
+	a.Round++
+	for _, r := range routes {
+		if !reaches(r, a) {
+			continue
+		}
+		if err := all.QueueAlertMessage(ctx, a, r.ID, sayFiring); err != nil {
+			return sent, err
+		}
+
+		sent++
+	}
+
+	return sent, nil
+}
+
+// isTime reports whether the alert is to be sent: for the first time, or after a rest.
+func isTime(a store.Alert, rule AlertRule, now time.Time) bool {
+	if a.FiredAt.IsZero() {
+		return now.Sub(a.SinceAt) >= rule.For
+	}
+	return !a.SnoozedTo.IsZero() && !now.Before(a.SnoozedTo)
+}
+
+// reaches reports whether a route is sent the alert. A route of one organisation gets what
+// rules of that organisation find.
+func reaches(r store.AlertRoute, a store.Alert) bool {
+	if r.Level == string(Critical) && a.Level != string(Critical) {
+		return false
+	}
+	return r.Org.IsZero() || r.Org == a.Org
+}
+
+// sayEnded has it said that an alert ended, by the routes that said that it fires.
+func sayEnded(ctx context.Context, all *store.All, a store.Alert) (sent int, err error) {
+	routes, err := all.AlertedRoutes(ctx, a.ID)
+	if err != nil {
+		return 0, err
+	}
+
+	for _, route := range routes {
+		if err := all.QueueAlertMessage(ctx, a, route, sayResolved); err != nil {
+			return sent, err
+		}
+		sent++
+	}
+
+	return sent, nil
+}
+
+// beat queues the heartbeats that are due.
+func beat(ctx context.Context, all *store.All) (sent int, err error) {
+	due, err := all.BeatAlertRoutes(ctx)
+	for _, r := range due {
+		if err := all.QueueAlertMessage(ctx, store.Alert{}, r.ID, sayHeartbeat); err != nil {
+			return sent, err
+		}
+		sent++
+	}
+
+	return sent, err
+}
+
+// PurgeAlerts forgets alerts that ended long ago, and what was sent then.
+func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
+	return worker.Report{}, s.DB.WriteAll(ctx, func(all *store.All) error { return all.DropAlerts(ctx, all.Now().Add(-alertsKept)) })
+}
+
+// TestRoute has a test sent by the route of a name.
+func (s *Service) TestRoute(ctx context.Context, name string) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		routes, err := all.AlertRoutes(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, r := range routes {
+			if r.Name == name {
+				return all.QueueAlertMessage(ctx, store.Alert{}, r.ID, sayTest)
+			}
+		}
+
+		return flex.Fail(flex.NotFound, "there is no route %q", name)
+	})
+}
+
+// AlertPage is what is known of alerts.
+type AlertPage struct {
+	Alerts []store.Alert // that fired, the newest first
+	Rules  []AlertRule
+	Routes []store.AlertRoute // without their secrets
+	Sent   []store.SentAlert  // the latest messages
+}
+
+// Bounds of lists.
+const alertsMax, sentMax = 200, 50
+
+// AlertList returns the alerts, or those alone that fire, with the rules and routes.
+func (s *Service) AlertList(ctx context.Context, firing bool) (p AlertPage, err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		p.Alerts, err = all.Alerts(ctx, store.AlertFilter{Firing: firing, Limit: alertsMax})
+		if err != nil {
+			return err
+		}
+
+		p.Rules, err = alertRules(ctx, all)
+		if err != nil {
+			return err
+		}
+
+		p.Routes, err = all.AlertRoutes(ctx)
+		if err != nil {
+			return err
+		}
+
+		for i := range p.Routes {
+			p.Routes[i].Secret = ""
+		}
+
+		p.Sent, err = all.SentAlerts(ctx, sentMax)
+		return err
+	})
+	return p, err
+}
+
+// Bounds of what an operator says of an alert.
+const (
+	alertNoteMax = 500
+	snoozeMax    = 30 * 24 * time.Hour
+)
+
+// Acknowledge notes who looks after a firing alert.
+func (s *Service) Acknowledge(ctx context.Context, id store.AlertID, who, note string) error {
+	note, err := alertNote(note)
+	if err != nil {
+		return err
+	}
+	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.AcknowledgeAlert(ctx, id, who, note) })
+}
+
+// Snooze has a firing alert be sent again after a time, if it still fires then. It asks for a
+// note: who comes next must know why it is quiet.
+func (s *Service) Snooze(ctx context.Context, id store.AlertID, by time.Duration, who, note string) error {
+	note, err := alertNote(note)
+	switch {
+	case err != nil:
+		return err
+	case note == "":
+		return flex.Fail(flex.Malformed, "say why the alert may rest")
+	case by < time.Minute || by > snoozeMax:
+		return flex.Fail(flex.Malformed, "an alert may rest for a minute to %d days", int(snoozeMax.Hours()/24))
+	}
+
+	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.SnoozeAlert(ctx, id, all.Now().Add(by), who, note) })
+}
+
+func alertNote(note string) (string, error) {
+	note = strings.TrimSpace(note)
+	if len(note) > alertNoteMax {
+		return "", flex.Fail(flex.Malformed, "the note has %d bytes, more than %d", len(note), alertNoteMax)
+	}
+	return note, nil
+}
