@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
 )
@@ -51,10 +52,34 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 	}
 
 	for _, d := range queued {
-		fmt.Fprintf(c.out, "event %s for %d batteries is queued\n", d.ID, len(d.Assets))
+		fmt.Fprintf(c.out, "event %s for %s is queued\n", d.ID, countOf(len(d.Assets), "asset"))
 	}
 
-	return nil
+	return warnWithoutEndpoint(ctx, c, h, org.ID)
+}
+
+// warnWithoutEndpoint says that what is queued goes nowhere yet.
+func warnWithoutEndpoint(ctx context.Context, c console, h *app.App, org flex.OrgID) error {
+	var e records.Endpoint
+
+	err := h.DB.Read(ctx, org, func(tx *records.Tx) (err error) {
+		e, err = tx.Endpoint(ctx, records.DispatchEndpoint)
+		return err
+	})
+	if flex.KindOf(err) == flex.NotFound || err == nil && !e.Enabled {
+		fmt.Fprintln(c.err, "warning: no endpoint for dispatches is set and enabled, so nothing is sent until one is, and nothing at all once the time is over: flexd endpoint set")
+		return nil
+	}
+
+	return err
+}
+
+// countOf is a number of things, as in "1 asset" and "2 assets".
+func countOf(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // dispatchList is `flexd dispatch list`.

@@ -183,7 +183,7 @@ func TestAsset_Others(t *testing.T) {
 		d.wants(d.page(path(shortfall)), "<strong>It will be ", "kWh short.</strong>", "Every permitted period is needed.", "Peak time is not permitted.",
 			"The client has not taken this schedule yet.", "The client has not taken schedule 1 after 1 attempt: it answered 503.")
 		d.wants(d.page(path(atOnce)), "It is charging now, and charges from 21:40 to 22:30", "Charging now was asked for.", "Charging now was asked for, until Wed 14 Jan, 22:30.")
-		d.wants(d.page(path(free)), "Its site is not under control, so the charger does as it likes.", "not controlled", "There is no schedule in this time.")
+		d.wants(d.page(path(free)), "Its site is not under control, so the charger is not controlled.", "not controlled", "There is no schedule in this time.")
 		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")
 		s.event(shortfall, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(shortfall)), "<strong>Its schedule was ", "kWh short.</strong>")
@@ -259,7 +259,7 @@ func TestAssets(t *testing.T) {
 		if n := strings.Count(d.page("/console/assets?plugged=on"), `<th scope="row">`); n != 13 {
 			t.Errorf("%d are plugged in", n)
 		}
-		d.wants(d.page("/console/assets?type=battery"), "No asset is like that.")
+		d.wants(d.page("/console/assets?type=battery"), "No assets match these filters.")
 		if n := strings.Count(d.page("/console/assets.csv"), "\n"); n != 15 {
 			t.Errorf("%d lines", n)
 		}

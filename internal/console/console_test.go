@@ -326,7 +326,7 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		for _, q := range []string{"1200010000001", "joxhn@home", "cp-100_", flex.SiteID{1}.String(), "nothing such"} {
-			d.wants(d.page("/console/search?q="+url.QueryEscape(q)), "Nothing has that.")
+			d.wants(d.page("/console/search?q="+url.QueryEscape(q)), "No results.")
 		}
 		d.wants(d.page("/console/search?q=elm+row"), "4 Elm Row", "5 Elm Row")
 		d.wants(d.page("/console/search?q=cp-100"), ">CP-100%a</a>", ">CP-1000a</a>", "7.4 kW", "seeded")

@@ -250,7 +250,7 @@ var doneText = map[string]string{
 	"turned":     "The clock is turned, and all that was due on the way is done.",
 	"plugged":    "A car is plugged in.",
 	"unplugged":  "The car is unplugged.",
-	"revoked":    "The credential is revoked, and its tokens are worth nothing.",
+	"revoked":    "The credential is revoked; its tokens stop working now.",
 	"decided":    "The decision is taken.",
 	"withdrawn":  "The consent is withdrawn. What was read while it held may still be settled.",
 	"supplied":   "The capacity is set. Half-hours that are settled from now on are held to it.",

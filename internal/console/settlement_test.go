@@ -65,7 +65,7 @@ func TestSettlement(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
 		d.login()
-		d.wants(d.page("/console/settlement"), "No withdrawal is like that.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.", "No market money is expected yet.", "No month is closed.")
+		d.wants(d.page("/console/settlement"), "No withdrawals match these filters.", "No flexibility was found yet.", "Nothing was settled yet.", "Nothing is posted yet.", "No market money is expected yet.", "No month is closed.")
 		s.night()
 		s.withdraw(plain, 40)
 		d.login() // the one from the evening is over

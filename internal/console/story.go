@@ -179,7 +179,7 @@ func (p *past) sentences() (said []string) {
 	case c.Standing.Generation == 0:
 		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))
 		if !c.Controlled {
-			say("Its site is not under control, so the charger does as it likes.")
+			say("Its site is not under control, so the charger is not controlled.")
 		}
 		return said
 	}

@@ -15,8 +15,8 @@ const DispatchMax = 10_000
 // message for each asset, or one for all; the dispatches are returned as they were queued.
 // They are sent at once, and not any more when their time is over.
 func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Dispatch) (ds []store.Dispatch, err error) {
-	if order.Empty() {
-		return nil, flex.Fail(flex.Malformed, "a dispatch ends after it begins, not at %s", order.To.Format(time.RFC3339))
+	if err := checkSpan(order.Span); err != nil {
+		return nil, err
 	}
 
 	ids, err := namedOnce(order.Assets)
@@ -30,7 +30,7 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 		if !order.To.After(tx.Now()) {
 			return flex.Fail(flex.Malformed, "the dispatch is over already, at %s", order.To.Format(time.RFC3339))
 		}
-		if err := ownAll(ctx, tx, ids); err != nil {
+		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
 			return err
 		}
 
@@ -52,6 +52,21 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 	return ds, err
 }
 
+// checkSpan refuses a time that ends before it begins, or not on whole minutes.
+func checkSpan(span flex.Span) error {
+	if span.Empty() {
+		return flex.Fail(flex.Malformed, "a dispatch ends after it begins, not at %s", span.To.Format(time.RFC3339))
+	}
+
+	for _, at := range []time.Time{span.From, span.To} {
+		if !at.Equal(at.Truncate(time.Minute)) {
+			return flex.Fail(flex.Malformed, "a dispatch begins and ends on whole minutes, not at %s", at.Format(time.RFC3339Nano))
+		}
+	}
+
+	return nil
+}
+
 // namedOnce returns the assets of a dispatch, which names each once.
 func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	if len(assets) == 0 || len(assets) > DispatchMax {
@@ -71,16 +86,25 @@ func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	return ids, nil
 }
 
-// ownAll refuses an asset that is not the organisation's.
-func ownAll(ctx context.Context, tx *store.Tx, ids []flex.AssetID) error {
+// canAll refuses an asset that is not the organisation's, and a power that the asset does not have.
+func canAll(ctx context.Context, tx *store.Tx, assets []store.DispatchedAsset, ids []flex.AssetID) error {
 	own, err := tx.OwnAssets(ctx, ids)
 	if err != nil {
 		return err
 	}
 
-	for _, id := range ids {
-		if _, ours := own[id]; !ours {
+	for _, a := range assets {
+		rating, ours := own[a.ID]
+		if !ours {
 			return flex.Fail(flex.NotFound, store.AssetMissing)
+		}
+
+		if a.Power == 0 {
+			return flex.Fail(flex.Malformed, "asset %v is asked for no power: give what it is to draw, or with a minus what it is to give", a.ID)
+		}
+
+		if rating.Power > 0 && max(a.Power, -a.Power) > rating.Power {
+			return flex.Fail(flex.Malformed, "asset %v has a rated power of %g kW, and is asked for %g kW", a.ID, rating.Power.KW(), a.Power.KW())
 		}
 	}
 

@@ -136,7 +136,7 @@ func TestDispatch_Refused(t *testing.T) {
 		ctx := context.Background()
 		a := h.chargers(1)[0]
 		foreign := h.tenant("other").chargers(1)[0]
-		now := time.Now()
+		now := time.Now().Truncate(time.Minute).Add(time.Minute)
 		hour := flex.Span{From: now, To: now.Add(time.Hour)}
 		many := make([]store.DispatchedAsset, delivery.DispatchMax+1)
 		for name, c := range map[string]struct {
@@ -147,7 +147,11 @@ func TestDispatch_Refused(t *testing.T) {
 			"too many":   {store.Dispatch{Span: hour, Assets: many}, "not 10001"},
 			"twice":      {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a}, {ID: a}}}, "each asset once"},
 			"no time":    {store.Dispatch{Span: flex.Span{From: now, To: now}, Assets: []store.DispatchedAsset{{ID: a}}}, "ends after it begins"},
-			"over":       {store.Dispatch{Span: flex.Span{From: now.Add(-time.Hour), To: now}, Assets: []store.DispatchedAsset{{ID: a}}}, "over already"},
+			"over":       {store.Dispatch{Span: flex.Span{From: now.Add(-time.Hour), To: now.Add(-2 * time.Minute)}, Assets: []store.DispatchedAsset{{ID: a}}}, "over already"},
+			"no power":   {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a}}}, "asked for no power"},
+			"too much":   {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a, Power: 7401}}}, "rated power of 7.4 kW, and is asked for 7.401 kW"},
+			"gives more": {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a, Power: -7401}}}, "asked for -7.401 kW"},
+			"a second":   {store.Dispatch{Span: flex.Span{From: now, To: now.Add(61 * time.Second)}, Assets: []store.DispatchedAsset{{ID: a, Power: 1}}}, "whole minutes"},
 			"of another": {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: foreign}}}, "not found or not authorized"},
 		} {
 			if _, err := h.service.Dispatch(ctx, h.Org, c.order); err == nil || !strings.Contains(err.Error(), c.words) || flex.KindOf(err) == flex.Internal {

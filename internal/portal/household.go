@@ -83,7 +83,7 @@ func planText(c control.HouseholdCar) string {
 	}
 
 	if !c.Planned {
-		return "A car is plugged in. There is no plan for it: it charges as it likes."
+		return "A car is plugged in. There is no plan for it: it is not controlled."
 	}
 
 	by := c.ReadyBy.In(c.Zone).Format("15:04 on Monday")

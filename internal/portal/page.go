@@ -44,7 +44,7 @@ var functions = template.FuncMap{
 
 // done is what the page says after something was done.
 var done = map[string]string{
-	"withdrawn": "Your withdrawal was asked for. You will see here how it goes on.",
+	"withdrawn": "Withdrawal requested. You can follow it here.",
 	"linked":    "Your bank account is linked.",
 	"sent":      "A code is on its way to your e-mail address.",
 	"confirmed": "Thank you, the code was right.",

@@ -187,7 +187,7 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 		want(t, status, page, 422, `role="alert"`)
 	}
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.5", "form", form)
-	want(t, status, page, 200, "Your withdrawal was asked for.", "£14.50", "-£10.50", "waits for approval")
+	want(t, status, page, 200, "Withdrawal requested.", "£14.50", "-£10.50", "waits for approval")
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.50", "form", form) // sent twice, it withdraws once
 	want(t, status, page, 200, "£14.50")
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.51", "form", form)
