@@ -315,37 +315,21 @@ func (r termRow) String() string {
 // termRows are a term's values in order of day, the default from the beginning among them if
 // nothing else was set then.
 func termRows(s reward.TermSetting, terms reward.Terms) (rows []termRow) {
-	for _, change := range terms.Changes {
-		if change.Name != s.Name {
-			continue
+	for _, v := range terms.History(s.Name) {
+		row := termRow{Name: s.Name, Holds: v.Holds, SetBy: v.SetBy, Listed: s.Default}
+		if v.Value != "" {
+			row.Value = &v.Value
 		}
 
-		row := termRow{Name: s.Name, SetBy: change.SetBy, Listed: s.Default}
-		if change.Value != "" {
-			row.Value = &change.Value
+		if v.From != (flex.Day{}) {
+			row.From = new(v.From.String())
 		}
 
-		if change.From != (flex.Day{}) {
-			row.From = new(change.From.String())
-		}
-
-		if !change.SetAt.IsZero() {
-			row.SetAt = &change.SetAt
+		if !v.SetAt.IsZero() {
+			row.SetAt = &v.SetAt
 		}
 
 		rows = append(rows, row)
-	}
-
-	if len(rows) == 0 || rows[0].From != nil {
-		rows = slices.Insert(rows, 0, termRow{Name: s.Name, Listed: s.Default})
-	}
-
-	today := terms.Today.String()
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].From == nil || *rows[i].From <= today {
-			rows[i].Holds = true
-			break
-		}
 	}
 
 	return rows

@@ -143,12 +143,20 @@ var surface = []route{
 	{pattern: "GET /console/settlement/compare", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
+	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/override", needs: access.Pay, handle: (*Server).overrideName},
 	{pattern: "POST /console/settlement/{org}/again", needs: access.Pay, handle: (*Server).settleAgain},
 	{pattern: "POST /console/settlement/{org}/payments", needs: access.Pay, handle: (*Server).payments},
 	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", needs: access.Pay, handle: (*Server).decide},
 	{pattern: "GET /console/flex-events/{id}", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.csv", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.json", handle: (*Server).flexEvent},
+
+	// terms.go
+	{pattern: "GET /console/settlement/terms", handle: (*Server).terms},
+	{pattern: "GET /console/settlement/terms.csv", handle: (*Server).terms},
+	{pattern: "GET /console/settlement/terms.json", handle: (*Server).terms},
+	{pattern: "POST /console/settlement/{org}/terms/preview", needs: access.See, handle: (*Server).previewTerm},
+	{pattern: "POST /console/settlement/{org}/terms", needs: access.Pay, handle: (*Server).setTerm},
 
 	// readings.go
 	{pattern: "GET /console/readings", handle: (*Server).readings},

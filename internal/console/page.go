@@ -58,9 +58,10 @@ var menu = []item{
 
 // functions are what templates may call beside the language's own.
 var functions = template.FuncMap{
-	"static": staticPath,
-	"menu":   func() []item { return menu },
-	"when":   when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
+	"daytext": dayText,
+	"static":  staticPath,
+	"menu":    func() []item { return menu },
+	"when":    when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
 	"kw": kw, "kwh": kwh, "price": price, "bareprice": barePrice, "pounds": pounds,
 	"number":   func(v float64) string { return decimals(v, 1) },
 	"sentence": sentence, "words": words, "count": count, "short": short,

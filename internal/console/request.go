@@ -252,6 +252,8 @@ var doneText = map[string]string{
 	"unplugged":  "The car is unplugged.",
 	"revoked":    "The credential is revoked; its tokens stop working now.",
 	"decided":    "The decision is taken.",
+	"overrode":   "The check of the name is overridden: another operator may approve the withdrawal.",
+	"terms":      "The term is changed, from the day that the table says.",
 	"withdrawn":  "The consent is withdrawn. What was read while it held may still be settled.",
 	"supplied":   "The capacity is set. Half-hours that are settled from now on are held to it.",
 	"twostep":    "Everybody here gives a code at the login, too: set yours up, and the rest of the console opens.",

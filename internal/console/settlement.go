@@ -279,6 +279,31 @@ func (s *Server) decide(r *request) (view, error) {
 	return view{to: "/console/settlement?org=" + org.String() + "&done=decided"}, err
 }
 
+// overrideName lets another operator approve a withdrawal though the name on its account does not
+// match, for a reason that is kept and shown to them.
+func (s *Server) overrideName(r *request) (view, error) {
+	var org flex.OrgID
+	var id flex.TransactionID
+
+	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+	if err := readID(&id, r.PathValue("id"), "withdrawal"); err != nil {
+		return view{}, err
+	}
+
+	reason, err := confirmed(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	err = s.act(r, store.Act{Act: "override the check of a name", Org: org, Subject: id.String(), Detail: reason}, func() error {
+		return s.Reward.OverrideName(r.Context(), org, id, r.who.Name, reason)
+	})
+
+	return view{to: "/console/settlement?org=" + org.String() + "&done=overrode"}, err
+}
+
 // payments answers the payment file of what is approved, which then counts as given to the
 // bank.
 func (s *Server) payments(r *request) (view, error) {

@@ -21,6 +21,7 @@ type Payout struct {
 	Warnings  []string
 	Name      string // what is known of the name on the account, before it is given to the bank
 	NameKnown bool   // whether it was asked for
+	Mismatch  bool   // the name does not match, and no operator overrode that
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
@@ -61,6 +62,7 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 			ps[i].Warnings = ps[i].warn(tx.Now())
 			check := checks[p.ID]
 			ps[i].Name, ps[i].NameKnown = nameText(&check), check.Verdict != ""
+			ps[i].Mismatch = check.Verdict == NameNoMatch && check.OverriddenBy == ""
 		}
 	}
 

@@ -255,13 +255,7 @@ func termsNow(ctx context.Context, tx *store.Tx) (t Terms, err error) {
 // after which, something was settled is a Conflict: events and sessions keep the terms of
 // their day. It returns the day from which the terms hold, zero for the beginning.
 func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[string]string, from flex.Day, by string) (flex.Day, error) {
-	for name := range values {
-		if !slices.ContainsFunc(TermSettings(), func(s TermSetting) bool { return s.Name == name }) {
-			return from, flex.Fail(flex.Invalid, "there is no term %q", name)
-		}
-	}
-
-	if _, err := termsOf(values); err != nil {
+	if err := checkTerms(values); err != nil {
 		return from, err
 	}
 
@@ -285,6 +279,17 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 		return nil
 	})
 	return from, err
+}
+
+// checkTerms fails if a name is no term's, or a value not one of its own.
+func checkTerms(values map[string]string) error {
+	for name := range values {
+		if !slices.ContainsFunc(TermSettings(), func(s TermSetting) bool { return s.Name == name }) {
+			return flex.Fail(flex.Invalid, "there is no term %q", name)
+		}
+	}
+	_, err := termsOf(values)
+	return err
 }
 
 // firstDay is the day from which terms are to hold, if they may.

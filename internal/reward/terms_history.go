@@ -1,0 +1,95 @@
+package reward
+
+import (
+	"context"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// TermValue is a value of a term from a day on: the zero day stands for the beginning, an empty
+// value for the default.
+type TermValue struct {
+	store.Term
+	Holds bool // today
+}
+
+// History returns every value that a term had, has or is to have, in order of day; the default
+// from the beginning among them if nothing else was set then.
+func (t Terms) History(name string) (values []TermValue) {
+	for _, change := range t.Changes {
+		if change.Name == name {
+			values = append(values, TermValue{Term: change})
+		}
+	}
+
+	if len(values) == 0 || values[0].From != (flex.Day{}) {
+		values = slices.Insert(values, 0, TermValue{Term: store.Term{Name: name}})
+	}
+
+	for i := len(values) - 1; i >= 0; i-- {
+		if compareDays(values[i].From, t.Today) <= 0 {
+			values[i].Holds = true
+			break
+		}
+	}
+
+	return values
+}
+
+// TermsPreview is what a change of terms would do.
+type TermsPreview struct {
+	From    flex.Day          // from when they would hold; zero: from the beginning
+	Before  map[string]string // what holds on that day as it is, by name; the default is empty
+	Later   []store.Term      // values of the same terms that are to hold from later days, and stay
+	Settled flex.Day          // the last day of which anything was settled; zero: none
+	Open    ledger.Month      // the first month that is not closed; zero: none was closed
+}
+
+// PreviewTerms says what SetTerms would do, with the same failures, and changes nothing.
+func (d *Service) PreviewTerms(ctx context.Context, org flex.OrgID, values map[string]string, from flex.Day) (p TermsPreview, err error) {
+	if err := checkTerms(values); err != nil {
+		return p, err
+	}
+
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		p, err = previewTerms(ctx, tx, values, from)
+		return err
+	})
+	return p, err
+}
+
+func previewTerms(ctx context.Context, tx *store.Tx, values map[string]string, from flex.Day) (p TermsPreview, err error) {
+	p.From, err = firstDay(ctx, tx, from)
+	if err != nil {
+		return p, err
+	}
+
+	p.Settled, err = tx.LastSettled(ctx)
+	if err != nil {
+		return p, err
+	}
+
+	all, err := tx.Terms(ctx)
+	if err != nil {
+		return p, err
+	}
+
+	p.Before = valuesOn(all, p.From)
+	for _, t := range all {
+		_, changes := values[t.Name]
+		stays := p.From != (flex.Day{}) && compareDays(t.From, p.From) > 0
+		if changes && stays {
+			p.Later = append(p.Later, t)
+		}
+	}
+
+	closed, err := tx.LastClosedMonth(ctx)
+	if closed != (ledger.Month{}) {
+		p.Open = closed.Next()
+	}
+
+	return p, err
+}
