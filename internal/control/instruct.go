@@ -92,7 +92,7 @@ func (d *Service) PreviewInstruction(ctx context.Context, org flex.OrgID, in sto
 // are replaced in the same transaction. It fails as PreviewInstruction does.
 func (d *Service) SendInstruction(ctx context.Context, org flex.OrgID, in store.Instruction) (p *Preview, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if _, _, err := tx.LockCaps(ctx); err != nil {
+		if err := lockInstructions(ctx, tx); err != nil {
 			return err
 		}
 

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -366,6 +367,36 @@ func TestInstruction_Up(t *testing.T) {
 		}
 		if n := h.short(assets, 14.8); n > 0 {
 			h.Error("the need is not met")
+		}
+	})
+}
+
+// TestInstruction_AtOnce sends several at the same time: each car is called by one.
+func TestInstruction_AtOnce(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(4, 22.2)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		calls := map[flex.AssetID]int{}
+		for range 4 {
+			all.Go(func() {
+				p, err := h.service.SendInstruction(h.Context(), h.Org, peak(-6_000))
+				if err != nil {
+					h.Error(err)
+					return
+				}
+
+				mu.Lock()
+				defer mu.Unlock()
+				for _, a := range p.Assets {
+					calls[a.AssetID]++
+				}
+			})
+		}
+
+		all.Wait()
+		if len(calls) != 4 || h.drawing(assets, "2026-01-15T18:00:00Z") != 0 {
+			h.Errorf("called: %v", calls)
 		}
 	})
 }

@@ -13,28 +13,49 @@ import (
 	"flexd/internal/worker"
 )
 
-// call puts the schedules of assets that are called in force, and keeps who they are.
+// lockInstructions has whoever changes an organisation's instructions, or its caps, wait for each
+// other.
+func lockInstructions(ctx context.Context, tx *store.Tx) error {
+	if err := tx.LockOrg(ctx); err != nil {
+		return err
+	}
+	_, _, err := tx.LockCaps(ctx)
+	return err
+}
+
+// call puts the schedules of assets that are called in force, and keeps who they are. One that
+// another instruction has called since they were chosen is left out.
 func (d *Service) call(ctx context.Context, tx *store.Tx, id flex.InstructionID, calls []called) error {
 	next := make([]store.Replacement, 0, len(calls))
 	kept := make([]store.Called, 0, len(calls))
+	busy, err := tx.CalledNow(ctx)
+	if err != nil {
+		return err
+	}
+
 	for i := range calls {
 		c := &calls[i]
 		r, ok := d.replacement(ctx, tx.Now(), c.Planned, c.from, &c.offer.Problem, &c.offer.Plan)
-		if !ok {
+		if !ok || busy[c.Standing.AssetID] {
 			continue
 		}
 
 		next = append(next, r)
-		kept = append(kept, store.Called{
-			AssetID: c.Standing.AssetID, SiteID: c.SiteID, Power: c.from.Power, Cost: c.offer.Cost,
-			Baseline: within(c.Standing.Steps, flex.Span{From: c.offer.Problem.From, To: c.Standing.End()}), Expected: r.Next.Steps,
-		})
+		kept = append(kept, c.record(r.Next.Steps))
 	}
 
 	if err := tx.AddCalled(ctx, id, kept); err != nil {
 		return fmt.Errorf("keep who is called: %w", err)
 	}
 	return replaceInParts(ctx, tx, next)
+}
+
+// record is an asset that is called, with what stood before and what is sent.
+func (c *called) record(sent []flex.Step) store.Called {
+	return store.Called{
+		AssetID: c.Standing.AssetID, SiteID: c.SiteID, Power: c.from.Power, Cost: c.offer.Cost,
+		Baseline: within(c.Standing.Steps, flex.Span{From: c.offer.Problem.From, To: c.Standing.End()}), Expected: sent,
+	}
 }
 
 // replacement is the schedule that an instruction, or its end, gives an asset; false if it breaks
@@ -104,7 +125,7 @@ func (d *Service) StopInstructions(ctx context.Context, org flex.OrgID, who stri
 
 // stop stops an instruction within a transaction.
 func (d *Service) stop(ctx context.Context, tx *store.Tx, id flex.InstructionID, who string) error {
-	if _, _, err := tx.LockCaps(ctx); err != nil {
+	if err := lockInstructions(ctx, tx); err != nil {
 		return err
 	}
 
@@ -222,7 +243,7 @@ func (d *Service) follow(ctx context.Context, org flex.OrgID, in *store.Instruct
 
 // apply calls assets and lets some go, unless somebody was faster or the instruction was stopped.
 func (d *Service) apply(ctx context.Context, tx *store.Tx, in *store.Instruction, c *correction) (changed int, err error) {
-	if _, _, err := tx.LockCaps(ctx); err != nil {
+	if err := lockInstructions(ctx, tx); err != nil {
 		return 0, err
 	}
 

@@ -160,6 +160,18 @@ func (tx *Tx) AddCalled(ctx context.Context, id flex.InstructionID, all []Called
 		` ON CONFLICT (instruction_id, asset_id) DO NOTHING`, columns, args)
 }
 
+// CalledNow returns the assets that an active instruction of the organisation's calls.
+func (tx *Tx) CalledNow(ctx context.Context) (map[flex.AssetID]bool, error) {
+	called := map[flex.AssetID]bool{}
+	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		called[id] = true
+		return id, err
+	}, `SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2`, tx.org.Bytes(), micros(tx.now))
+	return called, err
+}
+
 // CalledBy returns who an instruction calls, and whom it let go, the last called first, and then by
 // their ids.
 func (tx *Tx) CalledBy(ctx context.Context, id flex.InstructionID) ([]Called, error) {

@@ -100,7 +100,7 @@ var reasons = [...]string{
 	PeakClosed:   "peak time is not permitted",
 	PeakUnneeded: "off-peak time meets the need",
 	NeedMet:      "nothing more is needed",
-	CapClosed:    "a cap leaves no power",
+	CapClosed:    "a cap, or an instruction of the grid, leaves no power",
 	PastReady:    "after ready-by",
 }
 

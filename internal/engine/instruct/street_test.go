@@ -178,7 +178,7 @@ func run(all []charger, target flex.Watts) (given [1200]float64) {
 // rebounds is the most that called chargers draw above their plans in the hour after an instant,
 // and later, in parts of a power.
 func rebounds(all []charger, end time.Time, power flex.Watts) (hour, later float64) {
-	for minute := range 12 * 60 {
+	for minute := 0; minute < 12*60; minute += 5 {
 		at := flex.Span{From: end.Add(time.Duration(minute) * time.Minute), To: end.Add(time.Duration(minute+1) * time.Minute)}
 		more := charge.Joules(0)
 		for i := range all {
