@@ -76,25 +76,10 @@ func Parse(b []byte) (Profile, error) {
 	return out, nil
 }
 
+// steps are the schedule's periods with their ends.
 func (s *schedule) steps() ([]flex.Step, error) {
-	switch {
-	case s.Unit != "W":
-		return nil, fmt.Errorf("the charging profile counts in %q, not in W", s.Unit)
-
-	case s.Start.IsZero():
-		return nil, errors.New("the charging profile has no startSchedule")
-
-	case s.Start.Year() < 1970 || s.Start.Year() > 9998: // what RFC 3339 can write in any zone
-		return nil, fmt.Errorf("the charging profile starts in the year %d", s.Start.Year())
-
-	case s.Duration == nil:
-		return nil, errors.New("the charging profile has no duration: it would never end")
-
-	case *s.Duration <= 0 || *s.Duration > MaxDuration:
-		return nil, fmt.Errorf("the charging profile lasts %d s, not 1 to %d", *s.Duration, MaxDuration)
-
-	case len(s.Periods) == 0 || len(s.Periods) > MaxPeriods:
-		return nil, fmt.Errorf("the charging profile has %d periods, not 1 to %d", len(s.Periods), MaxPeriods)
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 
 	end := s.Start.Add(time.Duration(*s.Duration) * time.Second)
@@ -102,18 +87,8 @@ func (s *schedule) steps() ([]flex.Step, error) {
 	last := int64(-1)
 
 	for i, p := range s.Periods {
-		switch {
-		case p.Start == nil || p.Limit == nil:
-			return nil, fmt.Errorf("period %d lacks its startPeriod or its limit", i)
-
-		case i == 0 && *p.Start != 0:
-			return nil, fmt.Errorf("the first period starts at %d s, not at 0", *p.Start)
-
-		case *p.Start <= last || *p.Start >= *s.Duration:
-			return nil, fmt.Errorf("period %d starts at %d s, out of order or after the end", i, *p.Start)
-
-		case *p.Limit < 0 || *p.Limit > 1e9:
-			return nil, fmt.Errorf("period %d has the limit %v W", i, *p.Limit)
+		if err := p.check(i, last, *s.Duration); err != nil {
+			return nil, err
 		}
 
 		last = *p.Start
@@ -125,4 +100,43 @@ func (s *schedule) steps() ([]flex.Step, error) {
 	}
 
 	return steps, nil
+}
+
+// check refuses a schedule that does not say when it starts and ends, or not in watts.
+func (s *schedule) check() error {
+	switch {
+	case s.Unit != "W":
+		return fmt.Errorf("the charging profile counts in %q, not in W", s.Unit)
+	case s.Start.IsZero():
+		return errors.New("the charging profile has no startSchedule")
+	case s.Start.Year() < 1970 || s.Start.Year() > 9998: // what RFC 3339 can write in any zone
+		return fmt.Errorf("the charging profile starts in the year %d", s.Start.Year())
+	case s.Duration == nil:
+		return errors.New("the charging profile has no duration: it would never end")
+	}
+
+	if *s.Duration <= 0 || *s.Duration > MaxDuration {
+		return fmt.Errorf("the charging profile lasts %d s, not 1 to %d", *s.Duration, MaxDuration)
+	}
+	if len(s.Periods) == 0 || len(s.Periods) > MaxPeriods {
+		return fmt.Errorf("the charging profile has %d periods, not 1 to %d", len(s.Periods), MaxPeriods)
+	}
+
+	return nil
+}
+
+// check refuses a period that does not come after the last, both in seconds from the start.
+func (p *period) check(i int, last, duration int64) error {
+	switch {
+	case p.Start == nil || p.Limit == nil:
+		return fmt.Errorf("period %d lacks its startPeriod or its limit", i)
+	case i == 0 && *p.Start != 0:
+		return fmt.Errorf("the first period starts at %d s, not at 0", *p.Start)
+	case *p.Start <= last || *p.Start >= duration:
+		return fmt.Errorf("period %d starts at %d s, out of order or after the end", i, *p.Start)
+	case *p.Limit < 0 || *p.Limit > 1e9:
+		return fmt.Errorf("period %d has the limit %v W", i, *p.Limit)
+	}
+
+	return nil
 }

@@ -157,10 +157,7 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 	}
 
 	metered, beyond := settle.HalfHoursWithin(m, rs, rating)
-	known := map[flex.Day]settle.MeteredDay{}
-	for _, day := range metered {
-		known[day.Day] = day
-	}
+	known := byDay(metered)
 
 	var gaps []Gap
 	for _, day := range days {
@@ -172,6 +169,15 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 	}
 
 	return gaps, nil
+}
+
+// byDay are the metered days by what day they are.
+func byDay(days []settle.MeteredDay) map[flex.Day]settle.MeteredDay {
+	by := map[flex.Day]settle.MeteredDay{}
+	for _, day := range days {
+		by[day.Day] = day
+	}
+	return by
 }
 
 // expected are the settlement periods of a day that began after the asset was registered and

@@ -31,12 +31,8 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 		for m := range did {
 			moved(&q, &did[m], &after[m], t-1, battery.Mode(m), lo, hi)
 		}
-		switched := switchedCost(&did, p.SwitchCost)
-		for m := range now {
-			piecewise.Lower(&now[m], &did[m], &switched)
-			now[m].Coarsen(modeKinks)
-		}
 
+		chosen(&now, &did, p.SwitchCost)
 		after, now = now, after
 		proof.Modes[t-1] = potentials(&after)
 	}
@@ -62,6 +58,15 @@ func potentials(curves *[battery.ModeCount]piecewise.Curve) (all []Potential) {
 		all = append(all, potential(&curves[m], 1, 0))
 	}
 	return all
+}
+
+// chosen makes out what each mode costs before a slot: it goes on, or changes to the cheapest.
+func chosen(now, did *[battery.ModeCount]piecewise.Curve, change float64) {
+	switched := switchedCost(did, change)
+	for m := range now {
+		piecewise.Lower(&now[m], &did[m], &switched)
+		now[m].Coarsen(modeKinks)
+	}
 }
 
 // switchedCost is what the cheapest of the modes costs, and the change to it.

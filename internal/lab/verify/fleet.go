@@ -153,18 +153,26 @@ func (c *fleetChecker) checkCaps() error {
 	return nil
 }
 
+// checkEnergy is what a load in slot t costs: at the market's price, or, beside a position, what
+// is bought or sold above it.
+func checkEnergy(p *fleet.Problem, t int, load float64) float64 {
+	q := p.Position
+	if q == nil {
+		return load * p.Price[t]
+	}
+
+	deviation := load - q.KWh[t]
+	if deviation > 0 {
+		return deviation * q.Buy[t]
+	}
+	return deviation * q.Sell[t]
+}
+
+// checkCost works the cost out again, from the fleet's load.
 func (c *fleetChecker) checkCost() error {
 	c.turnover = math.Abs(c.cost)
 	for t, l := range c.load[-1] {
-		price := 0.0
-		if q := c.p.Position; q == nil {
-			price = l * c.p.Price[t]
-		} else if l -= q.KWh[t]; l > 0 {
-			price = l * q.Buy[t]
-		} else {
-			price = l * q.Sell[t]
-		}
-
+		price := checkEnergy(c.p, t, l)
 		c.cost += price
 		c.turnover += math.Abs(price)
 	}
