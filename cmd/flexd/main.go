@@ -68,6 +68,7 @@ type commands struct {
 	Models models      `cmd:"" help:"The catalogue of asset models."`
 
 	OCPP            ocppCommand     `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
+	MQTT            mqttCommand     `cmd:"" name:"mqtt" help:"Show sites to Home Assistant by MQTT."`
 	ChargerPassword chargerPassword `cmd:"" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
 
 	Readings readings `cmd:"" help:"Readings that are held back: list them, release them or discard them."`
