@@ -322,8 +322,12 @@ func (s *street) probe(rt api.Route, p place, column string, tokens map[string]s
 	}
 	switch column {
 	case "none", "malformed", "unknown", "expired":
-		if r.status != 401 || r.header.Get("WWW-Authenticate") != "Bearer" {
-			fail("want 401 with WWW-Authenticate")
+		want := `Bearer error="invalid_token"`
+		if column == "none" { // who sends no token has no invalid one
+			want = "Bearer"
+		}
+		if got := r.header.Get("WWW-Authenticate"); r.status != 401 || got != want {
+			fail("want 401 with WWW-Authenticate %s, not %s", want, got)
 		}
 		silent()
 	case "roleless":
