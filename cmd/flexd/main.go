@@ -69,6 +69,7 @@ type commands struct {
 
 	OCPP            ocppCommand     `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
 	MQTT            mqttCommand     `cmd:"" name:"mqtt" help:"Show sites to Home Assistant by MQTT."`
+	ChargerCall     chargerCall     `cmd:"" name:"charger-call" help:"Call a charger by a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
 	ChargerPassword chargerPassword `cmd:"" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
 
 	Readings readings `cmd:"" help:"Readings that are held back: list them, release them or discard them."`
@@ -127,6 +128,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
 	)
+
 	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)
 		return exitFailed
@@ -141,6 +143,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		}
 
 		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, about)
+
 		return exitUsage
 	}
 
@@ -151,6 +154,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		if flex.KindOf(err) == flex.Invalid {
 			return exitUsage
 		}
+
 		return exitFailed
 	}
 

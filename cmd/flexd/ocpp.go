@@ -36,6 +36,8 @@ type ocppCommand struct {
 
 	Floor            string        `help:"Power in kW that every charger is told to fall back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
 	Delay            time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
+	OfficeListen     string        `help:"Address for flexd charger-call, as in 127.0.0.1:8889; none if not given." env:"FLEXD_OCPP_OFFICE_LISTEN" placeholder:"HOST:PORT"`
+	OfficeToken      string        `help:"Token that callers there must show, at least 16 characters; better in the environment." env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
 	Upstream         string        `help:"Address of the platform that chargers belong to, ws:// or wss:// without the charger's id: it authorises and bills, and flexd stands between. A charger's line in --chargers may name its own, upstream=URL." env:"FLEXD_OCPP_UPSTREAM" placeholder:"URL"`
 	UpstreamReadOnly bool          `help:"Do not let the platform command chargers." env:"FLEXD_OCPP_UPSTREAM_READ_ONLY"`
 	State            string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
@@ -75,6 +77,14 @@ func (o *ocppCommand) Run(ctx context.Context, c console) error {
 	}
 	defer pushes.Close()
 
+	if o.OfficeListen != "" {
+		settings.Office, err = listenAt("--office-listen", o.OfficeListen)
+		if err != nil {
+			return err
+		}
+		defer settings.Office.Close()
+	}
+
 	settings.EndpointURL = o.EndpointURL
 	if settings.EndpointURL == "" {
 		settings.EndpointURL = "http://" + pushes.Addr().String()
@@ -95,6 +105,8 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 	case !secured && !o.NoPassword:
 		return s, flex.Fail(flex.Invalid, "chargers need passwords: give --chargers FILE (flexd charger-password CP1 >> FILE makes a line), "+
 			"--charger-password or --tls-client-ca; --no-password lets any in, and passes no readings on")
+	case o.OfficeListen != "" && len(o.OfficeToken) < 16:
+		return s, flex.Fail(flex.Invalid, "--office-listen needs an --office-token of at least 16 characters")
 	case (o.TLSCert == "") != (o.TLSKey == ""):
 		return s, flex.Fail(flex.Invalid, "--tls-cert and --tls-key go together")
 	case o.TLSClientCA != "" && o.TLSCert == "":
@@ -108,7 +120,7 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 	s = ocppserver.Settings{
 		Client: pooled(client.New(o.Flexd, o.Username, o.Password)), Password: flex.Secret(o.ChargerPassword),
 		Passwords: o.Charger, NoPassword: o.NoPassword, State: o.State, Delay: o.Delay,
-		UpstreamReadOnly: o.UpstreamReadOnly,
+		UpstreamReadOnly: o.UpstreamReadOnly, OfficeToken: flex.Secret(o.OfficeToken),
 	}
 	if err := o.rules(&s); err != nil {
 		return s, err

@@ -82,6 +82,9 @@ type Settings struct {
 	Floor *flex.Watts
 	// Delay is how late a charger may be by law in doing what it is asked.
 	Delay time.Duration
+	// Office is where the people who run the chargers call them, with OfficeToken; nil is nowhere.
+	Office      net.Listener
+	OfficeToken flex.Secret
 	// Upstream is the address of the platform that every charger belongs to, without the charger's
 	// id, unless its line names another; empty is none.
 	Upstream string
@@ -145,12 +148,8 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 		return err
 	}
 
-	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
-	ended := make(chan error, len(servers)+1)
-
-	for i, l := range []net.Listener{chargers, pushes} {
-		go func() { ended <- servers[i].Serve(l) }()
-	}
+	ended := make(chan error, 4) // one of each server, and of register
+	servers := b.serve(chargers, pushes, ended)
 
 	b.work.Go(func() {
 		if err := b.register(running); err != nil {
@@ -183,6 +182,22 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 	}
 
 	return err
+}
+
+// serve starts the servers, which say on ended why they did.
+func (b *Bridge) serve(chargers, pushes net.Listener, ended chan<- error) []*http.Server {
+	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
+	listeners := []net.Listener{chargers, pushes}
+	if b.Office != nil {
+		servers = append(servers, b.server(b.office()))
+		listeners = append(listeners, b.Office)
+	}
+
+	for i, l := range listeners {
+		go func() { ended <- servers[i].Serve(l) }()
+	}
+
+	return servers
 }
 
 func (b *Bridge) server(h http.Handler) *http.Server {

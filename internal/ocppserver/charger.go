@@ -59,6 +59,8 @@ type charger struct {
 
 	callbacks []callback // not yet sent
 
+	transactions []transaction // the newest last
+
 	kept [sha256.Size]byte // of what was saved last
 }
 
@@ -122,13 +124,13 @@ func (c *charger) takeAs(action string, payload json.RawMessage, number int) (an
 	case "Heartbeat":
 		return heartbeatAnswer{stamp{now}}, nil
 	case "Authorize":
-		return authorizeAnswer{tagInfo{accepted}}, nil
+		return with(payload, func(m authorize) any { return authorizeAnswer{c.b.tagInfo(m.Tag)} })
 
 	case "StatusNotification":
 		return with(payload, func(m statusNotification) any { c.status(m, now); return empty{} })
 	case "StartTransaction":
 		return with(payload, func(m startTransaction) any {
-			return startAnswer{c.startTransaction(m, number, now), tagInfo{accepted}}
+			return startAnswer{c.startTransaction(m, number, now), c.b.tagInfo(m.Tag)}
 		})
 
 	case "StopTransaction":
@@ -238,6 +240,7 @@ func (c *charger) startTransaction(m startTransaction, number int, now time.Time
 
 	n.start = m
 	n.tx = number
+	c.noteStart(m, number)
 	n.lastTx = n.tx
 	n.startedAt = m.At.Add(-c.clock.Offset)
 	n.sendAgain() // a TxProfile rules one transaction
@@ -251,6 +254,7 @@ func (c *charger) startTransaction(m startTransaction, number int, now time.Time
 // stopTransaction ends a transaction. One that is not known, or was ended before, is taken
 // all the same: the charger would tell it again for ever.
 func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
+	c.noteStop(m)
 	n := c.transaction(int(m.Transaction))
 	if n == nil {
 		return

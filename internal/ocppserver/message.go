@@ -51,6 +51,9 @@ type (
 		Model    string `json:"chargePointModel"`
 		Firmware string `json:"firmwareVersion"`
 	}
+	authorize struct {
+		Tag string `json:"idTag"`
+	}
 	statusNotification struct {
 		Connector integer `json:"connectorId"`
 		Error     string  `json:"errorCode"`

@@ -68,6 +68,7 @@ type ChargersFile struct {
 	changed time.Time
 	size    int64
 	lines   map[string]chargerLine
+	tags    map[string]tag
 }
 
 // chargerLine is a line of a chargers' file.
@@ -125,6 +126,7 @@ func (f *ChargersFile) read() error {
 	defer file.Close()
 
 	all := map[string]chargerLine{}
+	tags := map[string]tag{}
 	lines := bufio.NewScanner(file)
 	for number := 1; lines.Scan(); number++ {
 		text := strings.TrimSpace(lines.Text())
@@ -132,18 +134,31 @@ func (f *ChargersFile) read() error {
 			continue
 		}
 
-		id, l, err := parseCharger(text)
-		if err != nil {
+		if err := readLine(text, all, tags); err != nil {
 			return fmt.Errorf("%s line %d: %w", f.path, number, err)
 		}
-		all[id] = l
 	}
 
 	f.changed = info.ModTime()
 	f.size = info.Size()
 	f.lines = all
+	f.tags = tags
 
 	return lines.Err()
+}
+
+// readLine reads a charger's line or a tag's.
+func readLine(text string, chargers map[string]chargerLine, tags map[string]tag) error {
+	if fields := strings.Fields(text); fields[0] == "tag" {
+		id, t, err := parseTag(fields)
+		tags[id] = t
+		return err
+	}
+
+	id, l, err := parseCharger(text)
+	chargers[id] = l
+
+	return err
 }
 
 // parseCharger reads one line, as HashPassword makes it, with what stands behind it.

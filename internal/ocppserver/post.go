@@ -105,7 +105,8 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 // putBack keeps a batch that failed. One that flexd answered with an error of its own is sent
 // in halves; what was refused is dropped.
 func (c *charger) putBack(batch []report, status int) error {
-	refused := status >= 400 && status < 500 && status != http.StatusTooManyRequests
+	passing := status == http.StatusTooManyRequests || status == http.StatusUnauthorized // a token expires
+	refused := status >= 400 && status < 500 && !passing
 	poisoned := false
 	if status >= 500 && status != http.StatusServiceUnavailable {
 		c.posting.size = max(1, len(batch)/2)

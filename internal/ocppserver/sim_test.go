@@ -38,6 +38,7 @@ type sim struct {
 	noConfig  bool                    // has no GetConfiguration
 	unasked   bool                    // sends its meter when it likes: does not know TriggerMessage for it
 	stuck     bool                    // draws nothing until its profiles were cleared
+	called    []string                // what people asked of it
 	stacked   bool                    // keeps profiles by the rules of the standard, not just the last
 	composite int                     // how often it was asked for its schedule
 
@@ -225,6 +226,11 @@ func (s *sim) obey(action string, payload json.RawMessage) string {
 
 		return `{"status":"Accepted"}`
 
+	case "Reset", "UnlockConnector", "RemoteStopTransaction", "ChangeAvailability", "SendLocalList", "ReserveNow":
+		s.called = append(s.called, action+" "+string(payload))
+		return `{"status":"Accepted"}`
+	case "GetDiagnostics":
+		return "!InternalError"
 	case "ClearChargingProfile":
 		s.unset(payload)
 		s.cleared++

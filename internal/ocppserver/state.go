@@ -40,6 +40,8 @@ type savedCharger struct {
 	Callbacks  []callback       `json:"callbacks,omitempty"`
 	Connectors []savedConnector `json:"connectors"`
 	Upstream   *savedUpstream   `json:"upstream,omitempty"`
+
+	Transactions []transaction `json:"transactions,omitempty"`
 }
 
 // savedUpstream is what is to be known of a charger's platform. Messages that were not answered
@@ -136,6 +138,7 @@ func (c *charger) saved() savedCharger {
 	s := savedCharger{
 		Model: savedModel(c.model), Habit: c.habit, Clock: c.clock, Settings: c.settings, Unpaid: c.unpaid,
 		Late: c.late, Reports: append(slices.Clone(c.sending), c.reports...), Callbacks: c.callbacks,
+		Transactions: c.transactions,
 	}
 
 	if u := c.up; u != nil {
@@ -174,6 +177,7 @@ func (c *charger) restore(s savedCharger) {
 	c.late = s.Late
 	c.reports = s.Reports
 	c.callbacks = s.Callbacks
+	c.transactions = s.Transactions
 	if c.up != nil && s.Upstream != nil {
 		c.up.restore(*s.Upstream)
 	}

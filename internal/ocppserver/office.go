@@ -1,0 +1,216 @@
+package ocppserver
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// officeCalls are the calls of OCPP 1.6 that a person may make. Charging profiles are flexd's.
+var officeCalls = []string{
+	"CancelReservation", "ChangeAvailability", "ChangeConfiguration", "ClearCache", "DataTransfer",
+	"GetCompositeSchedule", "GetConfiguration", "GetDiagnostics", "GetLocalListVersion", "RemoteStartTransaction",
+	"RemoteStopTransaction", "ReserveNow", "Reset", "SendLocalList", "TriggerMessage", "UnlockConnector", "UpdateFirmware",
+}
+
+// transactionsMax is how many transactions of a charger are kept.
+const transactionsMax = 200
+
+// transaction is one as the charger told it.
+type transaction struct {
+	Number    int     `json:"transaction_id"`
+	Connector int     `json:"connector_id"`
+	Tag       string  `json:"id_tag"`
+	Start     stamp   `json:"started_at"`
+	MeterWh   float64 `json:"meter_start_wh"`
+	Stop      stamp   `json:"stopped_at,omitzero"`
+	EndWh     float64 `json:"meter_stop_wh,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
+}
+
+// noteStart keeps a transaction that began. The caller holds mu.
+func (c *charger) noteStart(m startTransaction, number int) {
+	c.transactions = append(c.transactions, transaction{
+		Number: number, Connector: int(m.Connector), Tag: m.Tag, Start: m.At, MeterWh: max(0, m.Meter.value),
+	})
+	if len(c.transactions) > transactionsMax {
+		c.transactions = c.transactions[1:]
+	}
+}
+
+// noteStop keeps how a transaction ended. The caller holds mu.
+func (c *charger) noteStop(m stopTransaction) {
+	for i := range slices.Backward(c.transactions) {
+		t := &c.transactions[i]
+		if t.Number == int(m.Transaction) {
+			t.Stop = m.At
+			t.EndWh = max(0, m.Meter.value)
+			t.Reason = m.Reason
+
+			return
+		}
+	}
+}
+
+// office serves the people who run the chargers: calls with their answers, and transactions.
+func (b *Bridge) office() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /chargers/{id}/call/{action}", b.takeCall)
+	mux.HandleFunc("GET /chargers/{id}/transactions", b.showTransactions)
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		want := b.OfficeToken.Reveal()
+		if subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 || want == "" {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "wrong or missing token", http.StatusUnauthorized)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// known returns a charger that has connected, or answers that there is none.
+func (b *Bridge) known(w http.ResponseWriter, r *http.Request) (*charger, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.chargers[r.PathValue("id")]
+	if !ok {
+		http.Error(w, "no charger of that id has connected", http.StatusNotFound)
+	}
+	return c, ok
+}
+
+// takeCall makes a call to a charger and answers with what the charger answered.
+func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
+	c, ok := b.known(w, r)
+	if !ok {
+		return
+	}
+
+	action := r.PathValue("action")
+	if !slices.Contains(officeCalls, action) {
+		http.Error(w, "the calls are "+strings.Join(officeCalls, ", "), http.StatusUnprocessableEntity)
+		return
+	}
+
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, pushMax))
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
+	if err != nil || !json.Valid(body) {
+		http.Error(w, "the body is not JSON, or too large", http.StatusBadRequest)
+		return
+	}
+
+	answer, err := c.ask(r.Context(), action, body)
+	b.Log.Info("a charger was called", "charger", c.id, "action", action, "from", address(r), "err", err)
+	if err != nil {
+		http.Error(w, err.Error(), statusOf(err))
+		return
+	}
+
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) // whoever asked is gone if it fails
+}
+
+var errNotConnected = errors.New("the charger is not connected")
+
+// ask makes a call to a charger, within the time that a charger has for an answer.
+func (c *charger) ask(ctx context.Context, action string, payload json.RawMessage) (out json.RawMessage, err error) {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l == nil {
+		return nil, errNotConnected
+	}
+
+	err = l.call(ctx, action, payload, &out)
+	return out, err
+}
+
+// statusOf is the status of an answer to a call that failed.
+func statusOf(err error) int {
+	refused, isRefused := errors.AsType[*callError](err)
+	switch {
+	case errors.Is(err, errNotConnected), errors.Is(err, errLinkLost):
+		return http.StatusConflict
+	case isRefused && (refused.Code == codeNotImplemented || refused.Code == codeNotSupported):
+		return http.StatusNotImplemented
+	case isRefused:
+		return http.StatusBadGateway
+	}
+
+	return http.StatusGatewayTimeout
+}
+
+// showTransactions answers with a charger's transactions, the newest last.
+func (b *Bridge) showTransactions(w http.ResponseWriter, r *http.Request) {
+	c, ok := b.known(w, r)
+	if !ok {
+		return
+	}
+
+	c.mu.Lock()
+	all := append([]transaction{}, c.transactions...)
+	c.mu.Unlock()
+
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(all) // whoever asked is gone if it fails
+}
+
+// tag is what a chargers' file says of an id tag.
+type tag struct {
+	status string
+}
+
+// tagStates are the words of a chargers' file for a tag, and what a charger is answered.
+var tagStates = map[string]string{"accepted": accepted, "blocked": "Blocked", "expired": "Expired"}
+
+// parseTag reads a tag's line, as in: tag 04A2B3 blocked.
+func parseTag(fields []string) (id string, t tag, err error) {
+	known := len(fields) == 3 && len(fields[1]) <= 20
+	if known {
+		t.status = tagStates[fields[2]]
+	}
+	if t.status == "" {
+		return "", t, flex.Fail(flex.Invalid, "a tag's line is: tag, its id of at most 20 characters, and accepted, blocked or expired")
+	}
+
+	return strings.ToLower(fields[1]), t, nil
+}
+
+// tagInfo is what a charger is answered of an id tag: without any in the chargers' file all are
+// accepted, else those that are not in it are invalid. Case does not matter.
+func (b *Bridge) tagInfo(id string) tagInfo {
+	if b.Chargers == nil {
+		return tagInfo{accepted}
+	}
+
+	status, any := b.Chargers.tag(id, b.Now())
+	if !any {
+		return tagInfo{accepted}
+	}
+	return tagInfo{status}
+}
+
+// tag returns a tag's state; any is false if the file names none.
+func (f *ChargersFile) tag(id string, now time.Time) (status string, any bool) {
+	f.line("", now) // another look at the file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	t, known := f.tags[strings.ToLower(id)]
+	if !known {
+		t.status = "Invalid"
+	}
+	return t.status, len(f.tags) > 0
+}
