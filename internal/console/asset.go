@@ -520,6 +520,10 @@ func (s *Server) assetWhy(r *request) (view, error) {
 
 // assets answers the list of assets.
 func (s *Server) assets(r *request) (view, error) {
+	if err := r.knows("type", "plugged", "org"); err != nil {
+		return view{}, err
+	}
+
 	q := r.URL.Query()
 	f := store.Find{Type: flex.AssetType(q.Get("type")), Plugged: q.Get("plugged") != "", Limit: r.limit() + 1}
 	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
@@ -539,6 +543,10 @@ func (s *Server) assets(r *request) (view, error) {
 		p.Assets, err = all.FindAssets(r.Context(), f)
 		return err
 	})
+
+	if err == nil {
+		err = r.whole(len(p.Assets))
+	}
 
 	if len(p.Assets) > r.limit() {
 		p.Assets = p.Assets[:r.limit()]

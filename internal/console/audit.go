@@ -20,6 +20,10 @@ type actLine struct {
 }
 
 func (s *Server) audit(r *request) (view, error) {
+	if err := r.knows("who", "act"); err != nil {
+		return view{}, err
+	}
+
 	q := r.URL.Query()
 	f := store.ActFilter{Who: q.Get("who"), Act: q.Get("act"), Limit: r.limit() + 1}
 
@@ -52,6 +56,10 @@ func (s *Server) audit(r *request) (view, error) {
 
 		return err
 	})
+
+	if err == nil {
+		err = r.whole(len(p.Acts))
+	}
 
 	if len(p.Acts) > r.limit() {
 		p.Acts = p.Acts[:r.limit()]

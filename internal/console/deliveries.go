@@ -56,16 +56,27 @@ func (s *Server) deliveries(r *request) (view, error) {
 
 	ask := store.DeliveryQuery{State: p.State, Endpoint: p.Endpoint, Limit: r.limit() + 1}
 
+	if err := r.knows("state", "endpoint", "org", "asset"); err != nil {
+		return view{}, err
+	}
+
 	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	if err := readFilter(&ask.Before, q.Get("before"), "push"); err != nil {
 		return view{}, err
 	}
+
 	if err := readFilter(&ask.AssetID, q.Get("asset"), "asset"); err != nil {
 		return view{}, err
 	}
+
 	if err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, ask) }); err != nil {
+		return view{}, err
+	}
+
+	if err := r.whole(len(p.Deliveries)); err != nil {
 		return view{}, err
 	}
 

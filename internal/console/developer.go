@@ -14,6 +14,9 @@ import (
 	"flexd/internal/store"
 )
 
+// carsMax bounds the assets among which one is found to play with.
+const carsMax = 10_000
+
 // Clock reads and turns an organisation's sandbox clock; turning it runs all that is due on
 // the way.
 type Clock interface {
@@ -123,7 +126,7 @@ func (p *developerPage) read(r *request, all *store.All, chosen flex.OrgID) (err
 		return err
 	}
 
-	assets, err := all.FindAssets(ctx, store.Find{Org: p.Org.ID, Limit: exportMax})
+	assets, err := all.FindAssets(ctx, store.Find{Org: p.Org.ID, Limit: carsMax})
 	for _, a := range assets {
 		switch {
 		case !a.Type.Charges():

@@ -2,6 +2,8 @@ package console
 
 import (
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // exportMax bounds the rows of a table that is taken away at once.
-const exportMax = 10_000
+const exportMax = 100_000
 
 // pageMax is the rows of a table on a page.
 const pageMax = 50
@@ -56,12 +58,41 @@ func (r *request) exporting() bool {
 	return strings.HasSuffix(r.URL.Path, ".csv") || strings.HasSuffix(r.URL.Path, ".json")
 }
 
-// limit is how many rows are shown.
+// limit is how many rows are shown: of a table to take away what is asked for by limit=, or all
+// that may be had at once.
 func (r *request) limit() int {
-	if r.exporting() {
-		return exportMax
+	if !r.exporting() {
+		return pageMax
 	}
-	return pageMax
+	if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && n >= 1 {
+		return min(n, exportMax)
+	}
+	return exportMax
+}
+
+// whole refuses a table to take away of which there are more rows than may be had at once: a file
+// that looks whole must be. Who names a limit takes parts, each before= the last id of the one before.
+func (r *request) whole(rows int) error {
+	if r.exporting() && rows > r.limit() && !r.URL.Query().Has("limit") {
+		return flex.Fail(flex.TooLarge, "more than %d rows match: narrow the filters, or take them in parts with limit= and before=, the last id of the part before", exportMax)
+	}
+	return nil
+}
+
+// knows refuses a table to take away by a filter that the page has not: its rows would be others
+// than were asked for.
+func (r *request) knows(filters ...string) error {
+	if !r.exporting() {
+		return nil
+	}
+
+	for name := range r.URL.Query() {
+		if !slices.Contains(filters, name) && !slices.Contains([]string{"before", "limit"}, name) {
+			return flex.Fail(flex.Invalid, "there is no filter %q: there are before, limit, %s", name, strings.Join(filters, ", "))
+		}
+	}
+
+	return nil
 }
 
 // Export is where a page's table can be had, with the same filters.

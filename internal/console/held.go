@@ -49,7 +49,8 @@ func (l heldLine) Register() bool { return reading.Register(l.Label) }
 // Waits reports whether it can still be decided on.
 func (l heldLine) Waits() bool { return l.State() == store.HeldWaiting }
 
-func (s *Server) heldReadings(r *request) (view, error) {
+// newHeldPage is the page with the filters that are asked for.
+func newHeldPage(r *request) *heldPage {
 	q := r.URL.Query()
 	p := &heldPage{
 		Labels: wire.ReadingLabels, Label: flex.Label(q.Get("label")), State: store.HeldWaiting, Asset: q.Get("asset"),
@@ -61,6 +62,15 @@ func (s *Server) heldReadings(r *request) (view, error) {
 		p.State = store.HeldState(q.Get("state"))
 	}
 
+	return p
+}
+
+func (s *Server) heldReadings(r *request) (view, error) {
+	p := newHeldPage(r)
+	if err := r.knows("state", "label", "org", "asset", "from", "to"); err != nil {
+		return view{}, err
+	}
+
 	f, err := p.filter(r)
 	if err != nil {
 		return view{}, err
@@ -68,6 +78,10 @@ func (s *Server) heldReadings(r *request) (view, error) {
 
 	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, f) })
 	if err != nil {
+		return view{}, err
+	}
+
+	if err := r.whole(len(p.Readings)); err != nil {
 		return view{}, err
 	}
 

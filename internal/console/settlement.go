@@ -145,6 +145,10 @@ func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err
 		return err
 	}
 
+	if err := r.whole(len(events)); err != nil {
+		return err
+	}
+
 	if len(events) > r.limit() {
 		events = events[:r.limit()]
 		p.Next = r.with("before", events[len(events)-1].From.Format(time.RFC3339))
