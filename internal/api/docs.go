@@ -114,10 +114,7 @@ func (s *Server) docs(r *request) (answer, error) {
 	case "guide.css":
 		return s.page(name, "text/css; charset=utf-8", guide.Style), nil
 	case "postman.json":
-		b, err := collection()
-		a := s.page(name, "application/json", b)
-		a.set("Content-Disposition", `attachment; filename="flexd.postman_collection.json"`)
-		return a, err
+		return s.postman(r)
 	case "reference":
 		name = "index.html"
 	}
@@ -136,6 +133,21 @@ func (s *Server) docs(r *request) (answer, error) {
 
 	a := s.page(name, contentType(name), b)
 	a.set("Content-Security-Policy", referencePolicy)
+	return a, nil
+}
+
+// postman answers GET /docs/postman.json: the collection, with the address that it was asked at.
+func (s *Server) postman(r *request) (answer, error) {
+	b, err := collection()
+	if err != nil {
+		return answer{}, err
+	}
+
+	a := answer{body: text(bytes.Replace(b, []byte(guide.PostmanBase), []byte(s.base(r)), 1)), tagged: true} // names the host, so it is not packed once
+	a.set("Content-Type", "application/json")
+	a.set("Content-Security-Policy", guidePolicy)
+	a.set("Content-Disposition", `attachment; filename="flexd.postman_collection.json"`)
+
 	return a, nil
 }
 

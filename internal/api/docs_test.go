@@ -88,7 +88,8 @@ func TestGuides(t *testing.T) {
 func TestCollection(t *testing.T) {
 	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
 	var c struct {
-		Item []struct {
+		Variable []struct{ Key, Value string }
+		Item     []struct {
 			Name string
 			Item []struct {
 				Name    string
@@ -109,6 +110,12 @@ func TestCollection(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(h.want("GET", "/docs/postman.json", "", 200, "", "Accept-Encoding: identity").body), &c); err != nil {
 		t.Fatal(err)
+	}
+	if c.Variable[0].Key != "baseUrl" || c.Variable[0].Value != h.url {
+		t.Errorf("the collection calls %v, not %s", c.Variable[0], h.url)
+	}
+	if first := c.Item[0].Item[0].Request.URL.Raw; first != "{{baseUrl}}/auth/token-form" {
+		t.Errorf("the first request is %s: the others bear its token", first)
 	}
 	sent := 0
 	for _, folder := range c.Item {

@@ -77,6 +77,9 @@ type (
 // keepToken is run by Postman after the login: the other requests bear its token.
 const keepToken = `pm.collectionVariables.set("token", pm.response.json().access_token);`
 
+// PostmanBase is the address that a collection calls unless another is put in its place.
+const PostmanBase = "http://127.0.0.1:8080"
+
 // Postman makes a Postman collection of an OpenAPI document in JSON: a request of every
 // operation, with the document's examples, a folder for each tag. The address, name,
 // password and token are variables of the collection.
@@ -90,7 +93,7 @@ func Postman(openAPI []byte) ([]byte, error) {
 		Info: map[string]string{"name": d.Info.Title + " " + d.Info.Version, "description": d.Info.Description,
 			"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
 		Auth:     map[string]any{"type": "bearer", "bearer": []map[string]string{{"key": "token", "value": "{{token}}", "type": "string"}}},
-		Variable: []pair{{Key: "baseUrl", Value: "http://127.0.0.1:8080"}, {Key: "username"}, {Key: "password"}, {Key: "token"}},
+		Variable: []pair{{Key: "baseUrl", Value: PostmanBase}, {Key: "username"}, {Key: "password"}, {Key: "token"}},
 	}
 
 	for _, t := range d.Tags {
@@ -103,6 +106,8 @@ func Postman(openAPI []byte) ([]byte, error) {
 			}
 		}
 
+		// The login is the first request of all, for the others bear its token.
+		slices.SortStableFunc(f.Item, func(a, b call) int { return len(b.Event) - len(a.Event) })
 		c.Item = append(c.Item, f)
 	}
 

@@ -62,7 +62,8 @@ func flexd(t *testing.T, pressed chan string) *httptest.Server {
 }
 
 const schedule = `{"asset_id":"` + charger + `","generation":1,"made_at":"2026-03-04T22:00:00Z","ready_by":"2026-03-05T07:00:00Z","periods":[
-	{"start_timestamp":"2026-03-04T22:00:00Z","end_timestamp":"2026-03-05T00:30:00Z","limit_w":0},
+	{"start_timestamp":"2026-03-04T22:00:00Z","end_timestamp":"2026-03-05T00:00:00Z","limit_w":0},
+	{"start_timestamp":"2026-03-05T00:00:00Z","end_timestamp":"2026-03-05T00:30:00Z","limit_w":0},
 	{"start_timestamp":"2026-03-05T00:30:00Z","end_timestamp":"2026-03-05T04:30:00Z","limit_w":99999}]}`
 
 // broker is one in this process, and what was published at it.
@@ -138,7 +139,7 @@ func TestBridge(t *testing.T) {
 	b := startBroker(t)
 	stop := start(t, b, flexd(t, pressed).URL)
 
-	golden(t, b.until(t, "flexd/site/"+site+"/state"))
+	golden(t, b.until(t, "flexd/site/"+site+"/state {"))
 
 	for _, id := range []string{other, "x/y", charger} { // the first two are none of its buttons
 		if err := b.Publish("flexd/asset/"+id+"/charge_now", []byte("PRESS"), false, 1); err != nil {
