@@ -13,7 +13,7 @@ import (
 
 // TestJobsPage compares the page's table of background jobs with those that the program has.
 func TestJobsPage(t *testing.T) {
-	code, err := os.ReadFile("internal/app/app.go")
+	code, err := os.ReadFile("internal/app/jobs.go")
 	if err != nil {
 		t.Fatal(err)
 	}

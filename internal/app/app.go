@@ -1,5 +1,3 @@
-// Package app wires flexd together: it opens the store, makes the services, runs the background jobs and
-// serves the transports. The program, the simulation and the tests all start this one.
 package app
 
 import (
@@ -98,10 +96,11 @@ type App struct {
 
 	Directory *directory.Directory
 
-	log     *slog.Logger
-	limits  web.Limits
-	tls     *tls.Config
-	workers []*worker.Worker
+	log    *slog.Logger
+	limits web.Limits
+	tls    *tls.Config
+	jobs   []job
+	turns  turns
 }
 
 // Open opens the store, bringing its schema up to date, and makes the services and transports.
@@ -159,65 +158,13 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 
 	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
 	h.Console = h.newConsole(s)
-	h.add("prices", time.Minute, "", h.Market.FetchPrices)
-	h.add("control", 30*time.Second, store.WakeControl, h.Control.PlanDue)
-
-	if db.Engine() == "postgres" { // others may be at work on it
-		h.add("waves", time.Second, "", h.Control.JoinWaves)
+	if s.Mail != nil {
+		h.Operations.Mail = s.Mail.Send
 	}
 
-	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.PlanBatteries)
-	h.add("instructions", 5*time.Second, "", h.Control.FollowInstructions)
-	h.add("push", time.Second, store.WakePush, h.Push.DispatchDue)
-	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions).Rest = settleRest
-	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents).Rest = settleRest
-	h.add("mail", time.Minute, store.WakeMail, h.Reward.SendMail)
-
-	h.addAlerts(s.Mail)
-	h.add("books", time.Hour, "", h.Books.CloseDue)
-	h.add("retention", time.Hour, "", h.Reading.Purge)
-	h.add("deliveries", time.Hour, "", h.Push.Purge)
-	h.add("ended sessions", 5*time.Minute, "", h.Control.QueueEnded)
-	h.add("rates", 5*time.Minute, "", h.Control.LearnRates)
-	h.add("records", time.Hour, "", h.Control.Purge)
-
-	if len(s.Clouds) > 0 {
-		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.RefreshClouds)
-	}
-
-	h.add("moves", time.Minute, "", h.Registry.MovePoints)
-	h.add("expiry", time.Minute, "", h.Access.PurgeExpired)
-
+	h.addJobs(len(s.Clouds) > 0)
 	return h, nil
 }
-
-// addAlerts adds the jobs that wake somebody.
-func (h *App) addAlerts(mailer *egress.Mailer) {
-	if mailer != nil {
-		h.Operations.Mail = mailer.Send
-	}
-
-	h.add("alerts", 15*time.Second, "", h.Operations.WatchAlerts)
-	h.add("alert messages", 10*time.Second, store.WakeAlert, h.Operations.SendAlerts)
-	h.add("old alerts", time.Hour, "", h.Operations.PurgeAlerts)
-}
-
-// settleRest is how long the settlement jobs rest between two runs, however many readings
-// come: a fleet that streams them would have them run without a pause.
-const settleRest = time.Second
-
-// add adds a background job to flexd, in the order in which Advance runs them.
-func (h *App) add(name string, every time.Duration, wake store.Topic, job worker.Job) *worker.Worker {
-	w := &worker.Worker{Name: name, Every: every, Job: job, Log: h.log}
-	if wake != "" {
-		w.Wake = h.DB.Waker(wake)
-	}
-	h.workers = append(h.workers, w)
-	return w
-}
-
-// Jobs returns the background jobs, with how their latest run went.
-func (h *App) Jobs() []*worker.Worker { return h.workers }
 
 // Serve runs the background jobs and answers on the listener until the context ends. It returns when
 // the requests and background jobs under way are finished.
@@ -233,7 +180,7 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var jobs sync.WaitGroup
-	jobs.Go(func() { worker.RunAll(running, h.workers) })
+	jobs.Go(func() { worker.RunAll(running, h.Jobs()) })
 
 	watched := make(chan struct{})
 	jobs.Go(func() { h.DB.Watch(running, func() { close(watched) }, h.noteDatabase) })

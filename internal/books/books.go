@@ -12,6 +12,7 @@ package books
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -135,9 +136,6 @@ func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error
 		if err != nil {
 			return report, err
 		}
-		if o.Settings.Books.CloseAfterDays == 0 {
-			continue
-		}
 
 		var did int
 		did, err = s.closeMonthDue(ctx, o)
@@ -147,12 +145,49 @@ func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error
 	return report, err
 }
 
+// CloseDueOf is CloseDue for one organisation.
+func (s *Service) CloseDueOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+	var o flex.Org
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		o, err = tx.OrgRecord(ctx)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, err
+	}
+
+	did, err := s.closeMonthDue(ctx, o)
+	return worker.Report{Did: did}, err
+}
+
+// NextClose returns when a month of the organisation closes by itself next: its own now if one
+// waits for that, and an instant after now is asked for no earlier. It is zero if none ever does.
+func NextClose(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {
+	o, err := tx.OrgRecord(ctx)
+	days := o.Settings.Books.CloseAfterDays
+	if err != nil || days == 0 {
+		return time.Time{}, err
+	}
+
+	closed, err := tx.LastClosedMonth(ctx)
+	due := lastOver(flex.DayAt(tx.Now()), days)
+	if err != nil || closed.Before(due) && after.Before(tx.Now()) {
+		return tx.Now(), err
+	}
+
+	return due.Next().Next().First().Add(days).Start(), nil
+}
+
 // Automatic is who closed a month that closed by itself.
 const Automatic = "flexd, by close_books_after_days"
 
 // closeMonthDue closes the newest month that has been over for the organisation's number of days,
 // unless it is closed already.
 func (s *Service) closeMonthDue(ctx context.Context, o flex.Org) (did int, err error) {
+	if o.Settings.Books.CloseAfterDays == 0 {
+		return 0, nil
+	}
+
 	var due, closed ledger.Month
 	err = s.DB.Read(ctx, o.ID, func(tx *store.Tx) error {
 		due = lastOver(flex.DayAt(tx.Now()), o.Settings.Books.CloseAfterDays)

@@ -60,10 +60,6 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 // each half-hour, when prices or the tariff change, and when its state of charge is read far
 // from what the plan comes to. It is safe to run twice and on several machines at once.
 func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
-	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
-		return tx.BatteriesRead(ctx, ChargeRest, limit)
-	}
-
 	var r worker.Report
 	var orgs []flex.Org
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
@@ -71,14 +67,24 @@ func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 		return err
 	})
 
-	for _, org := range orgs {
-		if err == nil {
-			err = d.batteries(ctx, org.ID, &r, (*store.Tx).BatteriesDue, d.planBattery)
-		}
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		var of worker.Report
+		of, err = d.PlanBatteriesOf(ctx, orgs[i].ID)
+		r.Did += of.Did
+	}
 
-		if err == nil {
-			err = d.batteries(ctx, org.ID, &r, read, d.checkCharge)
-		}
+	return r, err
+}
+
+// PlanBatteriesOf is PlanBatteries for one organisation.
+func (d *Service) PlanBatteriesOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
+		return tx.BatteriesRead(ctx, ChargeRest, limit)
+	}
+
+	err = d.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, d.planBattery)
+	if err == nil {
+		err = d.batteries(ctx, org, &r, read, d.checkCharge)
 	}
 
 	if err != nil {

@@ -194,17 +194,26 @@ func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error)
 
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
-		var active []store.Instruction
-		err = d.DB.Read(ctx, orgs[i], func(tx *store.Tx) (err error) {
-			active, err = tx.ActiveInstructions(ctx)
-			return err
-		})
+		var of worker.Report
+		of, err = d.FollowInstructionsOf(ctx, orgs[i])
+		r.Did += of.Did
+	}
 
-		for k := 0; k < len(active) && err == nil; k++ {
-			var n int
-			n, err = d.follow(ctx, orgs[i], &active[k])
-			r.Did += n
-		}
+	return r, err
+}
+
+// FollowInstructionsOf is FollowInstructions for one organisation.
+func (d *Service) FollowInstructionsOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+	var active []store.Instruction
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		active, err = tx.ActiveInstructions(ctx)
+		return err
+	})
+
+	for k := 0; k < len(active) && err == nil; k++ {
+		var n int
+		n, err = d.follow(ctx, org, &active[k])
+		r.Did += n
 	}
 
 	return r, err

@@ -258,6 +258,12 @@ func (d *Service) LearnRates(ctx context.Context) (worker.Report, error) {
 	return d.eachOrg(ctx, "learn what assets draw", rateDueMax, func(org flex.OrgID) (int, error) { return d.learnRates(ctx, org) })
 }
 
+// LearnRatesOf is LearnRates for one organisation.
+func (d *Service) LearnRatesOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+	n, err := d.learnRates(ctx, org)
+	return worker.Report{Did: n, More: n == rateDueMax}, err
+}
+
 // taught is what a session taught, and when it is to be looked at again.
 type taught struct {
 	store.RateSession

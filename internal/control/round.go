@@ -36,23 +36,44 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 
 	var sum tally
 	for _, org := range orgs {
-		t, err := d.roundOf(ctx, org)
+		t, err := d.planOf(ctx, org)
 		sum.looked += t.looked
 		sum.changed += t.changed
-		d.looked.Add(int64(t.looked))
-		d.changed.Add(int64(t.changed))
 
 		if err != nil {
-			return worker.Report{Did: sum.changed}, fmt.Errorf("plan %s anew: %w", org.Name, err)
+			return sum.report(), err
 		}
 	}
 
-	r := worker.Report{Did: sum.changed}
-	if sum.looked > 0 {
-		r.Note = fmt.Sprintf("%d assets planned, %d schedules changed", sum.looked, sum.changed)
+	return sum.report(), nil
+}
+
+// PlanDueOf is PlanDue for one organisation.
+func (d *Service) PlanDueOf(ctx context.Context, id flex.OrgID) (worker.Report, error) {
+	var org flex.Org
+	err := d.DB.Read(ctx, id, func(tx *store.Tx) (err error) {
+		org, err = tx.OrgRecord(ctx)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, err
 	}
 
-	return r, nil
+	t, err := d.planOf(ctx, org)
+	return t.report(), err
+}
+
+// planOf plans one organisation's assets anew, and counts them.
+func (d *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
+	t, err := d.roundOf(ctx, org)
+	d.looked.Add(int64(t.looked))
+	d.changed.Add(int64(t.changed))
+
+	if err != nil {
+		return t, fmt.Errorf("plan %s anew: %w", org.Name, err)
+	}
+
+	return t, nil
 }
 
 // JoinWaves takes a share in waves that another process has begun: a wake-up
@@ -76,6 +97,14 @@ func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 
 // tally counts what a job did.
 type tally struct{ looked, changed int }
+
+func (t tally) report() worker.Report {
+	r := worker.Report{Did: t.changed}
+	if t.looked > 0 {
+		r.Note = fmt.Sprintf("%d assets planned, %d schedules changed", t.looked, t.changed)
+	}
+	return r
+}
 
 // roundOf is the job of one organisation.
 func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {

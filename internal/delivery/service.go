@@ -122,16 +122,22 @@ func (d *Service) Close() {
 // drainPoll is how often Drain looks.
 const drainPoll = 2 * time.Millisecond
 
-// Drain sends what is due to the organisation's endpoints, and returns when every such
-// push has been tried, but for endpoints that are resting or disabled.
+// Drain sends what is due to the organisation's endpoints, and to nobody else's, and returns when
+// every such push has been tried, but for endpoints that are resting or disabled.
 func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
+	d.begin()
 	for {
-		if _, err := d.DispatchDue(ctx); err != nil {
+		due, err := d.DB.DueEndpointsOf(ctx, org)
+		if err != nil {
 			return err
 		}
 
+		for _, e := range due {
+			d.run(e)
+		}
+
 		busy := false
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 			names, err := tx.BusyEndpoints(ctx)
 			for _, name := range names {
 				busy = busy || !d.resting(dispatcherKey{org, name})

@@ -3,6 +3,7 @@ package market
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/pricing"
@@ -25,6 +26,26 @@ func (d *Service) invent(ctx context.Context) (made int, err error) {
 		return 0, err
 	}
 
+	return d.inventDays(ctx, next, last)
+}
+
+// InventTo publishes made-up prices as far as an organisation needs them whose clock is turned to
+// the instant. Each day's are known from its own hour on, so that they may lie ready long before.
+func (d *Service) InventTo(ctx context.Context, to time.Time) error {
+	if !d.Invent || d.DB.Environment != flex.Sandbox {
+		return nil
+	}
+
+	next, _, err := d.toInvent(ctx)
+	for made := inventMax; made == inventMax && err == nil; next = next.Add(made) {
+		made, err = d.inventDays(ctx, next, flex.EFADayAt(to).Add(1))
+	}
+
+	return err
+}
+
+// inventDays publishes the made-up prices of some days, the last included, as many as one run may.
+func (d *Service) inventDays(ctx context.Context, next, last flex.EFADay) (made int, err error) {
 	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
 		if _, err := d.publish(ctx, store.Publication{Source: pricing.SandboxSource}, next, inventedDay(next)); err != nil {
 			return made, fmt.Errorf("publish the made-up prices of %s: %w", next, err)

@@ -23,18 +23,25 @@ func (d *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 	})
 
 	var report worker.Report
-	for _, org := range orgs {
-		if err == nil {
-			err = d.detect(ctx, org, &report)
-		}
-
-		if err == nil {
-			err = d.settleDue(ctx, org, &report)
-		}
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		err = d.settleEventsOf(ctx, orgs[i], &report)
 	}
 
 	report.More = report.More && report.Did > 0
 	return report, err
+}
+
+// SettleEventsOf is SettleEvents for one organisation.
+func (d *Service) SettleEventsOf(ctx context.Context, org flex.OrgID) (report worker.Report, err error) {
+	err = d.settleEventsOf(ctx, org, &report)
+	return report, err
+}
+
+func (d *Service) settleEventsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+	if err := d.detect(ctx, org, report); err != nil {
+		return err
+	}
+	return d.settleDue(ctx, org, report)
 }
 
 // detect looks for the flex events of what is over.

@@ -38,6 +38,12 @@ func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 	return report, err
 }
 
+// SettleSessionsOf is SettleSessions for one organisation.
+func (d *Service) SettleSessionsOf(ctx context.Context, org flex.OrgID) (report worker.Report, err error) {
+	err = d.settleSessionsOf(ctx, org, &report)
+	return report, err
+}
+
 // settleSessionsOf settles what is due of one organisation.
 func (d *Service) settleSessionsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
 	var due []flex.SessionID

@@ -108,12 +108,21 @@ func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
 
 // DueEndpoints returns the enabled endpoints that have something to send by now; none while
 // pushes are halted.
-func (db *DB) DueEndpoints(ctx context.Context) (due []Endpoint, err error) {
+func (db *DB) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
+	return db.dueEndpoints(ctx, ``)
+}
+
+// DueEndpointsOf is DueEndpoints for one organisation's.
+func (db *DB) DueEndpointsOf(ctx context.Context, org flex.OrgID) ([]Endpoint, error) {
+	return db.dueEndpoints(ctx, ` AND e.org_id = $2`, org.Bytes())
+}
+
+func (db *DB) dueEndpoints(ctx context.Context, which string, args ...any) (due []Endpoint, err error) {
 	err = db.glance(ctx, func(c conn) error {
 		due, err = rows(ctx, c, c.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
 		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)
-			AND NOT EXISTS (SELECT 1 FROM halt)
-		ORDER BY e.org_id, e.name`, micros(db.Now()))
+			AND NOT EXISTS (SELECT 1 FROM halt)`+which+`
+		ORDER BY e.org_id, e.name`, append([]any{micros(db.Now())}, args...)...)
 		return err
 	})
 	return due, err
