@@ -16,7 +16,7 @@ func TestTake_HeldBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := open(t, url, 2)
 		h.exec(t, `UPDATE asset SET power_w = 7400 WHERE id = $1`, asset(1).Bytes())
-		h.exec(t, `UPDATE site SET import_w = 18400, export_w = 3680`)
+		h.exec(t, `UPDATE site SET import_w = 18400, export_w = 3680, supply_set = TRUE`)
 		half := func(n int, l flex.Label, v float64) reading.Given {
 			return given(asset(n), l, "10:00", flex.HalfHour, v)
 		}
@@ -165,5 +165,19 @@ func (h *fixture) verify(t *testing.T) {
 	t.Helper()
 	if findings, err := h.db.Verify(t.Context()); err != nil || len(findings) > 0 {
 		t.Errorf("%v, %v", findings, err)
+	}
+}
+
+// A reading that is held back by the connection's capacity says so where that is the default.
+func TestTake_HeldByTheDefault(t *testing.T) {
+	for _, set := range []bool{false, true} {
+		storetest.EachURL(t, func(t *testing.T, url string) {
+			h := open(t, url, 1)
+			h.exec(t, `UPDATE site SET supply_set = $1`, set)
+			v := string(h.take(t, given(asset(1), flex.ProvisionalConsumption, "10:00", flex.HalfHour, 20))[0])
+			if says := strings.Contains(v, "import_capacity_kw of the site (the default: none was set)"); says == set {
+				t.Errorf("the capacity was set is %v: %s", set, v)
+			}
+		})
 	}
 }

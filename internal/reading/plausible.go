@@ -45,21 +45,29 @@ type bound struct {
 func boundOf(l flex.Label, r store.Rating) (bound, bool) {
 	switch l {
 	case flex.BoundaryImportPower:
-		return bound{r.Supply.Import, -r.Supply.Export, BeyondSupply, "import_capacity_kw and export_capacity_kw of the site"}, true
+		return bound{r.Supply.Import, -r.Supply.Export, BeyondSupply, "import_capacity_kw and export_capacity_kw of the site" + sourceOf(r.Supply)}, true
 
 	case flex.BoundaryImportRegister, flex.ProvisionalConsumption:
-		return bound{r.Supply.Import, 0, BeyondSupply, "import_capacity_kw of the site"}, true
+		return bound{r.Supply.Import, 0, BeyondSupply, "import_capacity_kw of the site" + sourceOf(r.Supply)}, true
 	case flex.BoundaryExportRegister:
-		return bound{r.Supply.Export, 0, BeyondSupply, "export_capacity_kw of the site"}, true
+		return bound{r.Supply.Export, 0, BeyondSupply, "export_capacity_kw of the site" + sourceOf(r.Supply)}, true
 
 	case flex.ChargerEnergy, flex.ChargerRegister, flex.BatteryInverterPower:
 		if r.Power > 0 {
 			return bound{r.Power, -r.Power, BeyondPower, "power_kw of the asset"}, true
 		}
-		return bound{r.Supply.Import, -r.Supply.Import, BeyondSupply, "import_capacity_kw of the site, as the asset's power_kw is not known,"}, true
+		return bound{r.Supply.Import, -r.Supply.Import, BeyondSupply, "import_capacity_kw of the site" + sourceOf(r.Supply) + ", as the asset's power_kw is not known,"}, true
 	}
 
 	return bound{}, false
+}
+
+// sourceOf says of a capacity that was never set that it is the default.
+func sourceOf(s flex.Supply) string {
+	if s.Set {
+		return ""
+	}
+	return " (the default: none was set)"
 }
 
 // suspect says whether a reading by itself shows more than its bound; registers are compared

@@ -77,11 +77,11 @@ func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.Asset
 		ask = ask[min(len(ask), ownersChunk):]
 
 		scan := func(s scanner) (a ratedAsset, err error) {
-			err = s.Scan(&a.id, &a.Power, &a.Supply.Import, &a.Supply.Export)
+			err = s.Scan(&a.id, &a.Power, &a.Supply.Import, &a.Supply.Export, &a.Supply.Set)
 			return a, err
 		}
 
-		found, err := rows(ctx, tx.conn, scan, `SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w
+		found, err := rows(ctx, tx.conn, scan, `SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w, s.supply_set
 			FROM asset a JOIN site s ON s.id = a.site_id WHERE a.org_id = $1 AND a.id IN `+list, args...)
 		if err != nil {
 			return nil, err
