@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/operations"
+	"flexd/internal/store"
 )
 
 // fleetPage is the fleet as it is now.
@@ -84,11 +86,18 @@ type assetNumbers struct {
 }
 
 // seePath is the page where the things that an exception counts are listed, "" if there is none.
-func seePath(k operations.Kind) string {
-	if k == operations.ReadingsHeld {
-		return "/console/readings/held"
-	}
-	return ""
+func seePath(k operations.Kind) string { return seePaths[k] }
+
+var seePaths = map[operations.Kind]string{
+	operations.Halted:           "/console/safety",
+	operations.Refused:          "/console/deliveries?state=" + string(store.Refused),
+	operations.Waiting:          "/console/deliveries?state=" + string(store.Pending),
+	operations.EndpointDisabled: "/console/deliveries",
+	operations.EndpointMissing:  "/console/developer",
+	operations.JobFailed:        "/console/engine",
+	operations.PriceStale:       "/console/prices",
+	operations.ReadingsHeld:     "/console/readings/held",
+	operations.PayoutWaiting:    "/console/settlement?status=" + string(ledger.PendingApproval),
 }
 
 func (p *fleetPage) numbers() fleetNumbers {
