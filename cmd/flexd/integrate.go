@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"flexd/client"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 	"flexd/internal/wire"
@@ -140,29 +139,19 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 	return nil
 }
 
-// postTime is how long an endpoint may take, as for flexd's own pushes.
-const postTime = 15 * time.Second
+// pushes is a client as flexd's own pushes have it, which follows no redirect and waits no
+// longer. It reaches this machine and its neighbours too: the tools are for developers.
+var pushes = egress.New(egress.Options{Allow: egress.Private})
 
 func post(ctx context.Context, to string, h http.Header, body []byte) (status int, took time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, postTime)
-	defer cancel()
-
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return 0, 0, err
+	fields := map[string]string{}
+	for name := range h {
+		fields[name] = h.Get(name)
 	}
 
-	req.Header = h
 	began := time.Now()
-
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, time.Since(began), err
-	}
-
-	defer resp.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
-	return resp.StatusCode, time.Since(began), nil
+	answer, err := pushes.Do(ctx, egress.Request{Method: http.MethodPost, URL: to, Header: fields, Body: body})
+	return answer.Status, time.Since(began), err
 }
 
 // trigger is `flexd trigger`.
@@ -273,9 +262,12 @@ type grade struct {
 	Passed bool   `json:"passed"`
 	Got    string `json:"got"`
 	Want   string `json:"want"`
+	Advice string `json:"advice,omitempty"` // what to do about a failure
+
+	dead bool // nothing came back
 }
 
-// quick is how soon an endpoint should answer; flexd waits for postTime.
+// quick is how soon an endpoint should answer; flexd waits for egress.AttemptTime.
 const quick = time.Second
 
 // Run grades a client's endpoint: it sends what flexd sends in good and bad days and holds
@@ -284,6 +276,7 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	if _, err := client.SignWebhook(f.Secret, "", time.Now(), nil); err != nil {
 		return flex.Fail(flex.Invalid, "--secret: %v; it was shown when the endpoint was set, and POST /endpoints/schedule/rotate makes another", err)
 	}
+
 	if !isWebURL(f.Endpoint) {
 		return flex.Fail(flex.Invalid, "--endpoint: %q is no URL like https://client.example/chargers/{external_id}", f.Endpoint)
 	}
@@ -307,7 +300,11 @@ func (f *certify) Run(ctx context.Context, c console) error {
 			if !g.Passed {
 				mark = "FAIL"
 			}
+
 			fmt.Fprintf(c.out, "%s  %-46s %s; wanted %s\n", mark, g.Try, g.Got, g.Want)
+			if g.Advice != "" {
+				fmt.Fprintf(c.out, "      %s\n", g.Advice)
+			}
 		}
 
 		fmt.Fprintf(c.out, "\n%d of %d passed\n", len(grades)-failed, len(grades))
@@ -318,6 +315,38 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	}
 
 	return nil
+}
+
+// adviceOn says what to do about an answer that is not what was wanted: acceptance, or a
+// refusal of what is not flexd's. Status 0 is no answer.
+func adviceOn(status int, accept bool) string {
+	switch {
+	case status == 0:
+		return "Nothing answers there: check address, port, firewall and certificate."
+
+	case status/100 == 3:
+		return "Pushes follow no redirect: register the address that it leads to."
+
+	case status == http.StatusGone:
+		return "410 disables the endpoint: keep it for an endpoint that is to get nothing any more."
+
+	case accept && status == http.StatusUnauthorized, accept && status == http.StatusForbidden:
+		return "The endpoint refuses a right signature: compare its secret, and verify the raw body."
+
+	case accept && status == http.StatusNotFound:
+		return "The endpoint does not know the charger flexd-certify: let it accept that one."
+
+	case accept && status/100 == 2:
+		return "Answer first and work afterwards: flexd gives up after " + egress.AttemptTime.String() + "."
+
+	case accept:
+		return "Answer with 2xx once the push is kept, also to one that came before and to fields that are new."
+
+	case status/100 == 2:
+		return "Anybody could send this: verify signature, id and time before you accept."
+	}
+
+	return "Answer with 400 or 401 what does not verify: flexd tries again after any other fault."
 }
 
 func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
@@ -336,10 +365,15 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 		return p.Message(1, ocpp.Form{Bare: f.Bare, Nulls: f.Nulls})
 	}
 
+	const soon, no = "2xx within 1s", "4xx, not 410"
 	send := func(try, id string, at time.Time, body []byte, spoil func(http.Header), want string, good func(int, time.Duration) bool) {
+		if len(grades) > 0 && grades[0].dead {
+			return // what does not answer at all is asked once
+		}
+
 		h, err := client.SignWebhook(f.Secret, id, at, body)
 		if err != nil {
-			grades = append(grades, grade{try, false, err.Error(), want})
+			grades = append(grades, grade{Try: try, Got: err.Error(), Want: want})
 			return
 		}
 
@@ -354,12 +388,16 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 			got = err.Error()
 		}
 
-		grades = append(grades, grade{try, err == nil && good(status, took), got, want})
+		g := grade{Try: try, Passed: err == nil && good(status, took), Got: got, Want: want, dead: err != nil && status == 0}
+		if !g.Passed {
+			g.Advice = adviceOn(status, want == soon)
+		}
+
+		grades = append(grades, g)
 	}
 
 	taken := func(s int, took time.Duration) bool { return s >= 200 && s < 300 && took <= quick }
 	refused := func(s int, _ time.Duration) bool { return s >= 400 && s < 500 && s != http.StatusGone }
-	const soon, no = "2xx within 1s", "4xx, not 410"
 	first := "certify-" + now.UTC().Format("150405.000") + "-1"
 	send("a charging profile", first, now, night(60), nil, soon, taken)
 	send("the same push again, as after a lost answer", first, now, night(60), nil, soon, taken)

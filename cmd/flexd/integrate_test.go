@@ -35,9 +35,23 @@ func TestCertify(t *testing.T) {
 		t.Errorf("an endpoint that takes anything failed %d, want the 4 forgeries", failed)
 	}
 	credulous.Close()
-	for _, g := range (&certify{Endpoint: credulous.URL, Secret: certifySecret}).try(t.Context(), time.Now()) {
-		if g.Passed {
-			t.Errorf("an endpoint that is not there passed %+v", g)
+
+	gone := (&certify{Endpoint: credulous.URL, Secret: certifySecret}).try(t.Context(), time.Now())
+	if len(gone) != 1 || gone[0].Passed || !strings.Contains(gone[0].Advice, "Nothing answers") {
+		t.Errorf("an endpoint that is not there got %+v, want one failure with advice", gone)
+	}
+}
+
+// Pushes follow no redirect, so an endpoint that only points to a good one fails.
+func TestCertify_FollowsNoRedirect(t *testing.T) {
+	good := httptest.NewServer(sim.NewEndpoint(certifySecret, &sim.Charger{ExternalID: "flexd-certify", Power: 7400}))
+	defer good.Close()
+	pointer := httptest.NewServer(http.RedirectHandler(good.URL+"/flexd-certify", http.StatusTemporaryRedirect))
+	defer pointer.Close()
+
+	for _, g := range (&certify{Endpoint: pointer.URL, Secret: certifySecret}).try(t.Context(), time.Now()) {
+		if g.Passed || !strings.Contains(g.Advice, "no redirect") {
+			t.Errorf("an endpoint that redirects got %+v", g)
 		}
 	}
 }
