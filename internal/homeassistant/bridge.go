@@ -38,6 +38,7 @@ type Settings struct {
 
 // The times within which the broker is tried again and must answer.
 const (
+	firstRetry    = 10 * time.Second // while it was never reached
 	reconnectMost = 2 * time.Minute
 	answerTime    = 30 * time.Second
 )
@@ -122,11 +123,16 @@ func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.Cli
 		o.SetTLSConfig(b.TLS)
 	}
 
-	o.SetConnectRetry(true).SetConnectRetryInterval(time.Second).SetMaxReconnectInterval(reconnectMost)
+	o.SetConnectRetry(true).SetConnectRetryInterval(firstRetry).SetMaxReconnectInterval(reconnectMost)
 	o.SetWill(b.statusTopic(), "offline", atLeastOne, retained)
 	o.SetOrderMatters(false)
 
 	o.SetConnectionLostHandler(func(_ mqtt.Client, err error) { b.Log.Warn("the broker is away", "err", err) })
+	o.SetConnectionNotificationHandler(func(_ mqtt.Client, n mqtt.ConnectionNotification) {
+		if f, failed := n.(mqtt.ConnectionNotificationFailed); failed {
+			b.Log.Warn("the broker cannot be reached, or does not let flexd in", "err", f.Reason)
+		}
+	})
 	o.SetOnConnectHandler(func(c mqtt.Client) {
 		b.wait("subscribe", c.Subscribe(b.Topic+"/asset/+/charge_now", atLeastOne, func(_ mqtt.Client, m mqtt.Message) { b.pressed(ctx, m) }))
 

@@ -113,12 +113,12 @@ func (b *broker) until(t *testing.T, words string) (all []string) {
 	}
 }
 
-func start(t *testing.T, b *broker, flexd string) (stop func()) {
+func start(t *testing.T, b *broker, flexd, password string, log *slog.Logger) (stop func()) {
 	id := client.SiteID{15: 1}
 	bridge := homeassistant.New(homeassistant.Settings{
-		Client: client.New(flexd, "acme", "secret"), Sites: []client.SiteID{id}, Broker: b.address, Username: "ha", Password: "secret",
+		Client: client.New(flexd, "acme", "secret"), Sites: []client.SiteID{id}, Broker: b.address, Username: "ha", Password: password,
 		Topic: "flexd", Discovery: "homeassistant", Every: time.Hour, ChargeFor: 4 * time.Hour,
-		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return now }, Log: log,
 	})
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,7 +137,7 @@ func start(t *testing.T, b *broker, flexd string) (stop func()) {
 func TestBridge(t *testing.T) {
 	pressed := make(chan string, 10)
 	b := startBroker(t)
-	stop := start(t, b, flexd(t, pressed).URL)
+	stop := start(t, b, flexd(t, pressed).URL, "secret", slog.New(slog.DiscardHandler))
 
 	golden(t, b.until(t, "flexd/site/"+site+"/state {"))
 
@@ -198,6 +198,39 @@ func golden(t *testing.T, lines []string) {
 	want, err := os.ReadFile(path)
 	if err != nil || strings.TrimSpace(string(want)) != string(got) {
 		t.Errorf("entities are %s (%v)", got, err)
+	}
+}
+
+// lines is what a logger writes, line by line.
+type lines chan string
+
+// Write passes a line on, or drops it when nobody has read those before.
+func (l lines) Write(p []byte) (int, error) {
+	select {
+	case l <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
+// A broker that does not let the bridge in is named in the log, and is shown nothing.
+func TestBridge_Refused(t *testing.T) {
+	b := startBroker(t)
+	log := make(lines, 100)
+	stop := start(t, b, flexd(t, nil).URL, "wrong", slog.New(slog.NewTextHandler(log, nil)))
+
+	select {
+	case line := <-log:
+		if !strings.Contains(line, "does not let flexd in") {
+			t.Error(line)
+		}
+	case <-time.After(time.Minute):
+		t.Error("nothing was logged")
+	}
+
+	stop()
+	if len(b.said) > 0 {
+		t.Errorf("said %s", <-b.said)
 	}
 }
 
