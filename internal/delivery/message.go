@@ -111,12 +111,20 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	})
 }
 
+// testExternalID is the external id of the asset of a test message, which is no asset's.
+const testExternalID = "flexd-test"
+
 // address fills the placeholders of the endpoint's URL. A value is escaped, so that it stays
 // within its part of the path or of the query.
 func address(template string, p *store.ClaimedPush) string {
 	path, query, _ := strings.Cut(template, "?")
+	externalID := p.ExternalID
+	if p.Kind == store.TestPush {
+		externalID = testExternalID
+	}
+
 	fill := func(s string, escape func(string) string) string {
-		return strings.NewReplacer("{asset_id}", escape(p.AssetID.String()), "{external_id}", escape(p.ExternalID),
+		return strings.NewReplacer("{asset_id}", escape(p.AssetID.String()), "{external_id}", escape(externalID),
 			"{site_id}", escape(p.SiteID.String())).Replace(s)
 	}
 

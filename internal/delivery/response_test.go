@@ -137,3 +137,11 @@ func TestClassify_ForeignWords(t *testing.T) {
 		t.Errorf("%q, want %q", r.reason, want)
 	}
 }
+
+// A test message goes to an address with no hole in it.
+func TestAddress_Test(t *testing.T) {
+	push := &store.ClaimedPush{Push: store.Push{Kind: store.TestPush}}
+	if got := address("https://a.example/chargers/{external_id}/profile", push); got != "https://a.example/chargers/flexd-test/profile" {
+		t.Errorf("a test goes to %s", got)
+	}
+}
