@@ -139,7 +139,7 @@ func (l *line) withdraw(site client.SiteID) {
 		want   string
 	}{
 		{"/account", url.Values{"name": {"Ann Other"}, "sort_code": {"12-34-56"}, "account_number": {"12345678"}}, "Your bank account is linked."},
-		{"/withdraw", url.Values{"amount": {"12.00"}, "form": {"a form"}}, "Your withdrawal was asked for."},
+		{"/withdraw", url.Values{"amount": {"12.00"}, "form": {"a form"}}, "Withdrawal requested."},
 	} {
 		a, err := http.PostForm(page+form.path, form.values)
 		l.must(err)

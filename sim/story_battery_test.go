@@ -41,6 +41,9 @@ func (p *player) receiveDispatch(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+
+	p.hearing.Lock()
+	defer p.hearing.Unlock()
 	p.batteries.heard = append(p.batteries.heard, e)
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -68,6 +69,7 @@ type player struct {
 	chargers map[string]*sim.Charger
 	assets   map[string]client.AssetID
 	sites    map[string]client.SiteID
+	hearing  sync.Mutex     // for pushes that come at once
 	heard    map[string]int // pushes that came, by charger
 	known    map[string]int // of which the story knows
 	drawn    map[string]map[flex.Period]float64
@@ -123,7 +125,11 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	made, err := p.client.SetEndpoint(t.Context(), client.EndpointRequest{URL: "http://post/{external_id}"})
 	p.must(err)
 	p.endpoint = sim.NewEndpoint(made.Secret)
-	p.endpoint.Heard = func(h sim.Heard) { p.heard[h.Charger.ExternalID]++ }
+	p.endpoint.Heard = func(h sim.Heard) {
+		p.hearing.Lock()
+		defer p.hearing.Unlock()
+		p.heard[h.Charger.ExternalID]++
+	}
 	for _, p.line = range lines {
 		p.until(p.line.At)
 		p.act()
