@@ -51,6 +51,7 @@ var errAgain = errors.New("try again")
 // round compares what is with what flexd and the charger were told, and tells them what
 // they miss. It returns how long nothing will be due by itself.
 func (c *charger) round(ctx context.Context) time.Duration {
+	began := c.b.Now()
 	again := c.greet(ctx)
 	c.mu.Lock()
 	c.lateDue(c.b.Now())
@@ -79,16 +80,19 @@ func (c *charger) round(ctx context.Context) time.Duration {
 		return c.b.Timing.Retry
 	}
 
-	return c.pause()
+	return c.pause(began)
 }
 
-// pause is how long nothing will be due by itself.
-func (c *charger) pause() time.Duration {
+// pause is how long nothing will be due by itself after a round that began at the instant. What
+// became due while the round was under way may have been looked at too early in it: it is due
+// at once.
+func (c *charger) pause(began time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, next := c.b.Now(), c.b.Now().Add(roundMax)
+	now := c.b.Now()
+	next := now.Add(roundMax)
 	soonest := func(at time.Time) {
-		if at.After(now) && at.Before(next) {
+		if at.After(began) && at.Before(next) {
 			next = at
 		}
 	}
@@ -103,7 +107,7 @@ func (c *charger) pause() time.Duration {
 		soonest(e.Arrived.Add(c.b.Timing.Late))
 	}
 
-	edge := flex.PeriodAt(now).Start()
+	edge := flex.PeriodAt(began).Start()
 	soonest(edge.Add(edgeWait))
 	soonest(edge.Add(flex.HalfHour + edgeWait))
 	soonest(edge.Add(settleTime))
@@ -113,11 +117,11 @@ func (c *charger) pause() time.Duration {
 		soonest(n.doubtful.Add(doubt))
 		if n.want != nil {
 			soonest(n.want.sent.Again)
-			n.want.lookAt(now, c.b.Delay, soonest)
+			n.want.lookAt(began, c.b.Delay, soonest)
 		}
 	}
 
-	return next.Sub(now) + time.Millisecond
+	return max(0, next.Sub(now)) + time.Millisecond
 }
 
 // greet asks a charger that connected or booted what it can do, has it read its meter at
