@@ -76,7 +76,8 @@
 //
 // A charger may belong to a platform above. What has to be answered there is answered later,
 // so that the reading of a connection waits for nobody; everything goes up in one queue, in the
-// charger's order. Calls have ids of their own on each connection. A transaction that began
+// charger's order. A message that comes while the connection is being made waits for it, and for
+// nothing once a try has failed. Calls have ids of their own on each connection. A transaction that began
 // while the platform was down has two numbers, which are exchanged on the way.
 //
 // # Who speaks

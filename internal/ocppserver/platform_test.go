@@ -25,6 +25,7 @@ type platform struct {
 	*testing.T
 	server *httptest.Server
 
+	opened   chan struct{} // connections are taken once it is closed
 	mu       sync.Mutex
 	down     bool
 	conns    map[*websocket.Conn]bool
@@ -38,8 +39,9 @@ type platform struct {
 }
 
 func newPlatform(t *testing.T) *platform {
-	p := &platform{T: t, conns: map[*websocket.Conn]bool{}, numbers: map[string]int{}, answers: map[string]chan []json.RawMessage{},
+	p := &platform{T: t, opened: make(chan struct{}), conns: map[*websocket.Conn]bool{}, numbers: map[string]int{}, answers: map[string]chan []json.RawMessage{},
 		accepted: map[string]bool{"tag": true}}
+	close(p.opened)
 	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(p.server.Close)
 	t.Cleanup(func() { p.setDown(true) })
@@ -71,6 +73,7 @@ func (p *platform) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	<-p.opened
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"ocpp1.6"}})
 	if err != nil {
 		return
@@ -207,7 +210,6 @@ func through(t *testing.T, settings ocppserver.Settings) (*street, *platform, *s
 	c := newSim(t, s.url, "CP1", s.now)
 	c.unasked = true
 	c.connect()
-	s.eventually("the platform has the charger", p.connected)
 	if b := c.must("BootNotification", `{"chargePointVendor":"Sim","chargePointModel":"One"}`); !strings.Contains(string(b), "777") {
 		t.Errorf("the boot was answered %s, and not by the platform", b)
 	}
@@ -286,11 +288,38 @@ func TestPassThrough_BilledTheSame(t *testing.T) {
 			})
 
 			p.setDown(false)
-			s.eventually("all is told above", func() bool { return len(p.recorded()) >= len(want) })
+			s.eventually("the platform has all", func() bool { return len(p.recorded()) >= len(want) })
 			if got := p.recorded(); !slices.Equal(got, want) {
 				t.Errorf("the platform bills by\n%s\nand without the bridge by\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
+	}
+}
+
+// TestPassThrough_BootBeforeThePlatform: a charger that boots while the connection to its platform is
+// still being made has the platform's answer, and not the bridge's.
+func TestPassThrough_BootBeforeThePlatform(t *testing.T) {
+	p := newPlatform(t)
+	p.opened = make(chan struct{})
+	s := open(t, ocppserver.Settings{Upstream: p.url()})
+	c := newSim(t, s.url, "CP1", s.now)
+	c.unasked = true
+	c.connect()
+
+	answer := make(chan string, 1)
+	go func() {
+		answer <- string(c.must("BootNotification", `{"chargePointVendor":"Sim","chargePointModel":"One"}`))
+	}()
+	select {
+	case b := <-answer:
+		t.Errorf("the boot was answered %s before the platform was there", b)
+		close(p.opened)
+
+	case <-time.After(100 * time.Millisecond): // time enough for a wrong answer; a right one has none
+		close(p.opened)
+		if b := <-answer; !strings.Contains(b, "777") {
+			t.Errorf("the boot was answered %s, and not by the platform", b)
+		}
 	}
 }
 
@@ -311,7 +340,7 @@ func TestPassThrough_KilledWhileDown(t *testing.T) {
 	})
 
 	p.setDown(false)
-	s.eventually("all is told above", func() bool { return len(p.recorded()) >= 12 })
+	s.eventually("the platform has all", func() bool { return len(p.recorded()) >= 12 })
 	for i, r := range p.recorded() {
 		if number := fmt.Sprintf(`"transactionId":%d}`, 1+i/6); !strings.Contains(r, number) && !strings.HasPrefix(r, "Start") && !strings.Contains(r, number[:len(number)-1]) {
 			t.Errorf("%s is not of transaction %d", r, 1+i/6)

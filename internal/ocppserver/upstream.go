@@ -35,7 +35,8 @@ type upstream struct {
 	readOnly bool
 	signal   chan struct{}
 
-	link    *link // nil while the platform is down
+	link    *link // nil while there is no connection
+	down    bool  // the last try to reach the platform failed, or its connection broke
 	errands []*errand
 	numbers []renumbered
 	values  map[string]string // the settings that the platform believes the charger to have
@@ -121,6 +122,7 @@ func (u *upstream) needed() bool {
 func (u *upstream) session(ctx context.Context) error {
 	l, err := u.dial(ctx)
 	if err != nil {
+		u.lost()
 		return err
 	}
 	defer l.conn.CloseNow()
@@ -129,10 +131,20 @@ func (u *upstream) session(ctx context.Context) error {
 	defer cancel()
 	u.c.b.work.Go(func() { _ = l.run(ctx) })
 	u.c.b.work.Go(func() { l.watch(ctx, u.c.b.Timing.Ping) })
-	u.attach(l)
-	defer u.detach()
+	u.setLink(l)
+	defer u.setLink(nil)
 	u.c.b.Log.Info("a charger's platform is connected", "charger", u.c.id)
 
+	err = u.sendAll(ctx, l)
+	if err != nil {
+		u.lost()
+	}
+	return err
+}
+
+// sendAll sends on what waits until the charger is gone and nothing is left. An error means that the
+// platform is down.
+func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	for {
 		e := u.next()
 		if e == nil && !u.needed() {
@@ -179,18 +191,23 @@ func (u *upstream) dial(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-func (u *upstream) attach(l *link) {
+// setLink notes the connection to the platform, nil when it has ended.
+func (u *upstream) setLink(l *link) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
+
 	u.link = l
+	if l != nil {
+		u.down = false
+	}
 }
 
-// detach notes that the platform is down: nobody waits for it any more.
-func (u *upstream) detach() {
+// lost notes that the platform is down: nobody waits for it any more.
+func (u *upstream) lost() {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	u.link = nil
+	u.down = true
 	for _, e := range u.errands {
 		e.settle()
 	}
@@ -206,11 +223,11 @@ func (u *upstream) next() *errand {
 	return u.errands[0]
 }
 
-// add puts a message behind those that wait. Without the platform there is nothing to wait for.
-// The caller holds the charger's mu.
+// add puts a message behind those that wait. While the platform is down there is nothing to wait
+// for; a connection that is only being made is waited for. The caller holds the charger's mu.
 func (u *upstream) add(action string, payload json.RawMessage) *errand {
 	e := &errand{Action: action, Payload: slices.Clone(payload), settled: make(chan struct{})}
-	if u.link == nil {
+	if u.down {
 		e.settle()
 	}
 
