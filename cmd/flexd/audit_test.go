@@ -19,19 +19,7 @@ import (
 func TestAudit(t *testing.T) {
 	dir := t.TempDir()
 	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
-	var out bytes.Buffer
-	c := console{out: &out, err: io.Discard}
-	run := func(f func(context.Context, console) error, want string) {
-		t.Helper()
-		out.Reset()
-		if err := f(t.Context(), c); err != nil {
-			out.WriteString(err.Error())
-		}
-
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s, want %s", out.String(), want)
-		}
-	}
+	run, out := commandRunner(t)
 
 	add := operatorAdd{store: s, newPassword: newPassword{Name: "ada"}, Role: "finance"}
 	run(add.Run, "operator  ada")
@@ -105,4 +93,23 @@ func rewrite(t *testing.T, s store) {
 	if err := h.Access.Act(t.Context(), records.Act{Who: "mallory", Act: "nothing"}, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// commandRunner returns a way to run commands that talk to the buffer, and to look for what each prints
+// or fails with.
+func commandRunner(t *testing.T) (run func(f func(context.Context, console) error, want string), out *bytes.Buffer) {
+	t.Helper()
+	out = &bytes.Buffer{}
+	c := console{out: out, err: io.Discard}
+	return func(f func(context.Context, console) error, want string) {
+		t.Helper()
+		out.Reset()
+		if err := f(t.Context(), c); err != nil {
+			out.WriteString(err.Error())
+		}
+
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s, want %s", out.String(), want)
+		}
+	}, out
 }

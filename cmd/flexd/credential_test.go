@@ -1,30 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
 // TestCredentials walks through a credential's life on the command line.
 func TestCredentials(t *testing.T) {
 	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
-	var out bytes.Buffer
-	c := console{out: &out, err: io.Discard}
-	run := func(f func(context.Context, console) error, want string) {
-		t.Helper()
-		out.Reset()
-		if err := f(t.Context(), c); err != nil {
-			out.WriteString(err.Error())
-		}
-
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s, want %s", out.String(), want)
-		}
-	}
+	run, _ := commandRunner(t)
 
 	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
 

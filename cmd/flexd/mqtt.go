@@ -33,7 +33,7 @@ type mqttCommand struct {
 	ChargeFor time.Duration `help:"How long the button charges for; ${default} if not given." default:"4h" env:"FLEXD_MQTT_CHARGE_FOR" placeholder:"DURATION"`
 }
 
-// Run shows sites to Home Assistant until it is told to stop.
+// Run shows sites to Home Assistant until it is stopped.
 func (m *mqttCommand) Run(ctx context.Context, c console) error {
 	s, err := m.settings()
 	if err != nil {

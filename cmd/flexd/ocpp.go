@@ -34,7 +34,7 @@ type ocppCommand struct {
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
 	NoPassword      bool              `help:"Let chargers in that have no password. Whoever reaches the address can pass for one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
-	Floor            string        `help:"Power in kW that every charger is told to fall back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
+	Floor            string        `help:"Power in kW that every charger falls back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
 	Delay            time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
 	OfficeListen     string        `help:"Address for flexd charger-call, as in 127.0.0.1:8889; none if not given." env:"FLEXD_OCPP_OFFICE_LISTEN" placeholder:"HOST:PORT"`
 	OfficeToken      string        `help:"Token that callers there must show, at least 16 characters; better in the environment." env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
@@ -47,7 +47,7 @@ type ocppCommand struct {
 	TLSClientCA string `name:"tls-client-ca" help:"Ask chargers for certificates that this one has signed; a charger's common name is its id." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA" placeholder:"FILE"`
 }
 
-// Run joins chargers to flexd until it is told to stop.
+// Run joins chargers to flexd until it is stopped.
 func (o *ocppCommand) Run(ctx context.Context, c console) error {
 	settings, err := o.settings()
 	if err != nil {

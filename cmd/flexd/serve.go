@@ -128,7 +128,7 @@ func (s store) openAnew(ctx context.Context) (*app.App, error) {
 	return app.Open(ctx, settings)
 }
 
-// Run serves until it is told to stop.
+// Run serves until it is stopped.
 func (s *serve) Run(ctx context.Context, c console) error {
 	settings, err := s.anew()
 	if err != nil {

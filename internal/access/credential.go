@@ -63,7 +63,7 @@ func (d *Service) checkLimits(l store.CredentialLimits) error {
 		}
 
 		if n.Addr().Is6() && n.Bits() > clientBits {
-			return flex.Fail(flex.Invalid, "%s is smaller than the /64 by which clients are told apart: give /64 or wider", n)
+			return flex.Fail(flex.Invalid, "%s is smaller than the /64 that stands for one client: give /64 or wider", n)
 		}
 	}
 

@@ -104,7 +104,7 @@ func writeBody(w http.ResponseWriter, r *request, status int, doc *document) {
 }
 
 // stream writes an answer whose length is not known beforehand, compressed if the client takes
-// it. What has been sent cannot be taken back: of a failure the request is told, and the
+// it. What has been sent cannot be taken back: a failure is reported to the request, and the
 // connection is broken.
 func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 	h := w.Header()

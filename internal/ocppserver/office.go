@@ -24,7 +24,7 @@ var officeCalls = []string{
 // transactionsMax is how many transactions of a charger are kept.
 const transactionsMax = 200
 
-// transaction is one as the charger told it.
+// transaction is one as the charger reported it.
 type transaction struct {
 	Number    int     `json:"transaction_id"`
 	Connector int     `json:"connector_id"`

@@ -135,8 +135,8 @@ func alertmanagerAlert(m store.AlertMessage) postable {
 	return p
 }
 
-// letter is an alert as an e-mail.
-func letter(m store.AlertMessage) (subject, text string) {
+// emailOf is an alert as an e-mail.
+func emailOf(m store.AlertMessage) (subject, text string) {
 	a := m.Alert
 	switch {
 	case a.ID.IsZero():

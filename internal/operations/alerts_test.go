@@ -66,7 +66,7 @@ type watch struct {
 	services [2]*operations.Service
 	micro    atomic.Int64
 	url      string
-	letters  atomic.Int64
+	emails   atomic.Int64
 	routes   []*store.AlertRoute
 }
 
@@ -85,7 +85,7 @@ func eachWatch(t *testing.T, test func(w *watch)) {
 			w.services[i] = &operations.Service{
 				DB:  storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(w.micro.Load()).UTC() }}),
 				Out: out, PlainHTTP: true,
-				Mail: func(context.Context, flex.Personal, string, string) error { w.letters.Add(1); return nil },
+				Mail: func(context.Context, flex.Personal, string, string) error { w.emails.Add(1); return nil },
 			}
 		}
 		test(w)
@@ -168,8 +168,8 @@ func TestAlerts(t *testing.T) {
 		w.halt()
 		got := w.run()
 		w.shapes(got, "firing", "trigger")
-		if got := append(w.run(), w.run()...); len(got) != 0 || w.letters.Load() != 1 {
-			w.Errorf("sent again: %v, and %d letters", got, w.letters.Load())
+		if got := append(w.run(), w.run()...); len(got) != 0 || w.emails.Load() != 1 {
+			w.Errorf("sent again: %v, and %d e-mails", got, w.emails.Load())
 		}
 
 		a := w.alert()
@@ -205,8 +205,8 @@ func TestAlerts(t *testing.T) {
 			w.Errorf("an alert that ended: %v", err)
 		}
 
-		if w.letters.Load() != 3 {
-			w.Errorf("%d letters", w.letters.Load())
+		if w.emails.Load() != 3 {
+			w.Errorf("%d e-mails", w.emails.Load())
 		}
 	})
 }

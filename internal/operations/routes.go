@@ -186,7 +186,7 @@ func (s *Service) send(ctx context.Context, m store.AlertMessage) string {
 			return "this flexd has no mail relay"
 		}
 
-		subject, text := letter(m)
+		subject, text := emailOf(m)
 		if err := s.Mail(ctx, flex.Personal(m.Route.Target), subject, text); err != nil {
 			return strings.ReplaceAll(err.Error(), m.Route.Target, "the recipient")
 		}
