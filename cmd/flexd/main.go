@@ -72,6 +72,8 @@ type commands struct {
 	ChargerCall     chargerCall     `cmd:"" name:"charger-call" help:"Call a charger by a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
 	ChargerPassword chargerPassword `cmd:"" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
 
+	Supply supplyCommand `cmd:"" help:"What a site's connection can carry, and its assets' rated powers: show them, and set them from a day on."`
+
 	Readings readings `cmd:"" help:"Readings that are held back: list them, release them or discard them."`
 
 	Statement statement `cmd:"" help:"What a site's user earned and withdrew, and how each penny was worked out. Example: flexd statement SITE --tax-year 2026 --format csv --out statement.csv"`

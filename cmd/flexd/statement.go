@@ -8,8 +8,6 @@ import (
 
 	"flexd/internal/contract"
 	"flexd/internal/flex"
-	records "flexd/internal/store"
-
 	"flexd/internal/reward"
 )
 
@@ -48,11 +46,6 @@ func (o *statement) span() (span reward.StatementSpan, err error) {
 
 // Run prints a site's statement.
 func (o *statement) Run(ctx context.Context, c console) error {
-	site, err := siteID(o.Site)
-	if err != nil {
-		return err
-	}
-
 	span, err := o.span()
 	if err != nil {
 		return err
@@ -63,21 +56,12 @@ func (o *statement) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	h, err := o.open(ctx)
+	h, org, site, err := o.openSite(ctx, o.Site)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
-
-	var org flex.OrgID
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
-		org, err = all.SiteOrg(ctx, site)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 
 	st, err := h.Reward.Statement(ctx, org, site, from, to)
 	if err != nil {

@@ -81,6 +81,10 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 		c.InstalledOn = new(flex.Day(*b.InstallationDate).String())
 	}
 
+	if b.PowerFrom != nil {
+		c.PowerFrom.From = flex.Day(*b.PowerFrom)
+	}
+
 	a, err := s.Registry.ChangeAsset(r.Context(), r.who.Org, p.AssetID, c)
 	return ok(assetResponse(a)), err
 }

@@ -63,6 +63,10 @@ func (s *Server) updateSite(r *request) (answer, error) {
 	}
 
 	c := registry.SiteChange{MPAN: b.MPAN, Postcode: b.Postcode, Address: b.Address, Email: b.Email, Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW)}
+	if b.CapacityFrom != nil {
+		c.SupplyFrom.From = flex.Day(*b.CapacityFrom)
+	}
+
 	if t := b.Tariff; t != nil {
 		c.Tariff = &flex.SiteTariff{
 			Type: t.TariffType, CheapStart: (*flex.WallTime)(t.TariffCheapStartTime), CheapEnd: (*flex.WallTime)(t.TariffCheapEndTime),

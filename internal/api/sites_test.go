@@ -301,6 +301,18 @@ func TestSite_Supply(t *testing.T) {
 		shows("1", "0")
 		h.want("PATCH", at, `{"export_capacity_kw":3.68}`, 200, "")
 		shows("1", "3.68")
+		h.want("PATCH", at, `{"export_capacity_kw":3.68,"capacity_from":"2026-01-02"}`, 200, "")
+		shows("1", "3.68")
+		h.want("PATCH", at, `{"export_capacity_kw":5,"capacity_from":"2126-01-02"}`, 422,
+			`{"detail":[{"loc":["body","capacity_from"],"msg":"the day lies ahead: give a capacity when its day has come","type":"value_error.date"}]}`)
+		h.want("PATCH", at, `{"capacity_from":"2026-01-02"}`, 422,
+			`{"detail":[{"loc":["body","capacity_from"],"msg":"a day is given, and no capacity that counts from it","type":"value_error.date"}]}`)
+		asset := h.newAsset(text(t, least, "id"), "dated")
+		powered := h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"power_kw":3.6},"power_from":"2026-01-02"}`, 200, "").body
+		if !strings.Contains(powered, `"power_kw":3.6`) {
+			t.Error(powered)
+		}
+		h.want("PATCH", "/entities/asset/"+asset, `{"power_from":"2026-01-02"}`, 422, "")
 		h.want("PATCH", at, `{"import_capacity_kw":0}`, 422, "")
 		h.want("PATCH", at, `{"import_capacity_kw":null}`, 200, "")
 		shows("1", "3.68")

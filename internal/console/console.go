@@ -114,6 +114,7 @@ var surface = []route{
 
 	// supply.go
 	{pattern: "POST /console/sites/{id}/supply", needs: access.Operate, handle: (*Server).setSupply},
+	{pattern: "POST /console/assets/{id}/power", needs: access.Operate, handle: (*Server).setPower},
 
 	// consent.go
 	{pattern: "POST /console/sites/{id}/consent/withdraw", needs: access.Operate, handle: (*Server).withdrawConsent},

@@ -26,6 +26,7 @@ type sitePage struct {
 	Eligibility  registry.Eligibility
 	Steps        []siteStep
 	Spans        []consentLine
+	Ratings      registry.Ratings
 	Gaps         []gapLine
 	Info         reward.Info
 	Statement    reward.Statement
@@ -194,6 +195,11 @@ func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 
 	for i := range p.Propositions {
 		p.Propositions[i].judge(p.Eligibility)
+	}
+
+	p.Ratings, err = s.Registry.Ratings(ctx, org, id)
+	if err != nil {
+		return fmt.Errorf("read the ratings: %w", err)
 	}
 
 	gaps, err := s.Reading.Gaps(ctx, org, id, flex.Day{}, flex.Day{})

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"flexd/internal/flex"
 	"flexd/internal/registry"
@@ -20,9 +22,14 @@ func (s *Server) setSupply(r *request) (view, error) {
 		return view{}, err
 	}
 
-	detail := fmt.Sprintf("import %s kW, export %s kW: %s", or(kwText(change.Import), "as before"), or(kwText(change.Export), "as before"), reason)
+	from, when, err := datingForm(r, reason)
+	if err != nil {
+		return view{}, err
+	}
+
+	detail := fmt.Sprintf("import %s kW, export %s kW, %s: %s", or(kwText(change.Import), "as before"), or(kwText(change.Export), "as before"), when, reason)
 	err = s.act(r, store.Act{Act: "set supply capacity", Org: org, Subject: id.String(), Detail: detail}, func() error {
-		_, err := s.Registry.ChangeSite(r.Context(), org, id, registry.SiteChange{Supply: change})
+		_, err := s.Registry.ChangeSite(r.Context(), org, id, registry.SiteChange{Supply: change, SupplyFrom: from})
 		return err
 	})
 
@@ -39,4 +46,53 @@ func supplyForm(r *request) (c flex.SupplyChange, err error) {
 	}
 
 	return flex.SupplyChange{Import: drawn.Power, Export: given.Power}, nil
+}
+
+// datingForm reads from when on a change counts, and says it in words. A repair has the form's
+// reason.
+func datingForm(r *request, reason string) (d registry.Dating, when string, err error) {
+	if r.PostFormValue("repair") == "on" {
+		d.Repair = reason
+	}
+
+	day := strings.TrimSpace(r.PostFormValue("from"))
+	if day != "" {
+		d.From, err = flex.ParseDay(day)
+	}
+	if err != nil {
+		return d, "", flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+	}
+
+	when = "from " + cmp.Or(day, "now on")
+	if d.Repair != "" {
+		when += ", as a repair"
+	}
+
+	return d, when, nil
+}
+
+// setPower sets the rated power of one of a site's assets, for a reason that the audit log keeps.
+func (s *Server) setPower(r *request) (view, error) {
+	id, org, reason, err := meant(s, r, "asset", (*store.All).AssetOrg)
+	if err != nil {
+		return view{}, err
+	}
+
+	power, err := fleetCap(r.PostFormValue("power_kw"), "")
+	if err != nil || power.Power == nil || *power.Power <= 0 {
+		return view{}, flex.Fail(flex.Malformed, "give the power in kW, above 0")
+	}
+
+	from, when, err := datingForm(r, reason)
+	if err != nil {
+		return view{}, err
+	}
+
+	detail := fmt.Sprintf("%s kW, %s: %s", kwText(power.Power), when, reason)
+	err = s.act(r, store.Act{Act: "set rated power", Org: org, Subject: id.String(), Detail: detail}, func() error {
+		_, err := s.Registry.ChangeAsset(r.Context(), org, id, registry.AssetChange{Power: power.Power, PowerFrom: from})
+		return err
+	})
+
+	return view{to: "/console/assets/" + id.String() + "?done=powered"}, err
 }

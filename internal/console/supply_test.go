@@ -13,12 +13,34 @@ func TestSetSupply(t *testing.T) {
 		path := "/console/sites/" + s.sites[plain].String()
 		d.wants(d.page(path), "Change the capacity", "the default", "none was set")
 		form := url.Values{"import_kw": {"13.8"}, "reason": {"60 A fuse"}, "sure": {"on"}}
-		d.wants(d.post(path+"/supply", form), "The capacity is set.", "13.8", "23", "set for this site")
+		d.wants(d.post(path+"/supply", form), "The capacity is set, from the day that the list says.", "13.8", "23", "set for this site")
 		for _, kw := range []string{"0.5", "10001", "x"} {
 			if a := d.do("POST", path+"/supply", url.Values{"import_kw": {kw}, "reason": {"x"}, "sure": {"on"}}); a.status/100 != 4 {
 				t.Errorf("%s kW: %d", kw, a.status)
 			}
 		}
 		d.wants(d.page("/console/audit"), "set supply capacity", "60 A fuse")
+
+		// From a day on, with what was recorded; a day ahead and one that is none are refused.
+		form = url.Values{"import_kw": {"18.4"}, "from": {"2026-01-02"}, "repair": {"on"}, "reason": {"80 A since New Year"}, "sure": {"on"}}
+		d.wants(d.post(path+"/supply", form), "Capacity and powers, from when on", "18.4 kW import", "Fri 2 Jan, 00:00")
+		d.wants(d.page("/console/audit"), "from 2026-01-02, as a repair: 80 A since New Year")
+		for _, day := range []string{"2027-01-01", "yesterday"} {
+			form.Set("from", day)
+			if a := d.do("POST", path+"/supply", form); a.status/100 != 4 {
+				t.Errorf("from %s: %d", day, a.status)
+			}
+		}
+
+		// An asset's rated power, in the same way.
+		asset := "/console/assets/" + s.assets[plain].String()
+		form = url.Values{"power_kw": {"3.6"}, "from": {"2026-01-02"}, "reason": {"the plate says 3.6"}, "sure": {"on"}}
+		d.wants(d.post(asset+"/power", form), "The power is set", "3.6 kW now")
+		d.wants(d.page(path), "CP-2041: 7.4 kW", "CP-2041: 3.6 kW")
+		d.wants(d.page("/console/audit"), "set rated power", "3.6 kW, from 2026-01-02: the plate says 3.6")
+		form.Set("power_kw", "0")
+		if a := d.do("POST", asset+"/power", form); a.status/100 != 4 {
+			t.Errorf("a power of 0: %d", a.status)
+		}
 	})
 }

@@ -115,9 +115,11 @@ type AssetChange struct {
 	Capacity    *flex.WattHours
 	Model       *string // empty takes the model away
 	InstalledOn *string
+	PowerFrom   Dating
 }
 
-// ChangeAsset changes an asset. Its type, site and external id never change.
+// ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
+// lies ahead is a fault; one of which something was settled is a Conflict.
 func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID, c AssetChange) (flex.Asset, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.HoldAsset(ctx, id)
@@ -125,7 +127,11 @@ func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.Asset
 			return a, err
 		}
 
-		if c.Power != nil {
+		if err := c.PowerFrom.faults(tx.Now(), "power_from", "power", c.Power != nil); err != nil {
+			return a, err
+		}
+
+		if c.Power != nil && !c.PowerFrom.given() {
 			a.Power = c.Power
 		}
 
@@ -146,6 +152,11 @@ func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.Asset
 
 		if err := tx.UpdateAsset(ctx, a); err != nil {
 			return a, err
+		}
+
+		if c.PowerFrom.given() {
+			a.Power = c.Power
+			return a, c.PowerFrom.setPower(ctx, tx, a, *c.Power)
 		}
 
 		return a, tx.MarkDue(ctx, id)

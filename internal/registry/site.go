@@ -107,9 +107,11 @@ type SiteChange struct {
 	MPAN, Postcode, Address, Email *string
 	Tariff                         *flex.SiteTariff
 	Supply                         flex.SupplyChange
+	SupplyFrom                     Dating
 }
 
-// ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault.
+// ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and
+// so is a capacity's day that lies ahead; one of which something was settled is a Conflict.
 func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c SiteChange) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
@@ -121,22 +123,21 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 			return r, err
 		}
 
+		if err := c.SupplyFrom.faults(tx.Now(), "capacity_from", "capacity", c.Supply != flex.SupplyChange{}); err != nil {
+			return r, err
+		}
+
+		before := s.Supply
 		n, err := c.apply(&s)
 		if err != nil {
 			return r, err
 		}
 
-		if c.MPAN != nil {
-			other, err := tx.SiteByMPAN(ctx, n.MPAN)
-			if err != nil {
-				return r, err
-			}
-			if other != nil && other.ID != id {
-				return r, invalid([]flex.Fault{faultAt("value_error.mpan.taken", "another site has this MPAN: "+other.ID.String(), nil, "mpan")})
-			}
+		if err := c.mayTakeMPAN(ctx, tx, id, n.MPAN); err != nil {
+			return r, err
 		}
 
-		if err := tx.UpdateSite(ctx, s, n.key); err != nil {
+		if err := c.keep(ctx, tx, s, before, n.key); err != nil {
 			return r, err
 		}
 
@@ -147,6 +148,39 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 
 		return r, err
 	})
+}
+
+// mayTakeMPAN fails if the site is to have an MPAN that another one has.
+func (c SiteChange) mayTakeMPAN(ctx context.Context, tx *store.Tx, id flex.SiteID, mpan string) error {
+	if c.MPAN == nil {
+		return nil
+	}
+
+	other, err := tx.SiteByMPAN(ctx, mpan)
+	if err != nil {
+		return err
+	}
+	if other != nil && other.ID != id {
+		return invalid([]flex.Fault{faultAt("value_error.mpan.taken", "another site has this MPAN: "+other.ID.String(), nil, "mpan")})
+	}
+
+	return nil
+}
+
+// keep keeps a site that was changed; its capacity from the day that was given.
+func (c SiteChange) keep(ctx context.Context, tx *store.Tx, s flex.Site, before flex.Supply, key string) error {
+	if !c.SupplyFrom.given() {
+		return tx.UpdateSite(ctx, s, key)
+	}
+
+	after := s.Supply
+	s.Supply = before
+
+	if err := tx.UpdateSite(ctx, s, key); err != nil {
+		return err
+	}
+
+	return c.SupplyFrom.setSupply(ctx, tx, s.ID, after)
 }
 
 // input is what would be sent of the site if it was new, and as the change has it.

@@ -250,7 +250,26 @@ func (s *settling) ratings(ctx context.Context, tx *store.Tx, sites []flex.SiteI
 	}
 
 	slices.SortFunc(assets, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
-	s.power, err = tx.PowersOf(ctx, slices.Compact(assets), s.basis.knownAt)
+	assets = slices.Compact(assets)
+	s.power, err = tx.PowersOf(ctx, assets, s.basis.knownAt)
+	if err != nil || len(s.power) == 0 {
+		return err
+	}
+
+	return s.datePowers(ctx, tx, assets)
+}
+
+// datePowers gives the events whose asset's power was dated back to their time that power, in place
+// of the one that they were found with.
+func (s *settling) datePowers(ctx context.Context, tx *store.Tx, assets []flex.AssetID) error {
+	dated, err := tx.PowersDatedBack(ctx, assets, s.basis.knownAt)
+	for _, c := range s.claims {
+		if power := dated[c.AssetID].On(c.Span.From); power != nil {
+			c.Power = *power
+			c.Most = settle.MostMoved(powerOf(c.Power), c.Type == flex.Battery, c.Case.Meant)
+		}
+	}
+
 	return err
 }
 

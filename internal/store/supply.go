@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"flexd/internal/flex"
@@ -21,10 +22,15 @@ func (tx *Tx) addSupply(ctx context.Context, site flex.SiteID, s flex.Supply) er
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (site_id, known_at) DO UPDATE SET import_w = excluded.import_w, export_w = excluded.export_w`,
-		site.Bytes(), tx.org.Bytes(), int64(s.Import), int64(s.Export), micros(from), micros(tx.now))
+	return tx.putSupply(ctx, site, s, from, ``)
+}
 
+// putSupply keeps a supply from an instant on. Of one that is known since the same instant it
+// replaces the capacity, and what else is set.
+func (tx *Tx) putSupply(ctx context.Context, site flex.SiteID, s flex.Supply, from time.Time, set string) error {
+	_, err := tx.exec(ctx, `INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (site_id, known_at) DO UPDATE SET import_w = excluded.import_w, export_w = excluded.export_w`+set,
+		site.Bytes(), tx.org.Bytes(), int64(s.Import), int64(s.Export), micros(from), micros(tx.now))
 	return err
 }
 
@@ -97,14 +103,20 @@ func (tx *Tx) addPower(ctx context.Context, asset flex.AssetID, before, after fl
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, NULL, 0)
+	return tx.putPower(ctx, asset, before, after, tx.now)
+}
+
+// putPower keeps an asset's power from an instant on, and the one before if that is the first change.
+func (tx *Tx) putPower(ctx context.Context, asset flex.AssetID, before, after flex.Watts, from time.Time) error {
+	_, err := tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, NULL, 0)
 		ON CONFLICT (asset_id, known_at) DO NOTHING`, asset.Bytes(), tx.org.Bytes(), int64(before))
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4, $4)
-		ON CONFLICT (asset_id, known_at) DO UPDATE SET power_w = excluded.power_w`, asset.Bytes(), tx.org.Bytes(), int64(after), micros(tx.now))
+	_, err = tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (asset_id, known_at) DO UPDATE SET power_w = excluded.power_w, from_at = excluded.from_at`,
+		asset.Bytes(), tx.org.Bytes(), int64(after), micros(from), micros(tx.now))
 
 	return err
 }
@@ -152,16 +164,19 @@ var (
 		 	AND (u.import_w <> s.import_w OR u.export_w <> s.export_w OR NOT s.supply_set)`)
 	_ = law("an asset has the newest of its powers", `SELECT a.id AS what FROM asset a JOIN asset_power p ON p.asset_id = a.id
 		WHERE p.known_at = (SELECT max(known_at) FROM asset_power WHERE asset_id = a.id) AND p.power_w <> COALESCE(a.power_w, 0)`)
-	_ = law("a changed capacity counts for no half-hour before it: each settled one is held to the capacity of its time", `SELECT d.site_id AS what
-		FROM deviation d JOIN supply u ON u.site_id = d.site_id AND u.from_at > d.at
-			AND u.known_at = (SELECT min(n.known_at) FROM supply n WHERE n.site_id = d.site_id AND n.from_at > d.at)
-			LEFT JOIN supply b ON b.site_id = d.site_id AND b.known_at = (SELECT max(o.known_at) FROM supply o WHERE o.site_id = d.site_id AND o.known_at < u.known_at)
-		WHERE `+thenImport+` < d.import_wh OR `+thenImport+` > d.import_wh
+	_ = law("a changed capacity counts for no half-hour before it: each settled one is held to the capacity of its time, or to one that was dated back to it", `SELECT d.site_id AS what
+		FROM deviation d WHERE EXISTS (SELECT 1 FROM supply u WHERE u.site_id = d.site_id AND u.from_at > d.at)
+			AND d.import_wh <> (COALESCE((SELECT b.import_w FROM supply b WHERE `+ofItsTime+` ORDER BY b.known_at DESC LIMIT 1), `+defaultImport+`) + 1) / 2
+			AND NOT EXISTS (SELECT 1 FROM supply g WHERE g.site_id = d.site_id AND g.from_at <= d.at AND g.from_at < g.known_at
+				AND (d.import_wh = (`+defaultImport+` + 1) / 2 OR EXISTS (SELECT 1 FROM supply b WHERE `+ofItsTime+` AND d.import_wh = (b.import_w + 1) / 2)))
 			AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = d.meter_id) AND NOT EXISTS (SELECT 1 FROM former_asset f WHERE f.id = d.meter_id)`)
 )
 
-// thenImport is what the law above finds that a connection could carry in a half-hour, in Wh.
-var thenImport = fmt.Sprintf("(COALESCE(b.import_w, %d) + 1) / 2", flex.DefaultSupply.Import)
+// ofItsTime is the condition that a capacity b counts at the time of a settled half-hour d.
+const ofItsTime = `b.site_id = d.site_id AND (b.from_at IS NULL OR b.from_at <= d.at)`
+
+// defaultImport is the import capacity that a site has by default, in W.
+var defaultImport = strconv.Itoa(int(flex.DefaultSupply.Import))
 
 // supplyColumn is the supply of a site's record in one column, null where it is the default.
 const supplyColumn = `CASE WHEN s.supply_set THEN s.import_w || ',' || s.export_w END`

@@ -52,14 +52,25 @@ func (tx *Tx) DropTerm(ctx context.Context, name string) error {
 // LastSettled returns the last London day of which a flex event was settled, by a run of
 // whatever kind, or a plug session that began on it was credited; zero if there is none.
 func (tx *Tx) LastSettled(ctx context.Context) (last flex.Day, err error) {
+	return tx.lastSettled(ctx, "")
+}
+
+// LastSettledAt is LastSettled of one site alone.
+func (tx *Tx) LastSettledAt(ctx context.Context, site flex.SiteID) (last flex.Day, err error) {
+	return tx.lastSettled(ctx, ` AND site_id = $2`, site.Bytes())
+}
+
+func (tx *Tx) lastSettled(ctx context.Context, where string, args ...any) (last flex.Day, err error) {
+	args = append([]any{tx.org.Bytes()}, args...)
 	var event, session time.Time
-	err = tx.row(ctx, `SELECT MAX(e.from_at) FROM flex_event e WHERE e.org_id = $1
-		AND (e.version > 0 OR EXISTS (SELECT 1 FROM settlement s WHERE s.flex_event_id = e.id))`, tx.org.Bytes()).Scan(instant{&event})
+
+	err = tx.row(ctx, `SELECT MAX(e.from_at) FROM flex_event e WHERE e.org_id = $1`+where+`
+		AND (e.version > 0 OR EXISTS (SELECT 1 FROM settlement s WHERE s.flex_event_id = e.id))`, args...).Scan(instant{&event})
 	if err != nil {
 		return last, err
 	}
 
-	err = tx.row(ctx, `SELECT MAX(from_at) FROM reckoning WHERE org_id = $1 AND posted > 0`, tx.org.Bytes()).Scan(instant{&session})
+	err = tx.row(ctx, `SELECT MAX(from_at) FROM reckoning WHERE org_id = $1`+where+` AND posted > 0`, args...).Scan(instant{&session})
 	if err != nil {
 		return last, err
 	}

@@ -33,6 +33,7 @@ type AssetUpdateRequest struct {
 	Properties       *AssetProperties `json:"properties,omitzero"`
 	AssetModel       *string          `json:"asset_model,omitzero"`
 	InstallationDate *Day             `json:"installation_date,omitzero"`
+	PowerFrom        *Day             `json:"power_from,omitzero"` // London, of the power in properties; nil: from now on
 }
 
 // AssetResponse is an asset.

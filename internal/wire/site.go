@@ -22,6 +22,7 @@ type SiteUpdateRequest struct {
 	Email            *string        `json:"email,omitzero"`
 	ImportCapacityKW *float64       `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
 	ExportCapacityKW *float64       `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
+	CapacityFrom     *Day           `json:"capacity_from,omitzero"` // London; nil: from now on
 }
 
 // TariffRequest is the tariff of a site, which is apart from the assets' own.

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	records "flexd/internal/store"
+)
+
+// supplyCommand is `flexd supply`.
+type supplyCommand struct {
+	Show  supplyShow  `cmd:"" help:"Show what a site's connection can carry and its assets' powers: as they are, were, and from when. Example: flexd supply show SITE --json"`
+	Set   supplySet   `cmd:"" help:"Set what a site's connection can carry. Example: flexd supply set SITE --import 18.4 --export 3.68 --from 2026-11-01"`
+	Power supplyPower `cmd:"" help:"Set an asset's rated power. Example: flexd supply power ASSET 7.4 --from 2026-11-01"`
+}
+
+// ratingRow is a capacity or a power as it was recorded.
+type ratingRow struct {
+	Of         string     `json:"of"` // connection, or the asset's own id
+	AssetID    string     `json:"asset_id,omitempty"`
+	ImportKW   *float64   `json:"import_capacity_kw,omitempty"`
+	ExportKW   *float64   `json:"export_capacity_kw,omitempty"`
+	PowerKW    *float64   `json:"power_kw,omitempty"` // null: not known
+	Source     string     `json:"source"`             // set, or default
+	From       *time.Time `json:"from"`               // null: from the beginning
+	Until      *time.Time `json:"until"`              // null: on and on
+	Counts     bool       `json:"counts"`             // false: another was set for all its time
+	RecordedAt *time.Time `json:"recorded_at"`        // null: with the site or the asset itself
+}
+
+// ratingRowOf is the row of what was recorded, without what it is.
+func ratingRowOf[V any](of, source string, l registry.RatingLine[V]) ratingRow {
+	return ratingRow{Of: of, Source: source, From: orNull(l.From), Until: orNull(l.Until), Counts: l.Counts, RecordedAt: orNull(l.At)}
+}
+
+// orNull is an instant; the zero time is null.
+func orNull(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return new(at.UTC())
+}
+
+func ratingRows(r registry.Ratings) (rows []ratingRow) {
+	lines := r.Supplies
+	if len(lines) == 0 {
+		lines = []registry.RatingLine[flex.Supply]{{Recorded: records.Recorded[flex.Supply]{Is: r.Supply}, Counts: true}}
+	}
+
+	for _, l := range lines {
+		row := ratingRowOf("connection", l.Is.Source(), l)
+		row.ImportKW, row.ExportKW = new(l.Is.Import.KW()), new(l.Is.Export.KW())
+		rows = append(rows, row)
+	}
+
+	for _, a := range r.Assets {
+		powers := a.Powers
+		if len(powers) == 0 {
+			var power flex.Watts
+			if a.Power != nil {
+				power = *a.Power
+			}
+			powers = []registry.RatingLine[flex.Watts]{{Recorded: records.Recorded[flex.Watts]{Is: power}, Counts: true}}
+		}
+
+		for _, l := range powers {
+			row := ratingRowOf(a.ExternalID, "set", l)
+			row.AssetID, row.PowerKW = a.ID.String(), kwOrNull(l.Is)
+			rows = append(rows, row)
+		}
+	}
+
+	return rows
+}
+
+// cells are the columns of a row.
+func (r ratingRow) cells() []any {
+	what := "power not known"
+	switch {
+	case r.ImportKW != nil:
+		what = fmt.Sprintf("%g kW import, %g kW export", *r.ImportKW, *r.ExportKW)
+	case r.PowerKW != nil:
+		what = fmt.Sprintf("%g kW", *r.PowerKW)
+	}
+
+	until := "now and on"
+	switch {
+	case !r.Counts:
+		until = "replaced"
+	case r.Until != nil:
+		until = londonText(*r.Until)
+	}
+
+	from := "the beginning"
+	if r.From != nil {
+		from = londonText(*r.From)
+	}
+
+	return []any{r.Of, what, r.Source, from, until, r.RecordedAt}
+}
+
+// londonText is an instant in London: the day alone if it begins one.
+func londonText(at time.Time) string {
+	if day := flex.DayAt(at); day.Start().Equal(at) {
+		return day.String()
+	}
+	return at.In(flex.London).Format("2006-01-02 15:04")
+}
+
+func (c console) ratings(ctx context.Context, h *app.App, org flex.OrgID, site flex.SiteID, asJSON bool) error {
+	r, err := h.Registry.Ratings(ctx, org, site)
+	if err != nil {
+		return err
+	}
+	return list(c, asJSON, ratingRows(r), "OF\tIS\tSOURCE\tFROM\tUNTIL\tRECORDED", ratingRow.cells)
+}
+
+type supplyShow struct {
+	store
+	Site string `arg:"" help:"Id of the site."`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run shows it.
+func (o *supplyShow) Run(ctx context.Context, c console) error {
+	h, org, site, err := o.openSite(ctx, o.Site)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	return c.ratings(ctx, h, org, site, o.JSON)
+}
+
+// openSite opens flexd and finds whose the site is.
+func (s *store) openSite(ctx context.Context, text string) (h *app.App, org flex.OrgID, id flex.SiteID, err error) {
+	id, err = siteID(text)
+	if err != nil {
+		return nil, org, id, err
+	}
+
+	h, err = s.open(ctx)
+	if err != nil {
+		return nil, org, id, err
+	}
+
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = all.SiteOrg(ctx, id)
+		return err
+	})
+	if err != nil {
+		h.Close()
+		return nil, org, id, err
+	}
+
+	return h, org, id, nil
+}
+
+// dating is from when on a change counts.
+type dating struct {
+	From   string `help:"The London day from which it counts, today or earlier, and later than what was settled at the site; from now on if not given." placeholder:"DAY"`
+	Repair string `help:"Let it count for days that were settled, too, and say why: what they come to is posted, of closed months in the open one." placeholder:"REASON"`
+}
+
+func (d dating) read() (registry.Dating, error) {
+	if d.From == "" {
+		return registry.Dating{Repair: d.Repair}, nil
+	}
+	day, err := readDay("--from", d.From)
+	return registry.Dating{From: day, Repair: d.Repair}, err
+}
+
+// detail is what the audit log keeps of the day.
+func (d dating) detail() string {
+	text := ", from now on"
+	if d.From != "" {
+		text = ", from " + d.From
+	}
+	if d.Repair != "" {
+		text += ", repair: " + d.Repair
+	}
+	return text
+}
+
+type supplySet struct {
+	store
+	dating
+	Site   string   `arg:"" help:"Id of the site."`
+	Import *float64 `help:"What it can carry from the grid, in kW: 1 to 10,000; as before if not given." placeholder:"KW"`
+	Export *float64 `help:"What it can carry to the grid, in kW: 0 to 10,000; as before if not given." placeholder:"KW"`
+	JSON   bool     `help:"Print as JSON." name:"json"`
+}
+
+// Run sets the capacity and shows what holds.
+func (o *supplySet) Run(ctx context.Context, c console) error {
+	from, err := o.read()
+	if err != nil {
+		return err
+	}
+	if o.Import == nil && o.Export == nil {
+		return flex.Fail(flex.Invalid, "give --import or --export, in kW")
+	}
+
+	change, detail := registry.SiteChange{SupplyFrom: from}, ""
+	if o.Import != nil {
+		change.Supply.Import = new(flex.FromKW(*o.Import))
+		detail = "import " + kilowatts(*o.Import) + " "
+	}
+
+	if o.Export != nil {
+		change.Supply.Export = new(flex.FromKW(*o.Export))
+		detail += "export " + kilowatts(*o.Export)
+	}
+
+	h, org, site, err := o.openSite(ctx, o.Site)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org, Act: "set supply capacity", Subject: o.Site, Detail: detail + o.detail()}, func() error {
+		_, err := h.Registry.ChangeSite(ctx, org, site, change)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	return c.ratings(ctx, h, org, site, o.JSON)
+}
+
+func kilowatts(kw float64) string { return strconv.FormatFloat(kw, 'f', -1, 64) + " kW" }
+
+type supplyPower struct {
+	store
+	dating
+	Asset string  `arg:"" help:"Id of the asset."`
+	KW    float64 `arg:"" name:"kw" help:"Its rated power in kW, above 0 and up to 1,000,000."`
+	JSON  bool    `help:"Print as JSON." name:"json"`
+}
+
+// Run sets the power and shows what holds at its site.
+func (o *supplyPower) Run(ctx context.Context, c console) error {
+	from, err := o.read()
+	if err != nil {
+		return err
+	}
+	if !(o.KW > 0 && o.KW <= 1_000_000) {
+		return flex.Fail(flex.Invalid, "%g is not a power in kW, above 0 and up to 1,000,000", o.KW)
+	}
+
+	h, org, id, err := o.openAsset(ctx, o.Asset)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	var after flex.Asset
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org, Act: "set rated power", Subject: o.Asset, Detail: kilowatts(o.KW) + o.detail()}, func() (err error) {
+		after, err = h.Registry.ChangeAsset(ctx, org, id, registry.AssetChange{Power: new(flex.FromKW(o.KW)), PowerFrom: from})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	return c.ratings(ctx, h, org, after.SiteID, o.JSON)
+}

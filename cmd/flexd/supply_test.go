@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// A power on the command line: a day of a closed month that was settled is refused, a repair posts
+// what it changes in the open month, and the closed one stays as it was. The list says what counts,
+// from when, and when it was recorded.
+func TestSupply(t *testing.T) {
+	s := newRepairStory(t)
+	var rows []ratingRow
+	show := func() string {
+		t.Helper()
+		out := s.run(0, "supply", "show", s.site.String(), "--json")
+		rows = nil
+		if err := json.Unmarshal([]byte(out), &rows); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return out
+	}
+
+	if out := show(); len(rows) != 2 || rows[0].Source != "default" || *rows[0].ImportKW != 23 || rows[0].From != nil || *rows[1].PowerKW != 22 {
+		t.Fatalf("at first: %s", out)
+	}
+	asset := rows[1].AssetID
+	s.run(0, "books", "close", "seeded", s.event.String()[:7])
+	closed := s.run(0, "books", "balance", "seeded", "--as-of", s.last.String())
+	before := s.credits()
+
+	from := s.event.Add(-50).String()
+	for _, args := range [][]string{{"power", asset, "10"}, {"set", s.site.String(), "--import", "10"}} {
+		out := s.run(exitFailed, append([]string{"supply", args[0]}, append(args[1:], "--from", from)...)...)
+		s.wants(out, s.event.String()+" was settled already at this site")
+	}
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--repair", "why"), "a repair needs the day")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--from", "2999-01-01"), "the day lies ahead")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--from", from), "give --import or --export")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "0.5"), "1 to 10000 kW")
+	s.wants(s.run(exitUsage, "supply", "power", asset, "0"), "is not a power in kW")
+
+	s.run(0, "supply", "power", asset, "10", "--from", from, "--repair", "the plate says 10 kW")
+	s.run(0, "settle", "again", "--org", "seeded", "--from", s.event.String(), "--to", s.event.String(), "--post")
+	if got := s.credits(); !strings.HasPrefix(got, before+", correction -40 on ") || strings.Contains(strings.TrimPrefix(got, before), " on "+s.event.String()) {
+		t.Errorf("the books say %s, and said %s", got, before)
+	}
+	if now := s.run(0, "books", "balance", "seeded", "--as-of", s.last.String()); now != closed {
+		t.Errorf("the closed month was\n%s\nand is\n%s", closed, now)
+	}
+	s.wants(s.run(0, "verify"), "laws hold")
+
+	if out := show(); len(rows) != 3 || *rows[1].PowerKW != 22 || rows[1].Until == nil || *rows[2].PowerKW != 10 || !rows[2].Counts {
+		t.Errorf("in the end: %s", out)
+	}
+	s.wants(s.run(0, "supply", "set", s.site.String(), "--import", "18.4", "--export", "3.68"), "18.4 kW import, 3.68 kW export")
+	s.wants(s.run(0, "supply", "show", s.site.String()), "22 kW")
+	s.wants(s.run(0, "audit", "list", "--json"), "the plate says 10 kW")
+}

@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Dating is from when on a capacity or a power that is given is to count.
+type Dating struct {
+	From flex.Day // London; zero: from now on
+
+	// Repair says why it is to count for days of which something was settled. What these come to
+	// by it is posted, of closed months in the open one. Empty: such days are a Conflict.
+	Repair string
+}
+
+// given reports whether a day was given.
+func (d Dating) given() bool { return d.From != (flex.Day{}) }
+
+// faults says what is wrong with the day by itself, of the field that names it.
+func (d Dating) faults(now time.Time, field, of string, changed bool) error {
+	switch {
+	case d.given() && !changed:
+		return invalid([]flex.Fault{faultAt("value_error.date", "a day is given, and no "+of+" that counts from it", nil, field)})
+	case d.given() && d.From.Start().After(now):
+		return invalid([]flex.Fault{faultAt("value_error.date", "the day lies ahead: give a "+of+" when its day has come", nil, field)})
+	case d.Repair != "" && !d.given():
+		return invalid([]flex.Fault{faultAt("value_error.date", "a repair needs the day from which it counts", nil, field)})
+	}
+	return nil
+}
+
+// settledAgain holds the day against what was settled of the site, which keeps what it was settled
+// on; for a repair it has that settled again.
+func (d Dating) settledAgain(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+	last, err := tx.LastSettledAt(ctx, site)
+	if err != nil || last == (flex.Day{}) || last.Start().Before(d.From.Start()) {
+		return err
+	}
+
+	if d.Repair != "" {
+		_, _, err := tx.LookAgainWithin(ctx, site, flex.Span{From: d.From.Start(), To: tx.Now()})
+		return err
+	}
+
+	next, hint := last.Add(1), ""
+	if next.Start().After(tx.Now()) {
+		hint = "; without a day it counts from now on"
+	}
+
+	return flex.Fail(flex.Conflict, "%s was settled already at this site, on what held then, which its events and sessions keep: the first day that can be given is %s%s", last, next, hint)
+}
+
+// setSupply has the site's connection carry what is given from the day on.
+func (d Dating) setSupply(ctx context.Context, tx *store.Tx, site flex.SiteID, s flex.Supply) error {
+	if err := d.settledAgain(ctx, tx, site); err != nil {
+		return err
+	}
+	return tx.SetSupply(ctx, site, s, d.From.Start())
+}
+
+// setPower has the asset be of the power from the day on.
+func (d Dating) setPower(ctx context.Context, tx *store.Tx, a flex.Asset, power flex.Watts) error {
+	if err := d.settledAgain(ctx, tx, a.SiteID); err != nil {
+		return err
+	}
+	return tx.SetPower(ctx, a.ID, power, d.From.Start())
+}
+
+// RatingLine is a rating as it was recorded, and for which times it still counts.
+type RatingLine[V any] struct {
+	store.Recorded[V]
+	Counts bool
+	Until  time.Time // zero: on and on
+}
+
+// ratingLines says of each record for which times it counts: until a later one does.
+func ratingLines[V any](rs []store.Recorded[V]) []RatingLine[V] {
+	lines := make([]RatingLine[V], len(rs))
+	var next time.Time
+	covered := false
+
+	for i := len(rs) - 1; i >= 0; i-- {
+		lines[i] = RatingLine[V]{Recorded: rs[i], Counts: !covered || rs[i].From.Before(next), Until: next}
+		if lines[i].Counts {
+			next, covered = rs[i].From, true
+		}
+	}
+
+	return lines
+}
+
+// Ratings are what a site's connection can carry and what its assets' powers are, with the records
+// of both, oldest first.
+type Ratings struct {
+	Supply   flex.Supply
+	Supplies []RatingLine[flex.Supply]
+	Assets   []AssetRating
+}
+
+// Recorded reports whether anything was recorded of when they changed.
+func (r Ratings) Recorded() bool {
+	return len(r.Supplies) > 0 || slices.ContainsFunc(r.Assets, func(a AssetRating) bool { return len(a.Powers) > 0 })
+}
+
+// AssetRating is an asset's power.
+type AssetRating struct {
+	flex.Asset
+	Powers []RatingLine[flex.Watts] // none if it never changed
+}
+
+// Ratings returns a site's.
+func (d *Service) Ratings(ctx context.Context, org flex.OrgID, site flex.SiteID) (Ratings, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (r Ratings, err error) {
+		record, err := tx.SiteRecord(ctx, site)
+		if err != nil {
+			return r, err
+		}
+
+		supplies, err := tx.Supplies(ctx, site)
+		if err != nil {
+			return r, err
+		}
+
+		r = Ratings{Supply: record.Supply, Supplies: ratingLines(supplies)}
+		for _, id := range record.Assets {
+			a, err := tx.Asset(ctx, id)
+			if err != nil {
+				return r, err
+			}
+
+			powers, err := tx.Powers(ctx, id)
+			if err != nil {
+				return r, err
+			}
+
+			r.Assets = append(r.Assets, AssetRating{a, ratingLines(powers)})
+		}
+
+		return r, nil
+	})
+}
