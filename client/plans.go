@@ -76,6 +76,12 @@ func (c *Client) AdvanceClock(ctx context.Context, by string) (ClockResponse, er
 	return call[ClockResponse](ctx, c, post, "/sandbox/clock", nil, ClockRequest{Advance: by})
 }
 
+// TurnClock turns the sandbox clock forward to the next instant at which London's clocks show
+// a time of day.
+func (c *Client) TurnClock(ctx context.Context, to WallTime) (ClockResponse, error) {
+	return call[ClockResponse](ctx, c, post, "/sandbox/clock", nil, ClockRequest{LocalTime: &to})
+}
+
 // Live returns nil while the process answers. It needs no credentials.
 func (c *Client) Live(ctx context.Context) error {
 	return c.read(ctx, request{method: get, path: "/healthz", open: true}, nil)

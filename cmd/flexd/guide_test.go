@@ -20,8 +20,14 @@ import (
 // asProgram has the test's own binary be the program, for the pages' examples.
 const asProgram = "FLEXD_TEST_AS_PROGRAM"
 
+// programAhead is by how much that program's clock is ahead of the true one.
+const programAhead = "FLEXD_TEST_AHEAD"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if ahead, err := time.ParseDuration(os.Getenv(programAhead)); err == nil {
+			clock = func() time.Time { return time.Now().Add(ahead) }
+		}
 		main()
 	}
 	os.Exit(m.Run())
@@ -35,8 +41,43 @@ func TestGuides(t *testing.T) {
 	for _, p := range guide.Pages {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, fault := range read(t, p) {
+			for _, fault := range read(t, p, t.TempDir(), 0) {
 				t.Error(fault)
+			}
+		})
+	}
+}
+
+// TestGuides_EveryHour follows guides one after another in one folder, as somebody does who
+// begins at any time of any day: 48 starts, on a day like others and on those on which the
+// clocks change, with the quickstart and another guide each. FLEXD_LONG has all guides at each
+// start on each of the days.
+func TestGuides_EveryHour(t *testing.T) {
+	needs(t, "bash", "curl", "python3")
+	days := []time.Time{
+		time.Date(2027, 1, 20, 0, 0, 0, 0, time.UTC),
+		time.Date(2027, 3, 28, 0, 0, 0, 0, time.UTC),
+		time.Date(2027, 10, 31, 0, 0, 0, 0, time.UTC),
+	}
+
+	const starts = 48
+	for i := range starts * len(days) {
+		pages := guide.Pages
+		if os.Getenv("FLEXD_LONG") == "" {
+			pages = []guide.Page{pages[0], pages[1+i%(len(pages)-1)]}
+		}
+		if len(pages) == 2 && i >= starts {
+			break
+		}
+
+		start := days[(i+i/starts)%len(days)].Add(time.Duration(i%starts*30+i*7%30) * time.Minute)
+		t.Run(start.Format("0102T1504"), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, p := range pages {
+				for _, fault := range read(t, p, dir, time.Until(start).Round(time.Second)) {
+					t.Errorf("%s: %s", p.Name, fault)
+				}
 			}
 		})
 	}
@@ -54,17 +95,36 @@ func TestGuides_Broken(t *testing.T) {
 		"a terminal that ends":        "```sh terminal x\ntrue\n```\n```output x\nlistening\n```\n",
 		"a body that is none":         "```json profile\n{\"connectorId\": \"one\"}\n```\n",
 		"an example of no known kind": "```ruby\nputs 1\n```\n",
+		"a line that came once":       "```sh terminal x\necho a1; sleep 60\n```\n```output x\na…\na…\n```\n",
 		"what another terminal set":   "```sh\nexport A=1\n```\n```sh terminal x\necho listening $A\nsleep 60\n```\n```output x\nlistening 1\n```\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if faults := read(t, guide.Page{Name: "broken", Source: source}); len(faults) == 0 {
+			if faults := read(t, guide.Page{Name: "broken", Source: source}, t.TempDir(), 0); len(faults) == 0 {
 				t.Error("it passed")
 			}
 		})
 	}
-	if faults := read(t, guide.Page{Name: "whole", Source: "```sh\nA=1; echo $A and more\n```\n```output\n1 and …\n```\n```sh\necho '{\"a\": \"x1\"}'\n```\n```json\n{\"a\": \"x…\"}\n```\n"}); faults != nil {
+	if faults := read(t, guide.Page{Name: "whole", Source: "```sh\nA=1; echo $A and more\n```\n```output\n1 and …\n```\n```sh\necho '{\"a\": \"x1\"}'\n```\n```json\n{\"a\": \"x…\"}\n```\n"}, t.TempDir(), 0); faults != nil {
 		t.Error(faults)
+	}
+}
+
+// A guide that holds at some hours alone is found out: without the step to the evening the
+// quickstart's car comes when no cheap hours are left.
+func TestGuides_TooLate(t *testing.T) {
+	needs(t, "bash", "curl", "python3")
+	const turn = `-d '{"local_time": "18:00"}'`
+	p := guide.Pages[0]
+	if !strings.Contains(p.Source, turn) {
+		t.Fatal("the quickstart turns no clock")
+	}
+
+	p.Source = strings.Replace(p.Source, turn, `-d '{"advance": "PT1S"}'; PATIENCE=400`, 1)
+	late := time.Date(2027, 1, 20, 6, 0, 0, 0, time.UTC)
+	faults := read(t, p, t.TempDir(), time.Until(late).Round(time.Second))
+	if !strings.Contains(strings.Join(faults, "\n"), "from second 0 at most 0.0 W") {
+		t.Errorf("it failed with %q", faults)
 	}
 }
 
@@ -72,6 +132,7 @@ func TestGuides_Broken(t *testing.T) {
 type reading struct {
 	t         *testing.T
 	dir       string
+	ahead     time.Duration // of the true clock
 	ports     *strings.Replacer
 	script    strings.Builder
 	shown     []shown
@@ -86,10 +147,10 @@ type shown struct {
 	file string
 }
 
-// read follows a page and returns where it is wrong.
-func read(t *testing.T, p guide.Page) []string {
+// read follows a page in a folder, by clocks that are ahead, and returns where it is wrong.
+func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string {
 	t.Helper()
-	r := &reading{t: t, dir: t.TempDir(), terminals: map[string]string{}}
+	r := &reading{t: t, dir: dir, ahead: ahead, terminals: map[string]string{}}
 	flexd, own := freePort(t), freePort(t)
 	r.ports = strings.NewReplacer("127.0.0.1:8080", port.Address(flexd), "127.0.0.1:9000", port.Address(own), `("127.0.0.1", 9000)`, fmt.Sprintf(`("127.0.0.1", %d)`, own))
 	r.prepare()
@@ -122,15 +183,21 @@ func (r *reading) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// prologue is run before the examples. await waits until a terminal shows a line, and ends
-// the page when that terminal has ended or the wait is long over.
+// prologue is run before the examples. await waits until a terminal shows a line, after the one
+// that it showed before, and ends the page when that terminal has ended or the wait is long over.
 const prologue = `set -eum # a group of processes for each terminal, to be ended with all that it started
 pids=()
 trap 'for p in ${pids[@]}; do kill -- -$p 2>/dev/null || true; done; wait' EXIT
+shows() { # terminal, pid, pattern
+	local from line
+	eval "from=\${after_$2:-1}"
+	line=$(tail -n "+$from" "$1" | grep -nE -m1 "$3" | cut -d: -f1)
+	[ -n "$line" ] && eval "after_$2=$((from+line))"
+}
 await() { # terminal, pid, pattern
-	for i in $(seq 3600); do
-		grep -qE "$3" "$1" && return
-		kill -0 "$2" 2>/dev/null || { grep -qE "$3" "$1" && return; echo "$1" >stopped; exit 1; }
+	for i in $(seq ${PATIENCE:-3600}); do
+		shows "$@" && return
+		kill -0 "$2" 2>/dev/null || { shows "$@" && return; echo "$1" >stopped; exit 1; }
 		sleep 0.05
 	done
 	echo "$1" >stopped; exit 1
@@ -143,9 +210,16 @@ func (r *reading) prepare() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		python = "false" // the page's examples do not need it, or fail
+	}
+
 	for name, text := range map[string]string{
-		"flexd.made": "#!/bin/sh\nexport " + asProgram + "=1\nexec " + self + ` "$@"` + "\n",
-		"go":         "#!/bin/sh\n[ \"$*\" = 'build -o flexd ./cmd/flexd' ] && exec cp flexd.made flexd\necho \"not built: $*\"; exit 1\n",
+		"flexd.made":       "#!/bin/sh\nexport " + asProgram + "=1 " + programAhead + "=" + r.ahead.String() + "\nexec " + self + ` "$@"` + "\n",
+		"python3":          "#!/bin/sh\nexport PYTHONPATH=" + r.dir + "\nexec " + python + ` "$@"` + "\n",
+		"sitecustomize.py": fmt.Sprintf("import time\ntrue = time.time\ntime.time = lambda: true() + %f\n", r.ahead.Seconds()),
+		"go":               "#!/bin/sh\n[ \"$*\" = 'build -o flexd ./cmd/flexd' ] && exec cp flexd.made flexd\necho \"not built: $*\"; exit 1\n",
 	} {
 		if err := os.WriteFile(r.file(name), []byte(text), 0o755); err != nil {
 			r.t.Fatal(err)

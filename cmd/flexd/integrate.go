@@ -64,29 +64,32 @@ func (l *listen) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	since := time.Now()
-	if at, err := api.Clock(ctx); err == nil { // only the sandbox has one
-		since = at
+	since, known, err := latest(ctx, api)
+	if err != nil {
+		return err
 	}
 
 	fmt.Fprintf(c.err, "listening for the pushes of %s at %s; press Ctrl-C to stop\n", l.Username, l.URL)
-	seen := map[client.EventID]bool{}
 
 	for n := 0; ; {
 		var page wire.DeliveryResponsePage
 
-		q := url.Values{"since": {since.Add(-time.Minute).UTC().Format(time.RFC3339)}, "limit": {"100"}}
+		q := url.Values{"limit": {"100"}}
+		if !since.IsZero() {
+			q.Set("since", since.Add(-time.Minute).UTC().Format(time.RFC3339))
+		}
+
 		if err := api.Do(ctx, "GET", "/deliveries", q, nil, &page); err != nil {
 			return err
 		}
 
 		for i := len(page.Deliveries) - 1; i >= 0; i-- { // the newest comes first
 			d := page.Deliveries[i]
-			if seen[d.ID] || d.CreatedAt.Before(since) {
+			if known[d.ID] || d.CreatedAt.Before(since) {
 				continue
 			}
 
-			seen[d.ID] = true
+			known[d.ID] = true
 			if err := l.show(ctx, c, api, d.ID); err != nil {
 				return err
 			}
@@ -101,6 +104,21 @@ func (l *listen) Run(ctx context.Context, c console) error {
 		case <-time.After(l.Every):
 		}
 	}
+}
+
+// latest returns when the organisation's newest push was made, and that it is known: what was
+// sent before is passed over by the service's own word, as this machine's clock and the
+// sandbox's may show another time.
+func latest(ctx context.Context, api *client.Client) (since time.Time, known map[client.EventID]bool, err error) {
+	var last wire.DeliveryResponsePage
+	known = map[client.EventID]bool{}
+
+	err = api.Do(ctx, "GET", "/deliveries", url.Values{"limit": {"1"}}, nil, &last)
+	for _, d := range last.Deliveries {
+		since, known[d.ID] = d.CreatedAt.Time, true
+	}
+
+	return since, known, err
 }
 
 func (l *listen) show(ctx context.Context, c console, api *client.Client, id client.EventID) error {
@@ -123,7 +141,7 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 	h := http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id.String()}}
 	if l.Secret != "" {
 		var err error
-		h, err = client.SignWebhook(l.Secret, id.String(), time.Now(), d.Payload)
+		h, err = client.SignWebhook(l.Secret, id.String(), clock(), d.Payload)
 		if err != nil {
 			return err
 		}
@@ -160,10 +178,10 @@ type trigger struct {
 	Event   string        `arg:"" help:"plug_in, plug_out, intent_update, charge_now, charge_now_deleted or tariff_update." enum:"plug_in,plug_out,intent_update,charge_now,charge_now_deleted,tariff_update"`
 	Asset   string        `arg:"" help:"External id of the asset."`
 	KWh     float64       `name:"kwh" help:"Energy wanted, with plug_in and intent_update." default:"20"`
-	ReadyBy string        `help:"Wall time of the deadline, with plug_in and intent_update." default:"07:00"`
+	ReadyBy string        `help:"Time of day of the deadline, the next one that comes, with plug_in and intent_update; 07:00 if not given, and 17:00 from 23:30 to 07:00, when the night's cheap hours are too few." placeholder:"HH:MM"`
 	Peak    bool          `help:"Permit peak charging, with plug_in and intent_update."`
 	Mode    string        `help:"minimise or maximise, with plug_in and intent_update." enum:"minimise,maximise" default:"minimise"`
-	OffPeak string        `help:"Off-peak times, with plug_in and tariff_update." default:"00:00-05:30, 23:30-24:00"`
+	OffPeak string        `help:"Off-peak times, with plug_in and tariff_update." default:"00:00-05:30, 10:00-16:00, 23:30-24:00"`
 	Zone    string        `help:"Zone of the off-peak times." default:"Europe/London"`
 	For     time.Duration `help:"How long, with charge_now." default:"1h"`
 }
@@ -225,12 +243,12 @@ func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.Tariff) (ev client.AssetEventRequest, err error) {
 	now, err := api.Clock(ctx)
 	if err != nil {
-		now = time.Now()
+		now = clock()
 	}
 
-	wall, err := flex.ParseWallTime(t.ReadyBy)
+	wall, err := t.readyBy(now)
 	if err != nil {
-		return ev, flex.Fail(flex.Invalid, "--ready-by: %v", err)
+		return ev, err
 	}
 
 	ev.EventType = t.Event
@@ -245,6 +263,33 @@ func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.
 	}
 
 	return ev, nil
+}
+
+// readyBy is the deadline that was given, or one that the default off-peak times can meet.
+func (t *trigger) readyBy(now time.Time) (flex.WallTime, error) {
+	const night, morning, evening = flex.WallTime(23*time.Hour + 30*time.Minute), flex.WallTime(7 * time.Hour), flex.WallTime(17 * time.Hour)
+
+	if t.ReadyBy != "" {
+		at, err := flex.ParseWallTime(t.ReadyBy)
+		if err != nil {
+			return 0, flex.Fail(flex.Invalid, "--ready-by: %q is not a time of day such as 07:00", t.ReadyBy)
+		}
+		return at, nil
+	}
+
+	zone, err := time.LoadLocation(t.Zone)
+	if err != nil {
+		zone = flex.London // the service says what is wrong with the zone
+	}
+
+	local := now.In(zone)
+	at := flex.WallTime(time.Duration(local.Hour())*time.Hour + time.Duration(local.Minute())*time.Minute)
+
+	if at < morning || at >= night {
+		return evening, nil
+	}
+
+	return morning, nil
 }
 
 // certify is `flexd certify`.
@@ -273,7 +318,7 @@ const quick = time.Second
 // Run grades a client's endpoint: it sends what flexd sends in good and bad days and holds
 // the answers against what flexd needs of them.
 func (f *certify) Run(ctx context.Context, c console) error {
-	if _, err := client.SignWebhook(f.Secret, "", time.Now(), nil); err != nil {
+	if _, err := client.SignWebhook(f.Secret, "", clock(), nil); err != nil {
 		return flex.Fail(flex.Invalid, "--secret: %v; it was shown when the endpoint was set, and POST /endpoints/schedule/rotate makes another", err)
 	}
 
@@ -281,7 +326,7 @@ func (f *certify) Run(ctx context.Context, c console) error {
 		return flex.Fail(flex.Invalid, "--endpoint: %q is no URL like https://client.example/chargers/{external_id}", f.Endpoint)
 	}
 
-	grades := f.try(ctx, time.Now())
+	grades := f.try(ctx, clock())
 	failed := 0
 
 	for _, g := range grades {

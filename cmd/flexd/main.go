@@ -15,11 +15,15 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"flexd/internal/flex"
 )
+
+// clock is the time by which the program goes. Tests have it run ahead.
+var clock = time.Now
 
 // Exit codes.
 const (

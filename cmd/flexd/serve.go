@@ -101,7 +101,7 @@ func (s store) anew() (app.Settings, error) {
 		return app.Settings{}, err
 	}
 	keys, err := s.keys()
-	return app.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment), Schema: records.SchemaCreate}, err
+	return app.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment), Schema: records.SchemaCreate, Now: clock}, err
 }
 
 // path returns where an embedded database is.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/tariff"
 	"flexd/internal/wire"
 )
 
@@ -42,26 +43,14 @@ func (s *Server) setClock(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	to := in.Now.Time
-	if (in.Advance == "") == to.IsZero() {
-		return answer{}, fault("body", "value_error", `give either "now", an instant with its offset, or "advance", a duration such as "PT8H"`)
+	now, _, err := s.Clock.Clock(r.Context(), r.who.Org)
+	if err != nil {
+		return answer{}, err
 	}
 
-	if in.Advance != "" {
-		d, good := isoDuration(in.Advance)
-		if !good {
-			return answer{}, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
-				Loc: []string{"body", "advance"}, Type: "value_error.duration",
-				Msg: "not a duration of the form P1DT8H30M15S; weeks, months and years are not taken",
-			}}}
-		}
-
-		now, _, err := s.Clock.Clock(r.Context(), r.who.Org)
-		if err != nil {
-			return answer{}, err
-		}
-
-		to = now.Add(d)
+	to, err := turnTo(in, now)
+	if err != nil {
+		return answer{}, err
 	}
 
 	if err := s.Clock.Advance(r.Context(), r.who.Org, to); err != nil {
@@ -69,6 +58,37 @@ func (s *Server) setClock(r *request) (answer, error) {
 	}
 
 	return s.clock(r)
+}
+
+// turnTo returns the instant that a request asks the clock to be turned to from now.
+func turnTo(in wire.ClockRequest, now time.Time) (time.Time, error) {
+	given := 0
+	for _, there := range []bool{!in.Now.IsZero(), in.Advance != "", in.LocalTime != nil} {
+		if there {
+			given++
+		}
+	}
+
+	if given != 1 {
+		return now, fault("body", "value_error", `give one of "now", an instant with its offset, "advance", a duration such as "PT8H", and "local_time", a time of day in London such as "18:00"`)
+	}
+
+	switch {
+	case in.LocalTime != nil:
+		return tariff.ReadyBy(now, flex.WallTime(*in.LocalTime), flex.London), nil
+	case in.Advance == "":
+		return in.Now.Time, nil
+	}
+
+	d, good := isoDuration(in.Advance)
+	if !good {
+		return now, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
+			Loc: []string{"body", "advance"}, Type: "value_error.duration",
+			Msg: "not a duration of the form P1DT8H30M15S; weeks, months and years are not taken",
+		}}}
+	}
+
+	return now.Add(d), nil
 }
 
 var durationForm = regexp.MustCompile(`^P(?:(\d{1,3})D)?(T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,7})S)?)?$`)

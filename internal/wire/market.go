@@ -123,9 +123,10 @@ type ClockResponse struct {
 	Held bool `json:"held"` // the organisation has taken the clock into its own hands
 }
 
-// ClockRequest is the body of POST /sandbox/clock: either an instant, or an ISO 8601
-// duration such as PT8H, forward only.
+// ClockRequest is the body of POST /sandbox/clock: one of an instant, an ISO 8601 duration
+// such as PT8H, and a time of day such as 18:00. Forward only.
 type ClockRequest struct {
-	Now     Time   `json:"now,omitzero" wire:"zoned"`
-	Advance string `json:"advance,omitzero"`
+	Now       Time      `json:"now,omitzero" wire:"zoned"`
+	Advance   string    `json:"advance,omitzero"`
+	LocalTime *WallTime `json:"local_time,omitzero"` // the next time that London's clocks show it
 }
