@@ -452,22 +452,27 @@ func (d *Service) guess(ctx context.Context, tx *store.Tx, b *store.Battery, nex
 		return nil
 	}
 
-	load, roof, err := metered(ctx, tx, b.Asset.SiteID, flex.DayAt(next.From.Start()))
+	load, roof, read, err := meteredBy(ctx, tx, b.Asset.SiteID, flex.DayAt(next.From.Start()))
 	if err != nil {
 		return fmt.Errorf("read what was metered: %w", err)
 	}
 
+	next.Read = read
+
 	periods := periodsTo(next.From, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
 	gives, _ := solar(said, roof, periods)
-	words := make([]string, len(periods))
+	next.GuessFrom, next.Guess = next.From, guessText(draws, gives)
+	return nil
+}
 
-	for i := range periods {
+// guessText writes a guess, as guessed reads it.
+func guessText(draws, gives []flex.WattHours) string {
+	words := make([]string, len(draws))
+	for i := range draws {
 		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
 	}
-
-	next.GuessFrom, next.Guess = next.From, strings.Join(words, " ")
-	return nil
+	return strings.Join(words, " ")
 }
 
 // guessed reads the guess for the periods; where there is none it is that of a home of
@@ -487,93 +492,4 @@ func guessed(p *store.BatteryPlan, periods []flex.Period) (load, roof []flex.Wat
 	}
 
 	return load, roof
-}
-
-// metered returns what a home drew and its roof gave in the days before one: the boundary
-// meter's import, less what batteries took, and with what the roof gave. Of the boundary, only
-// what was read in a span of the user's consent is looked at.
-func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, err error) {
-	assets, err := tx.AssetsOf(ctx, site)
-	if err != nil {
-		return nil, nil, err
-	}
-
-	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Boundary), flex.BatteryInverterPower, flex.SolarPower)}
-	for _, a := range assets {
-		q.Assets = append(q.Assets, a.ID)
-	}
-
-	for k := 1; k <= forecast.Days; k++ {
-		q.Days = append(q.Days, before.Add(-k))
-	}
-
-	rs, err := tx.Readings(ctx, q)
-	if err != nil {
-		return nil, nil, err
-	}
-
-	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
-	if err != nil {
-		return nil, nil, err
-	}
-
-	by := map[flex.AssetID][]flex.Reading{}
-	for _, r := range rs {
-		by[r.AssetID] = append(by[r.AssetID], r)
-	}
-
-	var net forecast.Series
-	taken := forecast.Series{}
-	roof = forecast.Series{}
-
-	for _, a := range assets {
-		// The meter at the boundary is one, whichever asset tells of it: the fullest account.
-		if s := seriesOf(settle.ConsentedHalfHours(by[a.ID], consent[site])); len(s) > len(net) {
-			net = s
-		}
-		addTo(taken, energies(by[a.ID], flex.BatteryInverterPower))
-		addTo(roof, energies(by[a.ID], flex.SolarPower))
-	}
-
-	load = forecast.Series{}
-	for p, e := range net {
-		if t, known := taken[p]; known || len(taken) == 0 {
-			load[p] = max(0, e-t+roof[p])
-		}
-	}
-
-	return load, roof, nil
-}
-
-// energies are the half-hours that a device's readings of a power give in full.
-func energies(rs []flex.Reading, power flex.Label) forecast.Series {
-	var own []flex.Reading
-	for _, r := range rs {
-		if r.Label == power {
-			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
-			own = append(own, r)
-		}
-	}
-
-	return seriesOf(settle.HalfHours(settle.Boundary, own))
-}
-
-// seriesOf are the half-hours that are known of some days.
-func seriesOf(days []settle.MeteredDay) forecast.Series {
-	s := forecast.Series{}
-	for _, day := range days {
-		for n := 1; n <= day.Day.Periods(); n++ {
-			if e, known := day.At(n); known {
-				s[day.Day.Period(n)] = e
-			}
-		}
-	}
-
-	return s
-}
-
-func addTo(sum, s forecast.Series) {
-	for p, e := range s {
-		sum[p] += e
-	}
 }

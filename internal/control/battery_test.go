@@ -548,6 +548,9 @@ func TestBatteryPlan_ConsentSpans(t *testing.T) {
 				err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 					b, err := tx.Battery(h.Context(), id)
 					words := strings.Fields(b.Plan.Guess)
+					if got := b.Plan.Read; got.Device.IsZero() != (c.want == "154/0") || !got.Device.IsZero() && (got.Device != meter || len(got.Labels) != 1 || len(got.Spans) == 0) {
+						t.Errorf("it says that it read %+v", got)
+					}
 					if c.want == "?" && (words[0] == "100/0" || words[0] == "154/0") || c.want != "?" && words[0] != c.want {
 						t.Errorf("%q, want %s", words[0], c.want)
 					}

@@ -29,9 +29,17 @@ type BatteryPlan struct {
 	Stored       flex.WattHours // at the start of StoredAt
 	GuessFrom    flex.Period
 	Guess        string // the guessed load and roof, as control writes it
+	Read         PlanRead
 	// Without is the power in each half-hour from StoredAt on, as planned without market
 	// prices.
 	Without []flex.Watts
+}
+
+// PlanRead is what a plan's guess was made of at the boundary of the battery's site; zero: nothing.
+type PlanRead struct {
+	Device flex.AssetID // that told of the boundary
+	Labels []flex.Label
+	Spans  []flex.Span // of the half-hours, in order
 }
 
 // Battery is all that planning a home battery depends on, prices and readings apart.
@@ -101,13 +109,18 @@ func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err erro
 
 func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, err error) {
 	var from, stored, guess time.Time
-	var without string
-	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, without_market
+	var without, read string
+	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), id.Bytes()).
-		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.DispatchedTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess, &without)
+		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.DispatchedTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess, &read, &without)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
 	}
+	if err != nil {
+		return p, err
+	}
+
+	p.Read, err = decodePlanRead(read)
 	if err != nil {
 		return p, err
 	}
@@ -123,17 +136,22 @@ func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, 
 // PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
 // here.
 func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan) error {
-	_, err := tx.exec(ctx, `INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+	read, err := encodePlanRead(p.Read)
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(ctx, `INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
+			without_market, guess_read)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			guess_at = excluded.guess_at, guess = excluded.guess, seen_at = excluded.seen_at, without_market = excluded.without_market,
+			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
 		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.DispatchedTo),
 		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()),
-		writeWatts(p.Without))
+		writeWatts(p.Without), read)
 	return err
 }
 

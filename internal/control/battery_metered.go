@@ -1,0 +1,131 @@
+package control
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// metered returns what a home drew and its roof gave in the days before one: the boundary
+// meter's import, less what batteries took, and with what the roof gave. Of the boundary, only
+// what was read in a span of the user's consent is looked at.
+func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, err error) {
+	load, roof, _, err = meteredBy(ctx, tx, site, before)
+	return load, roof, err
+}
+
+// meteredBy is metered, and says what of the boundary it looked at.
+func meteredBy(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, read store.PlanRead, err error) {
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return nil, nil, read, err
+	}
+
+	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Boundary), flex.BatteryInverterPower, flex.SolarPower)}
+	for _, a := range assets {
+		q.Assets = append(q.Assets, a.ID)
+	}
+
+	for k := 1; k <= forecast.Days; k++ {
+		q.Days = append(q.Days, before.Add(-k))
+	}
+
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, nil, read, err
+	}
+
+	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+	if err != nil {
+		return nil, nil, read, err
+	}
+
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range rs {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+
+	var net forecast.Series
+	taken := forecast.Series{}
+	roof = forecast.Series{}
+
+	for _, a := range assets {
+		// The meter at the boundary is one, whichever asset tells of it: the fullest account.
+		if s := seriesOf(settle.ConsentedHalfHours(by[a.ID], consent[site])); len(s) > len(net) {
+			net = s
+			read = store.PlanRead{Device: a.ID, Labels: boundaryLabels(by[a.ID]), Spans: spansOf(s)}
+		}
+		addTo(taken, energies(by[a.ID], flex.BatteryInverterPower))
+		addTo(roof, energies(by[a.ID], flex.SolarPower))
+	}
+
+	load = forecast.Series{}
+	for p, e := range net {
+		if t, known := taken[p]; known || len(taken) == 0 {
+			load[p] = max(0, e-t+roof[p])
+		}
+	}
+
+	return load, roof, read, nil
+}
+
+// boundaryLabels lists the labels of the boundary that are among the readings.
+func boundaryLabels(rs []flex.Reading) (labels []flex.Label) {
+	for _, l := range settle.Labels(settle.Boundary) {
+		if slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l }) {
+			labels = append(labels, l)
+		}
+	}
+	return labels
+}
+
+// spansOf joins the half-hours of a series.
+func spansOf(s forecast.Series) (spans []flex.Span) {
+	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int { return a.Start().Compare(b.Start()) }) {
+		if n := len(spans); n > 0 && spans[n-1].To.Equal(p.Start()) {
+			spans[n-1].To = p.End()
+		} else {
+			spans = append(spans, p.Span())
+		}
+	}
+	return spans
+}
+
+// energies are the half-hours that a device's readings of a power give in full.
+func energies(rs []flex.Reading, power flex.Label) forecast.Series {
+	var own []flex.Reading
+	for _, r := range rs {
+		if r.Label == power {
+			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+			own = append(own, r)
+		}
+	}
+
+	return seriesOf(settle.HalfHours(settle.Boundary, own))
+}
+
+// seriesOf are the half-hours that are known of some days.
+func seriesOf(days []settle.MeteredDay) forecast.Series {
+	s := forecast.Series{}
+	for _, day := range days {
+		for n := 1; n <= day.Day.Periods(); n++ {
+			if e, known := day.At(n); known {
+				s[day.Day.Period(n)] = e
+			}
+		}
+	}
+
+	return s
+}
+
+func addTo(sum, s forecast.Series) {
+	for p, e := range s {
+		sum[p] += e
+	}
+}
