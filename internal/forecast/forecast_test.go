@@ -39,12 +39,15 @@ func TestNothingKnown(t *testing.T) {
 	if known || len(got) != 50 || got[0] != Unknown || got[49] != Unknown {
 		t.Errorf("%v, %v", got, known)
 	}
+
 	if got, known := Solar(nil, ps); known || got[20] != 0 {
 		t.Errorf("%v, %v", got, known)
 	}
+
 	if got, known := Load(Series{d.Period(1): 5}, nil, weekday); len(got) != 0 || !known {
 		t.Errorf("%v, %v", got, known)
 	}
+
 	// What is metered later, or too long ago, says nothing.
 	late := Series{d.Period(1): 9999, d.Period(1).Add(-Days*48 - 1): 9999}
 	if got, known := Load(late, ps, weekday); known || got[0] != Unknown {
@@ -59,6 +62,7 @@ func TestTheClockOnTheWall(t *testing.T) {
 		past := fill(d, 20, func(_ flex.Day, local time.Time) flex.WattHours {
 			return flex.WattHours(local.Hour()*100 + local.Minute())
 		})
+
 		ps := periodsOf(d)
 		got, _ := Load(past, ps, weekday)
 		for i, p := range ps {
@@ -67,6 +71,7 @@ func TestTheClockOnTheWall(t *testing.T) {
 				t.Errorf("%s: %d, want %d", local, got[i], want)
 			}
 		}
+
 		sun := fill(d, 20, func(_ flex.Day, local time.Time) flex.WattHours { return flex.WattHours(local.UTC().Hour()) })
 		roof, _ := Solar(sun, ps)
 		for i, p := range ps {
@@ -83,19 +88,24 @@ func TestDayClassAndRecency(t *testing.T) {
 		if weekday(d) {
 			return 100
 		}
+
 		return 500
 	})
+
 	weekend, _ := Load(past, periodsOf(saturday)[:1], weekday)
 	working, _ := Load(past, periodsOf(saturday.Add(2))[:1], weekday)
 	if weekend[0] < 280 || weekend[0] > 500 || working[0] > 180 || working[0] < 100 {
 		t.Errorf("weekend %d, working %d", weekend[0], working[0])
 	}
+
 	risen := fill(saturday, Days, func(d flex.Day, _ time.Time) flex.WattHours {
 		if daysBetween(d, saturday) <= 14 {
 			return 400
 		}
+
 		return 100
 	})
+
 	if got, _ := Load(risen, periodsOf(saturday)[:1], weekday); got[0] < 300 {
 		t.Errorf("a home that has changed is still guessed at %d", got[0])
 	}
@@ -121,9 +131,11 @@ func TestWithinWhatWasMetered(t *testing.T) {
 			e := flex.WattHours(rapid.IntRange(0, 5000).Draw(t, "Wh"))
 			past[d.Period(1).Add(-rapid.IntRange(1, Days*48).Draw(t, "back"))] = e
 		}
+
 		for _, e := range past {
 			least, most = min(least, e), max(most, e)
 		}
+
 		got, known := Load(past, periodsOf(d), weekday)
 		past[d.Period(1)] = 1 << 30
 		again, _ := Load(past, periodsOf(d), weekday)
