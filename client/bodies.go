@@ -132,6 +132,9 @@ type (
 	TradedHalf                    = wire.TradedHalf
 	EnvelopeResponse              = wire.EnvelopeResponse
 	EnvelopeWindow                = wire.EnvelopeWindow
+	AheadResponse                 = wire.AheadResponse
+	AheadJudged                   = wire.AheadJudged
+	AheadWindow                   = wire.AheadWindow
 	ProfileRequest                = wire.ProfileRequest
 	ProfileHalf                   = wire.ProfileHalf
 	ProfileResponse               = wire.ProfileResponse
@@ -175,6 +178,7 @@ type (
 	GapsQuery              = wire.GapsQuery
 	DeliveryListQuery      = wire.DeliveryListQuery
 	EnvelopeQuery          = wire.EnvelopeQuery
+	AheadQuery             = wire.AheadQuery
 	ProfileQuery           = wire.ProfileQuery
 	InstructionQuery       = wire.InstructionQuery
 	InstructionListQuery   = wire.InstructionListQuery

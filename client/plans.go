@@ -158,6 +158,13 @@ func (c *Client) Envelope(ctx context.Context, q EnvelopeQuery) (EnvelopeRespons
 	return call[EnvelopeResponse](ctx, c, get, "/grid/envelope", queryOf(q), nil)
 }
 
+// Ahead returns what the fleet will draw on a day, could leave out and could draw more, at least.
+// What Format asks for is passed over.
+func (c *Client) Ahead(ctx context.Context, q AheadQuery) (AheadResponse, error) {
+	q.Format = ""
+	return call[AheadResponse](ctx, c, get, "/grid/ahead", queryOf(q), nil)
+}
+
 // AskProfile says whether the assets can draw a profile.
 func (c *Client) AskProfile(ctx context.Context, in ProfileRequest, q ProfileQuery) (ProfileResponse, error) {
 	return call[ProfileResponse](ctx, c, post, "/grid/profile", queryOf(q), in)

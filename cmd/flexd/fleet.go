@@ -11,6 +11,7 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
+	"flexd/internal/forecast"
 	"flexd/internal/grid"
 	records "flexd/internal/store"
 )
@@ -18,7 +19,76 @@ import (
 // fleetCommand is `flexd fleet`.
 type fleetCommand struct {
 	Envelope fleetEnvelope `cmd:"" help:"The least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
+	Ahead    fleetAhead    `cmd:"" help:"What the fleet will draw tomorrow, could leave out and could draw more, at least, with confidences and how reliable they were. Example: flexd fleet ahead --half-hours 4 --format csv"`
 	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in assets can draw a profile, with every need met: yes with each asset's part, or no with half-hours that prove it."`
+}
+
+// fleetAhead is `flexd fleet ahead`.
+type fleetAhead struct {
+	ofOrg
+	Group     string `help:"A constraint group's sites alone." placeholder:"NAME"`
+	GSPGroup  string `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Day       string `help:"A day in London, from 90 days ago to tomorrow; of one that is over, with what came. Tomorrow if it is not given." placeholder:"YYYY-MM-DD"`
+	HalfHours int    `name:"half-hours" help:"How many half-hours a window has." default:"1"`
+	Format    string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
+	JSON      bool   `help:"The same as --format json." name:"json"`
+}
+
+// Run prints a forecast.
+func (o *fleetAhead) Run(ctx context.Context, c console) error {
+	day, err := optionalDay("--day", o.Day)
+	if err != nil {
+		return err
+	}
+
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	a, err := h.Grid.Ahead(ctx, org.ID, records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, day, o.HalfHours)
+	switch {
+	case err != nil:
+		return err
+	case o.JSON || o.Format == "json":
+		return c.json(contract.Ahead(a))
+	case o.Format == "csv":
+		return a.WriteCSV(c.out)
+	}
+
+	return printAhead(c, a)
+}
+
+// printAhead prints a forecast to be read.
+func printAhead(c console, a *grid.Ahead) error {
+	fmt.Fprintf(c.out, "%s, learned from %d sessions in %d days; %d more without a schedule, in no number\n", a.Day, a.Stays, a.Days, a.Uncontrolled)
+	if len(a.Windows) == 0 {
+		fmt.Fprintf(c.out, "nothing is forecast from fewer than %d days\n", forecast.FewDays)
+		return nil
+	}
+
+	for _, k := range forecast.Kinds {
+		j := a.Judged[k]
+		fmt.Fprintf(c.out, "%s on the last %d days:", k, j.Days)
+		for i, confidence := range forecast.Confidences {
+			fmt.Fprintf(c.out, " P%d kept %.1f %%, volume %.1f %%;", confidence, 100*j.Kept[i], 100*j.Volume[i])
+		}
+		fmt.Fprintln(c.out)
+	}
+
+	return table(c, a.Windows, "FROM\tTO\tLOAD P50 KW\tP90\tCAME\tTURN-DOWN P50 KW\tP90\tCAME\tTURN-UP P50 KW\tP90\tCAME", func(w grid.AheadWindow) []any {
+		cells := []any{w.From, w.To}
+		for _, k := range forecast.Kinds {
+			came := "-"
+			if w.Came != nil {
+				came = strconv.FormatFloat(w.Came[k], 'f', 1, 64)
+			}
+			cells = append(cells, fmt.Sprintf("%.1f", w.KW[k][0]), fmt.Sprintf("%.1f", w.KW[k][2]), came)
+		}
+		return cells
+	})
 }
 
 // fleetEnvelope is `flexd fleet envelope`.

@@ -34,6 +34,34 @@ func TestFleetEnvelope(t *testing.T) {
 	}
 }
 
+// TestFleetAhead prints what there is of a forecast without a past, and refuses what is none.
+func TestFleetAhead(t *testing.T) {
+	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	if code, out := flexd("org add acme --username acme"); code != exitDone {
+		t.Fatal(out)
+	}
+
+	for line, want := range map[string]string{
+		"fleet ahead": "nothing is forecast from fewer than 28 days",
+		"fleet ahead --format csv --half-hours 4": "start_timestamp,end_timestamp,kind,p50_kw",
+		"fleet ahead --json --gsp-group _C":       `"num_stays": 0`,
+	} {
+		if code, out := flexd(line); code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("%s: %d %.400s", line, code, out)
+		}
+	}
+
+	for line, want := range map[string]string{
+		"fleet ahead --day soon":       "soon",
+		"fleet ahead --day 2020-01-01": "2020-01-01 is not from",
+		"fleet ahead --half-hours 49":  "1 to 48 half-hours",
+	} {
+		if code, out := flexd(line); code == exitDone || !strings.Contains(out, want) {
+			t.Errorf("%s: %d %.400s", line, code, out)
+		}
+	}
+}
+
 // TestFleetFollow asks whether a profile can be drawn, and refuses files that are none.
 func TestFleetFollow(t *testing.T) {
 	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))

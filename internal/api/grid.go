@@ -31,10 +31,43 @@ func (s *Server) envelope(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	a := ok(text(b.Bytes()))
+	return csvNamed("envelope.csv", b.Bytes()), nil
+}
+
+// csvNamed answers with a CSV file.
+func csvNamed(name string, content []byte) answer {
+	a := ok(text(content))
 	a.set("Content-Type", "text/csv; charset=utf-8")
-	a.set("Content-Disposition", `attachment; filename="envelope.csv"`)
-	return a, nil
+	a.set("Content-Disposition", `attachment; filename="`+name+`"`)
+	return a
+}
+
+// ahead answers GET /grid/ahead.
+func (s *Server) ahead(r *request) (answer, error) {
+	q := query[wire.AheadQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	var day flex.Day
+	if q.Day != nil {
+		day = flex.Day(*q.Day)
+	}
+
+	a, err := s.Grid.Ahead(r.Context(), r.who.Org, store.Scope{Group: q.Group, GSPGroup: q.GSPGroup}, day, q.HalfHours)
+	if err != nil {
+		return answer{}, err
+	}
+	if q.Format != "csv" {
+		return ok(contract.Ahead(a)), nil
+	}
+
+	var b bytes.Buffer
+	if err := a.WriteCSV(&b); err != nil {
+		return answer{}, err
+	}
+
+	return csvNamed("ahead.csv", b.Bytes()), nil
 }
 
 // profile answers POST /grid/profile. It stores nothing.

@@ -37,6 +37,24 @@ func TestEnvelope(t *testing.T) {
 	h.want("GET", "/grid/envelope?windows=perhaps", "", 422, "")
 }
 
+// TestAhead shows a forecast as JSON and as CSV, and refuses what there is not.
+func TestAhead(t *testing.T) {
+	h := onSQLite(t)
+	r := h.ask("GET", "/grid/ahead?half_hours=4", "")
+	if r.StatusCode != 200 || !strings.Contains(r.body, `"windows":[]`) || strings.Count(r.body, `"kept":[0,0,0,0,0]`) != 3 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+
+	r = h.ask("GET", "/grid/ahead?format=csv&gsp_group=_C", "")
+	if r.StatusCode != 200 || !strings.HasPrefix(r.body, "start_timestamp,end_timestamp,kind,p50_kw") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+
+	h.want("GET", "/grid/ahead?day=2020-01-01", "", 400, "")
+	h.want("GET", "/grid/ahead?group=feeder", "", 404, "")
+	h.want("GET", "/grid/ahead?half_hours=49", "", 422, "")
+}
+
 // TestProfile asks for profiles that can be drawn and that cannot, and for what there is not.
 func TestProfile(t *testing.T) {
 	h := onSQLite(t)

@@ -147,6 +147,7 @@ var surface = []Route{
 
 	// grid.go
 	{Method: "GET", Pattern: "/grid/envelope", Role: toRead, handle: (*Server).envelope},
+	{Method: "GET", Pattern: "/grid/ahead", Role: toRead, handle: (*Server).ahead},
 	{Method: "POST", Pattern: "/grid/profile", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).profile},
 
 	// instructions.go

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"flexd/internal/forecast"
 	"flexd/internal/grid"
 	"flexd/internal/wire"
 )
@@ -53,4 +54,50 @@ func Profile(f *grid.Follows, parts bool) wire.ProfileResponse {
 	}
 
 	return d
+}
+
+// Ahead is what a fleet is expected to do on a day.
+func Ahead(a *grid.Ahead) wire.AheadResponse {
+	d := wire.AheadResponse{
+		At: wire.At(a.At), Day: wire.Day(a.Day), Group: a.Scope.Group, GSPGroup: a.Scope.GSPGroup,
+		NumDays: a.Days, NumStays: a.Stays, NumUncontrolled: a.Uncontrolled,
+		Confidences: forecast.Confidences[:], Reliability: []wire.AheadJudged{}, Windows: []wire.AheadWindow{},
+	}
+
+	for _, k := range forecast.Kinds {
+		j := a.Judged[k]
+		d.Reliability = append(d.Reliability, wire.AheadJudged{
+			Kind: k.String(), NumDays: j.Days, Kept: rounded(j.Kept[:]), Volume: rounded(j.Volume[:]),
+		})
+	}
+
+	for _, w := range a.Windows {
+		d.Windows = append(d.Windows, aheadWindow(w))
+	}
+
+	return d
+}
+
+func aheadWindow(w grid.AheadWindow) wire.AheadWindow {
+	v := wire.AheadWindow{
+		StartTimestamp: wire.At(w.From), EndTimestamp: wire.At(w.To), LoadKW: rounded(w.KW[forecast.FleetLoad][:]),
+		TurnDownKW: rounded(w.KW[forecast.TurnDown][:]), TurnUpKW: rounded(w.KW[forecast.TurnUp][:]),
+	}
+
+	if w.Came != nil {
+		came := rounded(w.Came[:])
+		v.LoadCameKW, v.TurnDownCameKW = &came[forecast.FleetLoad], &came[forecast.TurnDown]
+		v.TurnUpCameKW = &came[forecast.TurnUp]
+	}
+
+	return v
+}
+
+// rounded are numbers to a thousandth.
+func rounded(vs []float64) []float64 {
+	out := make([]float64, len(vs))
+	for i, v := range vs {
+		out[i] = grid.Round(v)
+	}
+	return out
 }

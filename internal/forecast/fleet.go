@@ -8,6 +8,13 @@ import (
 // hour that comes twice in autumn is one to them, and that which spring leaves out has none.
 const Slots = 48
 
+// SlotOf is the half-hour of the day, from 0 to 47, that the clocks in London show as a period
+// begins.
+func SlotOf(p flex.Period) int {
+	_, s := wallSlot(p)
+	return int(s)
+}
+
 // Stay is a car's time at a charger.
 type Stay struct {
 	Power flex.Watts  // that it draws
@@ -89,6 +96,12 @@ func (h *FleetHistory) Add(s *Stay) {
 	}
 }
 
+// Came returns the average kW of a kind in every window of a day of the history, by the slot that
+// it begins with.
+func (h *FleetHistory) Came(k Kind, day flex.Day) []float64 {
+	return h.days[daysBetween(h.first, day)].values(k, h.length)
+}
+
 // dayOf is the first day of the history that ends after an instant; len(h.days) if none does.
 func (h *FleetHistory) dayOf(at int64) int {
 	if len(h.days) == 0 || at < h.days[0].begin {
@@ -144,23 +157,28 @@ func (d *pastDay) spread(sum *[Slots + 1]float64, from, to int64, rate float64) 
 	}
 }
 
-// values returns the average kW of a kind in every window, by the slot that it begins with.
+// values returns the average kW of a kind in every window, of each day.
 func (h *FleetHistory) values(k Kind) [][]float64 {
 	out := make([][]float64, len(h.days))
 	for i := range h.days {
-		d := &h.days[i]
-		out[i] = make([]float64, Slots+1-h.length)
-		for t := range out[i] {
-			seconds := 0.0
-			for _, s := range d.seconds[t : t+h.length] {
-				seconds += s
-			}
+		out[i] = h.days[i].values(k, h.length)
+	}
+	return out
+}
 
-			if seconds > 0 {
-				out[i][t] = d.energy[k][t] / seconds / 1000
-			} else if t > 0 {
-				out[i][t] = out[i][t-1] // an hour that is left out
-			}
+// values returns the average kW of a kind in every window, by the slot that it begins with.
+func (d *pastDay) values(k Kind, length int) []float64 {
+	out := make([]float64, Slots+1-length)
+	for t := range out {
+		seconds := 0.0
+		for _, s := range d.seconds[t : t+length] {
+			seconds += s
+		}
+
+		if seconds > 0 {
+			out[t] = d.energy[k][t] / seconds / 1000
+		} else if t > 0 {
+			out[t] = out[t-1] // an hour that is left out
 		}
 	}
 

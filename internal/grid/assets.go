@@ -158,6 +158,11 @@ func (g *gathering) open(p *store.Plugged) []stretch {
 		}
 	}
 
+	return inOrder(all)
+}
+
+// inOrder sorts stretches and makes one of those that overlap or touch, in place.
+func inOrder(all []stretch) []stretch {
 	slices.SortFunc(all, func(a, b stretch) int { return int(a.from - b.from) })
 	return joined(all)
 }
@@ -185,21 +190,28 @@ func (g *gathering) offPeakHours(t flex.Tariff) []stretch {
 		return known
 	}
 
-	now := time.Unix(g.start, 0)
-	ahead := flex.Span{From: now, To: now.Add(farthest)}
-	spans := []flex.Span{ahead} // none is known: no hour is dearer than another
+	known = offPeakHours(t, stretch{g.start, g.start + int64(farthest/time.Second)})
+	g.offPeak[t] = known
+	return known
+}
 
+// offPeakHours returns the hours of a time that a tariff permits charging in, in order.
+func offPeakHours(t flex.Tariff, of stretch) (hours []stretch) {
+	spans := []flex.Span{of.span()} // none is known: no hour is dearer than another
 	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
 	if err == nil {
-		spans = w.Spans(ahead)
+		spans = w.Spans(of.span())
 	}
 
 	for _, s := range spans {
-		known = append(known, stretch{s.From.Unix(), s.To.Unix()})
+		hours = append(hours, stretch{s.From.Unix(), s.To.Unix()})
 	}
+	return hours
+}
 
-	g.offPeak[t] = known
-	return known
+// span is a stretch as instants.
+func (s stretch) span() flex.Span {
+	return flex.Span{From: time.Unix(s.from, 0).UTC(), To: time.Unix(s.to, 0).UTC()}
 }
 
 // meet returns the time that two stretches share; its length is 0 if there is none.

@@ -11,17 +11,18 @@ import (
 
 // Plugged is an asset that is plugged in, with the schedule that stands for it, if any.
 type Plugged struct {
-	Org         flex.OrgID
-	AssetID     flex.AssetID
-	PluggedInAt time.Time
-	Planned     bool // whether a schedule stands; what follows is zero without
-	ReadyBy     time.Time
-	Need        flex.WattHours // as asked for
-	Delivered   flex.WattHours // of it, when the schedule was made
-	Power       flex.Watts
-	ChargeNow   flex.Span
-	Tariff      flex.Tariff // its Zone is empty if none is known: all hours are off-peak
-	Steps       []flex.Step // good until the next asset is read
+	Org          flex.OrgID
+	AssetID      flex.AssetID
+	PluggedInAt  time.Time
+	PluggedOutAt time.Time // zero while it is
+	Planned      bool      // whether a schedule stands; what follows is zero without
+	ReadyBy      time.Time
+	Need         flex.WattHours // as asked for
+	Delivered    flex.WattHours // of it, when the schedule was made
+	Power        flex.Watts
+	ChargeNow    flex.Span
+	Tariff       flex.Tariff // its Zone is empty if none is known: all hours are off-peak
+	Steps        []flex.Step // good until the next asset is read
 }
 
 // PluggedPart is a part of the assets that are plugged in: those from one on, in the order
@@ -58,10 +59,13 @@ func (all *All) PluggedParts(ctx context.Context, n int) ([]PluggedPart, error) 
 }
 
 // pluggedQuery reads assets that are plugged in, with their schedules in force.
-const pluggedQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
+const pluggedQuery = pastQuery + ` WHERE s.plugged_out_at IS NULL`
+
+// pastQuery reads sessions with the newest of their schedules.
+const pastQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
 		COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
 		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, '')
-	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id WHERE s.plugged_out_at IS NULL`
+	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
 
 // EachPlugged calls fn with every asset of the part, in no certain order.
 func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plugged)) error {
@@ -85,6 +89,14 @@ type Scope struct {
 func (tx *Tx) EachPlugged(ctx context.Context, scope Scope, fn func(*Plugged)) error {
 	where, args := scope.where([]any{tx.org.Bytes()})
 	return tx.eachPlugged(ctx, fn, pluggedQuery+` AND s.org_id = $1`+where, args...)
+}
+
+// EachStay calls fn with every session of the organisation's that began in a span at a site of
+// the scope, with the newest of its schedules, the first first.
+func (tx *Tx) EachStay(ctx context.Context, scope Scope, span flex.Span, fn func(*Plugged)) error {
+	where, args := scope.where([]any{tx.org.Bytes(), micros(span.From), micros(span.To)})
+	return tx.eachPlugged(ctx, fn, pastQuery+` WHERE s.org_id = $1 AND s.plugged_in_at >= $2 AND s.plugged_in_at < $3`+where+
+		` ORDER BY s.plugged_in_at`, args...)
 }
 
 // eachPlugged calls fn with every asset that a query finds.
@@ -111,15 +123,18 @@ func (c conn) eachPlugged(ctx context.Context, fn func(*Plugged), query string, 
 // scanPlugged reads an asset; its steps go into room that is there already.
 func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
 	var steps string
-	var pluggedIn, from, ready int64
+	var pluggedIn, pluggedOut, from, ready int64
 	var now [2]int64
 
-	err = rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
+	err = rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &pluggedOut, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
 		&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type)
 
 	p.Steps = room
 	p.PluggedInAt = time.UnixMicro(pluggedIn).UTC()
 	p.Planned = steps != ""
+	if pluggedOut != 0 {
+		p.PluggedOutAt = time.UnixMicro(pluggedOut).UTC()
+	}
 
 	if err != nil || !p.Planned {
 		return p, err

@@ -78,3 +78,47 @@ type ProfilePart struct {
 	AssetID   flex.AssetID `json:"asset_id"`
 	EnergyKWh []float64    `json:"energy_kwh"`
 }
+
+// AheadQuery holds the parameters of GET /grid/ahead.
+type AheadQuery struct {
+	Group     string `json:"group" wire:"text=256"`
+	GSPGroup  string `json:"gsp_group" wire:"text=256"`
+	Day       *Day   `json:"day"`                                      // in London; tomorrow if it is not given
+	HalfHours int    `json:"half_hours" wire:"min=1,max=48,default=1"` // of a window
+	Format    string `json:"format" wire:"enum=EnvelopeFormat"`
+}
+
+// AheadResponse answers GET /grid/ahead: what a scope's cars will draw on a day, could leave out
+// and could draw more, at least. Lists of five numbers are by the confidences.
+type AheadResponse struct {
+	At              Time          `json:"at"`
+	Day             Day           `json:"day"`
+	Group           string        `json:"group,omitzero"`
+	GSPGroup        string        `json:"gsp_group,omitzero"`
+	NumDays         int           `json:"num_days"`
+	NumStays        int           `json:"num_stays"`
+	NumUncontrolled int           `json:"num_uncontrolled"`
+	Confidences     []int         `json:"confidences"`
+	Reliability     []AheadJudged `json:"reliability"`
+	Windows         []AheadWindow `json:"windows"`
+}
+
+// AheadJudged is how forecasts of past days did, by confidence, each made from the days before it.
+type AheadJudged struct {
+	Kind    string    `json:"kind"`
+	NumDays int       `json:"num_days"`
+	Kept    []float64 `json:"kept"`
+	Volume  []float64 `json:"volume"`
+}
+
+// AheadWindow is what is expected of a window at least, and what came, once its day is over.
+type AheadWindow struct {
+	StartTimestamp Time      `json:"start_timestamp"`
+	EndTimestamp   Time      `json:"end_timestamp"`
+	LoadKW         []float64 `json:"load_kw"`
+	TurnDownKW     []float64 `json:"turn_down_kw"`
+	TurnUpKW       []float64 `json:"turn_up_kw"`
+	LoadCameKW     *float64  `json:"load_came_kw,omitzero"`
+	TurnDownCameKW *float64  `json:"turn_down_came_kw,omitzero"`
+	TurnUpCameKW   *float64  `json:"turn_up_came_kw,omitzero"`
+}

@@ -1,0 +1,305 @@
+package grid
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// LearnedDays is how many days before a day are learned from at most.
+const LearnedDays = 180
+
+// Ahead is what a scope's cars will draw on a day, could leave out of it and could draw more, at
+// least, with how sure that is.
+type Ahead struct {
+	At           time.Time // by the organisation's clock
+	Scope        store.Scope
+	Day          flex.Day
+	Length       int // of each window, in half-hours
+	Days         int // learned from
+	Stays        int // in them, with a schedule
+	Uncontrolled int // without one; in no number
+
+	Windows []AheadWindow // none with fewer than forecast.FewDays days
+	Judged  [3]forecast.Reliability
+}
+
+// AheadWindow is a window of a day. Powers are averages over it, by kind.
+type AheadWindow struct {
+	flex.Span
+	KW   [3][len(forecast.Confidences)]float64 // by kind and confidence, at least
+	Came *[3]float64                           // nil while the day is not over
+}
+
+// Ahead forecasts a day in windows of so many half-hours, by what is known at midnight before
+// the day before it: up to tomorrow, and back as far as JudgedMax days, with what came. A
+// length that is not from 1 to 48, or a day beyond these, is Malformed; a constraint group that
+// there is not is NotFound.
+func (s *Service) Ahead(ctx context.Context, org flex.OrgID, scope store.Scope, day flex.Day, length int) (a *Ahead, err error) {
+	var l *learning
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if err := tx.CheckScope(ctx, scope); err != nil {
+			return err
+		}
+
+		a, err = newAhead(tx.Now(), scope, day, length)
+		if err != nil {
+			return err
+		}
+
+		l = &learning{a: a, until: a.until(), offPeak: map[flex.Tariff][]stretch{}}
+		// A day counts those who came before midnight.
+		began := flex.Span{From: a.Day.Add(-LearnedDays).Start().Add(-farthest), To: l.until.Start()}
+		return tx.EachStay(ctx, scope, began, l.add)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	l.finish()
+	return a, nil
+}
+
+// newAhead is an empty forecast of a day; of tomorrow if it is zero.
+func newAhead(now time.Time, scope store.Scope, day flex.Day, length int) (*Ahead, error) {
+	today := flex.DayAt(now)
+	if day == (flex.Day{}) {
+		day = today.Add(1)
+	}
+
+	first, last := today.Add(-forecast.JudgedMax), today.Add(1)
+	if day.Start().Before(first.Start()) || last.Start().Before(day.Start()) {
+		return nil, flex.Fail(flex.Malformed, "%s is not from %s to %s", day, first, last)
+	}
+	if length < 1 || length > forecast.Slots {
+		return nil, flex.Fail(flex.Malformed, "a window has 1 to %d half-hours, and not %d", forecast.Slots, length)
+	}
+
+	return &Ahead{At: now, Scope: scope, Day: day, Length: length}, nil
+}
+
+// until is the day after the last that is over and told of: the day itself, if it is.
+func (a *Ahead) until() flex.Day {
+	today := flex.DayAt(a.At)
+	if next := a.Day.Add(1); next.Start().Before(today.Start()) {
+		return next
+	}
+	return today
+}
+
+// learning counts stays into a history, which begins with the first of them.
+type learning struct {
+	a       *Ahead
+	until   flex.Day
+	history *forecast.FleetHistory
+	offPeak map[flex.Tariff][]stretch // from the history's first day on
+	begun   int64                     // seconds since 1970
+}
+
+// add counts a session in. Sessions come in order of their beginning.
+func (l *learning) add(p *store.Plugged) {
+	if !p.Planned || p.Power <= 0 {
+		l.a.Uncontrolled++
+		return
+	}
+
+	if l.history == nil {
+		l.begin(p.PluggedInAt)
+	}
+
+	l.a.Stays++
+	free, asked := l.stays(p)
+	l.history.Add(free)
+	l.history.Add(asked)
+}
+
+// begin makes the history, from a stay's day on.
+func (l *learning) begin(at time.Time) {
+	first := flex.DayAt(at)
+	if earliest := l.a.Day.Add(-LearnedDays); first.Start().Before(earliest.Start()) {
+		first = earliest
+	}
+
+	l.begun = at.Unix()
+	l.a.Days = max(0, int(l.until.Start().Sub(first.Start()).Round(24*time.Hour)/(24*time.Hour)))
+	l.history = forecast.NewFleetHistory(first, l.a.Days, l.a.Length)
+}
+
+// stays is what a session drew by plan and when else it might have, and its charge-now, which
+// could not be moved.
+func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
+	free, asked = &forecast.Stay{Power: p.Power}, &forecast.Stay{Power: p.Power}
+	here := hereOf(p)
+	now := stretch{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	var drawn []stretch
+
+	for _, d := range drawnBy(p) {
+		s := stretch{d.From.Unix(), d.To.Unix()}.meet(here)
+		with := s.meet(now)
+		if with.length() == 0 {
+			drawn = append(drawn, draw(free, s, d.Limit)...)
+			continue
+		}
+
+		asked.Open = append(asked.Open, with.span())
+		draw(asked, with, d.Limit)
+		for _, rest := range [][2]int64{{s.from, with.from}, {with.to, s.to}} {
+			drawn = append(drawn, draw(free, stretch{rest[0], rest[1]}, d.Limit)...)
+		}
+	}
+
+	here.to = min(here.to, p.ReadyBy.Unix())
+	free.Open = l.open(p.Tariff, here, drawn)
+	return free, asked
+}
+
+// hereOf is when a session's asset was plugged in; up to its schedule's end, if it still is.
+func hereOf(p *store.Plugged) stretch {
+	out := p.PluggedOutAt
+	if out.IsZero() {
+		out = p.Steps[len(p.Steps)-1].To
+	}
+	return stretch{p.PluggedInAt.Unix(), out.Unix()}
+}
+
+// draw has a stay draw for a time, and returns that time if there is any.
+func draw(of *forecast.Stay, s stretch, limit flex.Watts) []stretch {
+	if s.length() == 0 {
+		return nil
+	}
+
+	of.Draws = append(of.Draws, flex.Step{Span: s.span(), Limit: limit})
+	return []stretch{s}
+}
+
+// drawnBy is when a session drew: by its newest schedule, and before that at once what had been
+// delivered when it was made.
+func drawnBy(p *store.Plugged) (steps []flex.Step) {
+	took := time.Duration(float64(p.Delivered) / float64(p.Power) * float64(time.Hour))
+	before := flex.Span{From: p.PluggedInAt, To: p.PluggedInAt.Add(took)}.Meet(flex.Span{From: p.PluggedInAt, To: p.Steps[0].From})
+	if !before.Empty() {
+		steps = append(steps, flex.Step{Span: before, Limit: p.Power})
+	}
+
+	for _, s := range p.Steps {
+		if s.Limit > 0 {
+			steps = append(steps, s)
+		}
+	}
+
+	return steps
+}
+
+// open returns when a session might have drawn: in off-peak hours of its time, and where it drew.
+func (l *learning) open(t flex.Tariff, here stretch, drawn []stretch) (open []flex.Span) {
+	hours, known := l.offPeak[t]
+	if !known {
+		hours = offPeakHours(t, stretch{l.begun, l.until.Start().Add(farthest).Unix()})
+		l.offPeak[t] = hours
+	}
+
+	var all []stretch
+	first, _ := slices.BinarySearchFunc(hours, here.from, func(s stretch, at int64) int { return cmp.Compare(s.to, at) })
+	for _, s := range hours[first:] {
+		if s.from >= here.to {
+			break
+		}
+		all = append(all, s.meet(here))
+	}
+
+	for _, s := range inOrder(append(all, drawn...)) {
+		open = append(open, s.span())
+	}
+	return open
+}
+
+// finish forecasts, when all stays are counted.
+func (l *learning) finish() {
+	a := l.a
+	if l.history == nil {
+		return
+	}
+
+	var least [3][][len(forecast.Confidences)]float64
+	for _, k := range forecast.Kinds {
+		f := l.history.Ahead(k, a.Day, dayClass)
+		least[k], a.Judged[k] = f.KW, f.Judged
+	}
+
+	if least[0] == nil {
+		return
+	}
+
+	came := l.came()
+	for n := 1; n <= a.Day.Periods()+1-a.Length; n++ {
+		p := a.Day.Period(n)
+		slot := forecast.SlotOf(p)
+		if slot+a.Length > forecast.Slots {
+			continue
+		}
+
+		w := AheadWindow{Span: flex.Span{From: p.Start(), To: p.Add(a.Length).Start()}}
+		for k := range least {
+			w.KW[k] = least[k][slot]
+		}
+
+		if came != nil {
+			w.Came = &[3]float64{came[0][slot], came[1][slot], came[2][slot]}
+		}
+
+		a.Windows = append(a.Windows, w)
+	}
+}
+
+// came is what there was on the day, by kind; nil while it is not over.
+func (l *learning) came() (came [][]float64) {
+	if !l.a.Day.Start().Before(l.until.Start()) {
+		return nil
+	}
+
+	for _, k := range forecast.Kinds {
+		came = append(came, l.history.Came(k, l.a.Day))
+	}
+	return came
+}
+
+// dayClass is 0 for a working day, 1 for a Saturday and 2 for a Sunday or bank holiday.
+func dayClass(d flex.Day) int {
+	switch {
+	case settle.Working(d):
+		return 0
+	case d.Weekday() == time.Saturday:
+		return 1
+	}
+	return 2
+}
+
+// WriteCSV writes the windows as CSV: a row for each kind of each.
+func (a *Ahead) WriteCSV(out io.Writer) error {
+	w := csvfile.NewWriter(out, "start_timestamp", "end_timestamp", "kind", "p50_kw", "p80_kw", "p90_kw", "p95_kw", "p99_kw", "came_kw")
+	for _, r := range a.Windows {
+		for _, k := range forecast.Kinds {
+			var came any
+			if r.Came != nil {
+				came = Round(r.Came[k])
+			}
+
+			at := r.KW[k]
+			w.Write(r.From, r.To, k.String(), Round(at[0]), Round(at[1]), Round(at[2]), Round(at[3]), Round(at[4]), came)
+		}
+	}
+
+	return w.Flush()
+}
+
+// Round is a power in kW to the watt, or a share to a thousandth.
+func Round(v float64) float64 { return math.Round(v*1000) / 1000 }
