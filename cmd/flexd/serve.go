@@ -50,6 +50,8 @@ type serve struct {
 
 	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
+	Observe observe `embed:""`
+
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
 
@@ -193,6 +195,13 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		defer func() { _ = release() }() // the lock ends with the process at the latest
 	}
 
+	stop, err := s.Observe.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+
+	defer stop()
+
 	h, err := app.Open(ctx, settings)
 	if err != nil {
 		return err
@@ -250,6 +259,7 @@ func (s *serve) limit(to *app.Settings) error {
 	to.TwoStep = s.OperatorsTwoStep
 	to.MetricsFrom = s.MetricsFrom
 	to.RateLimit = s.RateLimit
+	to.SlowAfter = s.Observe.SlowStatement
 	to.Limits = web.Limits{Connections: s.MaxConnections, PerAddress: s.MaxConnectionsPerAddress}
 
 	return nil

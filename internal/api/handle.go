@@ -12,6 +12,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/internal/trace"
 	"flexd/internal/web"
 	"flexd/internal/wire"
 )
@@ -29,6 +30,7 @@ const clientGone = 499
 func (s *Server) handle(rt Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
+		trace.Current(hr.Context()).Name(rt.Method + " " + rt.Pattern)
 		r := &request{Request: hr, route: rt, id: web.RequestID(hr), from: s.TrustedProxies.Client(hr)}
 		h := w.Header()
 		h.Set("Request-Id", r.id)

@@ -42,6 +42,7 @@ type Settings struct {
 	Schema      store.SchemaMode // what may be done to the database's schema
 	Environment flex.Environment // Production if empty
 	Log         *slog.Logger     // nil means the default logger
+	SlowAfter   time.Duration    // statements of the database that take longer are logged; none if 0
 
 	// AllowPrivateEndpoints lets pushes go to all private and loopback addresses,
 	// PrivateEndpoints to some.
@@ -112,6 +113,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 
 	db, err := store.Open(ctx, s.Database, store.Options{
 		Environment: s.Environment, Schema: s.Schema, Keys: s.Keys, Now: s.Now, Random: s.Random,
+		SlowAfter: s.SlowAfter, Log: s.Log,
 	})
 
 	if err != nil {
@@ -187,7 +189,7 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	<-watched
 
 	h.Console.Done = ctx.Done()
-	server := &web.Server{Handler: h.Handler(), Proxies: h.API.TrustedProxies, Limits: h.limits, TLS: h.tls, Log: h.log}
+	server := &web.Server{Handler: web.Traced(h.Handler()), Proxies: h.API.TrustedProxies, Limits: h.limits, TLS: h.tls, Log: h.log}
 	err := server.Serve(ctx, l)
 	stop()
 	jobs.Wait()

@@ -8,6 +8,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/tariff"
+	"flexd/internal/trace"
 )
 
 // Kind is a kind of event.
@@ -119,7 +120,11 @@ func (d *Service) planAfter(ctx context.Context, tx *store.Tx, c *store.Charging
 		return nil
 	}
 
-	return d.replan(ctx, tx, c, h.change)
+	ctx, span := trace.Within(ctx, "plan")
+	err := d.replan(ctx, tx, c, h.change)
+	span.End(err)
+
+	return err
 }
 
 // eventRecord is what of an event is kept.

@@ -7,6 +7,7 @@ import (
 
 	"flexd/internal/egress"
 	"flexd/internal/store"
+	"flexd/internal/trace"
 )
 
 // sender makes attempts at the pushes of one claim.
@@ -74,7 +75,7 @@ func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
 	}
 
 	start := time.Now()
-	answer, err := s.service.Out.Do(context.WithoutCancel(s.service.ctx), request)
+	answer, err := s.do(push, request)
 	took := time.Since(start)
 
 	done.response = classify(answer, err, s.service.DB.Now())
@@ -83,6 +84,20 @@ func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
 		At: now, Took: took, Status: answer.Status, Error: done.response.reason,
 		Answer: excerpt(answer.Body, done.response.state == store.PushAccepted),
 	}
+}
+
+// do sends a request and traces it.
+func (s *sender) do(push *store.ClaimedPush, request egress.Request) (egress.Answer, error) {
+	ctx, span := trace.Push(context.WithoutCancel(s.service.ctx), push.EventID)
+	span.Text("flexd.event_id", push.EventID.String())
+
+	answer, err := s.service.Out.Do(ctx, request)
+
+	span.Int("http.response.status_code", answer.Status)
+	span.End(err)
+	s.service.Log.Debug("push sent", "event", push.EventID, "kind", push.Kind, "try", push.Tries+1, "status", answer.Status, "err", err)
+
+	return answer, err
 }
 
 func (a attempted) apply(d *dispatcher) {

@@ -22,6 +22,7 @@ type dialect struct {
 	versionTable   string            // asks whether the table of the schema's versions is there
 	idHex          string            // writes an id of the engine's type as 32 hexadecimal digits
 	maxParams      int               // parameters in one statement
+	explain        string            // before a statement asks how it would be run
 	weekly         bool              // readings lie in a table for each week
 	holderGone     string            // finds keys alone whose process is gone; "" where that is known at the start
 	retryable      func(error) bool  // the transaction lost to another and may be run again

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/trace"
 )
 
 // PushKind says what a push carries.
@@ -82,6 +83,7 @@ func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 				asset = p.AssetID.Bytes()
 			}
 
+			trace.Queued(ctx, p.EventID)
 			args = append(args, p.subject(), tx.org.Bytes(), string(p.to()), string(p.Kind), asset,
 				p.EventID.Bytes(), p.Generation, micros(now), micros(now), micros(p.ExpiresAt), p.turn(now))
 		}

@@ -27,6 +27,7 @@ var postgresDialect = dialect{
 	skipLocked:     " FOR UPDATE SKIP LOCKED",
 	idHex:          "replace(CAST(%s AS text), '-', '')",
 	maxParams:      65535,
+	explain:        "EXPLAIN ",
 	holderGone:     " AND pg_try_advisory_xact_lock(holder)",
 	retryable: func(err error) bool {
 		switch postgresCode(err) {

@@ -26,6 +26,7 @@ var sqliteDialect = dialect{
 	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,
 	idHex:        "hex(%s)",
 	maxParams:    32766,
+	explain:      "EXPLAIN QUERY PLAN ",
 	retryable:    func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY },
 	unique: func(err error) bool {
 		c := sqliteCode(err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
+	"flexd/internal/trace"
 )
 
 // DB is an open store.
@@ -24,6 +26,7 @@ type DB struct {
 	Environment flex.Environment
 
 	keys   *keyring.Ring // nil: nothing can be sealed or opened
+	slow   *slowLog      // nil: slow statements are not logged
 	now    func() time.Time
 	random io.Reader
 	mu     sync.Mutex // guards random and lastID
@@ -49,6 +52,9 @@ type Options struct {
 	Random      io.Reader        // nil means crypto/rand; a seeded one makes ids repeat
 	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
 	Schema      SchemaMode       // what may be done to the schema
+
+	SlowAfter time.Duration // statements that take longer are logged, with their plan; never if 0
+	Log       *slog.Logger  // nil means the default logger
 }
 
 // CheckURL says what is wrong with the url of a store, by its scheme alone: the rest may hold
@@ -79,6 +85,8 @@ func connect(url string, o Options) (*DB, error) {
 	if db.random == nil {
 		db.random = crand.Reader
 	}
+
+	db.slow = newSlowLog(db, o)
 
 	var err error
 
@@ -219,7 +227,10 @@ func (db *DB) ReadAll(ctx context.Context, fn func(*All) error) error {
 	return db.read(ctx, func(c conn, now time.Time) error { return fn(&All{c, now}) })
 }
 
-func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) error {
+func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) (err error) {
+	ctx, span := trace.Within(ctx, "read")
+	defer func() { span.End(err) }()
+
 	if db.sqlite != nil {
 		return db.readSQLite(ctx, fn)
 	}
@@ -252,7 +263,10 @@ func (db *DB) glance(ctx context.Context, fn func(conn) error) error {
 	return db.unavailable(fn(conn{db: db, run: db.sql}))
 }
 
-func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) error {
+func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) (err error) {
+	ctx, span := trace.Within(ctx, "write")
+	defer func() { span.End(err) }()
+
 	if db.sqlite != nil {
 		return db.enqueue(ctx, fn)
 	}
@@ -362,11 +376,14 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 		return 0, err
 	}
 
+	began := c.db.slow.began()
+
 	res, err := c.run.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
 
+	c.db.slow.ended(ctx, began, query, args)
 	return res.RowsAffected()
 }
 
@@ -383,6 +400,10 @@ func (c conn) row(ctx context.Context, query string, args ...any) scanner {
 	if err := c.pipe.flush(ctx); err != nil {
 		return failed{err}
 	}
+
+	began := c.db.slow.began()
+	defer c.db.slow.ended(ctx, began, query, args)
+
 	return c.run.QueryRowContext(ctx, query, args...)
 }
 
@@ -414,6 +435,9 @@ func (c conn) aside() conn {
 
 // rows runs a query and reads each row with scan.
 func rows[T any](ctx context.Context, c conn, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	began := c.db.slow.began()
+	defer c.db.slow.ended(ctx, began, query, args)
+
 	rs, err := c.query(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"flexd/internal/trace"
 )
 
 // Report is what a job did.
@@ -96,16 +98,30 @@ func (w *Worker) once(ctx context.Context) bool {
 	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1}
 	w.mu.Unlock()
 	w.rest = time.Now().Add(w.Rest)
-
-	if err != nil && ctx.Err() == nil {
-		log := w.Log
-		if log == nil {
-			log = slog.Default()
-		}
-		log.Error("job failed", "job", w.Name, "err", err)
-	}
+	w.record(ctx, start, r, err)
 
 	return err == nil && r.More
+}
+
+// record logs and traces a run that did something or failed.
+func (w *Worker) record(ctx context.Context, began time.Time, r Report, err error) {
+	if err == nil && r.Did == 0 {
+		return
+	}
+
+	trace.After(ctx, "job "+w.Name, began, r.Did, err)
+
+	log := w.Log
+	if log == nil {
+		log = slog.Default()
+	}
+
+	switch {
+	case err == nil:
+		log.Debug("job ran", "job", w.Name, "did", r.Did, "more", r.More, "took_us", time.Since(began).Microseconds(), "note", r.Note)
+	case ctx.Err() == nil:
+		log.Error("job failed", "job", w.Name, "err", err)
+	}
 }
 
 func (w *Worker) safely(ctx context.Context) (r Report, err error) {
