@@ -69,6 +69,7 @@ type home struct {
 	devices []device
 	supply  int64 // watts each way
 	tolds   []told
+	anew    map[keptKey][]int64 // when a register was replaced, or began anew
 	events  []*steered
 	stays   map[int][][2]int64 // by device: its sessions
 	prices  map[int64]int64    // micro-pounds a megawatt-hour, by the half-hour's first instant
@@ -161,7 +162,8 @@ func (h *home) rise(d int, kind string, at int64) (int64, bool) {
 			}
 		}
 	}
-	return marks[1] - marks[0], read[0] && read[1] && marks[1] >= marks[0]
+	same := h.fault == "registers never begin anew" || !slices.ContainsFunc(h.anew[keptKey{d, kind}], func(reset int64) bool { return reset > at && reset <= at+1800 })
+	return marks[1] - marks[0], read[0] && read[1] && same && marks[1] >= marks[0]
 }
 
 // one is what a device tells of the half-hour by one kind of reading.

@@ -35,7 +35,11 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 	var readings []flex.Reading
 	for _, kept := range h.kept { // each time once, as a store keeps them
 		for _, x := range kept {
-			readings = append(readings, flex.Reading{AssetID: assetID(x.device), Label: flex.Label(x.kind), Span: flex.Span{From: instant(x.from), To: instant(x.to)}, Value: flex.Micro(x.value)})
+			r := flex.Reading{AssetID: assetID(x.device), Label: flex.Label(x.kind), Span: flex.Span{From: instant(x.from), To: instant(x.to)}, Value: flex.Micro(x.value)}
+			for _, at := range h.anew[keptKey{x.device, x.kind}] {
+				r.Anew = r.Anew || at > x.to-1800 && at <= x.to
+			}
+			readings = append(readings, r)
 		}
 	}
 	meter := settle.NewMeter(settle.Boundary, readings, settle.SupplyLimits(flex.Supply{Import: flex.Watts(h.supply), Export: flex.Watts(h.supply)}))
