@@ -71,7 +71,7 @@ func settings() []setting {
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
 		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
 
-	all = append(all, wholeOr(setting{name: "max_half_hourly_export_wh", standard: "none (not checked)", help: "a metering point with a greater largest half-hourly export is not eligible (P511); flexd bsc pairs tells the exports"},
+	all = append(all, wholeOr(setting{name: "max_half_hourly_export_wh", standard: "none (not checked)", help: "a metering point with a greater largest half-hourly export is not eligible (P511, whose text and figure could not be read for this release: ask your settlement agent); flexd bsc pairs tells the exports"},
 		func(s *set) *flex.Optional[flex.WattHours] { return &s.ExportLimit }, 100_000_000))
 
 	return slices.Concat(all, bookSettings(), payoutSettings())

@@ -192,11 +192,30 @@ func TestCrediting_FewEvents(t *testing.T) {
 	}
 }
 
+// What few events earn sixty homes that deliver nothing, at the default certainty and at a greater
+// one. Four homes are too few to say: one credit of theirs is half of the figure.
+func TestCrediting_FewEventsOfManyHomes(t *testing.T) {
+	for _, c := range []struct{ certainty, most float64 }{{2, 0.03}, {2.5, 0.02}} {
+		for _, every := range []int{2, 7, 28} {
+			var sum earnings
+			for seed := range uint64(60) {
+				sum.add(evenings(t, nobodyAsked(seed+100), asked{every: every, last: 33, certainty: c.certainty}))
+			}
+
+			t.Logf("certainty %g, one half-hour in %d days: %s", c.certainty, every, sum)
+			if sum.of(sum.certain) >= c.most {
+				t.Errorf("certainty %g, one half-hour in %d days: %s, at most %g p", c.certainty, every, sum, c.most)
+			}
+		}
+	}
+}
+
 // asked is what is asked of a home in the evening: in each half-hour from the 33rd to a last one,
 // once in so many days, what it then delivers.
 type asked struct {
 	wh          flex.WattHours
 	every, last int
+	certainty   float64 // 0: the default
 }
 
 // before returns the days before one on which something was asked, if some are left to compare with.
@@ -280,6 +299,9 @@ func evenings(t *testing.T, days []settle.MeteredDay, a asked) (e earnings) {
 
 		plain = append(plain, netted)
 		netted.Certainty = settle.DefaultCertainty
+		if a.certainty > 0 {
+			netted.Certainty.Errors = settle.PartsOf(a.certainty)
+		}
 		certain = append(certain, netted)
 	}
 
