@@ -33,6 +33,8 @@ var layers = map[string]int{
 	"store": 4, "directory": 5,
 	// services
 	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "operations": 6, "grid": 6, "books": 6, "delivery": 6,
+	// what is generated from the contract
+	"openapi": 6,
 	// the public client, which knows the contract alone
 	"client": 6,
 	// what services answer, in the interface's form
@@ -59,7 +61,7 @@ var restricted = map[string][]string{
 	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe", "test/figures"},
 	"testing":      {"store/storetest", "sim"},
 	// the interface's form, which services know nothing of
-	"flexd/internal/wire": {"client", "contract", "api", "console", "cmd/flexd"},
+	"flexd/internal/wire": {"openapi", "client", "contract", "api", "console", "cmd/flexd"},
 }
 
 // restrictedPrefixes are the packages that count as a restricted one by their path's beginning.

@@ -10,30 +10,40 @@ type AssetProperties struct {
 
 // AssetRequest is the body of POST /entities/asset.
 type AssetRequest struct {
-	ExternalID       string           `json:"external_id" wire:"required,nonempty"`
-	Type             flex.AssetType   `json:"type" wire:"required,enum=CreatableAssetType"`
-	SiteID           flex.SiteID      `json:"site_id" wire:"required"`
-	Properties       *AssetProperties `json:"properties,omitzero"`
-	AssetModel       string           `json:"asset_model,omitzero"`
-	InstallationDate *Day             `json:"installation_date,omitzero"`
-	SerialNumber     string           `json:"serial_number,omitzero"`
+	// The client's own id of the asset.
+	ExternalID string           `json:"external_id" wire:"required,nonempty"`
+	Type       flex.AssetType   `json:"type" wire:"required,enum=CreatableAssetType"`
+	SiteID     flex.SiteID      `json:"site_id" wire:"required"`
+	Properties *AssetProperties `json:"properties,omitzero"`
+	// A name of the model catalogue.
+	AssetModel       string `json:"asset_model,omitzero"`
+	InstallationDate *Day   `json:"installation_date,omitzero"`
+	SerialNumber     string `json:"serial_number,omitzero"`
 }
 
 // OnboardingAssetRequest is an asset of an onboarding, which knows its site.
 type OnboardingAssetRequest struct {
-	ExternalID       string           `json:"external_id" wire:"required,nonempty"`
-	Type             flex.AssetType   `json:"type" wire:"required,enum=CreatableAssetType"`
-	Properties       *AssetProperties `json:"properties,omitzero"`
-	AssetModel       string           `json:"asset_model,omitzero"`
-	InstallationDate *Day             `json:"installation_date,omitzero"`
+	// The client's own id of the asset.
+	ExternalID string           `json:"external_id" wire:"required,nonempty"`
+	Type       flex.AssetType   `json:"type" wire:"required,enum=CreatableAssetType"`
+	Properties *AssetProperties `json:"properties,omitzero"`
+	// A name of the model catalogue.
+	AssetModel       string `json:"asset_model,omitzero"`
+	InstallationDate *Day   `json:"installation_date,omitzero"`
 }
 
 // AssetUpdateRequest is the body of PATCH /entities/asset/{asset_id}; what is nil stays.
+//
+// What is not given stays as it is.
 type AssetUpdateRequest struct {
 	Properties       *AssetProperties `json:"properties,omitzero"`
 	AssetModel       *string          `json:"asset_model,omitzero"`
 	InstallationDate *Day             `json:"installation_date,omitzero"`
-	PowerFrom        *Day             `json:"power_from,omitzero"` // London, of the power in properties; nil: from now on
+	// The London day from which power_kw counts, today or earlier, and later than what was
+	// settled of the site; from now on if it is not given.
+	//
+	//openapi:addition
+	PowerFrom *Day `json:"power_from,omitzero"`
 }
 
 // AssetResponse is an asset.
@@ -56,7 +66,8 @@ type AssetResponsePage struct {
 	Assets         []AssetResponse `json:"assets"`
 	TotalNumAssets int             `json:"total_num_assets"`
 	TotalNumPages  int             `json:"total_num_pages"`
-	PageNumber     int             `json:"page_number"` // from 1
+	// From 1.
+	PageNumber int `json:"page_number"`
 }
 
 // AssetPath holds the path parameter of an asset.
@@ -99,7 +110,8 @@ type BatteryScheduleStep struct {
 	StartTimestamp Time   `json:"start_timestamp"`
 	EndTimestamp   Time   `json:"end_timestamp"`
 	Action         string `json:"action" wire:"enum=BatteryAction"`
-	AllowDeviation bool   `json:"allow_deviation"`
+	// The battery may depart from the step.
+	AllowDeviation bool `json:"allow_deviation"`
 }
 
 // PlainDispatchScheduleResponse answers GET /entities/asset/{asset_id}/todays-dispatch-schedule.
@@ -110,9 +122,15 @@ type PlainDispatchScheduleResponse struct {
 // PlainDispatchPeriod is one period of a dispatch plan, in UK time: CHARGE, DISCHARGE,
 // LOCK, FEED_IN or SELF_USE.
 type PlainDispatchPeriod struct {
+	// In UK time.
+	//
+	//openapi:merge {"type": "string", "format": "date-time", "$ref": null}
 	StartTimestamp LondonTime `json:"start_timestamp"`
-	EndTimestamp   LondonTime `json:"end_timestamp"`
-	Action         string     `json:"action" wire:"enum=DispatchAction"`
+	// In UK time.
+	//
+	//openapi:merge {"type": "string", "format": "date-time", "$ref": null}
+	EndTimestamp LondonTime `json:"end_timestamp"`
+	Action       string     `json:"action" wire:"enum=DispatchAction"`
 }
 
 // PriceCurveResponse answers the price-curve operations of assets and sites.
@@ -123,6 +141,9 @@ type PriceCurveResponse struct {
 // HalfHourlyPrice is the price of one half-hour, to two decimals. A price that is not known
 // is null, and the name stays.
 type HalfHourlyPrice struct {
-	StartTimestamp Time     `json:"start_timestamp" wire:"required,zoned"`
+	StartTimestamp Time `json:"start_timestamp" wire:"required,zoned"`
+	// Two decimals; null where no price is known or the asset is not in the market.
+	//
+	//openapi:required
 	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh" wire:"min=-100000,max=100000"`
 }

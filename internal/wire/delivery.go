@@ -25,11 +25,15 @@ type DeliveryPath struct {
 }
 
 // DeliveryResponse is one push.
+//
+//openapi:addition
 type DeliveryResponse struct {
-	ID             flex.EventID        `json:"id"`
-	Kind           string              `json:"kind" wire:"enum=DeliveryKind"`
-	AssetID        flex.AssetID        `json:"asset_id,omitzero"`
-	Endpoint       string              `json:"endpoint" wire:"enum=EndpointName"`
+	// The event id of callbacks and the webhook-id of every attempt.
+	ID       flex.EventID `json:"id"`
+	Kind     string       `json:"kind" wire:"enum=DeliveryKind"`
+	AssetID  flex.AssetID `json:"asset_id,omitzero"`
+	Endpoint string       `json:"endpoint" wire:"enum=EndpointName"`
+	// Of the schedule.
 	Generation     int64               `json:"generation,omitzero"`
 	Status         string              `json:"status" wire:"enum=DeliveryStatus"`
 	CallbackStatus flex.CallbackStatus `json:"callback_status,omitzero" wire:"enum=EventStatus"`
@@ -40,35 +44,51 @@ type DeliveryResponse struct {
 }
 
 // DeliveryResponsePage is one page of deliveries, newest first.
+//
+//openapi:addition
 type DeliveryResponsePage struct {
 	Deliveries []DeliveryResponse `json:"deliveries"`
-	Next       flex.EventID       `json:"next,omitzero"` // the next page's "before", absent on the last
+	// The next page's before, absent on the last.
+	Next flex.EventID `json:"next,omitzero"`
 }
 
 // DeliveryDetail answers GET /deliveries/{id}.
+//
+//openapi:addition
 type DeliveryDetail struct {
 	DeliveryResponse
-	URL       string             `json:"url,omitzero"`     // as it is called now
-	Payload   jsontext.Value     `json:"payload,omitzero"` // as it was, or would be, sent
+	// As it is called now.
+	URL string `json:"url,omitzero"`
+	// The body as it is sent.
+	//
+	//openapi:merge {"type": null}
+	Payload   jsontext.Value     `json:"payload,omitzero"`
 	Attempts  []DeliveryAttempt  `json:"attempts"`
 	Callbacks []DeliveryCallback `json:"callbacks"`
 }
 
 // DeliveryCallback is one report of a client's, with the time that it gave.
+//
+//openapi:addition
 type DeliveryCallback struct {
-	AssetID    flex.AssetID        `json:"asset_id"`
-	Status     flex.CallbackStatus `json:"status" wire:"enum=EventStatus"`
-	Timestamp  Time                `json:"timestamp"`
-	ReceivedAt Time                `json:"received_at"`
+	AssetID flex.AssetID        `json:"asset_id"`
+	Status  flex.CallbackStatus `json:"status" wire:"enum=EventStatus"`
+	// As the client gave it.
+	Timestamp  Time `json:"timestamp"`
+	ReceivedAt Time `json:"received_at"`
 }
 
 // DeliveryAttempt is one try. There is no status code where no answer came.
+//
+//openapi:addition
 type DeliveryAttempt struct {
-	At         Time    `json:"at"`
+	At Time `json:"at"`
+	// Absent where no answer came.
 	StatusCode int     `json:"status_code,omitzero"`
 	DurationMS float64 `json:"duration_ms"`
 	Error      string  `json:"error,omitzero"`
-	Response   string  `json:"response,omitzero"` // its beginning
+	// The beginning of the answer's body.
+	Response string `json:"response,omitzero"`
 }
 
 // EndpointPath holds the path parameter of an endpoint.
@@ -78,19 +98,37 @@ type EndpointPath struct {
 
 // EndpointRequest is the body of PUT /endpoints/{name}. Headers, secret, rate and
 // concurrency stay as they are where they are not given.
+//
+//openapi:addition
 type EndpointRequest struct {
-	URL         string           `json:"url" wire:"required,nonempty,text=2048"`
-	Headers     []EndpointHeader `json:"headers,omitzero" wire:"items=20"`
-	Secret      string           `json:"secret,omitzero"` // made if there is none
-	Bare        bool             `json:"bare"`            // a schedule is the profile alone, without its connector
-	Nulls       bool             `json:"nulls"`           // members of a profile without a value are null, not left out
-	Batch       bool             `json:"batch"`           // a dispatch is one message for all its assets
-	Enabled     *bool            `json:"enabled,omitzero"`
-	Rate        int              `json:"rate,omitzero" wire:"min=1,max=100000"`     // pushes a second
-	Concurrency int              `json:"concurrency,omitzero" wire:"min=1,max=512"` // attempts under way at once
+	// May hold {asset_id}, {external_id} and {site_id}.
+	URL     string           `json:"url" wire:"required,nonempty,text=2048"`
+	Headers []EndpointHeader `json:"headers,omitzero" wire:"items=20"`
+	// Signs every push. Made if there is none, and kept if not given.
+	Secret string `json:"secret,omitzero"`
+	// Whether the charging profile is sent alone, without connectorId.
+	//
+	//openapi:merge {"default": false}
+	Bare bool `json:"bare"`
+	// Whether members of a profile that have no value are sent as null instead of left out. OCPP
+	// knows no null there, and strict libraries refuse it.
+	//
+	//openapi:merge {"default": false}
+	Nulls bool `json:"nulls"`
+	// Whether a dispatch is one message for all its assets.
+	//
+	//openapi:merge {"default": false}
+	Batch   bool  `json:"batch"`
+	Enabled *bool `json:"enabled,omitzero"`
+	// Pushes a second at most; 1000 if never said.
+	Rate int `json:"rate,omitzero" wire:"min=1,max=100000"`
+	// Pushes under way at once at most; 64 if never said.
+	Concurrency int `json:"concurrency,omitzero" wire:"min=1,max=512"`
 }
 
 // EndpointHeader is a header field that every push bears.
+//
+//openapi:addition
 type EndpointHeader struct {
 	Name  string `json:"name" wire:"required,nonempty"`
 	Value string `json:"value" wire:"required"`
@@ -98,24 +136,30 @@ type EndpointHeader struct {
 
 // EndpointResponse is where pushes go. Header fields show their names alone, and the secret
 // is shown once, when it was made.
+//
+//openapi:addition
 type EndpointResponse struct {
-	ID             flex.EndpointID `json:"id"`
-	Name           string          `json:"name" wire:"enum=EndpointName"`
-	URL            string          `json:"url"`
-	HeaderNames    []string        `json:"header_names"`
-	Secret         string          `json:"secret,omitzero"`
-	OldSecretUntil Time            `json:"old_secret_until,omitzero"` // the secret before signs as well until then
-	Bare           bool            `json:"bare"`
-	Nulls          bool            `json:"nulls"`
-	Batch          bool            `json:"batch"`
-	Enabled        bool            `json:"enabled"`
-	DisabledReason string          `json:"disabled_reason,omitzero"`
-	Rate           int             `json:"rate"`
-	Concurrency    int             `json:"concurrency"`
-	CreatedAt      Time            `json:"created_at"`
+	ID          flex.EndpointID `json:"id"`
+	Name        string          `json:"name" wire:"enum=EndpointName"`
+	URL         string          `json:"url"`
+	HeaderNames []string        `json:"header_names"`
+	// Shown once, when it was made.
+	Secret string `json:"secret,omitzero"`
+	// The secret before signs as well until then.
+	OldSecretUntil Time   `json:"old_secret_until,omitzero"`
+	Bare           bool   `json:"bare"`
+	Nulls          bool   `json:"nulls"`
+	Batch          bool   `json:"batch"`
+	Enabled        bool   `json:"enabled"`
+	DisabledReason string `json:"disabled_reason,omitzero"`
+	Rate           int    `json:"rate"`
+	Concurrency    int    `json:"concurrency"`
+	CreatedAt      Time   `json:"created_at"`
 }
 
 // EndpointTestResponse answers POST /endpoints/{name}/test: the test message as a delivery.
+//
+//openapi:addition
 type EndpointTestResponse struct {
 	Accepted bool           `json:"accepted"`
 	Delivery DeliveryDetail `json:"delivery"`

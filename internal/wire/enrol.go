@@ -4,9 +4,13 @@ import "flexd/internal/flex"
 
 // EnrolRequest is the body of POST /entities/site/{site_id}/enrol.
 type EnrolRequest struct {
-	Proposition                flex.Proposition `json:"proposition" wire:"required,enum=Proposition"`
-	OverrideWithdrawal         bool             `json:"override_withdrawal"`
-	GaveBoundaryMeterConsentAt Time             `json:"gave_boundary_meter_consent_at,omitzero" wire:"zoned"`
+	Proposition flex.Proposition `json:"proposition" wire:"required,enum=Proposition"`
+	// Enrol a site that has left the proposition before.
+	//
+	//openapi:merge {"default": false}
+	OverrideWithdrawal bool `json:"override_withdrawal"`
+	// With an offset. Replaces the one that is stored.
+	GaveBoundaryMeterConsentAt Time `json:"gave_boundary_meter_consent_at,omitzero" wire:"zoned"`
 }
 
 // EnrolResponse answers it: enrolled or already_enrolled.
@@ -41,27 +45,36 @@ type InitialiseResponse struct {
 
 // InitialiseSiteResult says what became of the site.
 type InitialiseSiteResult struct {
-	SiteID        flex.SiteID `json:"site_id"`
-	SiteCreated   bool        `json:"site_created"`
-	FieldsUpdated []string    `json:"fields_updated"`
-	Warnings      []string    `json:"warnings"`
+	SiteID      flex.SiteID `json:"site_id"`
+	SiteCreated bool        `json:"site_created"`
+	//openapi:optional
+	FieldsUpdated []string `json:"fields_updated"`
+	// What was given and not taken.
+	//
+	//openapi:optional
+	Warnings []string `json:"warnings"`
 }
 
 // InitialiseAssetResult says what became of an asset.
 type InitialiseAssetResult struct {
-	AssetID       flex.AssetID `json:"asset_id"`
-	ExternalID    string       `json:"external_id"`
-	AssetCreated  bool         `json:"asset_created"`
-	FieldsUpdated []string     `json:"fields_updated"`
-	Warnings      []string     `json:"warnings"`
+	AssetID      flex.AssetID `json:"asset_id"`
+	ExternalID   string       `json:"external_id"`
+	AssetCreated bool         `json:"asset_created"`
+	//openapi:optional
+	FieldsUpdated []string `json:"fields_updated"`
+	// What was given and not taken.
+	//
+	//openapi:optional
+	Warnings []string `json:"warnings"`
 }
 
 // OnboardRequest is the body of POST /entities/site/onboard.
 type OnboardRequest struct {
-	Site               SiteRequest              `json:"site" wire:"required"`
-	Assets             []OnboardingAssetRequest `json:"assets" wire:"required,nonempty,items=100"`
-	Proposition        flex.Proposition         `json:"proposition" wire:"required,enum=Proposition"`
-	OverrideWithdrawal bool                     `json:"override_withdrawal"`
+	Site        SiteRequest              `json:"site" wire:"required"`
+	Assets      []OnboardingAssetRequest `json:"assets" wire:"required,nonempty,items=100"`
+	Proposition flex.Proposition         `json:"proposition" wire:"required,enum=Proposition"`
+	//openapi:merge {"default": false}
+	OverrideWithdrawal bool `json:"override_withdrawal"`
 }
 
 // OnboardResponse answers it.
@@ -81,7 +94,11 @@ type OnboardingRequest struct {
 // OnboardingResponse answers it, and the offboarding of a site. Assets is ours: the
 // interface has room for one.
 type OnboardingResponse struct {
-	Site   SiteResponse    `json:"site"`
-	Asset  *AssetResponse  `json:"asset,omitzero"`
+	Site SiteResponse `json:"site"`
+	// Absent only where a site without assets was removed.
+	Asset *AssetResponse `json:"asset,omitzero"`
+	// All of them, where there may be several.
+	//
+	//openapi:addition
 	Assets []AssetResponse `json:"assets,omitzero"`
 }

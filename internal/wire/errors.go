@@ -3,15 +3,33 @@ package wire
 import "flexd/internal/flex"
 
 // Problem is what flexd adds to every error body beside the interface's detail.
+//
+//openapi:none
 type Problem struct {
-	Code      string `json:"code,omitzero"`       // the kind of failure in one word, as "not_found"
-	Docs      string `json:"docs,omitzero"`       // where it is explained
-	Error     string `json:"error,omitzero"`      // OAuth 2.0's word, of tokens alone: RFC 6749, 5.2; RFC 6750, 3.1
-	RequestID string `json:"request_id,omitzero"` // as in the Request-Id field
+	// The kind of failure in one word.
+	//
+	//openapi:addition
+	//openapi:merge {"example": "invalid"}
+	Code string `json:"code,omitzero"`
+	// Where it is explained.
+	//
+	//openapi:addition
+	//openapi:merge {"format": "uri", "example": "https://flexd.example/docs/errors#invalid"}
+	Docs string `json:"docs,omitzero"`
+	// OAuth 2.0's word for a failure of a token: invalid_grant, invalid_request or
+	// invalid_token.
+	//
+	//openapi:addition
+	Error string `json:"error,omitzero"`
+	// As in Request-Id; not beside a 404.
+	//
+	//openapi:addition
+	RequestID string `json:"request_id,omitzero"`
 }
 
 // HTTPValidationError is the body of most 422 answers.
 type HTTPValidationError struct {
+	//openapi:optional
 	Detail []ValidationError `json:"detail"`
 	Problem
 }
@@ -19,9 +37,14 @@ type HTTPValidationError struct {
 // ValidationError is one fault of a request. Every item of Loc is a string, also a list
 // position.
 type ValidationError struct {
-	Loc  []string `json:"loc"`
-	Msg  string   `json:"msg"`
-	Type string   `json:"type"`
+	// Where: body, query or path, then names, and positions of lists from 0. Always strings.
+	//
+	//openapi:merge {"items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}
+	Loc []string `json:"loc"`
+	// What was wrong, and what would be right.
+	Msg string `json:"msg"`
+	// The machine word for it.
+	Type string `json:"type"`
 }
 
 // ErrorWithDetail is the body of the errors that are one text.

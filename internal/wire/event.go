@@ -5,12 +5,22 @@ import "flexd/internal/flex"
 // Intent is what a user wants of a charge. ReadyBy is asked for by the interface, but only
 // its wall time counts, and only without ReadyByLocalTime.
 type Intent struct {
-	EnergyRequiredKWh float64           `json:"energy_required_kwh" wire:"required,min=0,max=1000000"`
-	ReadyBy           Time              `json:"ready_by" wire:"required"`
-	ReadyByLocalTime  *WallTime         `json:"ready_by_local_time,omitzero"`
-	EnergyEstimated   *bool             `json:"energy_estimated,omitzero"`
-	MayChargePeak     bool              `json:"may_charge_peak"`
-	ChargingMode      flex.ChargingMode `json:"charging_mode" wire:"enum=ChargingMode,default=maximise_charging_time"`
+	// To be added by ready-by.
+	EnergyRequiredKWh float64 `json:"energy_required_kwh" wire:"required,min=0,max=1000000"`
+	// Still needed, but only its time of day counts, and only without ready_by_local_time.
+	//
+	//openapi:merge {"deprecated": true}
+	ReadyBy Time `json:"ready_by" wire:"required"`
+	// The deadline on the wall, next time round after plug-in.
+	ReadyByLocalTime *WallTime `json:"ready_by_local_time,omitzero"`
+	// Whether the user guessed the energy, rather than its coming from a target of the car.
+	EnergyEstimated *bool `json:"energy_estimated,omitzero"`
+	// Whether peak time may be used for what off-peak time cannot deliver.
+	//
+	//openapi:merge {"default": false}
+	MayChargePeak bool `json:"may_charge_peak"`
+	//openapi:merge {"default": null}
+	ChargingMode flex.ChargingMode `json:"charging_mode" wire:"enum=ChargingMode,default=maximise_charging_time"`
 }
 
 // IntentResponse answers GET /entities/asset/{asset_id}/intent.
@@ -21,15 +31,19 @@ type IntentResponse struct {
 
 // Vehicle is the car that was plugged in; a rate of 0 is one that is not known.
 type Vehicle struct {
+	// The most that the car can draw; 0 is unknown.
 	ChargingRateKW float64 `json:"charging_rate_kw" wire:"required,min=0,max=1000000"`
 }
 
 // Tariff is the off-peak hours of an asset's user. Whether the text is a tariff is for
 // control to say, for that is another failure (400).
 type Tariff struct {
-	OffPeakTimes string          `json:"off_peak_times" wire:"required"`
-	Timezone     string          `json:"timezone" wire:"required"`
-	TariffType   flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
+	// Ranges of every day's local time with a comma between them: 00:00-05:30, 23:30-24:00. No
+	// days of the week.
+	OffPeakTimes string `json:"off_peak_times" wire:"required"`
+	// An IANA name, such as Europe/London.
+	Timezone   string          `json:"timezone" wire:"required"`
+	TariffType flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
 }
 
 // The types of the generic event.
@@ -47,7 +61,8 @@ type AssetEventRequest struct {
 	Intent    *Intent  `json:"intent,omitzero"`
 	Vehicle   *Vehicle `json:"vehicle,omitzero"`
 	Tariff    *Tariff  `json:"tariff,omitzero"`
-	EndAt     Time     `json:"end_at,omitzero"`
+	// For charge_now.
+	EndAt Time `json:"end_at,omitzero"`
 }
 
 // PlugInEventRequest is the body of event/plug-in.
@@ -102,6 +117,7 @@ func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
 
 // PlugInScheduleEventRequest is the body of event/plug-in-schedule.
 type PlugInScheduleEventRequest struct {
+	//openapi:merge {"maxItems": 1000}
 	ChargingSchedule []ChargingScheduleBlock `json:"charging_schedule" wire:"required"`
 }
 
@@ -113,8 +129,10 @@ type PlugInScheduleEventResponse struct {
 // ChargingScheduleBlock is one time of charging in a client's own schedule. The texts are
 // instants for ParseTime, kept as written so that an unchanged one goes back unchanged.
 type ChargingScheduleBlock struct {
+	// ISO 8601; in UTC if it bears no offset.
 	StartTimestamp string `json:"start_timestamp" wire:"required,like=instant"`
-	EndTimestamp   string `json:"end_timestamp" wire:"required,like=instant"`
+	// ISO 8601; in UTC if it bears no offset.
+	EndTimestamp string `json:"end_timestamp" wire:"required,like=instant"`
 }
 
 // Span reads the block's ends.

@@ -10,17 +10,27 @@ type InstructionQuery struct {
 }
 
 // InstructionRequest is the body of POST /grid/instructions: a change against the plan or a limit.
+//
+//openapi:addition
 type InstructionRequest struct {
-	ChangeKW       *float64 `json:"change_kw,omitzero" wire:"min=-10000000,max=10000000"`
-	LimitKW        *float64 `json:"limit_kw,omitzero" wire:"min=0,max=10000000"`
-	Group          string   `json:"group,omitzero" wire:"text=256"`
-	GSPGroup       string   `json:"gsp_group,omitzero" wire:"text=256"`
-	StartTimestamp Time     `json:"start_timestamp" wire:"required,zoned"`
-	EndTimestamp   Time     `json:"end_timestamp" wire:"required,zoned"`
-	Service        string   `json:"service" wire:"required,enum=InstructionService"`
-	PriceGBPPerMWh float64  `json:"price_gbp_per_mwh,omitzero" wire:"min=-100000,max=100000"`
-	Reason         string   `json:"reason" wire:"required,text=256"`
-	Unfair         bool     `json:"unfair,omitzero"`
+	// Against the plan, negative to draw less. This or `limit_kw`.
+	ChangeKW *float64 `json:"change_kw,omitzero" wire:"min=-10000000,max=10000000"`
+	// The most that assets under control may draw together.
+	LimitKW *float64 `json:"limit_kw,omitzero" wire:"min=0,max=10000000"`
+	// Sites of a constraint group alone.
+	Group string `json:"group,omitzero" wire:"text=256"`
+	// Sites of a GSP group alone.
+	GSPGroup string `json:"gsp_group,omitzero" wire:"text=256"`
+	// A whole minute; one that is past counts as now.
+	StartTimestamp Time `json:"start_timestamp" wire:"required,zoned"`
+	// A whole minute, 24 hours after the start at most and within 48 hours.
+	EndTimestamp Time   `json:"end_timestamp" wire:"required,zoned"`
+	Service      string `json:"service" wire:"required,enum=InstructionService"`
+	// What the service pays; kept and not used.
+	PriceGBPPerMWh float64 `json:"price_gbp_per_mwh,omitzero" wire:"min=-100000,max=100000"`
+	Reason         string  `json:"reason" wire:"required,text=256"`
+	// Call the cheapest, whoever was called before.
+	Unfair bool `json:"unfair,omitzero"`
 }
 
 // InstructionPath holds the path parameter of an instruction.
@@ -41,14 +51,21 @@ type InstructionListQuery struct {
 }
 
 // InstructionPage is a page of instructions, the newest first.
+//
+//openapi:addition
 type InstructionPage struct {
-	Instructions []Instruction      `json:"instructions"`
-	NumTotal     int                `json:"num_total"` // on all pages
-	Next         flex.InstructionID `json:"next,omitzero"`
+	Instructions []Instruction `json:"instructions"`
+	// On all pages.
+	NumTotal int `json:"num_total"`
+	// Ask for the page that follows with `before`; absent on the last.
+	Next flex.InstructionID `json:"next,omitzero"`
 }
 
 // Instruction is what was asked of a part of a fleet.
+//
+//openapi:addition
 type Instruction struct {
+	// Absent from a dry run.
 	ID             flex.InstructionID `json:"id,omitzero"`
 	State          string             `json:"state" wire:"enum=InstructionState"`
 	ChangeKW       *float64           `json:"change_kw,omitzero"`
@@ -68,79 +85,122 @@ type Instruction struct {
 }
 
 // InstructionPreview answers POST /grid/instructions: what it does, or would do.
+//
+//openapi:addition
 type InstructionPreview struct {
-	Instruction    Instruction           `json:"instruction"`
-	At             Time                  `json:"at"`
-	CostPence      float64               `json:"cost_pence"`
-	Reached        float64               `json:"reached"`
-	Why            string                `json:"why,omitzero"`
-	ReboundKW      float64               `json:"rebound_kw"`
-	ReboundLaterKW float64               `json:"rebound_later_kw"`
-	NumCalled      int                   `json:"num_called"`
-	NumCallable    int                   `json:"num_callable"`
-	NumNeeded      int                   `json:"num_needed"`
-	NumIdle        int                   `json:"num_idle"`
-	NumBusy        int                   `json:"num_busy"`
-	HalfHours      []InstructionHalfHour `json:"half_hours"`
-	Assets         []InstructionAsset    `json:"assets"`
+	Instruction Instruction `json:"instruction"`
+	At          Time        `json:"at"`
+	// At market prices: the plans with it, less the schedules in force.
+	CostPence float64 `json:"cost_pence"`
+	// The part of the target that is counted on, in the half-hour with the least; 1 is all.
+	Reached float64 `json:"reached"`
+	// Why not more.
+	Why string `json:"why,omitzero"`
+	// The most above the plan in the hour after the end.
+	ReboundKW float64 `json:"rebound_kw"`
+	// The most above the plan after that.
+	ReboundLaterKW float64 `json:"rebound_later_kw"`
+	NumCalled      int     `json:"num_called"`
+	// Assets that can bring something.
+	NumCallable int `json:"num_callable"`
+	// That bring less than they draw, because of a need or charge-now.
+	NumNeeded int `json:"num_needed"`
+	// That draw nothing which could be moved.
+	NumIdle int `json:"num_idle"`
+	// That another instruction calls.
+	NumBusy   int                   `json:"num_busy"`
+	HalfHours []InstructionHalfHour `json:"half_hours"`
+	// Who is called.
+	Assets []InstructionAsset `json:"assets"`
 }
 
 // InstructionHalfHour is a half-hour of an instruction, or a part of one.
+//
+//openapi:addition
 type InstructionHalfHour struct {
-	StartTimestamp Time    `json:"start_timestamp"`
-	EndTimestamp   Time    `json:"end_timestamp"`
-	PlannedKWh     float64 `json:"planned_kwh"`
-	AskedKWh       float64 `json:"asked_kwh"`
-	CountedKWh     float64 `json:"counted_kwh"`
-	GivenKWh       float64 `json:"given_kwh"`
+	StartTimestamp Time `json:"start_timestamp"`
+	EndTimestamp   Time `json:"end_timestamp"`
+	// By the schedules in force.
+	PlannedKWh float64 `json:"planned_kwh"`
+	// The change, without a sign.
+	AskedKWh float64 `json:"asked_kwh"`
+	// Of it, what is counted on.
+	CountedKWh float64 `json:"counted_kwh"`
+	// Of it, if all who are called follow.
+	GivenKWh float64 `json:"given_kwh"`
 }
 
 // InstructionAsset is what an asset does for an instruction.
+//
+//openapi:addition
 type InstructionAsset struct {
-	AssetID        flex.AssetID `json:"asset_id"`
-	SiteID         flex.SiteID  `json:"site_id"`
-	QualityPercent int          `json:"quality_percent"`
-	NumCalls       int          `json:"num_calls"`
-	ChangeKWh      []float64    `json:"change_kwh"`
-	LessKWh        float64      `json:"less_kwh"`
-	CostPence      float64      `json:"cost_pence"`
+	AssetID flex.AssetID `json:"asset_id"`
+	SiteID  flex.SiteID  `json:"site_id"`
+	// How much of its change is counted on.
+	QualityPercent int `json:"quality_percent"`
+	// Instructions that called its site before.
+	NumCalls int `json:"num_calls"`
+	// In each half-hour, without a sign.
+	ChangeKWh []float64 `json:"change_kwh"`
+	// That it charges less by ready-by, beyond its need.
+	LessKWh   float64 `json:"less_kwh"`
+	CostPence float64 `json:"cost_pence"`
 }
 
 // InstructionReport answers GET /grid/instructions/{id}.
+//
+//openapi:addition
 type InstructionReport struct {
-	Instruction Instruction             `json:"instruction"`
-	At          Time                    `json:"at"`
-	CostPence   float64                 `json:"cost_pence"`
-	NumCalled   int                     `json:"num_called"`
-	HalfHours   []InstructionReportHalf `json:"half_hours"`
-	Assets      []InstructionReportPart `json:"assets,omitzero"`
+	Instruction Instruction `json:"instruction"`
+	At          Time        `json:"at"`
+	// Of the plans as they were sent, less those that stood.
+	CostPence float64 `json:"cost_pence"`
+	// Assets that were called, also those that were let go.
+	NumCalled int `json:"num_called"`
+	// Of it and of the hour after.
+	HalfHours []InstructionReportHalf `json:"half_hours"`
+	Assets    []InstructionReportPart `json:"assets,omitzero"`
 }
 
 // InstructionReportHalf is what came of an instruction in a half-hour, or a part of one.
+//
+//openapi:addition
 type InstructionReportHalf struct {
-	StartTimestamp     Time     `json:"start_timestamp"`
-	EndTimestamp       Time     `json:"end_timestamp"`
-	AskedKWh           float64  `json:"asked_kwh"`
-	BaselineKWh        float64  `json:"baseline_kwh"`
-	ExpectedKWh        float64  `json:"expected_kwh"`
-	NumMetered         int      `json:"num_metered"`
-	MeteredKWh         *float64 `json:"metered_kwh,omitzero"`
+	StartTimestamp Time `json:"start_timestamp"`
+	EndTimestamp   Time `json:"end_timestamp"`
+	// The change against the baseline, negative for less.
+	AskedKWh float64 `json:"asked_kwh"`
+	// By the schedules that stood.
+	BaselineKWh float64 `json:"baseline_kwh"`
+	// By the schedules that were sent.
+	ExpectedKWh float64 `json:"expected_kwh"`
+	// Assets whose meter has the whole half-hour.
+	NumMetered int `json:"num_metered"`
+	// Theirs.
+	MeteredKWh *float64 `json:"metered_kwh,omitzero"`
+	// Their baseline.
 	MeteredBaselineKWh *float64 `json:"metered_baseline_kwh,omitzero"`
 }
 
 // InstructionReportPart is what came of an instruction at one asset.
+//
+//openapi:addition
 type InstructionReportPart struct {
-	AssetID     flex.AssetID `json:"asset_id"`
-	SiteID      flex.SiteID  `json:"site_id"`
-	CalledAt    Time         `json:"called_at"`
-	ReleasedAt  Time         `json:"released_at,omitzero"`
-	CostPence   float64      `json:"cost_pence"`
-	BaselineKWh []float64    `json:"baseline_kwh"`
-	ExpectedKWh []float64    `json:"expected_kwh"`
-	MeteredKWh  []*float64   `json:"metered_kwh"`
+	AssetID  flex.AssetID `json:"asset_id"`
+	SiteID   flex.SiteID  `json:"site_id"`
+	CalledAt Time         `json:"called_at"`
+	// When it was let go before the end.
+	ReleasedAt  Time      `json:"released_at,omitzero"`
+	CostPence   float64   `json:"cost_pence"`
+	BaselineKWh []float64 `json:"baseline_kwh"`
+	ExpectedKWh []float64 `json:"expected_kwh"`
+	// Null where no meter has the whole half-hour.
+	MeteredKWh []*float64 `json:"metered_kwh"`
 }
 
 // InstructionsStopped answers POST /grid/instructions/stop.
+//
+//openapi:addition
 type InstructionsStopped struct {
 	NumStopped int `json:"num_stopped"`
 }

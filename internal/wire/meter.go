@@ -7,6 +7,7 @@ type MPANValidationRequest struct {
 
 // MPANValidationResponse answers it. The name's case is the interface's.
 type MPANValidationResponse struct {
+	// Always true; an MPAN that cannot be used is an error that says why.
 	IsValid bool `json:"isValid"`
 }
 
@@ -18,12 +19,14 @@ type MeterSearchQuery struct {
 
 // MeterSearchResponse is one meter that a search found; Ref stands for it in later calls.
 type MeterSearchResponse struct {
+	// Stands for the meter in later calls. Encrypted; another one at every search.
 	Ref     string `json:"ref"`
 	Address string `json:"address"`
 }
 
 // MeterByAddressRequest is the body of POST /meter/by-address.
 type MeterByAddressRequest struct {
+	// The whole address. It starts with the house number or name and holds the postcode.
 	Address string `json:"address" wire:"required"`
 }
 
@@ -34,6 +37,7 @@ type MeterByAddressQuery struct {
 
 // MeterByMPANRequest is the body of POST /meter/by-mpan.
 type MeterByMPANRequest struct {
+	// 13 digits.
 	MPAN string `json:"mpan" wire:"required"`
 }
 
@@ -50,9 +54,10 @@ type MPANPath struct {
 // MeterResponse is a meter as the directory knows it. EligibleMarkets are cm, dno and
 // wholesale.
 type MeterResponse struct {
-	MPAN              string   `json:"mpan"`
-	HalfHourlySettled *bool    `json:"half_hourly_settled,omitzero"`
-	SupplierMPID      string   `json:"supplier_mpid,omitzero"`
-	SupplierName      string   `json:"supplier_name,omitzero"`
-	EligibleMarkets   []string `json:"eligible_markets" wire:"enum=EligibleMarket"`
+	MPAN              string `json:"mpan"`
+	HalfHourlySettled *bool  `json:"half_hourly_settled,omitzero"`
+	SupplierMPID      string `json:"supplier_mpid,omitzero"`
+	SupplierName      string `json:"supplier_name,omitzero"`
+	//openapi:merge {"uniqueItems": true}
+	EligibleMarkets []string `json:"eligible_markets" wire:"enum=EligibleMarket"`
 }

@@ -4,12 +4,17 @@ import "flexd/internal/flex"
 
 // SetChargingProfileRequest is a pushed schedule: OCPP 1.6, section 6.43.
 type SetChargingProfileRequest struct {
-	ConnectorID        int             `json:"connectorId"` // 0 is the whole charge point
+	// 0 is the whole charge point.
+	//
+	//openapi:required
+	ConnectorID int `json:"connectorId"`
+	//openapi:required
 	CSChargingProfiles ChargingProfile `json:"csChargingProfiles"`
 }
 
 // ChargingProfile is an OCPP 1.6 charging profile.
 type ChargingProfile struct {
+	// The same for all profiles of an asset.
 	ChargingProfileID      int              `json:"chargingProfileId"`
 	TransactionID          *int             `json:"transactionId,omitzero"`
 	StackLevel             int              `json:"stackLevel"`
@@ -23,6 +28,7 @@ type ChargingProfile struct {
 
 // ChargingSchedule is the limits of a profile, in seconds from its start.
 type ChargingSchedule struct {
+	// Seconds; after them the charger is free.
 	Duration               *int                     `json:"duration,omitzero"`
 	StartSchedule          Time                     `json:"startSchedule,omitzero"`
 	ChargingRateUnit       string                   `json:"chargingRateUnit" wire:"enum=ChargingRateUnit"`
@@ -32,26 +38,34 @@ type ChargingSchedule struct {
 
 // ChargingSchedulePeriod is a limit from StartPeriod on, until the next one.
 type ChargingSchedulePeriod struct {
-	StartPeriod  int     `json:"startPeriod"`
+	// Seconds after the schedule's start.
+	StartPeriod int `json:"startPeriod"`
+	// 99999.0 W leaves the charger to its rated power.
 	Limit        float64 `json:"limit"`
 	NumberPhases int     `json:"numberPhases,omitzero"`
 }
 
 // DispatchEvent asks an asset for a power during a time. Positive draws from the grid.
 type DispatchEvent struct {
-	AssetID              flex.AssetID `json:"asset_id"`
-	EventID              flex.EventID `json:"event_id"`
-	IssuedTimestamp      Time         `json:"issued_timestamp"`
-	EventTimestamp       Time         `json:"event_timestamp"`
-	MarketID             string       `json:"market_id"`
-	LevelKW              float64      `json:"level_kw"`
-	FromTime             Time         `json:"from_time"`
-	ToTime               Time         `json:"to_time"`
-	UpdateStatusCallback string       `json:"update_status_callback" wire:"nonempty,text=2083"`
+	AssetID flex.AssetID `json:"asset_id"`
+	// Named in the callback.
+	EventID         flex.EventID `json:"event_id"`
+	IssuedTimestamp Time         `json:"issued_timestamp"`
+	EventTimestamp  Time         `json:"event_timestamp"`
+	MarketID        string       `json:"market_id"`
+	// Positive draws from the grid.
+	LevelKW  float64 `json:"level_kw"`
+	FromTime Time    `json:"from_time"`
+	ToTime   Time    `json:"to_time"`
+	// Where the controller reports what it did.
+	UpdateStatusCallback string `json:"update_status_callback" wire:"nonempty,text=2083"`
 }
 
 // DispatchBatch is a dispatch as one message for all its assets.
+//
+//openapi:addition
 type DispatchBatch struct {
+	// Named in the callback.
 	EventID         flex.EventID         `json:"event_id"`
 	IssuedTimestamp Time                 `json:"issued_timestamp"`
 	StartTime       Time                 `json:"start_time"`
@@ -60,7 +74,10 @@ type DispatchBatch struct {
 }
 
 // DispatchBatchAsset is one asset of a batch, with the power asked of it.
+//
+//openapi:addition
 type DispatchBatchAsset struct {
 	AssetID flex.AssetID `json:"asset_id"`
-	PowerKW float64      `json:"power_kw"`
+	// Positive draws from the grid.
+	PowerKW float64 `json:"power_kw"`
 }

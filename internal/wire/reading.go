@@ -10,11 +10,13 @@ type ReadingsDataPoints struct {
 
 // ReadingDataPoint is one reading.
 type ReadingDataPoint struct {
-	AssetID        flex.AssetID `json:"asset_id" wire:"required"`
-	StartTimestamp Time         `json:"start_timestamp" wire:"required,zoned"`
-	EndTimestamp   Time         `json:"end_timestamp" wire:"required,zoned"`
-	Label          flex.Label   `json:"label" wire:"required,enum=ReadingLabel"`
-	Value          float64      `json:"value" wire:"required,min=-1000000000,max=1000000000"`
+	AssetID flex.AssetID `json:"asset_id" wire:"required"`
+	// With an offset.
+	StartTimestamp Time `json:"start_timestamp" wire:"required,zoned"`
+	// With an offset. The same as the start for what is measured at an instant.
+	EndTimestamp Time       `json:"end_timestamp" wire:"required,zoned"`
+	Label        flex.Label `json:"label" wire:"required,enum=ReadingLabel"`
+	Value        float64    `json:"value" wire:"required,min=-1000000000,max=1000000000"`
 }
 
 // ReadingsResponse answers it, with one verdict for each reading in the request's order.
@@ -29,5 +31,6 @@ type ReadingResponse struct {
 	EndTimestamp   Time         `json:"end_timestamp"`
 	Label          flex.Label   `json:"label" wire:"enum=ReadingLabel"`
 	Accepted       bool         `json:"accepted"`
-	Error          string       `json:"error,omitzero"`
+	// Why it was not accepted.
+	Error string `json:"error,omitzero"`
 }

@@ -4,11 +4,13 @@ import "flexd/internal/flex"
 
 // BalanceInfoResponse answers GET /rewards/{site_id}/info.
 type BalanceInfoResponse struct {
+	// Earnings less withdrawals.
 	CurrentBalancePence             flex.Pence `json:"current_balance_pence"`
 	TotalEarningsPence              flex.Pence `json:"total_earnings_pence"`
 	MinimumWithdrawalThresholdPence flex.Pence `json:"minimum_withdrawal_threshold_pence"`
-	WithdrawalMinWaitDays           int        `json:"withdrawal_min_wait_days"`
-	CanWithdraw                     bool       `json:"can_withdraw"`
+	// Counted from the first reward.
+	WithdrawalMinWaitDays int  `json:"withdrawal_min_wait_days"`
+	CanWithdraw           bool `json:"can_withdraw"`
 }
 
 // BalanceURLQuery holds the parameters of GET /rewards/{site_id}/url/balance. Without
@@ -22,6 +24,7 @@ type BalanceURLQuery struct {
 
 // BalanceWithdrawalURLResponse answers it.
 type BalanceWithdrawalURLResponse struct {
+	// flexd's own page for the end user.
 	BalanceWithdrawalURL string `json:"balance_withdrawal_url"`
 	URLExpiryTimestamp   Time   `json:"url_expiry_timestamp"`
 }
@@ -35,23 +38,33 @@ type TransactionsQuery struct {
 
 // TransactionDataResponse answers it, newest first.
 type TransactionDataResponse struct {
-	SiteID                      flex.SiteID                `json:"site_id"`
-	Transactions                []TransactionDatumResponse `json:"transactions"`
-	TotalCount                  int                        `json:"total_count"`
-	IsBelowWithdrawalMinimum    bool                       `json:"is_below_withdrawal_minimum"`
-	DaysUntilMinimumWaitTimeMet *int                       `json:"days_until_minimum_wait_time_met,omitzero"`
+	SiteID       flex.SiteID                `json:"site_id"`
+	Transactions []TransactionDatumResponse `json:"transactions"`
+	// Of all the site's transactions.
+	//
+	//openapi:optional
+	TotalCount int `json:"total_count"`
+	//openapi:optional
+	//openapi:merge {"default": false}
+	IsBelowWithdrawalMinimum    bool `json:"is_below_withdrawal_minimum"`
+	DaysUntilMinimumWaitTimeMet *int `json:"days_until_minimum_wait_time_met,omitzero"`
 }
 
 // TransactionDatumResponse is one transaction; withdrawals are negative.
 type TransactionDatumResponse struct {
-	TransactionID         flex.TransactionID  `json:"transaction_id"`
-	TransactionType       string              `json:"transaction_type,omitzero" wire:"enum=TransactionType"`
-	CreditPence           flex.Pence          `json:"credit_pence"`
-	StartTime             Time                `json:"start_time,omitzero"`
-	EndTime               Time                `json:"end_time,omitzero"`
-	SettlementDate        *Day                `json:"settlement_date,omitzero"`
-	FlexKWh               *float64            `json:"flex_kwh,omitzero"`
-	PaymentStatus         string              `json:"payment_status,omitzero" wire:"enum=PaymentStatus"`
+	TransactionID   flex.TransactionID `json:"transaction_id"`
+	TransactionType string             `json:"transaction_type,omitzero" wire:"enum=TransactionType"`
+	// Withdrawals are negative.
+	CreditPence    flex.Pence `json:"credit_pence"`
+	StartTime      Time       `json:"start_time,omitzero"`
+	EndTime        Time       `json:"end_time,omitzero"`
+	SettlementDate *Day       `json:"settlement_date,omitzero"`
+	// Three decimals; more import than the baseline is positive. A top-up or a correction names
+	// what changed, so that the sum is the newest result.
+	FlexKWh       *float64 `json:"flex_kwh,omitzero"`
+	PaymentStatus string   `json:"payment_status,omitzero" wire:"enum=PaymentStatus"`
+	// What the session charged, as far as it was known then; a top-up or a correction names what
+	// changed, so that the sum is what it charged.
 	CreditableKWh         *float64            `json:"creditable_kwh,omitzero"`
 	CreditRatePencePerKWh *float64            `json:"credit_rate_pence_per_kwh,omitzero"`
 	PlugSessionID         flex.SessionID      `json:"plug_session_id,omitzero"`

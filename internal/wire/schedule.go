@@ -6,22 +6,30 @@ import "flexd/internal/flex"
 
 // ScheduleResponse answers GET /entities/asset/{asset_id}/schedule: the schedule that is
 // committed for the asset.
+//
+//openapi:addition
 type ScheduleResponse struct {
-	AssetID            flex.AssetID     `json:"asset_id"`
-	SessionID          flex.SessionID   `json:"session_id,omitzero"`
-	EventID            flex.EventID     `json:"event_id,omitzero"` // of its push, as callbacks name it
-	Generation         int64            `json:"generation"`
-	AcceptedGeneration *int64           `json:"accepted_generation,omitzero"` // the newest that the client has taken
+	AssetID   flex.AssetID   `json:"asset_id"`
+	SessionID flex.SessionID `json:"session_id,omitzero"`
+	// Of its push.
+	EventID flex.EventID `json:"event_id,omitzero"`
+	// A later one replaces all of an earlier one.
+	Generation int64 `json:"generation"`
+	// The newest that the client has taken.
+	AcceptedGeneration *int64           `json:"accepted_generation,omitzero"`
 	MadeAt             Time             `json:"made_at"`
 	ReadyBy            Time             `json:"ready_by,omitzero"`
 	Periods            []SchedulePeriod `json:"periods"`
 }
 
 // SchedulePeriod is the most power that an asset may draw during a time; 99999 is no limit.
+//
+//openapi:addition
 type SchedulePeriod struct {
-	StartTimestamp Time    `json:"start_timestamp"`
-	EndTimestamp   Time    `json:"end_timestamp"`
-	LimitW         float64 `json:"limit_w"`
+	StartTimestamp Time `json:"start_timestamp"`
+	EndTimestamp   Time `json:"end_timestamp"`
+	// 99999 leaves the asset to its rated power.
+	LimitW float64 `json:"limit_w"`
 }
 
 // ScheduleQuery says as of when a schedule is asked for; now if it is zero.
@@ -31,39 +39,56 @@ type ScheduleQuery struct {
 
 // ScheduleExplanation answers GET /entities/asset/{asset_id}/schedule/explanation: why the
 // schedule is as it is.
+//
+//openapi:addition
 type ScheduleExplanation struct {
-	AssetID                 flex.AssetID      `json:"asset_id"`
-	Generation              int64             `json:"generation"`
-	AcceptedGeneration      *int64            `json:"accepted_generation,omitzero"`
-	MadeAt                  Time              `json:"made_at"`
-	Summary                 string            `json:"summary"` // in plain words
-	Plan                    PlanFigures       `json:"plan"`
-	ThresholdPriceGBPPerMWh *float64          `json:"threshold_price_gbp_per_mwh,omitzero"` // bought at or below it
+	AssetID            flex.AssetID `json:"asset_id"`
+	Generation         int64        `json:"generation"`
+	AcceptedGeneration *int64       `json:"accepted_generation,omitzero"`
+	MadeAt             Time         `json:"made_at"`
+	Summary            string       `json:"summary"` // in plain words
+	Plan               PlanFigures  `json:"plan"`
+	// The deciding price. Energy was bought at or below it.
+	ThresholdPriceGBPPerMWh *float64          `json:"threshold_price_gbp_per_mwh,omitzero"`
 	Periods                 []ExplainedPeriod `json:"periods"`
 	Inputs                  []EffectiveInput  `json:"inputs"`
-	BindingLimits           []SchedulePeriod  `json:"binding_limits"` // the room that caps left; none if all
-	BindingCaps             []BindingCap      `json:"binding_caps"`
+	// The room that caps left. None if they left all that could be used.
+	BindingLimits []SchedulePeriod `json:"binding_limits"`
+	BindingCaps   []BindingCap     `json:"binding_caps"`
 }
 
 // BindingCap is a cap that held a schedule back for a time.
+//
+// A cap that held a schedule back for a time.
+//
+//openapi:addition
 type BindingCap struct {
-	StartTimestamp Time     `json:"start_timestamp"`
-	EndTimestamp   Time     `json:"end_timestamp"`
-	Group          string   `json:"group,omitzero"` // the constraint group; absent for the fleet's cap
-	Bound          string   `json:"bound" wire:"enum=CapBound"`
-	CapKW          *float64 `json:"cap_kw,omitzero"`
-	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh,omitzero"` // what more room would be worth, once the fleet was planned together
+	StartTimestamp Time `json:"start_timestamp"`
+	EndTimestamp   Time `json:"end_timestamp"`
+	// The constraint group. Absent for the cap of the fleet.
+	Group string   `json:"group,omitzero"`
+	Bound string   `json:"bound" wire:"enum=CapBound"`
+	CapKW *float64 `json:"cap_kw,omitzero"`
+	// What more room would be worth, once the fleet was planned together.
+	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh,omitzero"`
 }
 
 // PlanFigures are what a plan comes to.
+//
+//openapi:addition
 type PlanFigures struct {
-	EnergyKWh       float64  `json:"energy_kwh"`
-	ShortfallKWh    float64  `json:"shortfall_kwh"` // of the need
-	CostPence       float64  `json:"cost_pence"`
-	LowerBoundPence *float64 `json:"lower_bound_pence,omitzero"` // no plan under the same duties costs less
+	EnergyKWh float64 `json:"energy_kwh"`
+	// Of the need, where time or permission ran out.
+	ShortfallKWh float64 `json:"shortfall_kwh"`
+	// At market prices.
+	CostPence float64 `json:"cost_pence"`
+	// Proven: no plan under the same duties costs less.
+	LowerBoundPence *float64 `json:"lower_bound_pence,omitzero"`
 }
 
 // ExplainedPeriod is what was decided for one period, and why.
+//
+//openapi:addition
 type ExplainedPeriod struct {
 	StartTimestamp Time     `json:"start_timestamp"`
 	EndTimestamp   Time     `json:"end_timestamp"`
@@ -75,32 +100,47 @@ type ExplainedPeriod struct {
 
 // EffectiveInput is one input of a plan as it was used: where it comes from is told by
 // Origin, such as "event", "asset", "site" or "default".
+//
+//openapi:addition
 type EffectiveInput struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Where it comes from: event, asset, site, organisation, default, readings or operator.
 	Origin string `json:"origin"`
-	Detail string `json:"detail,omitzero"` // what the origin says more: from how many half-hours a power was learned
+	// What the origin says more: from how many half-hours a power was learned, since when and
+	// how certain. Absent where there is no more to say.
+	Detail string `json:"detail,omitzero"`
 }
 
 // SessionResponse is one plug session.
+//
+//openapi:addition
 type SessionResponse struct {
-	SessionID      flex.SessionID `json:"session_id"`
-	AssetID        flex.AssetID   `json:"asset_id"`
-	PluggedInAt    Time           `json:"plugged_in_at"`
-	PluggedOutAt   Time           `json:"plugged_out_at,omitzero"` // absent while plugged in
-	ReadyBy        Time           `json:"ready_by,omitzero"`
-	ChargingRateKW *float64       `json:"charging_rate_kw,omitzero"`
+	SessionID   flex.SessionID `json:"session_id"`
+	AssetID     flex.AssetID   `json:"asset_id"`
+	PluggedInAt Time           `json:"plugged_in_at"`
+	// Absent while plugged in.
+	PluggedOutAt   Time     `json:"plugged_out_at,omitzero"`
+	ReadyBy        Time     `json:"ready_by,omitzero"`
+	ChargingRateKW *float64 `json:"charging_rate_kw,omitzero"`
 }
 
 // SessionResponsePage answers GET /entities/asset/{asset_id}/sessions, newest first.
+//
+//openapi:addition
 type SessionResponsePage struct {
 	Sessions         []SessionResponse `json:"sessions"`
 	TotalNumSessions int               `json:"total_num_sessions"`
 	TotalNumPages    int               `json:"total_num_pages"`
-	PageNumber       int               `json:"page_number"` // from 1
+	// From 1.
+	PageNumber int `json:"page_number"`
 }
 
 // WhatIfRequest is the body of POST /what-if: what is not given is as it is now.
+//
+// What is not given is as it is now.
+//
+//openapi:addition
 type WhatIfRequest struct {
 	AssetIDs []flex.AssetID    `json:"asset_ids" wire:"required,nonempty,unique,items=1000"`
 	Intent   *WhatIfIntent     `json:"intent,omitzero"`
@@ -110,6 +150,8 @@ type WhatIfRequest struct {
 }
 
 // WhatIfIntent is the part of an intent that is to be changed.
+//
+//openapi:addition
 type WhatIfIntent struct {
 	EnergyRequiredKWh *float64          `json:"energy_required_kwh,omitzero" wire:"min=0,max=1000000"`
 	ReadyByLocalTime  *WallTime         `json:"ready_by_local_time,omitzero"`
@@ -118,19 +160,29 @@ type WhatIfIntent struct {
 }
 
 // WhatIfResponse answers it, one result for each asset in the request's order.
+//
+//openapi:addition
 type WhatIfResponse struct {
 	Results []WhatIfResult `json:"results"`
 }
 
 // WhatIfResult compares the plan of an asset as it is with what it would be. Error says why
 // there is none.
+//
+//openapi:addition
 type WhatIfResult struct {
-	AssetID             flex.AssetID      `json:"asset_id"`
-	Current             *PlanFigures      `json:"current,omitzero"`
-	Proposed            *PlanFigures      `json:"proposed,omitzero"`
-	CostDifferencePence *float64          `json:"cost_difference_pence,omitzero"`
-	EnergyDifferenceKWh *float64          `json:"energy_difference_kwh,omitzero"`
-	ReplacesSchedule    *bool             `json:"replaces_schedule,omitzero"` // the proposed plan would be sent
-	Periods             []ExplainedPeriod `json:"periods,omitzero"`           // as proposed
-	Error               string            `json:"error,omitzero"`
+	AssetID  flex.AssetID `json:"asset_id"`
+	Current  *PlanFigures `json:"current,omitzero"`
+	Proposed *PlanFigures `json:"proposed,omitzero"`
+	// Proposed less current.
+	CostDifferencePence *float64 `json:"cost_difference_pence,omitzero"`
+	// Proposed less current.
+	EnergyDifferenceKWh *float64 `json:"energy_difference_kwh,omitzero"`
+	// The proposed plan would be sent in the place of the schedule in force. One that saves less
+	// than the threshold is not.
+	ReplacesSchedule *bool `json:"replaces_schedule,omitzero"`
+	// As proposed.
+	Periods []ExplainedPeriod `json:"periods,omitzero"`
+	// Why there is no result.
+	Error string `json:"error,omitzero"`
 }

@@ -4,25 +4,47 @@ import "flexd/internal/flex"
 
 // SiteRequest is the body of POST /entities/site, and the site of an onboarding.
 type SiteRequest struct {
-	MPAN                       string   `json:"mpan" wire:"required,nonempty"`
-	Postcode                   string   `json:"postcode" wire:"required,nonempty"`
-	StreetAddress              string   `json:"street_address,omitzero"`
-	Email                      string   `json:"email,omitzero"`
-	GaveBoundaryMeterConsentAt Time     `json:"gave_boundary_meter_consent_at,omitzero" wire:"zoned"`
-	ImportCapacityKW           *float64 `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
-	ExportCapacityKW           *float64 `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
+	MPAN          string `json:"mpan" wire:"required,nonempty"`
+	Postcode      string `json:"postcode" wire:"required,nonempty"`
+	StreetAddress string `json:"street_address,omitzero"`
+	// Needed for payments.
+	Email string `json:"email,omitzero"`
+	// With an offset.
+	GaveBoundaryMeterConsentAt Time `json:"gave_boundary_meter_consent_at,omitzero" wire:"zoned"`
+	// What the connection can carry from the grid. 100 A on one phase is 23, which is taken if
+	// nothing is given; 100 A on three phases is 69.
+	//
+	//openapi:addition
+	ImportCapacityKW *float64 `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
+	// What it can carry to the grid; 0 if the site may not export.
+	//
+	//openapi:addition
+	ExportCapacityKW *float64 `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
 }
 
 // SiteUpdateRequest is the body of PATCH /entities/site/{site_id}; what is nil stays.
+//
+// What is not given stays as it is.
 type SiteUpdateRequest struct {
-	Tariff           *TariffRequest `json:"tariff,omitzero"`
-	Address          *string        `json:"address,omitzero"`
-	Postcode         *string        `json:"postcode,omitzero" wire:"nonempty"`
-	MPAN             *string        `json:"mpan,omitzero" wire:"nonempty"`
-	Email            *string        `json:"email,omitzero"`
-	ImportCapacityKW *float64       `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
-	ExportCapacityKW *float64       `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
-	CapacityFrom     *Day           `json:"capacity_from,omitzero"` // London; nil: from now on
+	Tariff   *TariffRequest `json:"tariff,omitzero"`
+	Address  *string        `json:"address,omitzero"`
+	Postcode *string        `json:"postcode,omitzero" wire:"nonempty"`
+	MPAN     *string        `json:"mpan,omitzero" wire:"nonempty"`
+	Email    *string        `json:"email,omitzero"`
+	// What the connection can carry from the grid. 100 A on one phase is 23, which is taken if
+	// nothing is given; 100 A on three phases is 69.
+	//
+	//openapi:addition
+	ImportCapacityKW *float64 `json:"import_capacity_kw,omitzero" wire:"min=1,max=10000"`
+	// What it can carry to the grid; 0 if the site may not export.
+	//
+	//openapi:addition
+	ExportCapacityKW *float64 `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
+	// The London day from which the capacity counts, today or earlier, and later than what was
+	// settled of the site; from now on if it is not given.
+	//
+	//openapi:addition
+	CapacityFrom *Day `json:"capacity_from,omitzero"`
 }
 
 // TariffRequest is the tariff of a site, which is apart from the assets' own.
@@ -41,18 +63,33 @@ type TariffResponse struct {
 
 // SiteResponse is a site.
 type SiteResponse struct {
-	ID                         flex.SiteID           `json:"id"`
-	MPAN                       string                `json:"mpan,omitzero"`
-	Postcode                   string                `json:"postcode,omitzero"`
-	Address                    string                `json:"address,omitzero"`
-	AssetIDs                   []flex.AssetID        `json:"asset_ids"`
-	Markets                    []string              `json:"markets" wire:"enum=MarketResponse"`
+	ID       flex.SiteID `json:"id"`
+	MPAN     string      `json:"mpan,omitzero"`
+	Postcode string      `json:"postcode,omitzero"`
+	Address  string      `json:"address,omitzero"`
+	//openapi:optional
+	//openapi:merge {"default": []}
+	AssetIDs []flex.AssetID `json:"asset_ids"`
+	//openapi:optional
+	//openapi:merge {"uniqueItems": true}
+	Markets []string `json:"markets" wire:"enum=MarketResponse"`
+	//openapi:optional
+	//openapi:merge {"uniqueItems": true}
 	DispatchMethods            []flex.DispatchMethod `json:"dispatch_methods" wire:"enum=DispatchMethod"`
 	Tariff                     *TariffResponse       `json:"tariff,omitzero"`
 	GaveBoundaryMeterConsentAt Time                  `json:"gave_boundary_meter_consent_at,omitzero"`
-	ImportCapacityKW           float64               `json:"import_capacity_kw"`
-	ExportCapacityKW           float64               `json:"export_capacity_kw"`
-	CapacitySource             string                `json:"capacity_source" wire:"enum=CapacitySource"`
+	// What the connection can carry from the grid.
+	//
+	//openapi:addition
+	//openapi:optional
+	ImportCapacityKW float64 `json:"import_capacity_kw"`
+	// What it can carry to the grid.
+	//
+	//openapi:addition
+	//openapi:optional
+	ExportCapacityKW float64 `json:"export_capacity_kw"`
+	//openapi:optional
+	CapacitySource string `json:"capacity_source" wire:"enum=CapacitySource"`
 }
 
 // SiteListQuery holds the parameters of GET /entities/site; an empty filter takes all.
@@ -68,7 +105,8 @@ type SiteResponsePage struct {
 	Sites         []SiteResponse `json:"sites"`
 	TotalNumSites int            `json:"total_num_sites"`
 	TotalNumPages int            `json:"total_num_pages"`
-	PageNumber    int            `json:"page_number"` // from 1
+	// From 1.
+	PageNumber int `json:"page_number"`
 }
 
 // SitePath holds the path parameter of a site.
@@ -95,23 +133,33 @@ type EligibilityCheckRequest struct {
 
 // EligibilityCheckResponse answers it.
 type EligibilityCheckResponse struct {
-	IsHalfHourlySettled bool                     `json:"is_half_hourly_settled"`
-	Propositions        []PropositionEligibility `json:"propositions"`
+	IsHalfHourlySettled bool `json:"is_half_hourly_settled"`
+	//openapi:optional
+	//openapi:merge {"default": []}
+	Propositions []PropositionEligibility `json:"propositions"`
 }
 
 // PropositionEligibility says whether a proposition is open, and what stands in its way.
 type PropositionEligibility struct {
 	Proposition flex.Proposition `json:"proposition" wire:"enum=Proposition"`
 	IsEligible  bool             `json:"is_eligible"`
-	Issues      []string         `json:"issues" wire:"enum=EligibilityCode"`
+	// What stands in its way.
+	//
+	//openapi:optional
+	//openapi:merge {"default": []}
+	Issues []string `json:"issues" wire:"enum=EligibilityCode"`
 }
 
 // SiteEligibilityDetail answers GET /entities/site/{site_id}/eligibility.
 type SiteEligibilityDetail struct {
-	EligiblePropositions []flex.Proposition       `json:"eligible_propositions" wire:"enum=Proposition"`
-	SiteID               flex.SiteID              `json:"site_id"`
-	SiteProperties       SiteProperties           `json:"site_properties"`
-	Assets               []AssetEligibilityDetail `json:"assets"`
+	//openapi:optional
+	//openapi:merge {"default": []}
+	EligiblePropositions []flex.Proposition `json:"eligible_propositions" wire:"enum=Proposition"`
+	SiteID               flex.SiteID        `json:"site_id"`
+	SiteProperties       SiteProperties     `json:"site_properties"`
+	//openapi:optional
+	//openapi:merge {"default": []}
+	Assets []AssetEligibilityDetail `json:"assets"`
 }
 
 // SiteProperties are the facts of a site that eligibility rests on.
@@ -122,13 +170,16 @@ type SiteProperties struct {
 
 // AssetEligibilityDetail is the eligibility of one asset.
 type AssetEligibilityDetail struct {
-	AssetID      flex.AssetID             `json:"asset_id"`
-	ExternalID   string                   `json:"external_id"`
+	AssetID    flex.AssetID `json:"asset_id"`
+	ExternalID string       `json:"external_id"`
+	//openapi:optional
+	//openapi:merge {"default": []}
 	Propositions []PropositionEligibility `json:"propositions"`
 }
 
 // SiteMeterConsentRequest is the body of POST /entities/site/{site_id}/meter-consent.
 type SiteMeterConsentRequest struct {
+	// With an offset.
 	GaveBoundaryMeterConsentAt Time `json:"gave_boundary_meter_consent_at" wire:"required,zoned"`
 }
 
@@ -139,12 +190,16 @@ type SiteDispatchConsentRequest struct {
 
 // SiteAuthTokenRequest is the body of POST /entities/site/{site_id}/token: access to a
 // manufacturer's cloud.
+//
+// Access to the manufacturer's cloud that the site's assets hang on.
 type SiteAuthTokenRequest struct {
+	// Needed unless token_type is API_KEY.
 	RefreshToken string `json:"refresh_token,omitzero" wire:"text=16384"`
 	AccessToken  string `json:"access_token,omitzero" wire:"text=16384"`
 	TokenType    string `json:"token_type,omitzero"`
 	ExpiresUTC   Time   `json:"expires_utc,omitzero"`
-	ExpiresIn    *int   `json:"expires_in,omitzero" wire:"min=0,max=4294967295"`
+	// Seconds.
+	ExpiresIn *int `json:"expires_in,omitzero" wire:"min=0,max=4294967295"`
 }
 
 // SiteFlexEventsResponse answers GET /entities/site/{site_id}/flex-events.
@@ -155,19 +210,32 @@ type SiteFlexEventsResponse struct {
 
 // FlexEventResponse is one flex event; the final revenue is absent until it is known.
 type FlexEventResponse struct {
-	StartAt                  Time     `json:"start_at"`
-	EndAt                    Time     `json:"end_at"`
-	EstimatedGrossRevenueGBP float64  `json:"estimated_gross_revenue_gbp"`
-	FinalGrossRevenueGBP     *float64 `json:"final_gross_revenue_gbp,omitzero"`
+	StartAt Time `json:"start_at"`
+	EndAt   Time `json:"end_at"`
+	// Before any share. Negative where the market moved against it.
+	EstimatedGrossRevenueGBP float64 `json:"estimated_gross_revenue_gbp"`
+	// Once the market's final run is in.
+	FinalGrossRevenueGBP *float64 `json:"final_gross_revenue_gbp,omitzero"`
 
-	Prices []FlexEventPrice `json:"prices,omitempty"` // flexd's own; absent until it is settled
+	// Where the prices are from that it was settled at. Absent until it is settled, and of what
+	// was settled before sources were kept.
+	//
+	//openapi:addition
+	Prices []FlexEventPrice `json:"prices,omitempty"`
 }
 
 // FlexEventPrice says where the price of some half-hours of a flex event is from.
+//
+//openapi:addition
 type FlexEventPrice struct {
-	Source       string `json:"source"`
-	Role         string `json:"role"` // contract or settlement
-	PublishedAt  Time   `json:"published_at"`
-	ImportedAt   Time   `json:"imported_at"`
-	NumHalfHours int    `json:"num_half_hours"`
+	// The source of prices, such as elexon-mid.
+	Source string `json:"source"`
+	// As what the source counted: `contract` or `settlement`. A planning price settles nothing.
+	Role string `json:"role"`
+	// From when the prices counted as known.
+	PublishedAt Time `json:"published_at"`
+	// When flexd had them.
+	ImportedAt Time `json:"imported_at"`
+	// How many half-hours of the event have this price.
+	NumHalfHours int `json:"num_half_hours"`
 }

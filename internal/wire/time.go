@@ -182,6 +182,8 @@ func (t *Time) UnmarshalJSON(b []byte) (err error) {
 }
 
 // LondonTime is an instant that is written in the UK's time, as dispatch plans are.
+//
+//openapi:none
 type LondonTime struct{ time.Time }
 
 // MarshalJSONTo writes the instant with London's offset.

@@ -8,6 +8,8 @@
 // wall times as HH:MM:SS and dates as YYYY-MM-DD.
 package wire
 
+//go:generate go run ../openapi
+
 // The limits of a request. Fields with a narrower or wider one say so in their tag.
 const (
 	MaxBody         = 1 << 20   // bytes of a JSON body

@@ -1,0 +1,72 @@
+// Command openapi writes what is made of the types of package wire: the schemas of the
+// interface's description, and the types of the Go client.
+//
+//	go generate ./...
+//
+// The source of a schema is a struct of package wire. Its fields' types and tags give types,
+// bounds and enumerations. What stands above a field is its description; what stands beside
+// it is for readers of the code alone. Of a type's comment the first paragraph names it in
+// Go, and what follows is the schema's description. What neither type nor tag can say is a
+// line of the comment:
+//
+//	//openapi:addition         the field or schema is flexd's own
+//	//openapi:required         an answer always has it, or a request must
+//	//openapi:optional         the reverse, of a field that would count as required
+//	//openapi:merge {JSON}     further members of the schema; null takes one away
+//	//openapi:schema NAME      the schema's name, where it is not the type's
+//	//openapi:none             the type is no schema
+//
+// A field is required if its tag says so. Of a type without any such tag, which is an answer,
+// each field is that is never left out.
+//
+// Operations, parameters and shared answers are kept in operations.yaml.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if err := write(filepath.Join("..", "..")); err != nil {
+		fmt.Fprintln(os.Stderr, "openapi:", err)
+		os.Exit(1)
+	}
+}
+
+// write makes each file of the module at root anew.
+func write(root string) error {
+	files, err := generate(root)
+	if err != nil {
+		return err
+	}
+
+	for name, body := range files {
+		if err := os.WriteFile(filepath.Join(root, name), body, 0o644); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+
+	return nil
+}
+
+// generate returns the generated files of the module at root by their names in it.
+func generate(root string) (map[string][]byte, error) {
+	types, err := readTypes(filepath.Join(root, "internal", "wire"))
+	if err != nil {
+		return nil, err
+	}
+
+	operations, err := os.ReadFile(filepath.Join(root, "internal", "openapi", "operations.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("read the operations: %w", err)
+	}
+
+	document, err := documentOf(operations, types)
+	if err != nil {
+		return nil, err
+	}
+
+	return map[string][]byte{"internal/api/openapi.yaml": document}, nil
+}
