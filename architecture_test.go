@@ -312,3 +312,22 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 		})
 	}
 }
+
+// fileBytes is how large a file of the project may be: nothing that is built belongs into it.
+const fileBytes = 2 << 20
+
+// TestArchitecture_Files looks for files too large to be written by hand, such as a program that was
+// committed by mistake.
+func TestArchitecture_Files(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("not a checkout:", err)
+	}
+
+	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		info, err := os.Lstat(name)
+		if err == nil && info.Size() > fileBytes {
+			t.Errorf("%s has %d bytes, more than %d: what is built is no part of the project", name, info.Size(), fileBytes)
+		}
+	}
+}
