@@ -17,6 +17,9 @@
 // if that is later), and leaves the charger free from then on. A plan that breaks a law of
 // plan.Check is never sent: the last good one stands, and an alarm is logged.
 //
+// Cars that share a main fuse which was set are planned as one (fuse.go): what was sent keeps the
+// fuse by itself, whichever of it was accepted, and for TailTime after the last ready-by.
+//
 // Control plans only at sites that have consented to full schedule control. Events of
 // others are kept, and answered alike.
 package control
@@ -75,6 +78,12 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 	stands, ok, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
+	}
+
+	if !ok && c.Fuse > 0 {
+		if done, err := d.replanSite(ctx, tx, c, why); err != nil || done {
+			return err
+		}
 	}
 
 	var r *roomFor
@@ -137,7 +146,7 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 
 	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
 	s.Steps = answer.Steps
-	return s, ps, &underCaps{r, binding}, nil
+	return s, ps, &underCaps{room: r, binding: binding}, nil
 }
 
 // situation is what a plan made at the instant is made from. A new intent asks for so much

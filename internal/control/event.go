@@ -53,12 +53,16 @@ func (ev Event) check() error {
 	switch {
 	case ev.Kind == IntentUpdate && ev.Intent == nil:
 		return flex.Fail(flex.Malformed, "an %s event must carry intent", ev.Kind)
+
 	case ev.Kind == TariffUpdate && ev.Tariff == nil:
 		return flex.Fail(flex.Malformed, "a %s event must carry tariff", ev.Kind)
+
 	case ev.Kind == ChargeNow && ev.EndAt.IsZero():
 		return flex.Fail(flex.Malformed, "a %s event must carry end_at", ev.Kind)
+
 	case !planned && (ev.Intent != nil || ev.VehicleRate != 0), !planned && ev.Kind != TariffUpdate && ev.Tariff != nil:
 		return flex.Fail(flex.Malformed, "a %s event carries no intent, vehicle or tariff: send them with %s or %s", ev.Kind, PlugIn, IntentUpdate)
+
 	case ev.Kind != ChargeNow && !ev.EndAt.IsZero():
 		return flex.Fail(flex.Malformed, "a %s event carries no end_at: only %s does", ev.Kind, ChargeNow)
 	}
@@ -277,7 +281,27 @@ func (h eventHandler) plugOut() error {
 		return err
 	}
 
+	if err := h.leaveFuse(); err != nil {
+		return err
+	}
+
 	return h.tx.Retract(h.ctx, h.c.Asset.ID)
+}
+
+// leaveFuse has the others behind the site's main fuse planned anew, as one of them has left.
+func (h eventHandler) leaveFuse() error {
+	if h.c.Fuse == 0 {
+		return nil
+	}
+
+	found, err := h.tx.PlannedAt(h.ctx, h.c.Asset.SiteID)
+	for i := 0; i < len(found) && err == nil; i++ {
+		if hasTail(&found[i].Standing) {
+			err = h.tx.MarkAt(h.ctx, h.tx.Now().Add(FlickerMax), found[i].Standing.AssetID) // it may come back by then
+		}
+	}
+
+	return err
 }
 
 // chargeNow has the asset charge at full power until the event's end.

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,10 +97,13 @@ func explanation(ctx context.Context, tx *store.Tx, s InForce) (x Explanation, e
 func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
-	problem.Limits = b.Limits
+	end := later(s.From.ReadyBy, s.From.ChargeNow.To)
+	problem.Limits = within(b.Limits, flex.Span{From: from, To: end})
+	tail := within(b.Limits, flex.Span{From: later(from, end), To: s.End()})
+	problem.Exact = problem.Exact || len(tail) > 0 // it was made for a main fuse
 	x := Explanation{InForce: s, Plan: charge.Solve(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
 	x.Plan.Shortfall = max(0, x.Plan.Shortfall-max(0, problem.Need-max(0, s.From.Need-s.From.Delivered)))
-	x.Exact = sameAhead(s.Steps, x.Plan.Steps, from)
+	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
 	x.Summary = summary(&x)
 
 	return x
@@ -220,6 +224,10 @@ func capName(c store.BindingCap) string {
 	whose := "the fleet"
 	if c.Group != "" {
 		whose = "group " + c.Group
+	}
+
+	if c.Site {
+		return fmt.Sprintf("the main fuse, %s kW", kw(c.Power))
 	}
 
 	if c.Starts {

@@ -274,7 +274,7 @@ func (p *Preview) choose(s *scoped, target []charge.Joules) {
 func (p *Preview) offer(s *scoped, at *store.Planned, order instruct.Order) (c called, ok bool) {
 	known := s.callables[at.Standing.AssetID]
 	from := s.now.Truncate(time.Second)
-	if known == nil || !at.Standing.From.ReadyBy.After(from) {
+	if known == nil || !at.Standing.From.ReadyBy.After(from) || hasTail(&at.Standing) { // what shares a fuse is planned as one
 		p.NumIdle++
 		return c, false
 	}

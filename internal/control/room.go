@@ -168,11 +168,16 @@ func drawsFrom(l *store.Load, from time.Time) (steps []flex.Step, power flex.Wat
 type underCaps struct {
 	room    *roomFor // nil if nothing binds
 	binding *store.Binding
+	fuse    *store.Binding // what the site's main fuse did; nil for nothing
 }
 
 // keep keeps what caps did to a schedule that was just committed, and has the fleet planned
 // together if it should be.
 func (u *underCaps) keep(ctx context.Context, tx *store.Tx, s *store.Schedule) error {
+	if b := u.fuse; b != nil {
+		b.EventID, b.AssetID = s.EventID, s.AssetID
+		return tx.PutBindings(ctx, *b)
+	}
 	if u.room == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -253,7 +254,7 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		}
 
 		for _, asset := range changed {
-			if err := d.refresh(ctx, org, asset, t); err != nil {
+			if err := d.refresh(ctx, org.ID, asset, byInputs, t); err != nil {
 				return err
 			}
 		}
@@ -295,6 +296,12 @@ func (d *Service) differs(ctx context.Context, tx *store.Tx, w *pluggedIn, asset
 	if err != nil || !refreshable(&c, tx.Now()) {
 		return false, err
 	}
+	if c.Fuse > 0 && w.roomFor == nil { // its site may be planned as one, under a lock
+		loads, err := tx.SiteLoads(ctx, c.Asset.SiteID)
+		if err != nil || len(loads) > 1 {
+			return true, err
+		}
+	}
 
 	var next *store.Schedule
 	err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
@@ -305,16 +312,19 @@ func (d *Service) differs(ctx context.Context, tx *store.Tx, w *pluggedIn, asset
 	return next != nil, err
 }
 
-var byInputs = change{cause: store.CauseInputs, ground: ByInputs}
+var (
+	byInputs = change{cause: store.CauseInputs, ground: ByInputs}
+	byMarket = change{cause: store.CauseMarket, ground: ByMarket}
+)
 
 func refreshable(c *store.Charging, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
 }
 
-// refresh plans one asset anew whose inputs changed without an event.
-func (d *Service) refresh(ctx context.Context, org flex.Org, asset flex.AssetID, t *tally) error {
+// refresh plans one asset anew without an event.
+func (d *Service) refresh(ctx context.Context, org flex.OrgID, asset flex.AssetID, why change, t *tally) error {
 	var looked, changed int
-	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		looked, changed = 0, 0
 
 		if err := tx.LockAsset(ctx, asset); err != nil {
@@ -331,7 +341,7 @@ func (d *Service) refresh(ctx context.Context, org flex.Org, asset flex.AssetID,
 
 		if refreshable(&c, tx.Now()) {
 			before := c.Session.Generation
-			if err := d.replan(ctx, tx, &c, byInputs); err != nil {
+			if err := d.replan(ctx, tx, &c, why); err != nil {
 				return err
 			}
 			looked, changed = 1, int(c.Session.Generation-before)
@@ -372,6 +382,26 @@ func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx)
 	return m, err
 }
 
+// replanFused plans anew those of the assets whose site is planned as one, for its main fuse, and
+// returns the others.
+func (d *Service) replanFused(ctx context.Context, org flex.OrgID, found []store.Planned, t *tally) (rest []store.Planned, err error) {
+	if !slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) }) {
+		return found, nil
+	}
+
+	for i := range found {
+		if !hasTail(&found[i].Standing) {
+			rest = append(rest, found[i])
+			continue
+		}
+		if err := d.refresh(ctx, org, found[i].Standing.AssetID, byMarket, t); err != nil {
+			return nil, err
+		}
+	}
+
+	return rest, nil
+}
+
 // replaceAll commits replacements that were planned on the same prices, and returns how many.
 func replaceAll(ctx context.Context, tx *store.Tx, prices []flex.PricedPeriod, next []store.Replacement) (int, error) {
 	if len(next) == 0 {
@@ -394,6 +424,11 @@ func replaceAll(ctx context.Context, tx *store.Tx, prices []flex.PricedPeriod, n
 // One that an event has changed since is left as the event left it. If they are a part of a
 // wave, it ends with that.
 func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, part *store.WavePart) error {
+	found, err := d.replanFused(ctx, org, found, t)
+	if err != nil {
+		return err
+	}
+
 	var s charge.Solver
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
@@ -408,7 +443,7 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 	}
 
 	changed := 0
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
 
 		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {

@@ -142,8 +142,8 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 		}
 
 		r, err = tx.SiteRecord(ctx, id)
-		if err == nil && c.Tariff != nil {
-			err = tx.MarkDue(ctx, r.Assets...) // plans may rest on the site's tariff
+		if err == nil && (c.Tariff != nil || s.Supply != before) {
+			err = tx.MarkDue(ctx, r.Assets...) // plans may rest on the site's tariff and on its fuse
 		}
 
 		return r, err

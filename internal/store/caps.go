@@ -300,11 +300,14 @@ type Load struct {
 // Loads returns what is plugged in: of the whole organisation, or of one group's sites.
 // Power is zero where it is not known.
 func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
-	where, args := ``, []any{tx.org.Bytes()}
 	if group != "" {
-		where, args = ` AND g.name = $2`, append(args, group)
+		return tx.loads(ctx, ` AND g.name = $2`, group)
 	}
+	return tx.loads(ctx, ``)
+}
 
+// loads reads what is plugged in and meets a condition, which follows the organisation's.
+func (tx *Tx) loads(ctx context.Context, where string, args ...any) ([]Load, error) {
 	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
 		var car, own, planned sql.NullInt64
 		var steps sql.NullString
@@ -327,7 +330,7 @@ func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
 		return l, err
 	}, `SELECT s.asset_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps
 		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
 }
 
 // CapGroup returns the name of the site's constraint group, empty if it lies in none.
@@ -354,6 +357,7 @@ type BindingCap struct {
 	Power  flex.Watts // the cap
 	Price  flex.Price // of room under it; zero if it is not known
 	Starts bool       // it was the starts per minute, not the power
+	Site   bool       // it was the main fuse of the asset's own site, not a cap of the fleet or a group
 }
 
 // PutBindings keeps what caps did to schedules that were just committed.
@@ -366,7 +370,7 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	for _, b := range bs {
 		list := make([]capRecord, len(b.Caps))
 		for i, c := range b.Caps {
-			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts}
+			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts, c.Site}
 		}
 
 		text, err := encode(list)
@@ -415,7 +419,7 @@ func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err erro
 	for _, c := range list {
 		b.Caps = append(b.Caps, BindingCap{
 			Span:  flex.Span{From: time.Unix(c.From, 0).UTC(), To: time.Unix(c.To, 0).UTC()},
-			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts})
+			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts, Site: c.Site})
 	}
 
 	return b, nil

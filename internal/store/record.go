@@ -421,6 +421,7 @@ type capRecord struct {
 	Power  int64  `json:"w,omitempty"`
 	Price  int64  `json:"price,omitempty"`
 	Starts bool   `json:"starts,omitempty"`
+	Site   bool   `json:"site,omitempty"`
 }
 
 // endpointRecord is what endpoint.sealed holds.

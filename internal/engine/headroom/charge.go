@@ -73,7 +73,7 @@ func keepClosed(p charge.Problem, plan charge.Plan, closed []flex.Step) (charge.
 }
 
 // Limits returns the headroom of a car as limits of its problem: none if nothing binds it.
-// Charge-now is not limited: whoever asks for it has their reason.
+// Charge-now is not limited, but by LimitNow: whoever asks for it has their reason.
 func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 	end := endOf(p)
 	bound := false
@@ -92,7 +92,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 
 			// Charge-now may end within the minute.
 			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
-			if !now.Empty() && now.From.Equal(at) {
+			if !r.hard && !now.Empty() && now.From.Equal(at) {
 				limits = join(limits, now, flex.NoLimit)
 				at = now.To
 			}
@@ -173,7 +173,8 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 		ahead = append(ahead, s)
 		draw := int64(min(s.Limit, p.Power))
 		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
-			if w, _ := r.left(cap, m, draw); w < draw && !p.ChargeNow.Contains(r.instant(m)) {
+			asked := !r.hard && p.ChargeNow.Contains(r.instant(m))
+			if w, _ := r.left(cap, m, draw); w < draw && !asked {
 				return false
 			}
 		}

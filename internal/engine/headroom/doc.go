@@ -24,7 +24,7 @@
 // # Guarantee
 //
 // A minute counts as filled by the most that is drawn in it. So what fits the headroom of
-// every minute exceeds no cap at any instant. Charge-now is not limited.
+// every minute exceeds no cap at any instant. Charge-now is not limited, unless LimitNow says so.
 //
 // # Complexity
 //

@@ -26,6 +26,7 @@ type Profile struct {
 	caps    []flex.Cap
 	load    [][]int64 // watts, by cap and minute; nil before anything was added
 	starts  [][]int32
+	hard    bool    // charge-now is limited too
 	ceiling []int64 // a tighter cap of the fleet, by minute, in watts; nil for none
 }
 
@@ -33,6 +34,10 @@ type Profile struct {
 func New(from time.Time, caps []flex.Cap) *Profile {
 	return &Profile{first: from.Unix() / 60, caps: caps, load: make([][]int64, len(caps)), starts: make([][]int32, len(caps))}
 }
+
+// LimitNow has charge-now limited as well: what a fuse or a transformer cannot carry is not a
+// matter of who asks.
+func (r *Profile) LimitNow() { r.hard = true }
 
 // of calls fn with every cap that binds a car.
 func (r *Profile) of(cap int, fn func(k int)) {

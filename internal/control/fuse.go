@@ -1,0 +1,575 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/headroom"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const (
+	// TailTime is how long after the last ready-by of a site what was pushed keeps its main fuse
+	// by itself, with an equal share for each car.
+	TailTime = 7 * 24 * time.Hour
+	// FuseRest is when a site is looked at again of which a car waits until another has accepted
+	// that it gives way.
+	FuseRest = 30 * time.Second
+)
+
+// behindFuse is what is plugged in at a site whose import capacity was set, planned as one.
+type behindFuse struct {
+	*roomFor
+	fuse   flex.Watts
+	from   time.Time
+	now    time.Time
+	prices []flex.PricedPeriod
+	cars   []*siteCar
+	others []draws                      // what is plugged in and not planned
+	again  map[time.Time][]flex.AssetID // whom to look at again, and when
+	tight  bool                         // all together can draw more than the fuse
+	last   time.Time
+}
+
+// siteCar is one car behind a fuse.
+type siteCar struct {
+	member
+	charging *store.Charging // of the car that is planned for a cause of its own; nil for the others
+	why      change
+	done     bool          // past its ready-by: it has what others leave
+	sent     [][]flex.Step // what its charger may be doing until it has accepted the next
+
+	problem charge.Problem
+	plan    charge.Plan
+	renewed bool        // the plan takes the place of the schedule in force
+	want    []flex.Step // until its end, once all have accepted
+	core    []flex.Step // until its end, now
+	tail    []flex.Step // from then on
+}
+
+// end is when the car is to be done.
+func (c *siteCar) end(from time.Time) time.Time {
+	if c.done {
+		return from
+	}
+	return later(c.from.ReadyBy, c.from.ChargeNow.To)
+}
+
+// replanSite plans what is plugged in behind a site's main fuse as one, for a cause of one of its
+// assets, and commits what changed. It is false, and nothing is done, where the fuse cannot bind.
+func (d *Service) replanSite(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (bool, error) {
+	if err := tx.LockSite(ctx, c.Asset.SiteID); err != nil {
+		return false, fmt.Errorf("lock the site: %w", err)
+	}
+
+	f, err := d.planSite(ctx, tx, c, why)
+	if err != nil || f == nil {
+		return false, err
+	}
+
+	return true, d.commitSite(ctx, tx, f)
+}
+
+// planSite plans a site as one. It is nil where the fuse cannot bind, and nothing is in force that
+// was made for it.
+func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*behindFuse, error) {
+	f := &behindFuse{fuse: c.Fuse, now: tx.Now(), from: tx.Now().Truncate(time.Second), again: map[time.Time][]flex.AssetID{}}
+	found, loads, err := pluggedInAt(ctx, tx, c.Asset.SiteID)
+	if err != nil {
+		return nil, err
+	}
+
+	e, ps, err := situation(ctx, tx, c, f.from, why.intent)
+	if err != nil {
+		return nil, err
+	}
+
+	f.prices = ps
+	f.tight, err = isTight(ctx, tx, c, e, loads)
+	if err != nil {
+		return nil, err
+	}
+	if !f.tight && !slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) }) {
+		return nil, nil
+	}
+
+	f.gather(c, why, e, found, loads)
+
+	if err := f.readSent(ctx, tx); err != nil {
+		return nil, err
+	}
+
+	return f, f.solve(ctx, d)
+}
+
+// pluggedInAt reads what is plugged in at a site: what has a schedule, and what each draws.
+func pluggedInAt(ctx context.Context, tx *store.Tx, site flex.SiteID) ([]store.Planned, []store.Load, error) {
+	found, err := tx.PlannedAt(ctx, site)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the site's schedules: %w", err)
+	}
+
+	loads, err := tx.SiteLoads(ctx, site)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what is plugged in at the site: %w", err)
+	}
+
+	return found, loads, nil
+}
+
+// readSent reads what each charger may be doing.
+func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
+	for _, car := range f.cars {
+		if err := car.readSent(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isTight reports whether what is plugged in at a site can together draw more than its fuse. A
+// site with one asset is planned as if it had none.
+func isTight(ctx context.Context, tx *store.Tx, c *store.Charging, e store.Effective, loads []store.Load) (bool, error) {
+	sum := e.Power
+	if originsOf(e.Origins).power == fromDefault { // nobody knows what it draws
+		sum = c.Fuse + 1
+	}
+
+	for i := range loads {
+		if l := &loads[i]; l.AssetID != c.Asset.ID {
+			sum += most(l, c.Fuse)
+		}
+	}
+
+	if sum <= c.Fuse || len(loads) > 1 {
+		return sum > c.Fuse, nil
+	}
+
+	all, err := tx.AssetsOf(ctx, c.Asset.SiteID)
+	chargers := 0
+	for i := range all {
+		if all[i].Type.Charges() {
+			chargers++
+		}
+	}
+
+	return chargers > 1, err
+}
+
+// most is the most that something plugged in can draw, as far as is known.
+func most(l *store.Load, fuse flex.Watts) flex.Watts {
+	if l.Power <= 0 {
+		return fuse
+	}
+	return l.Power
+}
+
+// hasTail reports whether a schedule goes on after its need is met, for a fuse's sake.
+func hasTail(s *store.Schedule) bool {
+	return len(s.Steps) > 0 && s.End().After(later(s.From.ReadyBy, s.From.ChargeNow.To))
+}
+
+// gather makes cars of what is planned, and draws of all else that is plugged in.
+func (f *behindFuse) gather(c *store.Charging, why change, e store.Effective, found []store.Planned, loads []store.Load) {
+	planned := map[flex.AssetID]bool{c.Asset.ID: true}
+	own := &store.Planned{Session: c.Session.ID, MarketAt: c.Session.MarketAt, Standing: c.Standing}
+	own.Standing.AssetID = c.Asset.ID
+	f.cars = []*siteCar{{member: member{Planned: own, from: e}, charging: c, why: why}}
+
+	for i := range found {
+		p := &found[i]
+		if p.Standing.AssetID == c.Asset.ID {
+			own.Taken = p.Taken
+			continue
+		}
+
+		if car := f.carOf(p); car != nil {
+			planned[p.Standing.AssetID] = true
+			f.cars = append(f.cars, car)
+		}
+	}
+
+	f.drawOthers(loads, planned)
+
+	slices.SortFunc(f.cars, func(a, b *siteCar) int {
+		return bytes.Compare(a.Standing.AssetID[:], b.Standing.AssetID[:])
+	})
+	f.pose()
+}
+
+// drawOthers notes what is drawn by what is plugged in and not planned here.
+func (f *behindFuse) drawOthers(loads []store.Load, planned map[flex.AssetID]bool) {
+	for i := range loads {
+		if planned[loads[i].AssetID] {
+			continue
+		}
+
+		steps, power, _ := drawsFrom(&loads[i], f.from)
+		f.others = append(f.others, draws{lists: [][]flex.Step{steps}, power: power})
+	}
+}
+
+// carOf is a car that is planned beside the one with a cause, or nil if it stays as it is until its
+// next event.
+func (f *behindFuse) carOf(p *store.Planned) *siteCar {
+	car := &siteCar{member: member{Planned: p, from: p.Standing.From}}
+	car.done = !car.end(f.from).After(f.from)
+	if !car.done {
+		car.from = inputsAt(p, f.from)
+		return car
+	}
+
+	if f.tight {
+		return car
+	}
+	return nil
+}
+
+// pose writes each car's problem, and the room that is there before any of them is planned.
+func (f *behindFuse) pose() {
+	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{Power: &f.fuse}}})
+	f.roomFor = &roomFor{headroom.New(f.from, k.caps), k, 0}
+	f.LimitNow()
+	f.last = f.from
+
+	for _, o := range f.others {
+		f.Add(0, o.lists[0], o.power, true)
+	}
+
+	for _, car := range f.cars {
+		f.last = later(f.last, car.end(f.from))
+		if car.done {
+			continue
+		}
+
+		limitByRate(&car.from, f.tight)
+		car.problem = problemOf(car.from, f.from, f.prices)
+		car.problem.Exact = car.problem.Exact || f.tight
+		car.Car = headroom.Car{Problem: &car.problem}
+
+		if now := car.problem.ChargeNow.Meet(flex.Span{From: f.from, To: car.problem.ChargeNow.To}); !now.Empty() {
+			car.member.now = []flex.Step{{Span: now, Limit: car.problem.Power}}
+			f.Reserve(0, car.member.now)
+		}
+	}
+}
+
+// readSent reads what a car's charger may be doing: what was accepted last, and what was sent
+// since, of which nobody knows whether it arrived.
+func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
+	if c.Standing.Generation == 0 {
+		return nil
+	}
+
+	c.sent = append(c.sent, c.Standing.Steps)
+	if c.Taken {
+		return nil
+	}
+
+	accepted, err := tx.Accepted(ctx, c.Standing.AssetID)
+	if err != nil {
+		return err
+	}
+
+	s, err := tx.Schedule(ctx, c.Standing.EventID)
+	for err == nil && s.Generation > accepted && !s.Before.IsZero() {
+		s, err = tx.Schedule(ctx, s.Before)
+		c.sent = append(c.sent, s.Steps)
+	}
+
+	if flex.KindOf(err) == flex.NotFound { // past its keeping
+		return nil
+	}
+	return err
+}
+
+// solve plans the cars: their shares together, then one after the other, those first that can wait
+// least; then what of it may be sent before the others have accepted theirs; then what each has
+// once it is done.
+func (f *behindFuse) solve(ctx context.Context, d *Service) error {
+	if err := f.divide(); err != nil {
+		return err
+	}
+
+	order := f.order()
+	for _, car := range order {
+		f.Release(0, car.share)
+		f.Release(0, car.member.now)
+		f.choose(ctx, d, car)
+		f.Add(0, car.want, car.problem.Power, car.problem.Running)
+	}
+
+	if f.standing() && !f.better() {
+		for _, car := range order {
+			car.keep(f.from)
+		}
+	}
+
+	for _, car := range order {
+		f.fence(car)
+	}
+
+	for _, car := range f.cars {
+		f.finish(car)
+	}
+
+	return nil
+}
+
+// divide gives each car its share of the fuse.
+func (f *behindFuse) divide() error {
+	var cars []headroom.Car
+	var of []*siteCar
+	for _, car := range f.cars {
+		if !car.done {
+			cars, of = append(cars, car.Car), append(of, car)
+		}
+	}
+
+	if !f.tight || len(cars) < 2 {
+		return nil
+	}
+
+	shares, err := f.Share(cars, f.prices, nil)
+	if err != nil {
+		return fmt.Errorf("share the fuse: %w", err)
+	}
+
+	for i, car := range of {
+		car.share = shares.Cars[i]
+	}
+
+	return nil
+}
+
+// order lists the cars that are not done, those first that can wait least.
+func (f *behindFuse) order() (order []*siteCar) {
+	slack := map[*siteCar]time.Duration{}
+	for _, car := range f.cars {
+		if car.done {
+			continue
+		}
+
+		order, slack[car] = append(order, car), car.Slack()
+		if car.unserved() {
+			slack[car] -= planHorizon
+		}
+	}
+
+	slices.SortStableFunc(order, func(a, b *siteCar) int { return int((slack[a] - slack[b]) / time.Second) })
+	return order
+}
+
+// choose plans a car in the room that is there for it, and decides whether the plan takes the place
+// of the schedule in force.
+func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
+	var plan charge.Plan
+	car.problem, plan = f.Charge(car.problem, 0)
+
+	car.keep(f.from)
+	candidate := f.candidate(car, &plan)
+	decision := d.decide(ctx, car.Standing.AssetID, &candidate)
+	car.renewed = decision.Replace
+	car.plan = plan
+	if !decision.Again.IsZero() {
+		f.again[decision.Again] = append(f.again[decision.Again], car.Standing.AssetID)
+	}
+	if car.renewed {
+		car.want = plan.Steps
+	}
+}
+
+// candidate is a plan of a car beside its schedule in force.
+func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
+	exceeds := !f.Fits(&car.problem, 0, car.want) || f.tight != hasTail(&car.Standing)
+	c := Candidate{
+		Ground: ByCaps, Exceeds: exceeds, Now: f.now, MarketAt: car.MarketAt, Current: car.want, Problem: &car.problem, Plan: plan,
+	}
+
+	if car.charging != nil {
+		c.Ground, c.Measured = car.why.ground, car.from.Learned != nil
+		c.Required = car.why.must || car.Standing.Generation == 0
+	}
+
+	return c
+}
+
+// standing reports whether the schedules in force keep the fuse together, and nobody asked for
+// another one.
+func (f *behindFuse) standing() bool {
+	for _, car := range f.cars {
+		asked := car.charging != nil && car.why.ground == ByEvent
+		if asked || car.Standing.Generation == 0 || f.tight != hasTail(&car.Standing) {
+			return false
+		}
+	}
+
+	for _, at := range f.cuts(flex.Span{From: f.from, To: f.last}) {
+		w := flex.Watts(0)
+		for i := range f.others {
+			w += f.others[i].at(at)
+		}
+
+		for _, car := range f.cars {
+			d := draws{lists: [][]flex.Step{car.Standing.Steps}, power: car.from.Power}
+			w += d.at(at)
+		}
+
+		if w > f.fuse {
+			return false
+		}
+	}
+
+	return true
+}
+
+// better reports whether the new plans meet more of what is needed than the schedules in force, or
+// as much for so much less that it pays to send them: shares of equal worth fall otherwise each time.
+func (f *behindFuse) better() bool {
+	n, urgent := 0, false
+	var lost, won int64
+	var cost, saved flex.MicroPounds
+
+	for _, car := range f.cars {
+		if car.done || !car.renewed {
+			continue
+		}
+
+		car.next = &car.plan
+		less, more := car.met()
+		lost, won = lost+less, won+more
+
+		changed := Candidate{Current: car.Standing.Steps, Problem: &car.problem, Plan: &car.plan}
+		urgent = urgent || changed.worth().Value == store.Urgent
+
+		assumed := charge.AssumedPrice(f.prices)
+		old := weighSteps(&car.problem, assumed, car.Standing.Steps)
+		saved += old.cost - weighSteps(&car.problem, assumed, car.plan.Steps).cost
+		cost += old.cost
+		n++
+	}
+
+	return lost <= won && (urgent || pays(saved, cost, n))
+}
+
+// keep has a car do what its schedule in force says.
+func (c *siteCar) keep(from time.Time) {
+	c.renewed = false
+	c.want = within(c.Standing.Steps, flex.Span{From: from, To: c.end(from)})
+}
+
+// fence holds a car that is planned anew to what the others leave whether or not they have
+// accepted their own schedules yet.
+func (f *behindFuse) fence(car *siteCar) {
+	car.core = car.want
+	if !car.renewed {
+		return
+	}
+
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	room := f.left(car, span)
+	if fits(car.core, car.problem.Power, room) {
+		return
+	}
+
+	car.problem.Limits = lower(car.problem.Limits, room, span)
+	car.plan = charge.Solve(car.problem)
+	car.core = car.plan.Steps
+}
+
+// commitSite puts what changed in force, and has the site looked at again if a car waits for
+// another to accept that it gives way.
+func (d *Service) commitSite(ctx context.Context, tx *store.Tx, f *behindFuse) error {
+	var next []store.Replacement
+	var bindings []*store.Binding
+	for _, car := range f.cars {
+		s, changed := f.scheduleOf(car)
+		switch {
+		case !changed:
+		case car.charging == nil:
+			next, bindings = append(next, store.Replacement{Planned: car.Planned, Next: s}), append(bindings, f.bindingOf(car))
+
+		default:
+			under := &underCaps{fuse: f.bindingOf(car)}
+			if err := putInForce(ctx, tx, car.charging, &s, f.prices, under); err != nil {
+				return err
+			}
+		}
+	}
+
+	if _, err := replaceAll(ctx, tx, f.prices, next); err != nil {
+		return err
+	}
+
+	if err := tx.PutBindings(ctx, bindingsOf(next, bindings)...); err != nil {
+		return err
+	}
+
+	return f.lookAgain(ctx, tx)
+}
+
+// scheduleOf is a car's next schedule; false if it is the one in force.
+func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
+	steps := slices.Concat(car.core, car.tail)
+	same := !car.renewed && sameAhead(car.Standing.Steps, steps, f.from)
+	if same || len(steps) == 0 {
+		return s, false
+	}
+
+	s = store.Schedule{Cause: store.CauseCaps, From: car.from, Value: store.Urgent}
+	s.Steps = steps
+	if car.charging != nil {
+		s.Cause = car.why.cause
+	}
+
+	return s, true
+}
+
+// lookAgain has cars planned again whose schedule rests, or that are to have more once others have
+// accepted theirs.
+func (f *behindFuse) lookAgain(ctx context.Context, tx *store.Tx) error {
+	for at, who := range f.again {
+		if err := tx.MarkAt(ctx, at, who...); err != nil {
+			return err
+		}
+	}
+
+	return tx.MarkAt(ctx, f.now.Add(FuseRest), f.waiting()...)
+}
+
+// waiting lists the cars that are to have more once others have accepted their schedules.
+func (f *behindFuse) waiting() (ids []flex.AssetID) {
+	for _, car := range f.cars {
+		if !sameAhead(car.core, car.want, f.from) {
+			ids = append(ids, car.Standing.AssetID)
+		}
+	}
+	return ids
+}
+
+// bindingOf is what the fuse did to a car's schedule, and what it has once it is done.
+func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
+	if !f.tight {
+		return nil
+	}
+
+	b := &store.Binding{}
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	if !car.done {
+		b.Limits = lower(car.problem.Limits, nil, span)
+		f.Remove(0, car.want, car.problem.Power, car.problem.Running)
+		for _, h := range f.Bindings(&car.problem, &car.plan, 0) {
+			b.Caps = append(b.Caps, store.BindingCap{Span: h.Span, Power: f.fuse, Site: true})
+		}
+
+		f.Add(0, car.want, car.problem.Power, car.problem.Running)
+	}
+
+	b.Limits = append(b.Limits, car.tail...)
+	return b
+}

@@ -1,0 +1,182 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/headroom"
+	"flexd/internal/flex"
+)
+
+// draws is what something may draw: the most of some lists of steps.
+type draws struct {
+	lists [][]flex.Step
+	power flex.Watts
+	free  bool // after the end of a list it draws what it likes
+}
+
+// at is the most that it may draw at an instant.
+func (d *draws) at(t time.Time) (w flex.Watts) {
+	for _, steps := range d.lists {
+		i := slices.IndexFunc(steps, func(s flex.Step) bool { return t.Before(s.To) })
+		switch {
+		case i < 0 && d.free:
+			return d.power
+		case i >= 0 && !t.Before(steps[i].From):
+			w = max(w, min(steps[i].Limit, d.power))
+		}
+	}
+
+	return w
+}
+
+// mayDraw is what a car's charger may be doing, whichever of its schedules it has accepted.
+func (c *siteCar) mayDraw() draws {
+	return draws{lists: c.sent, power: c.from.Power, free: true}
+}
+
+// willDraw is what a car that is planned does until its end, and afterwards if that is known.
+func (c *siteCar) willDraw() draws {
+	return draws{lists: [][]flex.Step{slices.Concat(c.core, c.tail)}, power: c.from.Power}
+}
+
+// cuts are the instants in a span at which anything changes, with its begin and its end.
+func (f *behindFuse) cuts(span flex.Span) []time.Time {
+	cuts := []time.Time{span.From, span.To}
+	add := func(steps []flex.Step) {
+		for _, s := range steps {
+			cuts = append(cuts, s.From, s.To)
+		}
+	}
+
+	for _, o := range f.others {
+		add(o.lists[0])
+	}
+
+	for _, car := range f.cars {
+		add(car.want)
+		add(car.core)
+		add(car.tail)
+		for _, steps := range car.sent {
+			add(steps)
+		}
+	}
+
+	cuts = slices.DeleteFunc(cuts, func(t time.Time) bool { return t.Before(span.From) || t.After(span.To) })
+	slices.SortFunc(cuts, time.Time.Compare)
+	return slices.CompactFunc(cuts, time.Time.Equal)
+}
+
+// stepped writes what a function says at each cut of a span as steps. Less than a car can charge
+// with is nothing.
+func (f *behindFuse) stepped(span flex.Span, at func(time.Time) flex.Watts) (steps []flex.Step) {
+	cuts := f.cuts(span)
+	for i := 1; i < len(cuts); i++ {
+		w := at(cuts[i-1])
+		if w < headroom.LeastPower {
+			w = 0
+		}
+
+		steps = joined(steps, flex.Step{Span: flex.Span{From: cuts[i-1], To: cuts[i]}, Limit: w})
+	}
+
+	return steps
+}
+
+// left is what all others leave to a car in a span, whichever of their schedules they have
+// accepted.
+func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
+	return f.stepped(span, func(t time.Time) flex.Watts { return f.leftAt(car, t) })
+}
+
+func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
+	w := f.fuse
+	for i := range f.others {
+		w -= f.others[i].at(t)
+	}
+
+	for _, other := range f.cars {
+		if other != car {
+			may, will := other.mayDraw(), other.willDraw()
+			w -= max(may.at(t), will.at(t))
+		}
+	}
+
+	return max(0, w)
+}
+
+// finish says what a car has once it is done: in equal parts what those leave that are not, and in
+// the end an equal share of the fuse. So two that would be free cannot pass it.
+func (f *behindFuse) finish(car *siteCar) {
+	if !f.tight {
+		return
+	}
+
+	span := flex.Span{From: car.end(f.from), To: f.last.Add(TailTime)}
+	car.tail = f.stepped(span, func(t time.Time) flex.Watts { return min(f.equal(t), f.leftAt(car, t)) })
+}
+
+// equal is what each car has that is done at an instant.
+func (f *behindFuse) equal(t time.Time) flex.Watts {
+	w, done := f.fuse, flex.Watts(0)
+	for i := range f.others {
+		w -= f.others[i].at(t)
+	}
+
+	for _, car := range f.cars {
+		if !car.end(f.from).After(t) {
+			done++
+			continue
+		}
+
+		d := draws{lists: [][]flex.Step{car.want}, power: car.from.Power}
+		w -= d.at(t)
+	}
+
+	return max(0, w) / max(1, done)
+}
+
+// fits reports whether steps of a car stay within limits that follow each other.
+func fits(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
+	for _, s := range steps {
+		for _, l := range limits {
+			if !s.Meet(l.Span).Empty() && min(s.Limit, power) > l.Limit {
+				return false
+			}
+		}
+	}
+
+	return true
+}
+
+// lower is the lesser of two lists of limits in a span, without a gap. Where a list says nothing,
+// nothing is limited.
+func lower(a, b []flex.Step, span flex.Span) (out []flex.Step) {
+	f := behindFuse{others: []draws{{lists: [][]flex.Step{a}}, {lists: [][]flex.Step{b}}}}
+	cuts := f.cuts(span)
+	for i := 1; i < len(cuts); i++ {
+		w := min(limitAt(a, cuts[i-1]), limitAt(b, cuts[i-1]))
+		out = joined(out, flex.Step{Span: flex.Span{From: cuts[i-1], To: cuts[i]}, Limit: w})
+	}
+
+	return out
+}
+
+// limitAt is what limits say of an instant.
+func limitAt(limits []flex.Step, t time.Time) flex.Watts {
+	for _, l := range limits {
+		if l.Contains(t) {
+			return l.Limit
+		}
+	}
+	return flex.NoLimit
+}
+
+// joined appends a step, or lengthens the last one if that has the same limit.
+func joined(steps []flex.Step, s flex.Step) []flex.Step {
+	if n := len(steps); n > 0 && steps[n-1].Limit == s.Limit {
+		steps[n-1].To = s.To
+		return steps
+	}
+	return append(steps, s)
+}
