@@ -64,6 +64,14 @@ var restricted = map[string][]string{
 	"flexd/internal/wire": {"openapi", "client", "contract", "api", "console", "cmd/flexd"},
 }
 
+// transports answer people and programs: what they show comes from services, and they know
+// nothing of each other, which their common layer says. Those named here as readers of the
+// database are the ones that still pass its records on.
+var (
+	transports      = []string{"api", "console", "portal", "ocppserver", "homeassistant"}
+	databaseReaders = []string{"api", "portal"}
+)
+
 // restrictedPrefixes are the packages that count as a restricted one by their path's beginning.
 var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
 
@@ -150,6 +158,9 @@ func (r goPackage) faults() (found []string) {
 	}
 	if r.Doc == "" {
 		fault("%s has no package comment", name)
+	}
+	if slices.Contains(r.Imports, "flexd/internal/store") && slices.Contains(transports, name) && !slices.Contains(databaseReaders, name) {
+		fault("%s imports store: a transport draws what a service's view says", name)
 	}
 	for _, imp := range r.Imports {
 		if s := short(imp); s != "" && layers[s] >= layer {

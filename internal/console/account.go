@@ -12,7 +12,6 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
@@ -21,39 +20,26 @@ type accountPage struct {
 	Name        string
 	Role        access.OperatorRole
 	Permissions []access.Permission
-	Sessions    []sessionLine
+	Sessions    []access.Session
 	TwoStep     bool // whether logins ask for a code
 	Recovery    int  // unused recovery codes
 	Must        bool // whether everybody's have to
 }
 
-// sessionLine is one place where an operator is logged in.
-type sessionLine struct {
-	store.OperatorSession
-	This bool // the session that asks
-}
-
 func (s *Server) account(r *request) (view, error) {
-	sessions, err := s.Access.OperatorSessions(r.Context())
-	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions(), TwoStep: r.who.TwoStep, Must: s.TwoStep}
+	sessions, err := s.Access.SessionsOf(r.Context(), r.who.ID, s.sessionOf(r.Request))
+	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions(), Sessions: sessions, TwoStep: r.who.TwoStep, Must: s.TwoStep}
 	if err != nil {
 		return view{}, err
 	}
 
 	p.Recovery, err = s.Access.RecoveryLeft(r.Context(), r.who.ID)
-
-	for _, x := range sessions {
-		if x.Operator == r.who.ID {
-			p.Sessions = append(p.Sessions, sessionLine{x, x.Hash == access.SessionHash(s.sessionOf(r.Request))})
-		}
-	}
-
 	return view{page: "account", title: "Your account", data: p}, err
 }
 
 // endOwnSessions logs the operator out everywhere, here too.
 func (s *Server) endOwnSessions(r *request) (view, error) {
-	err := s.act(r, store.Act{Act: "end operator's sessions", Subject: r.who.Name}, func() error {
+	err := s.act(r, access.Action{Act: "end operator's sessions", Subject: r.who.Name}, func() error {
 		return s.Access.EndOperatorSessions(r.Context(), r.who.Name)
 	})
 	s.setSession(r.writer(), r.Request, "")
@@ -74,7 +60,7 @@ const pictureSide = 220
 
 func (s *Server) beginTwoStep(r *request) (view, error) {
 	var setup access.TwoStepSetup
-	err := s.act(r, store.Act{Act: "begin a second step", Subject: r.who.Name}, func() (err error) {
+	err := s.act(r, access.Action{Act: "begin a second step", Subject: r.who.Name}, func() (err error) {
 		setup, err = s.Access.BeginTwoStep(r.Context(), r.who)
 		return err
 	})
@@ -117,7 +103,7 @@ func pictureOf(text string) (template.URL, error) {
 // finishTwoStep takes the first code of the app, and shows the recovery codes once.
 func (s *Server) finishTwoStep(r *request) (view, error) {
 	p := twoStepPage{}
-	err := s.act(r, store.Act{Act: "set up a second step", Subject: r.who.Name}, func() (err error) {
+	err := s.act(r, access.Action{Act: "set up a second step", Subject: r.who.Name}, func() (err error) {
 		p.Recovery, err = s.Access.ConfirmTwoStep(r.Context(), r.who, r.PostFormValue("code"))
 		return err
 	})
@@ -134,7 +120,7 @@ func (s *Server) finishTwoStep(r *request) (view, error) {
 }
 
 func (s *Server) removeTwoStep(r *request) (view, error) {
-	err := s.act(r, store.Act{Act: "remove a second step", Subject: r.who.Name}, func() error {
+	err := s.act(r, access.Action{Act: "remove a second step", Subject: r.who.Name}, func() error {
 		return s.Access.RemoveTwoStep(r.Context(), r.who.Name)
 	})
 	return view{to: accountPath + "?done=codeless"}, err

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/operations"
-	"flexd/internal/store"
 )
 
 // alertsPage is what woke somebody, what would, and whom.
@@ -42,13 +42,9 @@ func (s *Server) alerts(r *request) (view, error) {
 	}
 
 	p := &alertsPage{AlertPage: known, Orgs: map[flex.OrgID]string{}, Rests: restChoices, Export: r.exports()}
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		orgs, err := all.Orgs(r.Context())
-		for _, o := range orgs {
-			p.Orgs[o.ID] = o.Name
-		}
-		return err
-	})
+	for _, o := range known.Orgs {
+		p.Orgs[o.ID] = o.Name
+	}
 
 	t := &table{Name: "alerts", Columns: []string{
 		"alert_id", "kind", "level", "organisation", "count", "title", "fired_at", "resolved_at", "acknowledged_by", "acknowledged_at", "snoozed_until", "note",
@@ -65,13 +61,13 @@ func (s *Server) alerts(r *request) (view, error) {
 
 // acknowledge notes that the operator looks after an alert, or lets it rest.
 func (s *Server) acknowledge(r *request) (view, error) {
-	var id store.AlertID
-	if err := readID(&id, r.PathValue("id"), "alert"); err != nil {
+	id, err := operations.AlertOf(r.PathValue("id"))
+	if err != nil {
 		return view{}, err
 	}
 
 	note, rest := strings.TrimSpace(r.PostFormValue("note")), r.PostFormValue("rest")
-	act := store.Act{Act: "acknowledge alert", Subject: id.String(), Detail: note}
+	act := access.Action{Act: "acknowledge alert", Subject: id.String(), Detail: note}
 	do := func() error { return s.Operations.Acknowledge(r.Context(), id, r.who.Name, note) }
 
 	if rest != "" {
@@ -92,6 +88,6 @@ func (s *Server) acknowledge(r *request) (view, error) {
 // testRoute has a test sent by a route.
 func (s *Server) testRoute(r *request) (view, error) {
 	name := r.PostFormValue("name")
-	err := s.act(r, store.Act{Act: "test alert route", Subject: name}, func() error { return s.Operations.TestRoute(r.Context(), name) })
+	err := s.act(r, access.Action{Act: "test alert route", Subject: name}, func() error { return s.Operations.TestRoute(r.Context(), name) })
 	return view{to: "/console/alerts?done=alert-test"}, err
 }

@@ -4,20 +4,20 @@ import (
 	"strconv"
 	"strings"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // changeRate pins the power that an asset is planned with, or forgets what was learned of it.
 func (s *Server) changeRate(r *request) (view, error) {
-	id, org, err := owned(s, r, "asset", (*store.All).AssetOrg)
+	id, org, err := owned(r, "asset", s.Registry.AssetOrg)
 	if err != nil {
 		return view{}, err
 	}
 
 	done := view{to: "/console/assets/" + id.String() + "?done=rated"}
 	if r.PostFormValue("act") == "reset" {
-		return done, s.act(r, store.Act{Act: "reset charging rate", Org: org, Subject: id.String()}, func() error {
+		return done, s.act(r, access.Action{Act: "reset charging rate", Org: org, Subject: id.String()}, func() error {
 			return s.Control.ResetRate(r.Context(), org, id)
 		})
 	}
@@ -28,7 +28,7 @@ func (s *Server) changeRate(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "%q is not a power in kW, such as 3.6", text)
 	}
 
-	return done, s.act(r, store.Act{Act: "pin charging rate", Org: org, Subject: id.String(), Detail: text + " kW"}, func() error {
+	return done, s.act(r, access.Action{Act: "pin charging rate", Org: org, Subject: id.String(), Detail: text + " kW"}, func() error {
 		return s.Control.PinRate(r.Context(), org, id, flex.FromKW(kw))
 	})
 }

@@ -1,22 +1,13 @@
 package console
 
-import (
-	"flexd/internal/flex"
-	"flexd/internal/store"
-)
+import "flexd/internal/access"
 
 // auditPage is the audit log.
 type auditPage struct {
-	Acts      []actLine
-	Who, Act  string // filters
-	Operators []string
-	Next      string // address of the next page, "" if there is none
-	Export    Export
-}
-
-type actLine struct {
-	store.Act
-	OrgName string
+	access.AuditView
+	Who, Act string // filters
+	Next     string // address of the next page, "" if there is none
+	Export   Export
 }
 
 func (s *Server) audit(r *request) (view, error) {
@@ -25,38 +16,10 @@ func (s *Server) audit(r *request) (view, error) {
 	}
 
 	q := r.URL.Query()
-	f := store.ActFilter{Who: q.Get("who"), Act: q.Get("act"), Limit: r.limit() + 1}
+	p := auditPage{Who: q.Get("who"), Act: q.Get("act"), Export: r.exports()}
 
-	if before := q.Get("before"); before != "" {
-		if err := readID(&f.Before, before, "act"); err != nil {
-			return view{}, err
-		}
-	}
-
-	p := auditPage{Who: f.Who, Act: f.Act, Export: r.exports()}
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		acts, err := all.Acts(r.Context(), f)
-		if err != nil {
-			return err
-		}
-
-		names, err := orgNames(r, all)
-		if err != nil {
-			return err
-		}
-
-		for _, a := range acts {
-			p.Acts = append(p.Acts, actLine{a, names[a.Org]})
-		}
-
-		operators, err := all.Operators(r.Context())
-		for _, o := range operators {
-			p.Operators = append(p.Operators, o.Name)
-		}
-
-		return err
-	})
-
+	var err error
+	p.AuditView, err = s.Access.Audit(r.Context(), access.AuditFilter{Who: p.Who, Act: p.Act, Before: q.Get("before"), Limit: r.limit() + 1})
 	if err == nil {
 		err = r.whole(len(p.Acts))
 	}
@@ -72,14 +35,4 @@ func (s *Server) audit(r *request) (view, error) {
 	}
 
 	return view{page: "audit", title: "Audit log", data: p, table: t}, err
-}
-
-// orgNames returns the organisations' names by id.
-func orgNames(r *request, all *store.All) (map[flex.OrgID]string, error) {
-	orgs, err := all.Orgs(r.Context())
-	names := make(map[flex.OrgID]string, len(orgs))
-	for _, o := range orgs {
-		names[o.ID] = o.Name
-	}
-	return names, err
 }

@@ -48,17 +48,17 @@ type batteryFigures struct {
 }
 
 func figuresOfBattery(w control.BatteryWhy) batteryFigures {
-	return batteryFigures{round(w.Pence, 1), round(w.Idle-w.Pence, 1), w.Periods[len(w.Periods)-1].Stored.KWh(), triples(batteryLines(w))}
+	return batteryFigures{round(w.Pence, 1), round(w.Idle-w.Pence, 1), w.Periods[len(w.Periods)-1].Stored.KWh(), triples(batteryDraws(&w))}
 }
 
-// batteryLines is what is expected to go into the battery, in kilowatts.
-func batteryLines(w control.BatteryWhy) (lines []line) {
+// batteryDraws is what is expected to go into the battery, in kilowatts.
+func batteryDraws(w *control.BatteryWhy) (draws []control.Draw) {
 	at := w.Stored
 	for _, p := range w.Periods {
-		lines = append(lines, line{p.Span(), 2 * (p.Stored - at).KWh()})
+		draws = append(draws, control.Draw{Span: p.Span(), KW: 2 * (p.Stored - at).KWh()})
 		at = p.Stored
 	}
-	return lines
+	return draws
 }
 
 // Saved is what the plan is expected to save against a battery that only covers the home.
@@ -92,7 +92,8 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 	return "neither storing nor using would gain anything"
 }
 
-func batteryWhyOf(w control.BatteryWhy) *batteryWhy {
+// layOutBattery lays a battery's plan out to be read.
+func layOutBattery(w control.BatteryWhy) *batteryWhy {
 	b := &batteryWhy{BatteryWhy: w, Kept: w.Periods[len(w.Periods)-1].Stored}
 	later := make([]bounds, len(w.Periods))
 	later[len(later)-1] = bounds{math.Inf(1), math.Inf(-1)}
@@ -146,25 +147,15 @@ func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
 	return ask, nil
 }
 
-// whyBattery explains a battery's plan and answers the form's question. The note says why
-// there is none.
-func (s *Server) whyBattery(r *request, p *past) (b *batteryWhy, note string, err error) {
-	ask, err := batteryAsked(r.URL.Query())
-	if err != nil {
-		return nil, "", err
+// batteryWhyOf explains a battery's plan and answers the form's question; nil if there is no
+// plan.
+func batteryWhyOf(p *control.Past) *batteryWhy {
+	if p.Battery == nil {
+		return nil
 	}
 
-	is, would, err := s.Control.WhyBattery(r.Context(), p.org.ID, p.asset.ID, ask)
-	switch flex.KindOf(err) {
-	case flex.Forbidden, flex.NotFound:
-		return nil, sentence(err.Error()), nil
-	}
-
-	if err != nil {
-		return nil, "", err
-	}
-
-	b = batteryWhyOf(is)
+	is, would := *p.Battery, p.BatteryAs
+	b := layOutBattery(is)
 	b.Form = control.BatteryQuestion{Power: is.Power, Capacity: is.Capacity, Stored: &is.Stored}
 
 	if would != nil {
@@ -175,5 +166,5 @@ func (s *Server) whyBattery(r *request, p *past) (b *batteryWhy, note string, er
 	}
 
 	b.Most.Capacity, b.Most.Power = max(40, 2*is.Capacity.KWh()), max(powerMax, 2*is.Power.KW())
-	return b, "", nil
+	return b
 }

@@ -5,31 +5,25 @@ import (
 	"strconv"
 	"strings"
 
+	"flexd/internal/access"
+	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // capsLine is an organisation with what binds its assets to each other.
-type capsLine struct {
-	flex.Org
-	flex.Caps
-}
+type capsLine struct{ control.OrgCaps }
 
 // FleetKW and FleetStarts fill the form; nothing is no bound.
 func (l capsLine) FleetKW() string     { return kwText(l.Fleet.Power) }
 func (l capsLine) FleetStarts() string { return startsText(l.Fleet) }
 
 // capsLines reads the caps of every organisation.
-func (s *Server) capsLines(r *request, orgs []flex.Org) (lines []capsLine, err error) {
-	for _, o := range orgs {
-		c, err := s.Control.Caps(r.Context(), o.ID)
-		if err != nil && flex.KindOf(err) != flex.NotFound {
-			return nil, err
-		}
-		lines = append(lines, capsLine{o, c})
+func (s *Server) capsLines(r *request) (lines []capsLine, err error) {
+	list, err := s.Control.AllCaps(r.Context())
+	for _, c := range list {
+		lines = append(lines, capsLine{c})
 	}
-
-	return lines, nil
+	return lines, err
 }
 
 func kwText(w *flex.Watts) string {
@@ -60,7 +54,7 @@ func (s *Server) setCaps(r *request) (view, error) {
 	}
 
 	detail := fmt.Sprintf("fleet: %s kW, %s starts a minute", or(kwText(fleet.Power), "any"), or(startsText(fleet), "any"))
-	err = s.act(r, store.Act{Act: "set caps", Org: org, Detail: detail}, func() error {
+	err = s.act(r, access.Action{Act: "set caps", Org: org, Detail: detail}, func() error {
 		c, err := s.Control.Caps(r.Context(), org)
 		c.Fleet = fleet
 		if c.IsZero() {

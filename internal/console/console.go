@@ -3,8 +3,8 @@
 // plots and keep numbers fresh. Everything a page needs is embedded, and the browser is told
 // to ask no other host.
 //
-// It reads across organisations, each at its own clock, and acts through the services, every
-// act in the audit log. What a plot shows can be had as JSON, what a table shows as CSV or
+// It draws what the services' views say, across organisations, each at its own clock, and acts
+// through the services, every act in the audit log. It has no way to the database. What a plot shows can be had as JSON, what a table shows as CSV or
 // JSON, under the same login.
 package console
 
@@ -23,7 +23,6 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
-	"flexd/internal/store"
 	"flexd/internal/web"
 	"flexd/internal/worker"
 )
@@ -33,7 +32,6 @@ const Root = "/console"
 
 // Server answers the console's pages. Set its fields before Handler is called.
 type Server struct {
-	DB       *store.DB
 	Access   *access.Service
 	Registry *registry.Service
 	Control  *control.Service

@@ -76,7 +76,7 @@ func openStore(t testing.TB, url, now string) *service {
 	t.Cleanup(d.push.Close)
 	d.market, d.reward = &market.Service{DB: d.db}, &reward.Service{DB: d.db, BaseURL: "https://flexd.example"}
 	d.server = &console.Server{
-		DB: d.db, Access: d.access, Registry: &registry.Service{DB: d.db}, Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
+		Access: d.access, Registry: &registry.Service{DB: d.db}, Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
 		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Environment: flex.Sandbox,
 	}
 	d.handler = d.server.Handler()

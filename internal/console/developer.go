@@ -11,11 +11,8 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
-	"flexd/internal/store"
+	"flexd/internal/operations"
 )
-
-// carsMax bounds the assets among which one is found to play with.
-const carsMax = 10_000
 
 // Clock reads and turns an organisation's sandbox clock; turning it runs all that is due on
 // the way.
@@ -26,20 +23,14 @@ type Clock interface {
 
 // developerPage is what an organisation's developers work with.
 type developerPage struct {
-	Orgs        []flex.Org
-	Org         flex.Org
-	Sandbox     bool
-	Now         time.Time
-	Held        bool
-	Jumps       []jump
-	Roles       []flex.Role
-	Credentials []store.Credential
-	Endpoints   []store.Endpoint
-	Requests    []access.LoggedRequest
-	Idle        []store.AssetLine // chargers into which a car can be plugged
-	Plugged     []store.AssetLine
-	Fixtures    []fixture
-	Export      Export
+	operations.DeveloperView
+	Sandbox  bool
+	Held     bool
+	Jumps    []jump
+	Roles    []flex.Role
+	Requests []access.LoggedRequest
+	Fixtures []fixture
+	Export   Export
 }
 
 // jump is a button of the sandbox clock.
@@ -78,11 +69,13 @@ func (s *Server) developerPage(r *request) (*developerPage, error) {
 		return nil, err
 	}
 
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.read(r, all, chosen) })
+	var err error
+	p.DeveloperView, err = s.Operations.Developer(r.Context(), chosen)
 	if err != nil || len(p.Orgs) == 0 {
 		return p, err
 	}
 
+	p.Held = p.Org.ClockHeld
 	p.Requests = s.Access.RecentRequests(p.Org.ID)
 	if p.Sandbox {
 		p.Jumps = jumps(p.Now)
@@ -90,54 +83,6 @@ func (s *Server) developerPage(r *request) (*developerPage, error) {
 	}
 
 	return p, nil
-}
-
-func (p *developerPage) read(r *request, all *store.All, chosen flex.OrgID) (err error) {
-	ctx := r.Context()
-	p.Orgs, err = all.Orgs(ctx)
-	if err != nil || len(p.Orgs) == 0 {
-		return err
-	}
-
-	p.Org = p.Orgs[0]
-	for _, o := range p.Orgs {
-		if o.ID == chosen {
-			p.Org = o
-		}
-	}
-
-	if !chosen.IsZero() && p.Org.ID != chosen {
-		return flex.Fail(flex.NotFound, "there is no organisation %s", chosen)
-	}
-
-	tx, err := all.For(ctx, p.Org.ID)
-	if err != nil {
-		return err
-	}
-
-	p.Now, p.Held = tx.Now(), p.Org.ClockHeld
-	p.Credentials, err = all.Credentials(ctx, p.Org.ID)
-	if err != nil {
-		return err
-	}
-
-	p.Endpoints, err = tx.Endpoints(ctx)
-	if err != nil {
-		return err
-	}
-
-	assets, err := all.FindAssets(ctx, store.Find{Org: p.Org.ID, Limit: carsMax})
-	for _, a := range assets {
-		switch {
-		case !a.Type.Charges():
-		case a.PluggedIn.IsZero() && len(p.Idle) < pageMax:
-			p.Idle = append(p.Idle, a)
-		case !a.PluggedIn.IsZero() && len(p.Plugged) < pageMax:
-			p.Plugged = append(p.Plugged, a)
-		}
-	}
-
-	return err
 }
 
 // jumps are where the clock is often wanted.
@@ -185,12 +130,16 @@ func fixtures() (list []fixture) {
 		switch {
 		case !m.Import:
 			f.Case = "the export point of a home with solar panels"
+
 		case !m.Domestic:
 			f.Case = "not domestic: not eligible"
+
 		case !m.Energised:
 			f.Case = "not energised"
+
 		case !m.HalfHourly:
 			f.Case = "not settled half-hourly: eligible by the asset's own meter alone"
+
 		case i >= 9:
 			f.Case = "one of two points at one address, which is never guessed at"
 		}
@@ -227,7 +176,7 @@ func (s *Server) advance(r *request) (view, error) {
 		}
 	}
 
-	act := store.Act{Act: "turn sandbox clock", Org: org, Subject: to.UTC().Format(time.RFC3339)}
+	act := access.Action{Act: "turn sandbox clock", Org: org, Subject: to.UTC().Format(time.RFC3339)}
 	err = s.act(r, act, func() error { return s.Clock.Advance(r.Context(), org, to) })
 	return view{to: back + "turned"}, err
 }
@@ -265,7 +214,7 @@ func (s *Server) plug(r *request) (view, error) {
 		}
 	}
 
-	act := store.Act{Act: "play " + words(ev.Kind), Org: org, Subject: asset.String()}
+	act := access.Action{Act: "play " + words(ev.Kind), Org: org, Subject: asset.String()}
 	err = s.act(r, act, func() error { return s.Control.Event(r.Context(), org, asset, ev) })
 	return view{to: back + done}, err
 }
@@ -294,8 +243,8 @@ func (s *Server) addCredential(r *request) (view, error) {
 	}
 
 	var made flex.Secret
-	err = s.act(r, store.Act{Act: "add credential", Org: org, Subject: username}, func() (err error) {
-		made, err = s.Access.AddCredential(r.Context(), org, username, "", roles, store.CredentialLimits{})
+	err = s.act(r, access.Action{Act: "add credential", Org: org, Subject: username}, func() (err error) {
+		made, err = s.Access.AddCredential(r.Context(), org, username, "", roles, access.NoLimits)
 		return err
 	})
 	return view{page: "credential", title: "New credential", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},
@@ -310,22 +259,8 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 	}
 
 	username := r.PostFormValue("username")
-	err = s.act(r, store.Act{Act: "revoke credential", Org: org, Subject: username}, func() error {
-		var owner flex.OrgID
-		err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-			c, err := all.CredentialNamed(r.Context(), username)
-			owner = c.Org
-			return err
-		})
-		if err == nil && owner != org {
-			err = flex.Fail(flex.NotFound, "no credential of this organisation is named %q", username)
-		}
-
-		if err != nil {
-			return err
-		}
-
-		return s.Access.Revoke(r.Context(), username)
+	err = s.act(r, access.Action{Act: "revoke credential", Org: org, Subject: username}, func() error {
+		return s.Access.RevokeOf(r.Context(), org, username)
 	})
 	return view{to: back + "revoked"}, err
 }
@@ -337,26 +272,23 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 		return view{}, err
 	}
 
-	var e store.Endpoint
 	settings := delivery.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != "", Nulls: r.PostFormValue("nulls") != ""}
+	var changed any
+	var made bool
+	err = s.act(r, access.Action{Act: "set endpoint", Org: org, Subject: settings.URL}, func() error {
+		e, isNew, err := s.Push.SetEndpoint(r.Context(), org, delivery.ScheduleEndpoint, settings)
+		changed, made = e, isNew
 
-	before, err := s.Push.Endpoint(r.Context(), org, store.ScheduleEndpoint)
-	if err == nil { // what the form does not ask for stays
-		settings.Headers, settings.Secret, settings.Rate, settings.Concurrency = before.Headers, before.Secret, before.Rate, before.Concurrency
-	} else if flex.KindOf(err) != flex.NotFound {
-		return view{}, err
-	}
-
-	err = s.act(r, store.Act{Act: "set endpoint", Org: org, Subject: settings.URL}, func() (err error) {
-		e, _, err = s.Push.SetEndpoint(r.Context(), org, store.ScheduleEndpoint, settings)
 		return err
 	})
+
 	if err != nil {
 		return view{}, err
 	}
-	if before.Secret != "" {
+
+	if !made {
 		return view{to: "/console/deliveries?org=" + org.String()}, nil
 	}
 
-	return view{page: "secret", title: "New secret", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}}, data: e}, nil
+	return view{page: "secret", title: "New secret", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}}, data: changed}, nil
 }

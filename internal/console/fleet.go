@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/operations"
-	"flexd/internal/store"
 )
 
 // fleetPage is the fleet as it is now.
@@ -90,8 +90,8 @@ func seePath(k operations.Kind) string { return seePaths[k] }
 
 var seePaths = map[operations.Kind]string{
 	operations.Halted:           "/console/safety",
-	operations.Refused:          "/console/deliveries?state=" + string(store.Refused),
-	operations.Waiting:          "/console/deliveries?state=" + string(store.Pending),
+	operations.Refused:          "/console/deliveries?state=" + string(delivery.Refused),
+	operations.Waiting:          "/console/deliveries?state=" + string(delivery.Pending),
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",
 	operations.JobFailed:        "/console/engine",

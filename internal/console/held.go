@@ -1,15 +1,14 @@
 package console
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/reading"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -20,46 +19,29 @@ const reasonMax = 500
 type heldPage struct {
 	Orgs     []flex.Org
 	Labels   []flex.Label
-	States   []store.HeldState
+	States   []string
 	Org      flex.OrgID // filters
 	Label    flex.Label
-	State    store.HeldState
+	State    string
 	Asset    string
 	From, To string
-	Readings []heldLine
+	Readings []reading.HeldLine
 	Total    int
 	Next     string
 	Export   Export
 }
 
-// heldLine is a reading that was held back.
-type heldLine struct {
-	store.HeldReading
-	Org       flex.OrgID
-	OrgName   string
-	AssetName string
-}
-
-// Number is the value in kWh, kW or percent, as its label says.
-func (l heldLine) Number() float64 { return float64(l.Value) / 1e6 }
-
-// Register reports whether the label is a register's.
-func (l heldLine) Register() bool { return reading.Register(l.Label) }
-
-// Waits reports whether it can still be decided on.
-func (l heldLine) Waits() bool { return l.State() == store.HeldWaiting }
-
 // newHeldPage is the page with the filters that are asked for.
 func newHeldPage(r *request) *heldPage {
 	q := r.URL.Query()
 	p := &heldPage{
-		Labels: wire.ReadingLabels, Label: flex.Label(q.Get("label")), State: store.HeldWaiting, Asset: q.Get("asset"),
-		States: []store.HeldState{store.HeldWaiting, store.HeldReleased, store.HeldMeterReplaced, store.HeldDiscarded},
+		Labels: wire.ReadingLabels, Label: flex.Label(q.Get("label")), State: reading.HeldStates[0], Asset: q.Get("asset"),
+		States: reading.HeldStates,
 		From:   q.Get("from"), To: q.Get("to"), Export: r.exports(),
 	}
 
 	if q.Has("state") {
-		p.State = store.HeldState(q.Get("state"))
+		p.State = q.Get("state")
 	}
 
 	return p
@@ -76,11 +58,13 @@ func (s *Server) heldReadings(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, f) })
+	found, err := s.Reading.HeldOf(r.Context(), f)
 	if err != nil {
 		return view{}, err
 	}
 
+	p.Orgs, p.Total = found.Orgs, found.Total
+	p.Readings = found.Readings
 	if err := r.whole(len(p.Readings)); err != nil {
 		return view{}, err
 	}
@@ -96,8 +80,8 @@ func (s *Server) heldReadings(r *request) (view, error) {
 var readingsCrumbs = []crumb{{"Readings", "/console/readings"}}
 
 // filter reads the page's filters. Days are London's, both included.
-func (p *heldPage) filter(r *request) (f store.HeldFilter, err error) {
-	f = store.HeldFilter{Label: p.Label, State: p.State, Limit: r.limit() + 1}
+func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
+	f = reading.HeldQuery{Label: p.Label, State: p.State, Limit: r.limit() + 1}
 	if p.Label != "" && !slices.Contains(p.Labels, p.Label) {
 		return f, flex.Fail(flex.Malformed, "%q is no label of readings", p.Label)
 	}
@@ -106,9 +90,11 @@ func (p *heldPage) filter(r *request) (f store.HeldFilter, err error) {
 	}
 
 	q := r.URL.Query()
-	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
+	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
 		return f, err
 	}
+
+	p.Org = f.Org
 	if err := readFilter(&f.Before, q.Get("before"), "held reading"); err != nil {
 		return f, err
 	}
@@ -140,43 +126,6 @@ func dayStart(text string, after int) (time.Time, error) {
 	return day.Add(after).Start(), nil
 }
 
-func (p *heldPage) fill(r *request, all *store.All, f store.HeldFilter) (err error) {
-	p.Readings, p.Total = nil, 0
-	p.Orgs, err = eachOrg(r.Context(), all, p.Org, func(o flex.Org, tx *store.Tx) error {
-		found, total, err := tx.HeldReadings(r.Context(), f)
-		p.Total += total
-
-		for _, h := range found {
-			p.Readings = append(p.Readings, heldLine{HeldReading: h, Org: o.ID, OrgName: o.Name})
-		}
-
-		return err
-	})
-	if err != nil {
-		return err
-	}
-
-	slices.SortFunc(p.Readings, func(a, b heldLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-	p.Readings = p.Readings[:min(len(p.Readings), f.Limit)]
-
-	return p.name(r, all)
-}
-
-// name looks up the assets' names.
-func (p *heldPage) name(r *request, all *store.All) error {
-	ids := make([]flex.AssetID, len(p.Readings))
-	for i, h := range p.Readings {
-		ids[i] = h.AssetID
-	}
-
-	names, err := all.AssetNames(r.Context(), ids)
-	for i, h := range p.Readings {
-		p.Readings[i].AssetName = names[h.AssetID]
-	}
-
-	return err
-}
-
 func (p *heldPage) table() *table {
 	t := &table{Name: "held-readings", Columns: []string{"id", "organisation", "asset_id", "external_id", "label", "start_timestamp", "end_timestamp", "value",
 		"reason", "detail", "held_at", "state", "decided_at"}}
@@ -189,44 +138,32 @@ func (p *heldPage) table() *table {
 
 // heldReading shows one reading, with the forms that decide on it.
 func (s *Server) heldReading(r *request) (view, error) {
-	id, org, err := owned(s, r, "held reading", (*store.All).HeldOrg)
-	if err != nil {
+	var id flex.HeldID
+	if err := readID(&id, r.PathValue("id"), "held reading"); err != nil {
 		return view{}, err
 	}
 
-	l := heldLine{Org: org}
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		tx, err := all.For(r.Context(), l.Org)
-		if err != nil {
-			return err
-		}
-
-		l.HeldReading, err = tx.HeldReading(r.Context(), id)
-		if err != nil {
-			return err
-		}
-
-		names, err := all.AssetNames(r.Context(), []flex.AssetID{l.AssetID})
-		l.AssetName = names[l.AssetID]
-		return err
-	})
-
+	l, err := s.Reading.HeldOne(r.Context(), id)
 	return view{page: "heldone", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l}, err
 }
 
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
 // must say that it was meant.
 func (s *Server) decideHeld(r *request) (view, error) {
-	id, org, reason, err := meant(s, r, "held reading", (*store.All).HeldOrg)
+	id, org, reason, err := meant(r, "held reading", s.Reading.HeldOrg)
 	if err != nil {
 		return view{}, err
 	}
 
-	decisions := map[string]func() (store.HeldReading, error){
-		"release": func() (store.HeldReading, error) {
-			return s.Reading.Release(r.Context(), org, id, r.PostFormValue("meter_replaced") != "")
+	decisions := map[string]func() error{
+		"release": func() error {
+			_, err := s.Reading.Release(r.Context(), org, id, r.PostFormValue("meter_replaced") != "")
+			return err
 		},
-		"discard": func() (store.HeldReading, error) { return s.Reading.Discard(r.Context(), org, id) },
+		"discard": func() error {
+			_, err := s.Reading.Discard(r.Context(), org, id)
+			return err
+		},
 	}
 
 	word := r.PathValue("to")
@@ -235,10 +172,7 @@ func (s *Server) decideHeld(r *request) (view, error) {
 		return view{}, flex.Fail(flex.NotFound, "a held reading is released or discarded")
 	}
 
-	err = s.act(r, store.Act{Act: word + " reading", Org: org, Subject: id.String(), Detail: reason}, func() error {
-		_, err := decide()
-		return err
-	})
+	err = s.act(r, access.Action{Act: word + " reading", Org: org, Subject: id.String(), Detail: reason}, decide)
 
 	return view{to: "/console/readings/held?done=" + word}, err
 }

@@ -5,38 +5,26 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 const instructionsPath = "/console/instructions"
 
 // instructionsPage lists an organisation's instructions, with a form for another.
 type instructionsPage struct {
-	ofOrg
-	Lines    []instructionLine
-	Active   int
-	Total    int
+	control.InstructionsView
 	Services []string
 	Next     string // the page that follows, if there is one
 	Export   Export
 }
 
-type instructionLine struct {
-	store.Instruction
-	State control.InstructionState
-}
-
-// Binds reports whether an instruction can be stopped.
-func (l instructionLine) Binds() bool {
-	return l.State == control.InstructionOrdered || l.State == control.InstructionRunning
-}
-
 func (s *Server) instructions(r *request) (view, error) {
 	p := &instructionsPage{Services: control.InstructionServices, Export: r.exports()}
-	if err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
+	var org flex.OrgID
+	if err := readFilter(&org, r.URL.Query().Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
 
@@ -45,41 +33,13 @@ func (s *Server) instructions(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		_, err := p.choose(r.Context(), all)
-		return err
-	})
-	if err != nil {
-		return view{}, err
-	}
-
-	if len(p.Orgs) > 0 {
-		err = p.fill(s, r, before)
+	var err error
+	p.InstructionsView, err = s.Control.InstructionsOf(r.Context(), org, before, r.limit())
+	if !p.InstructionsView.Next.IsZero() {
+		p.Next = r.with("before", p.InstructionsView.Next.String())
 	}
 
 	return view{page: "instructions", title: "Instructions", data: p, table: p.table()}, err
-}
-
-// fill reads the page's instructions.
-func (p *instructionsPage) fill(s *Server, r *request, before flex.InstructionID) error {
-	page, err := s.Control.Instructions(r.Context(), p.Org, before, r.limit())
-	if err != nil {
-		return err
-	}
-
-	p.Total = page.Total
-	for _, in := range page.Instructions {
-		line := instructionLine{in, control.StateOf(&in, page.At)}
-		p.Lines = append(p.Lines, line)
-		if line.Binds() {
-			p.Active++
-		}
-	}
-
-	if !page.Next.IsZero() {
-		p.Next = r.with("before", page.Next.String())
-	}
-	return nil
 }
 
 func (p *instructionsPage) table() *table {
@@ -101,7 +61,7 @@ type instructionForm struct {
 }
 
 // readInstruction reads the form.
-func readInstruction(r *request) (f instructionForm, in store.Instruction, err error) {
+func readInstruction(r *request) (f instructionForm, in control.Order, err error) {
 	value := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	f = instructionForm{
 		Kind: value("kind"), KW: value("kw"), Group: value("group"), GSPGroup: value("gsp_group"), From: value("from"), To: value("to"),
@@ -111,8 +71,8 @@ func readInstruction(r *request) (f instructionForm, in store.Instruction, err e
 		return f, in, err
 	}
 
-	in = store.Instruction{
-		Scope: store.Scope{Group: f.Group, GSPGroup: f.GSPGroup}, Service: f.Service, Reason: f.Note, Unfair: f.Unfair, Who: r.who.Name,
+	in = control.Order{
+		Group: f.Group, GSPGroup: f.GSPGroup, Service: f.Service, Reason: f.Note, Unfair: f.Unfair, Who: r.who.Name,
 	}
 	if f.Note == "" || len(f.Note) > reasonMax {
 		return f, in, flex.Fail(flex.Malformed, "give a reason of 1 to %d bytes", reasonMax)
@@ -130,7 +90,7 @@ func readInstruction(r *request) (f instructionForm, in store.Instruction, err e
 }
 
 // target reads what is asked for.
-func (f *instructionForm) target(in *store.Instruction) error {
+func (f *instructionForm) target(in *control.Order) error {
 	watts, err := number(f.KW, "the power in kW", 1e7)
 	if err != nil {
 		return err
@@ -188,7 +148,7 @@ func (s *Server) instructionPreview(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p, err := s.Control.PreviewInstruction(r.Context(), f.Org, in)
+	p, err := s.Control.PreviewInstruction(r.Context(), f.Org, in.Instruction())
 	return view{page: "instructionpreview", title: "Preview", crumbs: []crumb{{"Instructions", instructionsPath}}, data: previewPage{p, f}}, err
 }
 
@@ -204,8 +164,8 @@ func (s *Server) sendInstruction(r *request) (view, error) {
 	}
 
 	var p *control.Preview
-	err = s.act(r, store.Act{Act: "send instruction", Org: f.Org, Detail: in.Goal() + ": " + in.Reason}, func() error {
-		p, err = s.Control.SendInstruction(r.Context(), f.Org, in)
+	err = s.act(r, access.Action{Act: "send instruction", Org: f.Org, Detail: in.Goal() + ": " + in.Reason}, func() error {
+		p, err = s.Control.SendInstruction(r.Context(), f.Org, in.Instruction())
 		return err
 	})
 	if err != nil {
@@ -223,10 +183,10 @@ type instructionPage struct {
 }
 
 // Binds reports whether it can be stopped.
-func (p instructionPage) Binds() bool { return instructionLine{p.Instruction, p.State}.Binds() }
+func (p instructionPage) Binds() bool { return p.State.Binds() }
 
 func (s *Server) instruction(r *request) (view, error) {
-	id, org, err := owned(s, r, "instruction", (*store.All).InstructionOrg)
+	id, org, err := owned(r, "instruction", s.Control.InstructionOrg)
 	if err != nil {
 		return view{}, err
 	}
@@ -260,12 +220,12 @@ func (s *Server) stopInstruction(r *request) (view, error) {
 		return view{}, err
 	}
 
-	id, org, err := owned(s, r, "instruction", (*store.All).InstructionOrg)
+	id, org, err := owned(r, "instruction", s.Control.InstructionOrg)
 	if err != nil {
 		return view{}, err
 	}
 
-	err = s.act(r, store.Act{Act: "stop instruction", Org: org, Subject: id.String()}, func() error {
+	err = s.act(r, access.Action{Act: "stop instruction", Org: org, Subject: id.String()}, func() error {
 		_, err := s.Control.StopInstruction(r.Context(), org, id, r.who.Name)
 		return err
 	})
@@ -283,7 +243,7 @@ func (s *Server) stopInstructions(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err := s.act(r, store.Act{Act: "stop instructions", Org: org}, func() error {
+	err := s.act(r, access.Action{Act: "stop instructions", Org: org}, func() error {
 		_, err := s.Control.StopInstructions(r.Context(), org, r.who.Name)
 		return err
 	})

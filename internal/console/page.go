@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 //go:embed template/*.html
@@ -96,16 +94,11 @@ type ofOrg struct {
 	Org  flex.OrgID
 }
 
-// choose returns the organisation's records, none if there is no organisation yet.
-func (p *ofOrg) choose(ctx context.Context, all *store.All) (tx *store.Tx, err error) {
-	p.Orgs, err = all.Orgs(ctx)
-	if err != nil || len(p.Orgs) == 0 {
-		return nil, err
-	}
-
-	if p.Org.IsZero() {
+// choose lists the organisations, and takes the first if none was asked for.
+func (p *ofOrg) choose(s *Server, r *request) (err error) {
+	p.Orgs, err = s.Registry.Orgs(r.Context())
+	if len(p.Orgs) > 0 && p.Org.IsZero() {
 		p.Org = p.Orgs[0].ID
 	}
-
-	return all.For(ctx, p.Org)
+	return err
 }

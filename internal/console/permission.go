@@ -60,7 +60,7 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 	}
 
 	asks := rt.confirm || slices.Contains(stepUp, needs)
-	if !asks || r.Method != http.MethodPost || r.who.Confirmed(s.DB.Now()) {
+	if !asks || r.Method != http.MethodPost || r.who.Confirmed(s.Operations.Now()) {
 		return view{}, nil
 	}
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"flexd/internal/access"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
@@ -207,7 +207,7 @@ type frame struct {
 	Now         time.Time
 	Search      string
 	Done        string // what an act has just done
-	Halted      *store.Halt
+	Halted      *delivery.HaltView
 	Data        any
 }
 
@@ -218,13 +218,11 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 
 	section := strings.TrimPrefix(r.URL.Path, Root+"/")
 	section, _, _ = strings.Cut(section, "/")
-	var halted *store.Halt
+	var halted *delivery.HaltView
 
 	if r.who.Name != "" {
-		err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-			halted, err = all.Halted(r.Context())
-			return err
-		})
+		var err error
+		halted, err = s.Push.Halted(r.Context())
 		if err != nil {
 			return err
 		}
@@ -232,7 +230,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
 		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, May: r.who.Role.Permissions(), Environment: s.Environment,
-		Now: s.DB.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
+		Now: s.Operations.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
 	})
 }
 
@@ -267,7 +265,6 @@ var doneText = map[string]string{
 }
 
 // act does something in the operator's name, in the audit log.
-func (s *Server) act(r *request, a store.Act, do func() error) error {
-	a.Who, a.Source = r.who.Name, r.from
-	return s.Access.Act(r.Context(), a, do)
+func (s *Server) act(r *request, a access.Action, do func() error) error {
+	return s.Access.Act(r.Context(), a.By(r.who.Name, r.from), do)
 }

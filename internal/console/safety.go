@@ -4,58 +4,27 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/store"
 )
 
 // safetyPage is what stops or limits all of flexd.
 type safetyPage struct {
-	Halted    *store.Halt
-	Held      int
-	Lines     []safetyLine
+	delivery.Safety
 	Caps      []capsLine
 	ReasonMax int
 }
 
-// safetyLine is an organisation with what waits for it.
-type safetyLine struct {
-	flex.Org
-	Held int
-}
-
 func (s *Server) safety(r *request) (view, error) {
 	p := safetyPage{ReasonMax: delivery.ReasonMax}
-	var orgs []flex.Org
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		p.Halted, err = all.Halted(r.Context())
-		if err != nil {
-			return err
-		}
-
-		orgs, err = all.Orgs(r.Context())
-		if err != nil {
-			return err
-		}
-
-		for _, o := range orgs {
-			_, held, err := all.WaitingSince(r.Context(), o.ID, all.Now().Add(time.Second), 1)
-			if err != nil {
-				return err
-			}
-
-			p.Lines = append(p.Lines, safetyLine{o, held})
-			p.Held += held
-		}
-
-		return nil
-	})
+	var err error
+	p.Safety, err = s.Push.Safety(r.Context())
 	if err == nil {
-		p.Caps, err = s.capsLines(r, orgs)
+		p.Caps, err = s.capsLines(r)
 	}
 
 	return view{page: "safety", title: "Safety", data: p}, err
@@ -63,12 +32,12 @@ func (s *Server) safety(r *request) (view, error) {
 
 func (s *Server) halt(r *request) (view, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
-	err := s.act(r, store.Act{Act: "halt pushes", Detail: reason}, func() error { return s.Push.Halt(r.Context(), r.who.Name, reason) })
+	err := s.act(r, access.Action{Act: "halt pushes", Detail: reason}, func() error { return s.Push.Halt(r.Context(), r.who.Name, reason) })
 	return view{to: "/console/safety?done=halted"}, err
 }
 
 func (s *Server) resume(r *request) (view, error) {
-	err := s.act(r, store.Act{Act: "resume pushes"}, func() error { return s.Push.Resume(r.Context()) })
+	err := s.act(r, access.Action{Act: "resume pushes"}, func() error { return s.Push.Resume(r.Context()) })
 	return view{to: "/console/safety?done=resumed"}, err
 }
 
@@ -76,13 +45,8 @@ func (s *Server) resume(r *request) (view, error) {
 type foreseenPage struct {
 	HalfHours int
 	Span      flex.Span
-	Lines     []foreseenLine
+	Lines     []control.OrgForeseen
 	Changed   int
-}
-
-type foreseenLine struct {
-	Name string
-	control.Foreseen
 }
 
 // foresee says how many schedules a file of prices would change, and stores nothing.
@@ -105,20 +69,9 @@ func (s *Server) foresee(r *request) (view, error) {
 	}
 
 	p := foreseenPage{HalfHours: len(prices), Span: flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}}
-	var orgs []flex.Org
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-		orgs, err = all.Orgs(r.Context())
-		return err
-	})
-
-	for _, o := range orgs {
-		f, ferr := s.Control.Foresee(r.Context(), o.ID, prices)
-		if ferr != nil {
-			return view{}, ferr
-		}
-
-		p.Lines = append(p.Lines, foreseenLine{o.Name, f})
-		p.Changed += f.Changed
+	p.Lines, err = s.Control.ForeseeAll(r.Context(), prices)
+	for _, l := range p.Lines {
+		p.Changed += l.Changed
 	}
 
 	return view{page: "foreseen", title: "Dry run of prices", crumbs: []crumb{{"Safety", "/console/safety"}}, data: p}, err

@@ -4,15 +4,14 @@ import (
 	"strings"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
+	"flexd/internal/registry"
 )
 
 // searchPage is what was found.
 type searchPage struct {
-	Text   string
-	Assets []store.AssetLine
-	Sites  []store.SiteLine
-	More   bool // there is more than is shown
+	registry.Found
+	Text string
+	More bool // there is more than is shown
 }
 
 // searchMax is the longest text that is looked for.
@@ -30,16 +29,8 @@ func (s *Server) search(r *request) (view, error) {
 	}
 
 	if text != "" {
-		err := s.DB.ReadAll(r.Context(), func(all *store.All) (err error) {
-			f := store.Find{Text: text, Limit: pageMax + 1}
-			p.Assets, err = all.FindAssets(r.Context(), f)
-			if err != nil {
-				return err
-			}
-
-			p.Sites, err = all.FindSites(r.Context(), f)
-			return err
-		})
+		var err error
+		p.Found, err = s.Registry.Search(r.Context(), text, pageMax+1)
 		if err != nil {
 			return v, err
 		}

@@ -12,7 +12,6 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
@@ -86,11 +85,8 @@ func (s *Server) loginPage(r *request) (view, error) {
 
 func (s *Server) loginView(r *request, f loginForm) (view, error) {
 	f.Plain = !web.HTTPS(r.Request) && !s.onLoopback(r.Request)
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		ops, err := all.Operators(r.Context())
-		f.NoOperators = len(ops) == 0
-		return err
-	})
+	has, err := s.Access.HasOperators(r.Context())
+	f.NoOperators = !has
 	return view{page: "login", title: "Log in", data: f}, err
 }
 
@@ -175,7 +171,7 @@ func ownPath(next string) string {
 }
 
 func (s *Server) logout(r *request) (view, error) {
-	err := s.act(r, store.Act{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request)) })
+	err := s.act(r, access.Action{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request)) })
 	s.setSession(r.writer(), r.Request, "")
 	return view{to: "/console/login"}, err
 }

@@ -1,54 +1,32 @@
 package console
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/bankfile"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
 	"flexd/internal/settle"
-	"flexd/internal/store"
 )
-
-// runsMax is how many settlement runs are listed.
-const runsMax = 30
-
-// marketMax is how many lines of market money are shown.
-const marketMax = 36
-
-// filesMax is how many payment files are listed.
-const filesMax = 10
 
 // settlementPage is an organisation's runs, events and money.
 type settlementPage struct {
-	ofOrg
+	reward.Overview
 	Status      ledger.PaymentStatus
 	Statuses    []ledger.PaymentStatus
 	Withdrawals []withdrawalLine
-	Waiting     int        // for approval
-	WaitingSum  flex.Pence // of those
-	Approved    int
 	Formats     []bankfile.Format // of payment files
-	Format      bankfile.Format   // the one that is set
-	Files       []store.PaymentFile
-	Owed        flex.Pence // to users
-	Accounts    []store.AccountSum
-	Market      []store.MarketMoney // the newest months
-	Closed      ledger.Month        // the last closed month of the books
-	Events      []eventLine
 	Next        string
-	Runs        []store.Run
-	Today       flex.Day
 	MonthAgo    flex.Day
 	Export      Export
 }
 
 type withdrawalLine struct {
-	reward.Payout
+	reward.WithdrawalLine
 	SiteName string
 	MayMove  []move
 }
@@ -66,11 +44,6 @@ var decisions = map[ledger.PaymentStatus][]move{
 	ledger.Failed:          {{ledger.PendingApproval, "Try again"}},
 }
 
-type eventLine struct {
-	store.FlexEvent
-	AssetName string
-}
-
 func (s *Server) settlement(r *request) (view, error) {
 	q := r.URL.Query()
 	p := &settlementPage{Status: ledger.PaymentStatus(q.Get("status")), Statuses: ledger.Statuses, Export: r.exports()}
@@ -79,27 +52,51 @@ func (s *Server) settlement(r *request) (view, error) {
 		p.Status = ledger.PendingApproval
 	}
 
-	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
+	ask := reward.OverviewQuery{Status: p.Status, Withdrawals: exportMax, Events: r.limit() + 1}
+	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
 
-	before := time.Time{}
+	var err error
 	if text := q.Get("before"); text != "" {
-		var err error
-		before, err = time.Parse(time.RFC3339, text)
+		ask.Before, err = time.Parse(time.RFC3339, text)
 		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "before is an instant such as 2026-01-14T00:00:00Z")
 		}
 	}
 
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.fill(r, all, before) })
+	p.Overview, err = s.Reward.Overview(r.Context(), ask)
 	if err != nil {
 		return view{}, err
 	}
-	if err := s.withdrawals(r.Context(), p); err != nil {
+	if err := p.layOut(r); err != nil {
 		return view{}, err
 	}
 
+	return view{page: "settlement", title: "Settlement and rewards", data: p, table: p.table()}, nil
+}
+
+// layOut cuts the list of events to a page, and says what may be done with the withdrawals.
+func (p *settlementPage) layOut(r *request) error {
+	if err := r.whole(len(p.Events)); err != nil {
+		return err
+	}
+
+	if len(p.Events) > r.limit() {
+		p.Events = p.Events[:r.limit()]
+		p.Next = r.with("before", p.Events[len(p.Events)-1].From.Format(time.RFC3339))
+	}
+
+	p.Formats, p.MonthAgo = bankfile.Formats, p.Today.Add(-30)
+	for _, w := range p.Overview.Withdrawals {
+		name := cmp.Or(w.Address.Reveal(), short(w.SiteID))
+		p.Withdrawals = append(p.Withdrawals, withdrawalLine{w, name, decisions[w.Status]})
+	}
+
+	return nil
+}
+
+func (p *settlementPage) table() *table {
 	t := &table{Name: "flex-events", Columns: []string{"flex_event_id", "asset_id", "external_id", "from", "to", "flex_wh", "estimated_gbp", "final_gbp", "missing", "version"}}
 	for _, e := range p.Events {
 		var energy, final any
@@ -114,145 +111,7 @@ func (s *Server) settlement(r *request) (view, error) {
 		t.add(e.ID.String(), e.AssetID.String(), e.AssetName, e.From, e.To, energy, e.Estimated.GBP(), final, e.Missing, e.Version)
 	}
 
-	return view{page: "settlement", title: "Settlement and rewards", data: p, table: t}, nil
-}
-
-func (p *settlementPage) fill(r *request, all *store.All, before time.Time) (err error) {
-	ctx := r.Context()
-	tx, err := p.choose(ctx, all)
-	if tx == nil || err != nil {
-		return err
-	}
-
-	p.Today = flex.DayAt(tx.Now())
-	p.MonthAgo = p.Today.Add(-30)
-	err = errors.Join(p.money(ctx, all, tx), p.market(ctx, tx))
-	if err != nil {
-		return err
-	}
-
-	p.Runs, err = tx.Runs(ctx, runsMax)
-	if err != nil {
-		return err
-	}
-
-	if before.IsZero() {
-		before = tx.Now().Add(24 * time.Hour)
-	}
-
-	events, err := tx.NewestFlexEvents(ctx, before, r.limit()+1)
-	if err != nil {
-		return err
-	}
-
-	if err := r.whole(len(events)); err != nil {
-		return err
-	}
-
-	if len(events) > r.limit() {
-		events = events[:r.limit()]
-		p.Next = r.with("before", events[len(events)-1].From.Format(time.RFC3339))
-	}
-
-	ids := make([]flex.AssetID, len(events))
-	for i, e := range events {
-		ids[i] = e.AssetID
-	}
-
-	names, err := all.AssetNames(ctx, ids)
-	for _, e := range events {
-		p.Events = append(p.Events, eventLine{e, names[e.AssetID]})
-	}
-
-	return err
-}
-
-// market reads what the market owes and paid, and up to when the books are closed.
-func (p *settlementPage) market(ctx context.Context, tx *store.Tx) error {
-	money, err := tx.MarketMoney(ctx)
-	if err != nil {
-		return err
-	}
-	p.Market = money[max(0, len(money)-marketMax):]
-	p.Closed, err = tx.LastClosedMonth(ctx)
-	return err
-}
-
-// money reads the books and the withdrawals.
-func (p *settlementPage) money(ctx context.Context, all *store.All, tx *store.Tx) (err error) {
-	p.Accounts, err = tx.AccountSums(ctx)
-	if err != nil {
-		return err
-	}
-
-	for _, a := range p.Accounts {
-		if a.Account == ledger.RewardsPayable {
-			p.Owed = -a.Sum
-		}
-	}
-
-	if err := p.paymentFiles(ctx, tx); err != nil {
-		return err
-	}
-
-	ws, err := tx.Withdrawals(ctx, "")
-	if err != nil {
-		return err
-	}
-
-	for _, w := range ws {
-		switch w.Status {
-		case ledger.PendingApproval:
-			p.Waiting, p.WaitingSum = p.Waiting+1, p.WaitingSum+w.Amount
-		case ledger.Approved:
-			p.Approved++
-		}
-	}
-
-	return nil
-}
-
-// paymentFiles reads which files were made, and what the next one is written as.
-func (p *settlementPage) paymentFiles(ctx context.Context, tx *store.Tx) (err error) {
-	p.Files, err = tx.PaymentFiles(ctx, filesMax)
-	if err != nil {
-		return err
-	}
-
-	org, err := tx.OrgRecord(ctx)
-	p.Formats, p.Format = bankfile.Formats, bankfile.Format(org.Settings.Payout.FileFormat)
-	return err
-}
-
-// withdrawals lists the withdrawals of the status that was asked for.
-func (s *Server) withdrawals(ctx context.Context, p *settlementPage) error {
-	if p.Org.IsZero() {
-		return nil
-	}
-
-	found, err := s.Reward.Payouts(ctx, p.Org, p.Status)
-	if err != nil {
-		return err
-	}
-
-	return s.DB.Read(ctx, p.Org, func(tx *store.Tx) error {
-		for _, w := range found[:min(len(found), exportMax)] {
-			l := withdrawalLine{Payout: w, SiteName: short(w.SiteID), MayMove: decisions[w.Status]}
-
-			site, err := tx.Site(ctx, w.SiteID)
-			if err != nil && flex.KindOf(err) != flex.NotFound {
-				return err
-			}
-
-			if site.Address.Reveal() != "" {
-				l.SiteName = site.Address.Reveal()
-			}
-
-			p.Withdrawals = append(p.Withdrawals, l)
-		}
-
-		return nil
-	})
+	return t
 }
 
 // decide moves a withdrawal by the operator's decision.
@@ -274,7 +133,7 @@ func (s *Server) decide(r *request) (view, error) {
 		return view{}, flex.Fail(flex.NotFound, "a withdrawal is approved, rejected, cancelled or tried again, not %q", to)
 	}
 
-	act := store.Act{Act: "withdrawal " + string(to), Org: org, Subject: id.String(), Detail: note}
+	act := access.Action{Act: "withdrawal " + string(to), Org: org, Subject: id.String(), Detail: note}
 	err := s.act(r, act, func() error {
 		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
 		return err
@@ -301,7 +160,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.act(r, store.Act{Act: "override the check of a name", Org: org, Subject: id.String(), Detail: reason}, func() error {
+	err = s.act(r, access.Action{Act: "override the check of a name", Org: org, Subject: id.String(), Detail: reason}, func() error {
 		return s.Reward.OverrideName(r.Context(), org, id, r.who.Name, reason)
 	})
 
@@ -327,7 +186,7 @@ func (s *Server) payments(r *request) (view, error) {
 	}
 
 	var file reward.PaymentFile
-	act := store.Act{Act: "export payments", Org: org, Who: r.who.Name, Source: r.from}
+	act := access.Action{Act: "export payments", Org: org}.By(r.who.Name, r.from)
 	err := s.Access.ActWithDetail(r.Context(), act, func() (detail string, err error) {
 		file, err = s.Reward.Export(r.Context(), org, r.who.Name, o)
 		if err != nil {
@@ -358,7 +217,7 @@ func (s *Server) settleAgain(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
 	}
 
-	err := s.act(r, store.Act{Act: "settle again", Org: org, Subject: fmt.Sprintf("%s to %s", a.From, a.To)}, func() error {
+	err := s.act(r, access.Action{Act: "settle again", Org: org, Subject: fmt.Sprintf("%s to %s", a.From, a.To)}, func() error {
 		_, err := s.Reward.SettleAgain(r.Context(), org, a)
 		return err
 	})
@@ -367,9 +226,8 @@ func (s *Server) settleAgain(r *request) (view, error) {
 
 // comparePage is what two runs say differently.
 type comparePage struct {
-	Org           flex.OrgID
-	Before, After store.Run
-	Changes       []settle.Change
+	Org flex.OrgID
+	reward.RunsCompared
 }
 
 func (s *Server) compareRuns(r *request) (view, error) {
@@ -388,20 +246,10 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	}
 
 	var err error
-	p.Changes, err = s.Reward.Compare(r.Context(), p.Org, before, after)
+	p.RunsCompared, err = s.Reward.CompareRuns(r.Context(), p.Org, before, after)
 	if err != nil {
 		return view{}, err
 	}
-
-	err = s.DB.Read(r.Context(), p.Org, func(tx *store.Tx) error {
-		p.Before, err = tx.Run(r.Context(), before)
-		if err != nil {
-			return err
-		}
-
-		p.After, err = tx.Run(r.Context(), after)
-		return err
-	})
 
 	t := &table{Name: "comparison", Columns: []string{"flex_event_id", "what", "before", "after"}}
 	for _, c := range p.Changes {
@@ -413,13 +261,8 @@ func (s *Server) compareRuns(r *request) (view, error) {
 
 // flexEventPage is one flex event: baseline against metered, and what it came to.
 type flexEventPage struct {
-	Org       flex.Org
-	Event     store.FlexEvent
-	AssetName string
-	Result    *settle.Result // nil until it is settled
-	Lines     []settledLine
-	Prices    []reward.EventPrice // where its prices are from
-	Note      string
+	reward.EventView
+	Lines []settledLine
 }
 
 type settledLine struct {
@@ -439,54 +282,13 @@ func (s *Server) flexEvent(r *request) (view, error) {
 	}
 
 	p := &flexEventPage{}
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		org, err := all.FlexEventOrg(r.Context(), id)
-		if err != nil {
-			return err
-		}
-
-		tx, err := all.For(r.Context(), org)
-		if err != nil {
-			return err
-		}
-
-		p.Org, err = tx.OrgRecord(r.Context())
-		if err != nil {
-			return err
-		}
-
-		p.Event, err = tx.FlexEvent(r.Context(), id)
-		if err != nil {
-			return err
-		}
-
-		names, err := all.AssetNames(r.Context(), []flex.AssetID{p.Event.AssetID})
-		if err != nil {
-			return err
-		}
-
-		p.AssetName = names[p.Event.AssetID]
-
-		settled, err := tx.NewestSettlement(r.Context(), id)
-		if flex.KindOf(err) == flex.NotFound {
-			p.Note = sentence(err.Error())
-			return nil
-		}
-
-		if err != nil {
-			return err
-		}
-
-		p.Result = settled.Result
-		prices, err := reward.EventPrices(r.Context(), tx, []*settle.Result{settled.Result})
-		p.Prices = prices[id]
-		return err
-	})
-
+	var err error
+	p.EventView, err = s.Reward.EventView(r.Context(), id)
 	if err != nil {
 		return view{}, err
 	}
 
+	p.Note = sentence(p.Note)
 	if p.Result != nil {
 		p.addLines()
 	}

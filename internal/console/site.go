@@ -11,22 +11,14 @@ import (
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/settle"
-	"flexd/internal/store"
 )
 
 // sitePage is a site with its consents, its enrolments, its meter and its money.
 type sitePage struct {
-	Org          flex.Org
-	Site         flex.Site
-	Methods      []flex.DispatchMethod
-	Meter        *flex.Meter // nil if its MPAN is on no list
-	Now          time.Time
-	Assets       []store.AssetLine
+	registry.SiteView
 	Propositions []propositionLine
 	Eligibility  registry.Eligibility
 	Steps        []siteStep
-	Spans        []consentLine
-	Ratings      registry.Ratings
 	Gaps         []gapLine
 	Info         reward.Info
 	Statement    reward.Statement
@@ -87,10 +79,19 @@ func (s *Server) site(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.DB.ReadAll(r.Context(), func(all *store.All) error { return p.readAll(r, all, id) })
+	p.SiteView, err = s.Registry.SiteView(r.Context(), id)
 	if err != nil {
 		return view{}, err
 	}
+
+	for _, e := range p.Enrolments {
+		p.Propositions = append(p.Propositions, propositionLine{Name: e.Name, State: e.State})
+	}
+
+	for _, st := range p.SiteView.Steps {
+		p.Steps = append(p.Steps, siteStep{st.At, stepText(st)})
+	}
+
 	if err := s.siteDesks(r, p); err != nil {
 		return view{}, err
 	}
@@ -99,88 +100,17 @@ func (s *Server) site(r *request) (view, error) {
 	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p}, nil
 }
 
-// readAll reads the site and the spans of its consent.
-func (p *sitePage) readAll(r *request, all *store.All, id flex.SiteID) error {
-	if err := p.read(r, all, id); err != nil {
-		return err
+// stepText says a consent or an enrolment that changed.
+func stepText(s registry.SiteStep) string {
+	switch {
+	case s.Consent != "" && s.Given:
+		return "Consented to " + words(s.Consent) + "."
+	case s.Consent != "":
+		return "Withdrew the consent to " + words(s.Consent) + "."
 	}
 
-	tx, err := all.For(r.Context(), p.Org.ID)
-	if err != nil {
-		return err
-	}
-
-	p.Spans, err = consentLines(r.Context(), tx, id)
-	return err
-}
-
-func (p *sitePage) read(r *request, all *store.All, id flex.SiteID) error {
-	ctx := r.Context()
-	org, err := all.SiteOrg(ctx, id)
-	if err != nil {
-		return err
-	}
-
-	p.Assets, err = all.FindAssets(ctx, store.Find{Site: id, Limit: pageMax})
-	if err != nil {
-		return err
-	}
-
-	tx, err := all.For(ctx, org)
-	if err != nil {
-		return err
-	}
-
-	p.Now = tx.Now()
-	p.Org, err = tx.OrgRecord(ctx)
-	if err != nil {
-		return err
-	}
-
-	p.Site, err = tx.Site(ctx, id)
-	if err != nil {
-		return err
-	}
-
-	p.Methods, err = tx.Methods(ctx, id)
-	if err != nil {
-		return err
-	}
-
-	p.Meter, err = tx.Meter(ctx, p.Site.MPAN.Reveal())
-	if err != nil {
-		return err
-	}
-
-	for _, name := range flex.Propositions {
-		state, err := tx.Enrolment(ctx, id, name)
-		if err != nil {
-			return err
-		}
-		p.Propositions = append(p.Propositions, propositionLine{Name: name, State: state})
-	}
-
-	consents, err := tx.Consents(ctx, id)
-	if err != nil {
-		return err
-	}
-
-	for _, c := range consents {
-		text := "Consented to " + words(c.Kind)
-		if c.GivenAt.IsZero() {
-			text = "Withdrew the consent to " + words(c.Kind)
-		}
-		p.Steps = append(p.Steps, siteStep{c.RecordedAt, text + "."})
-	}
-
-	changes, err := tx.EnrolmentChanges(ctx, id)
-	for _, c := range changes {
-		verb := map[flex.EnrolmentState]string{flex.Enrolled: "Enrolled in ", flex.Withdrawn: "Withdrawn from "}[c.State]
-		p.Steps = append(p.Steps, siteStep{c.At, verb + words(c.Proposition) + "."})
-	}
-
-	slices.SortStableFunc(p.Steps, func(a, b siteStep) int { return b.At.Compare(a.At) })
-	return err
+	verb := map[flex.EnrolmentState]string{flex.Enrolled: "Enrolled in ", flex.Withdrawn: "Withdrawn from "}[s.State]
+	return verb + words(s.Enrolled) + "."
 }
 
 // siteDesks asks the services what is theirs to say.
@@ -195,11 +125,6 @@ func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 
 	for i := range p.Propositions {
 		p.Propositions[i].judge(p.Eligibility)
-	}
-
-	p.Ratings, err = s.Registry.Ratings(ctx, org, id)
-	if err != nil {
-		return fmt.Errorf("read the ratings: %w", err)
 	}
 
 	gaps, err := s.Reading.Gaps(ctx, org, id, flex.Day{}, flex.Day{})

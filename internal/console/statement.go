@@ -10,7 +10,6 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/reward"
-	"flexd/internal/store"
 )
 
 // statementPage is a site's statement as its user has it, to be printed.
@@ -53,7 +52,7 @@ func statementSpan(r *request) (span reward.StatementSpan, err error) {
 
 // statement shows a site's statement, or gives it away as CSV or JSON.
 func (s *Server) statement(r *request) (view, error) {
-	id, org, err := owned(s, r, "site", (*store.All).SiteOrg)
+	id, org, err := owned(r, "site", s.Registry.SiteOrg)
 	if err != nil {
 		return view{}, err
 	}
@@ -69,7 +68,7 @@ func (s *Server) statement(r *request) (view, error) {
 	}
 
 	p := &statementPage{Rule: reward.RoundingRule, Site: id}
-	p.Org, err = s.orgRecord(r.Context(), org)
+	p.Org, err = s.Registry.Org(r.Context(), org)
 	if err != nil {
 		return view{}, err
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // storyLine is something that happened, in plain words.
@@ -19,25 +19,22 @@ type storyLine struct {
 	Path string // of a page that says more, "" if there is none
 }
 
-// story tells what happened to an asset in the span, in the order in which it did.
-func (p *past) story() (lines []storyLine) {
-	for _, t := range p.events {
+// storyOf tells what happened to an asset in the span, in the order in which it did.
+func storyOf(p *control.Past) (lines []storyLine) {
+	for _, t := range p.Events {
 		lines = append(lines, storyLine{At: t.At, Kind: "event", Text: eventText(t)})
 	}
 
-	for _, s := range p.schedules {
+	generation := map[flex.EventID]int64{}
+	for _, s := range p.Schedules {
+		generation[s.EventID] = s.Generation
 		lines = append(lines, storyLine{At: s.MadeAt, Kind: "schedule", Text: scheduleText(&s)})
-		if d, ok := p.pushes[s.EventID]; ok {
-			lines = append(lines, p.pushLine(&s, d))
+		if s.Push != nil {
+			lines = append(lines, pushLine(&s))
 		}
 	}
 
-	generation := map[flex.EventID]int64{}
-	for _, s := range p.schedules {
-		generation[s.EventID] = s.Generation
-	}
-
-	for _, c := range p.callbacks {
+	for _, c := range p.Callbacks {
 		lines = append(lines, storyLine{At: c.ReceivedAt, Kind: "callback", Path: "/console/deliveries/" + c.EventID.String(),
 			Text: fmt.Sprintf("The client reported that schedule %d %s.", generation[c.EventID], callbackText[c.Status])})
 	}
@@ -47,25 +44,32 @@ func (p *past) story() (lines []storyLine) {
 }
 
 // eventText says what an event told.
-func eventText(t store.PastEvent) string {
+func eventText(t control.PastEvent) string {
 	told := t.What
 	var b strings.Builder
 
 	switch control.Kind(t.Kind) {
 	case control.PlugIn:
 		b.WriteString("A car was plugged in")
+
 	case control.PlugOut:
 		b.WriteString("The car was unplugged")
+
 	case control.IntentUpdate:
 		b.WriteString("The user changed what they want")
+
 	case control.TariffUpdate:
 		b.WriteString("The tariff changed")
+
 	case control.ChargeNow:
 		b.WriteString("Charging now was asked for, until " + whenText(told.EndAt))
+
 	case control.ChargeNowDeleted:
 		b.WriteString("Charging now was taken back")
+
 	case "plug_in_schedule":
 		b.WriteString("The client asked for a pause in its own schedule")
+
 	default:
 		b.WriteString(words(t.Kind))
 	}
@@ -103,47 +107,45 @@ func readyText(in *flex.Intent) string {
 	return in.ReadyBy.In(time.FixedZone("", int(in.ReadyByOffset/time.Second))).Format("15:04")
 }
 
-var causeText = map[store.Cause]string{
-	store.CausePlugIn: "a car was plugged in", store.CauseIntent: "the user's wish changed", store.CauseTariff: "the tariff changed",
-	store.CauseChargeNow: "charging now was asked for or taken back", store.CauseMarket: "prices moved",
-	store.CauseInputs: "readings or settings changed", store.CauseFreed: "control ended",
-	store.CauseCaps: "the fleet was planned together, under its caps", store.CauseCalled: "the grid instructed the fleet, or no more",
-}
-
 var callbackText = map[flex.CallbackStatus]string{
 	flex.Received: "has reached it", flex.Accepted: "was accepted", flex.Executed: "was carried out",
 	flex.Rejected: "was rejected by the charger", flex.Failed: "could not be carried out",
 }
 
-func scheduleText(s *store.Schedule) string {
-	return fmt.Sprintf("Schedule %d was made because %s: it charges %s.", s.Generation, causeText[s.Cause],
-		hours(limits(s, flex.Span{From: s.Steps[0].From, To: s.End()})))
+func scheduleText(s *control.PastSchedule) string {
+	return fmt.Sprintf("Schedule %d was made because %s: it charges %s.", s.Generation, control.CauseText(s.Cause), hours(s.Draws(s.Whole())))
 }
 
 // pushLine says what became of a schedule's push. Its place on the asset's time line is the
 // schedule's, for attempts run by the true clock.
-func (p *past) pushLine(s *store.Schedule, d store.Delivery) storyLine {
+func pushLine(s *control.PastSchedule) storyLine {
+	d := s.Push
 	late := max(0, d.Last.At.Add(d.Last.Took).Sub(d.QueuedAt))
 	l := storyLine{At: s.MadeAt.Add(late), Kind: "push", Path: "/console/deliveries/" + d.ID.String()}
 
 	switch d.State {
-	case store.Delivered:
+	case delivery.Delivered:
 		l.Text = fmt.Sprintf("The client took schedule %d, %s after it was made", s.Generation, duration(late))
 		if d.Tries > 1 {
 			l.Text += fmt.Sprintf(", at attempt %d", d.Tries)
 		}
-	case store.Pending:
+
+	case delivery.Pending:
 		l.Text = fmt.Sprintf("Schedule %d waits to be sent", s.Generation)
 		if d.Tries > 0 {
-			l.Text = fmt.Sprintf("The client has not taken schedule %d after %s: %s", s.Generation, count(d.Tries, "attempt"), answerText(d.Last))
+			l.Text = fmt.Sprintf("The client has not taken schedule %d after %s: %s", s.Generation, count(d.Tries, "attempt"), answerText(s))
 		}
-	case store.Refused:
-		l.Text = fmt.Sprintf("The client refused schedule %d: %s", s.Generation, answerText(d.Last))
-	case store.Superseded:
+
+	case delivery.Refused:
+		l.Text = fmt.Sprintf("The client refused schedule %d: %s", s.Generation, answerText(s))
+
+	case delivery.Superseded:
 		l.Text = fmt.Sprintf("Schedule %d was not taken before a newer one took its place", s.Generation)
-	case store.Lapsed:
+
+	case delivery.Lapsed:
 		l.Text = fmt.Sprintf("Schedule %d was over before the client took it", s.Generation)
-	case store.Retracted:
+
+	case delivery.Retracted:
 		l.Text = fmt.Sprintf("Schedule %d was taken back before the client took it", s.Generation)
 	}
 
@@ -152,101 +154,81 @@ func (p *past) pushLine(s *store.Schedule, d store.Delivery) storyLine {
 	}
 
 	l.Text = sentence(l.Text)
+
 	return l
 }
 
-func answerText(a store.Attempt) string {
-	if a.Status == 0 {
-		return "no answer, " + a.Error
+// answerText says how the client answered the latest attempt.
+func answerText(s *control.PastSchedule) string {
+	last := s.Push.Last
+	if last.Status == 0 {
+		return "no answer, " + last.Error
 	}
-	return fmt.Sprintf("it answered %d", a.Status)
+	return fmt.Sprintf("it answered %d", last.Status)
 }
 
-// sentences say how the asset stands now.
-func (p *past) sentences() (said []string) {
-	c := &p.charging
+// sentencesOf say how the asset is now.
+func sentencesOf(p *control.Past) (said []string) {
+	c := &p.Charging
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 
 	switch s := c.Session; {
-	case !p.asset.Type.Charges():
+	case !p.Asset.Type.Charges():
 		return nil
+
 	case s.Number == 0:
 		say("Nothing was ever plugged in here.")
 		return said
+
 	case !c.Open():
 		say("Nothing is plugged in: the last car left %s.", whenText(s.PluggedOutAt))
-		return append(said, p.took()...)
+		return append(said, tookText(p)...)
+
 	case c.Standing.Generation == 0:
 		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))
 		if !c.Controlled {
 			say("Its site is not under control, so the charger is not controlled.")
 		}
+
 		return said
 	}
 
 	e := &c.Standing.From
 	say("A car has been plugged in since %s and needs %s by %s.", whenText(c.Session.PluggedInAt), kwh(e.Need), whenText(e.ReadyBy))
+	said = append(said, aheadText(p))
 
-	ahead := limits(&c.Standing, flex.Span{From: p.now, To: c.Standing.End()})
-	switch charging := len(ahead) > 0 && ahead[0].value > 0; {
-	case !e.ReadyBy.After(p.now) && len(ahead) == 0:
-		say("Ready-by has passed; the charger is free.")
-	case charging:
-		say("It is charging now, and charges %s.", hours(ahead))
-	case hours(ahead) == "not at all":
-		say("Nothing more is needed, so it does not charge before then.")
-	default:
-		say("It does not charge now, and charges %s.", hours(ahead))
-	}
-
-	if p.accepted < c.Standing.Generation {
+	if p.Accepted < c.Standing.Generation {
 		say("The client has not taken this schedule yet.")
 	}
 
-	return append(said, p.took()...)
+	return append(said, tookText(p)...)
 }
 
-// What a car draws of what it is allowed says whether the schedule or something after it kept
-// it from charging: below the part, where the energy is enough to tell.
-const (
-	tookPart   = 0.5
-	tookEnergy = 0.5 // kWh
-)
+// aheadText says what the schedule in force does from now on.
+func aheadText(p *control.Past) string {
+	ahead := p.Ahead()
+	switch charging := len(ahead) > 0 && ahead[0].KW > 0; {
+	case !p.Charging.Standing.From.ReadyBy.After(p.Now) && len(ahead) == 0:
+		return "Ready-by has passed; the charger is free."
+	case charging:
+		return fmt.Sprintf("It is charging now, and charges %s.", hours(ahead))
+	case hours(ahead) == "not at all":
+		return "Nothing more is needed, so it does not charge before then."
+	default:
+		return fmt.Sprintf("It does not charge now, and charges %s.", hours(ahead))
+	}
+}
 
-// took says what the last session's schedules allowed and what was metered of it, as far as
+// tookText says what the last session's schedules allowed and what was metered of it, as far as
 // there are readings.
-func (p *past) took() (said []string) {
-	s := p.charging.Session
-	within := flex.Span{From: s.PluggedInAt, To: p.now}
-
-	if !s.PluggedOutAt.IsZero() {
-		within.To = s.PluggedOutAt
-	}
-
-	var last time.Time
-	metered := 0.0
-
-	for _, l := range p.actual() { // the half-hour of the plug-in is the session's as a whole
-		if !l.Meet(within).Empty() {
-			last, metered = l.To, metered+l.value*l.Len().Hours()
-		}
-	}
-
-	if last.IsZero() {
+func tookText(p *control.Past) (said []string) {
+	t := p.Took()
+	if t.Until.IsZero() {
 		return nil
 	}
 
-	within.To = slices.MinFunc([]time.Time{within.To, last}, time.Time.Compare)
-	allowed := 0.0
-
-	for _, l := range p.planned() {
-		if part := l.Meet(within); !part.Empty() {
-			allowed += l.value * part.Len().Hours()
-		}
-	}
-
-	said = append(said, fmt.Sprintf("Until %s its schedules allowed %s kWh, and %s kWh were metered.", clockText(within.To), decimals(allowed, 1), decimals(metered, 1)))
-	if allowed >= tookEnergy && metered < tookPart*allowed {
+	said = append(said, fmt.Sprintf("Until %s its schedules allowed %s kWh, and %s kWh were metered.", clockText(t.Until), decimals(t.Allowed, 1), decimals(t.Metered, 1)))
+	if t.Less {
 		said = append(said, "So it was not the schedule that kept it from charging: look at the car, the charger, and what the client reported.")
 	}
 

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
-	"flexd/internal/store"
 )
 
 // setSupply sets what a site's connection can carry, for a reason that the audit log keeps.
 func (s *Server) setSupply(r *request) (view, error) {
-	id, org, reason, err := meant(s, r, "site", (*store.All).SiteOrg)
+	id, org, reason, err := meant(r, "site", s.Registry.SiteOrg)
 	if err != nil {
 		return view{}, err
 	}
@@ -28,7 +28,7 @@ func (s *Server) setSupply(r *request) (view, error) {
 	}
 
 	detail := fmt.Sprintf("import %s kW, export %s kW, %s: %s", or(kwText(change.Import), "as before"), or(kwText(change.Export), "as before"), when, reason)
-	err = s.act(r, store.Act{Act: "set supply capacity", Org: org, Subject: id.String(), Detail: detail}, func() error {
+	err = s.act(r, access.Action{Act: "set supply capacity", Org: org, Subject: id.String(), Detail: detail}, func() error {
 		_, err := s.Registry.ChangeSite(r.Context(), org, id, registry.SiteChange{Supply: change, SupplyFrom: from})
 		return err
 	})
@@ -73,7 +73,7 @@ func datingForm(r *request, reason string) (d registry.Dating, when string, err 
 
 // setPower sets the rated power of one of a site's assets, for a reason that the audit log keeps.
 func (s *Server) setPower(r *request) (view, error) {
-	id, org, reason, err := meant(s, r, "asset", (*store.All).AssetOrg)
+	id, org, reason, err := meant(r, "asset", s.Registry.AssetOrg)
 	if err != nil {
 		return view{}, err
 	}
@@ -89,7 +89,7 @@ func (s *Server) setPower(r *request) (view, error) {
 	}
 
 	detail := fmt.Sprintf("%s kW, %s: %s", kwText(power.Power), when, reason)
-	err = s.act(r, store.Act{Act: "set rated power", Org: org, Subject: id.String(), Detail: detail}, func() error {
+	err = s.act(r, access.Action{Act: "set rated power", Org: org, Subject: id.String(), Detail: detail}, func() error {
 		_, err := s.Registry.ChangeAsset(r.Context(), org, id, registry.AssetChange{Power: power.Power, PowerFrom: from})
 		return err
 	})

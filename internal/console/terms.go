@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"strings"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/reward"
-	"flexd/internal/store"
 )
 
 // defaultWord is the default in a form of terms, as an empty value is.
@@ -34,11 +34,7 @@ func (s *Server) terms(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err := s.DB.ReadAll(r.Context(), func(all *store.All) error {
-		_, err := p.choose(r.Context(), all)
-		return err
-	})
-	if err != nil {
+	if err := p.choose(s, r); err != nil {
 		return view{}, err
 	}
 
@@ -153,7 +149,7 @@ func (s *Server) setTerm(r *request) (view, error) {
 	}
 
 	detail := c.Name + "=" + cmp.Or(c.values[c.Name], defaultWord) + " from " + cmp.Or(c.Day, "the first day that may be") + ": " + reason
-	err = s.act(r, store.Act{Act: "set terms", Org: c.Org, Subject: c.Name, Detail: detail}, func() error {
+	err = s.act(r, access.Action{Act: "set terms", Org: c.Org, Subject: c.Name, Detail: detail}, func() error {
 		_, err := s.Reward.SetTerms(r.Context(), c.Org, c.values, c.from, r.who.Name)
 		return err
 	})

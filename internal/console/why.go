@@ -1,12 +1,12 @@
 package console
 
 import (
+	"net/url"
 	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // why is the reason of a schedule, laid out to be read.
@@ -32,7 +32,7 @@ type stretch struct {
 type fact struct{ Name, Value, Origin string }
 
 func whyOf(x control.Explanation) *why {
-	w := &why{Explanation: x, CauseText: causeText[x.Cause], Periods: x.Plan.Periods}
+	w := &why{Explanation: x, CauseText: control.CauseText(x.Cause), Periods: x.Plan.Periods}
 	for i := 0; i < len(x.Plan.Periods); {
 		first := x.Plan.Periods[i]
 		s := stretch{Span: first.Span, OffPeak: first.OffPeak, Reason: first.Reason.String()}
@@ -149,23 +149,10 @@ const (
 	powerMax = 22  // kW
 )
 
-// supposed reads the question of the form and answers it, if there is one.
-func (s *Server) supposed(r *request, p *past) (*whatIf, error) {
-	e := &p.charging.Standing.From
-	w := &whatIf{Need: e.Need, ReadyBy: "07:00", Power: e.Power, Peak: e.MayChargePeak, NeedMax: needMax}
-
-	if !e.ReadyBy.IsZero() {
-		w.ReadyBy = clockText(e.ReadyBy)
-	}
-
-	if w.Power == 0 && p.asset.Power != nil {
-		w.Power = *p.asset.Power
-	}
-
-	q := r.URL.Query()
-	w.Asked = q.Has("need_kwh") || q.Has("power_kw") || q.Has("ready_by")
-	if !w.Asked {
-		return w, nil
+// carAsked reads the question of the form; nil if there is none.
+func carAsked(q url.Values) (*control.Question, error) {
+	if !q.Has("need_kwh") && !q.Has("power_kw") && !q.Has("ready_by") {
+		return nil, nil
 	}
 
 	need, err := number(q.Get("need_kwh"), "the energy in kWh", 1000)
@@ -183,23 +170,38 @@ func (s *Server) supposed(r *request, p *past) (*whatIf, error) {
 		return nil, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
 	}
 
-	w.Need = flex.FromKWh(need)
-	w.Power = flex.FromKW(power)
-	w.ReadyBy = q.Get("ready_by")
-	w.Peak = q.Get("peak") != ""
-	answers, err := s.Control.WhatIf(r.Context(), p.org.ID, []flex.AssetID{p.asset.ID},
-		control.Question{Need: &w.Need, ReadyByLocal: &wall, MayChargePeak: &w.Peak, Power: w.Power})
-	if err != nil {
-		return nil, err
+	return &control.Question{Need: new(flex.FromKWh(need)), ReadyByLocal: &wall, MayChargePeak: new(q.Get("peak") != ""), Power: flex.FromKW(power)}, nil
+}
+
+// supposed fills in the form of the question, and the answer if it was asked.
+func supposed(q url.Values, p *control.Past) *whatIf {
+	e := &p.Charging.Standing.From
+	w := &whatIf{Need: e.Need, ReadyBy: "07:00", Power: e.Power, Peak: e.MayChargePeak, NeedMax: needMax}
+
+	if !e.ReadyBy.IsZero() {
+		w.ReadyBy = clockText(e.ReadyBy)
 	}
 
-	if a := answers[0]; a.Err != nil {
+	if w.Power == 0 && p.Asset.Power != nil {
+		w.Power = *p.Asset.Power
+	}
+
+	asked, _ := carAsked(q) // what is wrong with it was said before
+	if asked == nil || p.Compare == nil {
+		return w
+	}
+
+	w.Asked, w.ReadyBy = true, q.Get("ready_by")
+	w.Need, w.Peak = *asked.Need, *asked.MayChargePeak
+	w.Power = asked.Power
+
+	if a := p.Compare; a.Err != nil {
 		w.Note = sentence(a.Err.Error())
 	} else {
-		w.Answer = compare(a, e.Power, w.Power)
+		w.Answer = compare(*a, e.Power, w.Power)
 	}
 
-	return w, nil
+	return w
 }
 
 func compare(a control.Comparison, before, after flex.Watts) *comparison {
@@ -210,11 +212,9 @@ func compare(a control.Comparison, before, after flex.Watts) *comparison {
 }
 
 func figuresOfPlan(p charge.Plan, power flex.Watts) figures {
-	s := store.Schedule{}
-	s.Steps, s.From.Power = p.Steps, power
 	f := figures{EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(), CostPence: round(float64(p.Cost)/1e4, 2), Plan: [][3]float64{}}
-	if len(p.Steps) > 0 {
-		f.Plan = triples(limits(&s, flex.Span{From: p.Steps[0].From, To: s.End()}))
+	if n := len(p.Steps); n > 0 {
+		f.Plan = triples(control.DrawsOf(p.Steps, power, flex.Span{From: p.Steps[0].From, To: p.Steps[n-1].To}))
 	}
 	return f
 }
@@ -226,29 +226,17 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p, err := s.pastOf(r.Context(), a)
+	p, err := s.pastOf(r, a)
 	if err != nil {
 		return view{}, err
 	}
 
-	if p.asset.Type == flex.Battery {
-		b, note, err := s.whyBattery(r, &p)
-		switch {
-		case err != nil:
-			return view{}, err
-		case note != "":
-			return view{}, flex.Fail(flex.Malformed, "%s", note)
-		case b.Answer == nil:
-			return view{}, flex.Fail(flex.Malformed, "ask with capacity_kwh, power_kw and stored_kwh, or some of them")
-		}
-
-		return view{json: b.Answer}, nil
+	if p.Asset.Type == flex.Battery {
+		return batteryAnswer(p)
 	}
 
-	w, err := s.supposed(r, &p)
+	w := supposed(r.URL.Query(), p)
 	switch {
-	case err != nil:
-		return view{}, err
 	case w.Answer == nil && w.Note == "":
 		return view{}, flex.Fail(flex.Malformed, "ask with need_kwh, ready_by, power_kw and, if peak time may be used, peak=on")
 	case w.Answer == nil:
@@ -256,4 +244,18 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 	}
 
 	return view{json: w.Answer}, nil
+}
+
+// batteryAnswer answers a question of a battery in numbers.
+func batteryAnswer(p *control.Past) (view, error) {
+	if p.Battery == nil {
+		return view{}, flex.Fail(flex.Malformed, "%s", sentence(p.BatteryNote))
+	}
+
+	b := batteryWhyOf(p)
+	if b.Answer == nil {
+		return view{}, flex.Fail(flex.Malformed, "ask with capacity_kwh, power_kw and stored_kwh, or some of them")
+	}
+
+	return view{json: b.Answer}, nil
 }

@@ -88,42 +88,46 @@ func (q *BatteryQuestion) answer(s homeAhead, device home.Battery) (*BatteryWhy,
 // capacity is not known, or that was never planned, is a NotFound failure.
 func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		_, p, err := batteryAhead(ctx, tx, asset)
-		if err != nil {
-			return err
-		}
-
-		b, err := tx.Battery(ctx, asset)
-		if err != nil {
-			return err
-		}
-
-		device, now := home.Battery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
-		if device.Power <= 0 || device.Capacity <= 0 {
-			return flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
-		}
-
-		s, err := d.situationOf(ctx, tx, &b, device, now)
-		if err != nil {
-			return err
-		}
-
-		modes := modesFrom(p, s.periods)
-		n := len(modes)
-
-		if n == 0 {
-			return flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
-		}
-
-		is = s.first(n).why(device, modes)
-
-		if q == nil {
-			return nil
-		}
-
-		would, err = q.answer(s.first(n), device)
+		is, would, err = d.whyBattery(ctx, tx, asset, q)
 		return err
 	})
+	return is, would, err
+}
+
+// whyBattery is WhyBattery within a transaction.
+func (d *Service) whyBattery(ctx context.Context, tx *store.Tx, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
+	_, p, err := batteryAhead(ctx, tx, asset)
+	if err != nil {
+		return is, nil, err
+	}
+
+	b, err := tx.Battery(ctx, asset)
+	if err != nil {
+		return is, nil, err
+	}
+
+	device, now := home.Battery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
+	if device.Power <= 0 || device.Capacity <= 0 {
+		return is, nil, flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
+	}
+
+	s, err := d.situationOf(ctx, tx, &b, device, now)
+	if err != nil {
+		return is, nil, err
+	}
+
+	modes := modesFrom(p, s.periods)
+	n := len(modes)
+	if n == 0 {
+		return is, nil, flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
+	}
+
+	is = s.first(n).why(device, modes)
+	if q == nil {
+		return is, nil, nil
+	}
+
+	would, err = q.answer(s.first(n), device)
 	return is, would, err
 }
 

@@ -32,32 +32,38 @@ const SampleMax = 500
 // nothing. There are fewer than n if fewer are plugged in.
 func (d *Service) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []Sampled, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		found, err := tx.PlannedAfter(ctx, flex.AssetID{}, min(n, SampleMax))
-		if err != nil {
-			return fmt.Errorf("read schedules: %w", err)
-		}
-
-		from := tx.Now().Truncate(time.Second)
-		ps, err := prices(ctx, tx, from)
-		if err != nil {
-			return fmt.Errorf("read prices: %w", err)
-		}
-
-		for i := range found {
-			s := &found[i].Standing
-			if !s.From.ReadyBy.After(from) {
-				continue
-			}
-
-			problem := problemOf(s.From, from, ps)
-			start := time.Now()
-			p := charge.Solve(problem)
-			sampled = append(sampled, Sampled{s.AssetID, time.Since(start), p.Energy, p.Shortfall, p.Cost, p.Cost - p.LowerBound})
-		}
-
-		return nil
+		sampled, err = sample(ctx, tx, n)
+		return err
 	})
 	return sampled, err
+}
+
+// sample is Sample within a transaction.
+func sample(ctx context.Context, tx *store.Tx, n int) (sampled []Sampled, err error) {
+	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, min(n, SampleMax))
+	if err != nil {
+		return nil, fmt.Errorf("read schedules: %w", err)
+	}
+
+	from := tx.Now().Truncate(time.Second)
+	ps, err := prices(ctx, tx, from)
+	if err != nil {
+		return nil, fmt.Errorf("read prices: %w", err)
+	}
+
+	for i := range found {
+		s := &found[i].Standing
+		if !s.From.ReadyBy.After(from) {
+			continue
+		}
+
+		problem := problemOf(s.From, from, ps)
+		start := time.Now()
+		p := charge.Solve(problem)
+		sampled = append(sampled, Sampled{s.AssetID, time.Since(start), p.Energy, p.Shortfall, p.Cost, p.Cost - p.LowerBound})
+	}
+
+	return sampled, nil
 }
 
 // Foreseen is what prices would do to an organisation's fleet.

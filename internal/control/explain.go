@@ -354,18 +354,23 @@ func (d *Service) Intent(ctx context.Context, org flex.OrgID, asset flex.AssetID
 // another organisation is NotFound.
 func (d *Service) ExplanationOf(ctx context.Context, org flex.OrgID, id flex.EventID) (x Explanation, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		s, err := tx.Schedule(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		accepted, err := tx.Accepted(ctx, s.AssetID)
-		if err != nil {
-			return err
-		}
-
-		x, err = explanation(ctx, tx, InForce{s, accepted})
+		x, err = explanationOf(ctx, tx, id)
 		return err
 	})
 	return x, err
+}
+
+// explanationOf is ExplanationOf within a transaction.
+func explanationOf(ctx context.Context, tx *store.Tx, id flex.EventID) (x Explanation, err error) {
+	s, err := tx.Schedule(ctx, id)
+	if err != nil {
+		return x, err
+	}
+
+	accepted, err := tx.Accepted(ctx, s.AssetID)
+	if err != nil {
+		return x, err
+	}
+
+	return explanation(ctx, tx, InForce{s, accepted})
 }

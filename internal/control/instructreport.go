@@ -51,10 +51,16 @@ type InstructionPage struct {
 // given.
 func (d *Service) Instructions(ctx context.Context, org flex.OrgID, before flex.InstructionID, limit int) (p InstructionPage, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		p.At = tx.Now()
-		p.Instructions, p.Total, err = tx.Instructions(ctx, before, limit+1)
+		p, err = instructionPage(ctx, tx, before, limit)
 		return err
 	})
+	return p, err
+}
+
+// instructionPage is Instructions within a transaction.
+func instructionPage(ctx context.Context, tx *store.Tx, before flex.InstructionID, limit int) (p InstructionPage, err error) {
+	p.At = tx.Now()
+	p.Instructions, p.Total, err = tx.Instructions(ctx, before, limit+1)
 	if len(p.Instructions) > limit {
 		p.Instructions = p.Instructions[:limit]
 		p.Next = p.Instructions[limit-1].ID

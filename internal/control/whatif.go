@@ -40,32 +40,38 @@ func (a *Comparison) Energy() flex.WattHours { return a.Proposed.Energy - a.Curr
 // WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
 // plugged in is planned as if it were plugged in now.
 func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID, q Question) (answers []Comparison, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		answers, err = d.whatIf(ctx, tx, assets, q)
+		return err
+	})
+	return answers, err
+}
+
+// whatIf is WhatIf within a transaction.
+func (d *Service) whatIf(ctx context.Context, tx *store.Tx, assets []flex.AssetID, q Question) ([]Comparison, error) {
 	if q.Tariff != nil {
 		if _, err := tariff.Parse(q.Tariff.OffPeak, q.Tariff.Zone, q.Tariff.Type); err != nil {
 			return nil, err
 		}
 	}
 
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		w, err := readPluggedIn(ctx, tx)
-		if err != nil {
-			return err
+	w, err := readPluggedIn(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+
+	answers := make([]Comparison, len(assets))
+	for i, id := range assets {
+		a, err := d.compare(ctx, tx, id, q, w)
+		if err != nil && flex.KindOf(err) == flex.Internal {
+			return nil, err
 		}
 
-		answers = make([]Comparison, len(assets))
-		for i, id := range assets {
-			a, err := d.compare(ctx, tx, id, q, w)
-			if err != nil && flex.KindOf(err) == flex.Internal {
-				return err
-			}
+		a.AssetID, a.Err = id, err
+		answers[i] = a
+	}
 
-			a.AssetID, a.Err = id, err
-			answers[i] = a
-		}
-
-		return nil
-	})
-	return answers, err
+	return answers, nil
 }
 
 // compare plans an asset as it is and as it would be, and decides on the second.

@@ -30,34 +30,40 @@ type Detail struct {
 // Delivery returns one delivery with its body, its attempts and what was reported of it.
 func (d *Service) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID) (v Detail, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		v.Delivery, v.Attempts, err = tx.Delivery(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		v.Callbacks, err = tx.Callbacks(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		e, err := tx.Endpoint(ctx, v.Endpoint)
-		if err != nil && flex.KindOf(err) != flex.NotFound {
-			return err
-		}
-
-		l, err := tx.PushOf(ctx, v.Delivery)
-		if err != nil {
-			return err
-		}
-
-		if e.URL != "" {
-			v.URL = address(e.URL, &l)
-		}
-
-		v.Body, _ = render(&e, &l, d.BaseURL) // a record that is gone has no body
-		return nil
+		v, err = d.detail(ctx, tx, id)
+		return err
 	})
 	return v, err
+}
+
+// detail is Delivery within a transaction.
+func (d *Service) detail(ctx context.Context, tx *store.Tx, id flex.EventID) (v Detail, err error) {
+	v.Delivery, v.Attempts, err = tx.Delivery(ctx, id)
+	if err != nil {
+		return v, err
+	}
+
+	v.Callbacks, err = tx.Callbacks(ctx, id)
+	if err != nil {
+		return v, err
+	}
+
+	e, err := tx.Endpoint(ctx, v.Endpoint)
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		return v, err
+	}
+
+	l, err := tx.PushOf(ctx, v.Delivery)
+	if err != nil {
+		return v, err
+	}
+
+	if e.URL != "" {
+		v.URL = address(e.URL, &l)
+	}
+
+	v.Body, _ = render(&e, &l, d.BaseURL) // a record that is gone has no body
+	return v, nil
 }
 
 // Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a

@@ -117,29 +117,35 @@ type DayCurve struct {
 // publications of all.
 func (d *Service) Day(ctx context.Context, org flex.OrgID, day flex.Day, source string) (c DayCurve, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if day == (flex.Day{}) {
-			day = flex.DayAt(tx.Now())
-		}
-
-		c.Day = day
-		if source == "" {
-			c.Quotes, err = tx.Quotes(ctx, pricing.Planning, day.Span())
-		} else {
-			c.Quotes, err = tx.QuotesFrom(ctx, source, day.Span())
-		}
-
-		if err != nil {
-			return err
-		}
-
-		c.Carbon, err = tx.Carbon(ctx, day.Span())
-		if err != nil {
-			return err
-		}
-
-		c.Publications, err = tx.Publications(ctx, day.Span(), source)
+		c, err = curveOf(ctx, tx, day, source)
 		return err
 	})
+	return c, err
+}
+
+// curveOf is Day within a transaction.
+func curveOf(ctx context.Context, tx *store.Tx, day flex.Day, source string) (c DayCurve, err error) {
+	if day == (flex.Day{}) {
+		day = flex.DayAt(tx.Now())
+	}
+
+	c.Day = day
+	if source == "" {
+		c.Quotes, err = tx.Quotes(ctx, pricing.Planning, day.Span())
+	} else {
+		c.Quotes, err = tx.QuotesFrom(ctx, source, day.Span())
+	}
+
+	if err != nil {
+		return c, err
+	}
+
+	c.Carbon, err = tx.Carbon(ctx, day.Span())
+	if err != nil {
+		return c, err
+	}
+
+	c.Publications, err = tx.Publications(ctx, day.Span(), source)
 	return c, err
 }
 

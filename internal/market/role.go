@@ -23,27 +23,31 @@ type RoleState struct {
 // at.
 func (d *Service) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState, doubts []string, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		s, err := tx.PriceSelection(ctx)
-		if err != nil {
-			return err
-		}
-
-		roles = nil
-		for _, role := range pricing.Roles {
-			r := RoleState{Role: role, Chosen: s.Chosen(role, tx.Now()), Sources: s.SourcesAt(role, tx.Now())}
-			for _, c := range s.Choices {
-				if c.Role == role {
-					r.Choices = append(r.Choices, c)
-				}
-			}
-
-			roles = append(roles, r)
-		}
-
-		doubts = s.Doubts(tx.Now())
-		return nil
+		roles, doubts, err = rolesOf(ctx, tx)
+		return err
 	})
 	return roles, doubts, err
+}
+
+// rolesOf is Roles within a transaction.
+func rolesOf(ctx context.Context, tx *store.Tx) (roles []RoleState, doubts []string, err error) {
+	s, err := tx.PriceSelection(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	for _, role := range pricing.Roles {
+		r := RoleState{Role: role, Chosen: s.Chosen(role, tx.Now()), Sources: s.SourcesAt(role, tx.Now())}
+		for _, c := range s.Choices {
+			if c.Role == role {
+				r.Choices = append(r.Choices, c)
+			}
+		}
+
+		roles = append(roles, r)
+	}
+
+	return roles, s.Doubts(tx.Now()), nil
 }
 
 // ChooseSource chooses the source of a role from an instant on; without a source the role

@@ -242,6 +242,7 @@ type AlertPage struct {
 	Rules  []AlertRule
 	Routes []store.AlertRoute // without their secrets
 	Sent   []store.SentAlert  // the latest messages
+	Orgs   []flex.Org
 }
 
 // Bounds of lists.
@@ -270,9 +271,22 @@ func (s *Service) AlertList(ctx context.Context, firing bool) (p AlertPage, err 
 		}
 
 		p.Sent, err = all.SentAlerts(ctx, sentMax)
+		if err != nil {
+			return err
+		}
+
+		p.Orgs, err = all.Orgs(ctx)
 		return err
 	})
 	return p, err
+}
+
+// AlertOf reads the id of an alert. Text that is none names nothing: NotFound.
+func AlertOf(text string) (id store.AlertID, err error) {
+	if id.UnmarshalText([]byte(text)) != nil {
+		return id, flex.Fail(flex.NotFound, "%q is not the id of any alert", text)
+	}
+	return id, nil
 }
 
 // Bounds of what an operator says of an alert.

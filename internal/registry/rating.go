@@ -115,32 +115,35 @@ type AssetRating struct {
 
 // Ratings returns a site's.
 func (d *Service) Ratings(ctx context.Context, org flex.OrgID, site flex.SiteID) (Ratings, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (r Ratings, err error) {
-		record, err := tx.SiteRecord(ctx, site)
+	return read(ctx, d, org, func(tx *store.Tx) (Ratings, error) { return ratingsOf(ctx, tx, site) })
+}
+
+// ratingsOf is Ratings within a transaction.
+func ratingsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (r Ratings, err error) {
+	record, err := tx.SiteRecord(ctx, site)
+	if err != nil {
+		return r, err
+	}
+
+	supplies, err := tx.Supplies(ctx, site)
+	if err != nil {
+		return r, err
+	}
+
+	r = Ratings{Supply: record.Supply, Supplies: ratingLines(supplies)}
+	for _, id := range record.Assets {
+		a, err := tx.Asset(ctx, id)
 		if err != nil {
 			return r, err
 		}
 
-		supplies, err := tx.Supplies(ctx, site)
+		powers, err := tx.Powers(ctx, id)
 		if err != nil {
 			return r, err
 		}
 
-		r = Ratings{Supply: record.Supply, Supplies: ratingLines(supplies)}
-		for _, id := range record.Assets {
-			a, err := tx.Asset(ctx, id)
-			if err != nil {
-				return r, err
-			}
+		r.Assets = append(r.Assets, AssetRating{a, ratingLines(powers)})
+	}
 
-			powers, err := tx.Powers(ctx, id)
-			if err != nil {
-				return r, err
-			}
-
-			r.Assets = append(r.Assets, AssetRating{a, ratingLines(powers)})
-		}
-
-		return r, nil
-	})
+	return r, nil
 }

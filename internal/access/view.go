@@ -1,0 +1,195 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Action is what somebody does, as the audit log names it.
+type Action struct {
+	Act     string     // such as "halt pushes"
+	Org     flex.OrgID // zero if it concerns none, or all
+	Subject string     // what it is done to
+	Detail  string     // in words
+}
+
+// By is the entry of the audit log for the action of somebody, from an address.
+func (a Action) By(who, source string) store.Act {
+	return store.Act{Who: who, Source: source, Act: a.Act, Org: a.Org, Subject: a.Subject, Detail: a.Detail}
+}
+
+// AuditFilter says which entries of the audit log are looked for; what is empty takes all.
+type AuditFilter struct {
+	Who, Act string
+	Before   string // the id of an entry: those older than it
+	Limit    int
+}
+
+// AuditView is a part of the audit log, the newest first, and whom it can be filtered by.
+type AuditView struct {
+	Acts      []AuditLine
+	Operators []string
+}
+
+// AuditLine is an entry of the audit log with its organisation's name.
+type AuditLine struct {
+	store.Act
+	OrgName string
+}
+
+// Audit returns a part of the audit log. A Before that is no id names nothing: NotFound.
+func (d *Service) Audit(ctx context.Context, f AuditFilter) (v AuditView, err error) {
+	filter := store.ActFilter{Who: f.Who, Act: f.Act, Limit: f.Limit}
+	if f.Before != "" && filter.Before.UnmarshalText([]byte(f.Before)) != nil {
+		return v, flex.Fail(flex.NotFound, "%q is not the id of any act", f.Before)
+	}
+
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		v = AuditView{}
+		acts, err := all.Acts(ctx, filter)
+		if err != nil {
+			return err
+		}
+
+		orgs, err := all.Orgs(ctx)
+		if err != nil {
+			return err
+		}
+
+		names := make(map[flex.OrgID]string, len(orgs))
+		for _, o := range orgs {
+			names[o.ID] = o.Name
+		}
+
+		for _, a := range acts {
+			v.Acts = append(v.Acts, AuditLine{a, names[a.Org]})
+		}
+
+		operators, err := all.Operators(ctx)
+		for _, o := range operators {
+			v.Operators = append(v.Operators, o.Name)
+		}
+
+		return err
+	})
+	return v, err
+}
+
+// Session is one place where an operator is logged in.
+type Session struct {
+	store.OperatorSession
+	This bool // the session that asks
+}
+
+// SessionsOf lists where an operator is logged in, and marks the session of the token.
+func (d *Service) SessionsOf(ctx context.Context, id flex.OperatorID, token flex.Secret) (list []Session, err error) {
+	sessions, err := d.OperatorSessions(ctx)
+	for _, x := range sessions {
+		if x.Operator == id {
+			list = append(list, Session{x, x.Hash == SessionHash(token)})
+		}
+	}
+	return list, err
+}
+
+// OperatorsView is who may use the console, and where they are logged in.
+type OperatorsView struct {
+	Operators []OperatorLine
+	Sessions  []Session
+}
+
+// OperatorLine is an operator in a list.
+type OperatorLine struct {
+	store.Operator
+	Sessions int
+	LastUsed time.Time // zero if nowhere logged in
+	TwoStep  bool      // whether their logins ask for a code
+}
+
+// Operators lists who may use the console.
+func (d *Service) Operators(ctx context.Context) (v OperatorsView, err error) {
+	sessions, err := d.OperatorSessions(ctx)
+	if err != nil {
+		return v, err
+	}
+
+	for _, x := range sessions {
+		v.Sessions = append(v.Sessions, Session{OperatorSession: x})
+	}
+
+	coded, err := d.TwoStepOperators(ctx)
+	if err != nil {
+		return v, err
+	}
+
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		v.Operators = nil
+		operators, err := all.Operators(ctx)
+
+		for _, o := range operators {
+			if o.RemovedAt.IsZero() {
+				line := operatorLine(o, sessions)
+				line.TwoStep = slices.Contains(coded, o.ID)
+				v.Operators = append(v.Operators, line)
+			}
+		}
+
+		return err
+	})
+	return v, err
+}
+
+// operatorLine counts an operator's sessions.
+func operatorLine(o store.Operator, sessions []store.OperatorSession) OperatorLine {
+	line := OperatorLine{Operator: o}
+	for _, x := range sessions {
+		if x.Operator != o.ID {
+			continue
+		}
+
+		line.Sessions++
+
+		if x.UsedAt.After(line.LastUsed) {
+			line.LastUsed = x.UsedAt
+		}
+	}
+
+	return line
+}
+
+// NoLimits lets a credential be used from everywhere, as much as any.
+var NoLimits store.CredentialLimits
+
+// HasOperators reports whether anybody can log in.
+func (d *Service) HasOperators(ctx context.Context) (has bool, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		operators, err := all.Operators(ctx)
+		has = len(operators) > 0
+		return err
+	})
+	return has, err
+}
+
+// RevokeOf is Revoke of a credential that must be the organisation's.
+func (d *Service) RevokeOf(ctx context.Context, org flex.OrgID, username string) error {
+	var owner flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		c, err := all.CredentialNamed(ctx, username)
+		owner = c.Org
+		return err
+	})
+
+	if err == nil && owner != org {
+		err = flex.Fail(flex.NotFound, "no credential of this organisation is named %q", username)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	return d.Revoke(ctx, username)
+}

@@ -1,0 +1,448 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// Limits of what is read of an asset's past.
+const (
+	PastDaysMax = 62
+	pastEvents  = 2000
+	pastPushes  = 2000
+)
+
+// PastQuery asks for what happened to an asset, and why.
+type PastQuery struct {
+	Asset flex.AssetID
+
+	// Show is the time that is asked for: day, week, month or dates; anything else is the last
+	// session's.
+	Show     string
+	From, To flex.Day // of dates, both included
+
+	Explain bool         // whether a schedule of the last session is to be explained
+	Chosen  flex.EventID // that schedule; the newest if there is none of that id
+
+	Suppose *Question        // of an asset that charges; nil asks nothing
+	Battery *BatteryQuestion // of a battery; nil asks nothing
+}
+
+// Past is what is known of an asset in a span of time, read at one instant.
+type Past struct {
+	Org      flex.Org
+	Now      time.Time
+	Asset    flex.Asset
+	Site     flex.Site
+	Charging store.Charging
+	Accepted int64 // the newest generation that the client has taken
+
+	Span      flex.Span
+	Sessions  []store.Session
+	Schedules []PastSchedule
+	Events    []PastEvent
+	Callbacks []store.Callback
+	Prices    []flex.PricedPeriod
+	OffPeak   []flex.Span // by the tariff as it is now; nil if none is known
+	Readings  []flex.Reading
+
+	Chosen  int          // of Generations, the schedule that Why explains
+	Why     *Explanation // nil without any schedule, and where it was not asked for
+	Rate    *AssetRate   // of an asset that charges, where it was asked for
+	Compare *Comparison  // the answer to Suppose
+
+	Battery     *BatteryWhy // the plan of a battery
+	BatteryAs   *BatteryWhy // the answer to the question of a battery
+	BatteryNote string      // why there is no plan of a battery
+}
+
+// PastEvent is what a client sent of an asset, and when.
+type PastEvent struct{ store.PastEvent }
+
+// PastSchedule is a schedule with what became of its push.
+type PastSchedule struct {
+	store.Schedule
+	Push *store.Delivery // nil if none is known
+}
+
+// Past reads what is asked for of an asset, whosever it is, in one transaction.
+func (d *Service) Past(ctx context.Context, q PastQuery) (p *Past, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		tx, err := ofAsset(ctx, all, q.Asset)
+		if err != nil {
+			return err
+		}
+
+		p = &Past{Now: tx.Now()}
+		if err := p.readAsset(ctx, tx, q.Asset); err != nil {
+			return err
+		}
+
+		p.Span = q.span(p.Now, &p.Charging)
+		if err := p.readSpan(ctx, tx); err != nil {
+			return err
+		}
+
+		p.OffPeak = p.offPeak()
+		return d.reason(ctx, tx, p, q)
+	})
+	return p, err
+}
+
+// ofAsset returns the records of an asset's organisation.
+func ofAsset(ctx context.Context, all *store.All, id flex.AssetID) (*store.Tx, error) {
+	org, err := all.AssetOrg(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return all.For(ctx, org)
+}
+
+// span is the time that is asked for. The last session's is wide enough to see what came
+// before and after.
+func (q *PastQuery) span(now time.Time, c *store.Charging) flex.Span {
+	today := flex.DayAt(now)
+	switch q.Show {
+	case "dates":
+		return flex.Span{From: q.From.Start(), To: q.To.Add(1).Start()}
+	case "day":
+		return flex.Span{From: today.Start(), To: today.Add(2).Start()}
+	case "week":
+		return flex.Span{From: today.Add(-6).Start(), To: today.Add(2).Start()}
+	case "month":
+		return flex.Span{From: today.Add(-30).Start(), To: today.Add(2).Start()}
+	}
+
+	s := c.Session
+	if s.Number == 0 {
+		return flex.Span{From: today.Start(), To: today.Add(2).Start()}
+	}
+
+	end := s.PluggedOutAt
+	if end.IsZero() {
+		end = slices.MaxFunc([]time.Time{now, s.ReadyBy, c.ChargeNow.To}, time.Time.Compare)
+	}
+
+	return around(s.PluggedInAt, end)
+}
+
+// around is a time, widened to see what came before and after.
+func around(from, to time.Time) flex.Span {
+	first, last := flex.PeriodAt(from.Add(-time.Hour)), flex.PeriodAt(to.Add(90*time.Minute))
+	if last.Sub(first) > PastDaysMax*48 {
+		first = last.Add(-PastDaysMax * 48)
+	}
+
+	return flex.Span{From: first.Start(), To: last.Start()}
+}
+
+// readAsset reads the asset as it is.
+func (p *Past) readAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) (err error) {
+	p.Org, err = tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
+	p.Asset, err = tx.Asset(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	p.Site, err = tx.Site(ctx, p.Asset.SiteID)
+	if err != nil {
+		return err
+	}
+
+	p.Charging, err = tx.Charging(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	p.Accepted, err = tx.Accepted(ctx, id)
+	return err
+}
+
+// readSpan reads what happened in the span.
+func (p *Past) readSpan(ctx context.Context, tx *store.Tx) (err error) {
+	p.Sessions, err = tx.SessionsWithin(ctx, p.Asset.ID, p.Span)
+	if err != nil {
+		return err
+	}
+
+	events, err := tx.PastEvents(ctx, p.Asset.ID, p.Span, pastEvents)
+	if err != nil {
+		return err
+	}
+
+	for _, e := range events {
+		p.Events = append(p.Events, PastEvent{e})
+	}
+
+	if err := p.readSchedules(ctx, tx); err != nil {
+		return err
+	}
+
+	p.Prices, err = tx.Prices(ctx, p.Span)
+	if err != nil {
+		return err
+	}
+
+	return p.readReadings(ctx, tx)
+}
+
+// readSchedules reads the schedules of the span, their pushes, and what was reported of them.
+func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
+	schedules, err := tx.SchedulesWithin(ctx, p.Asset.ID, p.Span)
+	if err != nil {
+		return err
+	}
+
+	found, err := tx.Deliveries(ctx, store.DeliveryQuery{AssetID: p.Asset.ID, Limit: pastPushes})
+	if err != nil {
+		return err
+	}
+
+	pushes := make(map[flex.EventID]*store.Delivery, len(found))
+	for i := range found {
+		pushes[found[i].ID] = &found[i]
+	}
+
+	var ids []flex.EventID
+	for _, s := range schedules {
+		p.Schedules = append(p.Schedules, PastSchedule{s, pushes[s.EventID]})
+		ids = append(ids, s.EventID)
+	}
+
+	p.Callbacks, err = tx.CallbacksOf(ctx, ids)
+	return err
+}
+
+// powerLabels are the readings of an asset that say what it drew.
+var powerLabels = []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower}
+
+func (p *Past) readReadings(ctx context.Context, tx *store.Tx) (err error) {
+	q := store.ReadingQuery{Assets: []flex.AssetID{p.Asset.ID}, Labels: powerLabels}
+	for d := flex.DayAt(p.Span.From); d.Start().Before(p.Span.To); d = d.Add(1) {
+		q.Days = append(q.Days, d)
+	}
+	p.Readings, err = tx.Readings(ctx, q)
+	slices.SortFunc(p.Readings, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
+	return err
+}
+
+// offPeak is the off-peak time of the span.
+func (p *Past) offPeak() []flex.Span {
+	t := p.Charging.Standing.From.Tariff
+	if p.Charging.Tariff != nil {
+		t = *p.Charging.Tariff
+	}
+
+	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+	if err != nil {
+		return nil
+	}
+
+	return w.Spans(p.Span)
+}
+
+// reason answers why, and what would be if something were otherwise.
+func (d *Service) reason(ctx context.Context, tx *store.Tx, p *Past, q PastQuery) error {
+	if q.Explain {
+		if err := p.explainChosen(ctx, tx, q.Chosen); err != nil {
+			return err
+		}
+	}
+
+	switch {
+	case p.Asset.Type == flex.Battery:
+		return d.reasonBattery(ctx, tx, p, q.Battery)
+	case !p.Asset.Type.Charges():
+		return nil
+	}
+
+	if q.Explain {
+		known, err := rateOf(ctx, tx, &p.Charging)
+		if err != nil {
+			return err
+		}
+		p.Rate = &known
+	}
+
+	if q.Suppose == nil {
+		return nil
+	}
+
+	answers, err := d.whatIf(ctx, tx, []flex.AssetID{p.Asset.ID}, *q.Suppose)
+	if err == nil {
+		p.Compare = &answers[0]
+	}
+
+	return err
+}
+
+// reasonBattery explains a battery's plan. Where there is none the note says why.
+func (d *Service) reasonBattery(ctx context.Context, tx *store.Tx, p *Past, q *BatteryQuestion) error {
+	is, would, err := d.whyBattery(ctx, tx, p.Asset.ID, q)
+	switch flex.KindOf(err) {
+	case flex.Forbidden, flex.NotFound:
+		p.BatteryNote = err.Error()
+		return nil
+	}
+
+	p.Battery, p.BatteryAs = &is, would
+	return err
+}
+
+// explainChosen explains the schedule of the last session that is asked for, or its newest.
+func (p *Past) explainChosen(ctx context.Context, tx *store.Tx, chosen flex.EventID) error {
+	generations := p.Generations()
+	if len(generations) == 0 {
+		return nil
+	}
+
+	p.Chosen = len(generations) - 1
+	for i, g := range generations {
+		if g.EventID == chosen {
+			p.Chosen = i
+		}
+	}
+
+	x, err := explanation(ctx, tx, InForce{generations[p.Chosen].Schedule, p.Accepted})
+	p.Why = &x
+	return err
+}
+
+// Generations returns the schedules of the last session in the span.
+func (p *Past) Generations() []PastSchedule {
+	if len(p.Schedules) == 0 {
+		return nil
+	}
+	last := p.Schedules[len(p.Schedules)-1].SessionID
+	first := slices.IndexFunc(p.Schedules, func(s PastSchedule) bool { return s.SessionID == last })
+	return p.Schedules[first:]
+}
+
+// Draw is a constant power during a time, in kilowatts.
+type Draw struct {
+	flex.Span
+	KW float64
+}
+
+// Planned returns what the schedules allowed, each while it was in force.
+func (p *Past) Planned() (draws []Draw) {
+	ends := map[flex.SessionID]time.Time{}
+	for _, s := range p.Sessions {
+		ends[s.ID] = s.PluggedOutAt
+	}
+
+	for i, s := range p.Schedules {
+		force := s.Whole()
+		if i+1 < len(p.Schedules) && p.Schedules[i+1].SessionID == s.SessionID {
+			force.To = p.Schedules[i+1].Steps[0].From
+		}
+
+		if end := ends[s.SessionID]; !end.IsZero() && end.Before(force.To) {
+			force.To = end
+		}
+
+		draws = append(draws, s.Draws(force.Meet(p.Span))...)
+	}
+
+	return draws
+}
+
+// Whole is the time from the schedule's first step to its end.
+func (s *PastSchedule) Whole() flex.Span { return flex.Span{From: s.Steps[0].From, To: s.End()} }
+
+// Draws returns what the schedule allows within a span.
+func (s *PastSchedule) Draws(within flex.Span) []Draw {
+	return DrawsOf(s.Steps, s.From.Power, within)
+}
+
+// DrawsOf returns what steps allow within a span to an asset of a power.
+func DrawsOf(steps []flex.Step, power flex.Watts, within flex.Span) (draws []Draw) {
+	for _, step := range steps {
+		if part := step.Meet(within); !part.Empty() {
+			draws = append(draws, Draw{part, min(step.Limit, power).KW()})
+		}
+	}
+	return draws
+}
+
+// Ahead returns what the schedule in force allows from now on.
+func (p *Past) Ahead() []Draw {
+	s := PastSchedule{Schedule: p.Charging.Standing}
+	return s.Draws(flex.Span{From: p.Now, To: s.End()})
+}
+
+// Actual returns what was metered.
+func (p *Past) Actual() (draws []Draw) {
+	for _, r := range p.Readings {
+		hours := r.Len().Hours()
+		if hours == 0 {
+			continue
+		}
+
+		kilowatts := float64(r.Value) / 1e6
+		if r.Label == flex.ChargerEnergy {
+			kilowatts /= hours
+		}
+
+		draws = append(draws, Draw{r.Span, kilowatts})
+	}
+
+	return draws
+}
+
+// Took is what the last session's schedules allowed and what was metered of it.
+type Took struct {
+	Until            time.Time // as far as there are readings; zero if there are none
+	Allowed, Metered float64   // kWh
+	Less             bool      // so much less was metered that something after the schedule kept it from charging
+}
+
+// What a car draws of what it is allowed says whether the schedule or something after it kept
+// it from charging: below the part, where the energy is enough to tell.
+const (
+	tookPart   = 0.5
+	tookEnergy = 0.5 // kWh
+)
+
+// Took compares what the last session's schedules allowed with what was metered of it.
+func (p *Past) Took() (t Took) {
+	s := p.Charging.Session
+	within := flex.Span{From: s.PluggedInAt, To: p.Now}
+
+	if !s.PluggedOutAt.IsZero() {
+		within.To = s.PluggedOutAt
+	}
+
+	var last time.Time
+	for _, l := range p.Actual() { // the half-hour of the plug-in is the session's as a whole
+		if !l.Meet(within).Empty() {
+			last = l.To
+			t.Metered += l.KW * l.Len().Hours()
+		}
+	}
+
+	if last.IsZero() {
+		return t
+	}
+
+	within.To = slices.MinFunc([]time.Time{within.To, last}, time.Time.Compare)
+	t.Until = within.To
+
+	for _, l := range p.Planned() {
+		if part := l.Meet(within); !part.Empty() {
+			t.Allowed += l.KW * part.Len().Hours()
+		}
+	}
+
+	t.Less = t.Allowed >= tookEnergy && t.Metered < tookPart*t.Allowed
+	return t
+}

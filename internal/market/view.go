@@ -1,0 +1,184 @@
+package market
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// versionsMax is how many publications of a day a view has, the newest of them.
+const versionsMax = 12
+
+// DayQuery asks for a day's prices.
+type DayQuery struct {
+	Org    flex.OrgID // by whose clock, and whose choice of sources; the first of them if zero
+	Day    flex.Day   // today if zero
+	Source string     // empty for those that are planned on
+}
+
+// DayView is a day's prices as an organisation knows them, by publication.
+type DayView struct {
+	Orgs     []flex.Org
+	Org      flex.OrgID // zero if there is none
+	Day      flex.Day
+	Sources  []Freshness
+	Roles    []RoleState
+	Doubts   []string // where it is left open which source counts
+	Lines    []PriceLine
+	Versions []Version
+	Outturn  *Outturn // nil where no half-hour has both
+	Missing  int
+}
+
+// PriceLine is a half-hour's price as it is known.
+type PriceLine struct {
+	Start   time.Time  `json:"start"`
+	Price   *float64   `json:"price_gbp_per_mwh"` // nil if it is not known
+	Source  string     `json:"source,omitempty"`
+	Derived bool       `json:"derived"`              // from the price of a longer time
+	Before  *float64   `json:"forecast_gbp_per_mwh"` // as first known before the half-hour; nil if it was not
+	After   *float64   `json:"outturn_gbp_per_mwh"`  // as last published after it; nil if none was yet
+	Carbon  *int       `json:"carbon_g_per_kwh"`
+	Exact   flex.Price `json:"-"` // as Price
+}
+
+// Version is a publication with what it says of the day.
+type Version struct {
+	store.PublicationRecord `json:"-"`
+	ID                      flex.PublicationID `json:"publication_id"`
+	Source                  string             `json:"source"`
+	PublishedAt             time.Time          `json:"published_at"`
+	Prices                  []*float64         `json:"prices_gbp_per_mwh"` // by half-hour of the day, null where it says none
+}
+
+// Outturn holds what was known ahead of a day's half-hours against what came of them.
+type Outturn struct {
+	Count         int     // half-hours that have both
+	Mean          float64 // of the differences without their sign, in £/MWh
+	Bias          float64 // of the differences, outturn less forecast
+	Worst         float64
+	WorstAt       time.Time
+	Forecast, Now string // the sources
+}
+
+// DayView reads the day as an organisation knows it; without any, it has the sources alone.
+func (d *Service) DayView(ctx context.Context, q DayQuery) (v DayView, err error) {
+	v.Day = q.Day
+	v.Sources, err = d.Freshness(ctx)
+	if err != nil {
+		return v, err
+	}
+
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, tx, err := all.Choose(ctx, q.Org)
+		v = DayView{Orgs: orgs, Day: q.Day, Sources: v.Sources}
+		if tx == nil || err != nil {
+			return err
+		}
+
+		v.Org = tx.Org()
+		v.Roles, v.Doubts, err = rolesOf(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		c, err := curveOf(ctx, tx, q.Day, q.Source)
+		if err != nil {
+			return err
+		}
+
+		v.Day = c.Day
+		v.addLines(c)
+		return v.addVersions(ctx, all, c.Publications)
+	})
+	return v, err
+}
+
+// addVersions reads what the newest publications say of the day.
+func (v *DayView) addVersions(ctx context.Context, all *store.All, records []store.PublicationRecord) error {
+	for _, record := range records[:min(len(records), versionsMax)] {
+		prices, err := all.PricesOf(ctx, record.ID, v.Day.Span())
+		if err != nil {
+			return err
+		}
+
+		one := Version{PublicationRecord: record, ID: record.ID, Source: record.Source, PublishedAt: record.PublishedAt}
+		for _, q := range prices {
+			one.Prices = append(one.Prices, poundsOf(q))
+		}
+
+		v.Versions = append(v.Versions, one)
+	}
+
+	v.compare()
+	return nil
+}
+
+func poundsOf(p flex.PricedPeriod) *float64 {
+	if !p.Known {
+		return nil
+	}
+	return new(TwoDecimals(p.Price))
+}
+
+func (v *DayView) addLines(c DayCurve) {
+	for _, q := range c.Quotes {
+		l := PriceLine{Start: q.Period.Start(), Price: poundsOf(q.PricedPeriod), Source: q.Source, Derived: q.Derived, Exact: q.Price}
+		if g, ok := c.Carbon[q.Period]; ok {
+			l.Carbon = &g.Grams
+		}
+
+		if !q.Known {
+			v.Missing++
+		}
+
+		v.Lines = append(v.Lines, l)
+	}
+}
+
+// compare finds in each half-hour what was first said before it and last said after it.
+// Versions are the newest first.
+func (v *DayView) compare() {
+	o := Outturn{}
+	for i := range v.Lines {
+		l := &v.Lines[i]
+		v.judge(l, i, &o)
+
+		if l.Before == nil || l.After == nil {
+			continue
+		}
+
+		off := *l.After - *l.Before
+		o.Count++
+		o.Mean, o.Bias = o.Mean+math.Abs(off), o.Bias+off
+		if o.Count == 1 || math.Abs(off) > math.Abs(o.Worst) {
+			o.Worst, o.WorstAt = off, l.Start
+		}
+	}
+
+	if o.Count > 0 {
+		o.Mean, o.Bias = o.Mean/float64(o.Count), o.Bias/float64(o.Count)
+		v.Outturn = &o
+	}
+}
+
+// judge finds a half-hour's forecast and outturn, and whose they are.
+func (v *DayView) judge(l *PriceLine, i int, o *Outturn) {
+	for _, one := range v.Versions {
+		if i >= len(one.Prices) || one.Prices[i] == nil {
+			continue
+		}
+
+		switch {
+		case !one.PublishedAt.Before(l.Start.Add(flex.HalfHour)):
+			if l.After == nil {
+				l.After, o.Now = one.Prices[i], one.Source
+			}
+		case !one.PublishedAt.After(l.Start):
+			l.Before, o.Forecast = one.Prices[i], one.Source
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package reading
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// HeldStates are the states of a reading that was held back, in the order of a list.
+var HeldStates = []string{string(store.HeldWaiting), store.HeldReleased, store.HeldMeterReplaced, store.HeldDiscarded}
+
+// HeldQuery says which held readings are looked for; what is empty takes all, the state too.
+type HeldQuery struct {
+	Org      flex.OrgID
+	Asset    flex.AssetID
+	Label    flex.Label
+	State    string
+	From, To time.Time   // those that tell of any time from From on, and begin before To
+	Before   flex.HeldID // those older than this one
+	Limit    int
+}
+
+// HeldView is what is held back, the newest first, and how much there is in all.
+type HeldView struct {
+	Orgs     []flex.Org
+	Readings []HeldLine
+	Total    int
+}
+
+// HeldLine is a reading that was held back, with the names of its organisation and its asset.
+type HeldLine struct {
+	store.HeldReading
+	Org       flex.OrgID
+	OrgName   string
+	AssetName string
+}
+
+// Number is the value in kWh, kW or percent, as its label says.
+func (l HeldLine) Number() float64 { return float64(l.Value) / 1e6 }
+
+// Register reports whether the label is a register's.
+func (l HeldLine) Register() bool { return Register(l.Label) }
+
+// Waits reports whether it can still be decided on.
+func (l HeldLine) Waits() bool { return l.State() == store.HeldWaiting }
+
+// filter is the query as the database takes it.
+func (q *HeldQuery) filter() store.HeldFilter {
+	return store.HeldFilter{Asset: q.Asset, Label: q.Label, State: store.HeldState(q.State), From: q.From, To: q.To, Before: q.Before, Limit: q.Limit}
+}
+
+// HeldOf lists what is held back, of every organisation or of one.
+func (d *Service) HeldOf(ctx context.Context, q HeldQuery) (v HeldView, err error) {
+	f := q.filter()
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		v = HeldView{}
+		v.Orgs, err = all.VisitOrgs(ctx, q.Org, func(o flex.Org, tx *store.Tx) error {
+			found, total, err := tx.HeldReadings(ctx, f)
+			v.Total += total
+
+			for _, h := range found {
+				v.Readings = append(v.Readings, HeldLine{HeldReading: h, Org: o.ID, OrgName: o.Name})
+			}
+
+			return err
+		})
+		if err != nil {
+			return err
+		}
+
+		slices.SortFunc(v.Readings, func(a, b HeldLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+		v.Readings = v.Readings[:min(len(v.Readings), q.Limit)]
+		return nameHeld(ctx, all, v.Readings)
+	})
+	return v, err
+}
+
+// HeldOne returns a reading that was held back, whosever it is.
+func (d *Service) HeldOne(ctx context.Context, id flex.HeldID) (l HeldLine, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		l.Org, err = all.HeldOrg(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(ctx, l.Org)
+		if err != nil {
+			return err
+		}
+
+		l.HeldReading, err = tx.HeldReading(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		one := []HeldLine{l}
+		err = nameHeld(ctx, all, one)
+		l = one[0]
+		return err
+	})
+	return l, err
+}
+
+// HeldOrg returns whose a reading is that was held back.
+func (d *Service) HeldOrg(ctx context.Context, id flex.HeldID) (org flex.OrgID, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		org, err = all.HeldOrg(ctx, id)
+		return err
+	})
+	return org, err
+}
+
+// nameHeld looks up the assets' names.
+func nameHeld(ctx context.Context, all *store.All, lines []HeldLine) error {
+	ids := make([]flex.AssetID, len(lines))
+	for i, h := range lines {
+		ids[i] = h.AssetID
+	}
+
+	names, err := all.AssetNames(ctx, ids)
+	for i, h := range lines {
+		lines[i].AssetName = names[h.AssetID]
+	}
+
+	return err
+}
+
+// MissingQuery asks what is missing of an organisation's readings.
+type MissingQuery struct {
+	Org    flex.OrgID   // the first of them if zero
+	To     flex.Day     // the last day; today if zero
+	Days   int          // so many
+	Before flex.AssetID // of assets older than this one
+	Limit  int          // of so many assets
+	Whole  bool         // without a next page: what is beyond the limit is left out
+}
+
+// MissingView is what is missing by asset and day, and what was refused.
+type MissingView struct {
+	Orgs    []flex.Org
+	Org     flex.OrgID // zero if there is none
+	Days    []flex.Day
+	Rows    []MissingRow
+	Next    flex.AssetID // the next page is before it; zero if there is none
+	Refused []RefusedLine
+	Missing int // half-hours, of those shown
+	Wanted  int
+}
+
+// MissingRow is an asset's days.
+type MissingRow struct {
+	store.AssetLine
+	Cells []MissingCell
+}
+
+// MissingCell is a day of an asset: so many half-hours wanted, and missing.
+type MissingCell struct {
+	Day             flex.Day
+	Wanted, Missing int
+}
+
+// Level says how bad it is: none wanted, all there, some, half or all missing.
+func (c MissingCell) Level() string {
+	switch {
+	case c.Wanted == 0:
+		return "none"
+	case c.Missing == 0:
+		return "full"
+	case c.Missing == c.Wanted:
+		return "gone"
+	case 2*c.Missing >= c.Wanted:
+		return "poor"
+	}
+
+	return "some"
+}
+
+// RefusedLine is what was refused of an asset on a day, with the asset's name.
+type RefusedLine struct {
+	store.RefusedReading
+	AssetName string
+}
+
+// MissingOf says what is missing of an organisation's readings, by asset and day.
+func (d *Service) MissingOf(ctx context.Context, q MissingQuery) (v MissingView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, tx, err := all.Choose(ctx, q.Org)
+		v = MissingView{Orgs: orgs}
+		if tx == nil || err != nil {
+			return err
+		}
+
+		v.Org = tx.Org()
+		last := q.To
+		if last == (flex.Day{}) {
+			last = flex.DayAt(tx.Now())
+		}
+
+		for i := q.Days - 1; i >= 0; i-- {
+			v.Days = append(v.Days, last.Add(-i))
+		}
+
+		if err := v.addRows(ctx, all, tx, q); err != nil {
+			return err
+		}
+		return v.addRefused(ctx, all, tx)
+	})
+	return v, err
+}
+
+// addRefused lists what was refused in the days.
+func (v *MissingView) addRefused(ctx context.Context, all *store.All, tx *store.Tx) error {
+	refused, err := tx.RefusedSince(ctx, v.Days[0])
+	if err != nil {
+		return err
+	}
+
+	ids := make([]flex.AssetID, len(refused))
+	for i, r := range refused {
+		ids[i] = r.AssetID
+	}
+
+	names, err := all.AssetNames(ctx, ids)
+	for _, r := range refused {
+		v.Refused = append(v.Refused, RefusedLine{r, names[r.AssetID]})
+	}
+
+	return err
+}
+
+// addRows counts what is missing of assets that charge: their own half-hours are what
+// settlement needs.
+func (v *MissingView) addRows(ctx context.Context, all *store.All, tx *store.Tx, q MissingQuery) error {
+	limit := q.Limit
+	if !q.Whole {
+		limit++
+	}
+
+	assets, err := all.FindAssets(ctx, store.Find{Org: v.Org, Before: q.Before, Limit: limit})
+	if err != nil {
+		return err
+	}
+
+	if len(assets) > q.Limit {
+		assets = assets[:q.Limit]
+		v.Next = assets[q.Limit-1].ID
+	}
+
+	for _, a := range assets {
+		if a.Type.Charges() {
+			v.Rows = append(v.Rows, MissingRow{AssetLine: a})
+		}
+	}
+
+	return v.fillRows(ctx, tx)
+}
+
+// fillRows counts what is missing of the rows' assets.
+func (v *MissingView) fillRows(ctx context.Context, tx *store.Tx) error {
+	ids := make([]flex.AssetID, len(v.Rows))
+	for i := range v.Rows {
+		ids[i] = v.Rows[i].ID
+	}
+
+	found, err := tx.Readings(ctx, store.ReadingQuery{Assets: ids, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, Days: v.Days})
+	if err != nil {
+		return err
+	}
+
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range found {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+
+	for i := range v.Rows {
+		v.count(&v.Rows[i], by[v.Rows[i].ID], tx.Now())
+	}
+
+	return nil
+}
+
+// count fills in a row's days.
+func (v *MissingView) count(row *MissingRow, rs []flex.Reading, now time.Time) {
+	metered := map[flex.Day]*settle.MeteredDay{}
+	days := settle.HalfHours(settle.Asset, rs)
+	for j := range days {
+		metered[days[j].Day] = &days[j]
+	}
+
+	for _, day := range v.Days {
+		c := missingOn(day, metered[day], row.CreatedAt, now)
+		v.Wanted, v.Missing = v.Wanted+c.Wanted, v.Missing+c.Missing
+		row.Cells = append(row.Cells, c)
+	}
+}
+
+// missingOn counts the half-hours of a day that are over, and after the asset was registered.
+func missingOn(day flex.Day, m *settle.MeteredDay, created, now time.Time) MissingCell {
+	c := MissingCell{Day: day}
+	for n := 1; n <= day.Periods(); n++ {
+		if q := day.Period(n); q.End().After(now) || q.Start().Before(created) {
+			continue
+		}
+
+		c.Wanted++
+
+		if m != nil {
+			if _, known := m.At(n); known {
+				continue
+			}
+		}
+
+		c.Missing++
+	}
+
+	return c
+}

@@ -1,0 +1,264 @@
+package reward
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/bankfile"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// How much an overview lists.
+const (
+	overviewRuns   = 30 // settlement runs
+	overviewMonths = 36 // lines of market money
+	overviewFiles  = 10 // payment files
+)
+
+// OverviewQuery asks for an organisation's settlement.
+type OverviewQuery struct {
+	Org         flex.OrgID           // the first of them if zero
+	Status      ledger.PaymentStatus // of the withdrawals that are listed; "" for all
+	Withdrawals int                  // so many of them
+	Before      time.Time            // flex events that began before it; zero for the newest
+	Events      int                  // so many of them
+}
+
+// Overview is an organisation's runs, events and money.
+type Overview struct {
+	Orgs        []flex.Org
+	Org         flex.OrgID // zero if there is none
+	Today       flex.Day
+	Withdrawals []WithdrawalLine
+	Waiting     int        // for approval
+	WaitingSum  flex.Pence // of those
+	Approved    int
+	Format      bankfile.Format // of payment files, the one that is set
+	Files       []store.PaymentFile
+	Owed        flex.Pence // to users
+	Accounts    []store.AccountSum
+	Market      []store.MarketMoney // the newest months
+	Closed      ledger.Month        // the last closed month of the books
+	Events      []EventLine         // the newest first
+	Runs        []store.Run         // the newest first
+}
+
+// WithdrawalLine is a withdrawal with its site's address.
+type WithdrawalLine struct {
+	Payout
+	Address flex.Personal // empty if the site is gone, or has none
+}
+
+// EventLine is a flex event with its asset's name.
+type EventLine struct {
+	store.FlexEvent
+	AssetName string
+}
+
+// Overview reads an organisation's settlement in one transaction.
+func (d *Service) Overview(ctx context.Context, q OverviewQuery) (v Overview, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, tx, err := all.Choose(ctx, q.Org)
+		v = Overview{Orgs: orgs}
+		if tx == nil || err != nil {
+			return err
+		}
+
+		v.Org, v.Today = tx.Org(), flex.DayAt(tx.Now())
+		if err := v.addMoney(ctx, tx); err != nil {
+			return err
+		}
+		if err := v.addEvents(ctx, all, tx, q); err != nil {
+			return err
+		}
+		return v.addWithdrawals(ctx, tx, q)
+	})
+	return v, err
+}
+
+// addEvents reads the runs and the events.
+func (v *Overview) addEvents(ctx context.Context, all *store.All, tx *store.Tx, q OverviewQuery) (err error) {
+	v.Runs, err = tx.Runs(ctx, overviewRuns)
+	if err != nil {
+		return err
+	}
+
+	before := q.Before
+	if before.IsZero() {
+		before = tx.Now().Add(24 * time.Hour)
+	}
+
+	events, err := tx.NewestFlexEvents(ctx, before, q.Events)
+	if err != nil {
+		return err
+	}
+
+	ids := make([]flex.AssetID, len(events))
+	for i, e := range events {
+		ids[i] = e.AssetID
+	}
+
+	names, err := all.AssetNames(ctx, ids)
+	for _, e := range events {
+		v.Events = append(v.Events, EventLine{e, names[e.AssetID]})
+	}
+
+	return err
+}
+
+// addMoney reads the books, and what the market owes and paid.
+func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) (err error) {
+	v.Accounts, err = tx.AccountSums(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, a := range v.Accounts {
+		if a.Account == ledger.RewardsPayable {
+			v.Owed = -a.Sum
+		}
+	}
+
+	v.Files, err = tx.PaymentFiles(ctx, overviewFiles)
+	if err != nil {
+		return err
+	}
+
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
+	v.Format = bankfile.Format(org.Settings.Payout.FileFormat)
+	money, err := tx.MarketMoney(ctx)
+	if err != nil {
+		return err
+	}
+
+	v.Market = money[max(0, len(money)-overviewMonths):]
+	v.Closed, err = tx.LastClosedMonth(ctx)
+	return err
+}
+
+// addWithdrawals counts the withdrawals, and lists those of the status that is asked for.
+func (v *Overview) addWithdrawals(ctx context.Context, tx *store.Tx, q OverviewQuery) error {
+	every, err := tx.Withdrawals(ctx, "")
+	if err != nil {
+		return err
+	}
+
+	for _, w := range every {
+		switch w.Status {
+		case ledger.PendingApproval:
+			v.Waiting, v.WaitingSum = v.Waiting+1, v.WaitingSum+w.Amount
+		case ledger.Approved:
+			v.Approved++
+		}
+	}
+
+	found, err := payouts(ctx, tx, q.Status)
+	if err != nil {
+		return err
+	}
+
+	for _, w := range found[:min(len(found), q.Withdrawals)] {
+		site, err := tx.Site(ctx, w.SiteID)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
+			return err
+		}
+		v.Withdrawals = append(v.Withdrawals, WithdrawalLine{Payout: w, Address: site.Address})
+	}
+
+	return nil
+}
+
+// RunsCompared is what two runs say differently.
+type RunsCompared struct {
+	Before, After store.Run
+	Changes       []settle.Change
+}
+
+// CompareRuns is Compare with the runs themselves.
+func (d *Service) CompareRuns(ctx context.Context, org flex.OrgID, before, after flex.RunID) (c RunsCompared, err error) {
+	c.Changes, err = d.Compare(ctx, org, before, after)
+	if err != nil {
+		return c, err
+	}
+
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		c.Before, err = tx.Run(ctx, before)
+		if err != nil {
+			return err
+		}
+
+		c.After, err = tx.Run(ctx, after)
+		return err
+	})
+	return c, err
+}
+
+// EventView is one flex event, and what it came to.
+type EventView struct {
+	Org       flex.Org
+	Event     store.FlexEvent
+	AssetName string
+	Result    *settle.Result // nil until it is settled
+	Prices    []EventPrice   // where its prices are from
+	Note      string         // why there is no result
+}
+
+// EventView reads a flex event, whosever it is, in one transaction.
+func (d *Service) EventView(ctx context.Context, id flex.FlexEventID) (v EventView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		v = EventView{}
+		org, err := all.FlexEventOrg(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(ctx, org)
+		if err != nil {
+			return err
+		}
+
+		v.Org, err = tx.OrgRecord(ctx)
+		if err != nil {
+			return err
+		}
+
+		v.Event, err = tx.FlexEvent(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		names, err := all.AssetNames(ctx, []flex.AssetID{v.Event.AssetID})
+		if err != nil {
+			return err
+		}
+
+		v.AssetName = names[v.Event.AssetID]
+		return v.addResult(ctx, tx)
+	})
+	return v, err
+}
+
+// addResult reads what the event came to.
+func (v *EventView) addResult(ctx context.Context, tx *store.Tx) error {
+	settled, err := tx.NewestSettlement(ctx, v.Event.ID)
+	if flex.KindOf(err) == flex.NotFound {
+		v.Note = err.Error()
+		return nil
+	}
+
+	if err != nil {
+		return err
+	}
+
+	v.Result = settled.Result
+	prices, err := EventPrices(ctx, tx, []*settle.Result{settled.Result})
+	v.Prices = prices[v.Event.ID]
+	return err
+}
