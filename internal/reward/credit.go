@@ -11,14 +11,9 @@ import (
 	"flexd/internal/store"
 )
 
-// credit makes the transaction of what the event earned, or of what it earned more or less
-// than was posted before; nil if there is none. All revenue is posted, whatever the user's
-// share; without one the user does not see it.
-func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, h history, run flex.RunID) (*store.Transaction, error) {
-	if r.Missing > 0 && !r.Final {
-		return nil, nil
-	}
-
+// eventOwed is what the event earned. All revenue is posted, whatever the user's share; without
+// one the user does not see it.
+func eventOwed(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, h history) (*owed, error) {
 	was, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
 	if err != nil {
 		return nil, err
@@ -31,27 +26,18 @@ func credit(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Res
 	}
 
 	more := r.Flex - e.PostedWh // a sum over transactions counts no energy twice
-	tr := store.Transaction{Flex: &more, Netting: netting.others}
-	tr.SiteID, tr.Time, tr.Settled = e.SiteID, e.Span, e.Day
-	tr.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID, Run: run}
-	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("flex event:%s", e.ID)
 	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
-	tr.Postings = ledger.Revised(was, ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept))
-
-	if e.Posted > 0 {
-		tr.Key = fmt.Sprintf("flex event:%s:%d", e.ID, e.Posted)
-		tr.Kind = changeKind(&tr, -more)
+	o := owed{
+		subject: fmt.Sprintf("flex event:%s", e.ID), was: was,
+		should: ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept),
+		energy: r.Flex, more: -more, listed: worth.Listed, moved: more != 0 || netting.moved,
 	}
 
-	moved := more != 0 || netting.moved // of what the user reads
-	unchanged := len(tr.Postings) == 0 && !(moved && worth.Listed)
-	if unchanged && (e.Posted > 0 || !worth.Listed) {
-		return nil, nil
-	}
+	o.Flex, o.Netting = &more, netting.others
+	o.SiteID, o.Time, o.Settled = e.SiteID, e.Span, e.Day
+	o.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID}
 
-	e.Posted++
-	e.PostedWh = r.Flex
-	return &tr, nil
+	return &o, nil
 }
 
 // netting is how an event stands in a month that is netted.

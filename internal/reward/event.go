@@ -16,19 +16,7 @@ import (
 // SettleEvents finds the flex events of sessions and pauses that are over, and settles those
 // that are due.
 func (d *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		orgs, err = all.OrgsToSettle(ctx)
-		return err
-	})
-
-	var report worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = d.settleEventsOf(ctx, orgs[i], &report)
-	}
-
-	report.More = report.More && report.Did > 0
-	return report, err
+	return d.settleOrgs(ctx, (*store.All).OrgsToSettle, d.settleEventsOf)
 }
 
 // SettleEventsOf is SettleEvents for one organisation.
@@ -41,7 +29,7 @@ func (d *Service) settleEventsOf(ctx context.Context, org flex.OrgID, report *wo
 	if err := d.detect(ctx, org, report); err != nil {
 		return err
 	}
-	return d.settleDue(ctx, org, report)
+	return settleDue(ctx, d.DB, org, eventQueue, report)
 }
 
 // detect looks for the flex events of what is over.

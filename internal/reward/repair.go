@@ -60,11 +60,11 @@ func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repair
 func (d *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
 	for {
 		var report worker.Report
-		if err := d.settleDue(ctx, org, &report); err != nil {
+		if err := settleDue(ctx, d.DB, org, eventQueue, &report); err != nil {
 			return err
 		}
 
-		err := d.settleSessionsOf(ctx, org, &report)
+		err := settleDue(ctx, d.DB, org, sessionQueue, &report)
 		if err != nil || report.Did == 0 {
 			return err
 		}

@@ -1,12 +1,3 @@
-// Package reward turns what was metered into money: it settles plug sessions and flex
-// events when their readings are there, posts what their users earn, tells where a site
-// stands, and sees withdrawals through to the bank.
-//
-//	session ends ─► settlement ─► waits for readings ─► transaction ─► top-up or correction,
-//	                                                                   if readings come or change
-//
-// Whatever it posts it posts once: a job that was interrupted, or run twice, leaves the
-// books as one run would.
 package reward
 
 import (

@@ -3,7 +3,6 @@ package reward
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -16,26 +15,11 @@ import (
 // sessionsMax is the number of sessions settled in one transaction.
 const sessionsMax = 25
 
-// dueMax is the number of sessions that one job takes on of an organisation.
-const dueMax = 500
+var sessionQueue = queue[flex.SessionID]{batch: sessionsMax, due: (*store.Tx).DueSessionSettlements, settle: settleSessions}
 
 // SettleSessions settles what is due.
 func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		orgs, err = all.OrgsWithSessionsDue(ctx)
-		return err
-	})
-
-	var report worker.Report
-	for _, org := range orgs {
-		if err == nil {
-			err = d.settleSessionsOf(ctx, org, &report)
-		}
-	}
-
-	report.More = report.More && report.Did > 0
-	return report, err
+	return d.settleOrgs(ctx, (*store.All).OrgsWithSessionsDue, d.settleSessionsOf)
 }
 
 // SettleSessionsOf is SettleSessions for one organisation.
@@ -46,103 +30,83 @@ func (d *Service) SettleSessionsOf(ctx context.Context, org flex.OrgID) (report 
 
 // settleSessionsOf settles what is due of one organisation.
 func (d *Service) settleSessionsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
-	var due []flex.SessionID
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSessionSettlements(ctx, dueMax)
-		return err
-	})
-
-	report.More = report.More || len(due) == dueMax
-	for chunk := range slices.Chunk(due, sessionsMax) {
-		if err == nil {
-			err = d.settleSessions(ctx, org, chunk, report)
-		}
-	}
-
-	return err
+	return settleDue(ctx, d.DB, org, sessionQueue, report)
 }
 
-func (d *Service) settleSessions(ctx context.Context, org flex.OrgID, due []flex.SessionID, report *worker.Report) error {
-	did := 0
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		did = 0
-
-		terms, err := historyOf(ctx, tx)
-		if err != nil {
-			return err
-		}
-
-		rs, err := tx.SessionSettlements(ctx, due)
-		if err != nil {
-			return err
-		}
-
-		for _, r := range rs {
-			changed, err := settleSession(ctx, tx, r, terms.on(flex.DayAt(r.From)))
-			if err != nil {
-				return fmt.Errorf("settle session %s: %w", r.SessionID, err)
-			}
-
-			if changed {
-				did++
-			}
-		}
-
-		return nil
-	})
-
-	report.Did += did
-	return err
-}
-
-// settleSession credits a session as far as its readings are there, and reports whether that moved
-// it on.
-func settleSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement, t *terms) (changed bool, err error) {
-	was := r
-
-	energy, known, missing, err := charged(ctx, tx, r)
+// settleSessions settles sessions, and posts what that changes. It returns how many moved on.
+func settleSessions(ctx context.Context, tx *store.Tx, due []flex.SessionID) (did int, err error) {
+	terms, err := historyOf(ctx, tx)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 
-	r.WaitsAt = missing
-	since := tx.Now().Sub(r.To)
+	sessions, err := tx.SessionSettlements(ctx, due)
+	if err != nil {
+		return 0, err
+	}
+
+	var revisions []*store.Transaction
+	for _, r := range sessions {
+		was := r.Progress
+		t, err := settleSession(ctx, tx, &r, terms.on(flex.DayAt(r.From)))
+		if err != nil {
+			return 0, fmt.Errorf("settle session %s: %w", r.SessionID, err)
+		}
+
+		if t != nil {
+			revisions = append(revisions, t)
+		}
+
+		if movedOn(was, r.Progress) {
+			did++
+		}
+	}
+
+	return did, post(ctx, tx, revisions)
+}
+
+// settleSession takes a session on to what its readings tell now, and returns the transaction
+// that this makes, if it makes one.
+func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, t *terms) (revision *store.Transaction, err error) {
+	energy, known, missing, err := charged(ctx, tx, *r)
+	if err != nil {
+		return nil, err
+	}
+
+	now := tx.Now()
+	since := now.Sub(r.To)
 	ready := missing.IsZero() || known > 0 && since >= PartialAfter || since >= EmptyAfter
 	if ready && r.Consented && (t.credit != 0 || r.Posted > 0) {
-		if r.Posted == 0 {
-			r.Rate = int64(t.credit)
+		o, err := sessionOwed(ctx, tx, r, t, energy)
+		if err != nil {
+			return nil, err
 		}
 
-		if err := creditSession(ctx, tx, &r, t, energy); err != nil {
-			return false, err
-		}
+		revision = o.revision(&r.Progress)
 	}
 
-	lookAt := nextLook(r, known, tx.Now())
+	// In its first half-hour no other reading than the missing one has it looked at again.
+	came := since >= PartialAfter && r.LookAt.After(now)
+	outlook{missing: missing, next: nextLook(*r, known, missing, now), came: came}.wait(&r.Progress, now)
 
-	came := was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
-	if came && !missing.IsZero() && missing.Equal(was.WaitsAt) && lookAt.After(tx.Now().Add(recheck)) {
-		r.WaitsAt, lookAt = time.Time{}, tx.Now().Add(recheck) // what came was not enough: look again, but not at once
-	}
-
-	mine, err := tx.SaveSessionSettlement(ctx, r, lookAt)
+	mine, err := tx.SaveSessionSettlement(ctx, *r)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 
 	if !mine { // another process settled it in between, and the books know
-		return false, fmt.Errorf("session %s was settled elsewhere at the same time", r.SessionID)
+		return nil, fmt.Errorf("session %s was settled elsewhere at the same time", r.SessionID)
 	}
 
-	return r.Posted != was.Posted || lookAt.IsZero() || !r.WaitsAt.Equal(was.WaitsAt), nil
+	return revision, nil
 }
 
 // nextLook is when to look at a session again, whether or not the reading comes that it
 // waits for: after half an hour; after a day if there was none; then once a day, for consent;
 // never once it has all its readings or the last deadline is over.
-func nextLook(r store.SessionSettlement, known int, now time.Time) time.Time {
+func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time.Time {
 	last := r.To.Add(CloseAfter)
-	if r.WaitsAt.IsZero() && r.Consented || !last.After(now) {
+	if missing.IsZero() && r.Consented || !last.After(now) {
 		return time.Time{}
 	}
 
@@ -266,48 +230,32 @@ func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
 	return 0, false
 }
 
-// creditSession posts what the session's energy earns, or what it earns more or less than
-// was posted before. Of a session that was credited before, it says only what has changed.
-func creditSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, t *terms, energy flex.WattHours) error {
+// sessionOwed is what the session's energy earns, at the rate of its first transaction.
+func sessionOwed(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, t *terms, energy flex.WattHours) (*owed, error) {
 	cause := ledger.Cause{Session: r.SessionID}
 	was, err := tx.PostingsAbout(ctx, cause)
 	if err != nil {
-		return err
+		return nil, err
+	}
+
+	if r.Posted == 0 {
+		r.Rate = int64(t.credit)
 	}
 
 	rate, more := r.Rate, energy-r.PostedWh
-	tr := store.Transaction{Rate: &rate, Creditable: &more}
-	tr.SiteID, tr.Time = r.SiteID, r.Span
-	tr.Cause, tr.Settled = cause, flex.DayAt(r.To)
-	tr.Postings = ledger.Revised(was, ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)))
-	tr.Kind, tr.Key = ledger.FlexEvent, fmt.Sprintf("session:%s", r.SessionID)
+	o := owed{
+		subject: fmt.Sprintf("session:%s", r.SessionID), was: was,
+		should: ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)),
+		energy: energy, more: more, listed: true, moved: more != 0,
+	}
+
+	o.Rate, o.Creditable = &rate, &more
+	o.SiteID, o.Time = r.SiteID, r.Span
+	o.Cause, o.Settled = cause, flex.DayAt(r.To)
 
 	if r.Type == flex.ElectricVehicle {
-		tr.Vehicle = r.Model
+		o.Vehicle = r.Model
 	}
 
-	if r.Posted > 0 {
-		if len(tr.Postings) == 0 && more == 0 {
-			return nil
-		}
-		tr.Key = fmt.Sprintf("session:%s:%d", r.SessionID, r.Posted)
-		tr.Kind = changeKind(&tr, more)
-	}
-
-	posted, err := tx.Post(ctx, &tr)
-	if posted {
-		r.Posted++
-		r.PostedWh = energy
-	}
-
-	return err
-}
-
-// changeKind is the kind of a transaction that says what changed: a correction if it takes
-// something away.
-func changeKind(tr *store.Transaction, more flex.WattHours) ledger.Kind {
-	if tr.Credit() < 0 || tr.Credit() == 0 && more < 0 {
-		return ledger.Correction
-	}
-	return ledger.FlexPeriodTopUp
+	return &o, nil
 }

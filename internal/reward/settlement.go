@@ -8,46 +8,21 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/settle"
 	"flexd/internal/store"
-	"flexd/internal/worker"
 )
 
 // eventsMax is the number of flex events settled in one transaction.
 const eventsMax = 20
 
-// settleDue settles the events whose time has come, or whose missing reading has.
-func (d *Service) settleDue(ctx context.Context, org flex.OrgID, report *worker.Report) error {
-	var due []flex.FlexEventID
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		due, err = tx.DueFlexEvents(ctx, dueMax)
-		return err
-	})
+var eventQueue = queue[flex.FlexEventID]{batch: eventsMax, due: (*store.Tx).DueFlexEvents, settle: settleFlexEvents}
 
-	report.More = report.More || len(due) == dueMax
-	for chunk := range slices.Chunk(due, eventsMax) {
-		if err != nil {
-			return err
-		}
-
-		var did int
-		err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-			events, err := tx.HoldFlexEvents(ctx, chunk)
-			if err != nil || len(events) == 0 {
-				return err
-			}
-
-			did, err = settleAll(ctx, tx, events)
-			return err
-		})
-
-		report.Did += did
+// settleFlexEvents settles events, and with them all others of their sites and days, in one run,
+// and posts what that changes. It returns how many moved on.
+func settleFlexEvents(ctx context.Context, tx *store.Tx, due []flex.FlexEventID) (did int, err error) {
+	events, err := tx.HoldFlexEvents(ctx, due)
+	if err != nil || len(events) == 0 {
+		return 0, err
 	}
 
-	return err
-}
-
-// settleAll settles events in one run, and posts what that changes. The events of a site and
-// day are given together. It returns how many moved on.
-func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did int, err error) {
 	basis, err := basisOf(ctx, tx, stretches(events), time.Time{})
 	if err != nil {
 		return 0, err
@@ -58,7 +33,7 @@ func settleAll(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (did
 		return 0, err
 	}
 
-	run := &posting{run: store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}, terms: basis.terms}
+	run := &roundRun{run: store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}, terms: basis.terms}
 	for i, e := range events {
 		moved, err := run.settle(ctx, tx, e, outcomes[i])
 		if err != nil {
@@ -98,35 +73,31 @@ func settleConsented(ctx context.Context, tx *store.Tx, b *basis, events []store
 	return outcomes, nil
 }
 
-// posting is a run under way that posts what it changes.
-type posting struct {
+// roundRun is a run under way that posts what it changes.
+type roundRun struct {
 	run         store.Run
 	terms       history
 	settlements []store.Settlement
 	inputs      []settle.Inputs
-	earned      []*store.Transaction
+	revisions   []*store.Transaction
 }
 
 // settle takes an event on to what it comes to now, and reports whether that moved it on.
-func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o outcome) (moved bool, err error) {
+func (p *roundRun) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o outcome) (moved bool, err error) {
 	was := e
+	missing := e.WaitsAt
+
 	if e.Consented {
 		if err := p.revise(ctx, tx, &e, o.Settlement); err != nil {
 			return false, err
 		}
 
-		note(&e, o.Result)
-
-		came := was.Due && was.LookAt.After(tx.Now()) // it is looked at because a reading came that it waited for
-		if came && e.WaitsAt.Equal(was.WaitsAt) {     // what came was not enough: look again, but not at once
-			e.WaitsAt = time.Time{}
-		}
+		missing = note(&e, o.Result)
 	}
 
-	e.LookAt = nextSettlement(e, tx.Now())
-	if e.LookAt.IsZero() {
-		e.WaitsAt = time.Time{} // whatever comes has it looked at again
-	}
+	now := tx.Now()
+	came := was.Due && was.LookAt.After(now)
+	outlook{missing: missing, next: nextSettlement(e, missing, now), came: came}.wait(&e.Progress, now)
 
 	// Two events of a day that wait for what is there and not enough would have each other
 	// looked at for ever.
@@ -134,14 +105,13 @@ func (p *posting) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o
 		e.LookAt, e.WaitsAt = was.LookAt, was.WaitsAt
 	}
 
-	closed := e.LookAt.IsZero() && !was.LookAt.IsZero()
-	moved = closed || e.Version != was.Version || !e.WaitsAt.Equal(was.WaitsAt)
+	moved = e.Version != was.Version || movedOn(was.Progress, e.Progress)
 	return moved, tx.PutFlexEvent(ctx, e)
 }
 
 // revise gives an event its next settlement, and what that is worth more or less, if anything
 // that it depends on has changed.
-func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, s store.Settlement) error {
+func (p *roundRun) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, s store.Settlement) error {
 	if slices.Equal(s.Hash[:], e.Hash) {
 		return nil
 	}
@@ -151,16 +121,25 @@ func (p *posting) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, 
 	s.Version = e.Version
 	p.settlements, p.inputs = append(p.settlements, s), append(p.inputs, settle.Inputs{Event: e.ID, Hash: s.Hash})
 
-	t, err := credit(ctx, tx, e, s.Result, p.terms, p.run.ID)
-	if t != nil {
-		p.earned = append(p.earned, t)
+	if s.Result.Missing > 0 && !s.Result.Final {
+		return nil
 	}
 
-	return err
+	o, err := eventOwed(ctx, tx, e, s.Result, p.terms)
+	if err != nil {
+		return err
+	}
+
+	o.Cause.Run = p.run.ID
+	if t := o.revision(&e.Progress); t != nil {
+		p.revisions = append(p.revisions, t)
+	}
+
+	return nil
 }
 
 // finish keeps the run, how the half-hours were settled, and the transactions.
-func (p *posting) finish(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
+func (p *roundRun) finish(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
 	if len(p.settlements) == 0 {
 		return nil
 	}
@@ -178,13 +157,7 @@ func (p *posting) finish(ctx context.Context, tx *store.Tx, events []store.FlexE
 		return err
 	}
 
-	for _, t := range p.earned {
-		if _, err := tx.Post(ctx, t); err != nil {
-			return err
-		}
-	}
-
-	return nil
+	return post(ctx, tx, p.revisions)
 }
 
 // putHalfHours keeps, of the sites and days of the events, what each meter deviated by in each
@@ -259,12 +232,12 @@ func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
 	}
 }
 
-// note keeps on the event where its settlement stands.
-func note(e *store.FlexEvent, r *settle.Result) {
-	e.Missing, e.WaitsAt = r.Missing, time.Time{}
+// note keeps on the event what it came to, and returns the first half-hour that is not read.
+func note(e *store.FlexEvent, r *settle.Result) (missing time.Time) {
+	e.Missing = r.Missing
 	for _, p := range r.Periods {
-		if !p.Read && e.WaitsAt.IsZero() {
-			e.WaitsAt = e.Day.Period(p.Period).Start()
+		if !p.Read && missing.IsZero() {
+			missing = e.Day.Period(p.Period).Start()
 		}
 	}
 
@@ -275,19 +248,18 @@ func note(e *store.FlexEvent, r *settle.Result) {
 	if r.Final {
 		e.Final = &r.Gross
 	}
-}
 
-// recheck is how often an event is looked at that waits for a price or for consent.
-const recheck = time.Hour
+	return missing
+}
 
 // nextSettlement is when to look at an event again, whether or not a reading comes: when
 // its settlement becomes final, sooner if it waits for more than readings, and never after.
-func nextSettlement(e store.FlexEvent, now time.Time) time.Time {
+func nextSettlement(e store.FlexEvent, missing, now time.Time) time.Time {
 	final := finalAt(e.Day)
 	switch {
 	case e.Final != nil || now.After(final.Add(CloseAfter)):
 		return time.Time{}
-	case !e.Consented || e.Missing > 0 && e.WaitsAt.IsZero():
+	case !e.Consented || e.Missing > 0 && missing.IsZero():
 		return now.Add(recheck)
 	}
 

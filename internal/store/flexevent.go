@@ -33,11 +33,8 @@ type FlexEvent struct {
 	Flex      *flex.WattHours  // nil until it was settled
 	Estimated flex.MicroPounds // gross
 	Final     *flex.MicroPounds
-	Missing   int            // periods without a reading or a price
-	Posted    int            // transactions posted
-	PostedWh  flex.WattHours // that these say in sum
-	WaitsAt   time.Time
-	LookAt    time.Time
+	Missing   int // periods without a reading or a price
+	Progress
 
 	// Of its site and asset, where the event was read to be settled.
 	Consented bool // the site's meter consent held all the while, or it needs none

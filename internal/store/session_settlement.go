@@ -13,18 +13,23 @@ var _ = law("a session that ended is queued for settlement, or was",
 	`SELECT s.id AS what FROM session s LEFT JOIN reckoning r ON r.session_id = s.id
 	 WHERE s.plugged_out_at IS NOT NULL AND (r.session_id IS NULL OR r.to_at <> s.plugged_out_at)`)
 
+// Progress is how far a session or a flex event has come in its settlement.
+type Progress struct {
+	WaitsAt  time.Time      // the first half-hour whose reading was missing; zero if it waits for none
+	LookAt   time.Time      // when it is looked at whatever comes, zero for never; before that, only because a reading came
+	Posted   int            // transactions posted so far
+	PostedWh flex.WattHours // that these say in sum
+}
+
 // SessionSettlement is a plug session that is to be settled, as far as its settlement has come.
 type SessionSettlement struct {
 	SessionID flex.SessionID
 	AssetID   flex.AssetID
 	SiteID    flex.SiteID
 	flex.Span
-	WaitsAt  time.Time      // the first half-hour whose reading was missing; zero if none
-	LookAt   time.Time      // when it is looked at whatever comes; before that, only because a reading came
-	Posted   int            // transactions posted so far
-	PostedWh flex.WattHours // that these say in sum
-	Power    flex.Watts     // of the asset, 0 if it is not known
-	Rate     int64          // at which the first was, in millionths of a penny per kWh
+	Progress
+	Power flex.Watts // of the asset, 0 if it is not known
+	Rate  int64      // of the first transaction, in millionths of a penny per kWh
 
 	Before    flex.Span // of the asset's session before it; zero if there was none
 	Consented bool      // the site's meter consent held at some time of the session, or it needs none
@@ -157,12 +162,11 @@ func (tx *Tx) sessionSettlements(ctx context.Context, where string, args ...any)
 		WHERE `+where, args...)
 }
 
-// SaveSessionSettlement notes how far a session has come: what it waits for, when to look again whatever
-// comes, zero for never, and how many transactions are posted. It reports whether nobody
-// else has looked at it since it was read; if somebody has, the caller must give way.
-func (tx *Tx) SaveSessionSettlement(ctx context.Context, r SessionSettlement, lookAt time.Time) (bool, error) {
+// SaveSessionSettlement notes how far a session has come. It reports whether nobody else has
+// looked at it since it was read; if somebody has, the caller must give way.
+func (tx *Tx) SaveSessionSettlement(ctx context.Context, r SessionSettlement) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, posted_wh = $8, version = version + 1
 		WHERE org_id = $1 AND session_id = $2 AND version = $6`,
-		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(lookAt), r.Posted, r.version, r.Rate, int64(r.PostedWh))
+		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(r.LookAt), r.Posted, r.version, r.Rate, int64(r.PostedWh))
 	return n == 1, err
 }

@@ -1,0 +1,164 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// dueMax is the number of sessions, or of events, that one job takes on of an organisation.
+const dueMax = 500
+
+// queue is one kind of claim: sessions, or flex events.
+type queue[ID any] struct {
+	batch  int // settled in one transaction
+	due    func(tx *store.Tx, ctx context.Context, limit int) ([]ID, error)
+	settle func(ctx context.Context, tx *store.Tx, due []ID) (did int, err error)
+}
+
+// settleDue settles what is due of one kind in an organisation.
+func settleDue[ID any](ctx context.Context, db *store.DB, org flex.OrgID, q queue[ID], report *worker.Report) error {
+	var due []ID
+	err := db.Read(ctx, org, func(tx *store.Tx) (err error) {
+		due, err = q.due(tx, ctx, dueMax)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	report.More = report.More || len(due) == dueMax
+	for chunk := range slices.Chunk(due, q.batch) {
+		var did int
+		err := db.Write(ctx, org, func(tx *store.Tx) (err error) {
+			did, err = q.settle(ctx, tx, chunk)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+
+		report.Did += did
+	}
+
+	return nil
+}
+
+// settleOrgs runs one job for each of the organisations that have work for it.
+func (d *Service) settleOrgs(ctx context.Context, find func(*store.All, context.Context) ([]flex.OrgID, error),
+	settle func(context.Context, flex.OrgID, *worker.Report) error) (report worker.Report, err error) {
+	var orgs []flex.OrgID
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = find(all, ctx)
+		return err
+	})
+
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		err = settle(ctx, orgs[i], &report)
+	}
+
+	report.More = report.More && report.Did > 0
+	return report, err
+}
+
+// owed is what a session or a flex event has earned, as it is known now, beside what the books
+// say about it.
+type owed struct {
+	store.Transaction // its site, time, day, cause and figures
+
+	subject string           // by which the keys of its transactions begin
+	was     []ledger.Posting // what was posted about it, in sum
+	should  []ledger.Posting // what should be
+	energy  flex.WattHours   // that its transactions should say in sum
+
+	more   flex.WattHours // energy in the user's favour beyond what was posted
+	listed bool           // the user sees it
+	moved  bool           // what the user reads of it has changed, whatever the postings say
+}
+
+// revision makes the transaction that takes the books from what they say to what they should
+// say, and counts it. It is nil if nothing has changed.
+func (o *owed) revision(p *store.Progress) *store.Transaction {
+	t := &o.Transaction
+	t.Postings = ledger.Revised(o.was, o.should)
+	t.Kind, t.Key = ledger.FlexEvent, o.subject
+
+	if p.Posted > 0 {
+		t.Kind, t.Key = changeKind(t.Credit(), o.more), fmt.Sprintf("%s:%d", o.subject, p.Posted)
+	}
+
+	first := p.Posted == 0 && o.listed
+	changed := len(t.Postings) > 0 || o.moved && o.listed
+	if !first && !changed {
+		return nil
+	}
+
+	p.Posted++
+	p.PostedWh = o.energy
+	return t
+}
+
+// changeKind is the kind of a transaction that says what changed: a correction if it takes
+// something away.
+func changeKind(credit flex.Pence, more flex.WattHours) ledger.Kind {
+	if credit < 0 || credit == 0 && more < 0 {
+		return ledger.Correction
+	}
+	return ledger.FlexPeriodTopUp
+}
+
+// post writes revisions into the books.
+func post(ctx context.Context, tx *store.Tx, revisions []*store.Transaction) error {
+	for _, t := range revisions {
+		if _, err := tx.Post(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recheck is how soon a claim is looked at again that waits for more than a reading.
+const recheck = time.Hour
+
+// outlook is what a claim waits for.
+type outlook struct {
+	missing time.Time // the first half-hour that no reading tells; zero if none is missing
+	next    time.Time // when to look again whatever comes; zero for never
+	came    bool      // it is looked at because the reading came that it waited for
+}
+
+// wait notes what a claim waits for from now on.
+func (o outlook) wait(p *store.Progress, now time.Time) {
+	// What came was not enough: look again, but not at once.
+	if o.came && !o.missing.IsZero() && o.missing.Equal(p.WaitsAt) {
+		o.missing = time.Time{}
+		o.next = sooner(o.next, now.Add(recheck))
+	}
+
+	// Of what is final, any reading that comes marks it as due.
+	if o.next.IsZero() {
+		o.missing = time.Time{}
+	}
+
+	p.WaitsAt, p.LookAt = o.missing, o.next
+}
+
+// movedOn reports whether a claim has come further than it was.
+func movedOn(was, is store.Progress) bool {
+	closed := is.LookAt.IsZero() && !was.LookAt.IsZero()
+	return closed || is.Posted != was.Posted || !is.WaitsAt.Equal(was.WaitsAt)
+}
+
+// sooner returns the earlier of two instants; a zero one never comes.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || a.Before(b) {
+		return a
+	}
+	return b
+}
