@@ -55,7 +55,7 @@ func TestEvent_Defaults(t *testing.T) {
 		h.asset = h.Asset(h.site, flex.ElectricVehicle, 0)
 		h.event(control.Event{Kind: control.PlugIn})
 
-		if e := h.look().Standing.From; e.Power != control.DefaultPower || e.Need != 29_600 || e.Origins != "default default default" {
+		if e := h.look().Standing.From; e.Power != flex.DefaultPower || e.Need != 29_600 || e.Origins != "default default default" {
 			t.Errorf("not even a power: %+v", e)
 		}
 

@@ -14,8 +14,6 @@ import (
 
 // What is assumed where nothing was told.
 const (
-	// DefaultPower is the power of a charger when neither it nor the car told theirs.
-	DefaultPower flex.Watts = 7400
 	// DefaultDuration at full power is what a car needs whose user never told, unless the
 	// organisation has set an energy.
 	DefaultDuration = 4 * time.Hour
@@ -122,7 +120,7 @@ func powerOf(c *store.Charging) (flex.Watts, string) {
 		return own, fromAsset
 	}
 
-	return DefaultPower, fromDefault
+	return flex.DefaultPower, fromDefault
 }
 
 // tariffOf is the asset's tariff, else the site's cheap hours, else none: then no hour is
@@ -150,11 +148,8 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge
 		Exact: e.Learned != nil && e.Learned.Limited,
 	}
 
-	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
-	p.AllOffPeak = err != nil
-	if !p.AllOffPeak { // a tariff that was told parses: events are checked
-		p.OffPeak = w.Spans(flex.Span{From: from, To: later(e.ReadyBy, e.ChargeNow.To)})
-	}
+	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{From: from, To: later(e.ReadyBy, e.ChargeNow.To)})
+	p.OffPeak, p.AllOffPeak = offPeak, !known
 
 	p.Need += allowance(&e, &p)
 	if len(e.Closed) > 0 {

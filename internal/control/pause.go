@@ -101,11 +101,7 @@ func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spa
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
-	power := DefaultPower
-
-	if a.Asset.Power != nil && *a.Asset.Power > 0 {
-		power = *a.Asset.Power
-	}
+	power := a.Asset.RatedPower()
 
 	if !canPause(sorted, now, power, a.Need) {
 		return pause.Plan{}, nil

@@ -145,10 +145,7 @@ func (r *roomFor) draw(l *store.Load, from time.Time) {
 // drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is
 // over, or if there never was one, full power until its battery must be full.
 func drawsFrom(l *store.Load, from time.Time) (steps []flex.Step, power flex.Watts, running bool) {
-	power = l.Power
-	if power <= 0 {
-		power = DefaultPower
-	}
+	power = l.Power.OrDefault()
 
 	n := len(l.Steps)
 	if n > 0 && l.Steps[n-1].To.After(from) {

@@ -168,6 +168,25 @@ type Asset struct {
 	CreatedAt    time.Time
 }
 
+// RatedPower is the asset's power, or DefaultPower if it is not known.
+func (a *Asset) RatedPower() Watts {
+	if a.Power == nil {
+		return DefaultPower
+	}
+	return a.Power.OrDefault()
+}
+
+// DefaultPower is the power of a charger whose own is not known.
+const DefaultPower Watts = 7400
+
+// OrDefault is the power, or DefaultPower if it is not known.
+func (w Watts) OrDefault() Watts {
+	if w <= 0 {
+		return DefaultPower
+	}
+	return w
+}
+
 // Model is an entry of the asset model catalogue.
 type Model struct {
 	Name     string
@@ -349,6 +368,12 @@ const (
 	BatteryStoredEnergy    Label = "battery_stored_energy_kwh"
 )
 
+// Register reports whether the label is a register, which is kept by the instant of its
+// reading's end.
+func (l Label) Register() bool {
+	return l == ChargerRegister || l == BoundaryImportRegister || l == BoundaryExportRegister
+}
+
 // Micro is a reading's value in millionths of its label's unit.
 type Micro int64
 
@@ -363,4 +388,12 @@ type Reading struct {
 	// meter was replaced or reset, since the edge before: no difference is taken across that.
 	// Readings that are looked up carry it; it is not kept with them.
 	Anew bool
+}
+
+// KeptAt is the instant by which a reading is kept and found.
+func (r *Reading) KeptAt() time.Time {
+	if r.Label.Register() {
+		return r.To
+	}
+	return r.From
 }

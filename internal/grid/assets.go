@@ -197,10 +197,9 @@ func (g *gathering) offPeakHours(t flex.Tariff) []stretch {
 
 // offPeakHours returns the hours of a time that a tariff permits charging in, in order.
 func offPeakHours(t flex.Tariff, of stretch) (hours []stretch) {
-	spans := []flex.Span{of.span()} // none is known: no hour is dearer than another
-	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
-	if err == nil {
-		spans = w.Spans(of.span())
+	spans, stated := tariff.OffPeak(t, of.span())
+	if !stated { // no hour is dearer than another
+		spans = []flex.Span{of.span()}
 	}
 
 	for _, s := range spans {

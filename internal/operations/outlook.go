@@ -285,13 +285,13 @@ func (f *Outlook) offPeak(t flex.Tariff) *perHalfHour {
 
 	got := new(perHalfHour)
 
-	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
-	if err == nil {
-		for _, s := range w.Spans(flex.Span{From: f.now, To: time.Unix(f.end(), 0)}) {
-			f.spread(got, s.From.Unix(), s.To.Unix(), 1)
-		}
-	} else { // none is known: no hour is dearer than another
+	spans, stated := tariff.OffPeak(t, flex.Span{From: f.now, To: time.Unix(f.end(), 0)})
+	if !stated {
 		f.spread(got, f.start, f.end(), 1)
+	}
+
+	for _, s := range spans {
+		f.spread(got, s.From.Unix(), s.To.Unix(), 1)
 	}
 
 	f.permitted[t] = got

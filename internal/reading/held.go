@@ -70,7 +70,7 @@ func (d *Service) Release(ctx context.Context, org flex.OrgID, id flex.HeldID, m
 	}
 
 	return d.decide(ctx, org, id, decision, func(tx *store.Tx, h store.HeldReading) error {
-		if meterReplaced && !Register(h.Label) {
+		if meterReplaced && !h.Label.Register() {
 			return flex.Fail(flex.Malformed, "%s is no register: only a register begins anew with a new meter", h.Label)
 		}
 		return release(ctx, tx, h.Reading, meterReplaced)
@@ -114,7 +114,7 @@ func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bo
 		return flex.Fail(flex.NotFound, store.AssetMissing)
 	}
 
-	if Register(r.Label) {
+	if r.Label.Register() {
 		k := store.Register{AssetID: r.AssetID, Label: r.Label}
 		before, after, err := tx.MarksAround(ctx, k, r.To, int(MaxAge/(24*time.Hour))+2)
 		if err != nil {

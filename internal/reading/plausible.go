@@ -74,7 +74,7 @@ func sourceOf(s flex.Supply) string {
 // with their neighbours instead.
 func suspect(r flex.Reading, rating store.Rating) suspicion {
 	b, bounded := boundOf(r.Label, rating)
-	if !bounded || Register(r.Label) {
+	if !bounded || r.Label.Register() {
 		return suspicion{}
 	}
 

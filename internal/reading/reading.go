@@ -178,10 +178,7 @@ type key struct {
 }
 
 func keyOf(r flex.Reading) key {
-	if Register(r.Label) {
-		return key{r.AssetID, r.Label, r.To.UnixMicro()}
-	}
-	return key{r.AssetID, r.Label, r.From.UnixMicro()}
+	return key{r.AssetID, r.Label, r.KeptAt().UnixMicro()}
 }
 
 // lastOfEach leaves of readings with the same key the last one. The earlier ones are
@@ -203,7 +200,7 @@ func (in *intake) registers(ctx context.Context) error {
 	var order []store.Register
 
 	for _, i := range in.stand {
-		if r := in.kept[i]; Register(r.Label) {
+		if r := in.kept[i]; r.Label.Register() {
 			k := store.Register{AssetID: r.AssetID, Label: r.Label}
 			if byRegister[k] == nil {
 				order = append(order, k)

@@ -76,9 +76,8 @@ var rules = map[flex.Label]rule{
 	flex.BatteryStoredEnergy:    {level, "kWh", 0, maxEnergy},
 }
 
-// Register reports whether the label is a register, which is kept by the instant of its
-// reading's end.
-func Register(l flex.Label) bool { return rules[l].kind == register }
+// Register reports whether the label is a register.
+func Register(l flex.Label) bool { return l.Register() }
 
 // Judge says whether a reading may stand by itself at the instant now, and gives it as it
 // is kept. Whose asset it is, and what the registers before and after it show, is judged

@@ -53,6 +53,16 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 		return w.run, err
 	}
 
+	if err := w.shareOut(ctx, sites); err != nil {
+		return w.run, err
+	}
+
+	w.run.Events, w.run.Hash = len(w.inputs), settle.RunHash(w.inputs)
+	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.FinishRun(ctx, w.run) })
+}
+
+// shareOut settles the sites, some at a time, by as many workers as there are processors.
+func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
 	chunks := make(chan []flex.SiteID)
 	failed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -77,12 +87,7 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 	close(chunks)
 	workers.Wait()
 
-	if failed.Err() != nil {
-		return w.run, context.Cause(failed)
-	}
-
-	w.run.Events, w.run.Hash = len(w.inputs), settle.RunHash(w.inputs)
-	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.FinishRun(ctx, w.run) })
+	return context.Cause(failed)
 }
 
 // begin reads what all sites share, which may take a while, and then writes the run down: other

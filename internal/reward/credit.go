@@ -19,25 +19,32 @@ func eventOwed(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.
 		return nil, err
 	}
 
-	listed := h.on(e.Day).settle.Share > 0 || slices.ContainsFunc(was, func(p ledger.Posting) bool { return p.Account.PerSite() })
-	worth, netting, err := worthOf(ctx, tx, e, r, h, listed)
+	worth, netting, err := worthOf(ctx, tx, e, r, h, h.on(e.Day).settle.Share > 0 || ofUser(was))
 	if err != nil {
 		return nil, err
 	}
 
 	more := r.Flex - e.PostedWh // a sum over transactions counts no energy twice
-	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
-	o := owed{
+	about := ledger.Transaction{SiteID: e.SiteID, Time: e.Span, Settled: e.Day, Cause: ledger.Cause{FlexEvent: e.ID, Session: e.SessionID}}
+	return &owed{
+		Transaction: store.Transaction{Transaction: about, Flex: &more, Netting: netting.others},
+
 		subject: fmt.Sprintf("flex event:%s", e.ID), was: was,
-		should: ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept),
+		should: earnedOf(worth, r),
 		energy: r.Flex, more: -more, listed: worth.Listed, moved: more != 0 || netting.moved,
-	}
+	}, nil
+}
 
-	o.Flex, o.Netting = &more, netting.others
-	o.SiteID, o.Time, o.Settled = e.SiteID, e.Span, e.Day
-	o.Cause = ledger.Cause{FlexEvent: e.ID, Session: e.SessionID}
+// earnedOf are the postings of what an event is worth. What of the user's share is neither
+// credited nor accrued is the organisation's.
+func earnedOf(worth store.EventCredit, r *settle.Result) []ledger.Posting {
+	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
+	return ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept)
+}
 
-	return &o, nil
+// ofUser reports whether any of the postings is on a user's account.
+func ofUser(postings []ledger.Posting) bool {
+	return slices.ContainsFunc(postings, func(p ledger.Posting) bool { return p.Account.PerSite() })
 }
 
 // netting is how an event stands in a month that is netted.

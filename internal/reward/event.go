@@ -3,6 +3,7 @@ package reward
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/charge"
@@ -34,50 +35,50 @@ func (d *Service) settleEventsOf(ctx context.Context, org flex.OrgID, report *wo
 
 // detect looks for the flex events of what is over.
 func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Report) error {
-	did := 0
+	var did int
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		did = 0
-
-		over, err := tx.DueDetections(ctx, sessionsMax)
+		sessions, err := detectEach(ctx, tx, tx.DueDetections, detectSession)
 		if err != nil {
 			return err
 		}
 
-		for _, r := range over {
-			if err := detectSession(ctx, tx, r); err != nil {
-				return fmt.Errorf("find the flex events of session %s: %w", r.SessionID, err)
-			}
-		}
-
-		pauses, err := tx.TakePauses(ctx, sessionsMax)
+		pauses, err := detectEach(ctx, tx, tx.TakePauses, detectPause)
 		if err != nil {
 			return err
 		}
 
-		for _, p := range pauses {
-			if err := detectPause(ctx, tx, p); err != nil {
-				return fmt.Errorf("find the flex event of a pause of asset %s: %w", p.AssetID, err)
-			}
-		}
-
-		dispatches, err := tx.DueDispatches(ctx, sessionsMax)
+		dispatches, err := detectEach(ctx, tx, tx.DueDispatches, detectDispatch)
 		if err != nil {
 			return err
 		}
 
-		for _, p := range dispatches {
-			if err := detectDispatch(ctx, tx, p); err != nil {
-				return fmt.Errorf("find the flex events of dispatch %s of asset %s: %w", p.ID, p.AssetID, err)
-			}
-		}
-
-		did = len(over) + len(pauses) + len(dispatches)
-		report.More = report.More || max(len(over), len(pauses), len(dispatches)) == sessionsMax
+		did = sessions + pauses + dispatches
+		report.More = report.More || max(sessions, pauses, dispatches) == sessionsMax
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 
 	report.Did += did
-	return err
+	return nil
+}
+
+// detectEach looks for the flex events of one kind of what is over, and returns of how many.
+func detectEach[T any](ctx context.Context, tx *store.Tx, find func(context.Context, int) ([]T, error),
+	detect func(context.Context, *store.Tx, T) error) (int, error) {
+	over, err := find(ctx, sessionsMax)
+	if err != nil {
+		return 0, err
+	}
+
+	for _, one := range over {
+		if err := detect(ctx, tx, one); err != nil {
+			return 0, err
+		}
+	}
+
+	return len(over), nil
 }
 
 // detectSession compares what the session's client took over with what would have been
@@ -94,57 +95,84 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement)
 		return err
 	}
 
-	s := settle.Steering{Within: r.Span, Least: settle.LeastFlexed}
-	if !r.Before.To.IsZero() { // a half-hour belongs to the first session in it
-		if _, taken := halfHours(r.Before); taken.End().After(s.Within.From) {
-			s.Within.From = taken.End()
-		}
+	s, would := steeringOf(r, schedules, taken)
+	e := store.FlexEvent{
+		SiteID: r.SiteID, AssetID: r.AssetID, SessionID: r.SessionID,
+		Stay: r.Span, StayPlan: settle.Planned(would, s.Power, r.Span),
 	}
 
+	err = addEvents(ctx, tx, e, settle.Detect(s), func(p flex.Period) flex.WattHours { return settle.Drawn(would, s.Power, p.Span()) })
+	if err != nil {
+		return fmt.Errorf("keep the flex events of session %s: %w", r.SessionID, err)
+	}
+
+	return tx.Detected(ctx, r.SessionID)
+}
+
+// steeringOf lays what the session's client took over beside what would have been planned
+// without the market, and returns what the asset would have had then.
+func steeringOf(r store.SessionSettlement, schedules []store.Schedule, taken map[flex.EventID]time.Duration) (s settle.Steering, would []flex.Step) {
+	s = settle.Steering{Within: ownTime(&r), Least: settle.LeastFlexed}
+
 	var nominated []settle.Dispatch
-	for i, made := range schedules {
+	for i := range schedules {
+		made := &schedules[i]
 		s.Power = made.From.Power
 		if after, ok := taken[made.EventID]; ok {
 			s.Dispatched = append(s.Dispatched, settle.Dispatch{At: made.MadeAt.Add(after).Truncate(time.Second), Steps: made.Steps})
 		}
 
-		until := r.To
-		if i+1 < len(schedules) {
-			until = schedules[i+1].MadeAt
-		}
-
-		if now := made.From.ChargeNow.Meet(flex.Span{From: made.MadeAt, To: until}); !now.Empty() {
+		if now := made.From.ChargeNow.Meet(validity(schedules, i, r.To)); !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
 		}
 
-		if i > 0 && (made.Cause == store.CauseMarket || made.Cause == store.CauseInputs || made.Cause == store.CauseCaps) {
+		// Without the market, only the user's own changes would have had another plan made.
+		if i > 0 && slices.Contains(notTheUsers, made.Cause) {
 			continue
 		}
 
-		charged := settle.Drawn(settle.InForce(nominated, made.MadeAt), s.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
-		problem := blind(&made, charged)
-		s.Counterfactual = append(s.Counterfactual, settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(problem).Steps})
-		nominated = append(nominated, settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps})
+		without, nominate := withoutMarket(made, nominated)
+		s.Counterfactual = append(s.Counterfactual, without)
+		nominated = append(nominated, nominate)
 	}
 
-	would := settle.InForce(nominated, r.To)
-	plan := settle.Planned(would, s.Power, r.Span)
+	return s, settle.InForce(nominated, r.To)
+}
 
-	for _, found := range settle.Detect(s) {
-		e := eventOf(found)
-		e.SiteID, e.AssetID, e.SessionID = r.SiteID, r.AssetID, r.SessionID
-		e.Stay, e.StayPlan = r.Span, plan
+// validity is the time in which the i-th schedule of a session was the newest.
+func validity(schedules []store.Schedule, i int, end time.Time) flex.Span {
+	if i+1 < len(schedules) {
+		end = schedules[i+1].MadeAt
+	}
+	return flex.Span{From: schedules[i].MadeAt, To: end}
+}
 
-		for n := found.First; n <= found.Last; n++ {
-			e.Nominated = append(e.Nominated, settle.Drawn(would, s.Power, found.Day.Period(n).Span()))
-		}
-
-		if err := addEvent(ctx, tx, &e); err != nil {
-			return err
-		}
+// ownTime is the part of a session whose half-hours belong to it: a half-hour belongs to the
+// first session in it.
+func ownTime(r *store.SessionSettlement) flex.Span {
+	own := r.Span
+	if r.Before.To.IsZero() {
+		return own
 	}
 
-	return tx.Detected(ctx, r.SessionID)
+	if _, last := halfHours(r.Before); last.End().After(own.From) {
+		own.From = last.End()
+	}
+
+	return own
+}
+
+// notTheUsers are the causes of schedules that no change of the user's made.
+var notTheUsers = []store.Cause{store.CauseMarket, store.CauseInputs, store.CauseCaps}
+
+// withoutMarket plans a schedule again without the market's prices: what would have been
+// dispatched, and what is nominated. before is what was nominated until then.
+func withoutMarket(made *store.Schedule, before []settle.Dispatch) (without, nominated settle.Dispatch) {
+	charged := settle.Drawn(settle.InForce(before, made.MadeAt), made.From.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
+	problem := blind(made, charged)
+	without = settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(problem).Steps}
+	nominated = settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps}
+	return without, nominated
 }
 
 // blind is the planning problem of a schedule without the market's prices, when so much had
@@ -156,12 +184,8 @@ func blind(s *store.Schedule, charged flex.WattHours) charge.Problem {
 		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
 	}
 
-	w, err := tariff.Parse(e.Tariff.OffPeak, e.Tariff.Zone, e.Tariff.Type)
-	p.AllOffPeak = err != nil
-	if !p.AllOffPeak {
-		p.OffPeak = w.Spans(flex.Span{From: p.From, To: s.End()})
-	}
-
+	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{From: p.From, To: s.End()})
+	p.OffPeak, p.AllOffPeak = offPeak, !known
 	return p
 }
 
@@ -175,34 +199,19 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 		return err
 	}
 
-	power := DefaultPower
-	if a.Power != nil && *a.Power > 0 {
-		power = *a.Power
-	}
-
-	if p.Until.IsZero() {
-		p.Until = p.To.Add(pauseStay)
-	}
-
-	stay := flex.Span{From: p.From, To: p.Until}
-
+	power := a.RatedPower()
 	free := []flex.Step{{Span: p.Span, Limit: flex.NoLimit}}
-	for _, found := range settle.Detect(settle.Steering{
+	stay := pausedStay(p)
+	found := settle.Detect(settle.Steering{
 		Within: p.Span, Power: power, Least: settle.LeastFlexed,
 		Dispatched:     []settle.Dispatch{{At: p.MadeAt, Steps: []flex.Step{{Span: p.Span}}}},
 		Counterfactual: []settle.Dispatch{{At: p.MadeAt, Steps: free}},
-	}) {
-		e := eventOf(found)
-		e.SiteID, e.AssetID = p.SiteID, p.AssetID
-		e.Stay, e.StayPlan = stay, settle.Planned(free, power, stay)
+	})
 
-		for n := found.First; n <= found.Last; n++ {
-			e.Nominated = append(e.Nominated, settle.Drawn(free, power, found.Day.Period(n).Span()))
-		}
-
-		if err := addEvent(ctx, tx, &e); err != nil {
-			return err
-		}
+	e := store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID, Stay: stay, StayPlan: settle.Planned(free, power, stay)}
+	err = addEvents(ctx, tx, e, found, func(p flex.Period) flex.WattHours { return settle.Drawn(free, power, p.Span()) })
+	if err != nil {
+		return fmt.Errorf("keep the flex event of a pause of asset %s: %w", p.AssetID, err)
 	}
 
 	return nil
@@ -212,36 +221,49 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 // client's schedule was not noted.
 const pauseStay = 12 * time.Hour
 
+// pausedStay is the time in which the paused car is taken to be plugged in.
+func pausedStay(p store.Pause) flex.Span {
+	if p.Until.IsZero() {
+		return flex.Span{From: p.From, To: p.To.Add(pauseStay)}
+	}
+	return flex.Span{From: p.From, To: p.Until}
+}
+
 // detectDispatch makes the events of an asset's part in a dispatch that its client took over.
 func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) error {
 	if !p.TakenAt.IsZero() && !p.SiteID.IsZero() {
-		o := settle.Order{Span: p.Span, Power: p.Power, Without: p.Without, TakenAt: p.TakenAt, Rated: p.Rated, Least: settle.LeastFlexed}
-		if o.Rated <= 0 {
-			o.Rated = DefaultPower
+		o := settle.Order{
+			Span: p.Span, Power: p.Power, Without: p.Without, TakenAt: p.TakenAt, Rated: p.Rated.OrDefault(), Least: settle.LeastFlexed,
 		}
 
-		for _, found := range o.Detect() {
-			e := eventOf(found)
-			e.SiteID, e.AssetID = p.SiteID, p.AssetID
-
-			for n := found.First; n <= found.Last; n++ {
-				e.Nominated = append(e.Nominated, o.Nominated(found.Day.Period(n)))
-			}
-
-			if err := addEvent(ctx, tx, &e); err != nil {
-				return err
-			}
+		err := addEvents(ctx, tx, store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID}, o.Detect(), o.Nominated)
+		if err != nil {
+			return fmt.Errorf("keep the flex events of dispatch %s of asset %s: %w", p.ID, p.AssetID, err)
 		}
 	}
 
 	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
-// DefaultPower is the power of a charger whose own is not known.
-const DefaultPower flex.Watts = 7400
+// addEvents keeps the events that were found of an asset. of says what they have in common,
+// nominated what a half-hour would have had without the market.
+func addEvents(ctx context.Context, tx *store.Tx, of store.FlexEvent, found []settle.Event, nominated func(flex.Period) flex.WattHours) error {
+	for _, f := range found {
+		e := of
+		e.Day, e.Span = f.Day, f.Span()
+		e.First, e.Last = f.First, f.Last
+		e.Meant = f.Meant
 
-func eventOf(found settle.Event) store.FlexEvent {
-	return store.FlexEvent{Day: found.Day, First: found.First, Last: found.Last, Span: found.Span(), Meant: found.Meant}
+		for n := f.First; n <= f.Last; n++ {
+			e.Nominated = append(e.Nominated, nominated(f.Day.Period(n)))
+		}
+
+		if err := addEvent(ctx, tx, &e); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // addEvent keeps an event with a first estimate of its revenue: as if exactly what was meant

@@ -260,18 +260,12 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		}
 
 		v.BalanceLink = held
-		switch {
-		case site.Email.Reveal() == "":
-			return flex.Fail(flex.Conflict, "no code can be sent: the site has no e-mail address")
-		case v.CodeUntil.Sub(tx.Now()) > CodeLife-CodePause:
-			return flex.Fail(flex.TooMany, "a code was sent a moment ago; another can be sent in a minute")
-		}
-
-		if err := settledEmail(ctx, tx, v.SiteID); err != nil {
+		if err := mayBeSent(ctx, tx, &v, site); err != nil {
 			return err
 		}
 
-		v.CodeHash, v.CodeUntil, v.CodeTries = codeHash(v, code), tx.Now().Add(CodeLife), 0
+		v.CodeHash, v.CodeTries = codeHash(v, code), 0
+		v.CodeUntil = tx.Now().Add(CodeLife)
 		if err := tx.PutCode(ctx, v.BalanceLink); err != nil {
 			return err
 		}
@@ -281,6 +275,17 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 			Text: fmt.Sprintf("Your code is %s.\n\nIt can be entered for %d minutes. If you did not ask for it, there is nothing to do.\n", code, CodeLife/time.Minute),
 		})
 	})
+}
+
+// mayBeSent fails if no code can be sent to the site's e-mail address now.
+func mayBeSent(ctx context.Context, tx *store.Tx, v *Visit, site flex.Site) error {
+	if site.Email.Reveal() == "" {
+		return flex.Fail(flex.Conflict, "no code can be sent: the site has no e-mail address")
+	}
+	if v.CodeUntil.Sub(tx.Now()) > CodeLife-CodePause {
+		return flex.Fail(flex.TooMany, "a code was sent a moment ago; another can be sent in a minute")
+	}
+	return settledEmail(ctx, tx, v.SiteID)
 }
 
 // codeOf makes decimal digits of random bits. Eight bytes leave no digit noticeably likelier.

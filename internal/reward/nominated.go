@@ -102,29 +102,40 @@ func capacityOf(ctx context.Context, tx *store.Tx, id flex.AssetID, rs []flex.Re
 	return *a.Capacity, nil
 }
 
-// show works out what is shown of the event's plan.
-func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.WattHours, asOf time.Time) {
-	n := &nomination{shown: c.FlexEvent.Nominated}
-	c.nomination = n
-
+// knownFrom reports whether the meter tells any half-hour of the event.
+func (c *claim) knownFrom(own []settle.MeteredDay) bool {
 	for _, m := range own {
 		for p := c.Case.First; p <= c.Case.Last && m.Day == c.Case.Day; p++ {
-			_, known := m.At(p)
-			n.own = n.own || known
+			if _, known := m.At(p); known {
+				return true
+			}
 		}
 	}
+	return false
+}
+
+// stayPlan is the plan of the event's stay. Of one from before plans of stays were kept it is
+// that of the event, which begins with the period first.
+func (c *claim) stayPlan(first flex.Period) []flex.WattHours {
+	if len(c.StayPlan) > 0 {
+		return c.StayPlan
+	}
+
+	before := max(0, first.Sub(flex.PeriodAt(c.Stay.From)))
+	return append(make([]flex.WattHours, before), c.FlexEvent.Nominated...)
+}
+
+// show works out what is shown of the event's plan.
+func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.WattHours, asOf time.Time) {
+	n := &nomination{shown: c.FlexEvent.Nominated, own: c.knownFrom(own)}
+	c.nomination = n
 
 	if c.Stay.Empty() {
 		return
 	}
 
-	stay := settle.Stay{Span: c.Stay, Plan: c.StayPlan}
 	first := c.Case.Day.Period(c.Case.First)
-
-	if len(stay.Plan) == 0 { // of before it was kept
-		stay.Plan = append(make([]flex.WattHours, max(0, first.Sub(flex.PeriodAt(stay.From)))), c.FlexEvent.Nominated...)
-	}
-
+	stay := settle.Stay{Span: c.Stay, Plan: c.stayPlan(first)}
 	missing := stay.Meter(own)
 
 	if stay.Drawn == 0 {
@@ -133,7 +144,7 @@ func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.W
 	}
 
 	n.stay, n.shown = &stay, stay.Shown()
-	c.Case.Bounds = stay.Bounds(first, c.Case.Last-c.Case.First+1, powerOf(c.Power))
+	c.Case.Bounds = stay.Bounds(first, c.Case.Last-c.Case.First+1, c.Power.OrDefault())
 	c.Case.Pending = missing > 0 && asOf.Before(stay.To.Add(EmptyAfter))
 }
 

@@ -74,7 +74,7 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	terms := b.terms.on(e.Day)
 	c := &settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: settle.MostMoved(powerOf(e.Power), e.Type == flex.Battery, e.Meant),
+		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
 		Rule: terms.rule, Terms: terms.settle,
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
 	}
@@ -101,14 +101,6 @@ func (b *basis) sourcesOf(r *settle.Result) {
 			p.Source, p.Publication = q.Source, q.From
 		}
 	}
-}
-
-// powerOf returns a device's power, or the usual one if it is not known.
-func powerOf(power flex.Watts) flex.Watts {
-	if power == 0 {
-		return DefaultPower
-	}
-	return power
 }
 
 // meterKey names a metered place: the boundary of a site, or an asset of it.
@@ -266,7 +258,7 @@ func (s *settling) datePowers(ctx context.Context, tx *store.Tx, assets []flex.A
 	for _, c := range s.claims {
 		if power := dated[c.AssetID].On(c.Span.From); power != nil {
 			c.Power = *power
-			c.Most = settle.MostMoved(powerOf(c.Power), c.Type == flex.Battery, c.Case.Meant)
+			c.Most = settle.MostMoved(c.Power.OrDefault(), c.Type == flex.Battery, c.Case.Meant)
 		}
 	}
 

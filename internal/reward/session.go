@@ -75,8 +75,11 @@ func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement
 
 	now := tx.Now()
 	since := now.Sub(r.To)
-	ready := missing.IsZero() || known > 0 && since >= PartialAfter || since >= EmptyAfter
-	if ready && r.Consented && (t.credit != 0 || r.Posted > 0) {
+	partly := known > 0 && since >= PartialAfter
+	ready := missing.IsZero() || partly || since >= EmptyAfter
+	earns := t.credit != 0 || r.Posted > 0
+
+	if ready && earns && r.Consented {
 		o, err := sessionOwed(ctx, tx, r, t, energy)
 		if err != nil {
 			return nil, err
@@ -171,10 +174,9 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 	return first, last
 }
 
-// sessionReadings returns the half-hours that belong to a session and what was metered on
-// their days, as it was known at an instant, or now. A half-hour belongs to the first session
-// in it.
-func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
+// ownPeriods returns the half-hours that belong to a session, which are those that no session
+// before it ran in, and their days.
+func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.Day) {
 	first, last := halfHours(r.Span)
 	if !r.Before.To.IsZero() {
 		if _, taken := halfHours(r.Before); !taken.Before(first) {
@@ -182,15 +184,23 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlemen
 		}
 	}
 
-	q := store.ReadingQuery{Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, KnownAt: knownAt}
 	for p := first; !last.Before(p); p = p.Add(1) {
 		periods = append(periods, p)
-		if d := flex.DayAt(p.Start()); len(q.Days) == 0 || q.Days[len(q.Days)-1] != d {
-			q.Days = append(q.Days, d)
+		if d := flex.DayAt(p.Start()); len(days) == 0 || days[len(days)-1] != d {
+			days = append(days, d)
 		}
 	}
 
-	rs, err := tx.Readings(ctx, q)
+	return periods, days
+}
+
+// sessionReadings returns the half-hours that belong to a session and what was metered on
+// their days, as it was known at an instant, or now.
+func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
+	periods, read := ownPeriods(&r)
+	rs, err := tx.Readings(ctx, store.ReadingQuery{
+		Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, Days: read, KnownAt: knownAt,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -243,15 +253,14 @@ func sessionOwed(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, 
 	}
 
 	rate, more := r.Rate, energy-r.PostedWh
+	about := ledger.Transaction{SiteID: r.SiteID, Time: r.Span, Settled: flex.DayAt(r.To), Cause: cause}
 	o := owed{
+		Transaction: store.Transaction{Transaction: about, Rate: &rate, Creditable: &more},
+
 		subject: fmt.Sprintf("session:%s", r.SessionID), was: was,
 		should: ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)),
 		energy: energy, more: more, listed: true, moved: more != 0,
 	}
-
-	o.Rate, o.Creditable = &rate, &more
-	o.SiteID, o.Time = r.SiteID, r.Span
-	o.Cause, o.Settled = cause, flex.DayAt(r.To)
 
 	if r.Type == flex.ElectricVehicle {
 		o.Vehicle = r.Model

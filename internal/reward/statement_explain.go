@@ -88,6 +88,7 @@ func (l *Line) plain() {
 		l.Cause = "a withdrawal was not paid, and is back in the balance"
 	case l.Kind == ledger.Withdrawal:
 		l.Cause = "withdrawn to the bank account"
+
 	default:
 		l.Cause = string(l.Kind)
 		if c.Reason != "" {

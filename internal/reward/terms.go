@@ -41,6 +41,11 @@ type TermSetting struct {
 
 // TermSettings lists them with the defaults that are used.
 func TermSettings() []TermSetting {
+	return slices.Concat(userTerms(), baselineTerms(), revenueTerms())
+}
+
+// userTerms are what users earn, and when they may withdraw it.
+func userTerms() []TermSetting {
 	return []TermSetting{
 		{"credit_pence_per_kwh", fmt.Sprint(DefaultCredit) + ", or none if user_share is above 0", "what a plug session's energy earns", readCredit},
 		{"user_share", "0", "part of a flex event's revenue that is the user's, 0 to 1",
@@ -49,19 +54,30 @@ func TermSettings() []TermSetting {
 			readWhole(func(t *terms) *flex.Pence { return &t.withdrawal.Minimum }, 0, 1_000_000)},
 		{"min_wait_days", "0", "days from the first reward to the first withdrawal",
 			readWhole(func(t *terms) *int { return &t.withdrawal.WaitDays }, 0, 3650)},
+	}
+}
 
+// baselineTerms are how a flex event's baseline is found.
+func baselineTerms() []TermSetting {
+	return []TermSetting{
 		{"baseline", string(settle.DefaultRule.Method), "how a flex event's baseline is found",
 			readWord(func(t *terms, word string) { t.rule.Method = settle.Method(word) }, string(settle.Mean), string(settle.MiddleEight), string(settle.Nominated))},
 		{"in_day", "false", "adjust the baseline by the hours before the event", readTruth(func(t *terms) *bool { return &t.rule.InDay })},
 		{"in_day_cap_wh", "no cap", "by at most so much in a half-hour",
 			readWhole(func(t *terms) *flex.WattHours { return &t.rule.InDayCap }, 1, settle.MaxEnergy)},
+	}
+}
 
+// revenueTerms are how revenue becomes pence, and when these are credited.
+func revenueTerms() []TermSetting {
+	return []TermSetting{
 		{"paid_early", "1", "part of the user's share that an estimate pays, 0 to 1",
 			readParts(func(t *terms) *settle.Parts { return &t.settle.PaidEarly }, 1)},
 		{"loss_factor", "1", "by which settlement scales volumes, 0 to 2", readParts(func(t *terms) *settle.Parts { return &t.settle.LossFactor }, 2)},
 		{"rounding", settle.HalfAway.String(), "of amounts between two pennies", readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String())},
 		{"crediting", byMonth, "a user's shares are netted over a London month before they are floored at nothing, or each event is floored",
 			readWord(func(t *terms, word string) { t.settle.ByMonth = word == byMonth }, byMonth, byEvent)},
+
 		{"certainty", factorText(settle.DefaultCertainty.Errors), "a month's sum is credited once it is more than so many standard errors of its baselines, 0 to 10; the day that counts is the month's first",
 			readParts(func(t *terms) *settle.Parts { return &t.certainty.Errors }, 10)},
 		{"carry_months", strconv.Itoa(settle.DefaultCertainty.Months), "for so many months a sum is carried that is not, and lapses then",

@@ -179,11 +179,7 @@ func staysOf(ctx context.Context, tx *store.Tx, asset flex.AssetID, span flex.Sp
 // shownOf returns what the nominated baseline takes of an asset's plans where nothing steered
 // it: full power from the plug-in on, as far as the stay shows that it could.
 func shownOf(a *flex.Asset, own []settle.MeteredDay, stays []flex.Span) (shown []settle.MeteredDay) {
-	power := DefaultPower
-	if a.Power != nil && *a.Power > 0 {
-		power = *a.Power
-	}
-
+	power := a.RatedPower()
 	for _, span := range stays {
 		stay := settle.Stay{Span: span}
 		stay.Meter(own)

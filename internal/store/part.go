@@ -31,7 +31,7 @@ type parts struct {
 func (c conn) makeWeeks(ctx context.Context, rs []flex.Reading) error {
 	last := int64(-1)
 	for i := range rs {
-		if n := weekAt(keptAt(rs[i])); n != last {
+		if n := weekAt(rs[i].KeptAt()); n != last {
 			if err := c.makeWeek(ctx, n); err != nil {
 				return err
 			}

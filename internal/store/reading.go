@@ -27,19 +27,6 @@ var labels = func() map[int16]flex.Label {
 	return m
 }()
 
-// register reports whether the label is a register, whose reading is kept at its end.
-func register(l flex.Label) bool {
-	return l == flex.ChargerRegister || l == flex.BoundaryImportRegister || l == flex.BoundaryExportRegister
-}
-
-// keptAt is the instant by which a reading is kept and found.
-func keptAt(r flex.Reading) time.Time {
-	if register(r.Label) {
-		return r.To
-	}
-	return r.From
-}
-
 // owners remembers whose assets are whose, and what each can measure, so that a batch need not
 // ask for each. What is remembered of an organisation counts as long as its register stays as
 // it is.
@@ -181,7 +168,7 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 }
 
 func byKey(a, b flex.Reading) int {
-	return cmp.Or(keptAt(a).Compare(keptAt(b)), bytes.Compare(a.AssetID[:], b.AssetID[:]), cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]))
+	return cmp.Or(a.KeptAt().Compare(b.KeptAt()), bytes.Compare(a.AssetID[:], b.AssetID[:]), cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]))
 }
 
 const (
@@ -192,7 +179,7 @@ const (
 )
 
 func readingArgs(r flex.Reading) (at int64, label int16, seconds int32, value int64) {
-	return keptAt(r).UnixMicro(), labelNumbers[r.Label], int32(r.Len() / time.Second), int64(r.Value)
+	return r.KeptAt().UnixMicro(), labelNumbers[r.Label], int32(r.Len() / time.Second), int64(r.Value)
 }
 
 // A Register names one register of an asset.
@@ -211,7 +198,7 @@ type Mark struct {
 func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 	newest := map[Register]flex.Reading{}
 	for _, r := range rs {
-		if register(r.Label) {
+		if r.Label.Register() {
 			newest[Register{r.AssetID, r.Label}] = r // in the order of time
 		}
 	}

@@ -68,7 +68,7 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 
 	f := tx.finder(q)
 	edges, odd := q.labels()
-	marks := slices.ContainsFunc(q.Labels, register)
+	marks := q.registers()
 	if err := f.atEdges(ctx, edges, marks); err != nil {
 		return nil, err
 	}
@@ -82,11 +82,14 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 	return f.found, nil
 }
 
+// registers reports whether any of the labels is a register.
+func (q ReadingQuery) registers() bool { return slices.ContainsFunc(q.Labels, flex.Label.Register) }
+
 // labels are the numbers of the labels that are read at the edges of half-hours, and of those
 // that are read at any time.
 func (q ReadingQuery) labels() (edges, odd []any) {
 	for _, l := range q.Labels {
-		if n := labelNumbers[l]; n < 10 || register(l) {
+		if n := labelNumbers[l]; n < 10 || l.Register() {
 			edges = append(edges, n)
 		} else {
 			odd = append(odd, n)
@@ -97,7 +100,7 @@ func (q ReadingQuery) labels() (edges, odd []any) {
 
 // markAnew says of registers where they began anew, as it was known.
 func (tx *Tx) markAnew(ctx context.Context, q *ReadingQuery, rs []flex.Reading) error {
-	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return register(r.Label) }) {
+	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label.Register() }) {
 		return nil
 	}
 
@@ -393,7 +396,7 @@ func (f *finder) collect(ctx context.Context, w *condition) error {
 		r.From = time.UnixMicro(at).UTC()
 		r.Value = flex.Micro(value)
 		r.To = r.From.Add(time.Duration(seconds) * time.Second)
-		if register(r.Label) {
+		if r.Label.Register() {
 			r.From, r.To = r.From.Add(-time.Duration(seconds)*time.Second), r.From
 		}
 

@@ -164,6 +164,16 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// OffPeak returns the off-peak times of a tariff within a span. known is false if the tariff
+// names none, as where there is no tariff: then no hour is dearer than another by it.
+func OffPeak(t flex.Tariff, within flex.Span) (spans []flex.Span, known bool) {
+	w, err := Parse(t.OffPeak, t.Zone, t.Type)
+	if err != nil {
+		return nil, false
+	}
+	return w.Spans(within), true
+}
+
 // Spans returns the off-peak time within a span, in order, none touching the next.
 // It takes each stretch of time between two changes of the clocks by itself, because
 // within one the wall clock is a fixed shift away from UTC.
