@@ -30,6 +30,51 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// TestGenerate_LeavesNone holds that no file of the client's types outlives its source.
+func TestGenerate_LeavesNone(t *testing.T) {
+	files, err := generate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	found, err := filepath.Glob(filepath.Join(root, "client", "types_*.go"))
+	if err != nil || len(found) == 0 {
+		t.Fatal(found, err)
+	}
+
+	for _, name := range found {
+		if _, made := files["client/"+filepath.Base(name)]; !made {
+			t.Errorf("%s is generated from nothing", name)
+		}
+	}
+}
+
+// TestClientFiles says what a struct becomes in the client.
+func TestClientFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "car.go")
+	source := "package wire\n\n// Car answers it.\n//\n//openapi:addition\ntype Car struct {\n\t// Its\n\t// name.\n\t//\n\t//openapi:required\n" +
+		"\tID *flex.CarID `json:\"id,omitzero\" wire:\"required\"`\n\tBody jsontext.Value `json:\"body\"` // as it was\n}\n\ntype Token struct {\n\tID string `json:\"id\"`\n}\n"
+	if err := os.WriteFile(name, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	types, err := readFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	files, err := clientFiles(types)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	want := clientHead + "\nimport \"encoding/json\"\n\n// Car answers it.\ntype Car struct {\n\t// Its\n\t// name.\n\tID *CarID `json:\"id,omitzero\"`\n" +
+		"\t// as it was\n\tBody json.RawMessage `json:\"body\"`\n}\n"
+	if got := string(files["client/types_car.go"]); got != want {
+		t.Errorf("got\n%s, not\n%s", got, want)
+	}
+}
+
 // schemaOf returns the schema of the one type in a source.
 func schemaOf(t *testing.T, source string) string {
 	t.Helper()

@@ -15,9 +15,13 @@
 //	//openapi:merge {JSON}     further members of the schema; null takes one away
 //	//openapi:schema NAME      the schema's name, where it is not the type's
 //	//openapi:none             the type is no schema
+//	//openapi:client           parameters that the Go client takes as they are
 //
 // A field is required if its tag says so. Of a type without any such tag, which is an answer,
 // each field is that is never left out.
+//
+// The Go client has a struct for each schema but for those of errors and tokens, with the same
+// names for JSON and the same comments.
 //
 // Operations, parameters and shared answers are kept in operations.yaml.
 package main
@@ -68,5 +72,12 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 
-	return map[string][]byte{"internal/api/openapi.yaml": document}, nil
+	files, err := clientFiles(types)
+	if err != nil {
+		return nil, err
+	}
+
+	files["internal/api/openapi.yaml"] = document
+
+	return files, nil
 }

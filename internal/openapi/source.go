@@ -17,6 +17,7 @@ import (
 type wireType struct {
 	name   string // in Go
 	schema string // in the document; empty if it is no schema
+	file   string // where it is declared
 	doc    comment
 	fields []wireField
 }
@@ -27,6 +28,8 @@ type wireField struct {
 	name     string // in JSON
 	optional bool   // left out of answers when it is absent
 	tag      string // the whole tag
+	json     string // what of it is for JSON
+	beside   string // the comment at the line's end
 	rules    map[string]string
 	expr     ast.Expr
 	doc      comment
@@ -36,7 +39,7 @@ type wireField struct {
 type comment struct {
 	text                         string
 	addition, required, optional bool
-	none                         bool
+	none, client                 bool
 	schema                       string
 	merge                        []member
 }
@@ -89,6 +92,7 @@ func readFile(name string) (types []wireType, err error) {
 			}
 
 			if t != nil {
+				t.file = name
 				types = append(types, *t)
 			}
 		}
@@ -156,12 +160,17 @@ func readField(f *ast.Field) (wireField, error) {
 		field.tag = tag
 	}
 
-	name, options, _ := strings.Cut(reflect.StructTag(field.tag).Get("json"), ",")
+	field.json = reflect.StructTag(field.tag).Get("json")
+	name, options, _ := strings.Cut(field.json, ",")
 	field.name = name
 	field.optional = strings.Contains(options, "omit")
 	field.rules = readRules(reflect.StructTag(field.tag).Get("wire"))
 	if len(f.Names) > 0 {
 		field.goName = f.Names[0].Name
+	}
+
+	if f.Comment != nil {
+		field.beside = strings.TrimSpace(f.Comment.Text())
 	}
 
 	doc, err := readComment(f.Doc)
@@ -216,6 +225,9 @@ func (c *comment) obey(order string) error {
 
 	case "none":
 		c.none = true
+
+	case "client":
+		c.client = true
 
 	case "schema":
 		c.schema = value

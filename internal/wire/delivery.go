@@ -9,6 +9,8 @@ import (
 // The structs of this file are ours: the interface has no such operations.
 
 // DeliveryListQuery holds the parameters of GET /deliveries; what is not given takes all.
+//
+//openapi:client
 type DeliveryListQuery struct {
 	AssetID  flex.AssetID `json:"asset_id"`
 	Kind     string       `json:"kind" wire:"enum=DeliveryKind"`

@@ -5,6 +5,8 @@ import "flexd/internal/flex"
 // The structs of this file are ours: the interface has no such operations.
 
 // EnvelopeQuery holds the parameters of GET /grid/envelope. What is not given is not a bound.
+//
+//openapi:client
 type EnvelopeQuery struct {
 	Group    string `json:"group" wire:"text=256"`
 	GSPGroup string `json:"gsp_group" wire:"text=256"`
@@ -47,6 +49,8 @@ type EnvelopeWindow struct {
 }
 
 // ProfileQuery holds the parameters of POST /grid/profile.
+//
+//openapi:client
 type ProfileQuery struct {
 	Parts bool `json:"parts"` // every asset's part
 }
@@ -113,6 +117,8 @@ type ProfilePart struct {
 }
 
 // AheadQuery holds the parameters of GET /grid/ahead.
+//
+//openapi:client
 type AheadQuery struct {
 	Group     string `json:"group" wire:"text=256"`
 	GSPGroup  string `json:"gsp_group" wire:"text=256"`

@@ -5,6 +5,8 @@ import "flexd/internal/flex"
 // The structs of this file are ours: the interface has no instructions.
 
 // InstructionQuery holds the parameters of POST /grid/instructions.
+//
+//openapi:client
 type InstructionQuery struct {
 	DryRun bool `json:"dry_run"` // say what it would do, and keep and send nothing
 }
@@ -39,12 +41,16 @@ type InstructionPath struct {
 }
 
 // InstructionReportQuery holds the parameters of GET /grid/instructions/{id}.
+//
+//openapi:client
 type InstructionReportQuery struct {
 	Assets bool   `json:"assets"` // each asset's part too
 	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
 
 // InstructionListQuery holds the parameters of GET /grid/instructions.
+//
+//openapi:client
 type InstructionListQuery struct {
 	Before flex.InstructionID `json:"before"` // the page that follows the instruction of that id
 	Limit  int                `json:"limit" wire:"min=1,max=5000,default=10"`

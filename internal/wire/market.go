@@ -6,6 +6,8 @@ import "flexd/internal/flex"
 
 // CurvesQuery holds the parameters of GET /market/curves. Without a day it is today in
 // London; without a source, all sources.
+//
+//openapi:client
 type CurvesQuery struct {
 	Day    *Day   `json:"day"`
 	Source string `json:"source"`
@@ -49,6 +51,8 @@ type Publication struct {
 }
 
 // GapsQuery holds the parameters of GET /data/gaps: London days, both included, at most 62.
+//
+//openapi:client
 type GapsQuery struct {
 	SiteID flex.SiteID `json:"site_id" wire:"required"`
 	From   *Day        `json:"from"`
@@ -95,6 +99,8 @@ type GapBeyond struct {
 }
 
 // HeldListQuery holds the parameters of GET /data/readings/held; what is not given takes all.
+//
+//openapi:client
 type HeldListQuery struct {
 	AssetID flex.AssetID `json:"asset_id"`
 	Label   flex.Label   `json:"label" wire:"enum=ReadingLabel"`

@@ -33,6 +33,8 @@ type SchedulePeriod struct {
 }
 
 // ScheduleQuery says as of when a schedule is asked for; now if it is zero.
+//
+//openapi:client
 type ScheduleQuery struct {
 	AsOf Time `json:"as_of"`
 }

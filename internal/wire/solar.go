@@ -44,6 +44,8 @@ type SolarExpecting struct {
 
 // ForecastQuery holds the parameter of GET /entities/site/{site_id}/forecast: a day in
 // London, today if not given.
+//
+//openapi:client
 type ForecastQuery struct {
 	Day *Day `json:"day"`
 }

@@ -7,6 +7,8 @@ import "flexd/internal/flex"
 // StatementQuery holds the parameters of GET /rewards/{site_id}/statement: London days, both
 // included, or a month, or a tax year by the year in which it begins. Without them it is the
 // current month.
+//
+//openapi:client
 type StatementQuery struct {
 	From    *Day   `json:"from"`
 	To      *Day   `json:"to"`
