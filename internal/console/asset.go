@@ -206,10 +206,13 @@ func (s *Server) assetNow(r *request) (view, error) {
 
 	page.addStory()
 	page.addReason(r)
+	return view{page: "asset", title: p.Asset.ExternalID, crumbs: page.crumbs(), data: page}, nil
+}
 
+// crumbs are the asset's organisation and site.
+func (p *assetPage) crumbs() []crumb {
 	name := cmp.Or(p.Site.Postcode.Reveal(), short(p.Site.ID))
-	crumbs := []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {name, "/console/sites/" + p.Site.ID.String()}}
-	return view{page: "asset", title: p.Asset.ExternalID, crumbs: crumbs, data: page}, nil
+	return []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {name, "/console/sites/" + p.Site.ID.String()}}
 }
 
 // addStory adds what happened, the newest first.

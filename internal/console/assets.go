@@ -5,6 +5,9 @@ import (
 	"flexd/internal/registry"
 )
 
+// assetTypes are what the list can be filtered by.
+var assetTypes = []flex.AssetType{flex.Charger, flex.ElectricVehicle, flex.Battery, flex.HeatPump, flex.HotWaterTank}
+
 // assets answers the list of assets.
 func (s *Server) assets(r *request) (view, error) {
 	if err := r.knows("type", "plugged", "org"); err != nil {
@@ -20,7 +23,7 @@ func (s *Server) assets(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := assetsPage{AssetFilter: f, Export: r.exports(), Types: []flex.AssetType{flex.Charger, flex.ElectricVehicle, flex.Battery, flex.HeatPump, flex.HotWaterTank}}
+	p := assetsPage{AssetFilter: f, Export: r.exports(), Types: assetTypes}
 	var err error
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
 	if err == nil {

@@ -29,10 +29,14 @@ func (s *Server) audit(r *request) (view, error) {
 		p.Next = r.with("before", p.Acts[len(p.Acts)-1].ID.String())
 	}
 
+	return view{page: "audit", title: "Audit log", data: p, table: p.table()}, err
+}
+
+func (p *auditPage) table() *table {
 	t := &table{Name: "audit", Columns: []string{"at", "who", "source", "act", "organisation", "subject", "detail", "outcome", "ended_at"}}
 	for _, a := range p.Acts {
 		t.add(a.At, a.Who, a.Source, a.Act.Act, a.OrgName, a.Subject, a.Detail, a.Outcome, a.EndedAt)
 	}
 
-	return view{page: "audit", title: "Audit log", data: p, table: t}, err
+	return t
 }

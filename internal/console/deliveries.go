@@ -32,27 +32,12 @@ type endpointLine struct {
 }
 
 func (s *Server) deliveries(r *request) (view, error) {
-	q := r.URL.Query()
-	p := &deliveriesPage{State: q.Get("state"), Endpoint: q.Get("endpoint"), Export: r.exports(), States: delivery.States}
-	ask := delivery.Filter{State: p.State, Endpoint: p.Endpoint, Limit: r.limit() + 1, Figures: !r.exporting()}
-
-	if err := r.knows("state", "endpoint", "org", "asset"); err != nil {
+	ask, err := deliveriesAsked(r)
+	if err != nil {
 		return view{}, err
 	}
 
-	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {
-		return view{}, err
-	}
-
-	if err := readFilter(&ask.Before, q.Get("before"), "push"); err != nil {
-		return view{}, err
-	}
-
-	if err := readFilter(&ask.Asset, q.Get("asset"), "asset"); err != nil {
-		return view{}, err
-	}
-
-	ask.Org = p.Org
+	p := &deliveriesPage{Org: ask.Org, State: ask.State, Endpoint: ask.Endpoint, Export: r.exports(), States: delivery.States}
 	found, err := s.Push.Overview(r.Context(), ask)
 	if err != nil {
 		return view{}, err
@@ -68,6 +53,29 @@ func (s *Server) deliveries(r *request) (view, error) {
 		p.Next = r.with("before", p.Deliveries[len(p.Deliveries)-1].ID.String())
 	}
 
+	return view{page: "deliveries", title: "Deliveries", data: p, table: p.table()}, nil
+}
+
+// deliveriesAsked reads the filters.
+func deliveriesAsked(r *request) (f delivery.Filter, err error) {
+	if err := r.knows("state", "endpoint", "org", "asset"); err != nil {
+		return f, err
+	}
+
+	q := r.URL.Query()
+	f = delivery.Filter{State: q.Get("state"), Endpoint: q.Get("endpoint"), Limit: r.limit() + 1, Figures: !r.exporting()}
+	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
+		return f, err
+	}
+	if err := readFilter(&f.Before, q.Get("before"), "push"); err != nil {
+		return f, err
+	}
+
+	err = readFilter(&f.Asset, q.Get("asset"), "asset")
+	return f, err
+}
+
+func (p *deliveriesPage) table() *table {
 	t := &table{Name: "deliveries", Columns: []string{"event_id", "organisation", "endpoint", "kind", "asset_id", "external_id", "generation", "state",
 		"queued_at", "tries", "last_at", "last_took_ms", "last_status", "last_error", "callback"}}
 
@@ -81,7 +89,7 @@ func (s *Server) deliveries(r *request) (view, error) {
 			d.QueuedAt, d.Tries, d.Last.At, d.Last.Took.Milliseconds(), d.Last.Status, d.Last.Error, string(d.Callback))
 	}
 
-	return view{page: "deliveries", title: "Deliveries", data: p, table: t}, nil
+	return t
 }
 
 // readFilter is readID of a filter, which may be empty.

@@ -24,38 +24,12 @@ type readingsPage struct {
 }
 
 func (s *Server) readings(r *request) (view, error) {
-	q := r.URL.Query()
-
-	p := &readingsPage{Span: gapDays, Export: r.exports()}
-	ask := reading.MissingQuery{Limit: pageMax}
-	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
+	ask, err := missingAsked(r)
+	if err != nil {
 		return view{}, err
 	}
 
-	if r.exporting() {
-		ask.Limit, ask.Whole = gapExportMax, true
-	}
-
-	if err := readFilter(&ask.Before, q.Get("before"), "asset"); err != nil {
-		return view{}, err
-	}
-
-	if text := q.Get("to"); text != "" {
-		var err error
-		ask.To, err = flex.ParseDay(text)
-		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
-		}
-	}
-
-	if text := q.Get("days"); text != "" {
-		if _, err := fmt.Sscan(text, &p.Span); err != nil || p.Span < 1 || p.Span > gapDaysMax {
-			return view{}, flex.Fail(flex.Malformed, "days are a number from 1 to %d", gapDaysMax)
-		}
-	}
-
-	var err error
-	ask.Days = p.Span
+	p := &readingsPage{Span: ask.Days, Export: r.exports()}
 	p.MissingView, err = s.Reading.MissingOf(r.Context(), ask)
 	if err != nil {
 		return view{}, err
@@ -69,6 +43,42 @@ func (s *Server) readings(r *request) (view, error) {
 		p.Next = r.with("before", p.MissingView.Next.String())
 	}
 
+	return view{page: "readings", title: "Readings", data: p, table: p.table()}, nil
+}
+
+// missingAsked reads of which assets and days is asked.
+func missingAsked(r *request) (ask reading.MissingQuery, err error) {
+	q := r.URL.Query()
+	ask = reading.MissingQuery{Days: gapDays, Limit: pageMax}
+	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
+		return ask, err
+	}
+
+	if r.exporting() {
+		ask.Limit, ask.Whole = gapExportMax, true
+	}
+
+	if err := readFilter(&ask.Before, q.Get("before"), "asset"); err != nil {
+		return ask, err
+	}
+
+	if text := q.Get("to"); text != "" {
+		ask.To, err = flex.ParseDay(text)
+		if err != nil {
+			return ask, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+		}
+	}
+
+	if text := q.Get("days"); text != "" {
+		if _, err := fmt.Sscan(text, &ask.Days); err != nil || ask.Days < 1 || ask.Days > gapDaysMax {
+			return ask, flex.Fail(flex.Malformed, "days are a number from 1 to %d", gapDaysMax)
+		}
+	}
+
+	return ask, nil
+}
+
+func (p *readingsPage) table() *table {
 	t := &table{Name: "readings", Columns: []string{"asset_id", "external_id", "day", "wanted", "missing"}}
 	for _, row := range p.Rows {
 		for _, c := range row.Cells {
@@ -78,5 +88,5 @@ func (s *Server) readings(r *request) (view, error) {
 		}
 	}
 
-	return view{page: "readings", title: "Readings", data: p, table: t}, nil
+	return t
 }

@@ -84,6 +84,17 @@ func (s *Server) site(r *request) (view, error) {
 		return view{}, err
 	}
 
+	p.layOut()
+	if err := s.siteDesks(r, p); err != nil {
+		return view{}, err
+	}
+
+	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
+	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p}, nil
+}
+
+// layOut lists the propositions and what changed.
+func (p *sitePage) layOut() {
 	for _, e := range p.Enrolments {
 		p.Propositions = append(p.Propositions, propositionLine{Name: e.Name, State: e.State})
 	}
@@ -91,13 +102,6 @@ func (s *Server) site(r *request) (view, error) {
 	for _, st := range p.SiteView.Steps {
 		p.Steps = append(p.Steps, siteStep{st.At, stepText(st)})
 	}
-
-	if err := s.siteDesks(r, p); err != nil {
-		return view{}, err
-	}
-
-	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
-	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p}, nil
 }
 
 // stepText says a consent or an enrolment that changed.
@@ -133,14 +137,7 @@ func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 	}
 
 	for _, g := range gaps {
-		l := gapLine{Gap: g, Boundary: slices.Contains(settle.Labels(settle.Boundary), g.Label)}
-		for _, a := range p.Assets {
-			if a.ID == g.AssetID {
-				l.AssetName = a.ExternalID
-			}
-		}
-
-		p.Gaps = append(p.Gaps, l)
+		p.Gaps = append(p.Gaps, gapLine{g, p.assetName(g.AssetID), slices.Contains(settle.Labels(settle.Boundary), g.Label)})
 	}
 
 	p.Info, err = s.Reward.Info(ctx, org, id)
@@ -151,6 +148,16 @@ func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 	p.Statement, err = s.Reward.Statement(ctx, org, id, p.From, p.To)
 	p.From, p.To = p.Statement.From, p.Statement.To
 	return err
+}
+
+// assetName is the name of one of the site's assets.
+func (p *sitePage) assetName(id flex.AssetID) string {
+	for _, a := range p.Assets {
+		if a.ID == id {
+			return a.ExternalID
+		}
+	}
+	return ""
 }
 
 // judge fills in whether the proposition is open to the site, and what stands in its way.
