@@ -37,10 +37,12 @@ var layers = map[string]int{
 	"openapi": 6,
 	// the public client, which knows the contract alone
 	"client": 6,
+	"adr":    6,
 	// what services answer, in the interface's form
 	"contract": 7,
 	// transports
 	"api": 8, "console": 8, "portal": 8, "ocppserver": 8, "homeassistant": 8,
+	"openadr": 8,
 	// wiring: store opened, services made, background jobs running, transports served
 	"app": 9,
 	// the simulation, the program, and what is tested from outside
@@ -57,7 +59,7 @@ var required = []string{"flex", "store"}
 var restricted = map[string][]string{
 	"database/sql": {"store", "store/storetest"},
 	"encoding/csv": {"csvfile", "sim"}, // one writer, so that no cell begins a formula
-	"net/http":     {"web", "homeassistant", "api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
+	"net/http":     {"web", "homeassistant", "openadr", "api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
 	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe", "test/figures"},
 	"testing":      {"store/storetest", "sim"},
 	// the interface's form, which services know nothing of

@@ -2,7 +2,9 @@ package flexd_test
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"flexd/internal/store"
@@ -50,4 +52,32 @@ func TestTriggers(t *testing.T) {
 			t.Error("a planted trigger is not found")
 		}
 	})
+}
+
+// TestMigrationNumbers shows that each migration has a number of its own: with two of one number no
+// database is opened.
+func TestMigrationNumbers(t *testing.T) {
+	files, err := filepath.Glob("internal/store/migration/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no migrations: ", err)
+	}
+	if twice := sameNumber(files); twice != "" {
+		t.Errorf("%s has the number of another", twice)
+	}
+	if sameNumber([]string{"a/00001_x.sql", "a/00002_x.sql", "a/00002_y.sql"}) != "a/00002_y.sql" {
+		t.Error("a planted number is not found")
+	}
+}
+
+// sameNumber names a migration that has the number of another, "" if none has.
+func sameNumber(files []string) string {
+	known := map[string]bool{}
+	for _, file := range files {
+		number, _, _ := strings.Cut(filepath.Base(file), "_")
+		if known[number] {
+			return file
+		}
+		known[number] = true
+	}
+	return ""
 }

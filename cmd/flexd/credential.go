@@ -82,6 +82,11 @@ func (o *credentialList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	return listCredentials(c, o.JSON, found)
+}
+
+// listCredentials prints credentials.
+func listCredentials(c console, asJSON bool, found []records.Credential) error {
 	rows := []credentialRow{}
 	for _, x := range found {
 		row := credentialRow{Username: x.Username, Roles: x.Roles, CreatedAt: x.CreatedAt, UsedAt: x.UsedAt, ExpiresAt: x.ExpiresAt, RevokedAt: x.RevokedAt}
@@ -92,7 +97,7 @@ func (o *credentialList) Run(ctx context.Context, c console) error {
 		rows = append(rows, row)
 	}
 
-	return list(c, o.JSON, rows, "USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tREVOKED", credentialRow.cells)
+	return list(c, asJSON, rows, "USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tREVOKED", credentialRow.cells)
 }
 
 func (r credentialRow) cells() []any {

@@ -54,6 +54,7 @@ type commands struct {
 	Caps     caps            `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
 	Fleet    fleetCommand    `cmd:"" help:"What the fleet can do now."`
 	Instruct instructCommand `cmd:"" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
+	OpenADR  openADR         `cmd:"" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
 	Rate     rateCommand     `cmd:"" help:"The power that an asset really draws: what was learned, pinned, reset."`
 	Verify   verify          `cmd:"" help:"Hold the store against every law that its records must keep."`
 	Doctor   doctor          `cmd:"" help:"Say what is not well, and what to do about it."`

@@ -61,20 +61,25 @@ func digitsOf(n int) func(string) (string, error) {
 	}
 }
 
+// truthOf makes a setting of a field that is true or false; what is set is what the field says when
+// it is on.
+func truthOf(field func(*flex.OrgSettings) *bool, on bool) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
+	return func(o *flex.OrgSettings) string { return strconv.FormatBool(*field(o) == on) },
+		func(o *flex.OrgSettings, text string) error {
+			given, err := strconv.ParseBool(text)
+			if err != nil {
+				return errors.New("true or false")
+			}
+
+			*field(o) = given == on
+			return nil
+		}
+}
+
 // twoFactor makes the setting of the e-mailed code, which is kept the other way round.
 func twoFactor() setting {
 	s := setting{name: "two_factor", standard: "true", help: "an e-mailed code before bank account and withdrawal; without it, a link by a credential with the role payouts is enough"}
-	s.show = func(o *flex.OrgSettings) string { return strconv.FormatBool(!o.Payout.WithoutCode) }
-
-	s.set = func(o *flex.OrgSettings, text string) error {
-		on, err := strconv.ParseBool(text)
-		if err != nil {
-			return errors.New("true or false")
-		}
-
-		o.Payout.WithoutCode = !on
-		return nil
-	}
+	s.show, s.set = truthOf(func(o *flex.OrgSettings) *bool { return &o.Payout.WithoutCode }, false)
 
 	s.clear = func(o *flex.OrgSettings) { o.Payout.WithoutCode = false }
 	return s

@@ -50,6 +50,14 @@ func (s *Server) limit(r *request, h http.Header) error {
 	return s.limits.take(h, key, rate)
 }
 
+// Admit counts a request of another transport against its organisation's rate, or against its
+// address's where that is not known.
+func (s *Server) Admit(h http.Header, org flex.OrgID, from string) error {
+	s.once.Do(s.build)
+	r := &request{from: from, who: access.Principal{Org: org}}
+	return s.limit(r, h)
+}
+
 // take counts a request and writes the rate-limit fields. Over the rate it is a TooMany
 // failure.
 func (l *limiter) take(h http.Header, key string, rate int) error {

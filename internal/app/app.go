@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flexd/internal/access"
+	"flexd/internal/adr"
 	"flexd/internal/api"
 	"flexd/internal/books"
 	"flexd/internal/console"
@@ -25,6 +26,7 @@ import (
 	"flexd/internal/grid"
 	"flexd/internal/keyring"
 	"flexd/internal/market"
+	"flexd/internal/openadr"
 	"flexd/internal/operations"
 	"flexd/internal/portal"
 	"flexd/internal/reading"
@@ -90,7 +92,9 @@ type App struct {
 
 	Operations *operations.Service
 	Grid       *grid.Service
+	ADR        *adr.Service
 
+	OpenADR *openadr.Server
 	API     *api.Server
 	Console *console.Server
 	Portal  *portal.Server
@@ -158,6 +162,8 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		}
 	}
 
+	h.ADR = &adr.Service{DB: db, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP}
+	h.OpenADR = &openadr.Server{Access: h.Access, ADR: h.ADR, Log: s.Log, PublicURL: s.BaseURL, TrustedProxies: s.TrustedProxies, Admit: h.API.Admit}
 	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
 	h.Console = h.newConsole(s)
 	if s.Mail != nil {

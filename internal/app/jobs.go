@@ -91,6 +91,8 @@ func (h *App) addSettlement() {
 func (h *App) addUpkeep(clouds bool) {
 	h.add("alerts", 15*time.Second, "", h.Operations.WatchAlerts, apart("operators are alarmed by the true clock"))
 	h.add("alert messages", 10*time.Second, store.WakeAlert, h.Operations.SendAlerts, apart("operators are alarmed by the true clock"))
+	h.add("openadr notices", 10*time.Second, store.WakeOpenADR, h.ADR.SendNotices, apart("subscribers are notified by the true clock"))
+	h.add("old openadr notices", time.Hour, "", h.ADR.Purge, apart("notices are kept by the true clock"))
 	h.add("old alerts", time.Hour, "", h.Operations.PurgeAlerts, apart("alerts are kept by the true clock"))
 	h.add("retention", time.Hour, "", h.Reading.Purge, apart("readings are kept by the true clock"))
 	h.add("deliveries", time.Hour, "", h.Push.Purge, apart("deliveries are kept by the true clock"))

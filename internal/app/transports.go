@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flexd/internal/console"
+	"flexd/internal/openadr"
 	"flexd/internal/reward"
 )
 
@@ -17,6 +18,9 @@ func (h *App) Handler() http.Handler {
 			h.Console.Handler().ServeHTTP(w, r)
 		case strings.HasPrefix(path, reward.Root):
 			h.Portal.Handler().ServeHTTP(w, r)
+		case strings.HasPrefix(path, openadr.Root+"/"):
+			h.OpenADR.Handler().ServeHTTP(w, r)
+
 		case path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
 		default:

@@ -26,6 +26,12 @@ const (
 	Payouts Role = "payouts"
 )
 
+// The roles of OpenADR's clients, which have none of the interface's.
+const (
+	OpenADRBusiness Role = "openadr_bl"  // business logic: who runs programs
+	OpenADRNode     Role = "openadr_ven" // a virtual end node: who answers their events
+)
+
 // Roles lists the roles of the interface, which an organisation's first credential has.
 var Roles = []Role{EntityRead, EntityWrite, Rewards, Lookup, MetricsWrite, Components}
 
@@ -95,6 +101,8 @@ type OrgSettings struct {
 
 	// Metering points with a greater export in any half-hour are not eligible; not given: not checked.
 	ExportLimit Optional[WattHours]
+	// OpenADR says whether the organisation's OpenADR clients are served.
+	OpenADR bool
 }
 
 // BooksSettings are an organisation's choices of its books; their zero values stand for the

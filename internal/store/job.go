@@ -24,10 +24,11 @@ const (
 	JobCloudLink  JobKind = "cloud link"  // exchange the code that a user brought back; the link's state
 	JobCloudToken JobKind = "cloud token" // refresh a token; its site and provider
 	JobAlert      JobKind = "alert"       // say that an alert fires, or that it ended; its message
+	JobOpenADR    JobKind = "openadr"     // notify a subscriber; the notice's id
 )
 
 // JobKinds are all of them.
-var JobKinds = []JobKind{JobMail, JobCloudLink, JobCloudToken, JobAlert}
+var JobKinds = []JobKind{JobMail, JobCloudLink, JobCloudToken, JobAlert, JobOpenADR}
 
 // Job is one piece of work in the queue, as it was claimed. The package comment states what the
 // queue promises.

@@ -45,6 +45,7 @@ type settingsRecord struct {
 	Books             booksRecord      `json:"Books,omitzero"`
 	Payout            payoutRecord     `json:"payout,omitzero"`
 	ExportLimit       *int64           `json:"export_limit_wh,omitempty"`
+	OpenADR           bool             `json:"openadr,omitempty"`
 	// "TwoFactor" was written once: whether a code was asked for, which it is by default now.
 }
 
@@ -96,6 +97,7 @@ func (r *settingsRecord) put(s flex.OrgSettings) {
 	r.Books = recordBooks(s.Books)
 	r.Payout = recordPayout(s.Payout)
 	r.ExportLimit = recordOptional(s.ExportLimit)
+	r.OpenADR = s.OpenADR
 }
 
 func (r *settingsRecord) settings() flex.OrgSettings {
@@ -106,6 +108,7 @@ func (r *settingsRecord) settings() flex.OrgSettings {
 		Payout: r.Payout.settings(),
 
 		ExportLimit: optional[flex.WattHours](r.ExportLimit),
+		OpenADR:     r.OpenADR,
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	sealedPayeeHook = "secret of the payee hook"
 	sealedPayeeName = "name on a bank account"
 	sealedTwoStep   = "operator's second step"
+	sealedBearer    = "bearer tokens of a subscription"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -114,6 +115,12 @@ var sealedTables = []sealedTable{
 		var id AlertRouteID
 		err = s.Scan(&r.sealed, &id)
 		r.row, r.args = id.Bytes(), []any{id.Bytes()}
+		return r, err
+	}},
+	{"adr_object", sealedBearer, `org_id, id`, `org_id = $2 AND id = $3`, func(s scanner) (r sealedRow, err error) {
+		var id ADRObjectID
+		err = s.Scan(&r.sealed, &r.org, &id)
+		r.row, r.args = id.Bytes(), []any{r.org.Bytes(), id.Bytes()}
 		return r, err
 	}},
 	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {

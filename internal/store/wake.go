@@ -14,6 +14,7 @@ const (
 	WakeCloud   Topic = "cloud"   // a manufacturer's cloud is to be asked
 	WakeMail    Topic = "mail"    // a letter is to be sent
 	WakeAlert   Topic = "alert"   // somebody is to be woken
+	WakeOpenADR Topic = "openadr" // a subscriber is to be notified
 	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
 )
 

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestOpenADR switches OpenADR on, makes clients and lists them.
+func TestOpenADR(t *testing.T) {
+	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
+	run, _ := commandRunner(t)
+	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
+
+	run((&orgSet{store: s, Name: "Acme", Values: []string{"openadr=maybe"}}).Run, "true or false")
+	run((&orgSet{store: s, Name: "Acme", Values: []string{"openadr=true"}}).Run, "openadr")
+	run((&openADRClientAdd{store: s, Org: "Acme", ClientID: "acme-dispatch", Role: "BL"}).Run, "username  acme-dispatch")
+	run((&openADRClientAdd{store: s, Org: "Acme", ClientID: "site-7", Role: "VEN", JSON: true}).Run, `"username": "site-7"`)
+	run((&openADRClientAdd{store: s, Org: "Acme", ClientID: "site-7", Role: "VEN"}).Run, "is taken")
+	run((&openADRClientList{store: s, Org: "Acme"}).Run, "openadr_bl")
+	run((&openADRClientList{store: s, Org: "Acme", JSON: true}).Run, `"openadr_ven"`)
+	run((&openADRNotices{ofOrg: ofOrg{store: s, Org: "Acme"}, Limit: 5}).Run, "SUBSCRIPTION")
+	run((&auditList{store: s, Limit: 20}).Run, "add openadr client")
+}

@@ -1,0 +1,298 @@
+// Package adr is the service that keeps OpenADR 3.1 objects: programs, events, reports,
+// subscriptions, VENs and their resources. It says who may read and write which of them, holds each
+// document against the specification, and notifies subscribers. How a client asks for them is the
+// transport's concern.
+//
+// A client is one of two. Business logic (BL) runs programs: it reads everything of its organisation
+// and writes programs, events, VENs and resources. A virtual end node (VEN) answers them: it reads
+// programs and events that are for everybody or for a target that is its own or its resources', and
+// what it made itself; it writes reports and its own VEN and resources. Both have subscriptions. What
+// a client may not read is not found, whosever it is.
+package adr
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Bounds of what an organisation may keep.
+const (
+	ObjectsMax       = 100_000 // of a kind
+	SubscriptionsMax = 1_000
+	PageMax          = 50 // objects of an answer
+)
+
+// Service keeps OpenADR objects. Its zero value with a DB keeps them; Out is needed to notify.
+type Service struct {
+	DB        *store.DB
+	Out       *egress.Client
+	PlainHTTP bool // callbacks may be http://, for private networks
+}
+
+// Client is who asks.
+type Client struct {
+	Org      flex.OrgID
+	ID       string
+	Business bool // business logic; else a VEN
+}
+
+// scope narrows a search to what the client may read.
+func (c Client) scope(q store.ADRSearch) store.ADRSearch {
+	if !c.Business {
+		q.VisibleTo = c.ID
+	}
+	return q
+}
+
+// Object is an OpenADR object.
+type Object struct {
+	store.ADRObject
+	Fields map[string]any // of its document
+}
+
+// mayWrite says which kinds each of the two clients may write.
+var mayWrite = map[bool]map[store.ADRKind]bool{
+	true:  {store.ADRProgram: true, store.ADREvent: true, store.ADRSubscription: true, store.ADRVEN: true, store.ADRResource: true},
+	false: {store.ADRReport: true, store.ADRSubscription: true, store.ADRVEN: true, store.ADRResource: true},
+}
+
+// CheckWrite fails with Forbidden if the client may not write objects of a kind at all.
+func (c Client) CheckWrite(kind store.ADRKind) error {
+	if mayWrite[c.Business][kind] {
+		return nil
+	}
+	if kind == store.ADRReport {
+		return flex.Fail(flex.Forbidden, "only a VEN writes reports")
+	}
+	return flex.Fail(flex.Forbidden, "only business logic writes objects of the kind %s", kind)
+}
+
+// ParseID reads an object's id. One that is not of the specification's form is Malformed, one that
+// none of flexd's objects could have is NotFound.
+func ParseID(s string) (store.ADRObjectID, error) {
+	if _, err := id.take("the id", s); err != nil {
+		return store.ADRObjectID{}, err
+	}
+
+	parsed, err := flex.ParseID[store.ADRObject](s)
+	if err != nil {
+		return parsed, flex.Fail(flex.NotFound, "no such object")
+	}
+	return parsed, nil
+}
+
+// Search returns the objects that are looked for and that the client may read.
+func (s *Service) Search(ctx context.Context, c Client, q store.ADRSearch) (found []Object, err error) {
+	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
+		kept, err := tx.ADRObjects(ctx, c.scope(q))
+		if err != nil {
+			return err
+		}
+
+		for i := range kept {
+			o, err := objectOf(&kept[i])
+			if err != nil {
+				return err
+			}
+			found = append(found, o)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Read returns an object, or a NotFound failure.
+func (s *Service) Read(ctx context.Context, c Client, kind store.ADRKind, id store.ADRObjectID) (o Object, err error) {
+	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
+		kept, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: kind, ID: id}))
+		if err != nil {
+			return err
+		}
+
+		o, err = objectOf(&kept)
+		return err
+	})
+	return o, err
+}
+
+// objectOf reads an object's document.
+func objectOf(kept *store.ADRObject) (o Object, err error) {
+	o.ADRObject = *kept
+	if err := json.Unmarshal([]byte(kept.Document), &o.Fields); err != nil {
+		return o, fmt.Errorf("stored OpenADR object %s: %w", kept.ID, err)
+	}
+	return o, nil
+}
+
+// Create keeps a new object. A document that is not as the specification has it, or names an object
+// that there is not, is Malformed; a name that is taken is a Conflict.
+func (s *Service) Create(ctx context.Context, c Client, kind store.ADRKind, document any) (Object, error) {
+	return s.write(ctx, c, kind, document, func(context.Context, *store.Tx) (*store.ADRObject, error) { return nil, nil })
+}
+
+// Replace replaces an object's document. It fails as Create does, and with NotFound.
+func (s *Service) Replace(ctx context.Context, c Client, kind store.ADRKind, id store.ADRObjectID, document any) (Object, error) {
+	return s.write(ctx, c, kind, document, func(ctx context.Context, tx *store.Tx) (*store.ADRObject, error) {
+		was, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: kind, ID: id}))
+		return &was, err
+	})
+}
+
+// write keeps an object in the place of the one that was, if any.
+func (s *Service) write(ctx context.Context, c Client, kind store.ADRKind, document any, find func(context.Context, *store.Tx) (*store.ADRObject, error)) (o Object, err error) {
+	if err := c.CheckWrite(kind); err != nil {
+		return o, err
+	}
+
+	if _, err := rules[kind].take("body", document); err != nil {
+		return o, err
+	}
+	if err := c.checkForm(kind, document); err != nil {
+		return o, err
+	}
+
+	err = s.DB.Write(ctx, c.Org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		was, err := find(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		o, err = s.keep(ctx, tx, c, was, kind, document)
+		if err != nil {
+			return err
+		}
+
+		operation := opUpdate
+		if was == nil {
+			operation = opCreate
+		}
+		return s.notify(ctx, tx, &o, operation)
+	})
+	return o, err
+}
+
+// keep keeps an object in the place of the one that was, if any.
+func (s *Service) keep(ctx context.Context, tx *store.Tx, c Client, was *store.ADRObject, kind store.ADRKind, document any) (Object, error) {
+	kept, err := rules[kind].take("body", document) // a copy, which is changed
+	if err != nil {
+		return Object{}, err
+	}
+
+	w := writing{Service: s, tx: tx, client: c, was: was}
+	w.Fields, w.Kind = kept.(map[string]any), kind
+	err = w.keep(ctx)
+	return w.Object, err
+}
+
+// checkForm holds a VEN or a resource against the form that the client writes it in.
+func (c Client) checkForm(kind store.ADRKind, document any) error {
+	form, _ := document.(map[string]any)["objectType"].(string)
+	byBusiness := form == "BL_VEN_REQUEST" || form == "BL_RESOURCE_REQUEST"
+	switch {
+	case kind != store.ADRVEN && kind != store.ADRResource, byBusiness == c.Business:
+		return nil
+	case c.Business:
+		return flex.Fail(flex.Malformed, "body.objectType: business logic writes a BL_VEN_REQUEST or a BL_RESOURCE_REQUEST, which says whose it is")
+	}
+	return flex.Fail(flex.Forbidden, "a VEN writes a VEN_VEN_REQUEST or a VEN_RESOURCE_REQUEST: whose it is, and its targets, are for business logic to say")
+}
+
+// Delete forgets an object, and returns what it was. A program that has events, and a VEN that has
+// resources, is Malformed.
+func (s *Service) Delete(ctx context.Context, c Client, kind store.ADRKind, id store.ADRObjectID) (o Object, err error) {
+	if err := c.CheckWrite(kind); err != nil {
+		return o, err
+	}
+
+	err = s.DB.Write(ctx, c.Org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		kept, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: kind, ID: id}))
+		if err != nil {
+			return err
+		}
+
+		o, err = objectOf(&kept)
+		if err != nil {
+			return err
+		}
+
+		if err := checkUnused(ctx, tx, &kept); err != nil {
+			return err
+		}
+		if err := s.notify(ctx, tx, &o, opDelete); err != nil {
+			return err
+		}
+		return tx.DropADRObject(ctx, id)
+	})
+	return o, err
+}
+
+// checkUnused says whether others still need an object. Subscriptions to a program end with it.
+func checkUnused(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
+	q, what := store.ADRSearch{Kind: store.ADREvent, Program: o.ID}, "events"
+	switch o.Kind {
+	case store.ADRProgram:
+	case store.ADRVEN:
+		q, what = store.ADRSearch{Kind: store.ADRResource, VEN: o.ID}, "resources"
+	default:
+		return nil
+	}
+
+	n, err := tx.CountADRObjects(ctx, q)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		return flex.Fail(flex.Malformed, "it has %d %s: delete these first", n, what)
+	}
+
+	if o.Kind == store.ADRVEN {
+		return nil
+	}
+
+	ended, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRSubscription, Program: o.ID})
+	for i := range ended {
+		if err := tx.DropADRObject(ctx, ended[i].ID); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Instant is how OpenADR writes an instant.
+func Instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// Document is an object as OpenADR writes it. The bearer tokens of webhooks are left out.
+func (o *Object) Document() map[string]any {
+	d := maps.Clone(o.Fields)
+	d["id"], d["objectType"] = o.ID.String(), string(o.Kind)
+	d["createdDateTime"], d["modificationDateTime"] = Instant(o.CreatedAt), Instant(o.ModifiedAt)
+	if o.Client != "" {
+		d["clientID"] = o.Client
+	}
+	return d
+}
+
+// Serves reports whether OpenADR is switched on for an organisation.
+func (s *Service) Serves(ctx context.Context, org flex.OrgID) (on bool, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		o, err := tx.OrgRecord(ctx)
+		on = o.Settings.OpenADR
+		return err
+	})
+	return on, err
+}

@@ -1,0 +1,163 @@
+package adr
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// The operations that subscribers are notified of.
+const (
+	opCreate = "CREATE"
+	opUpdate = "UPDATE"
+	opDelete = "DELETE"
+)
+
+// Limits of notifying.
+const (
+	noticesAtOnce = 20
+	noticeLease   = 2 * time.Minute
+	noticeTries   = 12 // over about two hours
+	noticePause   = 10 * time.Second
+	noticeWait    = 15 * time.Minute    // the longest pause
+	noticesKept   = 90 * 24 * time.Hour // that were sent or given up
+)
+
+// subscriptionDocument is what is looked at of a subscription.
+type subscriptionDocument struct {
+	Operations []struct {
+		Objects    []string `json:"objects"`
+		Operations []string `json:"operations"`
+		URL        string   `json:"callbackUrl"`
+	} `json:"objectOperations"`
+}
+
+// notify queues what subscribers are to be notified of. A client is notified of what it may read.
+func (s *Service) notify(ctx context.Context, tx *store.Tx, o *Object, operation string) error {
+	subscribers, err := tx.ADRSubscribers(ctx, o.Kind)
+	if err != nil || len(subscribers) == 0 {
+		return err
+	}
+
+	notice := map[string]any{"objectType": string(o.Kind), "operation": operation, "object": o.Document()}
+	if len(o.Targets) > 0 {
+		notice["targets"] = o.Targets
+	}
+
+	body, err := json.Marshal(notice)
+	if err != nil {
+		return err
+	}
+
+	for i := range subscribers {
+		if err := notifyOne(ctx, tx, &subscribers[i], o, operation, string(body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notifyOne queues what one subscriber is to be notified of.
+func notifyOne(ctx context.Context, tx *store.Tx, sub *store.ADRSubscriber, o *Object, operation, body string) error {
+	if !concerns(&sub.ADRObject, o) {
+		return nil
+	}
+
+	c := Client{ID: sub.Client, Business: sub.Business}
+	_, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: o.Kind, ID: o.ID}))
+	if flex.KindOf(err) == flex.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	var d subscriptionDocument
+	if err := json.Unmarshal([]byte(sub.ADRObject.Document), &d); err != nil {
+		return err
+	}
+
+	for _, one := range d.Operations {
+		if slices.Contains(one.Objects, string(o.Kind)) && slices.Contains(one.Operations, operation) {
+			if err := tx.QueueADRNotice(ctx, store.ADRNotice{Subscription: sub.ID, URL: one.URL, Body: body}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// concerns reports whether a subscription's program and targets let an object through.
+func concerns(sub *store.ADRObject, o *Object) bool {
+	program := o.Program
+	if o.Kind == store.ADRProgram {
+		program = o.ID
+	}
+
+	other := !sub.Program.IsZero() && program != sub.Program
+	aimed := len(sub.Targets) == 0 || slices.ContainsFunc(sub.Targets, func(t string) bool { return slices.Contains(o.Targets, t) })
+	return !other && aimed
+}
+
+// SendNotices sends the notices that are due. One that is not taken is tried again, ever later, for
+// about two hours.
+func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
+	var due []store.ADRNotice
+	var taken int
+	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		due, taken, err = all.TakeADRNotices(ctx, noticesAtOnce, noticeLease)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, err
+	}
+
+	for _, n := range due {
+		problem := s.send(ctx, n)
+		err := s.DB.WriteAll(ctx, func(all *store.All) error {
+			if problem == "" || n.Tries >= noticeTries {
+				return all.ADRNoticeDone(ctx, n, problem)
+			}
+			return all.ADRNoticeAgain(ctx, n, all.Now().Add(min(noticePause<<(n.Tries-1), noticeWait)), problem)
+		})
+		if err != nil {
+			return worker.Report{}, err
+		}
+	}
+
+	return worker.Report{Did: taken, More: taken == noticesAtOnce}, nil
+}
+
+// send sends a notice once and says what went wrong, "" if nothing did.
+func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
+	header := map[string]string{"Content-Type": "application/json"}
+	if n.Token != "" {
+		header["Authorization"] = "Bearer " + n.Token.Reveal()
+	}
+
+	a, err := s.Out.Do(ctx, egress.Request{Method: "POST", URL: n.URL, Header: header, Body: []byte(n.Body)})
+	switch {
+	case a.Status >= 200 && a.Status < 300:
+		return ""
+	case err != nil:
+		return err.Error()
+	}
+	return "it answered " + strconv.Itoa(a.Status)
+}
+
+// Purge forgets notices that are over.
+func (s *Service) Purge(ctx context.Context) (r worker.Report, err error) {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+		n, err := all.DropADRNotices(ctx, all.Now().Add(-noticesKept))
+		r.Did = int(n)
+		return err
+	})
+	return r, err
+}

@@ -1,0 +1,279 @@
+package adr
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// writing is an object on its way into the store.
+type writing struct {
+	*Service
+	Object
+	tx     *store.Tx
+	client Client
+	was    *store.ADRObject // nil for a new one
+}
+
+// keep fills in what the store looks for, holds the object against the others, and keeps it.
+func (w *writing) keep(ctx context.Context) error {
+	if w.was != nil {
+		w.ID, w.CreatedAt = w.was.ID, w.was.CreatedAt
+		w.Client = w.was.Client
+	}
+
+	w.Targets = texts(w.Fields["targets"])
+	fill := map[store.ADRKind]func(context.Context) error{
+		store.ADRProgram: w.program, store.ADREvent: w.event, store.ADRReport: w.report,
+		store.ADRSubscription: w.subscription, store.ADRVEN: w.ven, store.ADRResource: w.resource,
+	}
+	if err := fill[w.Kind](ctx); err != nil {
+		return err
+	}
+
+	document, err := json.Marshal(w.Fields)
+	if err != nil {
+		return err
+	}
+
+	w.ADRObject.Document = string(document)
+	if w.was != nil {
+		return w.tx.SetADRObject(ctx, &w.ADRObject)
+	}
+	if err := w.checkRoom(ctx); err != nil {
+		return err
+	}
+	return w.tx.AddADRObject(ctx, &w.ADRObject)
+}
+
+// checkRoom fails with Conflict if the organisation has as many objects of the kind as it may.
+func (w *writing) checkRoom(ctx context.Context) error {
+	most := ObjectsMax
+	if w.Kind == store.ADRSubscription {
+		most = SubscriptionsMax
+	}
+
+	n, err := w.tx.CountADRObjects(ctx, store.ADRSearch{Kind: w.Kind})
+	if err == nil && n >= most {
+		err = flex.Fail(flex.Conflict, "there are %d objects of the kind %s: an organisation has at most %d", n, w.Kind, most)
+	}
+	return err
+}
+
+// texts reads a list of strings that was checked.
+func texts(v any) (found []string) {
+	items, _ := v.([]any)
+	for _, item := range items {
+		found = append(found, item.(string))
+	}
+	return found
+}
+
+// other returns the object that the document names in a field, if the client may read it. One that is
+// not there is Malformed.
+func (w *writing) other(ctx context.Context, field string, kind store.ADRKind) (store.ADRObject, error) {
+	named := w.Fields[field].(string)
+	missing := flex.Fail(flex.Malformed, "body.%s: there is no %s of this id", field, strings.ToLower(string(kind)))
+	id, err := ParseID(named)
+	if err != nil {
+		return store.ADRObject{}, missing
+	}
+
+	o, err := w.tx.ADRObject(ctx, w.client.scope(store.ADRSearch{Kind: kind, ID: id}))
+	if flex.KindOf(err) == flex.NotFound {
+		err = missing
+	}
+	return o, err
+}
+
+// free fails with Conflict if another object is found.
+func (w *writing) free(ctx context.Context, what string, q store.ADRSearch) error {
+	q.Kind = w.Kind
+	found, err := w.tx.ADRObjects(ctx, q)
+	if err != nil {
+		return err
+	}
+
+	for i := range found {
+		if found[i].ID != w.ID {
+			return flex.Fail(flex.Conflict, "another has %s", what)
+		}
+	}
+	return nil
+}
+
+func (w *writing) program(ctx context.Context) error {
+	w.Name = w.Fields["programName"].(string)
+	return w.free(ctx, "this programName", store.ADRSearch{Name: w.Name})
+}
+
+func (w *writing) event(ctx context.Context) error {
+	of, err := w.other(ctx, "programID", store.ADRProgram)
+	if err != nil {
+		return err
+	}
+
+	w.Program = of.ID
+	e, err := readEvent(w.Fields)
+	w.EndsAt = e.end(w.tx.Now())
+
+	return err
+}
+
+// readEvent reads what is looked at of an event that was checked.
+func readEvent(fields map[string]any) (e eventDocument, err error) {
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return e, err
+	}
+	err = json.Unmarshal(b, &e)
+	return e, err
+}
+
+func (w *writing) report(ctx context.Context) error {
+	of, err := w.other(ctx, "eventID", store.ADREvent)
+	if err != nil {
+		return err
+	}
+
+	w.Client, w.ClientName = w.client.ID, w.Fields["clientName"].(string)
+	w.Event, w.Program = of.ID, of.Program
+	return nil
+}
+
+func (w *writing) subscription(ctx context.Context) error {
+	if w.was == nil {
+		w.Client = w.client.ID
+	}
+
+	w.ClientName = w.Fields["clientName"].(string)
+	if w.Fields["programID"] != nil {
+		of, err := w.other(ctx, "programID", store.ADRProgram)
+		if err != nil {
+			return err
+		}
+		w.Program = of.ID
+	}
+
+	return w.webhooks(ctx)
+}
+
+// bearerMax is the longest bearer token of a webhook, in bytes.
+const bearerMax = 4096
+
+// webhooks takes the bearer tokens out of a subscription's document, and holds the addresses against
+// what may be called. A token that is left out stays as it was; null removes it.
+func (w *writing) webhooks(ctx context.Context) error {
+	before := map[string]flex.Secret{}
+	if w.was != nil {
+		var err error
+		before, err = w.tx.ADRTokens(ctx, w.ID)
+		if err != nil {
+			return err
+		}
+	}
+
+	w.Tokens = map[string]flex.Secret{}
+	for _, item := range w.Fields["objectOperations"].([]any) {
+		one := item.(map[string]any)
+		to := one["callbackUrl"].(string)
+		if err := w.checkCallback(to); err != nil {
+			return err
+		}
+
+		token, given := one["bearerToken"]
+		delete(one, "bearerToken")
+		if text, isText := token.(string); isText {
+			if err := checkBearer(text); err != nil {
+				return err
+			}
+			w.Tokens[to] = flex.Secret(text)
+		} else if was, known := before[to]; known && !given {
+			w.Tokens[to] = was
+		}
+
+		for _, o := range texts(one["objects"]) {
+			if !slices.Contains(w.Objects, o) {
+				w.Objects = append(w.Objects, o)
+			}
+		}
+	}
+	return nil
+}
+
+func checkBearer(token string) error {
+	strange := strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+	if strange || len(token) > bearerMax || token == "" {
+		return flex.Fail(flex.Malformed, "body.objectOperations.bearerToken: a token has 1 to %d printable ASCII characters, and no blank", bearerMax)
+	}
+	return nil
+}
+
+// checkCallback holds a webhook's address against what may be called. Where its name leads is looked
+// at when it is called.
+func (s *Service) checkCallback(to string) error {
+	const at = "body.objectOperations.callbackUrl: "
+	u, err := url.Parse(to)
+	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil:
+		return flex.Fail(flex.Malformed, at+"it is no URL such as https://example.com/openadr")
+	case u.Scheme != "https" && !plain:
+		return flex.Fail(flex.Malformed, at+"it must begin with https://; http:// is for private networks, where the operator allows it")
+	}
+
+	if s.Out == nil {
+		return nil
+	}
+	if err := s.Out.CheckHost(u.Hostname()); err != nil {
+		return flex.Fail(flex.Malformed, at+"%v", err)
+	}
+	return nil
+}
+
+func (w *writing) ven(ctx context.Context) error {
+	w.Name = w.Fields["venName"].(string)
+	w.owner()
+	if err := w.free(ctx, "this venName", store.ADRSearch{Name: w.Name}); err != nil {
+		return err
+	}
+	return w.free(ctx, "this clientID: a client is one VEN", store.ADRSearch{Client: w.Client})
+}
+
+func (w *writing) resource(ctx context.Context) error {
+	w.Name = w.Fields["resourceName"].(string)
+	w.owner()
+	of, err := w.other(ctx, "venID", store.ADRVEN)
+	if err != nil {
+		return err
+	}
+	if of.Client != w.Client {
+		return flex.Fail(flex.Malformed, "body.clientID: the VEN is another client's")
+	}
+
+	w.VEN = of.ID
+	return w.free(ctx, "this resourceName", store.ADRSearch{VEN: w.VEN, Name: w.Name})
+}
+
+// owner sets whose a VEN or resource is, and its targets: as business logic says, else as before.
+func (w *writing) owner() {
+	if w.client.Business {
+		w.Client = w.Fields["clientID"].(string)
+		return
+	}
+
+	w.Client = w.client.ID
+	if w.was != nil && len(w.was.Targets) > 0 {
+		w.Targets = w.was.Targets
+		kept := make([]any, len(w.Targets))
+		for i, target := range w.Targets {
+			kept[i] = target
+		}
+		w.Fields["targets"] = kept
+	}
+}

@@ -1,0 +1,323 @@
+package openadr
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-json-experiment/json"
+
+	"flexd/internal/adr"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// document reads the JSON body.
+func (r *request) document() (v any, err error) {
+	if err := r.isMedia("application/json"); err != nil {
+		return nil, err
+	}
+
+	b, err := r.bytes(BodyMax)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return nil, flex.Fail(flex.Malformed, "the body is no JSON document: %v", err)
+	}
+	return v, nil
+}
+
+// bytes reads the body whole.
+func (r *request) bytes(most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	switch {
+	case err != nil:
+		return nil, flex.Fail(flex.Malformed, "the body broke off")
+	case int64(len(b)) > most:
+		return nil, flex.Fail(flex.TooLarge, "the body is longer than %d bytes", most)
+	}
+	return b, nil
+}
+
+// id reads the id of the path.
+func (r *request) id() (store.ADRObjectID, error) {
+	given := chi.URLParam(r.Request, "id")
+	if r.URL.RawPath != "" {
+		plain, err := url.PathUnescape(given)
+		if err != nil {
+			return store.ADRObjectID{}, flex.Fail(flex.Malformed, "the path is not well formed")
+		}
+		given = plain
+	}
+	return adr.ParseID(given)
+}
+
+// search answers GET of a collection.
+func (s *Server) search(r *request, kind store.ADRKind) (answer, error) {
+	q, none, err := readQuery(r, kind)
+	if err != nil {
+		return answer{}, err
+	}
+
+	found := []map[string]any{}
+	if none {
+		return answer{http.StatusOK, found}, nil
+	}
+
+	objects, err := s.ADR.Search(r.Context(), r.adr, q)
+	for i := range objects {
+		found = append(found, objects[i].Document())
+	}
+	return answer{http.StatusOK, found}, err
+}
+
+// create answers POST of a collection.
+func (s *Server) create(r *request, kind store.ADRKind) (answer, error) {
+	return s.write(r, kind, "create", "", http.StatusCreated, func(ctx context.Context, document any) (adr.Object, error) {
+		o, err := s.ADR.Create(ctx, r.adr, kind, document)
+		if kind == store.ADRVEN && flex.KindOf(err) == flex.Conflict { // for which the specification has no 409
+			err = flex.Fail(flex.Malformed, "%v", err)
+		}
+		return o, err
+	})
+}
+
+// replace answers PUT of an object.
+func (s *Server) replace(r *request, kind store.ADRKind) (answer, error) {
+	if err := r.adr.CheckWrite(kind); err != nil {
+		return answer{}, err
+	}
+
+	id, err := r.id()
+	if err != nil {
+		return answer{}, err
+	}
+	return s.write(r, kind, "update", id.String(), http.StatusOK, func(ctx context.Context, document any) (adr.Object, error) {
+		return s.ADR.Replace(ctx, r.adr, kind, id, document)
+	})
+}
+
+// write reads a document and has it kept.
+func (s *Server) write(r *request, kind store.ADRKind, verb, subject string, status int, do func(context.Context, any) (adr.Object, error)) (a answer, err error) {
+	if err := r.adr.CheckWrite(kind); err != nil {
+		return a, err
+	}
+
+	document, err := r.document()
+	if err != nil {
+		return a, err
+	}
+
+	return s.acting(r, kind, verb, subject, status, func() (adr.Object, error) { return do(r.Context(), document) })
+}
+
+// remove answers DELETE of an object.
+func (s *Server) remove(r *request, kind store.ADRKind) (answer, error) {
+	if err := r.adr.CheckWrite(kind); err != nil {
+		return answer{}, err
+	}
+
+	id, err := r.id()
+	if err != nil {
+		return answer{}, err
+	}
+	return s.acting(r, kind, "delete", id.String(), http.StatusOK, func() (adr.Object, error) {
+		return s.ADR.Delete(r.Context(), r.adr, kind, id)
+	})
+}
+
+// acting does what changes an object. What steers the fleet, programs and events, is in the audit log.
+func (s *Server) acting(r *request, kind store.ADRKind, verb, subject string, status int, do func() (adr.Object, error)) (a answer, err error) {
+	var o adr.Object
+	act := func() (err error) {
+		o, err = do()
+		return err
+	}
+
+	switch kind {
+	case store.ADRProgram, store.ADREvent:
+		what := map[store.ADRKind]string{store.ADRProgram: " program", store.ADREvent: " event"}[kind]
+		err = s.Access.ActWithDetail(r.Context(), store.Act{
+			Who: "openadr client " + r.adr.ID, Source: r.from, Act: "openadr " + verb + what, Org: r.adr.Org, Subject: subject,
+		}, func() (string, error) { return o.ID.String(), act() })
+	default:
+		err = act()
+	}
+
+	if err != nil {
+		return a, err
+	}
+	return answer{status, o.Document()}, nil
+}
+
+// read answers GET of an object.
+func (s *Server) read(r *request, kind store.ADRKind) (answer, error) {
+	id, err := r.id()
+	if err != nil {
+		return answer{}, err
+	}
+
+	o, err := s.ADR.Read(r.Context(), r.adr, kind, id)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{http.StatusOK, o.Document()}, nil
+}
+
+// query reads the parameters of a search, and gathers what is wrong with them.
+type query struct {
+	values url.Values
+	errs   []error
+}
+
+func (q *query) wrong(name, what string) {
+	q.errs = append(q.errs, flex.Fail(flex.Malformed, "query.%s: %s", name, what))
+}
+
+// one reads a parameter that is given once at most.
+func (q *query) one(name string) (text string, given bool) {
+	all := q.values[name]
+	if len(all) > 1 {
+		q.wrong(name, "it is given more than once")
+	}
+	if len(all) == 0 {
+		return "", false
+	}
+	return all[0], true
+}
+
+// nameMax is the longest name in characters.
+const nameMax = 128
+
+// name reads a parameter that is a name.
+func (q *query) name(parameter string) string {
+	text, given := q.one(parameter)
+	if given {
+		q.checkName(parameter, text)
+	}
+	return text
+}
+
+func (q *query) checkName(parameter, text string) {
+	n := len([]rune(text))
+	if n < 1 || n > nameMax || slices.Contains([]byte(text), 0) {
+		q.wrong(parameter, "it has 1 to 128 characters, none of them with the number 0")
+	}
+}
+
+// names reads a parameter that is a list of names.
+func (q *query) names(parameter string) []string {
+	all := q.values[parameter]
+	if len(all) > adr.TargetsMax {
+		q.wrong(parameter, "there are too many")
+	}
+	for _, text := range all {
+		q.checkName(parameter, text)
+	}
+	return all
+}
+
+// whole reads a parameter that is a whole number from 0 on.
+func (q *query) whole(name string, most, standard int) int {
+	text, given := q.one(name)
+	if !given {
+		return standard
+	}
+
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > most {
+		q.wrong(name, "it is no whole number from 0 to "+strconv.Itoa(most))
+	}
+	return n
+}
+
+// truth reads a parameter that is true or false.
+func (q *query) truth(name string) bool {
+	text, given := q.one(name)
+	if given && text != "true" && text != "false" {
+		q.wrong(name, "it is neither true nor false")
+	}
+	return text == "true"
+}
+
+// id reads a parameter that is an object's id; none if no object can have it.
+func (q *query) id(name string, none *bool) store.ADRObjectID {
+	text, given := q.one(name)
+	if !given {
+		return store.ADRObjectID{}
+	}
+
+	id, err := adr.ParseID(text)
+	switch flex.KindOf(err) {
+	case flex.NotFound:
+		*none = true
+	case flex.Malformed:
+		q.wrong(name, "an id has 1 to 128 letters, digits, _ and -")
+	}
+	return id
+}
+
+// readQuery reads what is looked for in a collection; none if nothing can be found.
+func readQuery(r *request, kind store.ADRKind) (s store.ADRSearch, none bool, err error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return s, false, flex.Fail(flex.Malformed, "the query is not well formed: percent-encode what is not plain")
+	}
+
+	q := &query{values: values}
+	s = store.ADRSearch{Kind: kind, Skip: q.whole("skip", math.MaxInt32, 0), Limit: q.whole("limit", adr.PageMax, adr.PageMax)}
+	none = s.Limit == 0
+
+	q.narrow(&s, &none)
+	return s, none, errors.Join(q.errs...)
+}
+
+// narrow reads what narrows the search for a kind of object.
+func (q *query) narrow(s *store.ADRSearch, none *bool) {
+	switch s.Kind {
+	case store.ADRProgram:
+		s.Targets = q.names("targets")
+
+	case store.ADREvent:
+		s.Program = q.id("programID", none)
+		s.Targets, s.Active = q.names("targets"), q.truth("active")
+
+	case store.ADRReport:
+		s.Program, s.Event = q.id("programID", none), q.id("eventID", none)
+		s.ClientName = q.name("clientName")
+
+	case store.ADRSubscription:
+		s.Program = q.id("programID", none)
+		s.ClientName, s.Objects = q.name("clientName"), q.kinds("objects")
+
+	case store.ADRVEN:
+		s.Name, s.Targets = q.name("venName"), q.names("targets")
+
+	case store.ADRResource:
+		s.VEN = q.id("venID", none)
+		s.Name, s.Targets = q.name("resourceName"), q.names("targets")
+	}
+}
+
+// kinds reads a parameter that is a list of kinds of object.
+func (q *query) kinds(parameter string) []string {
+	all := q.values[parameter]
+	for _, text := range all {
+		known := false
+		for _, kind := range collections {
+			known = known || string(kind) == text
+		}
+		if !known {
+			q.wrong(parameter, strconv.Quote(text)+" is no kind of object")
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

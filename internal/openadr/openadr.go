@@ -1,0 +1,306 @@
+// Package openadr is the OpenADR 3.1 transport: the virtual top node (VTN) of an organisation, for its
+// dispatchers (business logic) and for sites' own controllers (virtual end nodes). It has all of the
+// specification's operations under Root. What is kept, and who may read it, is the concern of adr.
+//
+// Who is served: an organisation that has the setting openadr=true, by clients that flexd openadr
+// client add made. A client exchanges its id and secret for a token of an hour at auth/token.
+//
+// Where the specification says nothing: 405 for a method that a path does not have, 413 and 415 as
+// 400, 429 for too many requests, and 401 wherever a token is asked for. Errors are of the form
+// application/json, as the specification has them. There is no MQTT notifier: its topics are not found.
+package openadr
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-json-experiment/json"
+
+	"flexd/internal/access"
+	"flexd/internal/adr"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/web"
+)
+
+// Root is the path of the VTN.
+const Root = "/openadr3/3.1.0"
+
+// The longest bodies that are read, in bytes.
+const (
+	BodyMax  = 1 << 20
+	TokenMax = 16 << 10
+)
+
+// bodyTime is how long a client with a valid token may take to send its body.
+const bodyTime = 2 * time.Minute
+
+// Server answers OpenADR's clients. Set its fields before Handler is called.
+type Server struct {
+	Access *access.Service
+	ADR    *adr.Service
+	Log    *slog.Logger // nil means the default logger
+
+	// PublicURL is where clients reach flexd, without a final slash; empty means where each request
+	// came to.
+	PublicURL      string
+	TrustedProxies web.Proxies
+	// Admit counts a request against the rate of its organisation, or of its address if it has none;
+	// nil admits all.
+	Admit func(h http.Header, org flex.OrgID, from string) error
+
+	once    sync.Once
+	handler http.Handler
+}
+
+// Handler answers everything under Root.
+func (s *Server) Handler() http.Handler {
+	s.once.Do(s.build)
+	return s.handler
+}
+
+// request is a request of a client.
+type request struct {
+	*http.Request
+	who  access.Principal // zero where no token is asked for
+	adr  adr.Client
+	from string
+}
+
+// answer is a status and a body, which is encoded as JSON.
+type answer struct {
+	status int
+	body   any
+}
+
+// route is one operation.
+type route struct {
+	method, path string
+	open         bool // without a token
+	handle       func(*Server, *request) (answer, error)
+}
+
+// collections are the paths of the kinds of object.
+var collections = map[string]store.ADRKind{
+	"/programs": store.ADRProgram, "/events": store.ADREvent, "/reports": store.ADRReport,
+	"/subscriptions": store.ADRSubscription, "/vens": store.ADRVEN, "/resources": store.ADRResource,
+}
+
+// topics are the paths under which an MQTT notifier would name its topics.
+var topics = []string{
+	"programs", "programs/{id}", "programs/{id}/events", "events", "reports", "subscriptions", "vens", "vens/{id}", "resources",
+	"vens/{id}/events", "vens/{id}/programs", "vens/{id}/resources",
+}
+
+// routes are all operations.
+func routes() []route {
+	all := []route{
+		{"GET", "/auth/server", true, (*Server).authServer},
+		{"POST", "/auth/token", true, (*Server).token},
+		{"GET", "/notifiers", false, (*Server).notifiers},
+	}
+
+	for _, topic := range topics {
+		all = append(all, route{"GET", "/notifiers/mqtt/topics/" + topic, false, (*Server).noTopics})
+	}
+
+	for path, kind := range collections {
+		all = append(all,
+			route{"GET", path, false, func(s *Server, r *request) (answer, error) { return s.search(r, kind) }},
+			route{"POST", path, false, func(s *Server, r *request) (answer, error) { return s.create(r, kind) }},
+			route{"GET", path + "/{id}", false, func(s *Server, r *request) (answer, error) { return s.read(r, kind) }},
+			route{"PUT", path + "/{id}", false, func(s *Server, r *request) (answer, error) { return s.replace(r, kind) }},
+			route{"DELETE", path + "/{id}", false, func(s *Server, r *request) (answer, error) { return s.remove(r, kind) }},
+		)
+	}
+
+	return all
+}
+
+func (s *Server) build() {
+	if s.Log == nil {
+		s.Log = slog.Default()
+	}
+
+	router := chi.NewRouter()
+	for _, rt := range routes() {
+		router.Method(rt.method, Root+rt.path, s.handle(rt))
+	}
+
+	router.NotFound(s.handle(route{open: true, handle: func(*Server, *request) (answer, error) {
+		return answer{}, flex.Fail(flex.NotFound, "there is no such path")
+	}}))
+	router.MethodNotAllowed(s.handle(route{open: true, handle: func(*Server, *request) (answer, error) {
+		return answer{http.StatusMethodNotAllowed, problem{Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed}}, nil
+	}}))
+	s.handler = router
+}
+
+// handle wraps an operation in what every request goes through.
+func (s *Server) handle(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, hr *http.Request) {
+		start := time.Now()
+		r := &request{Request: hr, from: s.TrustedProxies.Client(hr)}
+		h := w.Header()
+		id := web.RequestID(hr)
+		h.Set("Request-Id", id)
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "no-store")
+		web.SetHeaders(h, hr, web.PolicyNothing)
+
+		a, err := s.answer(r, rt, w)
+		if err != nil {
+			a = failure(h, err)
+		}
+
+		status, encodeErr := send(w, a)
+		s.record(r, rt, id, status, time.Since(start), errors.Join(err, encodeErr))
+	}
+}
+
+// send writes an answer and returns its status.
+func send(w http.ResponseWriter, a answer) (int, error) {
+	b, err := json.Marshal(a.body, json.Deterministic(true))
+	if err != nil {
+		a.status, b = http.StatusInternalServerError, []byte(`{"status":500}`)
+	}
+
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(a.status)
+	w.Write(b) // fails when the client has gone, which is no one's concern
+	return a.status, err
+}
+
+// record writes the request's one event in the log.
+func (s *Server) record(r *request, rt route, id string, status int, took time.Duration, err error) {
+	level := slog.LevelInfo
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+
+	s.Log.Log(r.Context(), level, "openadr request", "request", id, "method", r.Method, "route", rt.path, "status", status,
+		"took_us", took.Microseconds(), "org", r.who.Org, "client", r.who.Username, "from", r.from, "err", err)
+}
+
+// answer is the request's answer, or the reason why there is none.
+func (s *Server) answer(r *request, rt route, w http.ResponseWriter) (a answer, err error) {
+	defer web.Recover(&err)
+	if !rt.open {
+		err = s.identify(r)
+	}
+
+	if limited := s.admit(r, w.Header()); limited != nil {
+		return a, limited
+	}
+	if err != nil {
+		return a, err
+	}
+
+	if r.ContentLength != 0 && !rt.open {
+		web.AllowBody(w, bodyTime)
+	}
+	return rt.handle(s, r)
+}
+
+func (s *Server) admit(r *request, h http.Header) error {
+	if s.Admit == nil {
+		return nil
+	}
+	return s.Admit(h, r.who.Org, r.from)
+}
+
+// identify finds out whom the bearer token speaks for.
+func (s *Server) identify(r *request) error {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") || token == "" {
+		return flex.Fail(flex.Unauthorized, "there is no bearer token: ask auth/token for one")
+	}
+
+	who, err := s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
+	if err == nil {
+		err = who.Admit(r.from)
+	}
+	if err != nil {
+		return err
+	}
+
+	r.who = who
+	return s.serves(r)
+}
+
+// serves says whether the principal is a client of OpenADR, and whether its organisation is served.
+func (s *Server) serves(r *request) error {
+	r.adr = adr.Client{Org: r.who.Org, ID: r.who.Username, Business: r.who.May(flex.OpenADRBusiness)}
+	if !r.adr.Business && !r.who.May(flex.OpenADRNode) {
+		return flex.Fail(flex.Forbidden, "the token is of no OpenADR client")
+	}
+
+	on, err := s.ADR.Serves(r.Context(), r.who.Org)
+	if err == nil && !on {
+		err = flex.Fail(flex.Forbidden, "OpenADR is not switched on for this organisation")
+	}
+	return err
+}
+
+// problem is the body of an error, and beside it OAuth 2.0's word for it at auth/token.
+type problem struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// statuses are those of the specification for kinds of failure that it does not tell apart.
+var statuses = map[flex.Kind]int{
+	flex.Invalid: http.StatusBadRequest, flex.Unmet: http.StatusBadRequest, flex.TooLarge: http.StatusBadRequest,
+	flex.Unsupported: http.StatusBadRequest, flex.Unclear: http.StatusBadRequest,
+	flex.Unavailable: http.StatusInternalServerError, flex.TimedOut: http.StatusInternalServerError,
+}
+
+// failure is the answer for an error. What was not written to be shown is not shown.
+func failure(h http.Header, err error) answer {
+	kind := flex.KindOf(err)
+	status, ok := statuses[kind]
+	if !ok {
+		status = web.StatusOf(kind)
+	}
+
+	p := problem{Title: http.StatusText(status), Status: status}
+	if shown, isShown := errors.AsType[*flex.Error](err); isShown && kind != flex.Internal {
+		p.Detail = shown.Error()
+	}
+
+	if e, isOAuth := errors.AsType[*oauthError](err); isOAuth {
+		p.Error = e.word
+	}
+
+	switch kind {
+	case flex.Unauthorized:
+		h.Set("WWW-Authenticate", "Bearer")
+	case flex.TooMany:
+		h.Set("Retry-After", "1")
+		if w, isWait := errors.AsType[*access.Wait](err); isWait {
+			h.Set("Retry-After", strconv.Itoa(int(math.Ceil(w.After.Seconds()))))
+		}
+	}
+
+	return answer{status, p}
+}
+
+// isMedia holds the body's media type against the one wanted. None given is taken for it.
+func (r *request) isMedia(want string) error {
+	given := r.Header.Get("Content-Type")
+	got, _, err := mime.ParseMediaType(given)
+	if given == "" || err == nil && got == want {
+		return nil
+	}
+	return flex.Fail(flex.Unsupported, "a body of type %q is not taken here: send %s", given, want)
+}

@@ -1,0 +1,304 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("an OpenADR event or subscription is of a program of its organisation, as far as it names one", `
+		SELECT o.id AS what FROM adr_object o LEFT JOIN adr_object p ON p.id = o.program_id AND p.org_id = o.org_id AND p.kind = 'PROGRAM'
+		WHERE p.id IS NULL AND (o.kind = 'EVENT' OR o.kind = 'SUBSCRIPTION' AND o.program_id IS NOT NULL)`)
+	_ = law("an OpenADR resource is of a VEN of its organisation", `
+		SELECT o.id AS what FROM adr_object o LEFT JOIN adr_object v ON v.id = o.ven_id AND v.org_id = o.org_id AND v.kind = 'VEN'
+		WHERE o.kind = 'RESOURCE' AND v.id IS NULL`)
+	_ = law("every OpenADR target is of an object",
+		`SELECT t.target AS what FROM adr_target t LEFT JOIN adr_object o ON o.id = t.object_id WHERE o.id IS NULL`)
+	_ = law("OpenADR notices that are to be sent are queued",
+		`SELECT n.org_id AS what FROM adr_notice n WHERE n.sent_at IS NULL AND n.lost_at IS NULL GROUP BY n.org_id
+			HAVING count(*) > (SELECT count(*) FROM job j WHERE j.kind = 'openadr' AND j.org_id = n.org_id)`)
+)
+
+// ADRKind is a kind of OpenADR object, as OpenADR writes it.
+type ADRKind string
+
+// The kinds of OpenADR object.
+const (
+	ADRProgram      ADRKind = "PROGRAM"
+	ADREvent        ADRKind = "EVENT"
+	ADRReport       ADRKind = "REPORT"
+	ADRSubscription ADRKind = "SUBSCRIPTION"
+	ADRVEN          ADRKind = "VEN"
+	ADRResource     ADRKind = "RESOURCE"
+)
+
+// ADRObject is an OpenADR object. What the store does not look for is in its document alone.
+type ADRObject struct {
+	ID                  ADRObjectID
+	Kind                ADRKind
+	Name                string
+	Client, ClientName  string
+	Program, Event, VEN ADRObjectID
+	Objects             []string // that a subscription is for
+	Targets             []string
+	EndsAt              time.Time              // of an event; zero if it is not known, or never
+	Document            string                 // JSON
+	Tokens              map[string]flex.Secret // of a subscription, by the webhook's URL
+	CreatedAt           time.Time
+	ModifiedAt          time.Time
+}
+
+// ADRObjectID is the identifier of an OpenADR object.
+type ADRObjectID = flex.ID[ADRObject]
+
+const adrColumns = `o.id, o.kind, o.name, o.client_id, o.client_name, o.program_id, o.event_id, o.ven_id, o.objects, o.ends_at, o.document, o.created_at, o.modified_at`
+
+func scanADRObject(s scanner) (o ADRObject, err error) {
+	var objects string
+	var program, event, ven []byte
+	err = s.Scan(&o.ID, &o.Kind, &o.Name, &o.Client, &o.ClientName, &program, &event, &ven, &objects,
+		instant{&o.EndsAt}, &o.Document, instant{&o.CreatedAt}, instant{&o.ModifiedAt})
+	copy(o.Program[:], program)
+	copy(o.Event[:], event)
+	copy(o.VEN[:], ven)
+	o.Objects = strings.Fields(objects)
+
+	return o, err
+}
+
+// adrID writes an id, or null if there is none.
+func adrID(id ADRObjectID) any {
+	if id.IsZero() {
+		return nil
+	}
+	return id.Bytes()
+}
+
+// AddADRObject keeps an object. Its id and instants are set here.
+func (tx *Tx) AddADRObject(ctx context.Context, o *ADRObject) error {
+	o.ID, o.CreatedAt = ADRObjectID(tx.newID()), tx.now
+	return tx.SetADRObject(ctx, o)
+}
+
+// SetADRObject replaces an object by its id. The instant of its change is set here.
+func (tx *Tx) SetADRObject(ctx context.Context, o *ADRObject) error {
+	o.ModifiedAt = tx.now
+	sealed, err := tx.sealADRTokens(o)
+	if err != nil {
+		return err
+	}
+
+	objects := ""
+	if len(o.Objects) > 0 {
+		objects = " " + strings.Join(o.Objects, " ") + " "
+	}
+
+	_, err = tx.exec(ctx, `INSERT INTO adr_object (id, org_id, kind, name, client_id, client_name, program_id, event_id, ven_id, objects, ends_at, document, sealed, created_at, modified_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, client_id = excluded.client_id, client_name = excluded.client_name,
+			program_id = excluded.program_id, event_id = excluded.event_id, ven_id = excluded.ven_id, objects = excluded.objects,
+			ends_at = excluded.ends_at, document = excluded.document, sealed = excluded.sealed, modified_at = excluded.modified_at`,
+		o.ID.Bytes(), tx.org.Bytes(), string(o.Kind), o.Name, o.Client, o.ClientName, adrID(o.Program), adrID(o.Event), adrID(o.VEN),
+		objects, micros(o.EndsAt), o.Document, sealed, micros(o.CreatedAt), micros(o.ModifiedAt))
+	if err != nil {
+		return err
+	}
+
+	if _, err := tx.exec(ctx, `DELETE FROM adr_target WHERE object_id = $1`, o.ID.Bytes()); err != nil {
+		return err
+	}
+
+	var args []any
+	targets := slices.Compact(slices.Sorted(slices.Values(o.Targets)))
+	for _, target := range targets {
+		args = append(args, o.ID.Bytes(), target)
+	}
+	return tx.bulk(ctx, `INSERT INTO adr_target (object_id, target)`, ``, 2, args)
+}
+
+// sealADRTokens returns the bearer tokens of a subscription's webhooks, sealed; nil for none.
+func (tx *Tx) sealADRTokens(o *ADRObject) ([]byte, error) {
+	if len(o.Tokens) == 0 {
+		return nil, nil
+	}
+
+	kept := bearerRecord{Tokens: map[string]string{}}
+	for url, token := range o.Tokens {
+		kept.Tokens[url] = token.Reveal()
+	}
+
+	plain, err := encode(kept)
+	if err != nil {
+		return nil, err
+	}
+	return tx.seal(sealedBearer, tx.org, o.ID.Bytes(), []byte(plain))
+}
+
+// adrTokens reads the bearer tokens of a subscription's webhooks.
+func (c conn) adrTokens(ctx context.Context, org flex.OrgID, id ADRObjectID) (map[string]flex.Secret, error) {
+	sealed, err := one(ctx, c, errNoADRObject, func(s scanner) (b []byte, err error) {
+		err = s.Scan(&b)
+		return b, err
+	}, `SELECT sealed FROM adr_object WHERE org_id = $1 AND id = $2`, org.Bytes(), id.Bytes())
+	if err != nil || sealed == nil {
+		return nil, err
+	}
+
+	plain, err := c.unseal(sealedBearer, org, id.Bytes(), sealed)
+	if err != nil {
+		return nil, err
+	}
+
+	var kept bearerRecord
+	if err := decode("bearer tokens of a subscription", string(plain), &kept); err != nil {
+		return nil, err
+	}
+
+	tokens := map[string]flex.Secret{}
+	for url, token := range kept.Tokens {
+		tokens[url] = flex.Secret(token)
+	}
+	return tokens, nil
+}
+
+// ADRTokens returns the bearer tokens of a subscription's webhooks, by their URL.
+func (tx *Tx) ADRTokens(ctx context.Context, id ADRObjectID) (map[string]flex.Secret, error) {
+	return tx.adrTokens(ctx, tx.org, id)
+}
+
+// DropADRObject forgets an object.
+func (tx *Tx) DropADRObject(ctx context.Context, id ADRObjectID) error {
+	if _, err := tx.exec(ctx, `DELETE FROM adr_target WHERE object_id = $1`, id.Bytes()); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `DELETE FROM adr_object WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	return err
+}
+
+// errNoADRObject is said of an object that there is not, and of one that the client may not see.
+const errNoADRObject = "no such object"
+
+// ADRNotice is what is to be sent to a subscriber.
+type ADRNotice struct {
+	ID           flex.ID[ADRNotice]
+	Org          flex.OrgID
+	Subscription ADRObjectID
+	URL          string
+	Token        flex.Secret // empty if the subscriber gave none
+	Body         string
+	Tries        int // with this one
+
+	job Job
+}
+
+// QueueADRNotice has a notice sent once the transaction has committed.
+func (tx *Tx) QueueADRNotice(ctx context.Context, n ADRNotice) error {
+	id, now := tx.newID(), tx.db.Now()
+	_, err := tx.exec(ctx, `INSERT INTO adr_notice (id, org_id, subscription_id, url, body, queued_at, tries, error) VALUES ($1, $2, $3, $4, $5, $6, 0, '')`,
+		id[:], tx.org.Bytes(), n.Subscription.Bytes(), n.URL, n.Body, micros(now))
+	if err != nil {
+		return err
+	}
+
+	tx.Wake(WakeOpenADR)
+	return tx.queueJobs(ctx, now, Job{Kind: JobOpenADR, Org: tx.org, Subject: id[:]})
+}
+
+// TakeADRNotices claims up to limit notices that are due, under a lease. One whose subscription is
+// gone is given up.
+func (all *All) TakeADRNotices(ctx context.Context, limit int, lease time.Duration) (due []ADRNotice, taken int, err error) {
+	jobs, err := all.claimJobs(ctx, JobOpenADR, flex.OrgID{}, all.now, limit, lease)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	for _, j := range jobs {
+		n, err := all.adrNotice(ctx, j)
+		if flex.KindOf(err) == flex.NotFound {
+			err = all.ADRNoticeDone(ctx, n, "the subscription was deleted")
+		} else if err == nil {
+			due = append(due, n)
+		}
+
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+
+	// The order in which they were queued, which a claim does not keep.
+	slices.SortFunc(due, func(a, b ADRNotice) int { return bytes.Compare(a.ID.Bytes(), b.ID.Bytes()) })
+	return due, len(jobs), nil
+}
+
+// adrNotice returns a job's notice, with its subscriber's token. It is NotFound if the subscription
+// is gone.
+func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
+	n, err := one(ctx, all.conn, errNoADRObject, func(s scanner) (n ADRNotice, err error) {
+		err = s.Scan(&n.ID, &n.Org, &n.Subscription, &n.URL, &n.Body)
+		return n, err
+	}, `SELECT id, org_id, subscription_id, url, body FROM adr_notice WHERE org_id = $1 AND id = $2`, j.Org.Bytes(), j.Subject)
+	if err != nil {
+		return n, err
+	}
+
+	n.job, n.Tries = j, j.Attempts
+	tokens, err := all.adrTokens(ctx, n.Org, n.Subscription)
+	n.Token = tokens[n.URL]
+	return n, err
+}
+
+// ADRNoticeDone notes that a notice was sent, or given up because of a problem; its text is
+// forgotten.
+func (all *All) ADRNoticeDone(ctx context.Context, n ADRNotice, problem string) error {
+	column := "sent_at"
+	if problem != "" {
+		column = "lost_at"
+	}
+
+	_, err := all.exec(ctx, `UPDATE adr_notice SET body = '', tries = $3, error = $4, `+column+` = $5 WHERE org_id = $1 AND id = $2 AND sent_at IS NULL AND lost_at IS NULL`,
+		n.Org.Bytes(), n.ID.Bytes(), n.Tries, problem, micros(all.now))
+	if err != nil {
+		return err
+	}
+
+	_, err = all.finishJob(ctx, n.job)
+	return err
+}
+
+// ADRNoticeAgain has a notice attempted again at an instant, with what was wrong.
+func (all *All) ADRNoticeAgain(ctx context.Context, n ADRNotice, at time.Time, problem string) error {
+	_, err := all.exec(ctx, `UPDATE adr_notice SET tries = $3, error = $4 WHERE org_id = $1 AND id = $2`, n.Org.Bytes(), n.ID.Bytes(), n.Tries, problem)
+	if err != nil {
+		return err
+	}
+	return all.retryJob(ctx, n.job, all.now, at, problem)
+}
+
+// SentADRNotice is a notice as it stands.
+type SentADRNotice struct {
+	Subscription ADRObjectID
+	URL          string
+	QueuedAt     time.Time
+	SentAt       time.Time // zero until it is
+	LostAt       time.Time // zero unless it was given up
+	Tries        int
+	Error        string
+}
+
+// ADRNotices returns the organisation's latest notices, the newest first.
+func (tx *Tx) ADRNotices(ctx context.Context, limit int) ([]SentADRNotice, error) {
+	return rows(ctx, tx.conn, func(s scanner) (n SentADRNotice, err error) {
+		err = s.Scan(&n.Subscription, &n.URL, instant{&n.QueuedAt}, instant{&n.SentAt}, instant{&n.LostAt}, &n.Tries, &n.Error)
+		return n, err
+	}, `SELECT subscription_id, url, queued_at, sent_at, lost_at, tries, error FROM adr_notice WHERE org_id = $1 ORDER BY id DESC LIMIT $2`, tx.org.Bytes(), limit)
+}
+
+// DropADRNotices forgets notices that were sent, or given up, and queued before an instant.
+func (all *All) DropADRNotices(ctx context.Context, before time.Time) (int64, error) {
+	return all.exec(ctx, `DELETE FROM adr_notice WHERE queued_at < $1 AND (sent_at IS NOT NULL OR lost_at IS NOT NULL)`, micros(before))
+}
