@@ -36,6 +36,7 @@ var lineForms = []struct{ verb, form string }{
 	{"reports", `client of (\S+) reports ([A-Z]+)`},
 	{"dispatches", `client takes dispatches`},
 	{"cap", `cap ([\d.]+)kW((?: \S+)*)`},
+	{"fuse", `fuse ([\d.]+)kW at (\S+)`},
 	{"environment", `environment (production|sandbox)`},
 	{"prices", `prices (-?[\d.]+)((?: \d\d:\d\d-\d\d:\d\d -?[\d.]+)*)`},
 	{"plug in", `(\S+) plugs in(.*)`},

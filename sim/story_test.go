@@ -282,6 +282,8 @@ func (p *player) act() {
 		delete(p.assets, a[0])
 	case "cap":
 		p.cap(a[0], strings.Fields(a[1]))
+	case "fuse":
+		p.must(p.client.Do(ctx, "PATCH", "/entities/site/"+p.sites[a[1]].String(), nil, map[string]any{"import_capacity_kw": p.number(a[0])}, nil))
 	case "instruct":
 		p.instruct(a[0], a[1], p.clock(a[2]), p.clock(a[3]))
 	case "stop":

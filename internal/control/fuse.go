@@ -79,23 +79,15 @@ func (d *Service) replanSite(ctx context.Context, tx *store.Tx, c *store.Chargin
 // was made for it.
 func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*behindFuse, error) {
 	f := &behindFuse{fuse: c.Fuse, now: tx.Now(), from: tx.Now().Truncate(time.Second), again: map[time.Time][]flex.AssetID{}}
-	found, loads, err := pluggedInAt(ctx, tx, c.Asset.SiteID)
-	if err != nil {
+	loads, found, err := f.read(ctx, tx, c)
+	if err != nil || loads == nil {
 		return nil, err
 	}
 
-	e, ps, err := situation(ctx, tx, c, f.from, why.intent)
+	var e store.Effective
+	e, f.prices, err = situation(ctx, tx, c, f.from, why.intent)
 	if err != nil {
 		return nil, err
-	}
-
-	f.prices = ps
-	f.tight, err = isTight(ctx, tx, c, e, loads)
-	if err != nil {
-		return nil, err
-	}
-	if !f.tight && !slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) }) {
-		return nil, nil
 	}
 
 	f.gather(c, why, e, found, loads)
@@ -107,19 +99,26 @@ func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging,
 	return f, f.solve(ctx, d)
 }
 
-// pluggedInAt reads what is plugged in at a site: what has a schedule, and what each draws.
-func pluggedInAt(ctx context.Context, tx *store.Tx, site flex.SiteID) ([]store.Planned, []store.Load, error) {
-	found, err := tx.PlannedAt(ctx, site)
+// read reads what is plugged in at an asset's site, and what of it has a schedule. It is nil where the
+// fuse cannot bind, and nothing is in force that was made for it.
+func (f *behindFuse) read(ctx context.Context, tx *store.Tx, c *store.Charging) (loads []store.Load, found []store.Planned, err error) {
+	loads, f.tight, err = tightLoads(ctx, tx, c)
+	alone := len(loads) < 2 && !hasTail(&c.Standing)
+	if err != nil || alone && !f.tight {
+		return nil, nil, err
+	}
+
+	found, err = tx.PlannedAt(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the site's schedules: %w", err)
 	}
 
-	loads, err := tx.SiteLoads(ctx, site)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read what is plugged in at the site: %w", err)
+	made := slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) })
+	if !f.tight && !made {
+		return nil, nil, nil
 	}
 
-	return found, loads, nil
+	return loads, found, nil
 }
 
 // readSent reads what each charger may be doing.
@@ -132,11 +131,16 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// isTight reports whether what is plugged in at a site can together draw more than its fuse. A
-// site with one asset is planned as if it had none.
-func isTight(ctx context.Context, tx *store.Tx, c *store.Charging, e store.Effective, loads []store.Load) (bool, error) {
-	sum := e.Power
-	if originsOf(e.Origins).power == fromDefault { // nobody knows what it draws
+// tightLoads reads what is plugged in at an asset's site, and reports whether it can together draw
+// more than the fuse. A site with one asset is planned as if it had none.
+func tightLoads(ctx context.Context, tx *store.Tx, c *store.Charging) (loads []store.Load, tight bool, err error) {
+	loads, err = tx.SiteLoads(ctx, c.Asset.SiteID)
+	if err != nil {
+		return nil, false, fmt.Errorf("read what is plugged in at the site: %w", err)
+	}
+
+	sum, origin := powerOf(c)
+	if origin == fromDefault { // nobody knows what it draws
 		sum = c.Fuse + 1
 	}
 
@@ -147,7 +151,7 @@ func isTight(ctx context.Context, tx *store.Tx, c *store.Charging, e store.Effec
 	}
 
 	if sum <= c.Fuse || len(loads) > 1 {
-		return sum > c.Fuse, nil
+		return loads, sum > c.Fuse, nil
 	}
 
 	all, err := tx.AssetsOf(ctx, c.Asset.SiteID)
@@ -158,7 +162,7 @@ func isTight(ctx context.Context, tx *store.Tx, c *store.Charging, e store.Effec
 		}
 	}
 
-	return chargers > 1, err
+	return loads, chargers > 1, err
 }
 
 // most is the most that something plugged in can draw, as far as is known.
@@ -232,9 +236,7 @@ func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 
 // pose writes each car's problem, and the room that is there before any of them is planned.
 func (f *behindFuse) pose() {
-	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{Power: &f.fuse}}})
-	f.roomFor = &roomFor{headroom.New(f.from, k.caps), k, 0}
-	f.LimitNow()
+	f.roomFor = newFuseRoom(f.fuse, f.from)
 	f.last = f.from
 
 	for _, o := range f.others {

@@ -1,12 +1,46 @@
 package control
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"flexd/internal/engine/headroom"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
+
+// besideOthers is the room that the others behind a site's main fuse leave to one asset by their
+// schedules in force. It is nil where no fuse can bind.
+func besideOthers(ctx context.Context, tx *store.Tx, c *store.Charging) (*roomFor, error) {
+	if c.Fuse == 0 {
+		return nil, nil
+	}
+
+	loads, tight, err := tightLoads(ctx, tx, c)
+	if err != nil || !tight {
+		return nil, err
+	}
+
+	r := newFuseRoom(c.Fuse, tx.Now().Truncate(time.Second))
+	for i := range loads {
+		if loads[i].AssetID != c.Asset.ID {
+			steps, power, running := drawsFrom(&loads[i], tx.Now().Truncate(time.Second))
+			r.Add(0, steps, power, running)
+		}
+	}
+
+	return r, nil
+}
+
+// newFuseRoom is the room under a main fuse from an instant on.
+func newFuseRoom(fuse flex.Watts, from time.Time) *roomFor {
+	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{Power: &fuse}}})
+	r := &roomFor{Profile: headroom.New(from, k.caps), capped: k, fuse: true}
+	r.LimitNow()
+
+	return r
+}
 
 // draws is what something may draw: the most of some lists of steps.
 type draws struct {

@@ -10,6 +10,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
 )
 
 // fuse sets what the import of the fixture's site can carry, and gives it more chargers.
@@ -150,6 +151,7 @@ func TestFuse_TwoCars(t *testing.T) {
 			t.Error("neither is told of the fuse")
 		}
 
+		h.supposed(cars[1])
 		before := []int64{h.at(cars[0]).look().Session.Generation, h.at(cars[1]).look().Session.Generation}
 		h.wait(time.Hour)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
@@ -169,6 +171,46 @@ func TestFuse_TwoCars(t *testing.T) {
 
 		h.clean()
 	})
+}
+
+// supposed asks what a car would do that needs all it can have: it is given what the other leaves.
+func (h *fixture) supposed(car flex.AssetID) {
+	h.Helper()
+	same, err := h.service.WhatIf(h.Context(), h.Org, []flex.AssetID{car}, control.Question{})
+	if err != nil || same[0].Current.Shortfall > 0 {
+		h.Errorf("nothing is supposed: %v, %d Wh are missing", err, same[0].Current.Shortfall)
+	}
+
+	all, err := h.service.WhatIf(h.Context(), h.Org, []flex.AssetID{car}, control.Question{Need: new(flex.FromKWh(6 * 7.4))})
+	if err != nil || all[0].Proposed.Shortfall == 0 {
+		h.Errorf("what needs all that a car can draw is met beside another: %v", err)
+	}
+}
+
+// BenchmarkFuse measures a plug-in and a plug-out at a site of one charger, without a set capacity
+// and with one, and beside one and two other cars behind a main fuse.
+func BenchmarkFuse(b *testing.B) {
+	for name, others := range map[string]int{"alone": -1, "alone, set": 0, "beside one": 1, "beside two": 2} {
+		b.Run(name, func(b *testing.B) {
+			h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
+			if others >= 0 {
+				h.setFuse(12)
+			}
+
+			own := h.asset
+			for range others {
+				h.at(h.Asset(h.site, flex.Charger, 7400)).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(15, flex.Minimise)})
+				h.accept()
+			}
+
+			h.at(own)
+			for b.Loop() {
+				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(15, flex.Minimise)})
+				h.event(control.Event{Kind: control.PlugOut})
+				h.wait(2 * time.Minute)
+			}
+		})
+	}
 }
 
 // TestFuse_OneAsset has a fuse that is set at a site with one charger: its schedule is that of a

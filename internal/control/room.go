@@ -43,7 +43,8 @@ func (k *capped) name(cap int) string {
 type roomFor struct {
 	*headroom.Profile
 	*capped
-	cap int // of the asset's group
+	cap  int  // of the asset's group
+	fuse bool // it is what a site's main fuse leaves
 }
 
 // room works out what the standing schedules of the others leave to an asset, and what is
@@ -55,7 +56,7 @@ func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.
 	}
 
 	k := placed(stands)
-	r := &roomFor{headroom.New(from, k.caps), k, k.place[group]}
+	r := &roomFor{Profile: headroom.New(from, k.caps), capped: k, cap: k.place[group]}
 	scope := "" // the whole fleet
 
 	if k.Fleet == (flex.Cap{}) {
@@ -101,7 +102,7 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 	}
 
 	k := placed(stands)
-	w := &pluggedIn{&roomFor{headroom.New(tx.Now().Truncate(time.Second), k.caps), k, 0}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+	w := &pluggedIn{&roomFor{Profile: headroom.New(tx.Now().Truncate(time.Second), k.caps), capped: k}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
 
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
@@ -114,7 +115,11 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 // without calls fn with the room that all others leave to an asset.
 func (w *pluggedIn) without(ctx context.Context, tx *store.Tx, c *store.Charging, fn func(*roomFor) error) error {
 	if w.roomFor == nil {
-		return fn(nil)
+		r, err := besideOthers(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		return fn(r)
 	}
 
 	l, plugged := w.loads[c.Asset.ID]

@@ -93,18 +93,33 @@ func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID,
 
 	err = w.without(ctx, tx, &c, func(r *roomFor) error {
 		limitByRate(&e, r != nil)
-		_, a.Current, _ = r.charge(problemOf(e, from, ps))
+		_, a.Current, _ = r.charge(posed(e, from, ps, r))
 
 		supposed := q.suppose(e, from)
-		problem, proposed, _ := r.charge(problemOf(supposed, from, overlay(ps, q.Prices)))
+		problem, proposed, _ := r.charge(posed(supposed, from, overlay(ps, q.Prices), r))
 		a.Proposed = proposed
 		a.Decision = d.decide(ctx, asset, &Candidate{
 			Ground: q.ground(), Required: c.Standing.Generation == 0, Measured: supposed.Learned != nil,
-			Now: tx.Now(), Current: c.Standing.Steps, Problem: &problem, Plan: &proposed,
+			Now: tx.Now(), Current: untilDone(&c.Standing), Problem: &problem, Plan: &proposed,
 		})
 		return nil
 	})
 	return a, err
+}
+
+// posed is the problem that the inputs pose in a room. Behind a main fuse profiles name watts.
+func posed(e store.Effective, from time.Time, ps []flex.PricedPeriod, r *roomFor) charge.Problem {
+	p := problemOf(e, from, ps)
+	p.Exact = p.Exact || r != nil && r.fuse
+	return p
+}
+
+// untilDone are a schedule's steps until the car is to be done.
+func untilDone(s *store.Schedule) []flex.Step {
+	if !hasTail(s) {
+		return s.Steps
+	}
+	return within(s.Steps, flex.Span{From: s.Steps[0].From, To: later(s.From.ReadyBy, s.From.ChargeNow.To)})
 }
 
 // asIfPluggedIn is an asset that charges, as it would be planned if it were plugged in now.
