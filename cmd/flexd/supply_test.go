@@ -56,5 +56,8 @@ func TestSupply(t *testing.T) {
 	}
 	s.wants(s.run(0, "supply", "set", s.site.String(), "--import", "18.4", "--export", "3.68"), "18.4 kW import, 3.68 kW export")
 	s.wants(s.run(0, "supply", "show", s.site.String()), "22 kW")
+	if show(); len(rows) != 4 || rows[0].Source != "default" || rows[0].From != nil || rows[0].Until == nil || rows[1].From == nil {
+		t.Errorf("the default, which counted before, is not shown: %+v", rows)
+	}
 	s.wants(s.run(0, "audit", "list", "--json"), "the plate says 10 kW")
 }

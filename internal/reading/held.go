@@ -114,30 +114,91 @@ func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bo
 		return flex.Fail(flex.NotFound, store.AssetMissing)
 	}
 
+	follow := []flex.Reading{}
 	if r.Label.Register() {
-		k := store.Register{AssetID: r.AssetID, Label: r.Label}
-		before, after, err := tx.MarksAround(ctx, k, r.To, int(MaxAge/(24*time.Hour))+2)
-		if err != nil {
-			return err
-		}
-
-		if meterReplaced || before != nil && r.Value < before.Value {
-			if err := tx.AddReset(ctx, k, r.To); err != nil {
-				return err
-			}
-		}
-
-		if after != nil && after.Value < r.Value {
-			if err := tx.AddReset(ctx, k, after.At); err != nil {
-				return err
-			}
-		}
+		follow, err = releaseRegister(ctx, tx, r, own[r.AssetID], meterReplaced)
+	}
+	if err != nil {
+		return err
 	}
 
-	if err := tx.PutReadings(ctx, []flex.Reading{r}); err != nil {
+	if err := tx.PutReadings(ctx, append(follow, r)); err != nil {
 		return err
 	}
 
 	tx.Wake(store.WakeSettle)
 	return nil
 }
+
+// releaseRegister notes where a register begins anew with a reading that is released, and returns
+// those that are released with it.
+func releaseRegister(ctx context.Context, tx *store.Tx, r flex.Reading, rating store.Rating, meterReplaced bool) ([]flex.Reading, error) {
+	k := store.Register{AssetID: r.AssetID, Label: r.Label}
+	before, after, err := tx.MarksAround(ctx, k, r.To, int(MaxAge/(24*time.Hour))+2)
+	if err != nil {
+		return nil, err
+	}
+
+	if meterReplaced || before != nil && r.Value < before.Value {
+		if err := tx.AddReset(ctx, k, r.To); err != nil {
+			return nil, err
+		}
+	}
+
+	if after != nil && after.Value < r.Value {
+		if err := tx.AddReset(ctx, k, after.At); err != nil {
+			return nil, err
+		}
+	}
+
+	return releaseFollowing(ctx, tx, r, after, rating)
+}
+
+// releaseFollowing releases, and returns, what waits after a register's reading and follows it.
+func releaseFollowing(ctx context.Context, tx *store.Tx, r flex.Reading, after *store.Mark, rating store.Rating) ([]flex.Reading, error) {
+	k := store.Register{AssetID: r.AssetID, Label: r.Label}
+	resets, err := tx.Resets(ctx, []flex.AssetID{r.AssetID})
+	if err != nil {
+		return nil, err
+	}
+
+	waiting, err := tx.WaitingAfter(ctx, k, r.To)
+	if err != nil {
+		return nil, err
+	}
+
+	var follow []flex.Reading
+	for _, h := range following(waiting, Mark{r.To, r.Value}, after, rating, resets[k]) {
+		if _, err := tx.DecideHeld(ctx, h.ID, store.HeldReleased); err != nil {
+			return nil, err
+		}
+		follow = append(follow, h.Reading)
+	}
+
+	return follow, nil
+}
+
+// following are those of the readings that wait after a register's mark, up to the next mark that counts
+// and the next reset, which could not have been held back had it counted: after a new meter that is
+// everything that came until somebody looked.
+func following(waiting []store.HeldReading, last Mark, until *store.Mark, rating store.Rating, resets []time.Time) (follow []store.HeldReading) {
+	for _, h := range waiting {
+		if before, _ := sameMeter(h.To, &last, nil, resets); before == nil || comesAfter(h, until) {
+			break
+		}
+
+		tooMuch := until != nil && h.Value > until.Value
+		if tooMuch || h.Value < last.Value {
+			continue
+		}
+
+		if suspectRise(h.Reading, rating, last).reason == "" {
+			follow, last = append(follow, h), Mark{h.To, h.Value}
+		}
+	}
+
+	return follow
+}
+
+// comesAfter reports whether a reading is no earlier than a mark, if there is one.
+func comesAfter(h store.HeldReading, m *store.Mark) bool { return m != nil && !h.To.Before(m.At) }

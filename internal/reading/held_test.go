@@ -168,6 +168,44 @@ func (h *fixture) verify(t *testing.T) {
 	}
 }
 
+// After a new meter everything is held back until somebody looks. The release of the first has those
+// count too that came after it and fit: not one that jumps again, nor one that falls.
+func TestHeld_FollowersAreReleased(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.exec(t, `UPDATE asset SET power_w = 7400`)
+		read := func(clock string, v float64) reading.Given { return given(a, flex.ChargerRegister, clock, 0, v) }
+		for i, v := range h.take(t, read("08:00", 100), read("08:30", 9000), read("09:00", 9003), read("09:30", 99999), read("10:00", 9000.5), read("10:30", 9006)) {
+			if v.Accepted() != (i == 0) {
+				t.Errorf("reading %d: %q", i, v)
+			}
+		}
+		waiting := func() []store.HeldReading {
+			t.Helper()
+			page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Asset: a, State: store.HeldWaiting, Limit: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page
+		}
+		all := waiting()
+		for _, r := range all {
+			if r.Value == 9_000_000_000 {
+				if _, err := h.service.Release(t.Context(), h.org, r.ID, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := h.values(t, a, flex.ChargerRegister, time.Time{}); got != "08:00=100 08:30=9000 09:00=9003 10:30=9006" {
+			t.Errorf("what counts: %s", got)
+		}
+		if left := waiting(); len(all) != 5 || len(left) != 2 {
+			t.Errorf("%d waited, %d still do: %+v", len(all), len(left), left)
+		}
+		h.verify(t)
+	})
+}
+
 // A reading that is held back by the connection's capacity says so where that is the default.
 func TestTake_HeldByTheDefault(t *testing.T) {
 	for _, set := range []bool{false, true} {

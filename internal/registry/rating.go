@@ -94,6 +94,26 @@ func ratingLines[V any](rs []store.Recorded[V]) []RatingLine[V] {
 	return lines
 }
 
+// withDefault puts the default before capacities none of which counts from the beginning.
+func withDefault(lines []RatingLine[flex.Supply]) []RatingLine[flex.Supply] {
+	first := time.Time{}
+	for _, l := range lines {
+		if l.Counts && (first.IsZero() || l.From.Before(first)) {
+			first = l.From
+		}
+		if l.Counts && l.From.IsZero() {
+			return lines
+		}
+	}
+
+	if first.IsZero() {
+		return lines
+	}
+
+	before := RatingLine[flex.Supply]{Recorded: store.Recorded[flex.Supply]{Is: flex.DefaultSupply}, Counts: true, Until: first}
+	return append([]RatingLine[flex.Supply]{before}, lines...)
+}
+
 // Ratings are what a site's connection can carry and what its assets' powers are, with the records
 // of both, oldest first.
 type Ratings struct {
@@ -130,7 +150,7 @@ func ratingsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (r Ratings, 
 		return r, err
 	}
 
-	r = Ratings{Supply: record.Supply, Supplies: ratingLines(supplies)}
+	r = Ratings{Supply: record.Supply, Supplies: withDefault(ratingLines(supplies))}
 	for _, id := range record.Assets {
 		a, err := tx.Asset(ctx, id)
 		if err != nil {

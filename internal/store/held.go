@@ -160,6 +160,13 @@ func (tx *Tx) DecideHeld(ctx context.Context, id flex.HeldID, decision string) (
 	return n == 1, err
 }
 
+// WaitingAfter returns the readings of a register that wait for a decision, after an instant, in order.
+func (tx *Tx) WaitingAfter(ctx context.Context, k Register, after time.Time) ([]HeldReading, error) {
+	return rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h
+		WHERE h.org_id = $1 AND h.asset_id = $2 AND h.label = $3 AND h.to_at > $4 AND h.decision = '' ORDER BY h.to_at`,
+		tx.org.Bytes(), k.AssetID.Bytes(), labelNumbers[k.Label], micros(after))
+}
+
 // WasReleased reports whether a reading was held back and released with this value.
 func (tx *Tx) WasReleased(ctx context.Context, r flex.Reading) (yes bool, err error) {
 	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM held_reading WHERE org_id = $1 AND asset_id = $2 AND label = $3 AND from_at = $4 AND to_at = $5
