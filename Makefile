@@ -2,6 +2,8 @@
 # make long   the long campaigns, hours; their figures stand in docs/
 # make build  the program, static
 # make check  linters, and known vulnerabilities of what is linked
+# make clients the TypeScript client: generated, built, tested against a sandbox, packed; needs Node and its registry
+# make foreign what others wrote against flexd: two linters of the document, a proxy that checks answers, OAuth 2.0 clients, verifiers of webhooks
 # make bench  the README's table of figures, measured here: an hour and a half
 
 # The race detector watches our code and its libraries but for SQLite's, C made into Go: its
@@ -10,7 +12,7 @@ GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeo
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test check long build bench fmt
+.PHONY: test check long build bench fmt clients foreign
 test:
 	@test/tools.sh
 	go vet ./...
@@ -35,6 +37,17 @@ build:
 
 bench:
 	go run ./test/withpg go run ./test/figures
+
+# Everything is on the loopback and on free ports. The programs of others are pinned by lock files.
+clients: build
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund
+	cd clients/typescript && npm run generate && npm run build
+	cd clients/typescript && FLEXD=$(CURDIR)/bin/flexd npm test && npm pack --pack-destination $(CURDIR)/bin
+
+foreign: build
+	cd test/foreign && npm ci --ignore-scripts --no-audit --no-fund
+	cd test/foreign && FLEXD=$(CURDIR)/bin/flexd npm test
+	cd test/foreign && npm run lint:redocly && npm run lint:spectral
 
 fmt:
 	gofmt -w .

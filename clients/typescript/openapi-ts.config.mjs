@@ -1,0 +1,11 @@
+// What is generated: fetch client, types, functions, and zod schemas that check each answer.
+export default {
+  input: '../../internal/api/openapi.yaml',
+  output: { path: 'src/generated', clean: true },
+  plugins: [
+    '@hey-api/client-fetch',
+    '@hey-api/typescript',
+    'zod',
+    { name: '@hey-api/sdk', validator: true },
+  ],
+};
