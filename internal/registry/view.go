@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// sitesAssetsMax is how many of a site's assets a view has.
+// siteAssetsMax is how many of a site's assets a view has.
 const siteAssetsMax = 50
 
 // Orgs returns every organisation.
