@@ -286,6 +286,7 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 		"(layer 6) imports delivery": {"internal/control", "// Package control looks sideways.\npackage control\nimport _ \"flexd/internal/delivery\"\n"},
 		"imports database/sql":       {"internal/control", "// Package control queries.\npackage control\nimport _ \"database/sql\"\n"},
 		"imports net/http":           {"internal/delivery", "// Package delivery sends.\npackage delivery\nimport _ \"net/http\"\n"},
+		"a transport draws":          {"internal/console", "// Package console reads.\npackage console\nimport _ \"flexd/internal/store\"\n"},
 		"imports testing":            {"internal/tariff", "// Package tariff tests in production.\npackage tariff\nimport _ \"testing\"\n"},
 		"time.Now in the pure":       {"internal/tariff", "// Package tariff reads a clock.\npackage tariff\nimport \"time\"\nvar at = time.Now()\n"},
 		"only cmd may ask":           {"internal/control", "// Package control asks the environment.\npackage control\nimport \"os\"\nvar home = os.Getenv(\"HOME\")\n"},
