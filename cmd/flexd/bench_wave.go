@@ -164,7 +164,20 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 		Target: fmt.Sprintf("<= %v", target),
 		Here:   v.planned.Round(time.Millisecond).String(),
 		Met:    v.planned <= target,
-	}, {
+	}}
+
+	rows = append(rows, w.resources(n, v)...)
+	if alone != nil {
+		rows = append(rows, besideAlone(n, v, alone)...)
+	}
+
+	return rows
+}
+
+// resources says what memory the wave took, and how its n pushes went.
+func (w *waveBench) resources(n int, v waved) []bench.Row {
+	sum := v.sum()
+	return []bench.Row{{
 		What:   "memory of a process at the most",
 		Target: fmt.Sprintf("<= %d MiB", benchWaveMiB),
 		Here:   fmt.Sprintf("%d MiB", sum.MiB),
@@ -174,23 +187,26 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
 		Here:   fmt.Sprintf("%.0f a second", float64(n)/v.delivered.Seconds()), Met: float64(n) >= benchDeliverTarget*v.delivered.Seconds(),
 	}, {
+
 		What: "of them twice", Target: "0", Here: fmt.Sprint(w.sink.twice), Met: w.sink.twice == 0,
 	}, {
 		What: "an older schedule after a newer", Target: "0", Here: fmt.Sprint(w.sink.older), Met: w.sink.older == 0,
 	}}
+}
 
-	if alone == nil {
-		return rows
-	}
-
+// besideAlone compares a wave of several processes with one by a process alone.
+func besideAlone(n int, v waved, alone *waved) []bench.Row {
+	sum := v.sum()
 	times := func(one, all time.Duration) string {
 		return fmt.Sprintf("%v, %.2f times as long", one.Round(time.Millisecond), one.Seconds()/all.Seconds())
 	}
-	return append(rows,
-		bench.Row{What: "schedules changed, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Changed }), Met: sum.Changed == n},
-		bench.Row{What: "pushes, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Tried }), Met: sum.Tried == n},
-		bench.Row{What: "such a wave by one process alone", Target: "to compare", Here: times(alone.planned, v.planned), Met: true},
-		bench.Row{What: "such a delivery by one process alone", Target: "to compare", Here: times(alone.delivered, v.delivered), Met: true})
+
+	return []bench.Row{
+		{What: "schedules changed, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Changed }), Met: sum.Changed == n},
+		{What: "pushes, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Tried }), Met: sum.Tried == n},
+		{What: "such a wave by one process alone", Target: "to compare", Here: times(alone.planned, v.planned), Met: true},
+		{What: "such a delivery by one process alone", Target: "to compare", Here: times(alone.delivered, v.delivered), Met: true},
+	}
 }
 
 // prepare plugs n cars in, each with a need of its own, and plans them on level prices.
@@ -286,11 +302,17 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 		return v, err
 	}
 
+	v.delivered, err = w.deliverAll(ctx, v.by, all)
+	return v, err
+}
+
+// deliverAll has all processes deliver until every push has come, and returns how long it took.
+func (w *waveBench) deliverAll(ctx context.Context, by []waveShare, all <-chan struct{}) (took time.Duration, err error) {
 	start := time.Now()
-	settled := make(chan error, 1)
+	delivered := make(chan error, 1)
 	go func() {
-		_, err := w.all(v.by, func(h waveWorker) (waveShare, error) { return h.deliver(ctx) })
-		settled <- err
+		_, err := w.all(by, func(h waveWorker) (waveShare, error) { return h.deliver(ctx) })
+		delivered <- err
 	}()
 
 	select {
@@ -301,8 +323,8 @@ func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v wave
 		err = ctx.Err()
 	}
 
-	v.delivered = time.Since(start)
-	return v, errors.Join(err, <-settled)
+	took = time.Since(start)
+	return took, errors.Join(err, <-delivered)
 }
 
 // all has every process do something at once, and adds up what each did.

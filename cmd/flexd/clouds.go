@@ -12,6 +12,31 @@ import (
 	"flexd/internal/wire"
 )
 
+// cloud is a manufacturer's cloud in the file.
+type cloud struct {
+	Name         string   `json:"name"`
+	AuthorizeURL string   `json:"authorize_url"`
+	TokenURL     string   `json:"token_url"`
+	ClientID     string   `json:"client_id"`
+	ClientSecret string   `json:"client_secret"`
+	Scopes       []string `json:"scopes"`
+}
+
+// check refuses a cloud that cannot be asked.
+func (c *cloud) check() error {
+	for _, text := range []string{c.AuthorizeURL, c.TokenURL} {
+		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("%s: %q is not an https URL", c.Name, text)
+		}
+	}
+
+	if c.ClientID == "" {
+		return fmt.Errorf("%s has no client_id", c.Name)
+	}
+
+	return nil
+}
+
 // readClouds reads the file of manufacturers' clouds; no path means none.
 func readClouds(path string) ([]registry.Provider, error) {
 	if path == "" {
@@ -23,14 +48,7 @@ func readClouds(path string) ([]registry.Provider, error) {
 		return nil, err
 	}
 
-	var list []struct {
-		Name         string   `json:"name"`
-		AuthorizeURL string   `json:"authorize_url"`
-		TokenURL     string   `json:"token_url"`
-		ClientID     string   `json:"client_id"`
-		ClientSecret string   `json:"client_secret"`
-		Scopes       []string `json:"scopes"`
-	}
+	var list []cloud
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -40,15 +58,8 @@ func readClouds(path string) ([]registry.Provider, error) {
 		if !slices.Contains(wire.Enum("OAuthProvider"), c.Name) {
 			return nil, fmt.Errorf("%s: provider %d has the name %q, which is none of %v", path, i+1, c.Name, wire.Enum("OAuthProvider"))
 		}
-
-		for _, text := range []string{c.AuthorizeURL, c.TokenURL} {
-			if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
-				return nil, fmt.Errorf("%s: %s: %q is not an https URL", path, c.Name, text)
-			}
-		}
-
-		if c.ClientID == "" {
-			return nil, fmt.Errorf("%s: %s has no client_id", path, c.Name)
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 
 		clouds = append(clouds, registry.Provider{

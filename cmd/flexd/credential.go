@@ -174,16 +174,25 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	act := records.Act{Act: "add credential", Org: org.ID, Subject: o.Username}
+	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
+		return h.Access.AddCredential(ctx, org.ID, o.Username, flex.Secret(o.Password), roles, limits)
+	})
+}
+
+// givePassword does what makes a password for the credential that the act is about, and shows it.
+func givePassword(ctx context.Context, h *app.App, c console, act records.Act, asJSON bool, do func() (flex.Secret, error)) error {
+	act.Who = commandLine
 	var password flex.Secret
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "add credential", Org: org.ID, Subject: o.Username}, func() (err error) {
-		password, err = h.Access.AddCredential(ctx, org.ID, o.Username, flex.Secret(o.Password), roles, limits)
+	err := h.Access.Act(ctx, act, func() (err error) {
+		password, err = do()
 		return err
 	})
 	if err != nil {
 		return err
 	}
 
-	return printCredential(c, o.JSON, o.Username, password)
+	return printCredential(c, asJSON, act.Subject, password)
 }
 
 func printCredential(c console, asJSON bool, username string, password flex.Secret) error {
@@ -210,17 +219,10 @@ func (o *credentialRoll) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	var password flex.Secret
-	detail := fmt.Sprintf("the password before is taken for %s more", o.Grace)
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "roll credential", Subject: o.Username, Detail: detail}, func() (err error) {
-		password, err = h.Access.RollCredential(ctx, o.Username, flex.Secret(o.Password), o.Grace)
-		return err
+	act := records.Act{Act: "roll credential", Subject: o.Username, Detail: fmt.Sprintf("the password before is taken for %s more", o.Grace)}
+	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
+		return h.Access.RollCredential(ctx, o.Username, flex.Secret(o.Password), o.Grace)
 	})
-	if err != nil {
-		return err
-	}
-
-	return printCredential(c, o.JSON, o.Username, password)
 }
 
 type credentialLimit struct {

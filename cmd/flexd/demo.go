@@ -62,30 +62,13 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	}
 
 	defer os.RemoveAll(dir)
-
-	l, err := listenAt("--listen", d.Listen)
-	if errors.Is(err, syscall.EADDRINUSE) { // the usual port is taken
-		l, err = listenAt("--listen", "127.0.0.1:0")
-	}
-
-	if err != nil {
-		return err
-	}
-
-	var key [keyring.KeySize]byte // of a store that ends with this process
-	rand.Read(key[:])
-
-	keys, err := keyring.NewRing(key)
+	l, err := d.listen()
 	if err != nil {
 		return err
 	}
 
 	base := "http://" + l.Addr().String()
-	h, err := app.Open(ctx, app.Settings{
-		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
-		BaseURL: base,
-		Log:     slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	h, err := openDemo(ctx, dir, base, c)
 	if err != nil {
 		return err
 	}
@@ -95,9 +78,9 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
+
 	c.out = &turns{Writer: c.out}
-	p := &play{console: c, demo: *d, app: h, base: base}
-	p.client = client.New(p.base, "demo", demoPassword)
+	p := &play{console: c, demo: *d, app: h, base: base, client: client.New(base, "demo", demoPassword)}
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
@@ -111,12 +94,39 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	p.sum(ctx)
 
 	if !d.Once {
-		fmt.Fprintf(c.out, "\nflexd goes on answering at %s until you press Ctrl-C.\n", p.base)
+		fmt.Fprintf(c.out, "\nflexd goes on answering at %s until you press Ctrl-C.\n", base)
 		<-ctx.Done()
 	}
 
 	cancel()
 	return <-served
+}
+
+// listen listens at the usual port, or at any other if that is taken.
+func (d *demo) listen() (net.Listener, error) {
+	l, err := listenAt("--listen", d.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return listenAt("--listen", "127.0.0.1:0")
+	}
+	return l, err
+}
+
+// openDemo opens a sandbox whose database lies in the folder and is sealed with a key that ends
+// with this process.
+func openDemo(ctx context.Context, dir, base string, c console) (*app.App, error) {
+	var key [keyring.KeySize]byte
+	rand.Read(key[:])
+
+	keys, err := keyring.NewRing(key)
+	if err != nil {
+		return nil, err
+	}
+
+	return app.Open(ctx, app.Settings{
+		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
+		BaseURL: base,
+		Log:     slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
 }
 
 // prepare makes the organisation, turns its clock to the coming evening, and imports what
@@ -140,6 +150,7 @@ func (p *play) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if _, err := p.app.ImportMeters(ctx, strings.NewReader(demoMeters), nil); err != nil {
 		return err
 	}
@@ -151,21 +162,25 @@ func (p *play) prepare(ctx context.Context) error {
 	}
 
 	p.now.Store(&start)
-	by := make(map[flex.Period]flex.Price, len(prices))
-
-	for _, q := range prices {
-		by[q.Period] = q.Price
-	}
-
-	p.evening = &sim.Evening{
-		Client: p.client, Visits: demoVisits(start), Batteries: demoBatteries(), Say: p.say,
-		Price: func(q flex.Period) flex.Price { return by[q] },
-	}
+	p.evening = p.eveningAt(start, prices)
 	if err := p.evening.Onboard(ctx, start, demoMPANs); err != nil {
 		return err
 	}
 
 	return p.endpoint(ctx)
+}
+
+// eveningAt is the street's evening from its start on, at these prices.
+func (p *play) eveningAt(start time.Time, prices []flex.PricedPeriod) *sim.Evening {
+	by := make(map[flex.Period]flex.Price, len(prices))
+	for _, q := range prices {
+		by[q.Period] = q.Price
+	}
+
+	return &sim.Evening{
+		Client: p.client, Visits: demoVisits(start), Batteries: demoBatteries(), Say: p.say,
+		Price: func(q flex.Period) flex.Price { return by[q] },
+	}
 }
 
 // eveningOf is half past five on a day in London: its clocks change in the morning, if at all.
@@ -251,9 +266,9 @@ func (p *play) endpoint(ctx context.Context) error {
 	return err
 }
 
-// greet says where to look, and how to try the interface: each line is to be pasted.
-func (p *play) greet() {
-	fmt.Fprintf(p.out, `
+// greeting says where to look, and how to try the interface: each line is to be pasted. It is
+// given the base URL, the password, an MPAN, whose prices these are and the speed.
+const greeting = `
 flexd demo: a sandbox on this machine; nothing leaves it.
 
   base URL   %[1]s
@@ -293,7 +308,10 @@ ours.
 The street's evening, %[5]g minutes a second. Below each car, its power in kW,
 or - where none is plugged in; below the battery, the power that it took last.
 
-`, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], sim.Attribution, p.Speed)
+`
+
+func (p *play) greet() {
+	fmt.Fprintf(p.out, greeting, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], sim.Attribution, p.Speed)
 }
 
 const (
@@ -302,8 +320,8 @@ const (
 	speedMax  = 1000
 )
 
-// reckoned is how long after the last car has gone its last readings are in and credited.
-const reckoned = time.Hour
+// creditedAfter is how long after the last car has gone its last readings are in and credited.
+const creditedAfter = time.Hour
 
 // run plays the evening. The organisation's clock is turned frame by frame, through the
 // interface like a client would, so that every job that is due has run before the cars
@@ -315,7 +333,7 @@ func (p *play) run(ctx context.Context) error {
 	tick := time.NewTicker(frame / parts)
 	defer tick.Stop()
 	now := *p.now.Load()
-	settled := func() bool { return p.evening.Over() && now.After(p.evening.Ended().Add(reckoned)) }
+	settled := func() bool { return p.evening.Over() && now.After(p.evening.Ended().Add(creditedAfter)) }
 	for shown := now; !settled(); {
 		if now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
 			shown = flex.PeriodAt(now).Start()

@@ -32,42 +32,69 @@ Wallbox 11,charger,false,11,
 Home Battery 10,battery,true,5,10
 `
 
+// eveningClock gives the instants of an evening by hours after its start.
+type eveningClock struct{ start time.Time }
+
+// at goes by the clock on the wall, as people do, also in the night in which it changes.
+func (c eveningClock) at(hours float64) time.Time {
+	local := c.start.In(flex.London)
+	return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute()+int(hours*60), 0, 0, flex.London).UTC()
+}
+
+func (c eveningClock) span(from, to float64) flex.Span {
+	return flex.Span{From: c.at(from), To: c.at(to)}
+}
+
+// night is the tariff's cheap time.
+const night = "00:00-05:30, 23:30-24:00"
+
 // demoVisits are the cars of the evening that begins at the instant, each a case of its own.
 func demoVisits(start time.Time) []*sim.Visit {
-	local := start.In(flex.London) // people go by the clock on the wall, also in the night in which it changes
-	at := func(hours float64) time.Time {
-		return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute()+int(hours*60), 0, 0, flex.London).UTC()
-	}
+	clock := eveningClock{start}
+	return append(plannedVisits(clock.at), disturbedVisits(clock)...)
+}
 
-	span := func(from, to float64) flex.Span { return flex.Span{From: at(from), To: at(to)} }
-	const night = "00:00-05:30, 23:30-24:00"
+// plannedVisits are the cars that go by their plans.
+func plannedVisits(at func(float64) time.Time) []*sim.Visit {
 	return []*sim.Visit{
 		{
 			Name: "leaf", Power: 7400, Arrive: at(0.5), Leave: at(13.5), NeedKWh: 12, ReadyBy: "07:00:00",
 			OffPeak: night, Mode: flex.Minimise, Case: "Cheapest hours", Why: "they are enough",
 		},
+
 		{
 			Name: "zoe", Power: 7400, Arrive: at(1), Leave: at(13.25), NeedKWh: 20, ReadyBy: "07:00:00",
 			OffPeak: night, Mode: flex.Maximise, Case: "Maximise", Why: "every off-peak hour is welcome",
 		},
+
 		{
 			Name: "kona", Power: 7400, Arrive: at(1.5), Leave: at(13), NeedKWh: 60, ReadyBy: "06:30:00",
 			OffPeak: night, Mode: flex.Minimise, Case: "Unmet need", Why: "off-peak hours cannot give so much, and peak is not permitted",
 		},
+
 		{
 			Name: "ioniq", Power: 11000, Arrive: at(2), Leave: at(12.5), NeedKWh: 80, ReadyBy: "06:00:00",
 			OffPeak: night, Mode: flex.Minimise, MayChargePeak: true, Case: "Peak allowed", Why: "only for what is missing",
 		},
+	}
+}
+
+// disturbedVisits are the cars whose user, charger or own schedule has a part in it.
+func disturbedVisits(clock eveningClock) []*sim.Visit {
+	at := clock.at
+	return []*sim.Visit{
 		{
 			Name: "mini", Power: 7400, Arrive: at(2.5), Leave: at(13.25), NeedKWh: 15, ReadyBy: "07:00:00",
 			OffPeak: night, Mode: flex.Minimise, ChargeNow: time.Hour, Case: "Charge now", Why: "soon it cannot wait",
 		},
+
 		{
 			Name: "fiat", Power: 7400, Arrive: at(2.75), Leave: at(13.5), NeedKWh: 12, ReadyBy: "07:00:00",
-			OffPeak: night, Mode: flex.Minimise, Trips: span(9.5, 10.25), Case: "Flaky charger", Why: "what it fails to give is planned anew",
+			OffPeak: night, Mode: flex.Minimise, Trips: clock.span(9.5, 10.25), Case: "Flaky charger", Why: "what it fails to give is planned anew",
 		},
+
 		{
-			Name: "van", Power: 7400, Arrive: at(3), Leave: at(13.5), Own: span(6, 9.5),
+			Name: "van", Power: 7400, Arrive: at(3), Leave: at(13.5), Own: clock.span(6, 9.5),
 			NeedKWh: 22.2, Case: "Limited pause", Why: "flexd may pause it for one half-hour",
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/app"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
 )
@@ -90,6 +91,29 @@ type dispatchList struct {
 	JSON  bool   `name:"json" help:"Print JSON in place of a table."`
 }
 
+// dispatchRow is a battery's part in a dispatch as it is printed.
+type dispatchRow struct {
+	Event    flex.EventID        `json:"event_id"`
+	Asset    flex.AssetID        `json:"asset_id"`
+	Market   string              `json:"market_id"`
+	From     time.Time           `json:"from_time"`
+	To       time.Time           `json:"to_time"`
+	KW       float64             `json:"level_kw"`
+	State    string              `json:"delivery"`
+	Callback flex.CallbackStatus `json:"callback,omitempty"`
+	Release  string              `json:"hand_back"`
+}
+
+func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
+	rows := []dispatchRow{}
+	for _, d := range ds {
+		for _, a := range d.Assets {
+			rows = append(rows, dispatchRow{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.Release)})
+		}
+	}
+	return rows
+}
+
 // Run prints the dispatches, a line for each battery.
 func (o *dispatchList) Run(ctx context.Context, c console) error {
 	if o.Limit < 1 || o.Limit > 1000 {
@@ -108,25 +132,7 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	type line struct {
-		Event    flex.EventID        `json:"event_id"`
-		Asset    flex.AssetID        `json:"asset_id"`
-		Market   string              `json:"market_id"`
-		From     time.Time           `json:"from_time"`
-		To       time.Time           `json:"to_time"`
-		KW       float64             `json:"level_kw"`
-		State    string              `json:"delivery"`
-		Callback flex.CallbackStatus `json:"callback,omitempty"`
-		Release  string              `json:"hand_back"`
-	}
-
-	lines := []line{}
-	for _, d := range ds {
-		for _, a := range d.Assets {
-			lines = append(lines, line{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.Release)})
-		}
-	}
-
+	lines := dispatchRows(ds)
 	if o.JSON {
 		return c.json(lines)
 	}

@@ -397,74 +397,124 @@ func adviceOn(status int, accept bool) string {
 func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 	asset := client.AssetID{0xce, 0x27, 6: 0x70, 8: 0x80, 15: 1}
 	to := strings.NewReplacer("{asset_id}", asset.String(), "{external_id}", "flexd-certify", "{site_id}", asset.String()).Replace(f.Endpoint)
-	night := func(minutes int) []byte {
-		from := now.Truncate(time.Second)
-		p, err := ocpp.New(asset, []flex.Step{
-			{Span: flex.Span{From: from, To: from.Add(time.Duration(minutes) * time.Minute)}},
-			{Span: flex.Span{From: from.Add(time.Duration(minutes) * time.Minute), To: from.Add(9 * time.Hour)}, Limit: flex.NoLimit},
-		})
-		if err != nil {
-			panic(err) // two whole spans in order
-		}
 
-		return p.Message(1, ocpp.Form{Bare: f.Bare, Nulls: f.Nulls})
-	}
-
-	const soon, no = "2xx within 1s", "4xx, not 410"
-	send := func(try, id string, at time.Time, body []byte, spoil func(http.Header), want string, good func(int, time.Duration) bool) {
-		if len(grades) > 0 && grades[0].dead {
-			return // what does not answer at all is asked once
-		}
-
-		h, err := client.SignWebhook(f.Secret, id, at, body)
-		if err != nil {
-			grades = append(grades, grade{Try: try, Got: err.Error(), Want: want})
-			return
-		}
-
-		if spoil != nil {
-			spoil(h)
-		}
-
-		status, took, err := post(ctx, to, h, body)
-		got := fmt.Sprintf("%d in %v", status, took.Round(time.Millisecond))
-
-		if err != nil {
-			got = err.Error()
-		}
-
-		g := grade{Try: try, Passed: err == nil && good(status, took), Got: got, Want: want, dead: err != nil && status == 0}
-		if !g.Passed {
-			g.Advice = adviceOn(status, want == soon)
-		}
-
+	for _, t := range f.tries(asset, now) {
+		g := t.grade(ctx, to, f.Secret)
 		grades = append(grades, g)
+		if len(grades) == 1 && g.dead {
+			break // what does not answer at all is asked once
+		}
 	}
 
-	taken := func(s int, took time.Duration) bool { return s >= 200 && s < 300 && took <= quick }
-	refused := func(s int, _ time.Duration) bool { return s >= 400 && s < 500 && s != http.StatusGone }
-	first := "certify-" + now.UTC().Format("150405.000") + "-1"
-	send("a charging profile", first, now, night(60), nil, soon, taken)
-	send("the same push again, as after a lost answer", first, now, night(60), nil, soon, taken)
-	send("a newer profile in its place", first+"-2", now, night(120), nil, soon, taken)
-	send("a signature that is not ours", first+"-3", now, night(90), func(h http.Header) {
-		h.Set("webhook-signature", "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
-	}, no, refused)
+	return grades
+}
 
-	send("a body that was changed on the way", first+"-4", now, night(90), func(h http.Header) { h.Set("webhook-id", first+"-5") }, no, refused)
-	send("a push from ten minutes ago", first+"-6", now.Add(-10*time.Minute), night(90), nil, no, refused)
-	send("no signature at all", first+"-7", now, night(90), func(h http.Header) { h.Del("webhook-signature") }, no, refused)
-	send("old and new signature, as in a rotation", first+"-8", now, night(60), func(h http.Header) {
-		h.Set("webhook-signature", "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= "+h.Get("webhook-signature"))
-	}, soon, taken)
+// certifyTry is one push that an endpoint is tried with.
+type certifyTry struct {
+	name, id string
+	at       time.Time
+	body     []byte
+	spoil    func(http.Header) // changes what was signed; nil: nothing
+	refuse   bool              // the endpoint must refuse it
+}
+
+// foreignSignature is one that is not made with the endpoint's secret.
+const foreignSignature = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+// tries are the pushes, in their order.
+func (f *certify) tries(asset client.AssetID, now time.Time) []certifyTry {
+	first := "certify-" + now.UTC().Format("150405.000") + "-1"
+	night := func(minutes int) []byte { return f.night(asset, now, minutes) }
+	accepted := []certifyTry{
+		{name: "a charging profile", id: first, at: now, body: night(60)},
+		{name: "the same push again, as after a lost answer", id: first, at: now, body: night(60)},
+		{name: "a newer profile in its place", id: first + "-2", at: now, body: night(120)},
+	}
+
+	tries := append(accepted, forgedTries(first, now, night(90))...)
+	tries = append(tries, certifyTry{name: "old and new signature, as in a rotation", id: first + "-8", at: now, body: night(60), spoil: func(h http.Header) {
+		h.Set("webhook-signature", foreignSignature+" "+h.Get("webhook-signature"))
+	}})
 
 	var fields map[string]any
 	if json.Unmarshal(night(60), &fields) == nil {
 		fields["new_field"] = "of a later version"
 		if b, err := json.Marshal(fields); err == nil {
-			send("a field that is not known yet", first+"-9", now, b, nil, soon, taken)
+			tries = append(tries, certifyTry{name: "a field that is not known yet", id: first + "-9", at: now, body: b})
 		}
 	}
 
-	return grades
+	return tries
+}
+
+// forgedTries are the pushes that nobody but flexd can have signed, and did not.
+func forgedTries(first string, now time.Time, body []byte) []certifyTry {
+	return []certifyTry{
+		{name: "a signature that is not ours", id: first + "-3", at: now, body: body, refuse: true, spoil: func(h http.Header) {
+			h.Set("webhook-signature", foreignSignature)
+		}},
+		{name: "a body that was changed on the way", id: first + "-4", at: now, body: body, refuse: true, spoil: func(h http.Header) {
+			h.Set("webhook-id", first+"-5")
+		}},
+
+		{name: "a push from ten minutes ago", id: first + "-6", at: now.Add(-10 * time.Minute), body: body, refuse: true},
+		{name: "no signature at all", id: first + "-7", at: now, body: body, refuse: true, spoil: func(h http.Header) {
+			h.Del("webhook-signature")
+		}},
+	}
+}
+
+// night is a charging profile that keeps a charger off for some minutes and free from then on.
+func (f *certify) night(asset client.AssetID, now time.Time, minutes int) []byte {
+	from := now.Truncate(time.Second)
+	on := from.Add(time.Duration(minutes) * time.Minute)
+	p, err := ocpp.New(asset, []flex.Step{
+		{Span: flex.Span{From: from, To: on}},
+		{Span: flex.Span{From: on, To: from.Add(9 * time.Hour)}, Limit: flex.NoLimit},
+	})
+	if err != nil {
+		panic(err) // two whole spans in order
+	}
+
+	return p.Message(1, ocpp.Form{Bare: f.Bare, Nulls: f.Nulls})
+}
+
+// grade sends the push and judges the answer.
+func (t certifyTry) grade(ctx context.Context, to, secret string) grade {
+	g := grade{Try: t.name, Want: "2xx within 1s"}
+	if t.refuse {
+		g.Want = "4xx, not 410"
+	}
+
+	h, err := client.SignWebhook(secret, t.id, t.at, t.body)
+	if err != nil {
+		g.Got = err.Error()
+		return g
+	}
+
+	if t.spoil != nil {
+		t.spoil(h)
+	}
+
+	status, took, err := post(ctx, to, h, t.body)
+	g.Got = fmt.Sprintf("%d in %v", status, took.Round(time.Millisecond))
+	if err != nil {
+		g.Got = err.Error()
+	}
+
+	g.dead = err != nil && status == 0
+	g.Passed = err == nil && t.good(status, took)
+	if !g.Passed {
+		g.Advice = adviceOn(status, !t.refuse)
+	}
+
+	return g
+}
+
+// good reports whether an answer is what is wanted.
+func (t certifyTry) good(status int, took time.Duration) bool {
+	if t.refuse {
+		return status/100 == 4 && status != http.StatusGone
+	}
+	return status/100 == 2 && took <= quick
 }

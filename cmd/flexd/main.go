@@ -115,6 +115,17 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
 }
 
+// commandOf is the command that a line which cannot be read was meant for.
+func commandOf(err error) string {
+	wrong, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || wrong.Context.Command() == "" {
+		return "flexd"
+	}
+
+	command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
+	return "flexd " + command
+}
+
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, c console) (code int) {
 	var cmds commands
@@ -143,14 +154,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		about := "flexd"
-		if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Command() != "" {
-			command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
-			about += " " + command
-		}
-
-		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, about)
-
+		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, commandOf(err))
 		return exitUsage
 	}
 

@@ -34,6 +34,7 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+
 	var made flex.Org
 	var password flex.Secret
 	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "add organisation", Subject: o.Name}, func() (err error) {
@@ -43,6 +44,7 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	if o.JSON {
 		return c.json(map[string]string{"id": made.ID.String(), "name": made.Name, "username": o.Username, "password": password.Reveal()})
 	}

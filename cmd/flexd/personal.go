@@ -69,29 +69,9 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	}
 
 	var rows int64
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "erase site", Detail: e.Site}, func() error {
-		var org flex.OrgID
-		err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
-			org, err = all.SiteOrg(ctx, site)
-			return err
-		})
-		if err == nil {
-			_, _, err = h.Registry.Offboard(ctx, org, site)
-		}
-
-		if err != nil && flex.KindOf(err) != flex.NotFound { // gone already: what is left of it is erased
-			return err
-		}
-
-		err = h.DB.WriteAll(ctx, func(all *records.All) (err error) {
-			rows, err = all.Erase(ctx, site)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-
-		return h.DB.Scrub(ctx)
+	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "erase site", Detail: e.Site}, func() (err error) {
+		rows, err = eraseSite(ctx, h, site)
+		return err
 	})
 	if err != nil {
 		return err
@@ -99,6 +79,32 @@ func (e *erase) Run(ctx context.Context, c console) error {
 
 	fmt.Fprintf(c.out, "erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n", rows, site)
 	return nil
+}
+
+// eraseSite offboards a site if need be, erases it, and returns of how many rows.
+func eraseSite(ctx context.Context, h *app.App, site flex.SiteID) (rows int64, err error) {
+	var org flex.OrgID
+	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		org, err = all.SiteOrg(ctx, site)
+		return err
+	})
+	if err == nil {
+		_, _, err = h.Registry.Offboard(ctx, org, site)
+	}
+
+	if err != nil && flex.KindOf(err) != flex.NotFound { // gone already: what is left of it is erased
+		return 0, err
+	}
+
+	err = h.DB.WriteAll(ctx, func(all *records.All) (err error) {
+		rows, err = all.Erase(ctx, site)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	return rows, h.DB.Scrub(ctx)
 }
 
 // heldOn reads everything that is held on a site, or fails with NotFound if that is nothing.

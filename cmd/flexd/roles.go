@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/pricing"
 	records "flexd/internal/store"
@@ -34,15 +35,8 @@ type choiceRow struct {
 	SetAt  time.Time `json:"set_at"`
 }
 
-// Run chooses, and prints what counts then.
-func (p *pricesRoles) Run(ctx context.Context, c console) error {
-	h, org, err := openFor(ctx, p.store, p.Name)
-	if err != nil {
-		return err
-	}
-
-	defer h.Close()
-
+// choose sets the sources that are given for roles.
+func (p *pricesRoles) choose(ctx context.Context, h *app.App, org flex.OrgID) error {
 	from, err := instantOf("--from", p.From)
 	if err != nil {
 		return err
@@ -54,14 +48,30 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 			return flex.Fail(flex.Invalid, "%q is not of the form role=source, such as planning=nordpool-n2ex", pair)
 		}
 
-		act := records.Act{Who: commandLine, Org: org.ID, Act: "choose price source", Subject: pair, Detail: p.From}
+		act := records.Act{Who: commandLine, Org: org, Act: "choose price source", Subject: pair, Detail: p.From}
 		err := h.Access.Act(ctx, act, func() error {
-			_, err := h.Market.ChooseSource(ctx, org.ID, pricing.Role(role), source, from)
+			_, err := h.Market.ChooseSource(ctx, org, pricing.Role(role), source, from)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+	}
+
+	return nil
+}
+
+// Run chooses, and prints what counts then.
+func (p *pricesRoles) Run(ctx context.Context, c console) error {
+	h, org, err := openFor(ctx, p.store, p.Name)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	if err := p.choose(ctx, h, org.ID); err != nil {
+		return err
 	}
 
 	roles, doubts, err := h.Market.Roles(ctx, org.ID)

@@ -130,11 +130,11 @@ func (s store) openAnew(ctx context.Context) (*app.App, error) {
 	return app.Open(ctx, settings)
 }
 
-// Run serves until it is stopped.
-func (s *serve) Run(ctx context.Context, c console) error {
+// settings reads what is to be served, and how, from the flags and the files that they name.
+func (s *serve) settings() (app.Settings, error) {
 	settings, err := s.anew()
 	if err != nil {
-		return err
+		return settings, err
 	}
 
 	if s.Migrate {
@@ -142,7 +142,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 
 	if settings.Keys == nil {
-		return errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
+		return settings, errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
 	}
 
 	settings.PrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints.Reach, s.BaseURL
@@ -150,9 +150,22 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	settings.InventPrices = s.Environment == string(flex.Sandbox) && len(s.PriceSource) == 0
 	settings.Meters = app.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
 	if err := s.limit(&settings); err != nil {
-		return err
+		return settings, err
 	}
 
+	if err := s.readFiles(&settings); err != nil {
+		return settings, err
+	}
+
+	if s.BaseURL != "" && !isWebURL(s.BaseURL) {
+		return settings, flex.Fail(flex.Invalid, "--base-url: %q is not a URL such as https://flexd.example.com", s.BaseURL)
+	}
+
+	return settings, nil
+}
+
+// readFiles reads the certificate, the manufacturers' clouds and the way out for mail.
+func (s *serve) readFiles(settings *app.Settings) (err error) {
 	settings.TLS, err = s.certificate()
 	if err != nil {
 		return err
@@ -164,11 +177,14 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 
 	settings.Mail, err = s.Mail.mailer()
+	return err
+}
+
+// Run serves until it is stopped.
+func (s *serve) Run(ctx context.Context, c console) error {
+	settings, err := s.settings()
 	if err != nil {
 		return err
-	}
-	if s.BaseURL != "" && !isWebURL(s.BaseURL) {
-		return flex.Fail(flex.Invalid, "--base-url: %q is not a URL such as https://flexd.example.com", s.BaseURL)
 	}
 
 	l, err := listenAt("--listen", s.Listen)

@@ -116,20 +116,29 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 			}
 		}
 
-		if len(todo.plain) > 0 {
-			if err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) }); err != nil {
-				return err
-			}
-		}
-
-		if len(todo.terms) > 0 {
-			if _, err := h.Reward.SetTerms(ctx, org.ID, todo.terms, from, commandLine); err != nil {
-				return err
-			}
+		if err := todo.keep(ctx, h, org, from); err != nil {
+			return err
 		}
 
 		return c.settings(ctx, h, org)
 	})
+}
+
+// keep writes the organisation's settings, as they were changed, and its terms from a day on.
+func (t changes) keep(ctx context.Context, h *app.App, org flex.Org, from flex.Day) error {
+	if len(t.plain) > 0 {
+		err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) })
+		if err != nil {
+			return err
+		}
+	}
+
+	if len(t.terms) == 0 {
+		return nil
+	}
+
+	_, err := h.Reward.SetTerms(ctx, org.ID, t.terms, from, commandLine)
+	return err
 }
 
 // read reads what is to be set. Terms are judged as one where they are set.

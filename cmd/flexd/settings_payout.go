@@ -92,18 +92,21 @@ func payoutSettings() []setting {
 	hours := strconv.Itoa(int(standard.Cooling / time.Hour))
 	list := []setting{
 		twoFactor(),
+
 		wholeOr(setting{name: "payout_cooling_hours", standard: hours, help: "hours before anything is paid to an account that was linked"},
 			func(o *org) *flex.Optional[int] { return &o.Payout.CoolingHours }, 24*90),
 		wholeOr(setting{name: "two_operators_above_pence", standard: pence(standard.TwoAbove), help: "more to one account on one day needs two operators"},
 			func(o *org) *flex.Optional[flex.Pence] { return &o.Payout.TwoAbove }, 100_000_000),
 		wholeOr(setting{name: "daily_payout_cap_pence", standard: pence(standard.DailyCap), help: "the most that is approved on one day, by London time"},
 			func(o *org) *flex.Optional[flex.Pence] { return &o.Payout.DailyCap }, 10_000_000_000),
+
 		text(setting{name: "payment_file_format", standard: string(bankfile.CSV), help: "of payment files: csv, bacs18 (Bacs Standard 18) or pain.001 (ISO 20022)"},
 			func(o *org) *string { return &o.Payout.FileFormat }, func(text string) (string, error) {
 				format, err := bankfile.ReadFormat(text)
 				return string(format), err
 			}),
 	}
+
 	return append(list, payerSettings()...)
 }
 

@@ -98,6 +98,21 @@ type endpointSet struct {
 	AllowPrivateEndpoints reach `help:"Let the URL be http:// and of a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
 
+// wanted is the endpoint as the flags say it.
+func (e *endpointSet) wanted() (delivery.Settings, error) {
+	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Nulls: e.Nulls, Batch: e.Batch, Rate: e.Rate}
+	for _, line := range e.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return s, flex.Fail(flex.Invalid, "header %q is not of the form Name:Value", line)
+		}
+
+		s.Headers = append(s.Headers, records.EndpointHeader{Name: strings.TrimSpace(name), Value: flex.Secret(strings.TrimSpace(value))})
+	}
+
+	return s, nil
+}
+
 // Run sets the endpoint.
 func (e *endpointSet) Run(ctx context.Context, c console) error {
 	settings, err := e.settings()
@@ -112,14 +127,10 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Nulls: e.Nulls, Batch: e.Batch, Rate: e.Rate}
 
-	for _, line := range e.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return flex.Fail(flex.Invalid, "header %q is not of the form Name:Value", line)
-		}
-		s.Headers = append(s.Headers, records.EndpointHeader{Name: strings.TrimSpace(name), Value: flex.Secret(strings.TrimSpace(value))})
+	s, err := e.wanted()
+	if err != nil {
+		return err
 	}
 
 	name := records.ScheduleEndpoint

@@ -155,54 +155,52 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 
-	org, err := tx.OrgRecord(ctx)
+	last := flex.PeriodAt(flex.DayAt(tx.Now()).Add(2).Start()).Add(-1)
+	if err := d.guess(ctx, tx, b, &next, last); err != nil {
+		return err
+	}
+
+	ahead, err := d.situationOf(ctx, tx, b, &next, home, now)
 	if err != nil {
 		return err
 	}
 
-	periods := periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
-	if err := d.guess(ctx, tx, b, &next, periods[len(periods)-1]); err != nil {
-		return err
-	}
+	next.Stored, next.StoredAt = ahead.stored, now
+	return d.putInForce(ctx, tx, b, home, &next, ahead)
+}
 
-	r, err := rates(ctx, tx, b, org.Settings, periods)
-	if err != nil {
-		return err
-	}
-
-	periods = periods[:len(r.buy)]
-
-	next.Stored, err = stored(ctx, tx, b, home, now)
-	if err != nil {
-		return err
-	}
-
-	next.StoredAt = now
-	load, roof := guessed(&next, periods)
-	modes, powers, err := planModes(&b.Plan, home, periods, r, load, roof, next.Stored)
+// putInForce plans what is ahead, sends what begins soon, and puts the plan in force.
+func (d *Service) putInForce(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery, next *store.BatteryPlan, ahead homeAhead) error {
+	modes, powers, err := planModes(&b.Plan, home, ahead)
 	if err != nil {
 		d.log().ErrorContext(ctx, "a plan breaks a law and is not put in force", "asset", b.Asset.ID, "law", err)
 		return nil
 	}
 
-	setModes(&next, now, modes, tx.Now())
+	setModes(next, ahead.periods[0], modes, tx.Now())
 	next.Without = powers
 
-	if r.market {
-		fixed := fixedRates(b, org.Settings, periods)
-		_, without, err := planModes(&store.BatteryPlan{}, home, periods, fixed, load, roof, next.Stored)
-		if err != nil {
-			d.log().ErrorContext(ctx, "a plan without market prices breaks a law: what is dispatched is no flex event", "asset", b.Asset.ID, "law", err)
-		} else {
-			next.Without = without
-		}
+	if ahead.rates.market {
+		next.Without = d.withoutMarket(ctx, b, home, ahead, powers)
 	}
 
-	if err := d.sendDispatches(ctx, tx, b, &next, periods, modes, powers); err != nil {
+	if err := d.sendDispatches(ctx, tx, b, next, ahead.periods, modes, powers); err != nil {
 		return err
 	}
 
-	return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
+	return tx.PutBatteryPlan(ctx, b.Asset.ID, *next)
+}
+
+// withoutMarket is the power of each half-hour that a plan at fixed rates would have. If there is
+// no such plan it is that of the plan in force.
+func (d *Service) withoutMarket(ctx context.Context, b *store.Battery, home home.Battery, ahead homeAhead, inForce []flex.Watts) []flex.Watts {
+	ahead.rates = fixedRates(b, ahead.settings, ahead.periods)
+	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
+	if err != nil {
+		d.log().ErrorContext(ctx, "a plan without market prices breaks a law: what is dispatched is no flex event", "asset", b.Asset.ID, "law", err)
+		return inForce
+	}
+	return without
 }
 
 // setModes puts modes into a plan from a half-hour on, and notes when that changed anything.
@@ -251,46 +249,56 @@ func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
 	return ps
 }
 
-// planModes chooses the modes of the periods. What was handed over stays as it was told.
-// It returns the power of each period too, as far as the guess of load and roof is right.
-func planModes(old *store.BatteryPlan, device home.Battery, periods []flex.Period, r ratings, load, roof []flex.WattHours, stored flex.WattHours) ([]battery.Mode, []flex.Watts, error) {
-	before := battery.ModeSelfUse
+// planModes chooses the modes of the half-hours. What was dispatched stays as it is.
+// It returns the power of each half-hour too, as far as the guess of load and roof is right.
+func planModes(old *store.BatteryPlan, device home.Battery, ahead homeAhead) ([]battery.Mode, []flex.Watts, error) {
+	modes, fixed, before := dispatchedModes(old, ahead.periods)
+	whole := ahead.problem(device, ahead.stored, before)
+	left := whole.Init
+
+	if fixed > 0 {
+		levels, _ := whole.Run(modes[:fixed])
+		left = levels[fixed-1]
+	}
+
+	free := ahead.from(fixed)
+	rest := free.problem(device, flex.WattHours(left), before)
+	chosen := new(battery.Solver).SolveModes(&rest, modes[fixed:])
+	if err := check.Modes(&rest, modes[fixed:], chosen); err != nil {
+		return nil, nil, err
+	}
+
+	levels, _ := whole.Run(modes)
+	holdStill(modes[fixed:], levels[fixed:], left, free.rates.buy)
+	return modes, powersOf(levels, whole.Init), nil
+}
+
+// dispatchedModes returns the modes of the half-hours, of which the first fixed ones were
+// dispatched already, and the mode before those that are free.
+func dispatchedModes(old *store.BatteryPlan, periods []flex.Period) (modes []battery.Mode, fixed int, before battery.Mode) {
+	before = battery.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
 	}
 
-	modes := make([]battery.Mode, len(periods))
-
-	told := 0
-	for told < len(periods) && periods[told].Start().Before(old.DispatchedTo) {
-		m, ok := modeAt(old, periods[told])
+	modes = make([]battery.Mode, len(periods))
+	for fixed < len(periods) && periods[fixed].Start().Before(old.DispatchedTo) {
+		m, ok := modeAt(old, periods[fixed])
 		if !ok {
 			break
 		}
 
-		modes[told], before = m, m
-		told++
+		modes[fixed], before = m, m
+		fixed++
 	}
 
-	first := device.Problem(r.buy, r.sell, load, roof, stored, before, r.spare)
-	left := first.Init
+	return modes, fixed, before
+}
 
-	if told > 0 {
-		levels, _ := first.Run(modes[:told])
-		left = levels[told-1]
-	}
-
-	rest := device.Problem(r.buy[told:], r.sell[told:], load[told:], roof[told:], flex.WattHours(left), before, r.spare)
-	chosen := new(battery.Solver).SolveModes(&rest, modes[told:])
-	if err := check.Modes(&rest, modes[told:], chosen); err != nil {
-		return nil, nil, err
-	}
-
-	levels, _ := first.Run(modes)
-	holdStill(modes[told:], levels[told:], left, r.buy[told:])
-	powers := make([]flex.Watts, len(modes))
-	at := first.Init
-
+// powersOf returns the power of each half-hour from what the battery holds after each, and at
+// first.
+func powersOf(levels []int, at int) []flex.Watts {
+	powers := make([]flex.Watts, len(levels))
 	for i, l := range levels {
 		moved := float64(l - at)
 		if moved > 0 {
@@ -302,7 +310,7 @@ func planModes(old *store.BatteryPlan, device home.Battery, periods []flex.Perio
 		powers[i], at = flex.Watts(2*moved), l
 	}
 
-	return modes, powers, nil
+	return powers
 }
 
 // holdStill says LOCK for a DISCHARGE that is expected to find the battery empty down to its
@@ -392,15 +400,12 @@ func fixedRates(b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r 
 	t, _ := tariffOf(&store.Charging{SiteTariff: b.SiteTariff, Inputs: store.Inputs{Tariff: b.Tariff}})
 	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
 	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
-	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
-	offPeak := err == nil
 
 	for i, p := range periods {
 		part := 0.0
-		if offPeak {
-			for _, span := range w.Spans(p.Span()) {
-				part += span.Len().Seconds() / flex.HalfHour.Seconds()
-			}
+		offPeak, _ := tariff.OffPeak(t, p.Span())
+		for _, span := range offPeak {
+			part += span.Len().Seconds() / flex.HalfHour.Seconds()
 		}
 
 		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// ChargeFresh is how old a battery's state of charge may be. An older one is reckoned
+	// ChargeFresh is how old a battery's state of charge may be. An older one is projected
 	// on from the plan.
 	ChargeFresh = 2 * time.Hour
 	// ChargeOff is how far a state of charge may be from what the plan comes to, as a part of
@@ -20,8 +20,8 @@ const (
 	ChargeOff = 0.1
 	// ChargeRest is the least time between two plans of a battery that were made for that.
 	ChargeRest = MarketRest
-	// reckonedMax is the number of half-hours over which a plan is reckoned on.
-	reckonedMax = 96
+	// projectedMax is the number of half-hours over which a plan is projected.
+	projectedMax = 96
 )
 
 // checkCharge plans a battery anew if its state of charge was read far from what its plan
@@ -77,12 +77,12 @@ func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home home.B
 	return level, latest.To, known, nil
 }
 
-// reckoned is what a battery holds at an instant if all has gone by the plan; false if the
+// expectedLevel is what a battery holds at an instant if all has gone by the plan; false if the
 // plan is too old to say, or there is none. Before it was made, that is what it began with.
 func expectedLevel(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattHours, bool) {
 	past := periodsTo(p.StoredAt, at)
 	switch n := len(past); {
-	case p.PlannedAt.IsZero() || n > reckonedMax:
+	case p.PlannedAt.IsZero() || n > projectedMax:
 		return 0, false
 	case n == 0:
 		return p.Stored, true

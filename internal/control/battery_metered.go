@@ -46,33 +46,51 @@ func meteredBy(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.
 		return nil, nil, read, err
 	}
 
+	load, roof, read = accountOf(rs, q.Assets, consent[site])
+	return load, roof, read, nil
+}
+
+// accountOf works a home's load and roof out from its assets' readings.
+func accountOf(rs []flex.Reading, assets []flex.AssetID, consent []flex.Span) (load, roof forecast.Series, read store.PlanRead) {
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {
 		by[r.AssetID] = append(by[r.AssetID], r)
 	}
 
-	var net forecast.Series
+	net, read := boundaryOf(by, assets, consent)
 	taken := forecast.Series{}
 	roof = forecast.Series{}
 
-	for _, a := range assets {
-		// The meter at the boundary is one, whichever asset tells of it: the fullest account.
-		if s := seriesOf(settle.ConsentedHalfHours(by[a.ID], consent[site])); len(s) > len(net) {
-			net = s
-			read = store.PlanRead{Device: a.ID, Labels: boundaryLabels(by[a.ID]), Spans: spansOf(s)}
-		}
-		addTo(taken, energies(by[a.ID], flex.BatteryInverterPower))
-		addTo(roof, energies(by[a.ID], flex.SolarPower))
+	for _, id := range assets {
+		addTo(taken, energies(by[id], flex.BatteryInverterPower))
+		addTo(roof, energies(by[id], flex.SolarPower))
 	}
 
-	load = forecast.Series{}
+	return drawnBy(net, taken, roof), roof, read
+}
+
+// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset tells of
+// it: the fullest account.
+func boundaryOf(by map[flex.AssetID][]flex.Reading, assets []flex.AssetID, consent []flex.Span) (net forecast.Series, read store.PlanRead) {
+	for _, id := range assets {
+		if s := seriesOf(settle.ConsentedHalfHours(by[id], consent)); len(s) > len(net) {
+			net = s
+			read = store.PlanRead{Device: id, Labels: boundaryLabels(by[id]), Spans: spansOf(s)}
+		}
+	}
+	return net, read
+}
+
+// drawnBy is what the home itself drew: the boundary's import less what batteries took, and with
+// what the roof gave. Where there are batteries, a half-hour of which they tell nothing is left out.
+func drawnBy(net, taken, roof forecast.Series) forecast.Series {
+	load := forecast.Series{}
 	for p, e := range net {
 		if t, known := taken[p]; known || len(taken) == 0 {
 			load[p] = max(0, e-t+roof[p])
 		}
 	}
-
-	return load, roof, read, nil
+	return load
 }
 
 // boundaryLabels lists the labels of the boundary that are among the readings.

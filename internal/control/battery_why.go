@@ -74,7 +74,7 @@ func (q *BatteryQuestion) answer(s homeAhead, device home.Battery) (*BatteryWhy,
 	}
 
 	s.stored = min(s.stored, other.Capacity)
-	supposed, _, err := planModes(&store.BatteryPlan{}, other, s.periods, s.rates, s.load, s.roof, s.stored)
+	supposed, _, err := planModes(&store.BatteryPlan{}, other, s)
 	if err != nil {
 		return nil, err
 	}
@@ -106,45 +106,48 @@ func (d *Service) whyBattery(ctx context.Context, tx *store.Tx, asset flex.Asset
 		return is, nil, err
 	}
 
-	device, now := home.Battery{Power: b.Power(), Capacity: b.Capacity()}, flex.PeriodAt(tx.Now())
+	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
 	if device.Power <= 0 || device.Capacity <= 0 {
 		return is, nil, flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
 	}
 
-	s, err := d.situationOf(ctx, tx, &b, device, now)
+	s, err := d.situationOf(ctx, tx, &b, &b.Plan, device, flex.PeriodAt(tx.Now()))
 	if err != nil {
 		return is, nil, err
 	}
 
 	modes := modesFrom(p, s.periods)
-	n := len(modes)
-	if n == 0 {
+	if len(modes) == 0 {
 		return is, nil, flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
 	}
 
-	is = s.first(n).why(device, modes)
+	s = s.first(len(modes))
+	is = s.why(device, modes)
 	if q == nil {
 		return is, nil, nil
 	}
 
-	would, err = q.answer(s.first(n), device)
+	would, err = q.answer(s, device)
 	return is, would, err
 }
 
 // homeAhead is what a battery's plan is made of.
 type homeAhead struct {
 	periods    []flex.Period
+	settings   flex.OrgSettings
 	rates      ratings
 	load, roof []flex.WattHours
 	stored     flex.WattHours
 }
 
-func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery, now flex.Period) (s homeAhead, err error) {
+// situationOf reads what a plan is made of from now on, but for the guess, which the plan has.
+func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, plan *store.BatteryPlan, home home.Battery, now flex.Period) (s homeAhead, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return s, err
 	}
 
+	s.settings = org.Settings
 	s.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
 	s.rates, err = rates(ctx, tx, b, org.Settings, s.periods)
 	if err != nil {
@@ -152,7 +155,7 @@ func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Batter
 	}
 
 	s.periods = s.periods[:len(s.rates.buy)]
-	s.load, s.roof = guessed(&b.Plan, s.periods)
+	s.load, s.roof = guessed(plan, s.periods)
 	s.stored, err = stored(ctx, tx, b, home, now)
 	if err != nil {
 		return s, fmt.Errorf("read what is stored: %w", err)
@@ -163,15 +166,29 @@ func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Batter
 
 // first is the situation in its first n half-hours.
 func (s homeAhead) first(n int) homeAhead {
-	s.periods, s.load, s.roof = s.periods[:n], s.load[:n], s.roof[:n]
+	s.periods = s.periods[:n]
+	s.load, s.roof = s.load[:n], s.roof[:n]
 	s.rates.buy, s.rates.sell = s.rates.buy[:n], s.rates.sell[:n]
 	return s
+}
+
+// from is the situation without its first n half-hours.
+func (s homeAhead) from(n int) homeAhead {
+	s.periods = s.periods[n:]
+	s.load, s.roof = s.load[n:], s.roof[n:]
+	s.rates.buy, s.rates.sell = s.rates.buy[n:], s.rates.sell[n:]
+	return s
+}
+
+// problem is the planning problem of a battery that holds so much and comes from a mode.
+func (s *homeAhead) problem(device home.Battery, stored flex.WattHours, before battery.Mode) battery.ModeProblem {
+	return device.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, stored, before, s.rates.spare)
 }
 
 // why lays a plan beside what it was made of.
 func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	w := BatteryWhy{Power: home.Power, Capacity: home.Capacity, Stored: s.stored}
-	p := home.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, s.stored, battery.ModeSelfUse, s.rates.spare)
+	p := s.problem(home, s.stored, battery.ModeSelfUse)
 	cost := func(modes []battery.Mode) (levels []int, pence float64) {
 		levels, each := p.Run(modes)
 		for _, c := range each {

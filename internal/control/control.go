@@ -169,10 +169,9 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 		}
 	}
 
-	counts := !intent && s.From.ReadyBy.After(from) // what was delivered is towards the same deadline
-	if counts && planned {
-		e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
-		e.Delivered = g.delivered(flex.Span{From: e.CountFrom, To: from})
+	sameDeadline := !intent && s.From.ReadyBy.After(from)
+	if sameDeadline && planned {
+		countDelivered(&e, s, &g, from)
 	}
 
 	if err := learn(ctx, tx, c, &e, &g, from); err != nil {
@@ -185,6 +184,12 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 	}
 
 	return e, ps, nil
+}
+
+// countDelivered has what was charged under a schedule count towards the same deadline.
+func countDelivered(e *store.Effective, s *store.Schedule, g *progress, from time.Time) {
+	e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
+	e.Delivered = g.delivered(flex.Span{From: e.CountFrom, To: from})
 }
 
 // chargesAt reports whether steps let an asset charge at the instant.

@@ -50,6 +50,7 @@ func (ev Event) check() error {
 	}
 
 	planned := ev.Kind == PlugIn || ev.Kind == IntentUpdate
+
 	switch {
 	case ev.Kind == IntentUpdate && ev.Intent == nil:
 		return flex.Fail(flex.Malformed, "an %s event must carry intent", ev.Kind)

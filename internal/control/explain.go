@@ -56,8 +56,10 @@ func inForce(ctx context.Context, tx *store.Tx, asset flex.AssetID) (s InForce, 
 		return s, err
 	case !c.Asset.Type.Charges():
 		return s, flex.Fail(flex.NotFound, "asset %v is a %s, which has no charging schedule", asset, c.Asset.Type)
+
 	case !c.Open():
 		return s, flex.Fail(flex.NotFound, "asset %v has no schedule: nothing is plugged in", asset)
+
 	case c.Standing.Generation == 0 && c.Controlled:
 		return s, flex.Fail(flex.NotFound, "asset %v has no schedule yet: what was plugged in before its site was enrolled is planned at its next event", asset)
 	case c.Standing.Generation == 0:
@@ -113,15 +115,8 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 func inputsOf(s *store.Schedule) []Input {
 	e, o := s.From, originsOf(s.From.Origins)
 	zone := zoneOf(e.Tariff)
-	list := []Input{
-		{Name: "energy_required_kwh", Value: kwh(e.Need), Origin: o.intent},
-		{Name: "ready_by", Value: e.ReadyBy.In(zone).Format(time.RFC3339), Origin: o.intent},
-		{Name: "charging_mode", Value: string(e.Mode), Origin: o.intent},
-		{Name: "may_charge_peak", Value: strconv.FormatBool(e.MayChargePeak), Origin: o.intent},
-		{Name: "power_kw", Value: kw(e.Power), Origin: o.power},
-	}
-
-	list = append(list[:4], rateInputs(e, o, list[4])...)
+	list := intentInputs(&e, o.intent, zone)
+	list = append(list, rateInputs(e, o, Input{Name: "power_kw", Value: kw(e.Power), Origin: o.power})...)
 
 	if e.Delivered > 0 {
 		list = append(list, Input{Name: "delivered_kwh", Value: kwh(e.Delivered), Origin: "readings, else the plan"})
@@ -144,6 +139,16 @@ func inputsOf(s *store.Schedule) []Input {
 	return list
 }
 
+// intentInputs lists what is asked for.
+func intentInputs(e *store.Effective, origin string, zone *time.Location) []Input {
+	return []Input{
+		{Name: "energy_required_kwh", Value: kwh(e.Need), Origin: origin},
+		{Name: "ready_by", Value: e.ReadyBy.In(zone).Format(time.RFC3339), Origin: origin},
+		{Name: "charging_mode", Value: string(e.Mode), Origin: origin},
+		{Name: "may_charge_peak", Value: strconv.FormatBool(e.MayChargePeak), Origin: origin},
+	}
+}
+
 func zoneOf(t flex.Tariff) *time.Location {
 	if z, err := tariff.Zone(t.Zone); err == nil {
 		return z
@@ -152,6 +157,18 @@ func zoneOf(t flex.Tariff) *time.Location {
 }
 
 func kwh(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', -1, 64) }
+
+// energy says in a sentence what the schedule gives, or why that is not enough.
+func (x *Explanation) energy() string {
+	p := &x.Plan
+	if p.Shortfall <= 0 {
+		return fmt.Sprintf("The schedule allows %s kWh. ", kwh(p.Energy))
+	}
+	if len(x.Caps) == 0 {
+		return fmt.Sprintf("The time does not suffice: %s kWh will be missing. ", kwh(p.Shortfall))
+	}
+	return fmt.Sprintf("There is not room enough under %s: %s kWh will be missing. ", capName(x.Caps[0]), kwh(p.Shortfall))
+}
 
 // summary says a schedule in a few sentences.
 func summary(x *Explanation) string {
@@ -180,14 +197,7 @@ func summary(x *Explanation) string {
 		b.WriteString("all of them are open, the need is the least. ")
 	}
 
-	switch {
-	case x.Plan.Shortfall > 0 && len(x.Caps) > 0:
-		fmt.Fprintf(&b, "There is not room enough under %s: %s kWh will be missing. ", capName(x.Caps[0]), kwh(x.Plan.Shortfall))
-	case x.Plan.Shortfall > 0:
-		fmt.Fprintf(&b, "The time does not suffice: %s kWh will be missing. ", kwh(x.Plan.Shortfall))
-	default:
-		fmt.Fprintf(&b, "The schedule allows %s kWh. ", kwh(x.Plan.Energy))
-	}
+	b.WriteString(x.energy())
 
 	if x.Plan.HasThreshold && !x.Curve.IsZero() {
 		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought. ", x.Plan.Threshold.GBPPerMWh())

@@ -29,6 +29,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
+
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
 			err = d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {

@@ -59,12 +59,7 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 			return err
 		}
 
-		kept := make([]store.Block, len(blocks))
-		for i, b := range blocks {
-			kept[i] = store.Block{Start: b.Start, End: b.End}
-		}
-
-		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: kept}); err != nil {
+		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: storedBlocks(blocks)}); err != nil {
 			return err
 		}
 
@@ -80,6 +75,15 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved, endOf(spans))
 	})
 	return parts, err
+}
+
+// storedBlocks are the blocks as they are kept with the event.
+func storedBlocks(blocks []Block) []store.Block {
+	kept := make([]store.Block, len(blocks))
+	for i, b := range blocks {
+		kept[i] = store.Block{Start: b.Start, End: b.End}
+	}
+	return kept
 }
 
 // pausable is a charger into whose schedule a pause may be put.

@@ -429,19 +429,7 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 		return err
 	}
 
-	var s charge.Solver
-	next := make([]store.Replacement, 0, len(found))
-	later := map[time.Time][]flex.SessionID{}
-
-	for i := range found {
-		v := d.weigh(ctx, &found[i], m, &s)
-		if v.next.Planned != nil {
-			next = append(next, v.next)
-		} else if !v.again.IsZero() || part == nil {
-			later[v.again] = append(later[v.again], found[i].Session)
-		}
-	}
-
+	next, later := d.weighAll(ctx, found, m, part != nil)
 	changed := 0
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
@@ -467,6 +455,25 @@ func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found
 
 	t.looked, t.changed = t.looked+len(found), t.changed+changed
 	return err
+}
+
+// weighAll plans assets anew. It returns what is to be changed, and of the others when they are to
+// be looked at again. Those of a wave for which that is not known are left out.
+func (d *Service) weighAll(ctx context.Context, found []store.Planned, m market, wave bool) (next []store.Replacement, later map[time.Time][]flex.SessionID) {
+	var s charge.Solver
+	next = make([]store.Replacement, 0, len(found))
+	later = map[time.Time][]flex.SessionID{}
+
+	for i := range found {
+		v := d.weigh(ctx, &found[i], m, &s)
+		if v.next.Planned != nil {
+			next = append(next, v.next)
+		} else if !v.again.IsZero() || !wave {
+			later[v.again] = append(later[v.again], found[i].Session)
+		}
+	}
+
+	return next, later
 }
 
 // lookAgain has sessions looked at again, at an instant each.
