@@ -165,6 +165,22 @@ func (c *Client) Ahead(ctx context.Context, q AheadQuery) (AheadResponse, error)
 	return call[AheadResponse](ctx, c, get, "/grid/ahead", queryOf(q), nil)
 }
 
+// Offer keeps an offer of a window; with DryRun it says what can be offered.
+func (c *Client) Offer(ctx context.Context, in OfferRequest, q OfferQuery) (OfferStack, error) {
+	return call[OfferStack](ctx, c, post, "/grid/offers", queryOf(q), in)
+}
+
+// Offers returns a page of offers, the newest first. What Format asks for is passed over.
+func (c *Client) Offers(ctx context.Context, q OfferListQuery) (OfferPage, error) {
+	q.Format = ""
+	return call[OfferPage](ctx, c, get, "/grid/offers", queryOf(q), nil)
+}
+
+// AcceptOffer makes an instruction of an offer; with DryRun it says what that would do.
+func (c *Client) AcceptOffer(ctx context.Context, id OfferID, in OfferAcceptRequest, q OfferQuery) (InstructionPreview, error) {
+	return call[InstructionPreview](ctx, c, post, "/grid/offers/"+id.String()+"/accept", queryOf(q), in)
+}
+
 // AskProfile says whether the assets can draw a profile.
 func (c *Client) AskProfile(ctx context.Context, in ProfileRequest, q ProfileQuery) (ProfileResponse, error) {
 	return call[ProfileResponse](ctx, c, post, "/grid/profile", queryOf(q), in)

@@ -24,6 +24,7 @@ type (
 	TransactionID = flex.TransactionID
 	HeldID        = flex.HeldID
 	InstructionID = flex.InstructionID
+	OfferID       = flex.OfferID
 	EndpointID    = flex.EndpointID
 	PublicationID = flex.PublicationID
 	UserID        = flex.UserID

@@ -55,6 +55,7 @@ type commands struct {
 	Fleet    fleetCommand    `cmd:"" help:"What the fleet can do now."`
 	Instruct instructCommand `cmd:"" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
 	OpenADR  openADR         `cmd:"" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
+	Offer    offerCommand    `cmd:"" help:"Offer what the fleet can leave out or draw more in a window: what can be offered, make, list, accept."`
 	Rate     rateCommand     `cmd:"" help:"The power that an asset really draws: what was learned, pinned, reset."`
 	Verify   verify          `cmd:"" help:"Hold the store against every law that its records must keep."`
 	Doctor   doctor          `cmd:"" help:"Say what is not well, and what to do about it."`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -53,6 +54,48 @@ func TestAhead(t *testing.T) {
 	h.want("GET", "/grid/ahead?day=2020-01-01", "", 400, "")
 	h.want("GET", "/grid/ahead?group=feeder", "", 404, "")
 	h.want("GET", "/grid/ahead?half_hours=49", "", 422, "")
+}
+
+// TestOffers asks what can be offered where nothing is known, and for offers that there are not.
+func TestOffers(t *testing.T) {
+	h := onSQLite(t)
+	noon := flex.DayAt(time.Now()).Add(1).Start().Add(12 * time.Hour)
+	window := func(from, to time.Time) string {
+		return `{"service":"dfs","direction":"down","start_timestamp":"` + from.Format(time.RFC3339) + `","end_timestamp":"` + to.Format(time.RFC3339) + `"}`
+	}
+
+	h.want("POST", "/grid/offers?dry_run=true", window(noon, noon.Add(time.Hour)), 200, "")
+	h.want("POST", "/grid/offers", window(noon, noon.Add(time.Hour)), 409, "")
+	h.want("POST", "/grid/offers", window(noon, noon), 400, "")
+	h.want("POST", "/grid/offers?dry_run=true", strings.Replace(window(noon, noon.Add(time.Hour)), `{`, `{"group":"feeder",`, 1), 404, "")
+	h.want("GET", "/grid/offers", "", 200, "")
+	h.want("GET", "/grid/offers?limit=0", "", 422, "")
+	if r := h.ask("GET", "/grid/offers?format=csv", ""); !strings.HasPrefix(r.body, "id,service,direction") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+
+	nobody := "/grid/offers/" + flex.OfferID{1}.String() + "/accept"
+	h.want("POST", nobody, `{"reason":"accepted"}`, 404, "")
+	h.want("POST", nobody, `{}`, 422, "")
+}
+
+// TestAcceptOffer: an offer becomes one instruction, of no more than was offered.
+func TestAcceptOffer(t *testing.T) {
+	h := onSQLite(t)
+	from := flex.PeriodAt(time.Now().Add(2 * time.Hour)).Start()
+	o := store.Offer{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Service: "dfs", Power: 50_000, Confidence: 90, Who: "test"}
+	if err := h.server.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error { return tx.AddOffer(t.Context(), &o) }); err != nil {
+		t.Fatal(err)
+	}
+
+	at := "/grid/offers/" + o.ID.String() + "/accept"
+	h.want("POST", at, `{"power_kw":51,"reason":"accepted"}`, 400, "")
+	h.want("POST", at+"?dry_run=true", `{"reason":"accepted"}`, 200, "")
+	h.want("POST", at, `{"power_kw":20,"reason":"accepted"}`, 200, "")
+	h.want("POST", at, `{"reason":"accepted"}`, 409, "")
+	if r := h.ask("GET", "/grid/offers", ""); !strings.Contains(r.body, `"accepted_kw":20`) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
 }
 
 // TestProfile asks for profiles that can be drawn and that cannot, and for what there is not.

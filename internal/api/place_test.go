@@ -154,11 +154,23 @@ func (h *homestead) place() map[string]string {
 	there["HELD"] = text(h.T, r.body, "readings", 0, "id")
 	r = h.want("POST", "/grid/instructions", fmt.Sprintf(`{"change_kw":-1,"gsp_group":"_Z","start_timestamp":%q,"end_timestamp":%q,"service":"dno","reason":"evening peak"}`, there["HALF"], there["HALF_END"]), 200, "")
 	there["INSTRUCTION"] = text(h.T, r.body, "instruction", "id")
+	there["OFFER"] = h.offer()
 	r = h.want("GET", "/meter/search?postcode=SW1A2AA", "", 200, "")
 	there["REF"] = text(h.T, r.body, 0, "ref")
 	r = h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AB"}`, mpan(100_000+h.made)), 200, "")
 	there["BARE"] = text(h.T, r.body, "id")
 	return there
+}
+
+// offer keeps an offer of the hour after next.
+func (h *homestead) offer() string {
+	from := flex.PeriodAt(time.Now().Add(2 * time.Hour)).Start()
+	o := store.Offer{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Service: "dfs", Power: 50_000, Confidence: 90, Who: "test"}
+	err := h.whole.DB.Write(context.WithoutCancel(h.Context()), h.org.ID, func(tx *store.Tx) error { return tx.AddOffer(h.Context(), &o) })
+	if err != nil {
+		h.Fatal(err)
+	}
+	return o.ID.String()
 }
 
 // mpan is the n-th number with a right check digit.

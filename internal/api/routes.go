@@ -157,6 +157,11 @@ var surface = []Route{
 	{Method: "GET", Pattern: "/grid/instructions/{id}", Role: toRead, handle: (*Server).instruction},
 	{Method: "POST", Pattern: "/grid/instructions/{id}/stop", Role: toWrite, handle: (*Server).stopInstruction},
 
+	// offers.go
+	{Method: "GET", Pattern: "/grid/offers", Role: toRead, handle: (*Server).offers},
+	{Method: "POST", Pattern: "/grid/offers", Role: toWrite, Limit: mib, handle: (*Server).offer},
+	{Method: "POST", Pattern: "/grid/offers/{id}/accept", Role: toWrite, Limit: mib, handle: (*Server).acceptOffer},
+
 	// operations.go
 	{Method: "GET", Pattern: "/operations/exceptions", Role: toRead, handle: (*Server).exceptions},
 

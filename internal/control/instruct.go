@@ -103,10 +103,21 @@ func (d *Service) SendInstruction(ctx context.Context, org flex.OrgID, in store.
 		if err := tx.AddInstruction(ctx, &p.Instruction); err != nil {
 			return fmt.Errorf("keep the instruction: %w", err)
 		}
+		if err := acceptOffer(ctx, tx, &p.Instruction); err != nil {
+			return err
+		}
 
 		return d.call(ctx, tx, p.ID, p.calls)
 	})
 	return p, err
+}
+
+// acceptOffer notes what an instruction was made of.
+func acceptOffer(ctx context.Context, tx *store.Tx, in *store.Instruction) error {
+	if in.Offer.IsZero() {
+		return nil
+	}
+	return tx.AcceptOffer(ctx, in.Offer, in.ID, max(in.Change, -in.Change))
 }
 
 // check completes an instruction and refuses one that cannot be.

@@ -27,6 +27,7 @@ type (
 	RunID         = ID[runKind]
 	HeldID        = ID[heldKind]
 	InstructionID = ID[instructionKind] // of the grid
+	OfferID       = ID[offerKind]       // to the grid
 	UserID        = ID[userKind]        // an end user, as a component token names one
 )
 
@@ -40,6 +41,7 @@ type (
 	endpointKind    struct{}
 	publicationKind struct{}
 	instructionKind struct{}
+	offerKind       struct{}
 	flexEventKind   struct{}
 	transactionKind struct{}
 	runKind         struct{}

@@ -27,6 +27,8 @@ const (
 	errorFade = 0.96
 	errorSize = 0.7  // errors grow with the mean to this power
 	step      = 0.02 // that a confidence is corrected by, of a day's share of misses too many
+	beside    = 4    // windows on each side of one, of which misses count
+	about     = 2    // windows on each side of one, of which errors count
 )
 
 // Ahead is what a fleet will draw, or could leave out or draw more, on a day.
@@ -58,7 +60,7 @@ type Judged struct {
 // The mean of a window is the shape of its day, a weighted mean of past days each divided by
 // the level of its weeks, times the level of the last days. What is above it with a confidence
 // comes from the errors of earlier forecasts about the same time of day, in units of the mean to
-// the power of 0.7. A confidence that was missed too often or too rarely is corrected day by day
+// the power of 0.7. A confidence that was missed too often or too rarely there is corrected day by day
 // (adaptive conformal inference, Gibbs and Candès, 2021).
 func (h *FleetHistory) Ahead(k Kind, day flex.Day, class func(flex.Day) int) Ahead {
 	last := daysBetween(h.first, day)
@@ -149,15 +151,8 @@ func (m *means) guess(day int) []float64 {
 
 		w := math.Pow(shapeFade, float64(last-i)) * m.likeness(day, i) / level
 		for t := range sum {
-			for near := max(0, t-1); near <= min(t+1, len(sum)-1); near++ {
-				v := w
-				if near != t {
-					v *= sideWeight
-				}
-
-				sum[t] += v * m.came[i][near]
-				weight[t] += v * level
-			}
+			sum[t] += w * m.came[i][t]
+			weight[t] += w * level
 		}
 	}
 
@@ -170,9 +165,6 @@ func (m *means) guess(day int) []float64 {
 
 	return sum
 }
-
-// sideWeight is what the half-hours beside one count for its shape.
-const sideWeight = 0.19
 
 // level is the weighted mean of the totals of days, fading away from one.
 func (m *means) level(from, centre, to int, fade float64) float64 {
@@ -200,24 +192,28 @@ func (m *means) likeness(a, b int) float64 {
 // quantiles turns means into what comes at least.
 type quantiles struct {
 	*means
-	level  [numConfidences]float64         // share of misses that is aimed at
-	missed map[int][numConfidences]float64 // share that there was on a day
-	error  [][]float64                     // of a day's windows, in units of their size; nil where none was guessed
-	fade   [errorDays + 1]float64          // of an error's weight, by days back
+	level  [][numConfidences]float64         // share of misses that is aimed at, of each window
+	missed map[int][][numConfidences]float64 // share that there was on a day, about each window
+	error  [][]float64                       // of a day's windows, in units of their size; nil where none was guessed
+	fade   [errorDays + 1]float64            // of an error's weight, by days back
 	room   []weighted
 }
 
 type weighted struct{ value, weight float64 }
 
 func newQuantiles(m *means) *quantiles {
-	q := &quantiles{means: m, missed: map[int][numConfidences]float64{}, error: make([][]float64, len(m.came))}
+	q := &quantiles{means: m, missed: map[int][][numConfidences]float64{}, error: make([][]float64, len(m.came))}
 	for back := range q.fade {
 		q.fade[back] = math.Pow(errorFade, float64(back))
 	}
 
-	for i, c := range Confidences {
-		q.level[i] = 1 - float64(c)/100
+	q.level = make([][numConfidences]float64, len(m.came[0]))
+	for t := range q.level {
+		for i, c := range Confidences {
+			q.level[t][i] = 1 - float64(c)/100
+		}
 	}
+
 	return q
 }
 
@@ -230,7 +226,7 @@ func (q *quantiles) at(day int) [][numConfidences]float64 {
 	for t, mean := range q.mean[day] {
 		errors := q.errors(last, t)
 		size := sizeOf(mean)
-		for i, share := range pick(errors, q.level) {
+		for i, share := range pick(errors, q.level[t]) {
 			out[t][i] = max(0, mean+share*size)
 			if i > 0 {
 				out[t][i] = min(out[t][i], out[t][i-1]) // surer is not more
@@ -247,14 +243,11 @@ func sizeOf(mean float64) float64 { return math.Pow(mean+1, errorSize) }
 
 // correct moves what is aimed at by what a day missed.
 func (q *quantiles) correct(day int) {
-	missed, judged := q.missed[day]
-	if !judged {
-		return
-	}
-
-	for i, c := range Confidences {
-		moved := q.level[i] + step*(1-float64(c)/100-missed[i])
-		q.level[i] = min(max(moved, 0.002), 0.7)
+	for t, missed := range q.missed[day] {
+		for i, c := range Confidences {
+			moved := q.level[t][i] + step*(1-float64(c)/100-missed[i])
+			q.level[t][i] = min(max(moved, 0.002), 0.7)
+		}
 	}
 
 	delete(q.missed, day)
@@ -265,7 +258,7 @@ func (q *quantiles) errors(last, t int) []weighted {
 	found := q.room[:0]
 	for i := max(warmUp, last-errorDays); i <= last; i++ {
 		errors := q.error[i]
-		for _, e := range errors[max(0, t-2):min(t+3, len(errors))] {
+		for _, e := range errors[max(0, t-about):min(t+about+1, len(errors))] {
 			found = append(found, weighted{e, q.fade[last-i]})
 		}
 	}
@@ -308,11 +301,14 @@ func (q *quantiles) keep(day int, out [][numConfidences]float64) {
 		q.error[day][t] = (q.came[day][t] - mean) / sizeOf(mean)
 	}
 
-	var missed [numConfidences]float64
-	for t, kw := range out {
-		for i := range kw {
-			if q.came[day][t] < kw[i] {
-				missed[i] += 1 / float64(len(out))
+	missed := make([][numConfidences]float64, len(out))
+	for t := range out {
+		from, to := max(0, t-beside), min(t+beside+1, len(out))
+		for near := from; near < to; near++ {
+			for i, kw := range out[near] {
+				if q.came[day][near] < kw {
+					missed[t][i] += 1 / float64(to-from)
+				}
 			}
 		}
 	}

@@ -45,28 +45,31 @@ type AheadWindow struct {
 // length that is not from 1 to 48, or a day beyond these, is Malformed; a constraint group that
 // there is not is NotFound.
 func (s *Service) Ahead(ctx context.Context, org flex.OrgID, scope store.Scope, day flex.Day, length int) (a *Ahead, err error) {
-	var l *learning
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if err := tx.CheckScope(ctx, scope); err != nil {
-			return err
-		}
-
 		a, err = newAhead(tx.Now(), scope, day, length)
 		if err != nil {
 			return err
 		}
-
-		l = &learning{a: a, until: a.until(), offPeak: map[flex.Tariff][]stretch{}}
-		// A day counts those who came before midnight.
-		began := flex.Span{From: a.Day.Add(-LearnedDays).Start().Add(-farthest), To: l.until.Start()}
-		return tx.EachStay(ctx, scope, began, l.add)
+		return a.learn(ctx, tx, nil)
 	})
-	if err != nil {
-		return nil, err
+	return a, err
+}
+
+// learn forecasts from the stays that there were, each of which is played again too.
+func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
+	if err := tx.CheckScope(ctx, a.Scope); err != nil {
+		return err
+	}
+
+	l := &learning{a: a, until: a.until(), offPeak: map[flex.Tariff][]stretch{}, replay: again}
+	// A day counts those who came before midnight.
+	began := flex.Span{From: a.Day.Add(-LearnedDays).Start().Add(-farthest), To: l.until.Start()}
+	if err := tx.EachStay(ctx, a.Scope, began, l.add); err != nil {
+		return err
 	}
 
 	l.finish()
-	return a, nil
+	return nil
 }
 
 // newAhead is an empty forecast of a day; of tomorrow if it is zero.
@@ -103,6 +106,7 @@ type learning struct {
 	history *forecast.FleetHistory
 	offPeak map[flex.Tariff][]stretch // from the history's first day on
 	begun   int64                     // seconds since 1970
+	replay  *replay                   // what is worked out of each stay beside; nil for nothing
 }
 
 // add counts a session in. Sessions come in order of their beginning.
@@ -120,6 +124,9 @@ func (l *learning) add(p *store.Plugged) {
 	free, asked := l.stays(p)
 	l.history.Add(free)
 	l.history.Add(asked)
+	if l.replay != nil {
+		l.replay.add(free)
+	}
 }
 
 // begin makes the history, from a stay's day on.

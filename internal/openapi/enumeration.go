@@ -36,6 +36,7 @@ var enumerations = []enumeration{
 	{"EndpointName", "EndpointName", "", true},
 	{"EnvelopeFormat", "EnvelopeFormat", "", true},
 	{"InstructionService", "InstructionService", "", true},
+	{"OfferDirection", "OfferDirection", "", true},
 	{"InstructionState", "InstructionState", "", true},
 	{"ExceptionKind", "ExceptionKind", "", true},
 	{"ExceptionLevel", "ExceptionLevel", "", true},

@@ -34,6 +34,7 @@ type Instruction struct {
 	Reason  string
 	Unfair  bool // the cheapest are called, whoever was called before
 	Who     string
+	Offer   flex.OfferID // that it is made of, as it is sent; zero if there is none
 
 	MadeAt, LookedAt time.Time
 	StoppedAt        time.Time // zero if nobody stopped it

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("an offer ends after it begins and offers something",
+		`SELECT id AS what FROM offer WHERE to_at <= from_at OR power_w <= 0 OR confidence NOT BETWEEN 1 AND 99`)
+	_ = law("an offer that was accepted became an instruction of its organisation",
+		`SELECT f.id AS what FROM offer f LEFT JOIN instruction i ON i.id = f.instruction_id AND i.org_id = f.org_id
+		 WHERE (f.accepted_at IS NULL) <> (f.instruction_id IS NULL) OR (f.accepted_at IS NULL) <> (f.accepted_w IS NULL)
+			OR f.instruction_id IS NOT NULL AND i.id IS NULL`)
+)
+
+// Offer offers that a part of a fleet draws less or more in a window than planned.
+type Offer struct {
+	ID flex.OfferID
+	flex.Span
+	Scope      Scope
+	Service    string
+	Up         bool       // to draw more; else less
+	Power      flex.Watts // on average over the window
+	Confidence int        // of 100 times, how often at least this is to come
+	Price      flex.Price // that it costs
+	Who        string
+
+	MadeAt      time.Time
+	AcceptedAt  time.Time // zero while it is not accepted
+	Accepted    flex.Watts
+	Instruction flex.InstructionID // that it became
+}
+
+const offerColumns = `id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at, accepted_at, accepted_w, instruction_id`
+
+func scanOffer(s scanner) (o Offer, err error) {
+	var accepted sql.NullInt64
+	err = s.Scan(&o.ID, &o.Service, &o.Scope.Group, &o.Scope.GSPGroup, instant{&o.From}, instant{&o.To}, &o.Up, &o.Power, &o.Confidence,
+		&o.Price, &o.Who, instant{&o.MadeAt}, instant{&o.AcceptedAt}, &accepted, &o.Instruction)
+	o.Accepted = flex.Watts(accepted.Int64)
+	return o, err
+}
+
+// AddOffer keeps an offer. Its id and its instant are set here.
+func (tx *Tx) AddOffer(ctx context.Context, o *Offer) error {
+	o.ID, o.MadeAt = flex.OfferID(tx.newID()), tx.now
+	_, err := tx.exec(ctx, `INSERT INTO offer (org_id, id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		tx.org.Bytes(), o.ID.Bytes(), o.Service, o.Scope.Group, o.Scope.GSPGroup, micros(o.From), micros(o.To), o.Up, int64(o.Power),
+		o.Confidence, int64(o.Price), o.Who, micros(tx.now))
+	return err
+}
+
+// Offer returns one of the organisation's offers.
+func (tx *Tx) Offer(ctx context.Context, id flex.OfferID) (Offer, error) {
+	return one(ctx, tx.conn, "offer not found or not authorized", scanOffer,
+		`SELECT `+offerColumns+` FROM offer WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+}
+
+// Offers returns so many of the organisation's offers at most, the newest first, those that were
+// made before one, if it is given, and how many there are.
+func (tx *Tx) Offers(ctx context.Context, before flex.OfferID, limit int) (found []Offer, total int, err error) {
+	if err := tx.row(ctx, `SELECT count(*) FROM offer WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+
+	if before.IsZero() {
+		before = flex.OfferID(lastAsset)
+	}
+
+	found, err = rows(ctx, tx.conn, scanOffer, `SELECT `+offerColumns+` FROM offer WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+		tx.org.Bytes(), before.Bytes(), limit)
+	return found, total, err
+}
+
+// AcceptOffer notes that an offer became an instruction. One that was accepted before is a
+// Conflict.
+func (tx *Tx) AcceptOffer(ctx context.Context, id flex.OfferID, became flex.InstructionID, power flex.Watts) error {
+	if _, err := tx.Offer(ctx, id); err != nil {
+		return err
+	}
+
+	n, err := tx.exec(ctx, `UPDATE offer SET accepted_at = $3, accepted_w = $4, instruction_id = $5 WHERE org_id = $1 AND id = $2 AND accepted_at IS NULL`,
+		tx.org.Bytes(), id.Bytes(), micros(tx.now), int64(power), became.Bytes())
+	if err == nil && n == 0 {
+		return flex.Fail(flex.Conflict, "the offer was accepted before")
+	}
+
+	return err
+}
