@@ -1,6 +1,8 @@
 # make test   the whole suite, race detector on, on SQLite and on a PostgreSQL of its own
 # make long   the long campaigns, hours; their figures stand in docs/
 # make build  the program, static
+# make release        programs for each system, image, packages, checksums: into dist/
+# make release-check  builds them twice, compares the bytes and tries them
 # make check  linters, and known vulnerabilities of what is linked
 # make clients the TypeScript client: generated, built, tested against a sandbox, packed; needs Node and its registry
 # make foreign what others wrote against flexd: two linters of the document, a proxy that checks answers, OAuth 2.0 clients, verifiers of webhooks
@@ -12,7 +14,7 @@ GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeo
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test check long build bench fmt clients foreign
+.PHONY: test check long build bench fmt clients foreign release release-check
 test:
 	@test/tools.sh
 	go vet ./...
@@ -51,3 +53,10 @@ foreign: build
 
 fmt:
 	gofmt -w .
+
+# What is shipped, into dist/, and the same built twice and tried.
+release:
+	deploy/release.sh dist
+
+release-check:
+	deploy/release-check.sh

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	_ "golang.org/x/crypto/x509roots/fallback" // the authorities to trust where the system has no list, as in an image from nothing
 
 	"flexd/internal/flex"
 )
@@ -39,62 +40,63 @@ type commands struct {
 
 	Version kong.VersionFlag `help:"Print which flexd this is, and end."`
 
-	Demo       demo              `cmd:"" help:"Show an evening on a simulated street; the place to start."`
-	Serve      serve             `cmd:"" help:"Answer the interface, plan, push and settle, until stopped."`
-	Org        org               `cmd:"" help:"Organisations and their credentials."`
-	Credential credentialCommand `cmd:"" help:"Credentials of organisations: add, roll, limit, revoke."`
-	Operator   operator          `cmd:"" help:"People who may use the console."`
-	Audit      auditCommand      `cmd:"" help:"What people did: list it, export it, and show that nothing of it was changed."`
-	Halt       halt              `cmd:"" help:"Stop all pushes on every process, within a second."`
-	Resume     resume            `cmd:"" help:"Let pushes leave again."`
+	Demo       demo              `cmd:"" group:"start" help:"Show an evening on a simulated street; the place to start."`
+	Completion completion        `cmd:"" group:"start" help:"Print a script that has a shell complete commands and flags; in ~/.bashrc: source <(flexd completion bash)"`
+	Serve      serve             `cmd:"" group:"start" help:"Answer the interface, plan, push and settle, until stopped."`
+	Org        org               `cmd:"" group:"people" help:"Organisations and their credentials."`
+	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: add, roll, limit, revoke."`
+	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
+	Audit      auditCommand      `cmd:"" group:"people" help:"What people did: list it, export it, and show that nothing of it was changed."`
+	Halt       halt              `cmd:"" group:"fleet" help:"Stop all pushes on every process, within a second."`
+	Resume     resume            `cmd:"" group:"fleet" help:"Let pushes leave again."`
 
-	Alerts   alerts          `cmd:"" help:"What wakes somebody, whom, and how."`
-	Endpoint endpoint        `cmd:"" help:"Where an organisation's pushes go."`
-	Dispatch dispatch        `cmd:"" help:"Dispatch events of batteries."`
-	Caps     caps            `cmd:"" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
-	Fleet    fleetCommand    `cmd:"" help:"What the fleet can do now."`
-	Instruct instructCommand `cmd:"" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
-	OpenADR  openADR         `cmd:"" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
-	Offer    offerCommand    `cmd:"" help:"Offer what the fleet can leave out or draw more in a window: what can be offered, make, list, accept."`
-	Rate     rateCommand     `cmd:"" help:"The power that an asset really draws: what was learned, pinned, reset."`
-	Verify   verify          `cmd:"" help:"Hold the store against every law that its records must keep."`
-	Doctor   doctor          `cmd:"" help:"Say what is not well, and what to do about it."`
-	Replay   replay          `cmd:"" help:"Have a delivery sent once more."`
-	Export   export          `cmd:"" help:"Print everything that is held on a site, as JSON."`
-	Erase    erase           `cmd:"" help:"Offboard a site and erase what is held on it, but for the money."`
-	Migrate  migrate         `cmd:"" help:"Bring the schema of the database to the one that this flexd needs."`
-	Backup   backup          `cmd:"" help:"Copy the store to a file while it is in use."`
+	Alerts   alerts          `cmd:"" group:"watch" help:"What wakes somebody, whom, and how."`
+	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`
+	Dispatch dispatch        `cmd:"" group:"fleet" help:"Dispatch events of batteries."`
+	Caps     caps            `cmd:"" group:"fleet" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
+	Fleet    fleetCommand    `cmd:"" group:"fleet" help:"What the fleet can do now."`
+	Instruct instructCommand `cmd:"" group:"fleet" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
+	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offer what the fleet can leave out or draw more in a window: what can be offered, make, list, accept."`
+	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
+	Rate     rateCommand     `cmd:"" group:"fleet" help:"The power that an asset really draws: what was learned, pinned, reset."`
+	Verify   verify          `cmd:"" group:"watch" help:"Hold the store against every law that its records must keep."`
+	Doctor   doctor          `cmd:"" group:"watch" help:"Say what is not well, and what to do about it."`
+	Replay   replay          `cmd:"" group:"fleet" help:"Have a delivery sent once more."`
+	Export   export          `cmd:"" group:"people" help:"Print everything that is held on a site, as JSON."`
+	Erase    erase           `cmd:"" group:"people" help:"Offboard a site and erase what is held on it, but for the money."`
+	Migrate  migrate         `cmd:"" group:"store" help:"Bring the schema of the database to the one that this flexd needs."`
+	Backup   backup          `cmd:"" group:"store" help:"Copy the store to a file while it is in use."`
 
-	Key keyCommand `cmd:"" help:"The keys that seal secrets in the database."`
+	Key keyCommand `cmd:"" group:"store" help:"The keys that seal secrets in the database."`
 
-	Prices prices      `cmd:"" help:"Market prices."`
-	Meters meters      `cmd:"" help:"The list of metering points."`
-	BSC    bsc         `cmd:"" name:"bsc" help:"A party's month of settlement: metering points, volumes, and reports that are compared."`
-	MPAN   mpanCommand `cmd:"" name:"mpan" help:"Which organisation a metering point is with."`
-	Models models      `cmd:"" help:"The catalogue of asset models."`
+	Prices prices      `cmd:"" group:"import" help:"Market prices."`
+	Meters meters      `cmd:"" group:"import" help:"The list of metering points."`
+	BSC    bsc         `cmd:"" group:"money" name:"bsc" help:"A party's month of settlement: metering points, volumes, and reports that are compared."`
+	MPAN   mpanCommand `cmd:"" group:"import" name:"mpan" help:"Which organisation a metering point is with."`
+	Models models      `cmd:"" group:"import" help:"The catalogue of asset models."`
 
-	OCPP            ocppCommand     `cmd:"" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
-	MQTT            mqttCommand     `cmd:"" name:"mqtt" help:"Show sites to Home Assistant by MQTT."`
-	ChargerCall     chargerCall     `cmd:"" name:"charger-call" help:"Call a charger by a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
-	ChargerPassword chargerPassword `cmd:"" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
+	OCPP            ocppCommand     `cmd:"" group:"chargers" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
+	MQTT            mqttCommand     `cmd:"" group:"chargers" name:"mqtt" help:"Show sites to Home Assistant by MQTT."`
+	ChargerCall     chargerCall     `cmd:"" group:"chargers" name:"charger-call" help:"Call a charger by a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
+	ChargerPassword chargerPassword `cmd:"" group:"chargers" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
 
-	Supply supplyCommand `cmd:"" help:"What a site's connection can carry, and its assets' rated powers: show them, and set them from a day on."`
+	Supply supplyCommand `cmd:"" group:"import" help:"What a site's connection can carry, and its assets' rated powers: show them, and set them from a day on."`
 
-	Readings readings `cmd:"" help:"Readings that are held back: list them, release them or discard them."`
+	Readings readings `cmd:"" group:"money" help:"Readings that are held back: list them, release them or discard them."`
 
-	Statement statement `cmd:"" help:"What a site's user earned and withdrew, and how each penny was worked out. Example: flexd statement SITE --tax-year 2026 --format csv --out statement.csv"`
+	Statement statement `cmd:"" group:"money" help:"What a site's user earned and withdrew, and how each penny was worked out. Example: flexd statement SITE --tax-year 2026 --format csv --out statement.csv"`
 
-	Payouts payouts       `cmd:"" help:"Users' withdrawals: approve them, and exchange files with the bank."`
-	Books   booksCommand  `cmd:"" help:"An organisation's books: months, trial balance, journal."`
-	Settle  settleCommand `cmd:"" help:"Settlement runs."`
+	Payouts payouts       `cmd:"" group:"money" help:"Users' withdrawals: approve them, and exchange files with the bank."`
+	Books   booksCommand  `cmd:"" group:"money" help:"An organisation's books: months, trial balance, journal."`
+	Settle  settleCommand `cmd:"" group:"money" help:"Settlement runs."`
 
-	Listen  listen  `cmd:"" help:"Show an organisation's pushes on a machine that nothing can reach, and forward them."`
-	Trigger trigger `cmd:"" help:"Send one event, as a client would."`
-	Certify certify `cmd:"" help:"Grade a client's endpoint: answers, duplicates, signatures."`
+	Listen  listen  `cmd:"" group:"build" help:"Show an organisation's pushes on a machine that nothing can reach, and forward them."`
+	Trigger trigger `cmd:"" group:"build" help:"Send one event, as a client would."`
+	Certify certify `cmd:"" group:"build" help:"Grade a client's endpoint: answers, duplicates, signatures."`
 
-	Plan     planCommand     `cmd:"" help:"Plan problems, a line of JSON each, from standard input to standard output."`
-	Bench    benchCommand    `cmd:"" help:"Measure flexd on this machine."`
-	Backtest backtestCommand `cmd:"" help:"What a home battery would have saved on imported prices and a home's readings."`
+	Plan     planCommand     `cmd:"" group:"measure" help:"Plan problems, a line of JSON each, from standard input to standard output."`
+	Bench    benchCommand    `cmd:"" group:"measure" help:"Measure flexd on this machine."`
+	Backtest backtestCommand `cmd:"" group:"measure" help:"What a home battery would have saved on imported prices and a home's readings."`
 }
 
 // console is what a command talks through.
@@ -137,17 +139,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		}
 	}()
 
-	parser, err := kong.New(&cmds,
-		kong.Name("flexd"),
-		kong.Description("Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo"),
-		kong.UsageOnError(),
-		kong.Vars{"version": version()},
-		kong.Writers(c.out, c.err),
-		kong.Exit(func(n int) { code = n; panic(exited) }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(c),
-	)
-
+	parser, err := newParser(ctx, &cmds, c, func(n int) { code = n; panic(exited) })
 	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)
 		return exitFailed
@@ -171,6 +163,23 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	}
 
 	return exitDone
+}
+
+// newParser returns what reads the command line. exit is called where the help or the version
+// was asked for.
+func newParser(ctx context.Context, cmds *commands, c console, exit func(int)) (*kong.Kong, error) {
+	return kong.New(cmds,
+		kong.Name("flexd"),
+		kong.Description("Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo"),
+		kong.UsageOnError(),
+		kong.ExplicitGroups(groups),
+		kong.Help(helpWithExample(c.out)),
+		kong.Vars{"version": version()},
+		kong.Writers(c.out, c.err),
+		kong.Exit(exit),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(c),
+	)
 }
 
 // version says which flexd this is: of which state of the code, and how it was built.

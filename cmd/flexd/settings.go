@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ type orgSet struct {
 	Name   string   `arg:"" help:"Name of the organisation."`
 	Values []string `arg:"" optional:"" name:"setting=value" help:"What to set, such as user_share=0.5; user_share=default is the default again. Without any, all settings are printed."`
 	From   string   `help:"London day from which terms hold, such as 2026-04-01; tomorrow if not given, or all days while nothing is settled." placeholder:"DAY"`
+	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 
 // setting is a number or a word that an organisation may set and that holds at once. What it
@@ -98,34 +98,34 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	// It is set before anything is printed: who stops reading stops nothing else.
 	of := ofOrg{store: o.store, Org: o.Name}
-	if len(o.Values) == 0 {
-		h, org, err := of.openOrg(ctx)
+	if len(o.Values) > 0 {
+		err := of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.App, org flex.Org) error {
+			return todo.keep(ctx, h, org, from)
+		})
 		if err != nil {
 			return err
 		}
-
-		defer h.Close()
-		return c.settings(ctx, h, org)
 	}
 
-	return of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.App, org flex.Org) error {
-		for _, change := range todo.plain {
-			if err := change(&org.Settings); err != nil {
-				return err
-			}
-		}
+	h, org, err := of.openOrg(ctx)
+	if err != nil {
+		return err
+	}
 
-		if err := todo.keep(ctx, h, org, from); err != nil {
-			return err
-		}
-
-		return c.settings(ctx, h, org)
-	})
+	defer h.Close()
+	return c.settings(ctx, h, org, o.JSON)
 }
 
-// keep writes the organisation's settings, as they were changed, and its terms from a day on.
+// keep changes and writes the organisation's settings, and its terms from a day on.
 func (t changes) keep(ctx context.Context, h *app.App, org flex.Org, from flex.Day) error {
+	for _, change := range t.plain {
+		if err := change(&org.Settings); err != nil {
+			return err
+		}
+	}
+
 	if len(t.plain) > 0 {
 		err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) })
 		if err != nil {
@@ -216,35 +216,78 @@ func (k setting) change(s *flex.OrgSettings, value string) error {
 	return nil
 }
 
+// settingRow is what holds of a setting, and of a dated one what will.
+type settingRow struct {
+	Name    string       `json:"name"`
+	Value   *string      `json:"value"` // null: the default
+	Default string       `json:"default"`
+	Help    string       `json:"help"`
+	Changes []termChange `json:"changes,omitempty"`
+}
+
+// termChange is what a dated setting will be; null: the default.
+type termChange struct {
+	From  string  `json:"from_day"`
+	Value *string `json:"value"`
+}
+
 // settings prints what holds today, and what will hold instead.
-func (c console) settings(ctx context.Context, h *app.App, org flex.Org) error {
+func (c console) settings(ctx context.Context, h *app.App, org flex.Org, asJSON bool) error {
 	terms, err := h.Reward.Terms(ctx, org.ID)
 	if err != nil {
 		return err
 	}
 
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	rows := []settingRow{}
 	for _, s := range reward.TermSettings() {
-		value := cmp.Or(terms.Values[s.Name], s.Default+" (default)")
+		row := settingRow{Name: s.Name, Value: given(terms.Values[s.Name]), Default: s.Default, Help: s.Help}
 		for _, change := range terms.Changes {
 			if change.Name == s.Name && change.From.Start().After(terms.Today.Start()) {
-				value += fmt.Sprintf("; %s from %s", cmp.Or(change.Value, s.Default+" (default)"), change.From)
+				row.Changes = append(row.Changes, termChange{From: change.From.String(), Value: given(change.Value)})
 			}
 		}
 
-		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, value, s.Help)
+		rows = append(rows, row)
 	}
 
 	blank := flex.OrgSettings{}
 	for _, k := range settings() {
-		value := k.show(&org.Settings)
-		if value == k.show(&blank) {
-			value = k.standard + " (default)"
+		row := settingRow{Name: k.name, Default: k.standard, Help: k.help}
+		if value := k.show(&org.Settings); value != k.show(&blank) {
+			row.Value = &value
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", k.name, value, k.help)
+		rows = append(rows, row)
+	}
+
+	if asJSON {
+		return c.json(rows)
+	}
+
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		value := r.word(r.Value)
+		for _, change := range r.Changes {
+			value += fmt.Sprintf("; %s from %s", r.word(change.Value), change.From)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, value, r.Help)
 	}
 
 	return t.Flush()
+}
+
+// given is a text, or nil where there is none.
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func (r settingRow) word(value *string) string {
+	if value == nil {
+		return r.Default + " (default)"
+	}
+	return *value
 }
 
 // orgTerms is `flexd org terms`.

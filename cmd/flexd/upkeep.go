@@ -160,6 +160,15 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 type endpointList struct {
 	store
 	Name string `arg:"" help:"Name of the organisation."`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+// endpointRow is where pushes of a kind go.
+type endpointRow struct {
+	Name    string `json:"name"`
+	URL     string `json:"url"`
+	Enabled bool   `json:"enabled"`
+	Reason  string `json:"reason,omitempty"` // why it is disabled
 }
 
 // Run lists the endpoints.
@@ -176,12 +185,17 @@ func (e *endpointList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	if len(endpoints) == 0 {
+	if len(endpoints) == 0 && !e.JSON {
 		fmt.Fprintf(c.out, "%s has no endpoint: set one with `flexd endpoint set %q --url URL`\n", e.Name, e.Name)
 		return nil
 	}
 
-	return table(c, endpoints, "NAME\tURL\tENABLED\tREASON", func(x records.Endpoint) []any {
+	rows := []endpointRow{}
+	for _, x := range endpoints {
+		rows = append(rows, endpointRow{Name: string(x.Name), URL: x.URL, Enabled: x.Enabled, Reason: x.Reason})
+	}
+
+	return list(c, e.JSON, rows, "NAME\tURL\tENABLED\tREASON", func(x endpointRow) []any {
 		return []any{x.Name, x.URL, x.Enabled, x.Reason}
 	})
 }

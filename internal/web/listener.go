@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -18,11 +17,11 @@ const (
 // DefaultConnections is how many connections are taken at once unless the operator says
 // otherwise: connectionsMax, or what the process's limit of open files leaves.
 func DefaultConnections() int {
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur > connectionsMax*2 {
+	files, limited := openFiles()
+	if !limited || files > connectionsMax*2 {
 		return connectionsMax
 	}
-	return max(1, min(connectionsMax, int(float64(files.Cur)*descriptorShare)))
+	return max(1, min(connectionsMax, int(float64(files)*descriptorShare)))
 }
 
 // boundedListener closes connections beyond the limits as they come.
