@@ -48,11 +48,11 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestGuides_EveryHour follows guides one after another in one folder, as somebody does who
+// TestEveryHour follows guides one after another in one folder, as somebody does who
 // begins at any time of any day: 48 starts, on a day like others and on those on which the
 // clocks change, with the quickstart and another guide each. FLEXD_LONG has all guides at each
 // start on each of the days.
-func TestGuides_EveryHour(t *testing.T) {
+func TestEveryHour(t *testing.T) {
 	needs(t, "bash", "curl", "python3")
 	days := []time.Time{
 		time.Date(2027, 1, 20, 0, 0, 0, 0, time.UTC),
@@ -112,7 +112,7 @@ func TestGuides_Broken(t *testing.T) {
 
 // A guide that holds at some hours alone is found out: without the step to the evening the
 // quickstart's car comes when no cheap hours are left.
-func TestGuides_TooLate(t *testing.T) {
+func TestEveryHour_TooLate(t *testing.T) {
 	needs(t, "bash", "curl", "python3")
 	const turn = `-d '{"local_time": "18:00"}'`
 	p := guide.Pages[0]
