@@ -100,7 +100,7 @@ var collection = sync.OnceValues(func() ([]byte, error) {
 // What pages of the documentation may load: the guides a style sheet, the reference what it
 // needs to try operations. Both from here alone.
 const (
-	guidePolicy     = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	guidePolicy     = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'"
 )
 
@@ -113,6 +113,8 @@ func (s *Server) docs(r *request) (answer, error) {
 		return s.page(name, "text/html; charset=utf-8", guide.Index()), nil
 	case "guide.css":
 		return s.page(name, "text/css; charset=utf-8", guide.Style), nil
+	case "copy.js":
+		return s.page(name, "text/javascript; charset=utf-8", guide.CopyScript), nil
 	case "postman.json":
 		return s.postman(r)
 	case "reference":

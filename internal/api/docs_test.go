@@ -54,9 +54,9 @@ func TestGuides(t *testing.T) {
 	h.server.PublicURL = h.url
 	link := regexp.MustCompile(`(?:src|href)="([^"]*)"`)
 	pages := map[string]string{}
-	for _, path := range []string{"/docs", "/docs/quickstart", "/docs/webhooks", "/docs/clock", "/docs/errors", "/docs/clients", "/docs/going-live", "/docs/changelog"} {
+	for _, path := range []string{"/docs", "/docs/quickstart", "/docs/webhooks", "/docs/clock", "/docs/errors", "/docs/clients", "/docs/going-live", "/docs/glossary", "/docs/changelog"} {
 		r := h.want("GET", path, "", 200, "", "Authorization:", "Accept-Encoding: identity")
-		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'") {
+		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'") {
 			t.Errorf("%s: %v", path, r.Header)
 		}
 		pages[path] = r.body
@@ -81,6 +81,9 @@ func TestGuides(t *testing.T) {
 		h.want("GET", strings.TrimPrefix(l[1], h.url), "", 200, "", "Authorization:")
 	}
 	h.want("GET", "/docs/nothing.md", "", 404, "")
+	if r := h.want("GET", "/docs/copy.js", "", 200, "", "Authorization:"); !strings.HasPrefix(r.Header.Get("Content-Type"), "text/javascript") {
+		t.Errorf("the script of the pages is %s", r.Header.Get("Content-Type"))
+	}
 }
 
 // TestCollection sends every request of the Postman collection: each is one of the surface,

@@ -23,6 +23,11 @@ var sources embed.FS
 //go:embed style.css
 var Style []byte
 
+// CopyScript gives the pages' examples buttons that copy them.
+//
+//go:embed copy.js
+var CopyScript []byte
+
 //go:embed frame.html
 var frameText string
 
@@ -37,7 +42,7 @@ type Page struct {
 }
 
 // order is the order in which the guides are listed.
-var order = []string{"quickstart", "webhooks", "clock", "errors", "clients", "going-live", "changelog"}
+var order = []string{"quickstart", "webhooks", "clock", "errors", "clients", "going-live", "glossary", "changelog"}
 
 // Pages are the guides, in the order in which they are to be read.
 var Pages = func() (all []Page) {
