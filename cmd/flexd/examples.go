@@ -68,6 +68,7 @@ caps set --org Acme --kw 2000
 caps show --org Acme
 caps clear --org Acme
 fleet envelope --gsp-group _C --format csv
+fleet ahead --half-hours 4 --format csv
 fleet follow profile.csv
 instruct preview --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z --change-kw=-500
 instruct send --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z --change-kw=-500
@@ -83,7 +84,7 @@ rate reset my-charger
 verify
 doctor
 replay Acme 01a1f96c-5192-7f77-aad8-57b48aa19966
-export 01a1f96c-5192-7f77-aad8-57b48aa19966
+export 01a1f96c-5192-7f77-aad8-57b48aa19966 --format html
 erase 01a1f96c-5192-7f77-aad8-57b48aa19966
 migrate
 backup flexd-monday.db
@@ -154,7 +155,8 @@ backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv
 func exampleOf(command string) string {
 	command, _, _ = strings.Cut(command, " (") // without its other names
 	for line := range strings.Lines(examples) {
-		if line = strings.TrimSpace(line); line == command || strings.HasPrefix(line, command+" ") {
+		line = strings.TrimSpace(line)
+		if line == command || strings.HasPrefix(line, command+" ") {
 			return line
 		}
 	}

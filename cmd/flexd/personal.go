@@ -15,7 +15,8 @@ import (
 // export is `flexd export`.
 type export struct {
 	store
-	Site string `arg:"" help:"Id of the site."`
+	Site   string `arg:"" help:"Id of the site."`
+	Format string `help:"machine is the records as they are kept; json and html are for the person whom they are about: instants as RFC 3339, units, names; html can be printed." enum:"machine,json,html" default:"machine"`
 }
 
 // Run prints everything that is held on a site.
@@ -38,6 +39,13 @@ func (e *export) Run(ctx context.Context, c console) error {
 	})
 	if err != nil {
 		return err
+	}
+
+	switch e.Format {
+	case "json":
+		return c.json(readable(held))
+	case "html":
+		return writePage(c.out, site, readable(held))
 	}
 
 	return c.json(held)

@@ -108,6 +108,7 @@ const (
 // collection, and the document as a page on which its operations can be tried.
 func (s *Server) docs(r *request) (answer, error) {
 	name := r.param("file")
+
 	switch name {
 	case "":
 		return s.page(name, "text/html; charset=utf-8", guide.Index()), nil
