@@ -77,7 +77,7 @@ instruct list
 instruct report 01a1f96c-5192-7f77-aad8-57b48aa19966
 openadr client add Acme acme-dispatch --role BL
 openadr client list Acme
-openadr notices Acme
+openadr notices
 rate show my-charger
 rate pin my-charger 6.9
 rate reset my-charger
