@@ -145,6 +145,17 @@ func (s *street) plant(h *app.App) {
 	s.Exec(`INSERT INTO held_reading (id, org_id, asset_id, label, from_at, to_at, value, reason, detail, held_at)
 		VALUES ($1, $2, $1, 1, $3, $4, 1, 'power', 'too much', $3)`, refused.Bytes(), s.Org.Bytes(), ago, ago+1800_000_000)
 	s.withdraw(ago)
+	s.notReleased(waiting)
+}
+
+// notReleased has an asset still follow a dispatch that ended an hour ago.
+func (s *street) notReleased(asset flex.AssetID) {
+	s.Helper()
+	ago := s.now.Add(-time.Hour).UnixMicro()
+	s.Exec(`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, 'dfs', $3, $4, $5, FALSE)`,
+		asset.Bytes(), s.Org.Bytes(), ago-2, ago-1, ago)
+	s.Exec(`INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, release, release_tries) VALUES ($1, $1, $2, 2000, 'missing', 2)`,
+		asset.Bytes(), s.Org.Bytes())
 }
 
 // withdraw has a withdrawal wait for approval since an instant.

@@ -94,6 +94,7 @@ var seePaths = map[operations.Kind]string{
 	operations.Waiting:          "/console/deliveries?state=" + string(delivery.Pending),
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",
+	operations.NotReleased:      "/console/deliveries?endpoint=dispatch",
 	operations.JobFailed:        "/console/engine",
 	operations.PriceStale:       "/console/prices",
 	operations.ReadingsHeld:     "/console/readings/held",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +205,83 @@ func TestDispatch_HandBack(t *testing.T) {
 			})
 		})
 		look(delivery.ReleaseDone, delivery.ReleaseMissing, delivery.ReleaseUnknown, delivery.ReleaseUnknown)
+	})
+}
+
+// TestDispatch_NotReleased: an asset that goes on with what a dispatch asked for is sent it again, twice at
+// most, until its readings say that it went back; one that goes on with the next dispatch is left alone.
+func TestDispatch_NotReleased(t *testing.T) {
+	each(t, func(h *fixture) {
+		ctx := context.Background()
+		as := h.chargers(4)
+		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		first := flex.Span{From: from, To: from.Add(flex.HalfHour)}
+		h.dispatchEndpoint(false)
+		dispatch := func(span flex.Span, assets ...flex.AssetID) {
+			order := store.Dispatch{Market: "dfs", Span: span}
+			for _, a := range assets {
+				order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
+			}
+			if _, err := h.service.Dispatch(ctx, h.Org, order); err != nil {
+				h.Fatal(err)
+			}
+		}
+		dispatch(first, as...)
+		dispatch(flex.Span{From: first.To, To: first.To.Add(flex.HalfHour)}, as[3])
+
+		// read has assets 0 to 3 run at some power some minutes after the end.
+		read := func(after time.Duration, kw ...float64) {
+			var rs []flex.Reading
+			at := first.To.Add(after)
+			for i, p := range kw {
+				rs = append(rs, flex.Reading{AssetID: as[i], Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(p * 1e6)})
+			}
+			h.write(func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+		}
+		// check runs the job at a time after the end, and compares what is kept of each asset.
+		check := func(after time.Duration, want ...string) {
+			h.Helper()
+			time.Sleep(time.Until(first.To.Add(after)))
+			if _, err := h.service.CheckReleases(ctx); err != nil {
+				h.Fatal(err)
+			}
+			got := h.Strings(`SELECT release || ' ' || release_tries FROM dispatch_asset a JOIN dispatch d ON d.event_id = a.event_id
+				WHERE d.from_at = $1 ORDER BY a.asset_id`, first.From.UnixMicro())
+			if !slices.Equal(got, want) {
+				h.Errorf("after %s: %q, want %q", after, got, want)
+			}
+		}
+
+		check(14*time.Minute, " 0", " 0", " 0", " 0")
+		read(14*time.Minute, 0.3, -2, -2, -2)
+		check(15*time.Minute, "done 0", "missing 1", "missing 1", "done 0")
+		if n := h.Count(`SELECT count(*) FROM outbox WHERE generation = 2 AND turn_at IS NOT NULL`); n != 2 {
+			h.Errorf("%d dispatches are sent again", n)
+		}
+		read(29*time.Minute, 0.3, 0.3, -2, -2)
+		check(30*time.Minute, "done 0", "done 1", "missing 2", "done 0")
+		check(45*time.Minute, "done 0", "done 1", "missing 2", "done 0")
+		check(60*time.Minute, "done 0", "done 1", "missing 2", "done 0")
+		if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE release_at IS NOT NULL`); n != 1 { // of the dispatch that followed
+			h.Errorf("%d are still looked at", n)
+		}
+
+		listed := func() (n int) {
+			err := h.db.ReadAll(ctx, func(all *store.All) (err error) {
+				_, n, err = all.NotReleased(ctx, h.Org, 10)
+				return err
+			})
+			if err != nil {
+				h.Fatal(err)
+			}
+			return n
+		}
+		if n := listed(); n != 1 {
+			h.Errorf("%d are listed", n)
+		}
+		time.Sleep(store.ReleaseKept)
+		if n := listed(); n != 0 {
+			h.Errorf("%d are listed a day later", n)
+		}
 	})
 }

@@ -26,6 +26,7 @@ const (
 	Waiting          Kind = "waiting"           // pushes that the client has not taken for long
 	EndpointDisabled Kind = "endpoint_disabled"
 	EndpointMissing  Kind = "endpoint_missing"
+	NotReleased      Kind = "not_released" // assets that still do what a dispatch asked for, after its end
 	JobFailed        Kind = "job_failed"
 	PriceStale       Kind = "price_stale"
 	Unplanned        Kind = "unplanned"      // plugged in and not controlled
@@ -34,7 +35,7 @@ const (
 )
 
 // Kinds are all of them, in the order in which they are listed.
-var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, JobFailed, PriceStale,
+var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, JobFailed, PriceStale,
 	Unplanned, ReadingsHeld, PayoutWaiting}
 
 // Level says how soon somebody should look.
@@ -122,7 +123,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 		found = nil // a read may be run again
 
 		for _, find := range []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-			findHalt, findRefused, findWaiting, findEndpoints, findShort, findUnplanned, findHeld, findPayouts,
+			findHalt, findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findUnplanned, findHeld, findPayouts,
 		} {
 			more, err := find(ctx, all, fleet, org)
 			if err != nil {
@@ -289,6 +290,19 @@ func findShort(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID
 	}
 
 	return found, nil
+}
+
+func findNotReleased(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	ids, total, err := all.NotReleased(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	assets, err := named(ctx, all, ids)
+	return []Exception{{
+		Kind: NotReleased, Level: Critical, Count: total, Assets: assets, Title: count(total, "asset") + " that still followed a dispatch after its end, by their readings",
+		Text: "They were sent the dispatch again, whose time is over. Ask the maker's client why they stay in it: they may go on charging or discharging as they were asked to.",
+	}}, err
 }
 
 func findUnplanned(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) ([]Exception, error) {

@@ -31,6 +31,7 @@ var defaultRules = map[Kind]AlertRule{
 	ShortTime:        {For: 15 * time.Minute},
 	ShortOffPeak:     {For: 15 * time.Minute},
 	ShortHeadroom:    {Enabled: true, For: 15 * time.Minute},
+	NotReleased:      {Enabled: true, For: 15 * time.Minute},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
 	Unplanned:        {For: time.Hour},

@@ -61,15 +61,16 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 
 // addDispatched keeps which assets a dispatch is for, and when to look for their flex events.
 func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
-	const columns = 6
+	const columns = 7
 	args := make([]any, 0, columns*len(d.Assets))
 	detectAt := micros(d.To.Add(DetectAfter))
+	releaseAt := micros(d.To.Add(ReleaseAfter))
 
 	for _, a := range d.Assets {
-		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), detectAt)
+		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), detectAt, releaseAt)
 	}
 
-	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at)`
+	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at, release_at)`
 	return tx.bulk(ctx, into, ``, columns, args)
 }
 

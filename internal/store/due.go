@@ -97,6 +97,12 @@ func (tx *Tx) NextEventSettlement(ctx context.Context, after time.Time) (time.Ti
 		) AS due`, tx.org.Bytes(), afterMicros(after))
 }
 
+// NextRelease is when an asset is to be looked at after its dispatch.
+func (tx *Tx) NextRelease(ctx context.Context, after time.Time) (time.Time, error) {
+	return tx.earliest(ctx, `SELECT min(release_at) FROM dispatch_asset WHERE org_id = $1 AND release_at IS NOT NULL AND release_at > $2`,
+		tx.org.Bytes(), afterMicros(after))
+}
+
 // NextRate is when a session that ended is to be looked at for what it teaches.
 func (tx *Tx) NextRate(ctx context.Context, after time.Time) (time.Time, error) {
 	return tx.earliest(ctx, `SELECT min(rate_look_at) FROM session WHERE org_id = $1 AND rate_look_at IS NOT NULL AND rate_look_at > $2`,

@@ -1,0 +1,116 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+const (
+	// releaseEvery is the time between two looks at an asset after a dispatch.
+	releaseEvery = 15 * time.Minute
+	// ReleaseTries is how often a dispatch that is over is sent again to an asset that still follows it.
+	ReleaseTries = 2
+	// releasesMax is how many assets are looked at in one transaction.
+	releasesMax = 500
+)
+
+// CheckReleases looks at what assets do after their dispatch: at store.ReleaseAfter from its end and every
+// releaseEvery until releaseTime. One that still does what it was dispatched to is sent the dispatch again,
+// whose time is over, ReleaseTries times at most.
+func (d *Service) CheckReleases(ctx context.Context) (report worker.Report, err error) {
+	var orgs []flex.OrgID
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsWithReleases(ctx)
+		return err
+	})
+
+	for _, org := range orgs {
+		if err != nil {
+			break
+		}
+
+		var of worker.Report
+		of, err = d.CheckReleasesOf(ctx, org)
+		report.Did += of.Did
+		report.More = report.More || of.More
+	}
+
+	return report, err
+}
+
+// CheckReleasesOf is CheckReleases for one organisation.
+func (d *Service) CheckReleasesOf(ctx context.Context, org flex.OrgID) (report worker.Report, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		due, err := tx.DueReleases(ctx, releasesMax)
+		if err != nil {
+			return err
+		}
+
+		report = worker.Report{Did: len(due), More: len(due) == releasesMax}
+		for len(due) > 0 {
+			n := 1
+			for n < len(due) && due[n].Event == due[0].Event {
+				n++
+			}
+
+			if err := checkReleased(ctx, tx, due[:n]); err != nil {
+				return err
+			}
+			due = due[n:]
+		}
+
+		return nil
+	})
+	return report, err
+}
+
+// checkReleased looks at the assets of one dispatch.
+func checkReleased(ctx context.Context, tx *store.Tx, due []store.DueRelease) error {
+	of := store.Dispatch{Span: due[0].Span}
+	for _, r := range due {
+		of.Assets = append(of.Assets, store.DispatchedAsset{ID: r.Asset})
+	}
+
+	powers, err := powersAfter(ctx, tx, of)
+	if err != nil {
+		return err
+	}
+
+	var again *store.DueRelease // the dispatch is one message for all its assets, or has one asset
+	for i := range due {
+		r := &due[i]
+		power, known := powers[r.Asset]
+
+		found := releaseOf(r.Power, power, known)
+		if r.Followed {
+			found = ReleaseDone // it follows the next dispatch
+		}
+		if found == ReleaseMissing && r.Tries < ReleaseTries {
+			r.Tries++
+			again = r
+		}
+
+		if err := tx.SaveRelease(ctx, *r, string(found), nextRelease(r, found, tx.Now())); err != nil {
+			return err
+		}
+	}
+
+	if again == nil {
+		return nil
+	}
+
+	return tx.SendDispatchAgain(ctx, *again, tx.Now().Add(releaseEvery))
+}
+
+// nextRelease is when to look at an asset again; zero is never.
+func nextRelease(r *store.DueRelease, found Release, now time.Time) time.Time {
+	at := now.Add(releaseEvery)
+	if found == ReleaseDone || at.After(r.To.Add(releaseTime)) {
+		return time.Time{}
+	}
+	return at
+}
