@@ -68,6 +68,7 @@ func (s *slowLog) ended(ctx context.Context, began time.Time, query string, args
 	ctx = context.WithoutCancel(ctx)
 	args = append([]any(nil), args...)
 	if !s.busy.CompareAndSwap(false, true) {
+		s.forget(query) // the next time it has a plan
 		s.write(took, query, "not asked for: another one was")
 		return
 	}
@@ -93,6 +94,13 @@ func (s *slowLog) take(query string, now time.Time) bool {
 
 	s.logged[query] = now
 	return true
+}
+
+// forget has a statement logged the next time that it is slow.
+func (s *slowLog) forget(query string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.logged, query)
 }
 
 func (s *slowLog) write(took time.Duration, query, plan string) {
