@@ -49,9 +49,9 @@ func TestGuides(t *testing.T) {
 }
 
 // TestEveryHour follows guides one after another in one folder, as somebody does who
-// begins at any time of any day: 48 starts, on a day like others and on those on which the
-// clocks change, with the quickstart each and another guide at every fourth. FLEXD_LONG has all
-// guides at each start on each of the days.
+// begins at any time of any day: at 12 times of the day, on a day like others and on those on which
+// the clocks change, with the quickstart and another guide each. FLEXD_LONG has all guides at 48
+// times on each of the days.
 func TestEveryHour(t *testing.T) {
 	needs(t, "bash", "curl", "python3")
 	days := []time.Time{
@@ -60,18 +60,17 @@ func TestEveryHour(t *testing.T) {
 		time.Date(2027, 10, 31, 0, 0, 0, 0, time.UTC),
 	}
 
-	const starts, other = 48, 4
+	const starts = 48
+	every, last := 4, starts
 	long := os.Getenv("FLEXD_LONG") != ""
-	for i := range starts * len(days) {
+	if long {
+		every, last = 1, starts*len(days)
+	}
+
+	for i := 0; i < last; i += every {
 		pages := guide.Pages
 		if !long {
-			pages = pages[:1:1]
-		}
-		if !long && i%other == 0 {
-			pages = append(pages, guide.Pages[1+i/other%(len(guide.Pages)-1)])
-		}
-		if !long && i >= starts {
-			break
+			pages = []guide.Page{pages[0], pages[1+i/every%(len(pages)-1)]}
 		}
 
 		start := days[(i+i/starts)%len(days)].Add(time.Duration(i%starts*30+i*7%30) * time.Minute)
