@@ -86,7 +86,7 @@ type ExplainedPeriod struct {
 	Reason         string   `json:"reason"`
 }
 
-// EffectiveInput is one input of a plan as it was used: where it comes from is told by
+// EffectiveInput is one input of a plan as it was used: where it comes from is named by
 // Origin, such as "event", "asset", "site" or "default".
 type EffectiveInput struct {
 	Name  string `json:"name"`

@@ -110,7 +110,7 @@ func (cs chargers) settle(h *fixture, assets []flex.AssetID) {
 }
 
 // TestFuse_TwoCars has two cars of 7.4 kW behind a fuse of 10. Both are ready, together they never
-// draw more, the later is told why it waits, and when both are done neither is free of the fuse.
+// draw more, the later explains why it waits, and when both are done neither is free of the fuse.
 func TestFuse_TwoCars(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars := h.fuse(10, 7400)
@@ -137,18 +137,18 @@ func TestFuse_TwoCars(t *testing.T) {
 			t.Errorf("%d W are drawn at %v", w, at)
 		}
 
-		told := false
+		explained := false
 		for _, car := range cars {
 			x := h.at(car).explanation()
 			if !x.Exact || x.Plan.Shortfall > 0 {
 				t.Errorf("%v: lacks %d Wh: %s", x.Exact, x.Plan.Shortfall, x.Prose())
 			}
 
-			told = told || strings.Contains(x.Prose(), "held back by the main fuse, 10 kW")
+			explained = explained || strings.Contains(x.Prose(), "held back by the main fuse, 10 kW")
 		}
 
-		if !told {
-			t.Error("neither is told of the fuse")
+		if !explained {
+			t.Error("neither explanation names the fuse")
 		}
 
 		h.supposed(cars[1])

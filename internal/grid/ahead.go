@@ -90,7 +90,7 @@ func newAhead(now time.Time, scope store.Scope, day flex.Day, length int) (*Ahea
 	return &Ahead{At: now, Scope: scope, Day: day, Length: length}, nil
 }
 
-// until is the day after the last that is over and told of: the day itself, if it is.
+// until is the day after the last that is over and reported: the day itself, if it is.
 func (a *Ahead) until() flex.Day {
 	today := flex.DayAt(a.At)
 	if next := a.Day.Add(1); next.Start().Before(today.Start()) {

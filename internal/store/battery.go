@@ -37,7 +37,7 @@ type BatteryPlan struct {
 
 // PlanRead is what a plan's guess was made of at the boundary of the battery's site; zero: nothing.
 type PlanRead struct {
-	Device flex.AssetID // that told of the boundary
+	Device flex.AssetID // that reported the boundary
 	Labels []flex.Label
 	Spans  []flex.Span // of the half-hours, in order
 }

@@ -14,7 +14,7 @@ import (
 const (
 	// slowRest is how long a statement that was logged is not logged again.
 	slowRest = 10 * time.Minute
-	// slowMax is how many different statements are told apart; further ones are not logged.
+	// slowMax is how many different statements are remembered; further ones are not logged.
 	slowMax = 1000
 	// planTime is how long the database may take to say how it would run a statement.
 	planTime = 5 * time.Second

@@ -141,7 +141,7 @@ type HeldReading struct {
 	Value float64 `json:"value"`
 	// Why it is held back in one word.
 	Reason string `json:"reason"`
-	// Why it is held back, as the sender was told.
+	// Why it is held back, as the answer to the sender said.
 	Detail    string `json:"detail"`
 	HeldAt    Time   `json:"held_at"`
 	State     string `json:"state" wire:"enum=HeldState"`
