@@ -21,6 +21,7 @@ type operator struct {
 	Sessions operatorSessions     `cmd:"" help:"Where operators are logged in."`
 	Logout   operatorLogout       `cmd:"" help:"End all sessions of an operator."`
 	Reset    operatorResetTwoStep `cmd:"" name:"reset-two-step" help:"Have an operator's logins ask for no code any more, as when the app and the recovery codes are lost."`
+	Tie      operatorTie          `cmd:"" help:"Have an operator with a password sign in at the identity provider from now on."`
 	Remove   operatorRemove       `cmd:"" help:"Let an operator in no more, from now on."`
 }
 
@@ -96,6 +97,20 @@ func (o *operatorResetTwoStep) Run(ctx context.Context) error {
 	return act(ctx, o.open, o.Name, "remove a second step", func(d *access.Service) error { return d.RemoveTwoStep(ctx, o.Name) })
 }
 
+type operatorTie struct {
+	store
+	Name    string `arg:"" help:"Name of the operator."`
+	Subject string `arg:"" help:"Who they are there, as the provider's tokens say under sub."`
+	Issuer  string `help:"The provider, as under flexd serve --sso-issuer." required:"" env:"FLEXD_SSO_ISSUER" placeholder:"URL"`
+}
+
+// Run ties the operator to the provider.
+func (o *operatorTie) Run(ctx context.Context) error {
+	return act(ctx, o.open, o.Name, "tie operator to an identity provider", func(d *access.Service) error {
+		return d.TieOperator(ctx, o.Name, o.Issuer, o.Subject)
+	})
+}
+
 type operatorSessions struct {
 	store
 	JSON bool `help:"Print as JSON." name:"json"`
@@ -150,6 +165,7 @@ type operatorList struct {
 type operatorRow struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`
+	Login     string    `json:"login"` // password, or the identity provider
 	CreatedAt time.Time `json:"created_at"`
 }
 
@@ -166,7 +182,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 		operators, err := all.Operators(ctx)
 		for _, x := range operators {
 			if x.RemovedAt.IsZero() {
-				rows = append(rows, operatorRow{x.Name, x.Role, x.CreatedAt})
+				rows = append(rows, operatorRow{x.Name, x.Role, loginOf(x), x.CreatedAt})
 			}
 		}
 
@@ -176,7 +192,15 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return list(c, o.JSON, rows, "NAME\tROLE\tADDED", func(r operatorRow) []any { return []any{r.Name, r.Role, r.CreatedAt} })
+	return list(c, o.JSON, rows, "NAME\tROLE\tLOGIN\tADDED", func(r operatorRow) []any { return []any{r.Name, r.Role, r.Login, r.CreatedAt} })
+}
+
+// loginOf is what lets an operator in.
+func loginOf(o records.Operator) string {
+	if o.Issuer != "" {
+		return o.Issuer
+	}
+	return "password"
 }
 
 // act does something to the operators, in the audit log.

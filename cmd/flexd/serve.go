@@ -40,9 +40,11 @@ type serve struct {
 	EcoesURL    string            `help:"Look metering points up in the industry's registry; needs a licence." env:"FLEXD_ECOES_URL" placeholder:"URL"`
 	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
 
-	Mail mailRelay `embed:"" prefix:"mail-"`
+	Mail mailRelay    `embed:"" prefix:"mail-"`
+	SSO  singleSignOn `embed:"" prefix:"sso-"`
 
 	OperatorsTwoStep         bool           `help:"Have every operator give a code of an app at the login, too; who has none sets it up first." env:"FLEXD_OPERATORS_TWO_STEP"`
+	OperatorsBySSOAlone      bool           `name:"operators-by-sso-alone" help:"Let operators in by the identity provider alone; what passwords opened ends. Leave it out again when the provider fails: passwords are kept." env:"FLEXD_OPERATORS_BY_SSO_ALONE"`
 	TrustedProxies           []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
 	MetricsFrom              []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
 	MaxConnections           int            `help:"Connections that are taken at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
@@ -154,6 +156,10 @@ func (s *serve) settings() (app.Settings, error) {
 	}
 
 	if err := s.readFiles(&settings); err != nil {
+		return settings, err
+	}
+
+	if err := s.singleSignOn(&settings); err != nil {
 		return settings, err
 	}
 

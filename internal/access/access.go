@@ -37,6 +37,11 @@ const tokenLength = len(tokenMark) + 43
 type Service struct {
 	DB *store.DB
 
+	// SSO is the identity provider that operators can sign in at; nil for none.
+	SSO *SingleSignOn
+	// PasswordsShut lets no operator in by a password, and ends what passwords opened.
+	PasswordsShut bool
+
 	tokens   tokenCache
 	verified verifiedCache
 	brake    brake

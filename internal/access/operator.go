@@ -27,6 +27,7 @@ type Operator struct {
 	Role        OperatorRole
 	ConfirmedAt time.Time // when they last gave their password
 	TwoStep     bool      // whether their logins ask for a code, too
+	SSO         bool      // whether they sign in at the identity provider, which asks for what it asks for
 }
 
 // May reports whether the operator's role has the permission.
@@ -98,6 +99,10 @@ type OperatorLogin struct {
 // too. An unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
 func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (OperatorLogin, error) {
+	if d.PasswordsShut {
+		return OperatorLogin{}, errPasswordsShut
+	}
+
 	o, err := d.checkOperator(ctx, name, password, from)
 	if err != nil {
 		return OperatorLogin{}, err
@@ -245,11 +250,14 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	if err != nil {
 		return Operator{}, fmt.Errorf("look up an operator's session: %w", err)
 	}
+	if !d.admits(s.Issuer) {
+		return Operator{}, errSession
+	}
 
 	d.noteUse(ctx, s)
 	return Operator{
 		ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt,
-		TwoStep: twoStep != nil && !twoStep.ConfirmedAt.IsZero(),
+		TwoStep: twoStep != nil && !twoStep.ConfirmedAt.IsZero(), SSO: s.Issuer != "",
 	}, nil
 }
 

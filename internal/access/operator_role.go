@@ -84,6 +84,10 @@ func (d *Service) SetOperatorRole(ctx context.Context, name string, role Operato
 			return flex.Fail(flex.Conflict, "%s was removed: give them a new password first", name)
 		}
 
+		if o.Issuer != "" {
+			return flex.Fail(flex.Conflict, "%s has the role that their groups give at the identity provider: change it there", name)
+		}
+
 		return all.SetOperatorRole(ctx, o.ID, string(role))
 	})
 }

@@ -70,6 +70,10 @@ func (d *Service) LoginOperatorCode(ctx context.Context, token flex.Secret, code
 		return Issued{}, fmt.Errorf("look up an operator's login: %w", err)
 	}
 
+	if !d.admits(s.Issuer) {
+		return Issued{}, errSession
+	}
+
 	err = d.takeCode(ctx, s.Operator, code)
 	if errors.Is(err, errCode) {
 		return Issued{}, d.Act(ctx, store.Act{Who: s.Name, Source: from, Act: "log in"}, func() error { return errCode })
@@ -157,6 +161,10 @@ type TwoStepSetup struct {
 // BeginTwoStep makes a secret for an operator who is logged in. Logins ask for codes only after
 // ConfirmTwoStep. Where they do already, it is a Conflict: that one is removed first.
 func (d *Service) BeginTwoStep(ctx context.Context, who Operator) (TwoStepSetup, error) {
+	if who.SSO {
+		return TwoStepSetup{}, flex.Fail(flex.Conflict, "you sign in at the identity provider: set up a second factor there")
+	}
+
 	if who.TwoStep {
 		return TwoStepSetup{}, flex.Fail(flex.Conflict, "your logins ask for a code already: remove it first")
 	}

@@ -56,9 +56,13 @@ type Settings struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            *tls.Config    // nil for plain HTTP
 	TwoStep        bool           // whether every operator gives a code at the login, too
+	PasswordsShut  bool           // whether operators come in by SSO alone
 	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
 	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0
 	Limits         web.Limits     // of connections, and of the time that clients may take
+
+	// SSO is the identity provider that operators can sign in at; nil for none.
+	SSO *access.SingleSignOn
 
 	PriceSources []string // asked for prices, by name; none if empty
 	Carbon       bool     // ask for the carbon intensity beside them
@@ -126,7 +130,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 
 	h := &App{
 		DB:       db,
-		Access:   &access.Service{DB: db},
+		Access:   &access.Service{DB: db, SSO: s.SSO, PasswordsShut: s.PasswordsShut},
 		Registry: &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})},
 		Control:  &control.Service{DB: db, Log: s.Log},
 		Push:     newDelivery(db, s),

@@ -24,11 +24,12 @@ type accountPage struct {
 	TwoStep     bool // whether logins ask for a code
 	Recovery    int  // unused recovery codes
 	Must        bool // whether everybody's have to
+	SSO         bool // whether they sign in at the identity provider
 }
 
 func (s *Server) account(r *request) (view, error) {
 	sessions, err := s.Access.SessionsOf(r.Context(), r.who.ID, s.sessionOf(r.Request))
-	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions(), Sessions: sessions, TwoStep: r.who.TwoStep, Must: s.TwoStep}
+	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions(), Sessions: sessions, TwoStep: r.who.TwoStep, Must: s.TwoStep, SSO: r.who.SSO}
 	if err != nil {
 		return view{}, err
 	}

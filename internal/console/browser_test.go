@@ -42,6 +42,8 @@ type browser struct {
 	ctx  context.Context
 	base string
 
+	provider string // the one other site that pages may lead to
+
 	mu     sync.Mutex
 	faults []string
 }
@@ -139,10 +141,14 @@ func (b *browser) listen(event any) {
 			b.fault("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:
-		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && !strings.HasPrefix(e.Request.URL, b.base+"/") {
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && !b.mayAsk(e.Request.URL) {
 			b.fault("a request to another host: %s", e.Request.URL)
 		}
 	}
+}
+
+func (b *browser) mayAsk(address string) bool {
+	return strings.HasPrefix(address, b.base+"/") || b.provider != "" && strings.HasPrefix(address, b.provider+"/")
 }
 
 // call runs a command of the protocol.

@@ -82,6 +82,10 @@ var surface = []route{
 	{pattern: "POST /console/login/code", public: true, handle: (*Server).loginCode},
 	{pattern: "POST /console/logout", needs: access.See, handle: (*Server).logout},
 
+	// signin.go
+	{pattern: "GET " + signInPath, public: true, handle: (*Server).beginSignIn},
+	{pattern: "GET " + CallbackPath, public: true, handle: (*Server).finishSignIn},
+
 	// fleet.go, live.go
 	{pattern: "GET /console/fleet", handle: (*Server).fleetNow},
 	{pattern: "GET /console/fleet.csv", handle: (*Server).fleetNow},

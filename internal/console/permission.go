@@ -52,7 +52,7 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 			r.who.Name, r.who.Role, needs)
 	}
 
-	owesCode := s.TwoStep && !r.who.TwoStep
+	owesCode := s.TwoStep && !r.who.TwoStep && !r.who.SSO
 	setsUp := strings.HasPrefix(r.URL.Path, accountPath) || r.URL.Path == logoutPath
 
 	if owesCode && !setsUp {
@@ -64,6 +64,10 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 		return view{}, nil
 	}
 
+	if r.who.SSO {
+		return s.confirmAtProvider(r)
+	}
+
 	return s.confirm(r)
 }
 
@@ -71,6 +75,7 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 type confirmPage struct {
 	Path, Fault string
 	Fields      []formField
+	SignIn      *signInLink // in place of the form, for who has no password here
 }
 
 type formField struct{ Name, Value string }

@@ -77,6 +77,10 @@ type loginForm struct {
 	Name, Next, Fault string
 	Plain             bool // the browser will not keep the cookie: no TLS, and not this machine
 	NoOperators       bool // nobody can log in yet
+
+	SignIn        *signInLink // the way to the identity provider, if there is one
+	PasswordsShut bool
+	End           string // where to log out at the provider, too, for who has just logged out here
 }
 
 func (s *Server) loginPage(r *request) (view, error) {
@@ -86,7 +90,11 @@ func (s *Server) loginPage(r *request) (view, error) {
 func (s *Server) loginView(r *request, f loginForm) (view, error) {
 	f.Plain = !web.HTTPS(r.Request) && !s.onLoopback(r.Request)
 	has, err := s.Access.HasOperators(r.Context())
-	f.NoOperators = !has
+	f.NoOperators = !has && s.Access.SSO == nil
+	f.SignIn = s.signInLink(f.Next, false)
+	f.PasswordsShut = s.Access.PasswordsShut
+	f.End = s.endAtProvider(r)
+
 	return view{page: "login", title: "Log in", data: f}, err
 }
 
@@ -151,6 +159,9 @@ func loginFault(r *request, err error) (string, error) {
 	}
 
 	kind := flex.KindOf(err)
+	if kind == flex.Forbidden {
+		return sentence(err.Error()), nil
+	}
 	if kind == flex.Unauthorized || kind == flex.TooMany {
 		return "That name and password do not go together.", nil
 	}
@@ -173,5 +184,5 @@ func ownPath(next string) string {
 func (s *Server) logout(r *request) (view, error) {
 	err := s.act(r, access.Action{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request)) })
 	s.setSession(r.writer(), r.Request, "")
-	return view{to: "/console/login"}, err
+	return view{to: afterLogout(r.who)}, err
 }

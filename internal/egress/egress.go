@@ -112,6 +112,30 @@ type refusal struct{ error }
 // Close gives up the connections kept for reuse.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
+// HTTP is the client for libraries that want one of net/http, within the same guard and bounds.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: bounded{c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: AttemptTime}
+}
+
+// bounded ends an answer that is longer than AnswerMax, and one that is no answer.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip sends the request.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		resp.Body.Close()
+		return nil, &Error{What: fmt.Sprintf("%s answered 101 and would speak another protocol, which nobody asked for", r.URL.Host)}
+	}
+
+	resp.Body = http.MaxBytesReader(nil, resp.Body, AnswerMax)
+	return resp, nil
+}
+
 // Request is what is to be sent.
 type Request struct {
 	Method    string // POST or GET

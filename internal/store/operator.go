@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +16,8 @@ type Operator struct {
 	Name       string
 	SecretHash []byte
 	Role       string // as package access has them
+	Issuer     string // the identity provider that they sign in at; "" for a password of their own
+	Subject    string // who they are there
 	CreatedAt  time.Time
 	RemovedAt  time.Time // zero while they may log in
 }
@@ -23,18 +27,19 @@ type OperatorSession struct {
 	Hash        [32]byte // SHA-256 of what the browser keeps
 	Operator    flex.OperatorID
 	Name, Role  string // of the operator; read, not written
+	Issuer      string // of the operator; read, not written
 	Source      string // the address that it was opened from
 	AwaitsCode  bool   // whether the code of the second step is still to come: it opens nothing
 	CreatedAt   time.Time
-	ConfirmedAt time.Time // when the operator last gave their password
+	ConfirmedAt time.Time // when the operator last showed who they are; the beginning if zero when added
 	UsedAt      time.Time // to the minute
 	ExpiresAt   time.Time
 }
 
-const operatorColumns = `o.id, o.name, o.secret_hash, o.role, o.created_at, o.removed_at`
+const operatorColumns = `o.id, o.name, o.secret_hash, o.role, o.issuer, o.subject, o.created_at, o.removed_at`
 
 func scanOperator(s scanner) (o Operator, err error) {
-	err = s.Scan(&o.ID, &o.Name, &o.SecretHash, &o.Role, instant{&o.CreatedAt}, instant{&o.RemovedAt})
+	err = s.Scan(&o.ID, &o.Name, &o.SecretHash, &o.Role, &o.Issuer, &o.Subject, instant{&o.CreatedAt}, instant{&o.RemovedAt})
 	return o, err
 }
 
@@ -42,8 +47,9 @@ func scanOperator(s scanner) (o Operator, err error) {
 // a Conflict.
 func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 	o.ID, o.CreatedAt = flex.OperatorID(all.newID()), all.now
-	n, err := all.exec(ctx, `INSERT INTO operator (id, name, secret_hash, role, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (name) DO NOTHING`,
-		o.ID.Bytes(), o.Name, o.SecretHash, o.Role, micros(o.CreatedAt))
+	n, err := all.exec(ctx, `INSERT INTO operator (id, name, secret_hash, role, issuer, subject, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING`,
+		o.ID.Bytes(), o.Name, o.SecretHash, o.Role, o.Issuer, o.Subject, micros(o.CreatedAt))
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "an operator named %q exists already", o.Name)
 	}
@@ -56,18 +62,49 @@ func (all *All) OperatorNamed(ctx context.Context, name string) (Operator, error
 		`SELECT `+operatorColumns+` FROM operator o WHERE o.name = $1`, name)
 }
 
+// OperatorOf returns the operator who is the subject at the identity provider, one who was
+// removed too, or nil if there is none.
+func (all *All) OperatorOf(ctx context.Context, issuer, subject string) (*Operator, error) {
+	o, err := scanOperator(all.row(ctx, `SELECT `+operatorColumns+` FROM operator o WHERE o.issuer = $1 AND o.subject = $2`, issuer, subject))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	return &o, nil
+}
+
+// TieOperator has an operator sign in at an identity provider alone: their password and their
+// sessions end.
+func (all *All) TieOperator(ctx context.Context, id flex.OperatorID, issuer, subject string) error {
+	if err := all.EndOperatorSessions(ctx, id); err != nil {
+		return err
+	}
+	_, err := all.exec(ctx, `UPDATE operator SET issuer = $2, subject = $3, secret_hash = $4 WHERE id = $1`, id.Bytes(), issuer, subject, []byte{})
+	return err
+}
+
+// TakeSignIn uses up the nonce of an identity provider's answer, and reports whether it was
+// unused.
+func (all *All) TakeSignIn(ctx context.Context, nonce [32]byte, expires time.Time) (bool, error) {
+	n, err := all.exec(ctx, `INSERT INTO operator_sign_in (nonce, expires_at) VALUES ($1, $2) ON CONFLICT (nonce) DO NOTHING`, nonce[:], micros(expires))
+	return n == 1, err
+}
+
 // Operators returns every operator by name, those that were removed too.
 func (all *All) Operators(ctx context.Context) ([]Operator, error) {
 	return rows(ctx, all.conn, scanOperator, `SELECT `+operatorColumns+` FROM operator o ORDER BY o.name`)
 }
 
 // SetOperatorSecret replaces an operator's secret and ends their sessions. It lets one who
-// was removed in again.
+// was removed in again, and one who signed in at an identity provider by the secret alone.
 func (all *All) SetOperatorSecret(ctx context.Context, id flex.OperatorID, hash []byte) error {
 	if err := all.EndOperatorSessions(ctx, id); err != nil {
 		return err
 	}
-	_, err := all.exec(ctx, `UPDATE operator SET secret_hash = $2, removed_at = NULL WHERE id = $1`, id.Bytes(), hash)
+	_, err := all.exec(ctx, `UPDATE operator SET secret_hash = $2, issuer = '', subject = '', removed_at = NULL WHERE id = $1`, id.Bytes(), hash)
 	return err
 }
 
@@ -92,26 +129,31 @@ func (all *All) EndOperatorSessions(ctx context.Context, id flex.OperatorID) err
 	return err
 }
 
-const operatorSessionColumns = `s.hash, s.operator_id, o.name, o.role, s.source, s.created_at, s.confirmed_at, s.used_at, s.expires_at`
+const operatorSessionColumns = `s.hash, s.operator_id, o.name, o.role, o.issuer, s.source, s.created_at, s.confirmed_at, s.used_at, s.expires_at`
 
 func scanOperatorSession(row scanner) (s OperatorSession, err error) {
 	var hash []byte
-	err = row.Scan(&hash, &s.Operator, &s.Name, &s.Role, &s.Source, instant{&s.CreatedAt}, instant{&s.ConfirmedAt}, instant{&s.UsedAt}, instant{&s.ExpiresAt})
+	err = row.Scan(&hash, &s.Operator, &s.Name, &s.Role, &s.Issuer, &s.Source, instant{&s.CreatedAt}, instant{&s.ConfirmedAt}, instant{&s.UsedAt}, instant{&s.ExpiresAt})
 	copy(s.Hash[:], hash)
 	return s, err
 }
 
 // AddOperatorSession keeps that whoever shows the secret of the session's hash is the operator,
-// who has just given their password.
+// who has just given their password, or showed who they are when ConfirmedAt says.
 func (all *All) AddOperatorSession(ctx context.Context, s OperatorSession) error {
 	now := micros(all.now)
+	confirmed := now
+	if !s.ConfirmedAt.IsZero() {
+		confirmed = micros(s.ConfirmedAt)
+	}
+
 	awaits := 0
 	if s.AwaitsCode {
 		awaits = 1
 	}
 
 	_, err := all.exec(ctx, `INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at, awaits_code)
-		VALUES ($1, $2, $3, $4, $4, $4, $5, $6)`, s.Hash[:], s.Operator.Bytes(), s.Source, now, micros(s.ExpiresAt), awaits)
+		VALUES ($1, $2, $3, $4, $5, $4, $6, $7)`, s.Hash[:], s.Operator.Bytes(), s.Source, now, confirmed, micros(s.ExpiresAt), awaits)
 	return err
 }
 

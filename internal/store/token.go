@@ -69,10 +69,10 @@ func (all *All) KnownOrigin(ctx context.Context, origin string) (known bool, err
 	return known, err
 }
 
-// DropExpired deletes the tokens, operators' sessions, idempotency keys and cloud links
-// whose time is over, and returns how many there were.
+// DropExpired deletes the tokens, operators' sessions and sign-ins, idempotency keys and cloud
+// links whose time is over, and returns how many there were.
 func (all *All) DropExpired(ctx context.Context) (n int64, err error) {
-	for _, table := range []string{"token", "operator_session", "idempotency", "cloud_link"} {
+	for _, table := range []string{"token", "operator_session", "operator_sign_in", "idempotency", "cloud_link"} {
 		k, err := all.exec(ctx, `DELETE FROM `+table+` WHERE expires_at <= $1`, micros(all.now))
 		if err != nil {
 			return n, err

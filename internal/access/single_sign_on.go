@@ -1,0 +1,219 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/signin"
+	"flexd/internal/store"
+)
+
+// SingleSignOn is how operators come in by an identity provider.
+type SingleSignOn struct {
+	Provider *signin.Provider
+	Label    string                  // what the login page calls the provider
+	Roles    map[string]OperatorRole // by the provider's groups; who is in none of these stays out
+}
+
+// roleOf returns the strongest role that the groups give, and the group that gives it. Where
+// groups give both that of operators and that of finance, it is finance's.
+func (s *SingleSignOn) roleOf(groups []string) (role OperatorRole, group string) {
+	for _, candidate := range OperatorRoles() {
+		for _, g := range groups {
+			if s.Roles[g] == candidate {
+				role, group = candidate, g
+			}
+		}
+	}
+	return role, group
+}
+
+// localName is how people of this machine are named in the audit log, which nobody else is.
+const localName = "command line"
+
+// checkPerson refuses who cannot be told from others in the audit log.
+func checkPerson(p signin.Person) error {
+	if p.Subject == "" || len(p.Subject) > MaxSubject {
+		return flex.Fail(flex.Forbidden, "the identity provider gave no name of its own for you (sub) of 1 to %d bytes", MaxSubject)
+	}
+
+	name := strings.TrimSpace(p.Name)
+	if name == "" || name != p.Name || len(name) > MaxUsername {
+		return flex.Fail(flex.Forbidden, "the identity provider gave no name for you of 1 to %d bytes: --sso-name-claim says which claim has it", MaxUsername)
+	}
+
+	if name == UnknownOperator || strings.HasPrefix(name, localName) {
+		return flex.Fail(flex.Forbidden, "%q is no name for an operator", name)
+	}
+
+	return nil
+}
+
+// MaxSubject is the longest name that a provider has for somebody, in bytes, by OpenID Connect.
+const MaxSubject = 255
+
+// SignInOperator opens a session for whom the identity provider's answer to the attempt speaks
+// of. Their groups give the role, at each sign-in anew; who has none is Forbidden, and so is who
+// was removed. An answer that is not right, or was taken before, is Unauthorized. Who is new here
+// becomes an operator. All of it is in the audit log.
+func (d *Service) SignInOperator(ctx context.Context, a signin.Attempt, answer signin.Answer, from string) (Issued, error) {
+	if d.SSO == nil {
+		return Issued{}, flex.Fail(flex.NotFound, "operators come in by a password here")
+	}
+
+	person, err := d.person(ctx, a, answer, from)
+	if err != nil {
+		return Issued{}, err
+	}
+
+	token := newSessionToken()
+	expires := d.DB.Now().Add(OperatorSessionLife)
+
+	err = d.ActWithDetail(ctx, store.Act{Who: person.Name, Source: from, Act: "log in"}, func() (detail string, err error) {
+		session := store.OperatorSession{Hash: SessionHash(token), Source: from, ExpiresAt: expires, ConfirmedAt: confirmedAt(person, d.DB.Now())}
+		role, group := d.SSO.roleOf(person.Groups)
+
+		err = d.DB.WriteAll(ctx, func(all *store.All) error { return d.signIn(ctx, all, person, role, session) })
+		if err == nil && role == "" {
+			err = flex.Fail(flex.Forbidden, "none of your groups has a role here: an administrator of the identity provider can put you into one that has")
+		}
+
+		if err != nil {
+			return "", err
+		}
+
+		return fmt.Sprintf("%s, by the group %q", role, group), nil
+	})
+	return Issued{token, expires}, err
+}
+
+// person is who the answer to the attempt speaks of. A failure is in the audit log, and slows
+// down whoever tries again.
+func (d *Service) person(ctx context.Context, a signin.Attempt, answer signin.Answer, from string) (signin.Person, error) {
+	undo, err := d.brake.attempt("sign in\x00", from, d.DB.Now())
+	if err != nil {
+		return signin.Person{}, err
+	}
+
+	person, err := d.SSO.Provider.Person(ctx, a, answer)
+	if err == nil {
+		err = checkPerson(person)
+	}
+
+	if err != nil {
+		return person, d.Act(ctx, store.Act{Who: UnknownOperator, Source: from, Act: "log in"}, func() error { return err })
+	}
+
+	undo()
+	return person, nil
+}
+
+// confirmedAt is when the person showed who they are: long ago if the provider does not say,
+// and never after now, however its clock goes.
+func confirmedAt(p signin.Person, now time.Time) time.Time {
+	if p.AuthenticatedAt.IsZero() {
+		return time.Unix(0, 0)
+	}
+	if p.AuthenticatedAt.After(now) {
+		return now
+	}
+
+	return p.AuthenticatedAt
+}
+
+// signIn takes the answer once, and writes down who the person is, what they may do, and their
+// session. Who has no role any more gets none, and loses the sessions that they have.
+func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, role OperatorRole, session store.OperatorSession) error {
+	taken, err := all.TakeSignIn(ctx, p.Nonce, p.ExpiresAt)
+	if err != nil {
+		return err
+	}
+	if !taken {
+		return flex.Fail(flex.Unauthorized, "this sign-in was taken before: begin again")
+	}
+
+	o, err := all.OperatorOf(ctx, d.SSO.Provider.Issuer(), p.Subject)
+	if err != nil {
+		return err
+	}
+
+	switch {
+	case o != nil && !o.RemovedAt.IsZero():
+		return flex.Fail(flex.Forbidden, "%s was removed from the operators", o.Name)
+	case role == "" && o != nil:
+		return all.EndOperatorSessions(ctx, o.ID)
+	case role == "":
+		return nil
+	}
+
+	session.Operator, err = d.keepPerson(ctx, all, o, p, role)
+	if err != nil {
+		return err
+	}
+
+	return all.AddOperatorSession(ctx, session)
+}
+
+// keepPerson makes the person an operator unless they are one, with the role.
+func (d *Service) keepPerson(ctx context.Context, all *store.All, o *store.Operator, p signin.Person, role OperatorRole) (flex.OperatorID, error) {
+	if o == nil {
+		o = &store.Operator{Name: p.Name, SecretHash: []byte{}, Role: string(role), Issuer: d.SSO.Provider.Issuer(), Subject: p.Subject}
+		err := all.AddOperator(ctx, o)
+		return o.ID, nameTaken(err, p)
+	}
+
+	if o.Role == string(role) {
+		return o.ID, nil
+	}
+
+	return o.ID, all.SetOperatorRole(ctx, o.ID, string(role))
+}
+
+// nameTaken says what to do about a name that an operator has already.
+func nameTaken(err error, p signin.Person) error {
+	if flex.KindOf(err) != flex.Conflict {
+		return err
+	}
+	return flex.Fail(flex.Conflict, "an operator named %q exists already: if that is you, flexd operator tie %q %q has you sign in here", p.Name, p.Name, p.Subject)
+}
+
+// TieOperator has an operator with a password sign in at an identity provider from now on, as
+// the subject. Their password and sessions end. A subject that is another's is a Conflict.
+func (d *Service) TieOperator(ctx context.Context, name, issuer, subject string) error {
+	if err := signin.CheckIssuer(issuer); err != nil {
+		return err
+	}
+	if subject == "" || len(subject) > MaxSubject {
+		return flex.Fail(flex.Malformed, "a subject has 1 to %d bytes", MaxSubject)
+	}
+
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		o, err := all.OperatorNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+
+		other, err := all.OperatorOf(ctx, issuer, subject)
+		if err != nil {
+			return err
+		}
+		if other != nil && other.ID != o.ID {
+			return flex.Fail(flex.Conflict, "that subject is %s already", other.Name)
+		}
+
+		return all.TieOperator(ctx, o.ID, issuer, subject)
+	})
+}
+
+// admits reports whether sessions of operators of the issuer, "" for a password, are of use.
+func (d *Service) admits(issuer string) bool {
+	if issuer == "" {
+		return !d.PasswordsShut
+	}
+	return d.SSO != nil && d.SSO.Provider.Issuer() == issuer
+}
+
+var errPasswordsShut = flex.Fail(flex.Forbidden, "passwords open nothing here: sign in at the identity provider. flexd serve without --operators-by-sso-alone lets them again")
