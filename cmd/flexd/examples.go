@@ -43,6 +43,7 @@ operator role ada admin
 operator list
 operator sessions
 operator logout ada
+operator orgs bob "Acme Energy"
 operator tie ada 248289761001 --issuer https://login.example.com
 operator reset-two-step ada
 operator remove ada

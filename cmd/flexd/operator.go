@@ -17,6 +17,7 @@ type operator struct {
 	Add      operatorAdd          `cmd:"" help:"Let a person into the console, and print their password, once."`
 	Password operatorPassword     `cmd:"" help:"Give an operator a new password, and end their sessions."`
 	Role     operatorRole         `cmd:"" help:"Change what an operator may do in the console."`
+	Orgs     operatorOrgs         `cmd:"" help:"Say whose operator somebody is: they see and do what is these organisations' alone."`
 	List     operatorList         `cmd:"" help:"Who may use the console, and what each may do."`
 	Sessions operatorSessions     `cmd:"" help:"Where operators are logged in."`
 	Logout   operatorLogout       `cmd:"" help:"End all sessions of an operator."`
@@ -74,6 +75,20 @@ type operatorRole struct {
 func (o *operatorRole) Run(ctx context.Context) error {
 	return act(ctx, o.open, o.Name, "make operator "+o.Role, func(d *access.Service) error {
 		return d.SetOperatorRole(ctx, o.Name, access.OperatorRole(o.Role))
+	})
+}
+
+type operatorOrgs struct {
+	store
+	Name string   `arg:"" help:"Name of the operator."`
+	Org  []string `arg:"" optional:"" help:"Names of organisations; none of them if neither these nor --all are given."`
+	All  bool     `help:"Of all organisations, those to come too."`
+}
+
+// Run sets the organisations.
+func (o *operatorOrgs) Run(ctx context.Context) error {
+	return act(ctx, o.open, o.Name, "set operator's organisations", func(d *access.Service) error {
+		return d.SetOperatorOrgs(ctx, o.Name, access.OperatorOrgs{Every: o.All, Names: o.Org})
 	})
 }
 
@@ -165,7 +180,8 @@ type operatorList struct {
 type operatorRow struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`
-	Login     string    `json:"login"` // password, or the identity provider
+	Orgs      string    `json:"organisations"` // all, none, or their names
+	Login     string    `json:"login"`         // password, or the identity provider
 	CreatedAt time.Time `json:"created_at"`
 }
 
@@ -177,22 +193,19 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	rows := []operatorRow{}
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
-		operators, err := all.Operators(ctx)
-		for _, x := range operators {
-			if x.RemovedAt.IsZero() {
-				rows = append(rows, operatorRow{x.Name, x.Role, loginOf(x), x.CreatedAt})
-			}
-		}
-
-		return err
-	})
+	v, err := h.Access.Operators(ctx)
 	if err != nil {
 		return err
 	}
 
-	return list(c, o.JSON, rows, "NAME\tROLE\tLOGIN\tADDED", func(r operatorRow) []any { return []any{r.Name, r.Role, r.Login, r.CreatedAt} })
+	rows := []operatorRow{}
+	for _, x := range v.Operators {
+		rows = append(rows, operatorRow{x.Name, x.Role, x.OrgsText(), loginOf(x.Operator), x.CreatedAt})
+	}
+
+	return list(c, o.JSON, rows, "NAME\tROLE\tORGANISATIONS\tLOGIN\tADDED", func(r operatorRow) []any {
+		return []any{r.Name, r.Role, r.Orgs, r.Login, r.CreatedAt}
+	})
 }
 
 // loginOf is what lets an operator in.

@@ -19,7 +19,7 @@ type singleSignOn struct {
 	Issuer       string            `help:"Have operators sign in at this identity provider, by OpenID Connect. Needs --base-url, --sso-client-id and --sso-role; the provider sends browsers back to BASE-URL/console/login/sso/callback." env:"FLEXD_SSO_ISSUER" placeholder:"URL"`
 	ClientID     string            `help:"flexd's name with the provider." env:"FLEXD_SSO_CLIENT_ID" placeholder:"ID"`
 	ClientSecret string            `help:"Its secret, if it has one; better in the environment." env:"FLEXD_SSO_CLIENT_SECRET" placeholder:"S"`
-	Role         map[string]string `help:"The role that a group of the provider's gives, GROUP=ROLE; may be given more than once. Who is in none of the groups stays out." env:"FLEXD_SSO_ROLE" placeholder:"GROUP=ROLE"`
+	Role         map[string]string `help:"The role that a group of the provider's gives, GROUP=ROLE, or GROUP=ROLE@ORGANISATION,... for some organisations alone; may be given more than once. Who is in none of the groups stays out." env:"FLEXD_SSO_ROLE" placeholder:"GROUP=ROLE"`
 	Scope        []string          `help:"What to ask the provider for beside openid." default:"profile,email" env:"FLEXD_SSO_SCOPE" placeholder:"SCOPE"`
 	NameClaim    string            `help:"The claim that has the operator's name." default:"preferred_username" env:"FLEXD_SSO_NAME_CLAIM" placeholder:"NAME"`
 	GroupsClaim  string            `help:"The claim that has their groups; dots lead into objects, as in realm_access.roles." default:"groups" env:"FLEXD_SSO_GROUPS_CLAIM" placeholder:"NAME"`
@@ -43,13 +43,13 @@ func (s singleSignOn) read(baseURL string, now func() time.Time) (*access.Single
 		return nil, flex.Fail(flex.Invalid, "--sso-issuer needs --sso-client-id, flexd's name with the provider, and --base-url, where browsers come back to")
 	}
 
-	roles, err := s.roles()
+	grants, err := s.grants()
 	if err != nil {
 		return nil, err
 	}
 
 	return &access.SingleSignOn{
-		Label: s.Label, Roles: roles,
+		Label: s.Label, Grants: grants,
 		Provider: signin.New(signin.Settings{
 			Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: flex.Secret(s.ClientSecret), Scopes: s.Scope,
 			Redirect: strings.TrimSuffix(baseURL, "/") + pages.CallbackPath, NameClaim: s.NameClaim, GroupsClaim: s.GroupsClaim,
@@ -58,23 +58,32 @@ func (s singleSignOn) read(baseURL string, now func() time.Time) (*access.Single
 	}, nil
 }
 
-// roles reads what the groups give.
-func (s singleSignOn) roles() (map[string]access.OperatorRole, error) {
+// grants reads what the groups give.
+func (s singleSignOn) grants() (map[string]access.Grant, error) {
 	if len(s.Role) == 0 {
 		return nil, flex.Fail(flex.Invalid, "--sso-role: name at least one group and its role, as in flexd-admins=admin; without one nobody could come in")
 	}
 
-	roles := map[string]access.OperatorRole{}
+	grants := map[string]access.Grant{}
 	for _, group := range slices.Sorted(maps.Keys(s.Role)) {
-		role := access.OperatorRole(s.Role[group])
-		if !slices.Contains(access.OperatorRoles(), role) {
-			return nil, flex.Fail(flex.Invalid, "--sso-role: %q is no role for the group %q: give viewer, operator, finance or admin", role, group)
+		name, orgs, some := strings.Cut(s.Role[group], "@")
+		grant := access.Grant{Role: access.OperatorRole(name)}
+		if !slices.Contains(access.OperatorRoles(), grant.Role) {
+			return nil, flex.Fail(flex.Invalid, "--sso-role: %q is no role for the group %q: give viewer, operator, finance or admin", name, group)
 		}
 
-		roles[group] = role
+		if some {
+			grant.Orgs = strings.Split(orgs, ",")
+		}
+
+		if slices.Contains(grant.Orgs, "") {
+			return nil, flex.Fail(flex.Invalid, "--sso-role: the group %q gives a role in an organisation without a name: write %s@Acme Energy, or %s for all", group, name, name)
+		}
+
+		grants[group] = grant
 	}
 
-	return roles, nil
+	return grants, nil
 }
 
 // singleSignOn reads how operators come in.

@@ -9,7 +9,7 @@ import (
 
 // What cannot let anybody in, or would ask a provider in the open, is refused with what is right.
 func TestSingleSignOn_Flags(t *testing.T) {
-	right := singleSignOn{Issuer: "https://login.example.com", ClientID: "flexd", Role: map[string]string{"leads": "admin"}}
+	right := singleSignOn{Issuer: "https://login.example.com", ClientID: "flexd", Role: map[string]string{"leads": "admin", "fen": "viewer@Acme Energy,Fen"}}
 	const base = "https://flexd.example.com/"
 
 	for want, change := range map[string]func(*singleSignOn){
@@ -19,6 +19,7 @@ func TestSingleSignOn_Flags(t *testing.T) {
 		"--sso-client-id":    func(s *singleSignOn) { s.ClientID = "" },
 		"at least one group": func(s *singleSignOn) { s.Role = nil },
 		"no role":            func(s *singleSignOn) { s.Role = map[string]string{"leads": "root"} },
+		"without a name":     func(s *singleSignOn) { s.Role = map[string]string{"leads": "admin@Acme,"} },
 		"--sso-issuer":       func(s *singleSignOn) { s.Issuer = "" },
 	} {
 		s := right
@@ -29,7 +30,7 @@ func TestSingleSignOn_Flags(t *testing.T) {
 	}
 
 	sso, err := right.read(base, nil)
-	if err != nil || sso.Roles["leads"] != access.Admin {
+	if err != nil || sso.Grants["leads"].Role != access.Admin || len(sso.Grants["fen"].Orgs) != 2 {
 		t.Errorf("%v, %v", sso, err)
 	}
 

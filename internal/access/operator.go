@@ -25,9 +25,11 @@ type Operator struct {
 	ID          flex.OperatorID
 	Name        string
 	Role        OperatorRole
-	ConfirmedAt time.Time // when they last gave their password
-	TwoStep     bool      // whether their logins ask for a code, too
-	SSO         bool      // whether they sign in at the identity provider, which asks for what it asks for
+	ConfirmedAt time.Time    // when they last gave their password
+	TwoStep     bool         // whether their logins ask for a code, too
+	SomeOrgs    bool         // whether they are of some organisations alone
+	Orgs        []flex.OrgID // of which, then; it may be none
+	SSO         bool         // whether they sign in at the identity provider, which asks for what it asks for
 }
 
 // May reports whether the operator's role has the permission.
@@ -233,7 +235,7 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 
 	var s store.OperatorSession
 
-	var twoStep *store.TwoStep
+	var who Operator
 
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		s, err = all.OperatorSession(ctx, SessionHash(token))
@@ -241,7 +243,7 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 			return err
 		}
 
-		twoStep, err = all.TwoStepOf(ctx, s.Operator)
+		who, err = operatorOf(ctx, all, s)
 		return err
 	})
 	if flex.KindOf(err) == flex.NotFound {
@@ -255,10 +257,20 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	}
 
 	d.noteUse(ctx, s)
-	return Operator{
-		ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt,
-		TwoStep: twoStep != nil && !twoStep.ConfirmedAt.IsZero(), SSO: s.Issuer != "",
-	}, nil
+	return who, nil
+}
+
+// operatorOf reads whose session it is.
+func operatorOf(ctx context.Context, all *store.All, s store.OperatorSession) (Operator, error) {
+	o := Operator{ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt, SSO: s.Issuer != ""}
+	twoStep, err := all.TwoStepOf(ctx, s.Operator)
+	if err != nil {
+		return o, err
+	}
+
+	o.TwoStep = twoStep != nil && !twoStep.ConfirmedAt.IsZero()
+	o.Orgs, o.SomeOrgs, err = all.OrgsOfOperator(ctx, s.Operator)
+	return o, err
 }
 
 // useNoted is how exact the last use of a session is kept: a page a second writes once a minute.

@@ -14,21 +14,46 @@ import (
 // SingleSignOn is how operators come in by an identity provider.
 type SingleSignOn struct {
 	Provider *signin.Provider
-	Label    string                  // what the login page calls the provider
-	Roles    map[string]OperatorRole // by the provider's groups; who is in none of these stays out
+	Label    string           // what the login page calls the provider
+	Grants   map[string]Grant // by the provider's groups; who is in none of these stays out
 }
 
-// roleOf returns the strongest role that the groups give, and the group that gives it. Where
-// groups give both that of operators and that of finance, it is finance's.
-func (s *SingleSignOn) roleOf(groups []string) (role OperatorRole, group string) {
+// Grant is what a group of an identity provider's gives.
+type Grant struct {
+	Role OperatorRole
+	Orgs []string // names of the organisations that it holds in; all if empty
+}
+
+// granted is what somebody's groups give them together.
+type granted struct {
+	role  OperatorRole // "" for nothing
+	group string       // that gives it, or the last of them
+	orgs  OperatorOrgs
+}
+
+// of returns the strongest role that the groups give, in the organisations for which they give that
+// one. Where groups give both that of operators and that of finance, it is finance's.
+func (s *SingleSignOn) of(groups []string) (g granted) {
 	for _, candidate := range OperatorRoles() {
-		for _, g := range groups {
-			if s.Roles[g] == candidate {
-				role, group = candidate, g
+		for _, group := range groups {
+			grant, known := s.Grants[group]
+			if known && grant.Role == candidate {
+				g.add(group, grant)
 			}
 		}
 	}
-	return role, group
+	return g
+}
+
+// add adds what another group gives, which is no weaker role than any before.
+func (g *granted) add(group string, grant Grant) {
+	if grant.Role != g.role {
+		g.orgs = OperatorOrgs{}
+	}
+
+	g.role, g.group = grant.Role, group
+	g.orgs.Every = g.orgs.Every || len(grant.Orgs) == 0
+	g.orgs.Names = append(g.orgs.Names, grant.Orgs...)
 }
 
 // localName is how people of this machine are named in the audit log, which nobody else is.
@@ -74,18 +99,14 @@ func (d *Service) SignInOperator(ctx context.Context, a signin.Attempt, answer s
 
 	err = d.ActWithDetail(ctx, store.Act{Who: person.Name, Source: from, Act: "log in"}, func() (detail string, err error) {
 		session := store.OperatorSession{Hash: SessionHash(token), Source: from, ExpiresAt: expires, ConfirmedAt: confirmedAt(person, d.DB.Now())}
-		role, group := d.SSO.roleOf(person.Groups)
+		given := d.SSO.of(person.Groups)
 
-		err = d.DB.WriteAll(ctx, func(all *store.All) error { return d.signIn(ctx, all, person, role, session) })
-		if err == nil && role == "" {
-			err = flex.Fail(flex.Forbidden, "none of your groups has a role here: an administrator of the identity provider can put you into one that has")
+		err = d.DB.WriteAll(ctx, func(all *store.All) error { return d.signIn(ctx, all, person, given, session) })
+		if err == nil && given.role == "" {
+			err = errNoGroup
 		}
 
-		if err != nil {
-			return "", err
-		}
-
-		return fmt.Sprintf("%s, by the group %q", role, group), nil
+		return given.text(), err
 	})
 	return Issued{token, expires}, err
 }
@@ -126,7 +147,7 @@ func confirmedAt(p signin.Person, now time.Time) time.Time {
 
 // signIn takes the answer once, and writes down who the person is, what they may do, and their
 // session. Who has no role any more gets none, and loses the sessions that they have.
-func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, role OperatorRole, session store.OperatorSession) error {
+func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, given granted, session store.OperatorSession) error {
 	taken, err := all.TakeSignIn(ctx, p.Nonce, p.ExpiresAt)
 	if err != nil {
 		return err
@@ -143,18 +164,49 @@ func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, r
 	switch {
 	case o != nil && !o.RemovedAt.IsZero():
 		return flex.Fail(flex.Forbidden, "%s was removed from the operators", o.Name)
-	case role == "" && o != nil:
+	case given.role == "" && o != nil:
 		return all.EndOperatorSessions(ctx, o.ID)
-	case role == "":
+	case given.role == "":
 		return nil
 	}
 
-	session.Operator, err = d.keepPerson(ctx, all, o, p, role)
+	session.Operator, err = d.keepPerson(ctx, all, o, p, given.role)
 	if err != nil {
 		return err
 	}
 
+	if err := given.keepOrgs(ctx, all, session.Operator); err != nil {
+		return err
+	}
+
 	return all.AddOperatorSession(ctx, session)
+}
+
+var errNoGroup = flex.Fail(flex.Forbidden, "none of your groups has a role here: an administrator of the identity provider can put you into one that has")
+
+// text says what is given and by which group, for the audit log.
+func (g *granted) text() string {
+	if g.role == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, by the group %q", g.role, g.group)
+}
+
+// keepOrgs says whose operator the person is. A name that is no organisation's lets nobody in.
+func (g *granted) keepOrgs(ctx context.Context, all *store.All, id flex.OperatorID) error {
+	if g.orgs.Every {
+		return all.SetOperatorOrgs(ctx, id, true, nil)
+	}
+
+	orgs, err := orgsNamed(ctx, all, g.orgs.Names)
+	if flex.KindOf(err) == flex.NotFound {
+		return flex.Fail(flex.Forbidden, "%v: --sso-role names one that is not there", err)
+	}
+	if err != nil {
+		return err
+	}
+
+	return all.SetOperatorOrgs(ctx, id, false, orgs)
 }
 
 // keepPerson makes the person an operator unless they are one, with the role.

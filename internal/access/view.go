@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -100,6 +101,7 @@ func (d *Service) SessionsOf(ctx context.Context, id flex.OperatorID, token flex
 type OperatorsView struct {
 	Operators []OperatorLine
 	Sessions  []Session
+	Orgs      []flex.Org
 }
 
 // OperatorLine is an operator in a list.
@@ -108,6 +110,20 @@ type OperatorLine struct {
 	Sessions int
 	LastUsed time.Time // zero if nowhere logged in
 	TwoStep  bool      // whether their logins ask for a code
+	SomeOrgs bool      // whether they are of some organisations alone
+	OrgNames []string  // of which, then
+}
+
+// OrgsText says whose operator it is.
+func (l OperatorLine) OrgsText() string {
+	switch {
+	case !l.SomeOrgs:
+		return "all"
+	case len(l.OrgNames) == 0:
+		return "none"
+	}
+
+	return strings.Join(l.OrgNames, ", ")
 }
 
 // Operators lists who may use the console.
@@ -138,9 +154,35 @@ func (d *Service) Operators(ctx context.Context) (v OperatorsView, err error) {
 			}
 		}
 
-		return err
+		if err != nil {
+			return err
+		}
+
+		return v.addOrgs(ctx, all)
 	})
 	return v, err
+}
+
+// addOrgs says whose operators they are.
+func (v *OperatorsView) addOrgs(ctx context.Context, all *store.All) (err error) {
+	v.Orgs, err = all.Orgs(ctx)
+	if err != nil {
+		return err
+	}
+
+	by, err := all.OperatorOrgs(ctx)
+	for i := range v.Operators {
+		orgs, some := by[v.Operators[i].ID]
+		v.Operators[i].SomeOrgs = some
+
+		for _, o := range v.Orgs {
+			if slices.Contains(orgs, o.ID) {
+				v.Operators[i].OrgNames = append(v.Operators[i].OrgNames, o.Name)
+			}
+		}
+	}
+
+	return err
 }
 
 // operatorLine counts an operator's sessions.

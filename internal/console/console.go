@@ -72,6 +72,7 @@ type route struct {
 	public  bool              // whether it is open to whoever is not logged in
 	needs   access.Permission // what the operator's role must allow; See if empty
 	confirm bool              // whether it asks for the password again, whatever it needs
+	whole   bool              // whether it shows or changes what is of all organisations
 	handle  func(*Server, *request) (view, error)
 }
 
@@ -93,11 +94,11 @@ var surface = []route{
 	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
 
 	// alerts.go
-	{pattern: "GET /console/alerts", handle: (*Server).alerts},
-	{pattern: "GET /console/alerts.csv", handle: (*Server).alerts},
-	{pattern: "GET /console/alerts.json", handle: (*Server).alerts},
-	{pattern: "POST /console/alerts/{id}/acknowledge", needs: access.Operate, handle: (*Server).acknowledge},
-	{pattern: "POST /console/alerts/test", needs: access.Operate, handle: (*Server).testRoute},
+	{pattern: "GET /console/alerts", whole: true, handle: (*Server).alerts},
+	{pattern: "GET /console/alerts.csv", whole: true, handle: (*Server).alerts},
+	{pattern: "GET /console/alerts.json", whole: true, handle: (*Server).alerts},
+	{pattern: "POST /console/alerts/{id}/acknowledge", needs: access.Operate, whole: true, handle: (*Server).acknowledge},
+	{pattern: "POST /console/alerts/test", needs: access.Operate, whole: true, handle: (*Server).testRoute},
 
 	// asset.go, why.go
 	{pattern: "GET /console/assets", handle: (*Server).assets},
@@ -174,9 +175,9 @@ var surface = []route{
 	{pattern: "POST /console/readings/held/{id}/{to}", needs: access.Operate, handle: (*Server).decideHeld},
 
 	// engine.go
-	{pattern: "GET /console/engine", handle: (*Server).engine},
-	{pattern: "GET /console/engine.csv", handle: (*Server).engine},
-	{pattern: "GET /console/engine.json", handle: (*Server).engine},
+	{pattern: "GET /console/engine", whole: true, handle: (*Server).engine},
+	{pattern: "GET /console/engine.csv", whole: true, handle: (*Server).engine},
+	{pattern: "GET /console/engine.json", whole: true, handle: (*Server).engine},
 
 	// developer.go
 	{pattern: "GET /console/developer", handle: (*Server).developer},
@@ -190,8 +191,8 @@ var surface = []route{
 
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
-	{pattern: "POST /console/safety/halt", needs: access.Operate, handle: (*Server).halt},
-	{pattern: "POST /console/safety/resume", needs: access.Operate, handle: (*Server).resume},
+	{pattern: "POST /console/safety/halt", needs: access.Operate, whole: true, handle: (*Server).halt},
+	{pattern: "POST /console/safety/resume", needs: access.Operate, whole: true, handle: (*Server).resume},
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
 
@@ -219,16 +220,17 @@ var surface = []route{
 	{pattern: "POST /console/account/two-step/remove", needs: access.See, confirm: true, handle: (*Server).removeTwoStep},
 
 	// operators.go
-	{pattern: "GET /console/operators", handle: (*Server).operators},
-	{pattern: "GET /console/operators.csv", handle: (*Server).operators},
-	{pattern: "GET /console/operators.json", handle: (*Server).operators},
-	{pattern: "POST /console/operators/role", needs: access.Administer, handle: (*Server).setOperatorRole},
-	{pattern: "POST /console/operators/logout", needs: access.Administer, handle: (*Server).logoutOperator},
+	{pattern: "GET /console/operators", whole: true, handle: (*Server).operators},
+	{pattern: "GET /console/operators.csv", whole: true, handle: (*Server).operators},
+	{pattern: "GET /console/operators.json", whole: true, handle: (*Server).operators},
+	{pattern: "POST /console/operators/role", needs: access.Administer, whole: true, handle: (*Server).setOperatorRole},
+	{pattern: "POST /console/operators/orgs", needs: access.Administer, whole: true, handle: (*Server).setOperatorOrgs},
+	{pattern: "POST /console/operators/logout", needs: access.Administer, whole: true, handle: (*Server).logoutOperator},
 
 	// audit.go
-	{pattern: "GET /console/audit", handle: (*Server).audit},
-	{pattern: "GET /console/audit.csv", handle: (*Server).audit},
-	{pattern: "GET /console/audit.json", handle: (*Server).audit},
+	{pattern: "GET /console/audit", whole: true, handle: (*Server).audit},
+	{pattern: "GET /console/audit.csv", whole: true, handle: (*Server).audit},
+	{pattern: "GET /console/audit.json", whole: true, handle: (*Server).audit},
 }
 
 // Handler returns the whole console. It answers everything under Root.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"flexd/internal/access"
 	"flexd/internal/flex"
 )
@@ -21,9 +23,9 @@ func (s *Server) operators(r *request) (view, error) {
 }
 
 func (p operatorsPage) table() *table {
-	t := &table{Name: "operators", Columns: []string{"name", "role", "added_at", "two_step", "sessions", "last_used_at"}}
+	t := &table{Name: "operators", Columns: []string{"name", "role", "added_at", "organisations", "two_step", "sessions", "last_used_at"}}
 	for _, o := range p.Operators {
-		t.add(o.Name, o.Role, o.CreatedAt, o.TwoStep, o.Sessions, o.LastUsed)
+		t.add(o.Name, o.Role, o.CreatedAt, o.OrgsText(), o.TwoStep, o.Sessions, o.LastUsed)
 	}
 	return t
 }
@@ -39,6 +41,24 @@ func (s *Server) setOperatorRole(r *request) (view, error) {
 		return s.Access.SetOperatorRole(r.Context(), name, role)
 	})
 	return view{to: "/console/operators?done=role"}, err
+}
+
+// setOperatorOrgs says whose operator another one is.
+func (s *Server) setOperatorOrgs(r *request) (view, error) {
+	name := r.PostFormValue("name")
+	to := access.OperatorOrgs{Every: r.PostFormValue("every") != "", Names: r.PostForm["org"]}
+	detail := strings.Join(to.Names, ", ")
+	if to.Every {
+		detail = "all"
+	}
+
+	err := s.act(r, access.Action{Act: "set operator's organisations", Subject: name, Detail: detail}, func() error {
+		if name == r.who.Name {
+			return flex.Fail(flex.Conflict, "nobody changes their own organisations: another administrator can, or flexd operator orgs %s", name)
+		}
+		return s.Access.SetOperatorOrgs(r.Context(), name, to)
+	})
+	return view{to: "/console/operators?done=orgs"}, err
 }
 
 // logoutOperator ends all sessions of an operator.

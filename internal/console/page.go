@@ -6,10 +6,12 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 )
 
@@ -54,11 +56,22 @@ var menu = []item{
 	{"operators", "Operators"},
 }
 
+// menuOf is the menu without the sections that show what is of all organisations, for an operator
+// of some.
+func menuOf(who access.Operator) []item {
+	if !who.SomeOrgs {
+		return menu
+	}
+
+	return slices.DeleteFunc(slices.Clone(menu), func(i item) bool {
+		return slices.ContainsFunc(surface, func(rt route) bool { return rt.whole && rt.pattern == "GET "+Root+"/"+i.Section })
+	})
+}
+
 // functions are what templates may call beside the language's own.
 var functions = template.FuncMap{
 	"daytext": dayText,
 	"static":  staticPath,
-	"menu":    func() []item { return menu },
 	"when":    when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
 	"kw": kw, "kwh": kwh, "price": price, "bareprice": barePrice, "pounds": pounds,
 	"number":   func(v float64) string { return decimals(v, 1) },

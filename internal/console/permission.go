@@ -52,6 +52,10 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 			r.who.Name, r.who.Role, needs)
 	}
 
+	if err := reaches(rt, r); err != nil {
+		return view{}, err
+	}
+
 	owesCode := s.TwoStep && !r.who.TwoStep && !r.who.SSO
 	setsUp := strings.HasPrefix(r.URL.Path, accountPath) || r.URL.Path == logoutPath
 
@@ -69,6 +73,30 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 	}
 
 	return s.confirm(r)
+}
+
+// reaches checks that what the route is about is of the operator's organisations. What is named by
+// an id of its own the services look for among them.
+func reaches(rt route, r *request) error {
+	if rt.whole && r.who.SomeOrgs {
+		return flex.Fail(flex.Forbidden, "this is of all organisations, and %s is an operator of some: an administrator can change that by flexd operator orgs", r.who.Name)
+	}
+
+	text := r.PathValue("org")
+	if text == "" {
+		return nil
+	}
+
+	var org flex.OrgID
+	if err := readID(&org, text, "organisation"); err != nil {
+		return err
+	}
+
+	if !r.who.Reaches(org) {
+		return flex.Fail(flex.NotFound, "there is no organisation %s", org)
+	}
+
+	return nil
 }
 
 // confirmPage asks for the password, and carries the form of the act along.

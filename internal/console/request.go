@@ -104,6 +104,8 @@ func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, er
 		if err != nil {
 			return v, err
 		}
+
+		r.Request = r.WithContext(r.who.Within(r.Context()))
 	}
 
 	r.Request = r.WithContext(context.WithValue(r.Context(), writerKey{}, w))
@@ -203,6 +205,7 @@ type frame struct {
 	Section     string // of the menu
 	Operator    string // "" while nobody is logged in
 	May         []access.Permission
+	Menu        []item
 	Environment flex.Environment
 	Now         time.Time
 	Search      string
@@ -229,7 +232,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	}
 
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
-		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, May: r.who.Role.Permissions(), Environment: s.Environment,
+		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, May: r.who.Role.Permissions(), Menu: menuOf(r.who), Environment: s.Environment,
 		Now: s.Operations.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
 	})
 }
@@ -257,6 +260,7 @@ var doneText = map[string]string{
 	"powered":    "The power is set, from the day that the site's list says.",
 	"twostep":    "Everybody here gives a code at the login, too: set yours up, and the rest of the console opens.",
 	"codeless":   "Your logins ask for no code any more.",
+	"orgs":       "It is set whose operator that is, from the next request on.",
 	"role":       "The role is changed, from the next request on.",
 	"loggedout":  "All sessions of the operator have ended.",
 	"release":    "The reading counts from now on.",

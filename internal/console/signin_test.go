@@ -24,6 +24,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/egress"
+	"flexd/internal/flex"
 	"flexd/internal/signin"
 	"flexd/internal/store"
 )
@@ -72,7 +73,10 @@ func newIssuerFor(d *service, console string) *issuer {
 	d.Cleanup(out.Close)
 
 	d.access.SSO = &access.SingleSignOn{
-		Label: "Moorland", Roles: map[string]access.OperatorRole{"duty": access.OnDuty, "leads": access.Admin, "looks": access.Viewer},
+		Label: "Moorland", Grants: map[string]access.Grant{
+			"duty": {Role: access.OnDuty}, "leads": {Role: access.Admin}, "looks": {Role: access.Viewer},
+			"fen": {Role: access.OnDuty, Orgs: []string{"seeded"}}, "fens lead": {Role: access.Admin, Orgs: []string{"seeded"}}, "gone": {Role: access.Viewer, Orgs: []string{"gone"}},
+		},
 		Provider: signin.New(signin.Settings{
 			Issuer: i.url, ClientID: clientID, ClientSecret: "s3cret", Redirect: i.redirect,
 			Scopes: []string{"profile"}, NameClaim: "preferred_username", GroupsClaim: "groups", Web: out, Now: d.db.Now,
@@ -392,6 +396,31 @@ func TestSignIn_Refused(t *testing.T) {
 
 	if len(failed) != 20 {
 		t.Errorf("%d failures in the audit log, want 20: %q", len(failed), failed)
+	}
+}
+
+// Groups give the organisations, too: those of the role that they give, and no others.
+func TestSignIn_Orgs(t *testing.T) {
+	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	i := newIssuer(d)
+	if _, err := d.db.AddOrg(t.Context(), "another"); err != nil {
+		t.Fatal(err)
+	}
+
+	for groups, want := range map[string]bool{"duty": true, "fen": false, "fen duty": true, "fens lead,duty": false, "looks,fen": false} {
+		d.wait(time.Minute)
+		d.signIn(i, person("grace", strings.Split(strings.ReplaceAll(groups, "fen duty", "fen,duty"), ",")...))
+		if got := strings.Contains(d.page("/console/safety"), "another"); got != want {
+			t.Errorf("%s: all organisations are shown: %t", groups, got)
+		}
+	}
+
+	if a := d.signIn(i, person("grace", "gone")); a.status != http.StatusForbidden {
+		t.Errorf("of an organisation that is not there: %d", a.status)
+	}
+
+	if err := d.access.SetOperatorOrgs(t.Context(), "grace", access.OperatorOrgs{Every: true}); flex.KindOf(err) != flex.Conflict {
+		t.Errorf("set by hand: %v", err)
 	}
 }
 

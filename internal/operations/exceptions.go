@@ -120,20 +120,21 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 	}
 
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		found = nil // a read may be run again
+		found, err = findHalt(ctx, all)
 
-		for _, find := range []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-			findHalt, findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findUnplanned, findHeld, findPayouts,
-		} {
-			more, err := find(ctx, all, fleet, org)
-			if err != nil {
-				return err
+		for _, of := range lookedAt(ctx, org) {
+			for _, find := range finders {
+				if err != nil {
+					return err
+				}
+
+				var more []Exception
+				more, err = find(ctx, all, fleet, of)
+				found = append(found, more...)
 			}
-
-			found = append(found, more...)
 		}
 
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -144,7 +145,10 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 		return nil, err
 	}
 
-	found = append(found, s.failedJobs()...)
+	if _, bounded := store.WithinOf(ctx); !bounded { // a job's error may name anybody's
+		found = append(found, s.failedJobs()...)
+	}
+
 	found = append(found, stale...)
 
 	slices.SortStableFunc(found, func(a, b Exception) int {
@@ -154,7 +158,27 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 	return found, nil
 }
 
-func findHalt(ctx context.Context, all *store.All, _ *Fleet, _ flex.OrgID) ([]Exception, error) {
+// finders find what is an organisation's, or everybody's.
+var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
+	findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findUnplanned, findHeld, findPayouts,
+}
+
+// lookedAt are the organisations that are asked about one by one: zero asks about all at once.
+func lookedAt(ctx context.Context, org flex.OrgID) []flex.OrgID {
+	orgs, bounded := store.WithinOf(ctx)
+	switch {
+	case !bounded:
+		return []flex.OrgID{org}
+	case org.IsZero():
+		return orgs
+	case !store.Reaches(ctx, org):
+		return nil
+	}
+
+	return []flex.OrgID{org}
+}
+
+func findHalt(ctx context.Context, all *store.All) ([]Exception, error) {
 	h, err := all.Halted(ctx)
 	if err != nil || h == nil {
 		return nil, err

@@ -41,8 +41,37 @@ type fleetCache struct {
 	last   atomic.Pointer[Fleet]
 }
 
-// Look returns the picture of the fleet, made anew if it is too old.
+// Look returns the picture of the fleet, made anew if it is too old: of the organisations that the
+// context is for.
 func (s *Service) Look(ctx context.Context) (*Fleet, error) {
+	whole, err := s.look(store.Everywhere(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return whole.within(ctx), nil
+}
+
+// within is the part of the picture that the context is for.
+func (v *Fleet) within(ctx context.Context) *Fleet {
+	orgs, bounded := store.WithinOf(ctx)
+	if !bounded {
+		return v
+	}
+
+	part := &Fleet{At: v.At, ByOrg: map[flex.OrgID]*Outlook{}, Counts: map[flex.OrgID]store.FleetCount{}}
+	for _, o := range v.Orgs {
+		if slices.Contains(orgs, o.ID) {
+			part.Orgs = append(part.Orgs, o)
+			part.ByOrg[o.ID] = v.ByOrg[o.ID]
+			part.Counts[o.ID] = v.Counts[o.ID]
+		}
+	}
+
+	return part
+}
+
+// look is Look of the whole fleet.
+func (s *Service) look(ctx context.Context) (*Fleet, error) {
 	v, now := s.fleet.last.Load(), s.DB.Now()
 	if v != nil && !now.Before(v.At) {
 		switch age := now.Sub(v.At); {

@@ -107,6 +107,7 @@ func likeText(text string) string {
 func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	w := &condition{}
 	f.text(w, true)
+	w.within(ctx, "a.org_id")
 
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND a.org_id = " + w.param(f.Org.Bytes()))
@@ -144,6 +145,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	w := &condition{}
 	f.text(w, false)
+	w.within(ctx, "s.org_id")
 
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND s.org_id = " + w.param(f.Org.Bytes()))
@@ -169,10 +171,15 @@ func (all *All) SiteOrg(ctx context.Context, id flex.SiteID) (flex.OrgID, error)
 }
 
 func orgOf(ctx context.Context, all *All, missing, query string, args ...any) (flex.OrgID, error) {
-	return one(ctx, all.conn, missing, func(s scanner) (id flex.OrgID, err error) {
+	org, err := one(ctx, all.conn, missing, func(s scanner) (id flex.OrgID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}, query, args...)
+	if err == nil && !Reaches(ctx, org) {
+		return flex.OrgID{}, flex.Fail(flex.NotFound, "%s", missing)
+	}
+
+	return org, err
 }
 
 // InstructionOrg returns whose instruction it is, or a NotFound failure.

@@ -48,9 +48,12 @@ func (all *All) AddOrg(ctx context.Context, name string) (flex.Org, error) {
 	return o, err
 }
 
-// Orgs returns every organisation in the order in which they were made.
+// Orgs returns every organisation in the order in which they were made, or those of them that the
+// context is for.
 func (all *All) Orgs(ctx context.Context) ([]flex.Org, error) {
-	return rows(ctx, all.conn, scanOrg, `SELECT `+orgColumns+` FROM org ORDER BY id`)
+	w := &condition{}
+	w.within(ctx, "id")
+	return rows(ctx, all.conn, scanOrg, `SELECT `+orgColumns+` FROM org WHERE 1 = 1`+w.text.String()+` ORDER BY id`, w.args...)
 }
 
 // OrgNamed returns the organisation of that name, or a NotFound failure.

@@ -353,6 +353,10 @@ type runner interface {
 }
 
 func (c conn) bind(ctx context.Context, org flex.OrgID, now time.Time) (*Tx, error) {
+	if !Reaches(ctx, org) {
+		return nil, flex.Fail(flex.NotFound, "organisation not found")
+	}
+
 	tx := &Tx{conn: c, org: org, now: now}
 	if c.db.Environment == flex.Sandbox {
 		var offset int64
