@@ -1,14 +1,13 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestAlerts sets rules and routes by the command line, and reads them again.
 func TestAlerts(t *testing.T) {
-	run := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	run := commandLineOf(t, freshDatabase(t))
 	const id = "019bb3a2-0000-7000-8000-000000000000"
 	for _, step := range []struct {
 		line string

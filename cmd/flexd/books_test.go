@@ -29,7 +29,7 @@ type bookkeeping struct {
 }
 
 func newBookkeeping(t *testing.T) *bookkeeping {
-	b := &bookkeeping{T: t, url: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")}
+	b := &bookkeeping{T: t, url: freshDatabase(t)}
 	at := store{Database: b.url, Environment: "sandbox"}
 	h, err := at.openAnew(t.Context())
 	if err != nil {

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"path/filepath"
 	"testing"
 )
 
 // TestCredentials walks through a credential's life on the command line.
 func TestCredentials(t *testing.T) {
-	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
+	s := store{Database: freshDatabase(t), Environment: "sandbox"}
 	run, _ := commandRunner(t)
 
 	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")

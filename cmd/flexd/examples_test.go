@@ -106,7 +106,7 @@ func TestCompletion_Bash(t *testing.T) {
 
 // Whoever stops reading stops the printing alone: what was to be set is set.
 func TestOrgSet_ClosedPipe(t *testing.T) {
-	db := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	db := freshDatabase(t)
 	var out, wrong strings.Builder
 	for _, args := range [][]string{
 		{"org", "add", "Acme", "--username", "acme", "--database", db},

@@ -12,7 +12,7 @@ import (
 
 // TestFleetEnvelope prints an envelope in its three forms.
 func TestFleetEnvelope(t *testing.T) {
-	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	flexd := commandLineOf(t, freshDatabase(t))
 	if code, out := flexd("org add acme --username acme"); code != exitDone {
 		t.Fatal(out)
 	}
@@ -36,7 +36,7 @@ func TestFleetEnvelope(t *testing.T) {
 
 // TestFleetAhead prints what there is of a forecast without a past, and refuses what is none.
 func TestFleetAhead(t *testing.T) {
-	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	flexd := commandLineOf(t, freshDatabase(t))
 	if code, out := flexd("org add acme --username acme"); code != exitDone {
 		t.Fatal(out)
 	}
@@ -64,7 +64,7 @@ func TestFleetAhead(t *testing.T) {
 
 // TestFleetFollow asks whether a profile can be drawn, and refuses files that are none.
 func TestFleetFollow(t *testing.T) {
-	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	flexd := commandLineOf(t, freshDatabase(t))
 	if code, out := flexd("org add acme --username acme"); code != exitDone {
 		t.Fatal(out)
 	}

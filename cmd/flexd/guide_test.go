@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 // terminal for what follows upon another and one more for each that goes on, and holds what
 // comes against what the page says comes. "…" on a page stands for what differs each time.
 func TestGuides(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash", "curl", "python3")
 	for _, p := range guide.Pages {
 		t.Run(p.Name, func(t *testing.T) {
@@ -53,6 +54,7 @@ func TestGuides(t *testing.T) {
 // the clocks change, with the quickstart and another guide each. FLEXD_LONG has all guides at 48
 // times on each of the days.
 func TestEveryHour(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash", "curl", "python3")
 	days := []time.Time{
 		time.Date(2027, 1, 20, 0, 0, 0, 0, time.UTC),
@@ -88,6 +90,7 @@ func TestEveryHour(t *testing.T) {
 
 // A page whose example fails, or says something else than it does, is found out.
 func TestGuides_Broken(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash")
 	for name, source := range map[string]string{
 		"a command that fails":        "```sh\nfalse\n```\n",
@@ -98,7 +101,7 @@ func TestGuides_Broken(t *testing.T) {
 		"a terminal that ends":        "```sh terminal x\ntrue\n```\n```output x\nlistening\n```\n",
 		"a body that is none":         "```json profile\n{\"connectorId\": \"one\"}\n```\n",
 		"an example of no known kind": "```ruby\nputs 1\n```\n",
-		"a line that came once":       "```sh terminal x\necho a1; sleep 60\n```\n```output x\na…\na…\n```\n",
+		"a line that came once":       "```sh terminal x\necho a1; sleep 1\n```\n```output x\na…\na…\n```\n",
 		"what another terminal set":   "```sh\nexport A=1\n```\n```sh terminal x\necho listening $A\nsleep 60\n```\n```output x\nlistening 1\n```\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +119,7 @@ func TestGuides_Broken(t *testing.T) {
 // A guide that holds at some hours alone is found out: without the step to the evening the
 // quickstart's car comes when no cheap hours are left.
 func TestEveryHour_TooLate(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash", "curl", "python3")
 	const turn = `-d '{"local_time": "18:00"}'`
 	p := guide.Pages[0]

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 
 // TestInstruct previews, sends, lists, reports and stops an instruction.
 func TestInstruct(t *testing.T) {
-	flexd := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	flexd := commandLineOf(t, freshDatabase(t))
 	if code, out := flexd("org add acme --username acme"); code != exitDone {
 		t.Fatal(out)
 	}

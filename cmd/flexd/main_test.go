@@ -11,6 +11,23 @@ import (
 	"flexd/internal/store/storetest"
 )
 
+// freshDatabase returns the URL of a database whose schema is up to date, with its key beside it,
+// as the sandbox makes them.
+func freshDatabase(t *testing.T) string {
+	t.Helper()
+
+	database := storetest.SQLite(t)
+	key := strings.TrimPrefix(database, "sqlite:") + ".key"
+
+	var said bytes.Buffer
+	words := []string{"key", "new", key}
+	if code := run(t.Context(), words, console{in: strings.NewReader(""), out: &said, err: &said}); code != exitDone {
+		t.Fatalf("flexd key new: %d %s", code, said.String())
+	}
+
+	return database
+}
+
 // commandLineOf returns what runs a line of words on the database, and answers with its exit
 // code and all that it printed.
 func commandLineOf(t *testing.T, database string) func(line string) (int, string) {
@@ -54,7 +71,7 @@ func TestRun_NoStore(t *testing.T) {
 
 // Wrong use ends with 2, a failure with 1, and each says what was wrong and what is right.
 func TestRun_Wrong(t *testing.T) {
-	database := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	database := freshDatabase(t)
 	run := commandLineOf(t, database)
 	for _, line := range []string{"org add Acme --username me", "operator add ann"} {
 		if code, said := run(line); code != exitDone {
@@ -120,7 +137,7 @@ func TestServeAlone(t *testing.T) {
 
 // Without --yes erase says what is held and leaves it; what acts on secrets is in the audit log.
 func TestErase_Foretells(t *testing.T) {
-	database := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	database := freshDatabase(t)
 	run := commandLineOf(t, database)
 	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
 	if err != nil {

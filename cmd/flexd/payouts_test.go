@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +73,7 @@ func TestSettings(t *testing.T) {
 
 // Terms are set from a day on and listed; what is wrong with a day is said.
 func TestOrgTerms(t *testing.T) {
-	run := commandLineOf(t, "sqlite:"+filepath.Join(t.TempDir(), "flexd.db"))
+	run := commandLineOf(t, freshDatabase(t))
 	for _, step := range []struct {
 		line string
 		code int

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 // What is kept on a site is read by the person whom it is about: instants, units, names, as JSON
 // and as a page.
 func TestExport_Readable(t *testing.T) {
-	url := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	url := storetest.SQLite(t)
 	db := storetest.Open(t, url, records.Options{Environment: flex.Sandbox})
 	seed := storetest.NewSeed(t, db, url)
 	site := seed.Site(flex.FullScheduleMethod)

@@ -3,14 +3,13 @@ package main
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestPricesRoles chooses sources on the command line.
 func TestPricesRoles(t *testing.T) {
-	at := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "production"}
+	at := store{Database: freshDatabase(t), Environment: "production"}
 	h, err := at.openAnew(t.Context())
 	if err != nil {
 		t.Fatal(err)

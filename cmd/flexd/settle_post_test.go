@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ type repairStory struct {
 }
 
 func newRepairStory(t *testing.T) *repairStory {
-	b := &bookkeeping{T: t, url: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")}
+	b := &bookkeeping{T: t, url: freshDatabase(t)}
 	at := store{Database: b.url, Environment: "sandbox"}
 	h, err := at.openAnew(t.Context())
 	if err != nil {

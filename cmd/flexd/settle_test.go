@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ import (
 // TestSettle settles a day again, as it was known before a reading was corrected and as it
 // is known now, and has the command line tell what differs.
 func TestSettle(t *testing.T) {
-	at := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
+	at := store{Database: freshDatabase(t), Environment: "sandbox"}
 	h, err := at.openAnew(t.Context())
 	if err != nil {
 		t.Fatal(err)
