@@ -120,9 +120,9 @@ func (h *drawn) difference(t *testing.T, g []*steered, cases []*settle.Case) str
 }
 
 // Random sites without a database, by the methods that need no more than a boundary's readings:
-// ten thousand with FLEXD_LONG, a tenth otherwise, each day of a clock change and one without in turn.
+// ten thousand with FLEXD_LONG, 500 otherwise, each day of a clock change and one without in turn.
 func TestSums_Settle(t *testing.T) {
-	sites := 1_000
+	sites := 500
 	if os.Getenv("FLEXD_LONG") != "" {
 		sites = 10_000
 	}

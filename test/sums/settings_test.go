@@ -98,7 +98,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 		seed := storetest.NewSeed(t, db, url)
 		seed.Exec(`INSERT INTO model (key, name, type, cop11) VALUES ('m', 'm', 'charger', TRUE)`)
 		publish(t, db, day)
-		f := newFleet(t, db, url, "mean", day, 14, seed)
+		f := newFleet(t, db, url, "mean", day, 5, seed)
 		seed.Consent(time.UnixMicro(1))
 		now = now.Add(48 * time.Hour)
 		untilIdle(t, f.service)
@@ -113,7 +113,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 			before = append(before, f.asKnown(t, known))
 		}
 		balances := f.balances(t)
-		if before[0].Hash == before[1].Hash || before[1].Events < 44 || balances == f.nothing() {
+		if before[0].Hash == before[1].Hash || before[1].Events < 15 || balances == f.nothing() {
 			t.Fatalf("%d events that late readings do not change, %s: the test tries too little", before[1].Events, balances)
 		}
 
