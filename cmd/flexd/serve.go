@@ -45,6 +45,7 @@ type serve struct {
 
 	OperatorsTwoStep         bool           `help:"Have every operator give a code of an app at the login, too; who has none sets it up first." env:"FLEXD_OPERATORS_TWO_STEP"`
 	OperatorsBySSOAlone      bool           `name:"operators-by-sso-alone" help:"Let operators in by the identity provider alone; what passwords opened ends. Leave it out again when the provider fails: passwords are kept." env:"FLEXD_OPERATORS_BY_SSO_ALONE"`
+	ResumeByTwo              bool           `help:"Have two operators end every halt that is begun in the console: one asks, another ends it." env:"FLEXD_RESUME_BY_TWO"`
 	TrustedProxies           []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
 	MetricsFrom              []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
 	MaxConnections           int            `help:"Connections that are taken at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
@@ -279,6 +280,7 @@ func (s *serve) limit(to *app.Settings) error {
 
 	to.TrustedProxies = s.TrustedProxies
 	to.TwoStep = s.OperatorsTwoStep
+	to.ResumeByTwo = s.ResumeByTwo
 	to.MetricsFrom = s.MetricsFrom
 	to.RateLimit = s.RateLimit
 	to.SlowAfter = s.Observe.SlowStatement

@@ -56,6 +56,7 @@ type Settings struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            *tls.Config    // nil for plain HTTP
 	TwoStep        bool           // whether every operator gives a code at the login, too
+	ResumeByTwo    bool           // whether two people end a halt that is begun in the console
 	PasswordsShut  bool           // whether operators come in by SSO alone
 	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
 	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0

@@ -54,6 +54,9 @@ type Server struct {
 	// TwoStep has every operator set up a code for their logins before they see anything else.
 	TwoStep bool
 
+	// ResumeByTwo has two people end every halt that is begun in the console.
+	ResumeByTwo bool
+
 	// Clock turns sandbox clocks; nil where none may be turned.
 	Clock Clock
 	// Jobs returns the background jobs, nil if there are none.
@@ -192,7 +195,7 @@ var surface = []route{
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{pattern: "POST /console/safety/halt", needs: access.Operate, whole: true, handle: (*Server).halt},
-	{pattern: "POST /console/safety/resume", needs: access.Operate, whole: true, handle: (*Server).resume},
+	{pattern: "POST /console/safety/resume", needs: access.Operate, confirm: true, whole: true, handle: (*Server).resume},
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/store"
@@ -207,6 +208,33 @@ func TestSafety(t *testing.T) {
 			t.Errorf("no file of prices: %d", a.status)
 		}
 	})
+}
+
+// Two operators end a halt that was begun so, and resuming asks for the password again after a while.
+func TestSafety_Two(t *testing.T) {
+	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d.login()
+	if _, err := d.access.AddOperator(t.Context(), bea, beasPassword, access.OnDuty); err != nil {
+		t.Fatal(err)
+	}
+
+	d.wants(d.post("/console/safety/halt", url.Values{"reason": {"a fault"}, "two": {"1"}}), "Two people end this halt.")
+	d.wants(d.post("/console/safety/resume", nil), "The end of the halt is asked for.", "Somebody else ends it now.")
+	if a := d.do("POST", "/console/safety/resume", url.Values{}); a.status != 409 {
+		t.Errorf("ended by one: %d", a.status)
+	}
+
+	d.loginAs(bea, beasPassword)
+	d.wait(access.ConfirmedFor)
+	if a := d.do("POST", "/console/safety/resume", url.Values{}); a.status != 403 {
+		t.Errorf("ended a while after the password: %d", a.status)
+	}
+
+	d.wants(d.post("/console/safety/resume", url.Values{"confirm_password": {beasPassword}}), "Pushes leave again.")
+	d.loginAs(operator, password)
+	d.server.ResumeByTwo = true
+	d.wants(d.post("/console/safety/halt", url.Values{"reason": {"a fault"}}), "Two people end this halt.")
+	d.wants(d.page("/console/audit"), "asked for: somebody else ends the halt")
 }
 
 func TestBrowser_Deliveries(t *testing.T) {

@@ -17,14 +17,21 @@ type safetyPage struct {
 	delivery.Safety
 	Caps      []capsLine
 	ReasonMax int
+	Two       bool   // whether two people end every halt
+	Asked     string // who asked for the end of the halt, "" for nobody
+	Self      string
 }
 
 func (s *Server) safety(r *request) (view, error) {
-	p := safetyPage{ReasonMax: delivery.ReasonMax}
+	p := safetyPage{ReasonMax: delivery.ReasonMax, Two: s.ResumeByTwo, Self: r.who.Name}
 	var err error
 	p.Safety, err = s.Push.Safety(r.Context())
 	if err == nil {
 		p.Caps, err = s.capsLines(r)
+	}
+
+	if p.Halted != nil && p.Halted.Asked(s.Operations.Now()) {
+		p.Asked = p.Halted.AskedBy
 	}
 
 	return view{page: "safety", title: "Safety", data: p}, err
@@ -32,12 +39,29 @@ func (s *Server) safety(r *request) (view, error) {
 
 func (s *Server) halt(r *request) (view, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
-	err := s.act(r, access.Action{Act: "halt pushes", Detail: reason}, func() error { return s.Push.Halt(r.Context(), r.who.Name, reason) })
+	halt := s.Push.Halt
+	if s.ResumeByTwo || r.PostFormValue("two") != "" {
+		halt = s.Push.HaltForTwo
+	}
+
+	err := s.act(r, access.Action{Act: "halt pushes", Detail: reason}, func() error { return halt(r.Context(), r.who.Name, reason) })
 	return view{to: "/console/safety?done=halted"}, err
 }
 
 func (s *Server) resume(r *request) (view, error) {
-	err := s.act(r, access.Action{Act: "resume pushes"}, func() error { return s.Push.Resume(r.Context()) })
+	ended := false
+	err := s.Access.ActWithDetail(r.Context(), access.Action{Act: "resume pushes"}.By(r.who.Name, r.from), func() (detail string, err error) {
+		ended, err = s.Push.ResumeBy(r.Context(), r.who.Name)
+		if err == nil && !ended {
+			detail = "asked for: somebody else ends the halt"
+		}
+
+		return detail, err
+	})
+	if !ended {
+		return view{to: "/console/safety?done=resumeasked"}, err
+	}
+
 	return view{to: "/console/safety?done=resumed"}, err
 }
 

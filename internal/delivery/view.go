@@ -236,6 +236,15 @@ type HaltView struct {
 	At     time.Time // by the true clock
 	Who    string
 	Reason string
+
+	NeedsTwo bool      // whether two people end it
+	AskedBy  string    // who asked for its end
+	AskedAt  time.Time // zero if nobody has
+}
+
+// Asked reports whether somebody asked for the halt's end a short while before now.
+func (h *HaltView) Asked(now time.Time) bool {
+	return !h.AskedAt.IsZero() && now.Sub(h.AskedAt) < ResumeAskedFor
 }
 
 // Safety is whether pushes are halted, and what waits.
