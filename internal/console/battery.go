@@ -85,6 +85,15 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 		return "covers the home, and stores what the roof gives beyond it"
 	}
 
+	until := p.Until.In(flex.London).Format("15:04")
+	switch {
+	case p.Until.IsZero():
+	case p.Waits == control.WaitsForFuse:
+		return "waits, because the car needs the main fuse until " + until
+	case p.Waits == control.WaitsForCar:
+		return "waits, because the car charges until " + until + " and it does not discharge into a car"
+	}
+
 	if later.most > p.Buy {
 		return "kept for hours that cost up to " + pence(later.most)
 	}
@@ -106,7 +115,7 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 		s := batteryStretch{Span: first.Span(), Mode: first.Mode, Reason: batteryReason(first, later[i])}
 		low, high := first.Buy, first.Buy
 
-		for ; i < len(w.Periods) && w.Periods[i].Mode == first.Mode; i++ {
+		for ; i < len(w.Periods) && w.Periods[i].Mode == first.Mode && w.Periods[i].Waits == first.Waits; i++ {
 			low, high = min(low, w.Periods[i].Buy), max(high, w.Periods[i].Buy)
 			s.To, s.Stored = w.Periods[i].End(), w.Periods[i].Stored
 		}

@@ -155,8 +155,7 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 
-	last := flex.PeriodAt(flex.DayAt(tx.Now()).Add(2).Start()).Add(-1)
-	if err := d.guess(ctx, tx, b, &next, last); err != nil {
+	if err := d.guess(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
 		return err
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"flexd/internal/engine/battery"
 	"flexd/internal/engine/home"
@@ -30,6 +31,8 @@ type BatteryPeriod struct {
 	Buy, Sell  float64
 	Load, Roof flex.WattHours
 	Stored     flex.WattHours
+	Waits      Waits     // why not every mode may be chosen, beside other devices of the site
+	Until      time.Time // when what it waits for ends; zero if it does not wait
 }
 
 // BatteryQuestion supposes another battery; what is zero is as it is.
@@ -138,10 +141,33 @@ type homeAhead struct {
 	rates      ratings
 	load, roof []flex.WattHours
 	stored     flex.WattHours
+
+	// Of a battery that shares its site, by period; nil of others.
+	cars    []flex.WattHours // what cars take beside the load
+	allowed []battery.ModeSet
+	waits   []Waits
+	until   []time.Time
 }
 
-// situationOf reads what a plan is made of from now on, but for the guess, which the plan has.
+// situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
+// do.
 func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, plan *store.BatteryPlan, home home.Battery, now flex.Period) (s homeAhead, err error) {
+	s, err = d.situationAlone(ctx, tx, b, plan, home, now)
+	if err != nil {
+		return s, err
+	}
+
+	m, err := d.meterBeside(ctx, tx, b)
+	if err != nil {
+		return s, fmt.Errorf("read what the site's cars do: %w", err)
+	}
+
+	s.around(m, home.Power)
+	return s, nil
+}
+
+// situationAlone is situationOf without the site's cars. The guess is in the plan.
+func (d *Service) situationAlone(ctx context.Context, tx *store.Tx, b *store.Battery, plan *store.BatteryPlan, home home.Battery, now flex.Period) (s homeAhead, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return s, err
@@ -167,6 +193,10 @@ func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Batter
 // first is the situation in its first n half-hours.
 func (s homeAhead) first(n int) homeAhead {
 	s.periods = s.periods[:n]
+	if s.allowed != nil {
+		s.cars, s.allowed = s.cars[:n], s.allowed[:n]
+		s.waits, s.until = s.waits[:n], s.until[:n]
+	}
 	s.load, s.roof = s.load[:n], s.roof[:n]
 	s.rates.buy, s.rates.sell = s.rates.buy[:n], s.rates.sell[:n]
 	return s
@@ -175,6 +205,10 @@ func (s homeAhead) first(n int) homeAhead {
 // from is the situation without its first n half-hours.
 func (s homeAhead) from(n int) homeAhead {
 	s.periods = s.periods[n:]
+	if s.allowed != nil {
+		s.cars, s.allowed = s.cars[n:], s.allowed[n:]
+		s.waits, s.until = s.waits[n:], s.until[n:]
+	}
 	s.load, s.roof = s.load[n:], s.roof[n:]
 	s.rates.buy, s.rates.sell = s.rates.buy[n:], s.rates.sell[n:]
 	return s
@@ -182,7 +216,12 @@ func (s homeAhead) from(n int) homeAhead {
 
 // problem is the planning problem of a battery that holds so much and comes from a mode.
 func (s *homeAhead) problem(device home.Battery, stored flex.WattHours, before battery.Mode) battery.ModeProblem {
-	return device.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, stored, before, s.rates.spare)
+	p := device.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, stored, before, s.rates.spare)
+	p.Allowed = s.allowed
+	for i := range s.cars {
+		p.Load[i] += int(s.cars[i])
+	}
+	return p
 }
 
 // why lays a plan beside what it was made of.
@@ -198,13 +237,33 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	}
 
 	var levels []int
-	_, w.Idle = cost(slices.Repeat([]battery.Mode{battery.ModeSelfUse}, len(modes)))
+	_, w.Idle = cost(s.idle(len(modes)))
 	levels, w.Pence = cost(modes)
 
-	for i, at := range s.periods {
-		w.Periods = append(w.Periods, BatteryPeriod{Period: at, Mode: modes[i], Buy: s.rates.buy[i], Sell: s.rates.sell[i],
-			Load: s.load[i], Roof: s.roof[i], Stored: flex.WattHours(levels[i])})
+	for i := range s.periods {
+		w.Periods = append(w.Periods, s.period(i, modes[i], levels[i]))
 	}
 
 	return w
+}
+
+// period is a half-hour of a plan beside what it was made of.
+func (s *homeAhead) period(i int, m battery.Mode, level int) BatteryPeriod {
+	p := BatteryPeriod{Period: s.periods[i], Mode: m, Buy: s.rates.buy[i], Sell: s.rates.sell[i],
+		Load: s.load[i], Roof: s.roof[i], Stored: flex.WattHours(level)}
+	if s.waits != nil {
+		p.Waits, p.Until = s.waits[i], s.until[i]
+	}
+	return p
+}
+
+// idle is what a battery does that only covers the home: nothing while a car charges.
+func (s *homeAhead) idle(n int) []battery.Mode {
+	modes := slices.Repeat([]battery.Mode{battery.ModeSelfUse}, n)
+	for i := range min(n, len(s.allowed)) {
+		if !s.allowed[i].Has(battery.ModeSelfUse) {
+			modes[i] = battery.ModeLock
+		}
+	}
+	return modes
 }

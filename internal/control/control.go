@@ -80,7 +80,7 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 		return fmt.Errorf("lock the caps: %w", err)
 	}
 
-	if !ok && c.Fuse > 0 {
+	if !ok && (c.Fuse > 0 || c.Battery) {
 		if done, err := d.replanSite(ctx, tx, c, why); err != nil || done {
 			return err
 		}
@@ -99,7 +99,11 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 		return err
 	}
 
-	return putInForce(ctx, tx, c, s, ps, under)
+	if err := putInForce(ctx, tx, c, s, ps, under); err != nil {
+		return err
+	}
+
+	return d.planAround(ctx, tx, c)
 }
 
 // putInForce commits a schedule of an asset that is plugged in, what it was made from, and its push.

@@ -117,10 +117,13 @@ func (d *Service) planAfter(ctx context.Context, tx *store.Tx, c *store.Charging
 	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
 		return tx.CapsUsed(ctx, tx.Now())
 	}
+	if h.ev.Kind == PlugOut { // its batteries wait for it no longer
+		return d.planAround(ctx, tx, c)
+	}
 
 	// What was never planned, or is past its ready-by, is planned at the next event.
 	due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
-	plannable := c.Open() && c.Controlled && h.ev.Kind != PlugOut
+	plannable := c.Open() && c.Controlled
 	if !plannable || !h.changed && !due {
 		return nil
 	}

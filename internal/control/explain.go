@@ -222,6 +222,10 @@ func (x *Explanation) HeldBack() (lines []string) {
 		lines = append(lines, line+".")
 	}
 
+	if plannedAsOne(&x.From) {
+		return append(lines, "It is planned as one with the battery of its site, which does not discharge into it.")
+	}
+
 	if len(x.Caps) == 0 && len(x.Limits) > 0 {
 		lines = append(lines, "It gives way to others under the same caps, or is held to what was traded, at no loss.")
 	}
@@ -237,7 +241,11 @@ func capName(c store.BindingCap) string {
 	}
 
 	if c.Site {
-		return fmt.Sprintf("the main fuse, %s kW", kw(c.Power))
+		fuse := fmt.Sprintf("the main fuse, %s kW", kw(c.Power))
+		if c.Home > 0 {
+			fuse += fmt.Sprintf(", of which %s kW are kept for the home's own load", kw(c.Home))
+		}
+		return fuse
 	}
 
 	if c.Starts {

@@ -34,6 +34,10 @@ type behindFuse struct {
 	again  map[time.Time][]flex.AssetID // whom to look at again, and when
 	tight  bool                         // all together can draw more than the fuse
 	last   time.Time
+
+	home    *siteHome   // batteries beside the cars; nil for none
+	reserve []flex.Step // when the site's plan has its batteries charge
+	base    baseLoad
 }
 
 // siteCar is one car behind a fuse.
@@ -72,13 +76,22 @@ func (d *Service) replanSite(ctx context.Context, tx *store.Tx, c *store.Chargin
 		return false, err
 	}
 
-	return true, d.commitSite(ctx, tx, f)
+	if err := d.commitSite(ctx, tx, f); err != nil {
+		return true, err
+	}
+
+	return true, d.planAround(ctx, tx, c)
 }
 
 // planSite plans a site as one. It is nil where the fuse cannot bind, and nothing is in force that
 // was made for it.
 func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*behindFuse, error) {
-	f := &behindFuse{fuse: c.Fuse, now: tx.Now(), from: tx.Now().Truncate(time.Second), again: map[time.Time][]flex.AssetID{}}
+	h, err := d.homeBeside(ctx, tx, c)
+	if err != nil || c.Fuse == 0 && h == nil {
+		return nil, err
+	}
+
+	f := &behindFuse{fuse: c.Fuse, home: h, now: tx.Now(), from: tx.Now().Truncate(time.Second), again: map[time.Time][]flex.AssetID{}}
 	loads, found, err := f.read(ctx, tx, c)
 	if err != nil || loads == nil {
 		return nil, err
@@ -90,10 +103,18 @@ func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging,
 		return nil, err
 	}
 
-	f.gather(c, why, e, found, loads)
+	return f.plan(ctx, tx, d, func(f *behindFuse) { f.gather(c, why, e, found, loads) })
+}
 
+// plan solves a site as it is posed: with its batteries, if it has any.
+func (f *behindFuse) plan(ctx context.Context, tx *store.Tx, d *Service, pose func(*behindFuse)) (*behindFuse, error) {
+	pose(f)
 	if err := f.readSent(ctx, tx); err != nil {
 		return nil, err
+	}
+
+	if f.home != nil {
+		return f.solveHome(ctx, d, pose)
 	}
 
 	return f, f.solve(ctx, d)
@@ -102,8 +123,20 @@ func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging,
 // read reads what is plugged in at an asset's site, and what of it has a schedule. It is nil where the
 // fuse cannot bind, and nothing is in force that was made for it.
 func (f *behindFuse) read(ctx context.Context, tx *store.Tx, c *store.Charging) (loads []store.Load, found []store.Planned, err error) {
-	loads, f.tight, err = tightLoads(ctx, tx, c)
-	alone := len(loads) < 2 && !hasTail(&c.Standing)
+	if c.Fuse > 0 {
+		f.base, err = baseAt(ctx, tx, c.Asset.SiteID)
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+
+	extra := f.base.most()
+	if f.home != nil {
+		extra += f.home.device.Power
+	}
+
+	loads, f.tight, err = tightLoads(ctx, tx, c, extra)
+	alone := len(loads) < 2 && !hasTail(&c.Standing) && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
 	}
@@ -114,7 +147,7 @@ func (f *behindFuse) read(ctx context.Context, tx *store.Tx, c *store.Charging) 
 	}
 
 	made := slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) })
-	if !f.tight && !made {
+	if !f.tight && !made && f.home == nil {
 		return nil, nil, nil
 	}
 
@@ -132,8 +165,9 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 }
 
 // tightLoads reads what is plugged in at an asset's site, and reports whether it can together draw
-// more than the fuse. A site with one asset is planned as if it had none.
-func tightLoads(ctx context.Context, tx *store.Tx, c *store.Charging) (loads []store.Load, tight bool, err error) {
+// more than the fuse, with something extra beside it. A site with one asset is planned as if it had
+// none, and nothing is tight where no fuse was set.
+func tightLoads(ctx context.Context, tx *store.Tx, c *store.Charging, extra flex.Watts) (loads []store.Load, tight bool, err error) {
 	loads, err = tx.SiteLoads(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, false, fmt.Errorf("read what is plugged in at the site: %w", err)
@@ -150,7 +184,11 @@ func tightLoads(ctx context.Context, tx *store.Tx, c *store.Charging) (loads []s
 		}
 	}
 
-	if sum <= c.Fuse || len(loads) > 1 {
+	sum += extra
+	if c.Fuse == 0 {
+		return loads, false, nil
+	}
+	if sum <= c.Fuse || len(loads) > 1 || c.Battery {
 		return loads, sum > c.Fuse, nil
 	}
 
@@ -198,12 +236,24 @@ func (f *behindFuse) gather(c *store.Charging, why change, e store.Effective, fo
 		}
 	}
 
-	f.drawOthers(loads, planned)
+	f.drawBeside(loads, planned)
 
 	slices.SortFunc(f.cars, func(a, b *siteCar) int {
 		return bytes.Compare(a.Standing.AssetID[:], b.Standing.AssetID[:])
 	})
 	f.pose()
+}
+
+// drawBeside notes what is drawn beside the cars that are planned.
+func (f *behindFuse) drawBeside(loads []store.Load, planned map[flex.AssetID]bool) {
+	f.last = f.from
+	for _, car := range f.cars {
+		f.last = later(f.last, car.end(f.from))
+	}
+
+	f.drawOthers(loads, planned)
+	f.drawBatteries()
+	f.drawBase()
 }
 
 // drawOthers notes what is drawn by what is plugged in and not planned here.
@@ -236,15 +286,13 @@ func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 
 // pose writes each car's problem, and the room that is there before any of them is planned.
 func (f *behindFuse) pose() {
-	f.roomFor = newFuseRoom(f.fuse, f.from)
-	f.last = f.from
+	f.roomFor = newFuseRoom(f.limit(), f.from)
 
 	for _, o := range f.others {
 		f.Add(0, o.lists[0], o.power, true)
 	}
 
 	for _, car := range f.cars {
-		f.last = later(f.last, car.end(f.from))
 		if car.done {
 			continue
 		}
@@ -259,6 +307,14 @@ func (f *behindFuse) pose() {
 			f.Reserve(0, car.member.now)
 		}
 	}
+}
+
+// limit is what the site's import carries: without end where that was never set.
+func (f *behindFuse) limit() flex.Watts {
+	if f.fuse == 0 {
+		return flex.NoLimit
+	}
+	return f.fuse
 }
 
 // readSent reads what a car's charger may be doing: what was accepted last, and what was sent
@@ -422,7 +478,7 @@ func (f *behindFuse) standing() bool {
 			w += d.at(at)
 		}
 
-		if w > f.fuse {
+		if w > f.limit() {
 			return false
 		}
 	}
@@ -525,6 +581,9 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 
 	s = store.Schedule{Cause: store.CauseCaps, From: car.from, Value: store.Urgent}
 	s.Steps = steps
+	if f.home != nil {
+		s.From.Origins = asOne(s.From.Origins)
+	}
 	if car.charging != nil {
 		s.Cause = car.why.cause
 	}
@@ -556,7 +615,7 @@ func (f *behindFuse) waiting() (ids []flex.AssetID) {
 
 // bindingOf is what the fuse did to a car's schedule, and what it has once it is done.
 func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
-	if !f.tight {
+	if !f.tight && f.home == nil {
 		return nil
 	}
 
@@ -566,7 +625,7 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 		b.Limits = lower(car.problem.Limits, nil, span)
 		f.Remove(0, car.want, car.problem.Power, car.problem.Running)
 		for _, h := range f.Bindings(&car.problem, &car.plan, 0) {
-			b.Caps = append(b.Caps, store.BindingCap{Span: h.Span, Power: f.fuse, Site: true})
+			b.Caps = append(b.Caps, store.BindingCap{Span: h.Span, Power: f.fuse, Home: f.base.most(), Site: true})
 		}
 
 		f.Add(0, car.want, car.problem.Power, car.problem.Running)

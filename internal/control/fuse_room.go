@@ -17,7 +17,7 @@ func besideOthers(ctx context.Context, tx *store.Tx, c *store.Charging) (*roomFo
 		return nil, nil
 	}
 
-	loads, tight, err := tightLoads(ctx, tx, c)
+	loads, tight, err := tightLoads(ctx, tx, c, 0)
 	if err != nil || !tight {
 		return nil, err
 	}
@@ -47,6 +47,9 @@ type draws struct {
 	lists [][]flex.Step
 	power flex.Watts
 	free  bool // after the end of a list it draws what it likes
+
+	battery bool // it is the batteries of the site
+	base    bool // it is the home itself
 }
 
 // at is the most that it may draw at an instant.
@@ -124,7 +127,7 @@ func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
 }
 
 func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
-	w := f.fuse
+	w := f.limit()
 	for i := range f.others {
 		w -= f.others[i].at(t)
 	}

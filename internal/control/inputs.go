@@ -34,6 +34,21 @@ const (
 	fromDefault      = "default"      // flexd's own
 )
 
+// withHome is the last word of the origins of a plan that was made as one with the batteries of its
+// site.
+const withHome = "home"
+
+// asOne has origins say that.
+func asOne(origins string) string {
+	if strings.HasSuffix(origins, " "+withHome) {
+		return origins
+	}
+	return origins + " " + withHome
+}
+
+// plannedAsOne reports whether inputs are those of a plan that was made so.
+func plannedAsOne(e *store.Effective) bool { return strings.HasSuffix(e.Origins, " "+withHome) }
+
 // origins say where the intent, the power and the tariff of a plan came from.
 type origins struct{ intent, power, tariff string }
 

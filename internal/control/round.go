@@ -296,6 +296,10 @@ func (d *Service) differs(ctx context.Context, tx *store.Tx, w *pluggedIn, asset
 	if err != nil || !refreshable(&c, tx.Now()) {
 		return false, err
 	}
+	if c.Battery && w.roomFor == nil {
+		return true, nil
+	}
+
 	if c.Fuse > 0 && w.roomFor == nil { // its site may be planned as one, under a lock
 		loads, err := tx.SiteLoads(ctx, c.Asset.SiteID)
 		if err != nil || len(loads) > 1 {
@@ -382,15 +386,19 @@ func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx)
 	return m, err
 }
 
-// replanFused plans anew those of the assets whose site is planned as one, for its main fuse, and
-// returns the others.
+// isShared reports whether a schedule was made with the others of its site: for its main fuse, or for
+// its batteries.
+func isShared(p *store.Planned) bool { return hasTail(&p.Standing) || plannedAsOne(&p.Standing.From) }
+
+// replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
+// batteries, and returns the others.
 func (d *Service) replanFused(ctx context.Context, org flex.OrgID, found []store.Planned, t *tally) (rest []store.Planned, err error) {
-	if !slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) }) {
+	if !slices.ContainsFunc(found, func(p store.Planned) bool { return isShared(&p) }) {
 		return found, nil
 	}
 
 	for i := range found {
-		if !hasTail(&found[i].Standing) {
+		if !isShared(&found[i]) {
 			rest = append(rest, found[i])
 			continue
 		}

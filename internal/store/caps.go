@@ -357,6 +357,7 @@ type BindingCap struct {
 	Power  flex.Watts // the cap
 	Price  flex.Price // of room under it; zero if it is not known
 	Starts bool       // it was the starts per minute, not the power
+	Home   flex.Watts // of a main fuse, the most that is kept for the home's own load; zero if that is not known
 	Site   bool       // it was the main fuse of the asset's own site, not a cap of the fleet or a group
 }
 
@@ -370,7 +371,7 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	for _, b := range bs {
 		list := make([]capRecord, len(b.Caps))
 		for i, c := range b.Caps {
-			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts, c.Site}
+			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts, c.Site, int64(c.Home)}
 		}
 
 		text, err := encode(list)
@@ -419,7 +420,7 @@ func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err erro
 	for _, c := range list {
 		b.Caps = append(b.Caps, BindingCap{
 			Span:  flex.Span{From: time.Unix(c.From, 0).UTC(), To: time.Unix(c.To, 0).UTC()},
-			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts, Site: c.Site})
+			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts, Site: c.Site, Home: flex.Watts(c.Home)})
 	}
 
 	return b, nil

@@ -425,6 +425,7 @@ type capRecord struct {
 	Price  int64  `json:"price,omitempty"`
 	Starts bool   `json:"starts,omitempty"`
 	Site   bool   `json:"site,omitempty"`
+	Home   int64  `json:"home_w,omitempty"`
 }
 
 // endpointRecord is what endpoint.sealed holds.

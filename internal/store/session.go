@@ -53,6 +53,7 @@ type Charging struct {
 	Asset      flex.Asset // its id, site, external id, type and power
 	SiteTariff flex.SiteTariff
 	Fuse       flex.Watts // import capacity of its site; zero if that was never set
+	Battery    bool       // there is a home battery at its site
 	Controlled bool       // its site has consented to full schedule control and is not withdrawn from it
 	RatePin    flex.Watts // that an operator wants it planned with; 0 for none
 	RateSince  time.Time  // what it drew before teaches nothing
@@ -92,6 +93,9 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	return err
 }
 
+// batteryBeside is whether there is a battery beside asset a at its site.
+const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id AND b.site_id = a.site_id AND b.type = 'battery' AND b.id <> a.id)`
+
 // Charging returns what planning the asset depends on.
 func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err error) {
 	var (
@@ -102,10 +106,10 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 
 	c.Asset.ID = id
 	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
-			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+controlled+`, `+inputsColumns+`
+			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+batteryBeside+`, `+controlled+`, `+inputsColumns+`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).Scan(append([]any{
-		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Controlled}, r.dest()...)...)
+		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled}, r.dest()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, flex.Fail(flex.NotFound, AssetMissing)
 	}

@@ -56,6 +56,23 @@ func ParseMode(s string) (Mode, bool) {
 	return 0, false
 }
 
+// ModeSet is a set of modes, a bit each.
+type ModeSet uint8
+
+// AllModes are all of them.
+const AllModes ModeSet = 1<<ModeCount - 1
+
+// Modes is the set of some modes.
+func Modes(modes ...Mode) (s ModeSet) {
+	for _, m := range modes {
+		s |= 1 << m
+	}
+	return s
+}
+
+// Has reports whether a mode is in the set.
+func (s ModeSet) Has(m Mode) bool { return s>>m&1 == 1 }
+
 // ModeProblem is a battery that takes modes, in slots and whole watt-hours.
 type ModeProblem struct {
 	Import, Export            []float64 // pence per kWh
@@ -69,7 +86,14 @@ type ModeProblem struct {
 	FirstShare                float64 // of the first slot that is still to come; zero: all of it
 	SwitchCost                float64 // pence per change of mode
 	Previous                  Mode
+	Allowed                   []ModeSet // by slot, each with LOCK; nil: all modes in every slot
 }
+
+// allows reports whether a mode may be chosen in a slot.
+func (p *ModeProblem) allows(t int, m Mode) bool { return p.Allowed == nil || p.Allowed[t].Has(m) }
+
+// never is the cost of a mode that is not allowed: more than any plan comes to.
+const never = 1e12
 
 // gridLevels is how many levels of stored energy the value is worked out at, and beamWidth
 // how many paths are followed through it.
@@ -225,6 +249,9 @@ func (q *modeSolver) backward() {
 	for t := n - 1; t >= 0; t-- {
 		for m := range ModeCount {
 			q.shift(t, &q.q[m], &q.value[t+1][m], float64(q.moves[t][m].y), level)
+			if !p.allows(t, m) {
+				forbid(&q.q[m])
+			}
 		}
 
 		if p.SwitchCost == 0 {
@@ -232,6 +259,13 @@ func (q *modeSolver) backward() {
 		} else {
 			q.choose(t, p.SwitchCost)
 		}
+	}
+}
+
+// forbid has no level gain by a mode.
+func forbid(row *[gridLevels]float64) {
+	for i := range row {
+		row[i] = never
 	}
 }
 
@@ -332,15 +366,9 @@ func (q *modeSolver) forward(to []Mode) float64 {
 		for i := from; i < end; i++ {
 			for k := range ModeCount {
 				m := ModeCount - 1 - k // of equals self-use before the others
-				n := q.paths[i]
-				s, cost := q.Step(t, n.s, m)
-				if m != n.mode {
-					cost += p.SwitchCost
+				if p.allows(t, m) {
+					q.keep(q.next(t, i, m), end)
 				}
-
-				n = path{cost: n.cost + cost, s: s, parent: int32(i), mode: m}
-				n.promise = n.cost + q.valueAt(t+1, m, s)
-				q.keep(n, end)
 			}
 		}
 
@@ -355,6 +383,19 @@ func (q *modeSolver) forward(to []Mode) float64 {
 	}
 
 	return cost
+}
+
+// next is a path that goes on with a mode in slot t.
+func (q *modeSolver) next(t, from int, m Mode) path {
+	n := q.paths[from]
+	s, cost := q.Step(t, n.s, m)
+	if m != n.mode {
+		cost += q.Problem.SwitchCost
+	}
+
+	n = path{cost: n.cost + cost, s: s, parent: int32(from), mode: m}
+	n.promise = n.cost + q.valueAt(t+1, m, s)
+	return n
 }
 
 // keep puts a path in its place among those from first on, the most promising first. Of

@@ -9,18 +9,16 @@ import (
 
 // Modes holds modes against the device, followed slot by slot.
 func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
-	if len(to) != len(p.Import) {
-		return fmt.Errorf("%d slots for %d", len(to), len(p.Import))
+	if err := known(p, to); err != nil {
+		return err
 	}
+
 	s := p.Init
 	cost := 0.0
 	size := 1.0
 	before := p.Previous
 
 	for t, m := range to {
-		if m >= battery.ModeCount {
-			return fmt.Errorf("slot %d has mode %d", t, m)
-		}
 		next, grid := checkDevice(p, t, s, m)
 		c := min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t]
 		if next < s {
@@ -42,6 +40,24 @@ func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
 	}
 	if f.Bound > f.Cost+slack*size {
 		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
+	}
+
+	return nil
+}
+
+// known holds modes to those that there are, and that are allowed.
+func known(p *battery.ModeProblem, to []battery.Mode) error {
+	if len(to) != len(p.Import) {
+		return fmt.Errorf("%d slots for %d", len(to), len(p.Import))
+	}
+
+	for t, m := range to {
+		if m >= battery.ModeCount {
+			return fmt.Errorf("slot %d has mode %d", t, m)
+		}
+		if p.Allowed != nil && !p.Allowed[t].Has(m) {
+			return fmt.Errorf("slot %d has %v, which is not allowed there", t, m)
+		}
 	}
 
 	return nil

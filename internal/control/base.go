@@ -1,0 +1,167 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+const (
+	// BaseShare is the share of the days on which a home drew no more in a half-hour than is
+	// kept free for it under its main fuse.
+	BaseShare = 0.9
+	// BaseDays is the least number of days of a kind that a half-hour must be known of.
+	BaseDays = 3
+	// BaseStep is what is kept free in: a finer one would cut schedules into many steps.
+	BaseStep flex.Watts = 500
+)
+
+// baseLoad is what a home itself usually draws, its cars and batteries apart, by half-hour of the day:
+// on working days and on weekends. A cautious figure: BaseShare of the days were at or below it.
+type baseLoad struct {
+	known bool
+	watts [2][50]flex.Watts // the longest day of the year has 50
+}
+
+// kindOf is the kind of a half-hour's day, and its place in it by the clock of London.
+func kindOf(p flex.Period) (kind, place int) {
+	at := p.Start().In(flex.London)
+	if day := at.Weekday(); day == time.Saturday || day == time.Sunday {
+		kind = 1
+	}
+	return kind, 2*at.Hour() + at.Minute()/30
+}
+
+// at is what is kept free in a half-hour.
+func (b *baseLoad) at(p flex.Period) flex.Watts {
+	kind, place := kindOf(p)
+	return b.watts[kind][place]
+}
+
+// most is the most that is kept free in any half-hour.
+func (b *baseLoad) most() (w flex.Watts) {
+	for _, kind := range b.watts {
+		for _, at := range kind {
+			w = max(w, at)
+		}
+	}
+	return w
+}
+
+// learnBase learns it from what a home drew. Where too little is known of a half-hour on a kind of
+// day, both kinds are taken, and where that is too little as well, the most of the day. Of a home of
+// which no half-hour is known well enough nothing is.
+func learnBase(drawn forecast.Series) (b baseLoad) {
+	var by [2][50][]flex.WattHours
+	for p, e := range drawn {
+		kind, place := kindOf(p)
+		by[kind][place] = append(by[kind][place], max(0, e))
+	}
+
+	for kind := range by {
+		for place, own := range by[kind] {
+			if len(own) < BaseDays {
+				own = slices.Concat(own, by[1-kind][place])
+			}
+			if len(own) >= BaseDays {
+				b.known = true
+				b.watts[kind][place] = max(1, cautious(own))
+			}
+		}
+	}
+
+	most := b.most()
+	for kind := range b.watts {
+		for place, w := range b.watts[kind] {
+			if w == 0 {
+				b.watts[kind][place] = most
+			}
+		}
+	}
+
+	return b
+}
+
+// cautious is the mean power that BaseShare of some half-hours do not pass, in whole steps.
+func cautious(own []flex.WattHours) flex.Watts {
+	slices.Sort(own)
+	rank := int(math.Ceil(BaseShare*float64(len(own)))) - 1
+	w := flex.Watts(2 * own[rank])
+	return (w + BaseStep - 1) / BaseStep * BaseStep
+}
+
+// baseAt reads what the home at a site usually draws by itself, where its fuse was set: what passed
+// the boundary in the days before, less what batteries and cars took and with what the roof gave. A
+// half-hour in which a car was plugged in and its charger read nothing is left out. Without consent to
+// the use of the boundary meter nothing is known.
+func baseAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (b baseLoad, err error) {
+	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+	if err != nil || len(consent[site]) == 0 {
+		return b, err
+	}
+
+	today := flex.DayAt(tx.Now())
+	drawn, _, err := metered(ctx, tx, site, today)
+	if err != nil || len(drawn) == 0 {
+		return b, err
+	}
+
+	assets, err := tx.AssetsOf(ctx, site)
+	for i := 0; i < len(assets) && err == nil; i++ {
+		if assets[i].Type.Charges() {
+			err = lessCar(ctx, tx, drawn, assets[i].ID, today)
+		}
+	}
+
+	return learnBase(drawn), err
+}
+
+// sessionsBack is the number of plug sessions of a charger that are looked back at.
+const sessionsBack = 100
+
+// lessCar takes off what was drawn what a charger took.
+func lessCar(ctx context.Context, tx *store.Tx, drawn forecast.Series, charger flex.AssetID, today flex.Day) error {
+	q := store.ReadingQuery{Assets: []flex.AssetID{charger}, Labels: settle.Labels(settle.Asset)}
+	for k := 1; k <= forecast.Days; k++ {
+		q.Days = append(q.Days, today.Add(-k))
+	}
+
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return fmt.Errorf("read what a charger took: %w", err)
+	}
+
+	sessions, _, err := tx.Sessions(ctx, charger, sessionsBack, 0)
+	if err != nil {
+		return fmt.Errorf("read when a car was plugged in: %w", err)
+	}
+
+	took := seriesOf(settle.HalfHours(settle.Asset, rs))
+	for p, e := range drawn {
+		if t, known := took[p]; known {
+			drawn[p] = e - t
+		} else if pluggedInAt(sessions, p) {
+			delete(drawn, p)
+		}
+	}
+
+	return nil
+}
+
+// pluggedInAt reports whether a car was plugged in at any time of a half-hour.
+func pluggedInAt(sessions []store.Session, p flex.Period) bool {
+	return slices.ContainsFunc(sessions, func(s store.Session) bool {
+		out := s.PluggedOutAt
+		if out.IsZero() {
+			out = p.End()
+		}
+		return s.PluggedInAt.Before(p.End()) && out.After(p.Start())
+	})
+}

@@ -1,0 +1,352 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// siteHome is what there is beside the cars of a site with home batteries: they are planned as one
+// with them.
+type siteHome struct {
+	supply flex.Supply
+	device home.Battery // all batteries together
+	ahead  homeAhead    // what they are planned on, cars apart; stored is of all together
+	busy   []flex.Step  // when they charge for sure: in the running half-hour, and as dispatched
+}
+
+// homeAt reads the batteries under control of a site and locks them. It is nil where there is none of
+// which power and capacity are known.
+func (d *Service) homeAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (*siteHome, error) {
+	ids, err := batteriesAt(ctx, tx, site)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+
+	h := &siteHome{}
+	for _, id := range ids {
+		b, device, err := lockBattery(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
+		known := device.Power > 0 && device.Capacity > 0
+		if b == nil || !b.Controlled || !known {
+			continue
+		}
+
+		if err := d.join(ctx, tx, h, b, device); err != nil {
+			return nil, err
+		}
+	}
+
+	if h.device.Power == 0 {
+		return nil, nil
+	}
+
+	s, err := tx.Site(ctx, site)
+	h.supply = s.Supply
+	return h, err
+}
+
+// batteriesAt lists the batteries of a site.
+func batteriesAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (ids []flex.AssetID, err error) {
+	all, err := tx.AssetsOf(ctx, site)
+	for i := range all {
+		if all[i].Type == flex.Battery {
+			ids = append(ids, all[i].ID)
+		}
+	}
+	return ids, err
+}
+
+// join adds a battery to those of its site. What they are planned on is that of the first.
+func (d *Service) join(ctx context.Context, tx *store.Tx, h *siteHome, b *store.Battery, device home.Battery) error {
+	now := flex.PeriodAt(tx.Now())
+	next := nextPlan(&b.Plan, now)
+	if err := d.guess(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
+		return err
+	}
+
+	ahead, err := d.situationAlone(ctx, tx, b, &next, device, now)
+	if err != nil {
+		return err
+	}
+
+	charged := ahead.stored
+	if h.device.Power == 0 {
+		h.ahead = ahead
+		h.ahead.stored = 0
+	}
+
+	h.ahead.stored += charged
+	h.device.Power += device.Power
+	h.device.Capacity += device.Capacity
+
+	for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
+		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+			h.busy = append(h.busy, flex.Step{Span: p.Span(), Limit: device.Power})
+		}
+	}
+
+	return nil
+}
+
+// lastPlanned is the last half-hour that batteries are planned for: the end of tomorrow.
+func lastPlanned(tx *store.Tx) flex.Period {
+	return flex.PeriodAt(flex.DayAt(tx.Now()).Add(2).Start()).Add(-1)
+}
+
+// replanBatteries plans the batteries of a site anew around what its cars do now.
+func (d *Service) replanBatteries(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+	ids, err := batteriesAt(ctx, tx, site)
+	for i := 0; i < len(ids) && err == nil; i++ {
+		var b *store.Battery
+		var device home.Battery
+		b, device, err = lockBattery(ctx, tx, ids[i])
+		if err == nil && b != nil && b.Controlled {
+			err = d.planLocked(ctx, tx, b, device)
+		}
+	}
+
+	if err != nil {
+		return fmt.Errorf("plan the site's batteries around its cars: %w", err)
+	}
+
+	return nil
+}
+
+// Waits is why a battery may not do what it likes in a half-hour.
+type Waits string
+
+// The reasons.
+const (
+	WaitsNot       Waits = ""
+	WaitsForCar    Waits = "car"    // a car charges: a battery does not discharge into it
+	WaitsForFuse   Waits = "fuse"   // what else is drawn leaves it no room under the main fuse
+	WaitsForExport Waits = "export" // at full power it would pass the export limit
+)
+
+// meter is what passes a site's meter beside one of its batteries.
+type meter struct {
+	supply flex.Supply // it limits nothing where it was never set
+	may    []draws     // what may be drawn, by the last thing that each heard of
+	will   []draws     // what cars are planned to draw until they are done
+	base   baseLoad
+}
+
+// most is the most that may be drawn in a half-hour.
+func (m *meter) most(p flex.Period) (most flex.Watts) {
+	f := behindFuse{others: m.may}
+	for _, at := range f.cuts(p.Span()) {
+		if !at.Before(p.End()) {
+			continue
+		}
+
+		sum := flex.Watts(0)
+		for i := range m.may {
+			sum += m.may[i].at(at)
+		}
+
+		most = max(most, sum)
+	}
+
+	return most + m.base.at(p)
+}
+
+// charged is what cars are planned to take in a half-hour.
+func (m *meter) charged(p flex.Period) flex.WattHours {
+	sum := int64(0)
+	for _, w := range m.will {
+		for _, steps := range w.lists {
+			for _, s := range within(steps, p.Span()) {
+				sum += int64(min(s.Limit, w.power)) * int64(s.Len()/time.Second)
+			}
+		}
+	}
+
+	return flex.WattHours(sum / 3600)
+}
+
+// until is when cars are planned to charge no more that charge in a half-hour.
+func (m *meter) until(p flex.Period) time.Time {
+	to := p.Start()
+	for _, w := range m.will {
+		for _, steps := range w.lists {
+			for _, s := range steps {
+				if s.Limit > 0 && s.From.Before(later(p.End(), to)) && s.To.After(to) {
+					to = s.To
+				}
+			}
+		}
+	}
+
+	return to
+}
+
+// allowed is what a battery of some power may be told in a half-hour in which the home is expected to
+// draw net, and why it may not be told all.
+//
+//   - While a car charges, no mode that may discharge: in each of them a battery covers whatever is
+//     drawn, the car's too.
+//   - Charging is at full power: what may be drawn by others must leave that under the main fuse.
+//   - Discharging is at full power too: what the home does not draw must stay under the export limit.
+func (m *meter) allowed(p flex.Period, power flex.Watts, net flex.WattHours) (set battery.ModeSet, why Waits) {
+	set = battery.AllModes
+	if m.supply.Set && power-flex.Watts(2*net) > m.supply.Export {
+		set &^= battery.Modes(battery.ModeDischarge)
+		why = WaitsForExport
+	}
+
+	if m.charged(p) > 0 {
+		set &= battery.Modes(battery.ModeCharge, battery.ModeLock)
+		why = WaitsForCar
+	}
+
+	if m.supply.Set && m.most(p)+power > m.supply.Import {
+		set &^= battery.Modes(battery.ModeCharge)
+		why = WaitsForFuse
+	}
+
+	return set, why
+}
+
+// around has a battery of some power planned around what passes its site's meter.
+func (s *homeAhead) around(m *meter, power flex.Watts) {
+	if m == nil {
+		return
+	}
+
+	n := len(s.periods)
+	s.cars, s.allowed = make([]flex.WattHours, n), make([]battery.ModeSet, n)
+	s.waits, s.until = make([]Waits, n), make([]time.Time, n)
+
+	for i, p := range s.periods {
+		s.cars[i] = m.charged(p)
+		s.allowed[i], s.waits[i] = m.allowed(p, power, s.load[i]-s.roof[i])
+		if s.cars[i] > 0 {
+			s.until[i] = m.until(p)
+		}
+	}
+}
+
+// meterBeside reads what passes the meter of a battery's site beside it. It is nil where nothing
+// does that anybody plans: such a battery is planned by itself.
+func (d *Service) meterBeside(ctx context.Context, tx *store.Tx, b *store.Battery) (*meter, error) {
+	all, err := tx.AssetsOf(ctx, b.Asset.SiteID)
+	if err != nil {
+		return nil, err
+	}
+
+	m := &meter{}
+	beside := false
+	for i := range all {
+		a := &all[i]
+		other := a.Type == flex.Battery && a.ID != b.Asset.ID
+		beside = beside || other || a.Type.Charges()
+
+		if other {
+			o, err := tx.Battery(ctx, a.ID)
+			if err != nil {
+				return nil, err
+			}
+			m.may = append(m.may, draws{lists: [][]flex.Step{charges(&o)}, power: o.Power()})
+		}
+	}
+
+	if !beside {
+		return nil, nil
+	}
+
+	s, err := tx.Site(ctx, b.Asset.SiteID)
+	if err != nil {
+		return nil, err
+	}
+
+	m.supply = s.Supply
+	if m.supply.Set {
+		m.base, err = baseAt(ctx, tx, b.Asset.SiteID)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return m, m.addCars(ctx, tx, b.Asset.SiteID)
+}
+
+// charges are the half-hours in which a battery's plan has it charge.
+func charges(b *store.Battery) (steps []flex.Step) {
+	for i := range b.Plan.Modes {
+		p := b.Plan.From.Add(i)
+		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+			steps = append(steps, flex.Step{Span: p.Span(), Limit: b.Power()})
+		}
+	}
+	return steps
+}
+
+// addCars adds what is plugged in at a site.
+func (m *meter) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+	loads, err := tx.SiteLoads(ctx, site)
+	if err != nil || len(loads) == 0 {
+		return err
+	}
+
+	found, err := tx.PlannedAt(ctx, site)
+	if err != nil {
+		return fmt.Errorf("read the site's schedules: %w", err)
+	}
+
+	from := tx.Now().Truncate(time.Second)
+	f := &behindFuse{from: from}
+	planned := map[flex.AssetID]bool{}
+
+	for i := range found {
+		car := &siteCar{member: member{Planned: &found[i], from: found[i].Standing.From}}
+		planned[found[i].Standing.AssetID] = true
+		if err := car.readSent(ctx, tx); err != nil {
+			return err
+		}
+
+		car.keep(from)
+		car.core = car.want
+		f.cars = append(f.cars, car)
+	}
+
+	f.drawOthers(loads, planned)
+	m.addSite(f)
+	return nil
+}
+
+// addSite adds what the cars of a site do, as planned and as they may do.
+func (m *meter) addSite(f *behindFuse) {
+	for _, o := range f.others {
+		if !o.battery && !o.base {
+			m.may = append(m.may, o)
+		}
+	}
+
+	for _, car := range f.cars {
+		may, will := car.mayDraw(), car.willDraw()
+		if len(may.lists) > 0 {
+			m.may = append(m.may, draws{lists: slices.Concat(may.lists, will.lists), power: car.from.Power, free: true})
+		} else {
+			m.may = append(m.may, will)
+		}
+
+		m.will = append(m.will, draws{lists: [][]flex.Step{car.core}, power: car.from.Power})
+	}
+}
+
+// homeBeside is the batteries at the site of an asset that charges.
+func (d *Service) homeBeside(ctx context.Context, tx *store.Tx, c *store.Charging) (*siteHome, error) {
+	if !c.Battery {
+		return nil, nil
+	}
+	return d.homeAt(ctx, tx, c.Asset.SiteID)
+}

@@ -1,0 +1,193 @@
+package control_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+)
+
+// siteFault is what a site with batteries must never do at any instant that its plans speak of: pass
+// its fuse by what was accepted, or discharge a battery while a car is to charge. It is "" for none.
+func siteFault(cs chargers, planned []obeyed, told [][]control.ModeSpan, from time.Time, fuse flex.Watts) string {
+	const power = 3000 // of each battery
+	instants := []time.Time{from}
+	end := from.Add(control.TailTime)
+	for _, spans := range told {
+		for _, m := range spans {
+			instants = append(instants, m.From)
+			end = minTime(end, spans[len(spans)-1].To)
+		}
+	}
+	for _, c := range cs {
+		for _, s := range c.steps {
+			instants = append(instants, s.From, s.To)
+		}
+	}
+	for _, c := range planned {
+		for _, s := range c.steps {
+			instants = append(instants, s.From)
+		}
+	}
+
+	for _, at := range instants {
+		if at.Before(from) || !at.Before(end) {
+			continue
+		}
+
+		sum, charging := flex.Watts(0), false
+		for _, c := range cs {
+			sum += c.at(at, c.power)
+		}
+		for _, c := range planned {
+			charging = charging || c.at(at, 0) > 0
+		}
+
+		for _, spans := range told {
+			switch mode := modeAt(spans, at.Format(time.RFC3339)); {
+			case mode == battery.ModeCharge:
+				sum += power
+			case mode != battery.ModeLock && charging:
+				return fmt.Sprintf("a battery is told %v at %v, while a car charges", mode, at)
+			}
+		}
+
+		if sum > fuse {
+			return fmt.Sprintf("%d W are drawn at %v behind a fuse of %d", sum, at, fuse)
+		}
+	}
+
+	return ""
+}
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// at is what a charger lets through at an instant, free past its last step.
+func (o obeyed) at(at time.Time, free flex.Watts) flex.Watts {
+	for _, s := range o.steps {
+		if s.Contains(at) {
+			return min(s.Limit, o.power)
+		}
+	}
+	return free
+}
+
+// TestHome_Random lets cars come, go and want other things at sites with one or two batteries behind
+// a fuse, while chargers are out of reach for a time: no fuse is passed and no battery discharges
+// into a car, and the cars get as much of what they need as if there were no battery.
+func TestHome_Random(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		t := h.TB.(*testing.T)
+		for seed := range uint64(10) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				h.TB = t
+				h.randomHome(rand.New(rand.NewPCG(seed, 2)))
+			})
+		}
+		h.TB = t
+		h.clean()
+	})
+}
+
+func (h *fixture) randomHome(r *rand.Rand) {
+	evening := time.UnixMicro(h.micro.Load()).UTC().Truncate(24 * time.Hour).Add(42 * time.Hour)
+	h.micro.Store(evening.UnixMicro())
+	h.site = h.Site(flex.FullScheduleMethod)
+	powers := []flex.Watts{3680, 7400, 11000}
+	h.asset = h.Asset(h.site, flex.Charger, powers[r.IntN(3)])
+	fuse := flex.FromKW(float64(7 + r.IntN(14)))
+	cars := h.fuse(fuse.KW(), powers[:r.IntN(2)]...)
+	batteries := []flex.AssetID{h.homeSite()}
+	if r.IntN(3) == 0 {
+		batteries = append(batteries, h.homeSite())
+	}
+
+	h.batteryRound()
+	cs := chargers{}
+	check := func(what string) {
+		h.Helper()
+		var planned []obeyed
+		for _, car := range cars {
+			if c := h.at(car).look(); c.Open() && c.Standing.Generation > 0 {
+				own := obeyed{power: c.Standing.From.Power}
+				for _, s := range c.Standing.Steps {
+					if s.From.Before(maxTime(c.Standing.From.ReadyBy, c.Standing.From.ChargeNow.To)) {
+						own.steps = append(own.steps, s)
+					}
+				}
+				planned = append(planned, own)
+			}
+		}
+
+		var told [][]control.ModeSpan
+		for _, id := range batteries {
+			told = append(told, h.modes(id))
+		}
+		if fault := siteFault(cs, planned, told, time.UnixMicro(h.micro.Load()).UTC(), fuse); fault != "" {
+			h.Fatalf("after %s %s", what, fault)
+		}
+	}
+	check("the battery's first plan")
+
+	wishes := make([]wanted, len(cars))
+	for i, car := range cars {
+		wishes[i] = wanted{kwh: float64(2 + r.IntN(40)), hour: 3 + r.IntN(5)}
+		h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: wishes[i].intent()})
+		check("plug-in")
+		if r.IntN(2) == 0 {
+			cs.accept(h, cars[r.IntN(len(cars))])
+			check("an acceptance")
+		}
+	}
+
+	cs.settle(h, cars)
+	check("all")
+	h.met(cars, wishes, fuse)
+
+	for range 10 {
+		h.wait(time.Duration(r.IntN(5400)) * time.Second)
+		what := h.happens(r, cars[r.IntN(len(cars))], cs)
+		check(what)
+		h.round()
+		h.batteryRound()
+		check(what + " and a round")
+		for range r.IntN(3) {
+			cs.accept(h, cars[r.IntN(len(cars))])
+			check(what + " and an acceptance")
+		}
+	}
+
+	for _, car := range cars {
+		if c := h.at(car).look(); c.Open() {
+			h.event(control.Event{Kind: control.PlugOut})
+		}
+	}
+}
+
+// TestHome_Judge plants what siteFault must find.
+func TestHome_Judge(t *testing.T) {
+	from := at("2026-01-10T18:00:00Z")
+	span := flex.Span{From: from, To: from.Add(time.Hour)}
+	car := obeyed{steps: []flex.Step{{Span: span, Limit: flex.NoLimit}}, power: 7400}
+	told := func(m battery.Mode) [][]control.ModeSpan { return [][]control.ModeSpan{{{Span: span, Mode: m}}} }
+
+	for _, c := range []struct {
+		mode  battery.Mode
+		fuse  flex.Watts
+		fault bool
+	}{{battery.ModeLock, 7400, false}, {battery.ModeCharge, 10400, false}, {battery.ModeCharge, 10399, true}, {battery.ModeSelfUse, 20000, true}, {battery.ModeFeedIn, 20000, true}} {
+		fault := siteFault(chargers{{1}: car}, []obeyed{car}, told(c.mode), from, c.fuse)
+		if (fault != "") != c.fault {
+			t.Errorf("%v behind %d W: %q", c.mode, c.fuse, fault)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package control_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// homeSite gives the fixture's site a battery of 3 kW and 10 kWh that is half full, beside its
+// charger.
+func (h *fixture) homeSite() flex.AssetID {
+	h.Helper()
+	id := h.battery()
+	now := time.UnixMicro(h.micro.Load()).UTC().Format(time.RFC3339)
+	h.read(id, flex.BatteryStateOfCharge, now, now, 60)
+	return id
+}
+
+// modes is what a battery is told from now on.
+func (h *fixture) modes(id flex.AssetID) []control.ModeSpan {
+	h.Helper()
+	steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return steps
+}
+
+// checkHome holds what a battery is told against what the fixture's car does until it is done: the
+// battery never discharges while the car charges, and both keep the fuse.
+func (h *fixture) checkHome(id flex.AssetID, fuse flex.Watts) {
+	h.Helper()
+	s := h.look().Standing
+	for _, m := range h.modes(id) {
+		for _, step := range s.Steps {
+			draws := min(step.Limit, s.From.Power)
+			if draws == 0 || step.Meet(m.Span).Empty() {
+				continue
+			}
+
+			mayDischarge := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
+			if mayDischarge && step.From.Before(s.From.ReadyBy) {
+				h.Errorf("the car charges in %v, where the battery is told %v in %v", step.Span, m.Mode, m.Span)
+			}
+
+			if m.Mode == battery.ModeCharge && fuse > 0 && draws+3000 > fuse {
+				h.Errorf("%d W and the battery's 3000 pass a fuse of %d in %v and %v", draws, fuse, step.Span, m.Span)
+			}
+		}
+	}
+}
+
+// TestHome_CarAndBattery has a car come home in the evening to a battery that covers the home. The
+// battery does not empty itself into the car, with a main fuse and without one; both are charged by
+// night, one after the other where the fuse does not carry both.
+func TestHome_CarAndBattery(t *testing.T) {
+	for _, fuse := range []float64{0, 9} {
+		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+			id := h.homeSite()
+			if fuse > 0 {
+				h.setFuse(fuse)
+			}
+
+			h.batteryRound()
+			alone := h.told(id)
+
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
+			h.checkHome(id, flex.FromKW(fuse))
+			h.accept()
+			h.wait(time.Hour)
+			h.round()
+			h.batteryRound()
+			h.checkHome(id, flex.FromKW(fuse))
+
+			x := h.explanation()
+			if !x.Exact || x.Plan.Shortfall > 0 {
+				h.Errorf("exact is %v, and %d Wh are missing: %s", x.Exact, x.Plan.Shortfall, x.Prose())
+			}
+
+			t.Log(alone, "|", h.told(id), "|", h.look().Standing.Steps)
+			waits := fuse == 0 || strings.Contains(h.told(id), "LOCK")
+			if !strings.Contains(h.told(id), "CHARGE") || !waits {
+				t.Errorf("the battery does %s, alone %s", h.told(id), alone)
+			}
+
+			if !strings.Contains(x.Prose(), "as one with the battery") {
+				t.Errorf("the battery is not named: %s", x.Prose())
+			}
+
+			h.waits(id, fuse > 0)
+			h.event(control.Event{Kind: control.PlugOut})
+			if after := h.told(id); strings.Contains(after, "LOCK") {
+				t.Errorf("the battery waits for a car that is gone: %s", after)
+			}
+			h.clean()
+		})
+	}
+}
+
+// waits checks that the reason of a battery's plan names the car that it waits for, and until when.
+func (h *fixture) waits(id flex.AssetID, fused bool) {
+	h.Helper()
+	w, _, err := h.service.WhyBattery(h.Context(), h.Org, id, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	s := h.look().Standing
+	for _, p := range w.Periods {
+		if !chargesIn(s.Steps, p.Span(), s.From.ReadyBy) {
+			continue
+		}
+
+		if want := map[bool]control.Waits{false: control.WaitsForCar, true: control.WaitsForFuse}[fused]; p.Waits != want || !p.Until.After(p.Start()) {
+			h.Errorf("in %v the battery waits for %q until %v, want %q", p.Span(), p.Waits, p.Until, want)
+		}
+	}
+}
+
+// chargesIn reports whether steps charge in a span, before an instant.
+func chargesIn(steps []flex.Step, span flex.Span, end time.Time) bool {
+	for _, s := range steps {
+		if s.Limit > 0 && s.From.Before(end) && !s.Meet(span).Empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHome_BaseLoad has a home whose meter was read: what it usually draws is kept free under the
+// fuse, beside two cars and in the battery's plan, and the explanation says so.
+func TestHome_BaseLoad(t *testing.T) {
+	each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+		cars := h.fuse(10, 7400)
+		day := flex.DayAt(at("2026-01-14T18:00:00Z"))
+		h.Consent(day.Add(-30).Start())
+		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
+		var rs []flex.Reading
+		for k := 1; k <= 20; k++ {
+			for n := 1; n <= 48; n++ {
+				rs = append(rs, flex.Reading{AssetID: meter, Span: day.Add(-k).Period(n).Span(), Label: flex.BoundaryImportPower, Value: 1_700_000})
+			}
+		}
+
+		if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
+			t.Fatal(err)
+		}
+
+		cs := chargers{}
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
+		}
+
+		cs.settle(h, cars)
+		if w, when := cs.most(time.UnixMicro(h.micro.Load())); w != 8000 {
+			t.Errorf("%d W are drawn at %v: of 10 kW 2 are the home's", w, when)
+		}
+
+		said := false
+		for _, car := range cars {
+			x := h.at(car).explanation()
+			said = said || strings.Contains(x.Prose(), "the main fuse, 10 kW, of which 2 kW are kept for the home's own load")
+		}
+		if !said {
+			t.Error("no explanation names what is kept for the home")
+		}
+		h.clean()
+	})
+}
+
+// TestHome_Export has a battery that would be sold for more than it costs to fill: behind an export
+// limit of 0 it never is, at negative prices it is filled, and never emptied into the car.
+func TestHome_Export(t *testing.T) {
+	one(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+		id := h.homeSite()
+		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
+		prices := slices.Repeat([]float64{200}, 60)
+		for i := range 4 {
+			prices[2+i], prices[30+i] = 900, -100 // 19:00 and 09:00
+		}
+
+		h.publish("2026-01-14T18:00:00Z", prices...)
+		h.batteryRound()
+		if m := modeAt(h.modes(id), "2026-01-14T19:30:00Z"); m != battery.ModeDischarge {
+			t.Fatalf("alone it is told %v at the dearest time", m)
+		}
+
+		h.Exec(`UPDATE site SET supply_set = TRUE, import_w = 23000, export_w = 0 WHERE id = $1`, h.site.Bytes())
+		intent := need(10, flex.Minimise)
+		intent.ReadyByLocal = new(flex.WallTime(12 * time.Hour))
+		h.event(control.Event{Kind: control.PlugIn, Intent: intent})
+		h.checkHome(id, 23000)
+
+		for _, m := range h.modes(id) {
+			if m.Mode == battery.ModeDischarge {
+				t.Errorf("behind an export limit of 0 it is told %v from %v on", m.Mode, m.From)
+			}
+		}
+		if m := modeAt(h.modes(id), "2026-01-15T09:30:00Z"); m != battery.ModeCharge {
+			t.Errorf("at negative prices it is told %v", m)
+		}
+		h.clean()
+	})
+}
