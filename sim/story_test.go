@@ -76,6 +76,7 @@ type player struct {
 	draws    map[string]flex.Watts // what a car takes, where it is less than its charger gives
 	paused   *flex.Span
 
+	openADR    dispatcher
 	instructed wire.InstructionPreview // the last one that was sent
 
 	now  time.Time
@@ -295,7 +296,7 @@ func (p *player) act() {
 			delete(p.assets, name)
 		}
 	default:
-		if !p.actBattery() {
+		if !p.actBattery() && !p.actOpenADR() {
 			p.expect()
 		}
 	}
@@ -521,7 +522,7 @@ func (p *player) expect() {
 	case "expect reward":
 		p.expectReward(a[0], a[1], a[2])
 	default:
-		p.expectBattery()
+		p.expectOpenADR()
 	}
 }
 

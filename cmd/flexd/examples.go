@@ -84,6 +84,10 @@ offer accept 01a1f96c-5192-7f77-aad8-57b48aa19966
 openadr client add Acme acme-dispatch --role BL
 openadr client list Acme
 openadr notices
+openadr list
+openadr bind 01a1f96c-5192-7f77-aad8-57b48aa19966 --service dno --simple-kw=-100,-200
+openadr unbind 01a1f96c-5192-7f77-aad8-57b48aa19966
+openadr orders
 rate show my-charger
 rate pin my-charger 6.9
 rate reset my-charger

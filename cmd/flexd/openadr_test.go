@@ -2,6 +2,9 @@ package main
 
 import (
 	"testing"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // TestOpenADR switches OpenADR on, makes clients and lists them.
@@ -18,5 +21,11 @@ func TestOpenADR(t *testing.T) {
 	run((&openADRClientList{store: s, Org: "Acme"}).Run, "openadr_bl")
 	run((&openADRClientList{store: s, Org: "Acme", JSON: true}).Run, `"openadr_ven"`)
 	run((&openADRNotices{ofOrg: ofOrg{store: s, Org: "Acme"}, Limit: 5}).Run, "SUBSCRIPTION")
+
+	of := ofOrg{store: s, Org: "Acme"}
+	run((&openADRList{ofOrg: of}).Run, "PROGRAM")
+	run((&openADROrders{ofOrg: of, Limit: 5, JSON: true}).Run, "[]")
+	run((&openADRBind{ofOrg: of, Program: flex.ID[records.ADRObject]{1}, Service: "dno"}).Run, "no such object")
+	run((&openADRUnbind{ofOrg: of, Program: flex.ID[records.ADRObject]{1}}).Run, "is not bound")
 	run((&auditList{store: s, Limit: 20}).Run, "add openadr client")
 }

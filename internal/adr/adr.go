@@ -34,6 +34,9 @@ type Service struct {
 	DB        *store.DB
 	Out       *egress.Client
 	PlainHTTP bool // callbacks may be http://, for private networks
+
+	// Outcome says what became of an instruction; it is needed to report on events of bound programs.
+	Outcome func(ctx context.Context, org flex.OrgID, id flex.InstructionID) (*Outcome, error)
 }
 
 // Client is who asks.
@@ -173,13 +176,20 @@ func (s *Service) write(ctx context.Context, c Client, kind store.ADRKind, docum
 			return err
 		}
 
-		operation := opUpdate
-		if was == nil {
-			operation = opCreate
+		if err := reorder(ctx, tx, was, &o.ADRObject); err != nil {
+			return err
 		}
-		return s.notify(ctx, tx, &o, operation)
+		return s.notify(ctx, tx, &o, operationOf(was))
 	})
 	return o, err
+}
+
+// operationOf is what is done to an object by writing it in the place of the one that was, if any.
+func operationOf(was *store.ADRObject) string {
+	if was == nil {
+		return opCreate
+	}
+	return opUpdate
 }
 
 // keep keeps an object in the place of the one that was, if any.
@@ -236,9 +246,22 @@ func (s *Service) Delete(ctx context.Context, c Client, kind store.ADRKind, id s
 		if err := s.notify(ctx, tx, &o, opDelete); err != nil {
 			return err
 		}
-		return tx.DropADRObject(ctx, id)
+		return drop(ctx, tx, &kept)
 	})
 	return o, err
+}
+
+// drop forgets an object, and has what it asked of the fleet withdrawn.
+func drop(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
+	if err := tx.DropADRObject(ctx, o.ID); err != nil {
+		return err
+	}
+	if o.Kind == store.ADRProgram {
+		if _, err := tx.UnbindADRProgram(ctx, o.ID); err != nil {
+			return err
+		}
+	}
+	return reorder(ctx, tx, nil, o)
 }
 
 // checkUnused says whether others still need an object. Subscriptions to a program end with it.

@@ -85,8 +85,14 @@ func (l lengthOf) zero() bool { return l == lengthOf{} }
 type eventDocument struct {
 	Name      string             `json:"eventName"`
 	Length    string             `json:"duration"`
+	Priority  *int64             `json:"priority"`
 	Period    periodDocument     `json:"intervalPeriod"`
 	Intervals []intervalDocument `json:"intervals"`
+
+	Descriptors []struct {
+		Type  string `json:"payloadType"`
+		Units string `json:"units"`
+	} `json:"payloadDescriptors"`
 }
 
 type periodDocument struct {

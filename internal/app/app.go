@@ -167,7 +167,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		}
 	}
 
-	h.ADR = &adr.Service{DB: db, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP}
+	h.ADR = &adr.Service{DB: db, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP, Outcome: h.outcome}
 	h.OpenADR = &openadr.Server{Access: h.Access, ADR: h.ADR, Log: s.Log, PublicURL: s.BaseURL, TrustedProxies: s.TrustedProxies, Admit: h.API.Admit}
 	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
 	h.Console = h.newConsole(s)

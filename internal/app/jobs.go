@@ -56,6 +56,7 @@ func (h *App) Jobs() []*worker.Worker {
 // addJobs adds the background jobs.
 func (h *App) addJobs(clouds bool) {
 	h.addPlanning()
+	h.addOrders()
 	h.addSettlement()
 	h.addUpkeep(clouds)
 }
@@ -73,6 +74,12 @@ func (h *App) addPlanning() {
 	h.add("instructions", 5*time.Second, "", h.Control.FollowInstructions, part{next: (*store.Tx).NextInstruction, run: h.Control.FollowInstructionsOf})
 	h.add("releases", time.Minute, "", h.Push.CheckReleases, part{next: (*store.Tx).NextRelease, run: h.Push.CheckReleasesOf})
 	h.add("push", time.Second, store.WakePush, h.Push.DispatchDue, apart("pushes are due by the true clock; a turn sends its organisation's at each instant itself"))
+}
+
+// addOrders adds what carries out what dispatchers ask for.
+func (h *App) addOrders() {
+	h.add("openadr orders", 30*time.Second, store.WakeInstructions, h.Control.SendOrders, part{next: (*store.Tx).NextADROrder, run: h.Control.SendOrdersOf})
+	h.add("openadr reports", time.Minute, store.WakeInstructions, h.ADR.ReportOrders, part{next: (*store.Tx).NextADRReport, run: h.ADR.ReportOrdersOf})
 }
 
 // addSettlement adds what turns readings into money, and tells of it.

@@ -95,6 +95,7 @@ var seePaths = map[operations.Kind]string{
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",
 	operations.NotReleased:      "/console/deliveries?endpoint=dispatch",
+	operations.OrderUnmet:       "/console/instructions",
 	operations.JobFailed:        "/console/engine",
 	operations.PriceStale:       "/console/prices",
 	operations.ReadingsHeld:     "/console/readings/held",

@@ -92,24 +92,33 @@ func (d *Service) PreviewInstruction(ctx context.Context, org flex.OrgID, in sto
 // are replaced in the same transaction. It fails as PreviewInstruction does.
 func (d *Service) SendInstruction(ctx context.Context, org flex.OrgID, in store.Instruction) (p *Preview, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
-			return err
-		}
-
-		p, err = previewInstruction(ctx, tx, in)
-		if err != nil {
-			return err
-		}
-		if err := tx.AddInstruction(ctx, &p.Instruction); err != nil {
-			return fmt.Errorf("keep the instruction: %w", err)
-		}
-		if err := acceptOffer(ctx, tx, &p.Instruction); err != nil {
-			return err
-		}
-
-		return d.call(ctx, tx, p.ID, p.calls)
+		p, err = d.sendInstruction(ctx, tx, in)
+		return err
 	})
 	return p, err
+}
+
+// sendInstruction is SendInstruction within a transaction.
+func (d *Service) sendInstruction(ctx context.Context, tx *store.Tx, in store.Instruction) (*Preview, error) {
+	if err := lockInstructions(ctx, tx); err != nil {
+		return nil, err
+	}
+
+	p, err := previewInstruction(ctx, tx, in)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := tx.AddInstruction(ctx, &p.Instruction); err != nil {
+		return nil, fmt.Errorf("keep the instruction: %w", err)
+	}
+	if err := acceptOffer(ctx, tx, &p.Instruction); err != nil {
+		return nil, err
+	}
+	if err := d.call(ctx, tx, p.ID, p.calls); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // acceptOffer notes what an instruction was made of.

@@ -27,6 +27,7 @@ const (
 	EndpointDisabled Kind = "endpoint_disabled"
 	EndpointMissing  Kind = "endpoint_missing"
 	NotReleased      Kind = "not_released" // assets that still do what a dispatch asked for, after its end
+	OrderUnmet       Kind = "order_unmet"  // what dispatchers asked for by OpenADR and was not carried out, or not in full
 	JobFailed        Kind = "job_failed"
 	PriceStale       Kind = "price_stale"
 	Unplanned        Kind = "unplanned"      // plugged in and not controlled
@@ -35,7 +36,7 @@ const (
 )
 
 // Kinds are all of them, in the order in which they are listed.
-var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, JobFailed, PriceStale,
+var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, JobFailed, PriceStale,
 	Unplanned, ReadingsHeld, PayoutWaiting}
 
 // Level says how soon somebody should look.
@@ -160,7 +161,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findUnplanned, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findOrders, findUnplanned, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -327,6 +328,18 @@ func findNotReleased(ctx context.Context, all *store.All, _ *Fleet, org flex.Org
 		Kind: NotReleased, Level: Critical, Count: total, Assets: assets, Title: count(total, "asset") + " that still followed a dispatch after its end, by their readings",
 		Text: "They were sent the dispatch again, whose time is over. Ask the maker's client why they stay in it: they may go on charging or discharging as they were asked to.",
 	}}, err
+}
+
+func findOrders(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	n, why, err := all.UnmetADROrders(ctx, org)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: OrderUnmet, Level: Critical, Count: n, Title: count(n, "order") + " of OpenADR events not carried out, or not in full",
+		Text: "The newest: " + why + ". The dispatcher has a report that says so. flexd openadr orders lists them for a day after their time.",
+	}}, nil
 }
 
 func findUnplanned(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) ([]Exception, error) {

@@ -32,6 +32,7 @@ var defaultRules = map[Kind]AlertRule{
 	ShortOffPeak:     {For: 15 * time.Minute},
 	ShortHeadroom:    {Enabled: true, For: 15 * time.Minute},
 	NotReleased:      {Enabled: true, For: 15 * time.Minute},
+	OrderUnmet:       {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
 	Unplanned:        {For: time.Hour},

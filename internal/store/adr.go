@@ -60,12 +60,8 @@ const adrColumns = `o.id, o.kind, o.name, o.client_id, o.client_name, o.program_
 
 func scanADRObject(s scanner) (o ADRObject, err error) {
 	var objects string
-	var program, event, ven []byte
-	err = s.Scan(&o.ID, &o.Kind, &o.Name, &o.Client, &o.ClientName, &program, &event, &ven, &objects,
+	err = s.Scan(&o.ID, &o.Kind, &o.Name, &o.Client, &o.ClientName, &o.Program, &o.Event, &o.VEN, &objects,
 		instant{&o.EndsAt}, &o.Document, instant{&o.CreatedAt}, instant{&o.ModifiedAt})
-	copy(o.Program[:], program)
-	copy(o.Event[:], event)
-	copy(o.VEN[:], ven)
 	o.Objects = strings.Fields(objects)
 
 	return o, err

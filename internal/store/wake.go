@@ -8,14 +8,15 @@ type Topic string
 
 // The topics.
 const (
-	WakePush    Topic = "push"    // the outbox has something to send
-	WakeControl Topic = "control" // prices or fleet settings changed
-	WakeSettle  Topic = "settle"  // a session ended, or readings came
-	WakeCloud   Topic = "cloud"   // a manufacturer's cloud is to be asked
-	WakeMail    Topic = "mail"    // a letter is to be sent
-	WakeAlert   Topic = "alert"   // somebody is to be woken
-	WakeOpenADR Topic = "openadr" // a subscriber is to be notified
-	WakeWatch   Topic = "watch"   // something that a person may be looking at changed
+	WakePush         Topic = "push"         // the outbox has something to send
+	WakeControl      Topic = "control"      // prices or fleet settings changed
+	WakeSettle       Topic = "settle"       // a session ended, or readings came
+	WakeCloud        Topic = "cloud"        // a manufacturer's cloud is to be asked
+	WakeMail         Topic = "mail"         // a letter is to be sent
+	WakeAlert        Topic = "alert"        // somebody is to be woken
+	WakeOpenADR      Topic = "openadr"      // a subscriber is to be notified
+	WakeInstructions Topic = "instructions" // an event of a dispatcher is to be carried out
+	WakeWatch        Topic = "watch"        // something that a person may be looking at changed
 )
 
 // Wake has the topic's background jobs run once this transaction has committed.

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/adr"
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+type openADRList struct {
+	ofOrg
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// programRow is a program as it is printed.
+type programRow struct {
+	ID      string    `json:"program_id"`
+	Name    string    `json:"program_name"`
+	Scope   string    `json:"bound_to,omitempty"`
+	Service string    `json:"service,omitempty"`
+	Simple  []float64 `json:"simple_kw,omitempty"`
+	Who     string    `json:"bound_by,omitempty"`
+	At      time.Time `json:"bound_at,omitzero"`
+}
+
+func (r programRow) cells() []any {
+	return []any{r.ID, r.Name, r.Scope, r.Service, strings.Trim(fmt.Sprint(r.Simple), "[]"), r.Who, r.At}
+}
+
+// Run lists the programs.
+func (o *openADRList) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	found, err := h.ADR.Programs(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	rows := []programRow{}
+	for i := range found {
+		rows = append(rows, programRowOf(&found[i]))
+	}
+	return list(c, o.JSON, rows, "PROGRAM\tNAME\tBOUND TO\tSERVICE\tSIMPLE KW\tBY\tSINCE", programRow.cells)
+}
+
+func programRowOf(p *adr.BoundProgram) programRow {
+	row := programRow{ID: p.ID.String(), Name: p.Name}
+	b := p.Binding
+	if b == nil {
+		return row
+	}
+
+	row.Scope, row.Service = scopeText(b.Scope), b.Service
+	row.Who, row.At = b.Who, b.MadeAt
+	for _, w := range b.Simple {
+		row.Simple = append(row.Simple, w.KW())
+	}
+	return row
+}
+
+// scopeText says which part of a fleet a scope is.
+func scopeText(s records.Scope) string {
+	parts := []string{}
+	if s.Group != "" {
+		parts = append(parts, "group "+s.Group)
+	}
+	if s.GSPGroup != "" {
+		parts = append(parts, "GSP group "+s.GSPGroup)
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, ", ")
+}
+
+type openADRBind struct {
+	ofOrg
+	Program  flex.ID[records.ADRObject] `arg:"" help:"The program's id."`
+	Group    string                     `help:"A constraint group's sites alone." placeholder:"NAME"`
+	GSPGroup string                     `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Service  string                     `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
+	SimpleKW []float64                  `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
+}
+
+// Run binds the program.
+func (o *openADRBind) Run(ctx context.Context, c console) error {
+	b := records.ADRBinding{Program: o.Program, Scope: records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, Service: o.Service, Who: commandLine}
+	for _, kw := range o.SimpleKW {
+		b.Simple = append(b.Simple, flex.FromKW(kw))
+	}
+
+	err := o.actOn(ctx, "bind openadr program", o.Program.String(), func(h *app.App, org flex.Org) error { return h.ADR.Bind(ctx, org.ID, &b) })
+	if err != nil {
+		return err
+	}
+
+	fmt.Fprintf(c.out, "the events of %s are for: %s\n", o.Program, scopeText(b.Scope))
+	return nil
+}
+
+type openADRUnbind struct {
+	ofOrg
+	Program flex.ID[records.ADRObject] `arg:"" help:"The program's id."`
+}
+
+// Run ends the binding.
+func (o *openADRUnbind) Run(ctx context.Context, c console) error {
+	err := o.actOn(ctx, "unbind openadr program", o.Program.String(), func(h *app.App, org flex.Org) error { return h.ADR.Unbind(ctx, org.ID, o.Program) })
+	if err != nil {
+		return err
+	}
+
+	fmt.Fprintf(c.out, "the events of %s are for VENs alone\n", o.Program)
+	return nil
+}
+
+type openADROrders struct {
+	ofOrg
+	Limit int  `help:"So many at most, the newest first." default:"50"`
+	JSON  bool `help:"Print as JSON." name:"json"`
+}
+
+// orderRow is an order as it is printed.
+type orderRow struct {
+	Event       string    `json:"event_id"`
+	Interval    int       `json:"interval"`
+	From        time.Time `json:"start_timestamp"`
+	To          time.Time `json:"end_timestamp"`
+	Change      float64   `json:"change_kw,omitempty"`
+	Limit       *float64  `json:"limit_kw,omitempty"`
+	State       string    `json:"state"`
+	Instruction string    `json:"instruction_id,omitempty"`
+	Problem     string    `json:"problem,omitempty"`
+}
+
+func (r orderRow) cells() []any {
+	asked := fmt.Sprintf("%+g kW", r.Change)
+	if r.Limit != nil {
+		asked = fmt.Sprintf("at most %g kW", *r.Limit)
+	}
+	return []any{r.Event, r.Interval, r.From, r.To, asked, r.State, r.Instruction, r.Problem}
+}
+
+// Run lists the orders.
+func (o *openADROrders) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	found, err := h.ADR.Orders(ctx, org.ID, o.Limit)
+	if err != nil {
+		return err
+	}
+
+	rows := []orderRow{}
+	for i := range found {
+		rows = append(rows, orderRowOf(&found[i]))
+	}
+	return list(c, o.JSON, rows, "EVENT\tINTERVAL\tFROM\tTO\tASKED\tSTATE\tINSTRUCTION\tPROBLEM", orderRow.cells)
+}
+
+func orderRowOf(o *records.ADROrder) orderRow {
+	row := orderRow{Event: o.Event.String(), Interval: o.Interval, From: o.From, To: o.To, Change: o.Change.KW(), State: string(o.State), Problem: o.Problem}
+	if o.Limit != nil {
+		row.Limit = new(o.Limit.KW())
+	}
+	if !o.Instruction.IsZero() {
+		row.Instruction = o.Instruction.String()
+	}
+	return row
+}

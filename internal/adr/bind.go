@@ -1,0 +1,281 @@
+package adr
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Bind has a program's events be for a part of the organisation's own fleet: what they ask for is
+// carried out, now and from now on. It takes the place of how the program was bound before. A program or
+// constraint group that there is not is NotFound.
+func (s *Service) Bind(ctx context.Context, org flex.OrgID, b *store.ADRBinding) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+		if _, err := tx.ADRObject(ctx, store.ADRSearch{Kind: store.ADRProgram, ID: b.Program}); err != nil {
+			return fmt.Errorf("program %s: %w", b.Program, err)
+		}
+		if err := tx.CheckScope(ctx, b.Scope); err != nil {
+			return err
+		}
+
+		if err := tx.BindADRProgram(ctx, b); err != nil {
+			return err
+		}
+		return order(ctx, tx, b.Program, store.ADRObjectID{})
+	})
+}
+
+// Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
+// is none.
+func (s *Service) Unbind(ctx context.Context, org flex.OrgID, program store.ADRObjectID) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		was, err := tx.UnbindADRProgram(ctx, program)
+		if err == nil && !was {
+			err = flex.Fail(flex.NotFound, "the program %s is not bound: flexd openadr list lists those that are", program)
+		}
+		if err != nil {
+			return err
+		}
+		return order(ctx, tx, program, store.ADRObjectID{})
+	})
+}
+
+// BoundProgram is a program and how it is bound, if it is.
+type BoundProgram struct {
+	Object
+	Binding *store.ADRBinding
+}
+
+// Programs returns the organisation's programs and how each is bound.
+func (s *Service) Programs(ctx context.Context, org flex.OrgID) (found []BoundProgram, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		kept, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRProgram})
+		if err != nil {
+			return err
+		}
+
+		bindings, err := tx.ADRBindings(ctx, store.ADRObjectID{})
+		if err != nil {
+			return err
+		}
+
+		for i := range kept {
+			p := BoundProgram{}
+			p.Object, err = objectOf(&kept[i])
+			if err != nil {
+				return err
+			}
+
+			at := slices.IndexFunc(bindings, func(b store.ADRBinding) bool { return b.Program == p.ID })
+			if at >= 0 {
+				p.Binding = &bindings[at]
+			}
+			found = append(found, p)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Orders returns what events asked of the fleet and what became of it, so many at most, the newest first.
+func (s *Service) Orders(ctx context.Context, org flex.OrgID, limit int) (found []store.ADROrder, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		found, err = tx.ADROrders(ctx, limit)
+		return err
+	})
+	return found, err
+}
+
+// reorder has what a program or an event that was just written, in the place of the one that was, if any,
+// or that is being deleted asks for be what is carried out.
+func reorder(ctx context.Context, tx *store.Tx, was, o *store.ADRObject) error {
+	if was != nil && was.Program != o.Program { // it was another program's event
+		if err := order(ctx, tx, was.Program, store.ADRObjectID{}); err != nil {
+			return err
+		}
+	}
+
+	switch o.Kind {
+	case store.ADREvent:
+		return order(ctx, tx, o.Program, o.ID)
+	case store.ADRProgram:
+		return order(ctx, tx, o.ID, store.ADRObjectID{})
+	}
+	return nil
+}
+
+// order holds what a program's events ask for against what stands: what is not asked for any more is
+// withdrawn, what is new waits to be sent. The same twice changes nothing. One event is looked at even if
+// it is over, so that one that came too late is refused and not forgotten.
+func order(ctx context.Context, tx *store.Tx, program, event store.ADRObjectID) error {
+	stands, err := tx.StandingADROrders(ctx, program, event)
+	if err != nil {
+		return err
+	}
+
+	wanted, err := wantedOf(ctx, tx, program, event)
+	if err != nil {
+		return err
+	}
+
+	standing, asked := map[string]bool{}, map[string]bool{}
+	for _, o := range stands {
+		standing[keyOf(&o)] = true
+	}
+
+	for _, w := range wanted {
+		o := w.record(program)
+		key := keyOf(&o)
+		twice := standing[key] || asked[key]
+		asked[key] = true
+
+		missed := o.State == store.ADRWaiting && !o.To.After(tx.Now()) // before the program was bound
+		if twice || missed {
+			continue
+		}
+		if err := tx.AddADROrder(ctx, &o); err != nil {
+			return err
+		}
+	}
+
+	for _, o := range stands {
+		if !asked[keyOf(&o)] && o.To.After(tx.Now()) {
+			if err := tx.WithdrawADROrder(ctx, o.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyOf is what makes two orders the same.
+func keyOf(o *store.ADROrder) string {
+	limit := flex.Watts(-1)
+	if o.Limit != nil {
+		limit = *o.Limit
+	}
+
+	problem := ""
+	if unread := o.Change == 0 && o.Limit == nil; unread || o.State == store.ADROutranked {
+		problem = o.Problem
+	}
+	return fmt.Sprint(o.Event, o.Interval, o.From.Unix(), o.To.Unix(), int64(o.Change), int64(limit), problem)
+}
+
+// record is the order as it is kept.
+func (o *Order) record(program store.ADRObjectID) store.ADROrder {
+	r := store.ADROrder{Program: program, Event: o.Event.ID, Interval: o.Interval, Span: o.Span, Change: o.Change, Limit: o.Limit, State: store.ADRWaiting}
+	switch {
+	case o.Problem != "":
+		r.State, r.Problem = store.ADRRefused, o.Problem
+	case o.Outrank != "":
+		r.State, r.Problem = store.ADROutranked, "the event "+o.Outrank+" has its time"
+	}
+	return r
+}
+
+// wantedOf are what a program's events ask for that are not over, and one event more; none if it is not bound.
+func wantedOf(ctx context.Context, tx *store.Tx, program, event store.ADRObjectID) (wanted []Order, err error) {
+	bindings, err := tx.ADRBindings(ctx, program)
+	if err != nil || len(bindings) == 0 {
+		return nil, err
+	}
+
+	events, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: program, Active: true})
+	if err != nil {
+		return nil, err
+	}
+
+	if !event.IsZero() && !slices.ContainsFunc(events, func(e store.ADRObject) bool { return e.ID == event }) {
+		over, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: program, ID: event})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, over...)
+	}
+
+	for i := range events {
+		orders, err := ordersOf(&bindings[0], &events[i])
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, orders...)
+	}
+
+	return rank(wanted), nil
+}
+
+// rank gives each instant to the event of the highest priority, and of the same to the newest: of the
+// others' orders there remains what is left of their time. What is left without time is outranked.
+func rank(orders []Order) (ranked []Order) {
+	slices.SortStableFunc(orders, func(a, b Order) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Event.CreatedAt.Compare(a.Event.CreatedAt), slices.Compare(b.Event.ID[:], a.Event.ID[:]))
+	})
+
+	for i, o := range orders {
+		if o.Problem != "" {
+			ranked = append(ranked, o)
+			continue
+		}
+
+		left, by := []flex.Span{o.Span}, ""
+		for _, higher := range orders[:i] {
+			if higher.Problem != "" || higher.Event == o.Event || higher.Meet(o.Span).Empty() {
+				continue
+			}
+			left, by = without(left, higher.Span), higher.Event.ID.String()
+		}
+
+		if len(left) == 0 {
+			o.Outrank = by
+			ranked = append(ranked, o)
+			continue
+		}
+
+		for _, span := range left {
+			o.Span = span
+			ranked = append(ranked, o)
+		}
+	}
+	return ranked
+}
+
+// without are spans less another.
+func without(spans []flex.Span, taken flex.Span) (left []flex.Span) {
+	for _, s := range spans {
+		before := flex.Span{From: s.From, To: earlier(s.To, taken.From)}
+		after := flex.Span{From: later(s.From, taken.To), To: s.To}
+		for _, part := range []flex.Span{before, after} {
+			if part.From.Before(part.To) {
+				left = append(left, part)
+			}
+		}
+	}
+	return left
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

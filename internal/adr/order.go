@@ -1,0 +1,216 @@
+package adr
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Order is what a payload of an event's interval asks of a fleet: a change against the plan, negative
+// for less, or a limit. One that cannot be carried out says why, and has neither.
+type Order struct {
+	flex.Span
+	Event    *store.ADRObject
+	Priority int64 // 0 is the highest
+	Interval int   // its place in the event
+	Change   flex.Watts
+	Limit    *flex.Watts
+	Problem  string
+	Outrank  string // the event that has its time; empty for none
+}
+
+func numbersOf(a valuesOf) (numbers []float64, err error) {
+	for _, v := range a.Values {
+		n, ok := v.(float64)
+		if !ok {
+			return nil, flex.Fail(flex.Malformed, "%s: %v is no number", a.Type, v)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+func oneNumber(a valuesOf) (float64, error) {
+	numbers, err := numbersOf(a)
+	if err == nil && len(numbers) != 1 {
+		err = flex.Fail(flex.Malformed, "%s: there should be one number", a.Type)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return numbers[0], nil
+}
+
+// kilo are how many kW the units of a payload are.
+var kilo = map[string]float64{"": 1, "KW": 1, "W": 0.001, "MW": 1000}
+
+// notOrdered are payloads that ask a fleet for what flexd does not do.
+var notOrdered = map[string]bool{"EXPORT_CAPACITY_LIMIT": true, "CHARGE_STATE_SETPOINT": true, "CONTROL_SETPOINT": true}
+
+// ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
+// minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
+// be has a problem: an end that is not given, a unit that is no power, a level without its change.
+func ordersOf(b *store.ADRBinding, event *store.ADRObject) ([]Order, error) {
+	var d eventDocument
+	if err := json.Unmarshal([]byte(event.Document), &d); err != nil {
+		return nil, err
+	}
+
+	var orders []Order
+	for n, i := range d.timed(event.ModifiedAt) {
+		for _, p := range i.Payloads {
+			o, asks, err := orderOf(b, &d, p)
+			switch {
+			case err != nil:
+				o = Order{Problem: err.Error()}
+			case !asks:
+				continue
+			}
+
+			o.Event, o.Interval = event, n
+			o.Priority = d.priority()
+			o.time(&i, n)
+			orders = append(orders, o)
+		}
+	}
+	return orders, nil
+}
+
+// lowest is the priority of an event that has none.
+const lowest = math.MaxInt64
+
+// priority is the event's: 0 is the highest.
+func (e *eventDocument) priority() int64 {
+	if e.Priority == nil {
+		return lowest
+	}
+	return *e.Priority
+}
+
+// time gives an order its whole minutes. One without an end, or that was over when it came, cannot be
+// carried out.
+func (o *Order) time(i *timedInterval, n int) {
+	shift := offset(o.Event.ID, n, i.Randomize)
+	o.From = i.From.Add(shift + time.Minute - 1).Truncate(time.Minute)
+	o.To = i.To.Add(shift).Truncate(time.Minute)
+
+	problem := ""
+	switch {
+	case i.To.IsZero():
+		problem = "it has no end"
+	case !o.From.Before(o.To):
+		problem = "it is shorter than a minute"
+	case !o.To.After(o.Event.ModifiedAt):
+		problem = "it was over when it came"
+	}
+	if !o.From.Before(o.To) {
+		o.To = o.From.Add(time.Minute) // so that it has a time
+	}
+
+	if problem != "" && o.Problem == "" {
+		o.Problem = problem
+	}
+	if o.Problem != "" {
+		o.Change = 0
+		o.Limit = nil
+	}
+}
+
+// orderOf is what a payload asks for; false if it asks nothing of a fleet.
+func orderOf(b *store.ADRBinding, d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
+	switch p.Type {
+	case "ALERT_GRID_EMERGENCY":
+		o.Limit = new(flex.Watts)
+		return o, true, nil
+
+	case "SIMPLE":
+		return simpleOrder(b, p)
+
+	case "IMPORT_CAPACITY_LIMIT", "DISPATCH_SETPOINT", "DISPATCH_SETPOINT_RELATIVE":
+		return powerOrder(d, p)
+	}
+
+	if notOrdered[p.Type] {
+		err = flex.Fail(flex.Malformed, "%s: flexd does not carry this out", p.Type)
+	}
+	return o, false, err
+}
+
+// powerOrder is what a payload with one power asks for.
+func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
+	n, err := oneNumber(p)
+	if err != nil {
+		return o, false, err
+	}
+
+	unit := strings.ToUpper(d.units(p.Type))
+	factor, known := kilo[unit]
+	switch {
+	case !known:
+		return o, false, flex.Fail(flex.Malformed, "%s: the unit %q is none of W, KW and MW", p.Type, unit)
+	case math.Abs(n*factor) > mostKW:
+		return o, false, flex.Fail(flex.Malformed, "%s: %g kW is more than a fleet can be asked for", p.Type, n*factor)
+	}
+
+	power := flex.FromKW(n * factor)
+	if p.Type == "DISPATCH_SETPOINT_RELATIVE" {
+		o.Change = power
+		return o, power != 0, nil
+	}
+	if power < 0 {
+		return o, false, flex.Fail(flex.Malformed, "%s: a limit is not negative", p.Type)
+	}
+
+	o.Limit = &power
+	return o, true, nil
+}
+
+// mostKW is the greatest power that is read.
+const mostKW = 1e8
+
+// simpleOrder is what a level of SIMPLE asks for: 0 asks for nothing.
+func simpleOrder(b *store.ADRBinding, p valuesOf) (o Order, asks bool, err error) {
+	n, err := oneNumber(p)
+	if err != nil || n == 0 {
+		return o, false, err
+	}
+
+	level := int(max(-1, min(n, float64(len(b.Simple)+1))))
+	if float64(level) != n || level < 1 || level > len(b.Simple) {
+		return o, false, flex.Fail(flex.Malformed, "SIMPLE: the program is bound without a change for the level %v", n)
+	}
+
+	o.Change = b.Simple[level-1]
+	return o, o.Change != 0, nil
+}
+
+// units are those of an event's payloads of a type, as its descriptors say.
+func (e *eventDocument) units(payload string) string {
+	for _, d := range e.Descriptors {
+		if d.Type == payload {
+			return d.Units
+		}
+	}
+	return ""
+}
+
+// offset is by how much an interval begins later, for a start that is to be at random within a length of
+// time: always the same for the same interval.
+func offset(event store.ADRObjectID, interval int, within lengthOf) time.Duration {
+	whole := within.after(time.Unix(0, 0).UTC()).Sub(time.Unix(0, 0).UTC())
+	if whole == 0 {
+		return 0
+	}
+
+	size := max(whole, -whole)
+	drawn := time.Duration((binary.BigEndian.Uint64(event[8:]) + uint64(interval)*0x9E3779B97F4A7C15) % uint64(size))
+	if whole < 0 {
+		return -drawn
+	}
+	return drawn
+}

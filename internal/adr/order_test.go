@@ -1,0 +1,181 @@
+package adr
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// noon is when the events of these tests were written.
+var noon = time.Date(2026, 1, 15, 12, 0, 30, 0, time.UTC)
+
+// eventWith is an event with a document.
+func eventWith(document string) *store.ADRObject {
+	return &store.ADRObject{Document: document, CreatedAt: noon, ModifiedAt: noon}
+}
+
+// text says what an order asks for, in a few words.
+func (o *Order) text() string {
+	at := o.From.Format("15:04") + "-" + o.To.Format("15:04") + " "
+	switch {
+	case o.Problem != "":
+		return at + o.Problem
+	case o.Limit != nil:
+		return at + fmt.Sprintf("not above %g kW", o.Limit.KW())
+	}
+	return at + fmt.Sprintf("%+g kW", o.Change.KW())
+}
+
+// TestOrders reads what events ask of a fleet.
+func TestOrders(t *testing.T) {
+	b := &store.ADRBinding{Simple: []flex.Watts{-100_000, -200_500}}
+	const evening = `"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT1H"},`
+	for _, at := range []struct{ event, want string }{
+		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[50]}]},{"id":1,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[20.5]}]}]`,
+			"17:00-17:30 not above 50 kW, 17:30-18:00 not above 20.5 kW"},
+		{`"payloadDescriptors":[{"payloadType":"DISPATCH_SETPOINT_RELATIVE","units":"MW"}],"intervals":[{"id":0,"intervalPeriod":{"start":"2026-01-15T17:00:20Z","duration":"PT1H"},"payloads":[{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-1.5]}]}]`,
+			"17:01-18:00 -1500 kW"},
+		{`"intervalPeriod":{"start":"0001-01-01T00:00:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"ALERT_GRID_EMERGENCY","values":["now"]}]}]`,
+			"12:01-13:00 not above 0 kW"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[0]}]},{"id":1,"payloads":[{"type":"SIMPLE","values":[2]}]},{"id":2,"payloads":[{"type":"PRICE","values":[1]}]}]`,
+			"18:00-19:00 -200.5 kW"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"PRICE","values":[1]},{"type":"SIMPLE","values":[1]},{"type":"IMPORT_CAPACITY_LIMIT","values":[7]}]}]`,
+			"17:00-18:00 -100 kW, 17:00-18:00 not above 7 kW"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[3]}]},{"id":1,"payloads":[{"type":"SIMPLE","values":[1]}]}]`,
+			"17:00-18:00 SIMPLE: the program is bound without a change for the level 3, 18:00-19:00 -100 kW"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1e300]}]}]`, "without a change for the level 1e+300"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[1e300]}]}]`, "more than a fleet can be asked for"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":["much"]}]}]`, "much is no number"},
+		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[3]}]}]`, "17:00-17:01 it has no end"},
+		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT30S"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[3]}]}]`, "shorter than a minute"},
+		{`"intervalPeriod":{"start":"2026-01-15T11:00:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`, "11:00-11:30 it was over when it came"},
+		{`"intervalPeriod":{"start":"2026-01-15T11:45:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`, "11:45-12:15 -100 kW"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[-3]}]}]`, "not negative"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"EXPORT_CAPACITY_LIMIT","values":[3]}]}]`, "does not carry this out"},
+		{`"payloadDescriptors":[{"payloadType":"DISPATCH_SETPOINT","units":"KWH"}],"intervalPeriod":{"duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"DISPATCH_SETPOINT","values":[3]}]}]`, `unit "KWH"`},
+	} {
+		orders, err := ordersOf(b, eventWith("{"+at.event+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var said []string
+		for _, o := range orders {
+			said = append(said, o.text())
+		}
+		if got := strings.Join(said, ", "); !strings.Contains(got, at.want) {
+			t.Errorf("%s: %s, want %s", at.event, got, at.want)
+		}
+	}
+}
+
+// TestOffset draws the same offset for the same interval, within what was asked for.
+func TestOffset(t *testing.T) {
+	within, err := parseLength("PT10M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := parseLength("-PT10M")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	known := map[time.Duration]bool{}
+	for i := range 100 {
+		id := store.ADRObjectID{8: 0x81, 15: byte(i)}
+		d := offset(id, i, within)
+		known[d] = true
+		if d < 0 || d >= 10*time.Minute || d != offset(id, i, within) || offset(id, i, back) > 0 {
+			t.Errorf("offset %s, %s", d, offset(id, i, back))
+		}
+	}
+	if len(known) < 50 || offset(store.ADRObjectID{1}, 1, lengthOf{}) != 0 {
+		t.Errorf("%d offsets", len(known))
+	}
+}
+
+// TestRank holds random events of several priorities against what each minute should be: the order of
+// the highest priority, and of the same the newest. Nothing that was asked for is lost without a word.
+func TestRank(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	minute := func(n int) time.Time { return noon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute) }
+	for range 2000 {
+		var orders []Order
+		events := make([]*store.ADRObject, 1+draw.IntN(5))
+		for i := range events {
+			events[i] = &store.ADRObject{ID: store.ADRObjectID{15: byte(i + 1)}, CreatedAt: minute(i)}
+			from := draw.IntN(50)
+			orders = append(orders, Order{Event: events[i], Priority: int64(draw.IntN(3)), Change: flex.Watts(i + 1), Span: flex.Span{From: minute(from), To: minute(from + 1 + draw.IntN(20))}})
+		}
+
+		asked := append([]Order{}, orders...)
+		ranked := rank(orders)
+		for m := range 75 {
+			var best *Order
+			for i := range asked {
+				o := &asked[i]
+				better := best == nil || o.Priority < best.Priority || o.Priority == best.Priority && o.Event.CreatedAt.After(best.Event.CreatedAt)
+				if o.Contains(minute(m)) && better {
+					best = o
+				}
+			}
+			var got []flex.Watts
+			for _, o := range ranked {
+				if o.Contains(minute(m)) && o.Outrank == "" {
+					got = append(got, o.Change)
+				}
+			}
+			if best == nil && len(got) > 0 || best != nil && (len(got) != 1 || got[0] != best.Change) {
+				t.Fatalf("minute %d: %v, want %+v", m, got, best)
+			}
+		}
+		for _, e := range events {
+			found := false
+			for _, o := range ranked {
+				found = found || o.Event == e
+			}
+			if !found {
+				t.Fatal("an event is lost")
+			}
+		}
+	}
+}
+
+// TestReport holds flexd's own reports against the rules of reports.
+func TestReport(t *testing.T) {
+	orders := []store.ADROrder{
+		{Interval: 1, Span: flex.Span{From: noon.Truncate(time.Minute), To: noon.Truncate(time.Minute).Add(time.Hour)}, Change: -10_000, State: store.ADRSent},
+		{State: store.ADRRefused, Problem: "it has no end", Span: flex.Span{From: noon, To: noon.Add(time.Minute)}},
+	}
+	outcomes := []*Outcome{{Asked: -10_000, Baseline: 14_000, Expected: 4000, Metered: 6000, MeteredBaseline: 14_000, NumMetered: 4}, nil}
+	judge(&orders[0], outcomes[0], orders[0].To)
+	if orders[0].State != store.ADRShort || !strings.Contains(orders[0].Problem, "8.000 of 10.000 kWh were brought, as metered") {
+		t.Errorf("%+v", orders[0])
+	}
+	if next := reportNext(&orders[0], orders[0].To); !next.Equal(orders[0].To.Add(time.Hour)) {
+		t.Error(next)
+	}
+
+	written, err := json.Marshal(reportDocument(store.ADRObjectID{1}, orders, outcomes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read any
+	if err := json.Unmarshal(written, &read); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reportRule.take("body", read); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{`{"type":"DELTA_USAGE","values":[-8]}`, `"PT60M"`, `{"type":"FLEXD_STATE","values":["refused"]}`, `["it has no end"]`} {
+		if !strings.Contains(string(written), want) {
+			t.Errorf("no %s in %s", want, written)
+		}
+	}
+}

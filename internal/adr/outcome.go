@@ -1,0 +1,255 @@
+package adr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Reporter is the client whose reports are flexd's own, of what became of events of bound programs.
+const Reporter = "flexd"
+
+// The payloads of flexd's reports that the specification has no name for.
+const (
+	stateReport   = "FLEXD_STATE"   // what became of it: waiting, sent, short, refused, outranked, withdrawn
+	problemReport = "FLEXD_PROBLEM" // why it was not carried out, or not in full
+	askedReport   = "FLEXD_ASKED"   // the change that was asked for, in kWh
+)
+
+// shortBelow is the part of what was asked for below which an order is short.
+const shortBelow = 0.95
+
+// reportAgain is how long after its end an order is reported once more: when most meters were read, and
+// when late ones were.
+var reportAgain = []time.Duration{time.Hour, 6 * time.Hour, 26 * time.Hour}
+
+// Outcome is what became of an instruction.
+type Outcome struct {
+	Asked    flex.WattHours // against the baseline, negative for less
+	Baseline flex.WattHours // by the schedules that stood
+	Expected flex.WattHours // by those that were sent
+
+	Metered         flex.WattHours // of the half-hours and assets that a meter was read of
+	MeteredBaseline flex.WattHours // theirs
+	NumMetered      int            // half-hours of assets
+}
+
+// ReportOrders reports what became of what events of bound programs asked for. It is safe to run twice.
+func (s *Service) ReportOrders(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsWithADROrders(ctx)
+		return err
+	})
+
+	var r worker.Report
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		var of worker.Report
+		of, err = s.ReportOrdersOf(ctx, orgs[i])
+		r.Did += of.Did
+	}
+	return r, err
+}
+
+// ReportOrdersOf is ReportOrders for one organisation.
+func (s *Service) ReportOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+	var due []store.ADRObjectID
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		due, err = tx.DueADRReports(ctx)
+		return err
+	})
+
+	for i := 0; i < len(due) && err == nil; i++ {
+		err = s.reportEvent(ctx, org, due[i])
+		r.Did++
+	}
+	return r, err
+}
+
+// reportEvent reports what became of what one event asked for.
+func (s *Service) reportEvent(ctx context.Context, org flex.OrgID, event store.ADRObjectID) error {
+	var orders []store.ADROrder
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		orders, err = tx.ADROrdersOf(ctx, event)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	outcomes, err := s.outcomes(ctx, org, orders)
+	if err != nil {
+		return err
+	}
+
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		now, err := tx.ADROrdersOf(ctx, event)
+		if err != nil {
+			return err
+		}
+		if !sameOrders(now, orders) {
+			return nil // something happened meanwhile: the next run reports it
+		}
+
+		for i := range orders {
+			judge(&orders[i], outcomes[i], tx.Now())
+			if err := tx.ADROrderReported(ctx, &orders[i], reportNext(&orders[i], tx.Now())); err != nil {
+				return err
+			}
+		}
+		return s.keepReport(ctx, tx, org, event, orders, outcomes)
+	})
+}
+
+// outcomes are what became of orders, nil of those that were not sent.
+func (s *Service) outcomes(ctx context.Context, org flex.OrgID, orders []store.ADROrder) (found []*Outcome, err error) {
+	found = make([]*Outcome, len(orders))
+	for i := range orders {
+		id := orders[i].Instruction
+		if id.IsZero() {
+			continue
+		}
+
+		found[i], err = s.Outcome(ctx, org, id)
+		if err != nil {
+			return nil, fmt.Errorf("what became of the instruction %s: %w", id, err)
+		}
+	}
+	return found, nil
+}
+
+// sameOrders reports whether nothing has become of an event's orders since they were read.
+func sameOrders(a, b []store.ADROrder) bool {
+	if len(a) != len(b) {
+		return false
+	}
+
+	for i := range a {
+		if a[i].ID != b[i].ID || a[i].State != b[i].State {
+			return false
+		}
+	}
+	return true
+}
+
+// judge says whether an order that is over brought what it was asked for.
+func judge(o *store.ADROrder, was *Outcome, now time.Time) {
+	carried := o.State == store.ADRSent || o.State == store.ADRShort
+	if was == nil || !carried || now.Before(o.To) {
+		return
+	}
+
+	o.State, o.Problem = store.ADRSent, ""
+	brought, of := was.Expected-was.Baseline, "expected"
+	if was.NumMetered > 0 && was.MeteredBaseline == was.Baseline { // all of it was metered
+		brought, of = was.Metered-was.MeteredBaseline, "metered"
+	}
+
+	asked := was.Asked
+	if asked < 0 {
+		asked, brought = -asked, -brought
+	}
+	if float64(brought) < shortBelow*float64(asked) {
+		o.State = store.ADRShort
+		o.Problem = fmt.Sprintf("%.3f of %.3f kWh were brought, as %s", brought.KWh(), asked.KWh(), of)
+	}
+}
+
+// reportNext is when to report an order again; zero is never.
+func reportNext(o *store.ADROrder, now time.Time) time.Time {
+	if o.State != store.ADRSent && o.State != store.ADRShort {
+		return time.Time{}
+	}
+	if now.Before(o.To) {
+		return o.To
+	}
+
+	for _, after := range reportAgain {
+		if at := o.To.Add(after); at.After(now) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// keepReport keeps flexd's report of an event, in the place of the one before. An event that is gone has
+// none.
+func (s *Service) keepReport(ctx context.Context, tx *store.Tx, org flex.OrgID, event store.ADRObjectID, orders []store.ADROrder, outcomes []*Outcome) error {
+	_, err := tx.ADRObject(ctx, store.ADRSearch{Kind: store.ADREvent, ID: event})
+	if flex.KindOf(err) == flex.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	before, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRReport, Event: event, Client: Reporter, Limit: 1})
+	if err != nil {
+		return err
+	}
+
+	var was *store.ADRObject
+	if len(before) > 0 {
+		was = &before[0]
+	}
+
+	o, err := s.keep(ctx, tx, Client{Org: org, ID: Reporter, Business: true}, was, store.ADRReport, reportDocument(event, orders, outcomes))
+	switch {
+	case flex.KindOf(err) == flex.Conflict: // the organisation has as many reports as it may
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.notify(ctx, tx, &o, operationOf(was))
+}
+
+// reportDocument is the report of what became of an event: an interval for each order.
+func reportDocument(event store.ADRObjectID, orders []store.ADROrder, outcomes []*Outcome) map[string]any {
+	intervals := []any{}
+	for i := range orders {
+		o := &orders[i]
+		payloads := []any{payload(stateReport, string(o.State))}
+		if o.Problem != "" {
+			payloads = append(payloads, payload(problemReport, o.Problem))
+		}
+		if was := outcomes[i]; was != nil {
+			payloads = append(payloads, was.payloads()...)
+		}
+
+		intervals = append(intervals, map[string]any{
+			"id": float64(o.Interval), "payloads": payloads,
+			"intervalPeriod": map[string]any{"start": Instant(o.From), "duration": fmt.Sprintf("PT%dM", o.Len()/time.Minute)},
+		})
+	}
+
+	var descriptors []any
+	for _, of := range []string{askedReport, "BASELINE", "USAGE_FORECAST", "USAGE", "DELTA_USAGE"} {
+		descriptors = append(descriptors, map[string]any{"objectType": "REPORT_PAYLOAD_DESCRIPTOR", "payloadType": of, "units": "KWH"})
+	}
+
+	return map[string]any{
+		"eventID": event.String(), "clientName": Reporter, "reportName": "what became of it", "payloadDescriptors": descriptors,
+		"resources": []any{map[string]any{"resourceName": "AGGREGATED_REPORT", "intervals": intervals}},
+	}
+}
+
+// payloads are what became of an instruction. USAGE and DELTA_USAGE are of what was metered alone.
+func (o *Outcome) payloads() []any {
+	found := []any{payload(askedReport, o.Asked.KWh()), payload("BASELINE", o.Baseline.KWh()), payload("USAGE_FORECAST", o.Expected.KWh())}
+	if o.NumMetered > 0 {
+		found = append(found, payload("USAGE", o.Metered.KWh()), payload("DELTA_USAGE", (o.Metered-o.MeteredBaseline).KWh()))
+	}
+	return found
+}
+
+func payload(of string, value any) map[string]any {
+	return map[string]any{"type": of, "values": []any{value}}
+}

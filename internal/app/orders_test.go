@@ -1,0 +1,206 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/adr"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// dispatcher is a dispatcher's business logic, the services that carry out what it asks for, and a clock.
+type dispatcher struct {
+	*testing.T
+	now     time.Time
+	org     flex.OrgID
+	db      *store.DB
+	adr     *adr.Service
+	control *control.Service
+}
+
+func newDispatcher(t *testing.T, url string) *dispatcher {
+	t.Helper()
+	d := &dispatcher{T: t, now: time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)}
+	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return d.now }})
+	d.org = storetest.NewSeed(t, d.db, url).Org
+	d.control = &control.Service{DB: d.db}
+	d.adr = &adr.Service{DB: d.db, Outcome: func(context.Context, flex.OrgID, flex.InstructionID) (*adr.Outcome, error) {
+		return &adr.Outcome{Asked: -5000, Baseline: 9000, Expected: 9000}, nil
+	}}
+	return d
+}
+
+// put writes an object, in the place of one if its id is given, and returns its id.
+func (d *dispatcher) put(kind store.ADRKind, id store.ADRObjectID, document string) store.ADRObjectID {
+	d.Helper()
+	var read any
+	if err := json.Unmarshal([]byte(document), &read); err != nil {
+		d.Fatal(err)
+	}
+
+	c := adr.Client{Org: d.org, ID: "bl", Business: true}
+	var o adr.Object
+	var err error
+	if id.IsZero() {
+		o, err = d.adr.Create(d.Context(), c, kind, read)
+	} else {
+		o, err = d.adr.Replace(d.Context(), c, kind, id, read)
+	}
+	if err != nil {
+		d.Fatal(err)
+	}
+	return o.ID
+}
+
+func (d *dispatcher) remove(kind store.ADRKind, id store.ADRObjectID) {
+	d.Helper()
+	if _, err := d.adr.Delete(d.Context(), adr.Client{Org: d.org, ID: "bl", Business: true}, kind, id); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// event is an event's document: what is asked for from an instant of the day on, for an hour.
+func event(program store.ADRObjectID, start string, priority int, payload string) string {
+	return fmt.Sprintf(`{"programID":%q,"priority":%d,"intervalPeriod":{"start":"2026-01-15T%s:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[%s]}]}`,
+		program, priority, start, payload)
+}
+
+const less5, less7, most9 = `{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-5]}`, `{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-7]}`, `{"type":"IMPORT_CAPACITY_LIMIT","values":[9]}`
+
+// stands runs the jobs and holds the orders and the instructions that are not stopped against what
+// should be: as "18:00-19:00 less 5 sent", in their order.
+func (d *dispatcher) stands(step string, want ...string) {
+	d.Helper()
+	for range 2 { // the second has nothing to do
+		_, err := d.control.SendOrders(d.Context())
+		if err == nil {
+			_, err = d.adr.ReportOrders(d.Context())
+		}
+		if err != nil {
+			d.Fatal(err)
+		}
+	}
+
+	orders, err := d.adr.Orders(d.Context(), d.org, 100)
+	if err != nil {
+		d.Fatal(err)
+	}
+
+	var got, carried []string
+	for _, o := range orders {
+		goal := fmt.Sprint(o.Change.KW())
+		if o.Limit != nil {
+			goal = fmt.Sprint("at most ", o.Limit.KW())
+		}
+		at := o.From.Format("15:04-") + o.To.Format("15:04 ") + goal
+		got = append(got, at+" "+string(o.State))
+		if o.State == store.ADRSent {
+			carried = append(carried, at)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		d.Errorf("%s:\n%s\nwant\n%s", step, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	page, err := d.control.Instructions(d.Context(), d.org, flex.InstructionID{}, 100)
+	if err != nil {
+		d.Fatal(err)
+	}
+	active := 0
+	for _, in := range page.Instructions {
+		if in.Active(d.now) {
+			active++
+		}
+	}
+	if active != len(carried) {
+		d.Errorf("%s: %d instructions are active, %v were sent", step, active, carried)
+	}
+}
+
+// TestOrders has events of a bound program come twice, change, outrank each other, come too late and go.
+func TestOrders(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		none := store.ADRObjectID{}
+		program := d.put(store.ADRProgram, none, `{"programName":"peak"}`)
+		one := d.put(store.ADREvent, none, event(program, "18:00", 5, less5))
+		d.stands("not bound")
+
+		bind := func(b store.ADRBinding) error { return d.adr.Bind(d.Context(), d.org, &b) }
+		if err := bind(store.ADRBinding{Program: program, Service: "dno", Scope: store.Scope{Group: "nowhere"}}); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("bound to a group that there is not: %v", err)
+		}
+		if err := bind(store.ADRBinding{Program: program, Service: "dno"}); err != nil {
+			t.Fatal(err)
+		}
+
+		d.stands("bound", "18:00-19:00 -5 sent")
+		d.put(store.ADREvent, one, event(program, "18:00", 5, less5))
+		d.stands("twice", "18:00-19:00 -5 sent")
+
+		d.put(store.ADREvent, one, event(program, "18:00", 5, less7))
+		d.stands("changed", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent")
+
+		urgent := d.put(store.ADREvent, none, event(program, "18:30", 1, most9))
+		d.stands("outranked in part", "18:00-18:30 -7 sent", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 sent")
+
+		d.remove(store.ADREvent, urgent)
+		stood := []string{"18:00-18:30 -7 withdrawn", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 withdrawn"}
+		d.stands("the urgent one is cancelled", stood...)
+
+		d.put(store.ADREvent, none, event(program, "15:00", 0, less5))
+		d.stands("too late", append([]string{"15:00-16:00 0 refused"}, stood...)...)
+		d.unmet(1)
+		d.short(one)
+
+		d.remove(store.ADREvent, one)
+		if err := d.adr.Unbind(d.Context(), d.org, program); err != nil {
+			t.Error(err)
+		}
+		if err := d.adr.Unbind(d.Context(), d.org, program); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("unbound twice: %v", err)
+		}
+	})
+}
+
+// unmet holds what an operator is shown against how much was not carried out.
+func (d *dispatcher) unmet(want int) {
+	d.Helper()
+	err := d.db.ReadAll(d.Context(), func(all *store.All) error {
+		n, why, err := all.UnmetADROrders(d.Context(), d.org)
+		if n != want || why == "" {
+			d.Errorf("%d orders are not met, not %d: %s", n, want, why)
+		}
+		return err
+	})
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+// short lets the evening pass: nothing was brought, which the dispatcher and an operator are shown.
+func (d *dispatcher) short(event store.ADRObjectID) {
+	d.Helper()
+	d.now = time.Date(2026, 1, 15, 19, 0, 0, 0, time.UTC)
+	if _, err := d.adr.ReportOrders(d.Context()); err != nil {
+		d.Fatal(err)
+	}
+	d.unmet(2)
+
+	found, err := d.adr.Search(d.Context(), adr.Client{Org: d.org, Business: true}, store.ADRSearch{Kind: store.ADRReport, Event: event})
+	if err != nil || len(found) != 1 {
+		d.Fatalf("%d reports: %v", len(found), err)
+	}
+	if text := found[0].ADRObject.Document; !strings.Contains(text, `"short"`) || !strings.Contains(text, "0.000 of 5.000 kWh were brought, as expected") {
+		d.Errorf("the report says %s", text)
+	}
+}

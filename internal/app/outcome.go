@@ -1,0 +1,31 @@
+package app
+
+import (
+	"context"
+
+	"flexd/internal/adr"
+	"flexd/internal/flex"
+)
+
+// outcome is what became of an instruction within its time, for the reports of OpenADR events.
+func (h *App) outcome(ctx context.Context, org flex.OrgID, id flex.InstructionID) (*adr.Outcome, error) {
+	r, err := h.Control.ReportInstruction(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+
+	o := &adr.Outcome{}
+	for _, s := range r.Slots {
+		if !s.From.Before(r.To) {
+			break
+		}
+
+		o.Asked += s.Asked
+		o.Baseline += s.Baseline
+		o.Expected += s.Expected
+		o.Metered += s.Metered
+		o.MeteredBaseline += s.MeteredBaseline
+		o.NumMetered += s.NumMetered
+	}
+	return o, nil
+}

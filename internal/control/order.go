@@ -1,0 +1,117 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// ADRDispatcher is who sent an instruction that an OpenADR event asked for.
+const ADRDispatcher = "openadr"
+
+// errOrderGone ends a transaction that would carry out what is not asked for any more.
+var errOrderGone = errors.New("the order does not wait any more")
+
+// SendOrders carries out what events of bound OpenADR programs ask for, and stops what they do not ask
+// for any more. It is safe to run twice and on several machines at once.
+func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsWithADROrders(ctx)
+		return err
+	})
+
+	var r worker.Report
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		var of worker.Report
+		of, err = d.SendOrdersOf(ctx, orgs[i])
+		r.Did += of.Did
+	}
+	return r, err
+}
+
+// SendOrdersOf is SendOrders for one organisation.
+func (d *Service) SendOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+	var due []store.ADROrder
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		due, err = tx.DueADROrders(ctx)
+		return err
+	})
+
+	for i := 0; i < len(due) && err == nil; i++ {
+		o := &due[i]
+		err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+			if o.State == store.ADRWithdrawn {
+				return d.stopOrder(ctx, tx, o)
+			}
+			return d.sendOrder(ctx, tx, o)
+		})
+
+		if why, isRefused := errors.AsType[*flex.Error](err); isRefused && o.State == store.ADRWaiting {
+			err = d.refuseOrder(ctx, org, o, why)
+		}
+		if errors.Is(err, errOrderGone) {
+			err = nil
+		}
+		r.Did++
+	}
+	return r, err
+}
+
+// stopOrder stops the instruction of an order that was withdrawn.
+func (d *Service) stopOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
+	if err := d.stop(ctx, tx, o.Instruction, ADRDispatcher); err != nil {
+		return err
+	}
+	return tx.ADROrderAgain(ctx, o.ID, time.Time{})
+}
+
+// sendOrder makes an instruction of an order: at once, but for one that ends further ahead than an
+// instruction may.
+func (d *Service) sendOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
+	at := o.To.Add(-InstructionAhead)
+	switch {
+	case at.After(tx.Now()):
+		return tx.ADROrderAgain(ctx, o.ID, at)
+	case !o.To.After(tx.Now()):
+		return flex.Fail(flex.Malformed, "it was over before it could be sent")
+	}
+
+	bindings, err := tx.ADRBindings(ctx, o.Program)
+	if err != nil {
+		return err
+	}
+	if len(bindings) == 0 {
+		return errOrderGone
+	}
+
+	b := &bindings[0]
+	p, err := d.sendInstruction(ctx, tx, store.Instruction{
+		Span: o.Span, Change: o.Change, Limit: o.Limit, Scope: b.Scope, Service: b.Service, Who: ADRDispatcher, Reason: "OpenADR event " + o.Event.String(),
+	})
+	if err != nil {
+		return err
+	}
+
+	sent := *o
+	sent.State, sent.Instruction = store.ADRSent, p.ID
+	mine, err := tx.ADROrderDone(ctx, &sent)
+	if err == nil && !mine {
+		err = errOrderGone
+	}
+	return err
+}
+
+// refuseOrder says why an order cannot be carried out.
+func (d *Service) refuseOrder(ctx context.Context, org flex.OrgID, o *store.ADROrder, why *flex.Error) error {
+	refused := *o
+	refused.State, refused.Problem = store.ADRRefused, why.Error()
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		_, err := tx.ADROrderDone(ctx, &refused)
+		return err
+	})
+}
