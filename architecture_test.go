@@ -34,8 +34,6 @@ var layers = map[string]int{
 	"store": 4, "directory": 5,
 	// services
 	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "operations": 6, "grid": 6, "books": 6, "delivery": 6,
-	// what is generated from the contract
-	"openapi": 6,
 	// the public client, which knows the contract alone
 	"client": 6,
 	"adr":    6,
@@ -44,6 +42,8 @@ var layers = map[string]int{
 	// transports
 	"api": 8, "console": 8, "portal": 8, "ocppserver": 8, "homeassistant": 8,
 	"openadr": 8,
+	// what is generated from the routes and the contract
+	"openapi": 9,
 	// wiring: store opened, services made, background jobs running, transports served
 	"app": 9,
 	// the simulation, the program, and what is tested from outside

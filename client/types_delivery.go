@@ -6,14 +6,20 @@ import "encoding/json"
 
 // DeliveryListQuery holds the parameters of GET /deliveries; what is not given takes all.
 type DeliveryListQuery struct {
-	AssetID  AssetID `json:"asset_id"`
-	Kind     string  `json:"kind"`
-	Status   string  `json:"status"`
-	Endpoint string  `json:"endpoint"`
-	Since    Time    `json:"since"`
-	// the page that follows the delivery of that id
+	// Only of this asset.
+	AssetID AssetID `json:"asset_id"`
+	// Only of this kind.
+	Kind string `json:"kind"`
+	// Only in this state.
+	Status string `json:"status"`
+	// Only to this endpoint.
+	Endpoint string `json:"endpoint"`
+	// Only what was queued since.
+	Since Time `json:"since"`
+	// The page that follows this delivery, as an answer's next says.
 	Before EventID `json:"before"`
-	Limit  int     `json:"limit"`
+	// Most items on the page.
+	Limit int `json:"limit"`
 }
 
 // DeliveryResponse is one push.

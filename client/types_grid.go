@@ -4,11 +4,14 @@ package client
 
 // EnvelopeQuery holds the parameters of GET /grid/envelope. What is not given is not a bound.
 type EnvelopeQuery struct {
-	Group    string `json:"group"`
+	// Sites of a constraint group alone.
+	Group string `json:"group"`
+	// Sites of a GSP group alone, by the list of metering points.
 	GSPGroup string `json:"gsp_group"`
-	// every window, not half-hours alone
-	Windows bool   `json:"windows"`
-	Format  string `json:"format"`
+	// Every window of half-hours too.
+	Windows bool `json:"windows"`
+	// As JSON, unless asked for as CSV: a row for each half-hour, or for each window.
+	Format string `json:"format"`
 }
 
 // EnvelopeResponse answers GET /grid/envelope.
@@ -43,7 +46,7 @@ type EnvelopeWindow struct {
 
 // ProfileQuery holds the parameters of POST /grid/profile.
 type ProfileQuery struct {
-	// every asset's part
+	// Every asset's part too.
 	Parts bool `json:"parts"`
 }
 
@@ -100,13 +103,17 @@ type ProfilePart struct {
 
 // AheadQuery holds the parameters of GET /grid/ahead.
 type AheadQuery struct {
-	Group    string `json:"group"`
+	// Sites of a constraint group alone.
+	Group string `json:"group"`
+	// Sites of a GSP group alone, by the list of metering points.
 	GSPGroup string `json:"gsp_group"`
-	// in London; tomorrow if it is not given
+	// In London, from 90 days ago to tomorrow. Tomorrow if not given.
 	Day *Day `json:"day"`
-	// of a window
-	HalfHours int    `json:"half_hours"`
-	Format    string `json:"format"`
+	// How many half-hours a window has. What can be left out for two hours is less than in each of
+	// them.
+	HalfHours int `json:"half_hours"`
+	// As JSON, unless asked for as CSV: a row for each kind of each window.
+	Format string `json:"format"`
 }
 
 // AheadResponse answers GET /grid/ahead: what a scope's cars will draw on a day, could leave out

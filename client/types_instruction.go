@@ -4,7 +4,7 @@ package client
 
 // InstructionQuery holds the parameters of POST /grid/instructions.
 type InstructionQuery struct {
-	// say what it would do, and keep and send nothing
+	// Say what it would do, and do nothing.
 	DryRun bool `json:"dry_run"`
 }
 
@@ -32,16 +32,18 @@ type InstructionRequest struct {
 
 // InstructionReportQuery holds the parameters of GET /grid/instructions/{id}.
 type InstructionReportQuery struct {
-	// each asset's part too
-	Assets bool   `json:"assets"`
+	// Each asset's part too.
+	Assets bool `json:"assets"`
+	// As JSON, unless asked for as CSV: a row for each half-hour, and for each asset in it.
 	Format string `json:"format"`
 }
 
 // InstructionListQuery holds the parameters of GET /grid/instructions.
 type InstructionListQuery struct {
-	// the page that follows the instruction of that id
+	// The page that follows this instruction, as an answer's next says.
 	Before InstructionID `json:"before"`
-	Limit  int           `json:"limit"`
+	// Most items on the page.
+	Limit int `json:"limit"`
 }
 
 // InstructionPage is a page of instructions, the newest first.

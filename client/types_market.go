@@ -5,7 +5,9 @@ package client
 // CurvesQuery holds the parameters of GET /market/curves. Without a day it is today in
 // London; without a source, all sources.
 type CurvesQuery struct {
-	Day    *Day   `json:"day"`
+	// In London. Today if not given.
+	Day *Day `json:"day"`
+	// Only publications of this source.
 	Source string `json:"source"`
 }
 
@@ -42,9 +44,12 @@ type Publication struct {
 
 // GapsQuery holds the parameters of GET /data/gaps: London days, both included, at most 62.
 type GapsQuery struct {
+	// The site.
 	SiteID SiteID `json:"site_id"`
-	From   *Day   `json:"from"`
-	To     *Day   `json:"to"`
+	// The first day, in London. A week before the last if not given.
+	From *Day `json:"from"`
+	// The last day. Today if not given.
+	To *Day `json:"to"`
 }
 
 // GapsResponse answers it.
@@ -82,16 +87,20 @@ type GapBeyond struct {
 
 // HeldListQuery holds the parameters of GET /data/readings/held; what is not given takes all.
 type HeldListQuery struct {
+	// Only of this asset.
 	AssetID AssetID `json:"asset_id"`
-	Label   Label   `json:"label"`
-	// readings that end then or later
+	// Only of this label.
+	Label Label `json:"label"`
+	// Only readings that end then or later.
 	From Time `json:"from"`
-	// readings that begin before
-	To    Time   `json:"to"`
+	// Only readings that begin before.
+	To Time `json:"to"`
+	// Only in this state; what waits for a decision is `waiting`.
 	State string `json:"state"`
-	// the page that follows the reading of that id
+	// The page that follows this reading, as an answer's next says.
 	Before HeldID `json:"before"`
-	Limit  int    `json:"limit"`
+	// Most items on the page.
+	Limit int `json:"limit"`
 }
 
 // HeldReadingPage is a page of readings that were held back, the newest first.

@@ -4,7 +4,7 @@ package client
 
 // OfferQuery holds the parameters of POST /grid/offers and of the acceptance of one.
 type OfferQuery struct {
-	// Say what there is, and keep and send nothing.
+	// Only say what can be offered, or what the instruction would do.
 	DryRun bool `json:"dry_run"`
 }
 
@@ -39,10 +39,12 @@ type OfferRung struct {
 
 // OfferListQuery holds the parameters of GET /grid/offers.
 type OfferListQuery struct {
-	// The page that follows the offer of that id.
+	// The page that follows the offer of this id.
 	Before OfferID `json:"before"`
-	Limit  int     `json:"limit"`
-	Format string  `json:"format"`
+	// Most items on the page.
+	Limit int `json:"limit"`
+	// As JSON, unless asked for as CSV.
+	Format string `json:"format"`
 }
 
 // OfferPage is a page of offers, the newest first.

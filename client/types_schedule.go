@@ -28,6 +28,7 @@ type SchedulePeriod struct {
 
 // ScheduleQuery says as of when a schedule is asked for; now if it is zero.
 type ScheduleQuery struct {
+	// What the client had accepted as of this instant, in place of the schedule in force.
 	AsOf Time `json:"as_of"`
 }
 

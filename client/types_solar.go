@@ -36,6 +36,7 @@ type SolarExpecting struct {
 // ForecastQuery holds the parameter of GET /entities/site/{site_id}/forecast: a day in
 // London, today if not given.
 type ForecastQuery struct {
+	// In London. Today if not given.
 	Day *Day `json:"day"`
 }
 

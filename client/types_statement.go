@@ -6,12 +6,17 @@ package client
 // included, or a month, or a tax year by the year in which it begins. Without them it is the
 // current month.
 type StatementQuery struct {
+	// The first day, in London. The first of the month if not given.
 	From *Day `json:"from"`
-	To   *Day `json:"to"`
-	// YYYY-MM
-	Month   string `json:"month"`
-	TaxYear int    `json:"tax_year"`
-	Format  string `json:"format"`
+	// The last day. Today if not given.
+	To *Day `json:"to"`
+	// A London month, instead of days.
+	Month string `json:"month"`
+	// A tax year of the United Kingdom, instead of days: from 6 April of this year to 5 April of the
+	// next.
+	TaxYear int `json:"tax_year"`
+	// As JSON, unless asked for as CSV.
+	Format string `json:"format"`
 }
 
 // StatementResponse answers it: what was earned, when and why.

@@ -42,6 +42,7 @@ func TestIdempotencyKey(t *testing.T) {
 		h.want("POST", "/entities/site/onboard", body, 422, "", "Idempotency-Key: "+strings.Repeat("k", 256))
 		h.want("POST", "/entities/site/onboard", body, 422, "", "Idempotency-Key: ké")
 		h.want("DELETE", "/caps", "", 422, "", "Idempotency-Key: ké")
+		h.want("POST", "/grid/instructions/stop", "", 422, "", "Idempotency-Key: ké")
 		h.want("GET", "/entities/asset", "", 200, "", key)
 
 		// Operations without a body take no notice of one, with a key or without.

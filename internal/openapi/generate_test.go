@@ -88,7 +88,7 @@ func schemaOf(t *testing.T, source string) string {
 		t.Fatal(err)
 	}
 
-	document, err := documentOf([]byte("openapi: 3.1.0\n"), types)
+	document, err := documentOf([]byte("openapi: 3.1.0\n"+here), nil, nil, newSchemas(types))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Command openapi writes what is made of the types of package wire: the schemas of the
-// interface's description, and the types of the Go client.
+// Command openapi writes what is made of the types of package wire and of the routes of package
+// api: the interface's description, and the types of the Go client.
 //
 //	go generate ./...
 //
@@ -23,13 +23,20 @@
 // The Go client has a struct for each schema but for those of errors and tokens, with the same
 // names for JSON and the same comments.
 //
-// Operations, parameters and shared answers are kept in operations.yaml.
+// An operation is a Route of package api with its Operation, which has its words and its
+// examples. All else follows: its parameters from the types of package wire that the handler
+// reads them as, its role, its body and the shared answers from the route. Where a
+// parameter's example or default is to be shown, its field has it by openapi:merge.
+//
+// What the document says beside that is in document.yaml.
 package main
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"flexd/internal/api"
 )
 
 func main() {
@@ -62,12 +69,7 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 
-	operations, err := os.ReadFile(filepath.Join(root, "internal", "openapi", "operations.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("read the operations: %w", err)
-	}
-
-	document, err := documentOf(operations, types)
+	document, err := readDocument(root, newSchemas(types))
 	if err != nil {
 		return nil, err
 	}
@@ -80,4 +82,30 @@ func generate(root string) (map[string][]byte, error) {
 	files["internal/api/openapi.yaml"] = document
 
 	return files, nil
+}
+
+// readDocument makes the document of the module at root.
+func readDocument(root string, s *schemas) ([]byte, error) {
+	prose, err := os.ReadFile(filepath.Join(root, "internal", "openapi", "document.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("read the prose: %w", err)
+	}
+
+	source, err := readSource(filepath.Join(root, "internal", "api"))
+	if err != nil {
+		return nil, err
+	}
+
+	o := operations{s, source}
+	paths, err := o.paths(api.Routes())
+	if err != nil {
+		return nil, err
+	}
+
+	problems, err := o.problems(api.Routes())
+	if err != nil {
+		return nil, err
+	}
+
+	return documentOf(prose, paths, problems, s)
 }

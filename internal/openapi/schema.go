@@ -42,8 +42,22 @@ var basic = map[string][]member{
 
 // schemas makes the schemas of types.
 type schemas struct {
-	types map[string]wireType // by their names in Go
-	enums map[string]string   // the names of their schemas
+	ordered []wireType          // in the order of the document
+	types   map[string]wireType // by their names in Go
+	enums   map[string]string   // the names of their schemas
+}
+
+func newSchemas(types []wireType) *schemas {
+	s := &schemas{ordered: types, types: map[string]wireType{}, enums: map[string]string{}}
+	for _, t := range types {
+		s.types[t.name] = t
+	}
+
+	for _, e := range enumerations {
+		s.enums[e.enum] = e.schema
+	}
+
+	return s
 }
 
 // of returns the schema of a type.
@@ -218,6 +232,10 @@ func bounded(out []member, rules map[string]string) []member {
 
 	if _, nonempty := rules["nonempty"]; nonempty {
 		out = append(out, member{"minLength", json.Number("1")})
+	}
+
+	if rules["like"] == "uuid" {
+		out = append(out, member{"format", "uuid"})
 	}
 
 	if only := rules["only"]; only != "" {

@@ -254,3 +254,58 @@ func readMembers(source []byte) ([]member, error) {
 
 	return sorted(values), nil
 }
+
+// readJSON reads one value of JSON, with the members of objects in their own order.
+func readJSON(in *json.Decoder) (any, error) {
+	token, err := in.Token()
+	if err != nil {
+		return nil, fmt.Errorf("read the JSON: %w", err)
+	}
+
+	switch token {
+	case json.Delim('{'):
+		return readObject(in)
+
+	case json.Delim('['):
+		return readList(in)
+	}
+
+	return token, nil
+}
+
+// readObject reads on after the beginning of an object.
+func readObject(in *json.Decoder) (any, error) {
+	members := []member{}
+	for in.More() {
+		name, err := readJSON(in)
+		if err != nil {
+			return nil, err
+		}
+
+		value, err := readJSON(in)
+		if err != nil {
+			return nil, err
+		}
+
+		members = append(members, member{name.(string), value})
+	}
+
+	_, err := in.Token() // its end
+	return members, err
+}
+
+// readList reads on after the beginning of a list.
+func readList(in *json.Decoder) (any, error) {
+	list := []any{}
+	for in.More() {
+		item, err := readJSON(in)
+		if err != nil {
+			return nil, err
+		}
+
+		list = append(list, item)
+	}
+
+	_, err := in.Token() // its end
+	return list, err
+}

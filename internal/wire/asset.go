@@ -57,7 +57,9 @@ type AssetResponse struct {
 
 // PageQuery holds the parameters of GET /entities/asset.
 type PageQuery struct {
-	Limit  int `json:"limit" wire:"min=1,max=5000,default=10"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=5000,default=10"`
+	// Items to pass over.
 	Offset int `json:"offset" wire:"min=0,default=0"`
 }
 
@@ -72,23 +74,38 @@ type AssetResponsePage struct {
 
 // AssetPath holds the path parameter of an asset.
 type AssetPath struct {
+	// The asset's id.
+	//
+	//openapi:merge {"example": "b2c3d4e5-f6a7-8901-bcde-f23456789012"}
 	AssetID flex.AssetID `json:"asset_id" wire:"required"`
 }
 
 // ExternalIDPath holds the path parameter of GET /entities/asset/external-id/{external_id}.
 type ExternalIDPath struct {
+	// The client's own id.
+	//
+	//openapi:merge {"example": "charger-001"}
 	ExternalID string `json:"external_id" wire:"required,nonempty"`
 }
 
 // CallbackPath holds the path parameters of a callback. AssetID is a uuid as it was
 // written, for it may be an external id.
 type CallbackPath struct {
+	// The asset's id.
+	//
+	//openapi:merge {"example": "b2c3d4e5-f6a7-8901-bcde-f23456789012"}
 	AssetID string `json:"asset_id" wire:"required,like=uuid"`
+	// The id of a push or a dispatch.
+	//
+	//openapi:merge {"example": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33"}
 	EventID string `json:"event_id" wire:"required,nonempty"`
 }
 
 // CallbackQuery holds the query parameter of a callback.
 type CallbackQuery struct {
+	// Whether asset_id is the client's own, which must be a uuid then.
+	//
+	//openapi:merge {"default": false}
 	AssetIDIsExternal bool `json:"asset_id_is_external"`
 }
 

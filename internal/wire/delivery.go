@@ -12,17 +12,27 @@ import (
 //
 //openapi:client
 type DeliveryListQuery struct {
-	AssetID  flex.AssetID `json:"asset_id"`
-	Kind     string       `json:"kind" wire:"enum=DeliveryKind"`
-	Status   string       `json:"status" wire:"enum=DeliveryStatus"`
-	Endpoint string       `json:"endpoint" wire:"enum=EndpointName"`
-	Since    Time         `json:"since"`
-	Before   flex.EventID `json:"before"` // the page that follows the delivery of that id
-	Limit    int          `json:"limit" wire:"min=1,max=5000,default=10"`
+	// Only of this asset.
+	AssetID flex.AssetID `json:"asset_id"`
+	// Only of this kind.
+	Kind string `json:"kind" wire:"enum=DeliveryKind"`
+	// Only in this state.
+	Status string `json:"status" wire:"enum=DeliveryStatus"`
+	// Only to this endpoint.
+	Endpoint string `json:"endpoint" wire:"enum=EndpointName"`
+	// Only what was queued since.
+	Since Time `json:"since"`
+	// The page that follows this delivery, as an answer's next says.
+	Before flex.EventID `json:"before"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=5000,default=10"`
 }
 
 // DeliveryPath holds the path parameter of a delivery: the event id of callbacks.
 type DeliveryPath struct {
+	// The push's id, which callbacks call event_id.
+	//
+	//openapi:merge {"example": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33"}
 	ID flex.EventID `json:"id" wire:"required"`
 }
 
@@ -95,6 +105,9 @@ type DeliveryAttempt struct {
 
 // EndpointPath holds the path parameter of an endpoint.
 type EndpointPath struct {
+	// schedule takes charging profiles, dispatch takes dispatch events.
+	//
+	//openapi:merge {"example": "schedule"}
 	Name string `json:"name" wire:"required,enum=EndpointName"`
 }
 

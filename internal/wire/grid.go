@@ -8,10 +8,16 @@ import "flexd/internal/flex"
 //
 //openapi:client
 type EnvelopeQuery struct {
-	Group    string `json:"group" wire:"text=256"`
+	// Sites of a constraint group alone.
+	Group string `json:"group" wire:"text=256"`
+	// Sites of a GSP group alone, by the list of metering points.
+	//
+	//openapi:merge {"example": "_C"}
 	GSPGroup string `json:"gsp_group" wire:"text=256"`
-	Windows  bool   `json:"windows"` // every window, not half-hours alone
-	Format   string `json:"format" wire:"enum=EnvelopeFormat"`
+	// Every window of half-hours too.
+	Windows bool `json:"windows"`
+	// As JSON, unless asked for as CSV: a row for each half-hour, or for each window.
+	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
 
 // EnvelopeResponse answers GET /grid/envelope.
@@ -52,7 +58,8 @@ type EnvelopeWindow struct {
 //
 //openapi:client
 type ProfileQuery struct {
-	Parts bool `json:"parts"` // every asset's part
+	// Every asset's part too.
+	Parts bool `json:"parts"`
 }
 
 // ProfileRequest is the body of POST /grid/profile: can the assets of a scope draw this?
@@ -120,11 +127,19 @@ type ProfilePart struct {
 //
 //openapi:client
 type AheadQuery struct {
-	Group     string `json:"group" wire:"text=256"`
-	GSPGroup  string `json:"gsp_group" wire:"text=256"`
-	Day       *Day   `json:"day"`                                      // in London; tomorrow if it is not given
-	HalfHours int    `json:"half_hours" wire:"min=1,max=48,default=1"` // of a window
-	Format    string `json:"format" wire:"enum=EnvelopeFormat"`
+	// Sites of a constraint group alone.
+	Group string `json:"group" wire:"text=256"`
+	// Sites of a GSP group alone, by the list of metering points.
+	//
+	//openapi:merge {"example": "_C"}
+	GSPGroup string `json:"gsp_group" wire:"text=256"`
+	// In London, from 90 days ago to tomorrow. Tomorrow if not given.
+	Day *Day `json:"day"`
+	// How many half-hours a window has. What can be left out for two hours is less than in each of
+	// them.
+	HalfHours int `json:"half_hours" wire:"min=1,max=48,default=1"`
+	// As JSON, unless asked for as CSV: a row for each kind of each window.
+	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
 
 // AheadResponse answers GET /grid/ahead: what a scope's cars will draw on a day, could leave out

@@ -8,7 +8,8 @@ import "flexd/internal/flex"
 //
 //openapi:client
 type InstructionQuery struct {
-	DryRun bool `json:"dry_run"` // say what it would do, and keep and send nothing
+	// Say what it would do, and do nothing.
+	DryRun bool `json:"dry_run"`
 }
 
 // InstructionRequest is the body of POST /grid/instructions: a change against the plan or a limit.
@@ -37,6 +38,9 @@ type InstructionRequest struct {
 
 // InstructionPath holds the path parameter of an instruction.
 type InstructionPath struct {
+	// The instruction's id.
+	//
+	//openapi:merge {"example": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f55"}
 	ID flex.InstructionID `json:"id" wire:"required"`
 }
 
@@ -44,7 +48,9 @@ type InstructionPath struct {
 //
 //openapi:client
 type InstructionReportQuery struct {
-	Assets bool   `json:"assets"` // each asset's part too
+	// Each asset's part too.
+	Assets bool `json:"assets"`
+	// As JSON, unless asked for as CSV: a row for each half-hour, and for each asset in it.
 	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
 
@@ -52,8 +58,10 @@ type InstructionReportQuery struct {
 //
 //openapi:client
 type InstructionListQuery struct {
-	Before flex.InstructionID `json:"before"` // the page that follows the instruction of that id
-	Limit  int                `json:"limit" wire:"min=1,max=5000,default=10"`
+	// The page that follows this instruction, as an answer's next says.
+	Before flex.InstructionID `json:"before"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=5000,default=10"`
 }
 
 // InstructionPage is a page of instructions, the newest first.

@@ -9,7 +9,11 @@ import "flexd/internal/flex"
 //
 //openapi:client
 type CurvesQuery struct {
-	Day    *Day   `json:"day"`
+	// In London. Today if not given.
+	//
+	//openapi:merge {"example": "2026-01-15"}
+	Day *Day `json:"day"`
+	// Only publications of this source.
 	Source string `json:"source"`
 }
 
@@ -54,9 +58,18 @@ type Publication struct {
 //
 //openapi:client
 type GapsQuery struct {
+	// The site.
+	//
+	//openapi:merge {"example": "a1b2c3d4-e5f6-7890-abcd-ef1234567890"}
 	SiteID flex.SiteID `json:"site_id" wire:"required"`
-	From   *Day        `json:"from"`
-	To     *Day        `json:"to"`
+	// The first day, in London. A week before the last if not given.
+	//
+	//openapi:merge {"example": "2026-01-01"}
+	From *Day `json:"from"`
+	// The last day. Today if not given.
+	//
+	//openapi:merge {"example": "2026-01-31"}
+	To *Day `json:"to"`
 }
 
 // GapsResponse answers it.
@@ -102,17 +115,27 @@ type GapBeyond struct {
 //
 //openapi:client
 type HeldListQuery struct {
+	// Only of this asset.
 	AssetID flex.AssetID `json:"asset_id"`
-	Label   flex.Label   `json:"label" wire:"enum=ReadingLabel"`
-	From    Time         `json:"from" wire:"zoned"` // readings that end then or later
-	To      Time         `json:"to" wire:"zoned"`   // readings that begin before
-	State   string       `json:"state" wire:"enum=HeldState"`
-	Before  flex.HeldID  `json:"before"` // the page that follows the reading of that id
-	Limit   int          `json:"limit" wire:"min=1,max=5000,default=10"`
+	// Only of this label.
+	Label flex.Label `json:"label" wire:"enum=ReadingLabel"`
+	// Only readings that end then or later.
+	From Time `json:"from" wire:"zoned"`
+	// Only readings that begin before.
+	To Time `json:"to" wire:"zoned"`
+	// Only in this state; what waits for a decision is `waiting`.
+	State string `json:"state" wire:"enum=HeldState"`
+	// The page that follows this reading, as an answer's next says.
+	Before flex.HeldID `json:"before"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=5000,default=10"`
 }
 
 // HeldPath holds the path parameter of a reading that was held back.
 type HeldPath struct {
+	// The held reading's id.
+	//
+	//openapi:merge {"example": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f44"}
 	ID flex.HeldID `json:"id" wire:"required"`
 }
 

@@ -13,7 +13,11 @@ type MPANValidationResponse struct {
 
 // MeterSearchQuery holds the parameters of GET /meter/search.
 type MeterSearchQuery struct {
-	Postcode           string `json:"postcode" wire:"required"`
+	// The postcode.
+	//
+	//openapi:merge {"example": "SW1A 1AA"}
+	Postcode string `json:"postcode" wire:"required"`
+	// House number or name.
 	BuildingIdentifier string `json:"building_identifier"`
 }
 
@@ -32,6 +36,9 @@ type MeterByAddressRequest struct {
 
 // MeterByAddressQuery holds the parameters of the deprecated GET /meter/.
 type MeterByAddressQuery struct {
+	// The whole address.
+	//
+	//openapi:merge {"example": "10 Downing Street, London, SW1A 2AA"}
 	Address string `json:"address" wire:"required"`
 }
 
@@ -43,11 +50,17 @@ type MeterByMPANRequest struct {
 
 // MeterRefPath holds the path parameter of a meter reference.
 type MeterRefPath struct {
+	// As a search gave it.
+	//
+	//openapi:merge {"example": "mr1.9tXq"}
 	MeterRef string `json:"meter_ref" wire:"required"`
 }
 
 // MPANPath holds the path parameter of the deprecated GET /meter/{mpan}.
 type MPANPath struct {
+	// 13 digits.
+	//
+	//openapi:merge {"example": "1234567890126"}
 	MPAN string `json:"mpan" wire:"required"`
 }
 

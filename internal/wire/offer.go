@@ -8,7 +8,7 @@ import "flexd/internal/flex"
 //
 //openapi:client
 type OfferQuery struct {
-	// Say what there is, and keep and send nothing.
+	// Only say what can be offered, or what the instruction would do.
 	DryRun bool `json:"dry_run"`
 }
 
@@ -49,6 +49,9 @@ type OfferRung struct {
 
 // OfferPath holds the path parameter of an offer.
 type OfferPath struct {
+	// The offer's id.
+	//
+	//openapi:merge {"example": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f55"}
 	ID flex.OfferID `json:"id" wire:"required"`
 }
 
@@ -56,10 +59,12 @@ type OfferPath struct {
 //
 //openapi:client
 type OfferListQuery struct {
-	// The page that follows the offer of that id.
+	// The page that follows the offer of this id.
 	Before flex.OfferID `json:"before"`
-	Limit  int          `json:"limit" wire:"min=1,max=100,default=10"`
-	Format string       `json:"format" wire:"enum=EnvelopeFormat"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=100,default=10"`
+	// As JSON, unless asked for as CSV.
+	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
 
 // OfferPage is a page of offers, the newest first.

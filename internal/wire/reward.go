@@ -16,10 +16,22 @@ type BalanceInfoResponse struct {
 // BalanceURLQuery holds the parameters of GET /rewards/{site_id}/url/balance. Without
 // EnforceTwoFactorAuth the organisation's setting counts.
 type BalanceURLQuery struct {
-	RedirectURI          string `json:"redirect_uri" wire:"required,nonempty,text=2083"`
-	EnforceTwoFactorAuth *bool  `json:"enforce_two_factor_auth"`
-	HideTransactions     bool   `json:"hide_transactions"`
-	AutoRedirectToSetup  bool   `json:"auto_redirect_to_setup"`
+	// Where the page leads back to. Nothing is added to it.
+	//
+	//openapi:merge {"example": "https://app.example.com/rewards"}
+	RedirectURI string `json:"redirect_uri" wire:"required,nonempty,text=2083"`
+	// Asks for the code that is sent by e-mail before a bank account can be linked or money
+	// withdrawn, even if the organisation asks for none. It can only be raised: false changes
+	// nothing.
+	EnforceTwoFactorAuth *bool `json:"enforce_two_factor_auth"`
+	// Leave the list of transactions out.
+	//
+	//openapi:merge {"default": false}
+	HideTransactions bool `json:"hide_transactions"`
+	// Begin with linking a bank account if there is none.
+	//
+	//openapi:merge {"default": false}
+	AutoRedirectToSetup bool `json:"auto_redirect_to_setup"`
 }
 
 // BalanceWithdrawalURLResponse answers it.
@@ -32,7 +44,9 @@ type BalanceWithdrawalURLResponse struct {
 // TransactionsQuery holds the parameters of GET /rewards/{site_id}/transactions, which are
 // ours.
 type TransactionsQuery struct {
-	Limit  int `json:"limit" wire:"min=1,max=1000,default=100"`
+	// Most transactions to list.
+	Limit int `json:"limit" wire:"min=1,max=1000,default=100"`
+	// Items to pass over.
 	Offset int `json:"offset" wire:"min=0,default=0"`
 }
 

@@ -36,6 +36,7 @@ type SchedulePeriod struct {
 //
 //openapi:client
 type ScheduleQuery struct {
+	// What the client had accepted as of this instant, in place of the schedule in force.
 	AsOf Time `json:"as_of"`
 }
 

@@ -94,10 +94,14 @@ type SiteResponse struct {
 
 // SiteListQuery holds the parameters of GET /entities/site; an empty filter takes all.
 type SiteListQuery struct {
-	MPAN     string `json:"mpan"`
+	// Only the site of this MPAN.
+	MPAN string `json:"mpan"`
+	// Only sites of this postcode.
 	Postcode string `json:"postcode"`
-	Limit    int    `json:"limit" wire:"min=1,max=5000,default=10"`
-	Offset   int    `json:"offset" wire:"min=0,default=0"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=5000,default=10"`
+	// Items to pass over.
+	Offset int `json:"offset" wire:"min=0,default=0"`
 }
 
 // SiteResponsePage is one page of sites.
@@ -111,13 +115,22 @@ type SiteResponsePage struct {
 
 // SitePath holds the path parameter of a site.
 type SitePath struct {
+	// The site's id.
+	//
+	//openapi:merge {"example": "a1b2c3d4-e5f6-7890-abcd-ef1234567890"}
 	SiteID flex.SiteID `json:"site_id" wire:"required"`
 }
 
 // OAuthPath holds the path parameters of GET /entities/site/{site_id}/oauth/{provider}/initiate.
 type OAuthPath struct {
-	SiteID   flex.SiteID `json:"site_id" wire:"required"`
-	Provider string      `json:"provider" wire:"required,enum=OAuthProvider"`
+	// The site's id.
+	//
+	//openapi:merge {"example": "a1b2c3d4-e5f6-7890-abcd-ef1234567890"}
+	SiteID flex.SiteID `json:"site_id" wire:"required"`
+	// The manufacturer.
+	//
+	//openapi:merge {"example": "myenergi"}
+	Provider string `json:"provider" wire:"required,enum=OAuthProvider"`
 }
 
 // OAuthInitiateResponse answers it.

@@ -47,6 +47,9 @@ type SolarExpecting struct {
 //
 //openapi:client
 type ForecastQuery struct {
+	// In London. Today if not given.
+	//
+	//openapi:merge {"example": "2026-01-15"}
 	Day *Day `json:"day"`
 }
 

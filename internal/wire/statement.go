@@ -10,11 +10,21 @@ import "flexd/internal/flex"
 //
 //openapi:client
 type StatementQuery struct {
-	From    *Day   `json:"from"`
-	To      *Day   `json:"to"`
-	Month   string `json:"month"` // YYYY-MM
-	TaxYear int    `json:"tax_year" wire:"min=2000,max=2100"`
-	Format  string `json:"format" wire:"enum=StatementFormat"`
+	// The first day, in London. The first of the month if not given.
+	//
+	//openapi:merge {"example": "2026-01-01"}
+	From *Day `json:"from"`
+	// The last day. Today if not given.
+	//
+	//openapi:merge {"example": "2026-01-31"}
+	To *Day `json:"to"`
+	// A London month, instead of days.
+	Month string `json:"month"`
+	// A tax year of the United Kingdom, instead of days: from 6 April of this year to 5 April of the
+	// next.
+	TaxYear int `json:"tax_year" wire:"min=2000,max=2100"`
+	// As JSON, unless asked for as CSV.
+	Format string `json:"format" wire:"enum=StatementFormat"`
 }
 
 // StatementResponse answers it: what was earned, when and why.
