@@ -85,13 +85,8 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 		return "covers the home, and stores what the roof gives beyond it"
 	}
 
-	until := p.Until.In(flex.London).Format("15:04")
-	switch {
-	case p.Until.IsZero():
-	case p.Waits == control.WaitsForFuse:
-		return "waits, because the car needs the main fuse until " + until
-	case p.Waits == control.WaitsForCar:
-		return "waits, because the car charges until " + until + " and it does not discharge into a car"
+	if p.WaitsForOther() {
+		return "waits, because " + control.WaitText(p.Waits, p.Until)
 	}
 
 	if later.most > p.Buy {

@@ -117,6 +117,7 @@ var surface = []route{
 
 	// site.go
 	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
+	{pattern: "GET /console/sites/{id}/plan.json", handle: (*Server).siteSeries},
 
 	// supply.go
 	{pattern: "POST /console/sites/{id}/supply", needs: access.Operate, handle: (*Server).setSupply},

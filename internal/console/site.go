@@ -24,6 +24,7 @@ type sitePage struct {
 	Statement    reward.Statement
 	From, To     flex.Day
 	Export       Export
+	Plan         *sitePlan // of its devices together; nil if nothing is planned
 }
 
 // propositionLine is where a site stands in a proposition, and what stands in its way.
@@ -80,6 +81,11 @@ func (s *Server) site(r *request) (view, error) {
 	}
 
 	p.SiteView, err = s.Registry.SiteView(r.Context(), id)
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Plan, err = s.planOf(r, id)
 	if err != nil {
 		return view{}, err
 	}

@@ -128,3 +128,27 @@ func TestBrowser_Site(t *testing.T) {
 	b.screen("site", "/console/sites/"+s.sites[plain].String())
 	b.screen("site-bare", "/console/sites/"+s.sites[shortfall].String())
 }
+
+// TestSitePlan shows what a site's devices are planned to do together, as a table and as numbers.
+func TestSitePlan(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.login()
+		path := "/console/sites/" + s.sites[plain].String()
+		s.Exec(`UPDATE site SET supply_set = TRUE, import_w = 9000, export_w = 3680 WHERE id = $1`, s.sites[plain].Bytes())
+		d.wants(d.page(path), "The next 24 hours", `data-plot="site"`, "Planned under a main fuse of 9 kW and an export limit of 3.7 kW.")
+		var plan struct {
+			Devices []string
+			Fuse    *float64 `json:"fuse_kw"`
+			Periods []struct {
+				Devices []float64 `json:"devices_kw"`
+			}
+		}
+		if err := json.Unmarshal([]byte(d.page(path+"/plan.json")), &plan); err != nil || len(plan.Devices) != 1 || len(plan.Periods) != 48 || *plan.Fuse != 9 {
+			t.Fatalf("%v: %+v", err, plan)
+		}
+		if a := d.get("/console/sites/" + s.assets[0].String() + "/plan.json"); a.status != 404 {
+			t.Errorf("no site of that id: %d", a.status)
+		}
+	})
+}

@@ -35,6 +35,12 @@ type BatteryPeriod struct {
 	Until      time.Time // when what it waits for ends; zero if it does not wait
 }
 
+// WaitsForOther reports whether a battery is told to do nothing where something else of its site does.
+func (p *BatteryPeriod) WaitsForOther() bool {
+	other := p.Waits == WaitsForCar || p.Waits == WaitsForFuse
+	return p.Mode == battery.ModeLock && other && !p.Until.IsZero()
+}
+
 // BatteryQuestion supposes another battery; what is zero is as it is.
 type BatteryQuestion struct {
 	Power    flex.Watts

@@ -3,12 +3,14 @@ package control_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
 )
 
 // siteFault is what a site with batteries must never do at any instant that its plans speak of: pass
@@ -189,5 +191,44 @@ func TestHome_Judge(t *testing.T) {
 		if (fault != "") != c.fault {
 			t.Errorf("%v behind %d W: %q", c.mode, c.fuse, fault)
 		}
+	}
+}
+
+// BenchmarkHome measures a plug-in and a plug-out at a site with one battery, with one car and with
+// two, without a fuse and behind one that binds.
+func BenchmarkHome(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		fuse   float64
+		others int
+	}{{"one car", 0, 0}, {"one car, a fuse", 9, 0}, {"two cars, a fuse", 12, 1}} {
+		b.Run(c.name, func(b *testing.B) {
+			h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
+			h.homeSite()
+			if c.fuse > 0 {
+				h.setFuse(c.fuse)
+			}
+
+			own := h.asset
+			plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(15, flex.Minimise)}
+			for range c.others {
+				h.at(h.Asset(h.site, flex.Charger, 7400)).event(plug)
+				h.accept()
+			}
+
+			h.at(own)
+			var took []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				h.event(plug)
+				took = append(took, time.Since(start))
+				h.event(control.Event{Kind: control.PlugOut})
+				h.wait(2 * time.Minute)
+			}
+
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+		})
 	}
 }

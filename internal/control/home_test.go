@@ -94,6 +94,7 @@ func TestHome_CarAndBattery(t *testing.T) {
 			}
 
 			h.waits(id, fuse > 0)
+			h.ahead(fuse)
 			h.event(control.Event{Kind: control.PlugOut})
 			if after := h.told(id); strings.Contains(after, "LOCK") {
 				t.Errorf("the battery waits for a car that is gone: %s", after)
@@ -207,4 +208,31 @@ func TestHome_Export(t *testing.T) {
 		}
 		h.clean()
 	})
+}
+
+// ahead lays the site's plans beside each other: what is drawn together keeps the fuse, and each
+// sentence names what the battery waits for.
+func (h *fixture) ahead(fuse float64) {
+	h.Helper()
+	a, err := h.service.SiteAhead(h.Context(), h.site)
+	if err != nil || len(a.Devices) != 2 || len(a.Periods) != 48 {
+		h.Fatalf("%d devices in %d half-hours: %v", len(a.Devices), len(a.Periods), err)
+	}
+
+	charged := 0.0
+	for _, p := range a.Periods {
+		charged += p.Devices[0] / 2
+		if fuse > 0 && p.Meter > fuse+0.5 {
+			h.Errorf("%v kW pass the meter at %v", p.Meter, p.Start())
+		}
+	}
+
+	if charged < 21.9 || charged > 22.1 {
+		h.Errorf("the car takes %.2f kWh of 22", charged)
+	}
+
+	lines := strings.Join(a.Lines, " ")
+	if !strings.Contains(lines, "as one with the battery") || fuse > 0 && !strings.Contains(lines, "it waits, because the car needs the main fuse until ") {
+		h.Errorf("nothing is said of who waits for whom: %s", lines)
+	}
 }

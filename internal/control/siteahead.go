@@ -1,0 +1,258 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// siteAheadPeriods is how far ahead a site's plans are laid beside each other.
+const siteAheadPeriods = 48
+
+// SiteAhead is what the devices of a site are planned to do, beside each other, for the next 24 hours
+// from the running half-hour on.
+type SiteAhead struct {
+	Org     flex.OrgID
+	Supply  flex.Supply
+	Devices []SiteDevice // what is planned: cars that are plugged in, and batteries
+	Periods []SitePeriod
+	Lines   []string // what holds which device back, in sentences
+}
+
+// SiteDevice is a device of a site.
+type SiteDevice struct {
+	ID   flex.AssetID
+	Name string // the client's own, else its type
+	Type flex.AssetType
+}
+
+// SitePeriod is one half-hour: mean powers in kW, positive into a device.
+type SitePeriod struct {
+	flex.Period
+	Price   flex.Price // of the market
+	Known   bool       // the price is
+	Home    float64    // expected of the home itself, less what its roof gives
+	Devices []float64  // of each device, in their order
+	Meter   float64    // all together
+}
+
+// SiteAhead lays the plans of a site's devices beside each other, of whosever site. A site that
+// there is not is NotFound; one of which nothing is planned has no devices.
+func (d *Service) SiteAhead(ctx context.Context, site flex.SiteID) (a SiteAhead, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		a = SiteAhead{}
+		a.Org, err = all.SiteOrg(ctx, site)
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(ctx, a.Org)
+		if err != nil {
+			return err
+		}
+
+		return d.readAhead(ctx, tx, site, &a)
+	})
+	return a, err
+}
+
+// readAhead is SiteAhead within a transaction of its organisation.
+func (d *Service) readAhead(ctx context.Context, tx *store.Tx, site flex.SiteID, a *SiteAhead) error {
+	record, err := tx.Site(ctx, site)
+	if err != nil {
+		return err
+	}
+
+	a.Supply = record.Supply
+	if err := a.addPrices(ctx, tx); err != nil {
+		return err
+	}
+
+	if a.Supply.Set {
+		base, err := baseAt(ctx, tx, site)
+		if err != nil {
+			return err
+		}
+
+		for i := range a.Periods {
+			a.Periods[i].Home = base.at(a.Periods[i].Period).KW()
+		}
+	}
+
+	names, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return err
+	}
+
+	if err := a.addCars(ctx, tx, site, names); err != nil {
+		return err
+	}
+
+	if err := d.addBatteries(ctx, tx, a, names); err != nil {
+		return err
+	}
+
+	a.sum()
+	return nil
+}
+
+// addPrices begins the half-hours with the market's prices.
+func (a *SiteAhead) addPrices(ctx context.Context, tx *store.Tx) error {
+	first := flex.PeriodAt(tx.Now())
+	for i := range siteAheadPeriods {
+		a.Periods = append(a.Periods, SitePeriod{Period: first.Add(i)})
+	}
+
+	ps, err := tx.Prices(ctx, flex.Span{From: first.Start(), To: first.Add(siteAheadPeriods).Start()})
+	for _, p := range ps {
+		if i := p.Period.Sub(first); i >= 0 && i < len(a.Periods) {
+			a.Periods[i].Price, a.Periods[i].Known = p.Price, p.Known
+		}
+	}
+
+	return err
+}
+
+// add adds a device with what it does.
+func (a *SiteAhead) add(asset *flex.Asset, kw func(flex.Period) float64) {
+	device := SiteDevice{asset.ID, asset.ExternalID, asset.Type}
+	if device.Name == "" {
+		device.Name = string(asset.Type)
+	}
+
+	a.Devices = append(a.Devices, device)
+	for i := range a.Periods {
+		a.Periods[i].Devices = append(a.Periods[i].Devices, kw(a.Periods[i].Period))
+	}
+}
+
+// addCars adds the cars that are plugged in and have a schedule.
+func (a *SiteAhead) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID, assets []flex.Asset) error {
+	found, err := tx.PlannedAt(ctx, site)
+	if err != nil {
+		return fmt.Errorf("read the site's schedules: %w", err)
+	}
+
+	for i := range found {
+		s := &found[i].Standing
+		m := meter{will: []draws{{lists: [][]flex.Step{within(s.Steps, flex.Span{From: tx.Now(), To: later(s.From.ReadyBy, s.From.ChargeNow.To)})}, power: s.From.Power}}}
+		asset := assetNamed(assets, s.AssetID)
+		a.add(asset, func(p flex.Period) float64 { return 2 * m.charged(p).KWh() })
+
+		x, err := explanationOf(ctx, tx, s.EventID)
+		if err != nil {
+			return err
+		}
+
+		for _, line := range x.HeldBack() {
+			a.Lines = append(a.Lines, a.Devices[len(a.Devices)-1].Name+": "+line)
+		}
+	}
+
+	return nil
+}
+
+// assetNamed is the asset of an id.
+func assetNamed(assets []flex.Asset, id flex.AssetID) *flex.Asset {
+	for i := range assets {
+		if assets[i].ID == id {
+			return &assets[i]
+		}
+	}
+	return &flex.Asset{ID: id}
+}
+
+// addBatteries adds the batteries that have a plan, and what the home is expected to draw by it.
+func (d *Service) addBatteries(ctx context.Context, tx *store.Tx, a *SiteAhead, assets []flex.Asset) error {
+	for i := range assets {
+		if assets[i].Type != flex.Battery {
+			continue
+		}
+
+		why, _, err := d.whyBattery(ctx, tx, assets[i].ID, nil)
+		switch flex.KindOf(err) {
+		case flex.NotFound, flex.Forbidden: // nothing is planned of it
+			continue
+		}
+		if err != nil {
+			return err
+		}
+
+		a.addBattery(&assets[i], &why)
+	}
+
+	return nil
+}
+
+// addBattery adds one of them.
+func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
+	draws := map[flex.Period]float64{}
+	before := why.Stored
+	for _, p := range why.Periods {
+		draws[p.Period] = 2 * (p.Stored - before).KWh()
+		before = p.Stored
+	}
+
+	for i := range a.Periods {
+		if n := a.Periods[i].Period.Sub(why.Periods[0].Period); n >= 0 && n < len(why.Periods) {
+			a.Periods[i].Home = 2 * (why.Periods[n].Load - why.Periods[n].Roof).KWh()
+		}
+	}
+
+	a.add(asset, func(p flex.Period) float64 { return draws[p] })
+	for _, w := range waitsOf(why.Periods) {
+		a.Lines = append(a.Lines, fmt.Sprintf("%s: From %s to %s it waits, because %s.", a.Devices[len(a.Devices)-1].Name,
+			w.From.In(flex.London).Format("Mon 15:04"), w.To.In(flex.London).Format("Mon 15:04"), w.cause()))
+	}
+}
+
+// wait is a time in which a battery waits for something else.
+type wait struct {
+	flex.Span
+	waits Waits
+	until time.Time
+}
+
+// cause is what it waits for, in words.
+func (w *wait) cause() string { return WaitText(w.waits, w.until) }
+
+// WaitText says in words what a battery waits for, and until when.
+func WaitText(w Waits, until time.Time) string {
+	at := until.In(flex.London).Format("15:04")
+	if w == WaitsForFuse {
+		return "the car needs the main fuse until " + at
+	}
+	return "the car charges until " + at + " and it does not discharge into a car"
+}
+
+// waitsOf joins the half-hours in which a battery is told to do nothing for the sake of a car.
+func waitsOf(periods []BatteryPeriod) (waits []wait) {
+	for i := range periods {
+		p := &periods[i]
+		if !p.WaitsForOther() {
+			continue
+		}
+
+		if n := len(waits); n > 0 && waits[n-1].To.Equal(p.Start()) && waits[n-1].waits == p.Waits {
+			waits[n-1].To, waits[n-1].until = p.End(), p.Until
+		} else {
+			waits = append(waits, wait{p.Span(), p.Waits, p.Until})
+		}
+	}
+
+	return waits
+}
+
+// sum adds up what passes the meter.
+func (a *SiteAhead) sum() {
+	for i := range a.Periods {
+		p := &a.Periods[i]
+		p.Meter = p.Home
+		for _, kw := range p.Devices {
+			p.Meter += kw
+		}
+	}
+}
