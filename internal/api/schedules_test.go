@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -19,9 +21,25 @@ func read[T any](t *testing.T, r reply) (v T) {
 	return v
 }
 
+// atSix turns the sandbox's clock to the next 18:00 UTC, so that a night lies ahead whenever the
+// tests run.
+func atSix(h *fixture) {
+	now := time.Now().UTC()
+	six := time.Date(now.Year(), now.Month(), now.Day(), 18, 0, 0, 0, time.UTC)
+	if six.Before(now) {
+		six = six.AddDate(0, 0, 1)
+	}
+
+	err := h.server.Control.DB.Write(h.T.Context(), h.org.ID, func(tx *store.Tx) error { return tx.SetClock(h.T.Context(), six.Sub(now)) })
+	if err != nil {
+		h.T.Fatal(err)
+	}
+}
+
 func TestSchedules(t *testing.T) {
 	withCharger(t, func(h *fixture, asset string) {
 		t := h.T
+		atSix(h)
 		at := "/entities/asset/" + asset
 		h.want("GET", at+"/schedule", "", 404, `{"detail":"asset `+asset+` has no schedule: nothing is plugged in"}`)
 		h.want("POST", at+"/event/plug-in", `{"intent":{"energy_required_kwh":10,"ready_by":"2026-04-15T07:00:00Z","ready_by_local_time":"07:00:00",

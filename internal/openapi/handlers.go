@@ -97,6 +97,10 @@ func (s *source) collect(p *parts, name string, visited map[string]bool) (err er
 	}
 
 	visited[name] = true
+	if err := isNamed(f); err != nil {
+		return err
+	}
+
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || err != nil {
@@ -129,6 +133,23 @@ func (p *parts) take(reader, typ string) error {
 	for _, part := range [][2]string{{before.path, p.path}, {before.query, p.query}, {before.body, p.body}} {
 		if part[0] != "" && part[0] != part[1] {
 			return fmt.Errorf("one part is read as %s and as %s", part[0], part[1])
+		}
+	}
+
+	return nil
+}
+
+// isNamed holds that a function calls its request r, for reads are found by that name.
+func isNamed(f *ast.FuncDecl) error {
+	for _, p := range f.Type.Params.List {
+		if nameOf(p.Type) != "request" {
+			continue
+		}
+
+		for _, name := range p.Names {
+			if name.Name != "r" && name.Name != "_" {
+				return fmt.Errorf("%s calls its request %s: call it r", f.Name.Name, name.Name)
+			}
 		}
 	}
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -117,5 +118,24 @@ func TestParts_ReadTwice(t *testing.T) {
 
 	if first != nil || second == nil {
 		t.Errorf("read with %v, then with %v", first, second)
+	}
+}
+
+// TestSource_Named holds that a request which is not called r is an error, for what is read of
+// it would not be found.
+func TestSource_Named(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "cars.go")
+	source := "package api\n\nfunc (s *Server) cars(in *request) (answer, error) {\n\tquery[wire.CarQuery](in)\n\treturn none(), nil\n}\n"
+	if err := os.WriteFile(name, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	s, err := readSource(filepath.Dir(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := s.read("cars"); err == nil || !strings.Contains(err.Error(), "call it r") {
+		t.Errorf("read with %v", err)
 	}
 }
