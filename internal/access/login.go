@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -16,6 +17,15 @@ var errLogin = flex.Fail(flex.Unauthorized, "Incorrect username or password")
 // secret are the same failure after the same work. After too many failures the failure is a
 // *Wait; from says where the attempt came from.
 func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, from string) (Issued, error) {
+	return d.LoginWithin(ctx, name, secret, from, nil)
+}
+
+// ErrScope is the failure of who asks for a role that their credential has not.
+var ErrScope = flex.Fail(flex.Invalid, "the credential has not all of these roles")
+
+// LoginWithin is Login, for a token with these of the credential's roles; none are all. A role that
+// the credential has not is ErrScope.
+func (d *Service) LoginWithin(ctx context.Context, name string, secret flex.Secret, from string, roles []flex.Role) (Issued, error) {
 	if len(name) > MaxUsername {
 		return Issued{}, errLogin // nobody has such a name
 	}
@@ -42,12 +52,33 @@ func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, fr
 	}
 
 	undo()
-	p := Principal{Org: c.Org, Username: c.Username, Roles: c.Roles, AllowFrom: c.AllowFrom}
-	if err := p.Admit(from); err != nil {
+	p, err := principalOf(c, from, roles)
+	if err != nil {
 		return Issued{}, err
 	}
 
 	return d.issueTo(ctx, c, p, now)
+}
+
+// principalOf is whom a token of the credential's speaks for, with these roles alone unless there
+// are none.
+func principalOf(c store.Credential, from string, roles []flex.Role) (Principal, error) {
+	p := Principal{Org: c.Org, Username: c.Username, Roles: c.Roles, AllowFrom: c.AllowFrom}
+	if err := p.Admit(from); err != nil {
+		return p, err
+	}
+
+	for _, role := range roles {
+		if !p.May(role) {
+			return p, ErrScope
+		}
+	}
+
+	if len(roles) > 0 {
+		p.Roles = slices.Compact(slices.Sorted(slices.Values(roles)))
+	}
+
+	return p, nil
 }
 
 // takenHashes are the hashes of the secrets that a credential may be used with now: none if

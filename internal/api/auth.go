@@ -3,14 +3,23 @@ package api
 import (
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/wire"
 )
 
-// login answers POST /auth/token-form: OAuth 2.0's password grant.
+// login answers POST /auth/token-form: OAuth 2.0's password grant, and its client credentials.
 func (s *Server) login(r *request) (answer, error) {
-	f := form[wire.TokenForm](r)
+	values, err := r.form()
+	if err != nil {
+		return answer{}, err
+	}
 
+	if isClientGrant(values) {
+		return s.clientLogin(r, values)
+	}
+
+	f := form[wire.TokenForm](r)
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
@@ -20,6 +29,11 @@ func (s *Server) login(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	return s.issued(t), nil
+}
+
+// issued is the answer that hands a token out.
+func (s *Server) issued(t access.Issued) answer {
 	a := ok(wire.Token{
 		AccessToken: t.Token.Reveal(), TokenType: "bearer",
 		ExpiresIn: int(t.ExpiresAt.Sub(s.DB.Now()).Round(time.Second) / time.Second),
@@ -27,7 +41,7 @@ func (s *Server) login(r *request) (answer, error) {
 
 	a.set("Cache-Control", "no-store")
 	a.set("Pragma", "no-cache")
-	return a, nil
+	return a
 }
 
 // me answers GET /auth/users/me/.

@@ -29,6 +29,10 @@ type request struct {
 	note   []any  // further attributes of the log's event
 	sent   []byte // the body, where it was read whole
 
+	fields url.Values // of the body's form, once it was read
+
+	oauthError string // the word of OAuth 2.0 for a client that is refused; "" for the usual one
+
 	brokenOff error // why the answer broke off after its beginning was sent; nil if it did not
 }
 
@@ -136,7 +140,14 @@ func form[T any](r *request) T {
 }
 
 // form returns the fields of the body's form.
-func (r *request) form() (url.Values, error) {
+func (r *request) form() (fields url.Values, err error) {
+	if r.fields == nil {
+		r.fields, err = r.readForm()
+	}
+	return r.fields, err
+}
+
+func (r *request) readForm() (url.Values, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && kind == multipartForm {
 		return r.multipart(params["boundary"])

@@ -13,7 +13,9 @@ var authRoutes = []Route{
 			ID: "login_for_access_token_form_auth_token_form_post", Tag: "auth",
 			Summary: "Get an organisation's token",
 			Text: "For the OAuth 2.0 password flow. The token lives for an hour; then ask for another. Client id, " +
-				"client secret and scope may be sent, and count for nothing.",
+				"client secret and scope may be sent, and count for nothing. The client credentials flow is taken too: " +
+				"grant_type client_credentials, the credential's name and password as client_id and client_secret, in the " +
+				"form or by HTTP Basic, and a scope for a token with some of the credential's roles alone.",
 			Body:     sample[wire.TokenForm](`{"username": "acme", "password": "correct horse battery staple", "grant_type": "password"}`),
 			Answer:   Answer{Text: "The token.", Body: sample[wire.Token](`{"access_token": "flx_4f1c9a…", "token_type": "bearer", "expires_in": 3600}`)},
 			Problems: []Problem{unauthorized, tooMany, internal},

@@ -35,6 +35,8 @@ func (s *Server) problem(code string, r *request) wire.Problem {
 func oauthError(r *request, kind flex.Kind) string {
 	atToken := r.route.Pattern == "/auth/token-form"
 	switch {
+	case r.oauthError == "invalid_client" && kind == flex.Unauthorized, r.oauthError == "invalid_scope":
+		return r.oauthError
 	case atToken && kind == flex.Unauthorized:
 		return "invalid_grant"
 	case atToken && kind == flex.Invalid:
@@ -46,12 +48,16 @@ func oauthError(r *request, kind flex.Kind) string {
 }
 
 // challenge is the field WWW-Authenticate of a 401, with the word of RFC 6750 for a token that
-// is none.
+// is none. A client is told how it can show who it is.
 func challenge(word string) string {
-	if word != "invalid_token" {
-		return "Bearer"
+	switch word {
+	case "invalid_token":
+		return `Bearer error="invalid_token"`
+	case "invalid_client":
+		return `Basic realm="flexd"`
 	}
-	return `Bearer error="invalid_token"`
+
+	return "Bearer"
 }
 
 // failure is the answer for an error. What was not written to be shown is not shown.
