@@ -193,7 +193,25 @@ type supplySet struct {
 	Site   string   `arg:"" help:"Id of the site."`
 	Import *float64 `help:"What it can carry from the grid, in kW: 1 to 10,000; as before if not given." placeholder:"KW"`
 	Export *float64 `help:"What it can carry to the grid, in kW: 0 to 10,000; as before if not given." placeholder:"KW"`
+	Fuse   *float64 `help:"The main fuse in amperes for each phase, in the place of --import: at 230 V." placeholder:"A"`
+	Phases int      `help:"Phases of --fuse, 1 or 3. Three count as evenly loaded; give 1 where chargers on one phase are to fit by themselves." default:"1"`
 	JSON   bool     `help:"Print as JSON." name:"json"`
+}
+
+// drawn is what the connection can carry from the grid: as it is given, or by the fuse. It is nil
+// if neither is given.
+func (o *supplySet) drawn() (*flex.Watts, error) {
+	switch {
+	case o.Fuse != nil && o.Import != nil:
+		return nil, flex.Fail(flex.Invalid, "give --import or --fuse, not both")
+	case o.Fuse != nil:
+		w, err := flex.FuseCapacity(*o.Fuse, o.Phases)
+		return &w, err
+	case o.Import != nil:
+		return new(flex.FromKW(*o.Import)), nil
+	}
+
+	return nil, nil
 }
 
 // Run sets the capacity and shows what holds.
@@ -202,14 +220,19 @@ func (o *supplySet) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if o.Import == nil && o.Export == nil {
-		return flex.Fail(flex.Invalid, "give --import or --export, in kW")
+
+	drawn, err := o.drawn()
+	if err != nil {
+		return err
+	}
+	if drawn == nil && o.Export == nil {
+		return flex.Fail(flex.Invalid, "give --import or --export, in kW, or --fuse, in A")
 	}
 
 	change, detail := registry.SiteChange{SupplyFrom: from}, ""
-	if o.Import != nil {
-		change.Supply.Import = new(flex.FromKW(*o.Import))
-		detail = "import " + kilowatts(*o.Import) + " "
+	change.Supply.Import = drawn
+	if drawn != nil {
+		detail = "import " + kilowatts(drawn.KW()) + " "
 	}
 
 	if o.Export != nil {

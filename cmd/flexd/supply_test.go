@@ -39,6 +39,8 @@ func TestSupply(t *testing.T) {
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--from", "2999-01-01"), "the day lies ahead")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--from", from), "give --import or --export")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "0.5"), "1 to 10000 kW")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--fuse", "60"), "not both")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--fuse", "60", "--phases", "2"), "1 or 3 phases")
 	s.wants(s.run(exitUsage, "supply", "power", asset, "0"), "is not a power in kW")
 
 	s.run(0, "supply", "power", asset, "10", "--from", from, "--repair", "the plate says 10 kW")
@@ -54,7 +56,7 @@ func TestSupply(t *testing.T) {
 	if out := show(); len(rows) != 3 || *rows[1].PowerKW != 22 || rows[1].Until == nil || *rows[2].PowerKW != 10 || !rows[2].Counts {
 		t.Errorf("in the end: %s", out)
 	}
-	s.wants(s.run(0, "supply", "set", s.site.String(), "--import", "18.4", "--export", "3.68", "--from", s.event.Add(1).String()), "18.4 kW import, 3.68 kW export")
+	s.wants(s.run(0, "supply", "set", s.site.String(), "--fuse", "80", "--export", "3.68", "--from", s.event.Add(1).String()), "18.4 kW import, 3.68 kW export")
 	s.wants(s.run(0, "supply", "show", s.site.String()), "22 kW")
 	if show(); len(rows) != 4 || rows[0].Source != "default" || rows[0].From != nil || rows[0].Until == nil || rows[1].From == nil {
 		t.Errorf("the default, which counted before, is not shown: %+v", rows)

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"flexd/internal/access"
@@ -45,7 +46,32 @@ func supplyForm(r *request) (c flex.SupplyChange, err error) {
 		return c, flex.Fail(flex.Malformed, "give the capacity in kW; what is left empty stays")
 	}
 
-	return flex.SupplyChange{Import: drawn.Power, Export: given.Power}, nil
+	c = flex.SupplyChange{Import: drawn.Power, Export: given.Power}
+	if r.PostFormValue("fuse_a") == "" {
+		return c, nil
+	}
+	if c.Import != nil {
+		return c, flex.Fail(flex.Malformed, "give the import in kW or the main fuse in A, not both")
+	}
+
+	fuse, err := fuseForm(r)
+	c.Import = &fuse
+	return c, err
+}
+
+// fuseForm reads what a main fuse carries.
+func fuseForm(r *request) (flex.Watts, error) {
+	amperes, err := strconv.ParseFloat(strings.TrimSpace(r.PostFormValue("fuse_a")), 64)
+	if err != nil {
+		return 0, flex.Fail(flex.Malformed, "the main fuse is a number of amperes for each phase")
+	}
+
+	phases := 1
+	if r.PostFormValue("phases") == "3" {
+		phases = 3
+	}
+
+	return flex.FuseCapacity(amperes, phases)
 }
 
 // datingForm reads from when on a change counts, and says it in words. A repair has the form's

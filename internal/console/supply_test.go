@@ -20,6 +20,14 @@ func TestSetSupply(t *testing.T) {
 			}
 		}
 		d.wants(d.page("/console/audit"), "set supply capacity", "60 A fuse")
+		fuse := url.Values{"fuse_a": {"40"}, "phases": {"3"}, "reason": {"three phases"}, "sure": {"on"}}
+		d.wants(d.post(path+"/supply", fuse), "27.6 kW import")
+		for _, bad := range []url.Values{{"fuse_a": {"x"}}, {"fuse_a": {"1"}}, {"fuse_a": {"60"}, "import_kw": {"13.8"}}} {
+			bad["reason"], bad["sure"] = []string{"x"}, []string{"on"}
+			if a := d.do("POST", path+"/supply", bad); a.status/100 != 4 {
+				t.Errorf("%v: %d", bad, a.status)
+			}
+		}
 
 		// From a day on, with what was recorded; a day ahead and one that is none are refused.
 		form = url.Values{"import_kw": {"18.4"}, "from": {"2026-01-02"}, "repair": {"on"}, "reason": {"80 A since New Year"}, "sure": {"on"}}

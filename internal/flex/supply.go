@@ -1,5 +1,7 @@
 package flex
 
+import "math"
+
 // Supply is what a site's connection to the grid can carry, each way.
 type Supply struct {
 	Import, Export Watts
@@ -38,4 +40,17 @@ func (c SupplyChange) Apply(s Supply) Supply {
 		s.Export = *c.Export
 	}
 	return s
+}
+
+// PhaseVoltage is the nominal voltage of a phase against neutral, by BS EN 50160, in volts.
+const PhaseVoltage = 230
+
+// FuseCapacity is what a main fuse of so many amperes for each phase carries on 1 or 3 phases, where
+// what is drawn lies evenly on them. The phase that carries most is not known: whoever has
+// single-phase chargers on one of three phases gives 1, which counts everything as if it were there.
+func FuseCapacity(amperes float64, phases int) (Watts, error) {
+	if !(amperes >= 5 && amperes <= 800) || phases != 1 && phases != 3 {
+		return 0, Fail(Invalid, "a main fuse of %g A on %d phases: give 5 to 800 A for each phase, and 1 or 3 phases", amperes, phases)
+	}
+	return Watts(math.Round(amperes * PhaseVoltage * float64(phases))), nil
 }
