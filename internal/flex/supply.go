@@ -49,7 +49,9 @@ const PhaseVoltage = 230
 // what is drawn lies evenly on them. The phase that carries most is not known: whoever has
 // single-phase chargers on one of three phases gives 1, which counts everything as if it were there.
 func FuseCapacity(amperes float64, phases int) (Watts, error) {
-	if !(amperes >= 5 && amperes <= 800) || phases != 1 && phases != 3 {
+	known := phases == 1 || phases == 3
+	usual := amperes >= 5 && amperes <= 800 // false for NaN
+	if !known || !usual {
 		return 0, Fail(Invalid, "a main fuse of %g A on %d phases: give 5 to 800 A for each phase, and 1 or 3 phases", amperes, phases)
 	}
 	return Watts(math.Round(amperes * PhaseVoltage * float64(phases))), nil
