@@ -50,7 +50,9 @@ type issuer struct {
 	// change makes a token wrong in one way.
 	change func(claims map[string]any)
 	sign   func(claims string) string // in place of the issuer's own signature
-	forget bool                       // whether a code can be used twice, and the verifier is not looked at
+	down   bool                       // whether it fails, and how often it was asked then
+	asked  int
+	forget bool // whether a code can be used twice, and the verifier is not looked at
 }
 
 type grant struct{ claims, asked map[string]any }
@@ -111,6 +113,12 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		i.mu.Lock()
 		defer i.mu.Unlock()
+		if i.down {
+			i.asked++
+			http.Error(w, "down", http.StatusBadGateway)
+			return
+		}
+
 		i.Server.ServeHTTP(w, r)
 	}
 }
@@ -460,6 +468,28 @@ func TestSignIn_Once(t *testing.T) {
 			d.Errorf("at a provider that forgets: %d, %d", first.status, second.status)
 		}
 	})
+}
+
+// A provider that fails is asked once in a while, however many begin, and again afterwards.
+func TestSignIn_ProviderDown(t *testing.T) {
+	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	i := newIssuer(d)
+	i.down = true
+	for range 3 {
+		if a := d.get("/console/login/sso"); a.status != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+
+	if i.asked != 1 {
+		t.Errorf("asked %d times", i.asked)
+	}
+
+	i.down = false
+	d.wait(5 * time.Second)
+	if a := d.signIn(i, person("grace", "duty")); a.status != http.StatusOK {
+		t.Errorf("after it: %d %s", a.status, a.body)
+	}
 }
 
 // Passwords stay for the day on which the provider fails, and can be shut.

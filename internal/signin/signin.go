@@ -42,14 +42,20 @@ type Settings struct {
 // as soon as a token names an unknown one.
 const discoveryLife = time.Hour
 
+// failureLife is how long a provider that failed is not asked again, so that whoever begins
+// sign-ins holds nobody up for long, and does not ask it on flexd's account.
+const failureLife = 5 * time.Second
+
 // Provider is an identity provider. It may be used by many at once. It is asked only when
 // somebody signs in, so that flexd starts without it.
 type Provider struct {
 	settings Settings
 
-	mu      sync.Mutex
-	found   *found
-	foundAt time.Time
+	mu       sync.Mutex
+	found    *found
+	foundAt  time.Time
+	failure  error // of the last time that it was asked
+	failedAt time.Time
 }
 
 // found is what the provider says of itself.
@@ -86,6 +92,21 @@ func (p *Provider) discover(ctx context.Context) (*found, error) {
 		return p.found, nil
 	}
 
+	if p.failure != nil && now.Sub(p.failedAt) < failureLife {
+		return nil, p.failure
+	}
+
+	p.found, p.failure = p.describe(ctx)
+	p.foundAt = now
+	p.failedAt = now
+
+	return p.found, p.failure
+}
+
+// describe asks the provider what it says of itself.
+func (p *Provider) describe(ctx context.Context) (*found, error) {
+	ctx = context.WithoutCancel(ctx) // others wait for the answer, too; the client's own limit ends it
+
 	provider, err := oidc.NewProvider(p.ask(ctx), p.settings.Issuer)
 	if err != nil {
 		return nil, errors.Join(flex.Fail(flex.Unavailable, "the identity provider does not answer as one: try again, or look into the log"), err)
@@ -100,11 +121,8 @@ func (p *Provider) discover(ctx context.Context) (*found, error) {
 		return nil, fmt.Errorf("read the identity provider's description: %w", err)
 	}
 
-	verifier := provider.VerifierContext(p.ask(context.WithoutCancel(ctx)), &oidc.Config{ClientID: p.settings.ClientID, Now: p.settings.Now})
-	p.found = &found{provider: provider, verifier: verifier, end: more.End, namesIss: more.NamesIss}
-	p.foundAt = now
-
-	return p.found, nil
+	verifier := provider.VerifierContext(p.ask(ctx), &oidc.Config{ClientID: p.settings.ClientID, Now: p.settings.Now})
+	return &found{provider: provider, verifier: verifier, end: more.End, namesIss: more.NamesIss}, nil
 }
 
 // client is flexd as the provider knows it.
