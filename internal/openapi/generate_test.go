@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,5 +143,27 @@ func TestSource_Refuses(t *testing.T) {
 
 	if _, err := readFile(name); err == nil || !strings.Contains(err.Error(), "openapi:aditon") {
 		t.Errorf("read with %v", err)
+	}
+}
+
+// TestWriteMember says which lines a value gets: one if it is short, else one for each part, in
+// the order in which it was written.
+func TestWriteMember(t *testing.T) {
+	in := json.NewDecoder(strings.NewReader(`{"b": 1.0, "a": [{"on": "yes", "text": "` + strings.Repeat("long ", 22) + `"}, 2], "none": {}}`))
+	in.UseNumber()
+
+	value, err := readJSON(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var b bytes.Buffer
+	writeMember(&b, 3, member{"200", value})
+	writeMember(&b, 3, member{"short", []any{"x", []member{{"y", true}}}})
+
+	want := "      '200':\n        b: 1.0\n        a:\n          - 'on': \"yes\"\n            text: \"" + strings.Repeat("long ", 22) + "\"\n" +
+		"          - 2\n        none: {}\n      short: [\"x\", { 'y': true }]\n"
+	if b.String() != want {
+		t.Errorf("wrote\n%s, not\n%s", b.String(), want)
 	}
 }

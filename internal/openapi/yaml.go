@@ -91,9 +91,10 @@ func writeItem(b *bytes.Buffer, depth int, item any) {
 	b.WriteString(indent + "- " + parts.String()[len(indent)+2:])
 }
 
-// key writes a name. Numbers are in quotes, for they are names too.
+// key writes a name. Numbers are in quotes, and words that YAML reads as something else.
 func key(name string) string {
-	if _, err := strconv.Atoi(name); err == nil {
+	_, err := strconv.Atoi(name)
+	if err == nil || word.MatchString(name) {
 		return "'" + name + "'"
 	}
 
@@ -152,7 +153,7 @@ func flow(value any) string {
 	switch v := value.(type) {
 	case []member:
 		for _, m := range v {
-			parts = append(parts, m.name+": "+flow(m.value))
+			parts = append(parts, key(m.name)+": "+flow(m.value))
 		}
 
 		if parts == nil {
