@@ -218,6 +218,8 @@ func fileFaults(name, path string) (found []string) {
 			}
 		case *ast.GenDecl:
 			checkSpecs(n, fault)
+		case *ast.TypeSpec:
+			checkView(n, name, filepath.Base(path), fault)
 		case *ast.Field:
 			if n.Tag != nil && name == "flex" {
 				fault(n, "a tag on a domain type: wire and store have their own structs")
@@ -238,6 +240,31 @@ func fileFaults(name, path string) (found []string) {
 		return true
 	})
 	return found
+}
+
+// recordViews are the views that still show the database's records as they are.
+var recordViews = []string{"reward.Overview", "reward.RunsCompared"}
+
+// checkView refuses a record of the database in what is shown: in a type whose name ends in View, or
+// that stands in a file of views. A view has fields of its own, so that a page and its JSON hold what
+// was meant to be shown and nothing else.
+func checkView(t *ast.TypeSpec, name, file string, fault func(ast.Node, string, ...any)) {
+	shown := strings.HasSuffix(t.Name.Name, "View") || strings.HasPrefix(file, "view")
+	structure, isStruct := t.Type.(*ast.StructType)
+	if name == "store" || !shown || !isStruct || slices.Contains(recordViews, name+"."+t.Name.Name) {
+		return
+	}
+
+	ast.Inspect(structure, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == "store" {
+			fault(s, "%s shows store.%s: a view has fields of its own", t.Name.Name, s.Sel.Name)
+		}
+		return false
+	})
 }
 
 // filled counts the lines that are not blank.
@@ -288,6 +315,7 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 		"imports database/sql":       {"internal/control", "// Package control queries.\npackage control\nimport _ \"database/sql\"\n"},
 		"imports net/http":           {"internal/delivery", "// Package delivery sends.\npackage delivery\nimport _ \"net/http\"\n"},
 		"a transport draws":          {"internal/console", "// Package console reads.\npackage console\nimport _ \"flexd/internal/store\"\n"},
+		"SiteView shows store.Site":  {"internal/control", "// Package control shows records.\npackage control\n// SiteView is a record.\ntype SiteView struct{ store.Site }\n"},
 		"imports testing":            {"internal/tariff", "// Package tariff tests in production.\npackage tariff\nimport _ \"testing\"\n"},
 		"time.Now in the pure":       {"internal/tariff", "// Package tariff reads a clock.\npackage tariff\nimport \"time\"\nvar at = time.Now()\n"},
 		"only cmd may ask":           {"internal/control", "// Package control asks the environment.\npackage control\nimport \"os\"\nvar home = os.Getenv(\"HOME\")\n"},

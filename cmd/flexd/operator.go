@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -200,7 +201,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 
 	rows := []operatorRow{}
 	for _, x := range v.Operators {
-		rows = append(rows, operatorRow{x.Name, x.Role, x.OrgsText(), loginOf(x.Operator), x.CreatedAt})
+		rows = append(rows, operatorRow{x.Name, x.Role, x.OrgsText(), loginOf(x.Issuer), x.CreatedAt})
 	}
 
 	return list(c, o.JSON, rows, "NAME\tROLE\tORGANISATIONS\tLOGIN\tADDED", func(r operatorRow) []any {
@@ -209,12 +210,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 }
 
 // loginOf is what lets an operator in.
-func loginOf(o records.Operator) string {
-	if o.Issuer != "" {
-		return o.Issuer
-	}
-	return "password"
-}
+func loginOf(issuer string) string { return cmp.Or(issuer, "password") }
 
 // act does something to the operators, in the audit log.
 func act(ctx context.Context, open func(context.Context) (*app.App, error), name, act string, do func(*access.Service) error) error {

@@ -38,8 +38,23 @@ type AuditView struct {
 
 // AuditLine is an entry of the audit log with its organisation's name.
 type AuditLine struct {
-	store.Act
+	ID      string
+	At      time.Time // by the true clock
+	Who     string    // an operator's name
+	Source  string    // the address that it came from, if any
+	Act     string    // what was done, as "halt pushes"
 	OrgName string
+	Subject string // what it was done to
+	Detail  string // in words
+	Outcome string // "done", or why not; empty while it has not ended
+	EndedAt time.Time
+}
+
+func auditLine(a *store.Act, org string) AuditLine {
+	return AuditLine{
+		ID: a.ID.String(), At: a.At, Who: a.Who, Source: a.Source, Act: a.Act, OrgName: org,
+		Subject: a.Subject, Detail: a.Detail, Outcome: a.Outcome, EndedAt: a.EndedAt,
+	}
 }
 
 // Audit returns a part of the audit log. A Before that is no id names nothing: NotFound.
@@ -67,7 +82,7 @@ func (d *Service) Audit(ctx context.Context, f AuditFilter) (v AuditView, err er
 		}
 
 		for _, a := range acts {
-			v.Acts = append(v.Acts, AuditLine{a, names[a.Org]})
+			v.Acts = append(v.Acts, auditLine(&a, names[a.Org]))
 		}
 
 		operators, err := all.Operators(ctx)
@@ -82,8 +97,16 @@ func (d *Service) Audit(ctx context.Context, f AuditFilter) (v AuditView, err er
 
 // Session is one place where an operator is logged in.
 type Session struct {
-	store.OperatorSession
-	This bool // the session that asks
+	Name      string    `json:"name"`
+	Source    string    `json:"source"` // address that it was opened from
+	CreatedAt time.Time `json:"created_at"`
+	UsedAt    time.Time `json:"used_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	This      bool      `json:"this"` // the session that asks
+}
+
+func sessionOf(s *store.OperatorSession) Session {
+	return Session{Name: s.Name, Source: s.Source, CreatedAt: s.CreatedAt, UsedAt: s.UsedAt, ExpiresAt: s.ExpiresAt}
 }
 
 // SessionsOf lists where an operator is logged in, and marks the session of the token.
@@ -91,7 +114,9 @@ func (d *Service) SessionsOf(ctx context.Context, id flex.OperatorID, token flex
 	sessions, err := d.OperatorSessions(ctx)
 	for _, x := range sessions {
 		if x.Operator == id {
-			list = append(list, Session{x, x.Hash == SessionHash(token)})
+			l := sessionOf(&x)
+			l.This = x.Hash == SessionHash(token)
+			list = append(list, l)
 		}
 	}
 	return list, err
@@ -106,12 +131,16 @@ type OperatorsView struct {
 
 // OperatorLine is an operator in a list.
 type OperatorLine struct {
-	store.Operator
-	Sessions int
-	LastUsed time.Time // zero if nowhere logged in
-	TwoStep  bool      // whether their logins ask for a code
-	SomeOrgs bool      // whether they are of some organisations alone
-	OrgNames []string  // of which, then
+	ID        flex.OperatorID
+	Name      string
+	Role      string
+	Issuer    string // of the identity provider that they sign in at; "" if they have a password
+	CreatedAt time.Time
+	Sessions  int
+	LastUsed  time.Time // zero if nowhere logged in
+	TwoStep   bool      // whether their logins ask for a code
+	SomeOrgs  bool      // whether they are of some organisations alone
+	OrgNames  []string  // of which, then
 }
 
 // OrgsText says whose operator it is.
@@ -134,7 +163,7 @@ func (d *Service) Operators(ctx context.Context) (v OperatorsView, err error) {
 	}
 
 	for _, x := range sessions {
-		v.Sessions = append(v.Sessions, Session{OperatorSession: x})
+		v.Sessions = append(v.Sessions, sessionOf(&x))
 	}
 
 	coded, err := d.TwoStepOperators(ctx)
@@ -187,7 +216,7 @@ func (v *OperatorsView) addOrgs(ctx context.Context, all *store.All) (err error)
 
 // operatorLine counts an operator's sessions.
 func operatorLine(o store.Operator, sessions []store.OperatorSession) OperatorLine {
-	line := OperatorLine{Operator: o}
+	line := OperatorLine{ID: o.ID, Name: o.Name, Role: o.Role, Issuer: o.Issuer, CreatedAt: o.CreatedAt}
 	for _, x := range sessions {
 		if x.Operator != o.ID {
 			continue

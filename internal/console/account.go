@@ -17,14 +17,14 @@ import (
 
 // accountPage is what an operator can see and do about their own way in.
 type accountPage struct {
-	Name        string
-	Role        access.OperatorRole
-	Permissions []access.Permission
-	Sessions    []access.Session
-	TwoStep     bool // whether logins ask for a code
-	Recovery    int  // unused recovery codes
-	Must        bool // whether everybody's have to
-	SSO         bool // whether they sign in at the identity provider
+	Name        string              `json:"name"`
+	Role        access.OperatorRole `json:"role"`
+	Permissions []access.Permission `json:"permissions"`
+	Sessions    []access.Session    `json:"sessions"`
+	TwoStep     bool                `json:"two_step"`           // whether logins ask for a code
+	Recovery    int                 `json:"recovery_codes"`     // unused ones, how many
+	Must        bool                `json:"two_step_by_rule"`   // whether everybody's have to
+	SSO         bool                `json:"signs_in_elsewhere"` // at the identity provider
 }
 
 func (s *Server) account(r *request) (view, error) {
@@ -35,7 +35,7 @@ func (s *Server) account(r *request) (view, error) {
 	}
 
 	p.Recovery, err = s.Access.RecoveryLeft(r.Context(), r.who.ID)
-	return view{page: "account", title: "Your account", data: p}, err
+	return view{page: "account", title: "Your account", data: p, record: p}, err
 }
 
 // endOwnSessions logs the operator out everywhere, here too.

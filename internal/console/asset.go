@@ -164,18 +164,18 @@ func (out *series) addBackground(p *control.Past) {
 
 // assetPage is an asset on one time axis, and why.
 type assetPage struct {
-	*control.Past
-	Controlled  bool
-	Open        bool
+	control.AssetView
+	past        *control.Past
 	Sentences   []string
 	LastDay     time.Time
 	Show        string
 	Ranges      []crumb
-	Generations []control.PastSchedule
+	Chosen      int // of the schedules, the one that Why explains
 	Why         *why
 	Story       []storyLine
 	StoryMore   bool
 	WhatIf      *whatIf // of an asset that charges
+	Rate        *control.AssetRate
 	Battery     *batteryWhy
 	BatteryNote string // why there is no plan of a battery
 	Series      string // address of the plot's numbers
@@ -193,8 +193,8 @@ func (s *Server) assetNow(r *request) (view, error) {
 		return view{}, err
 	}
 
-	page := &assetPage{Past: p, Controlled: p.Charging.Controlled, Open: p.Charging.Open(), Sentences: sentencesOf(p), LastDay: p.Span.To.Add(-time.Second),
-		Show: cmp.Or(a.Show, "session"), Generations: p.Generations(), Series: r.URL.Path + "/series.json", BatteryNote: sentence(p.BatteryNote)}
+	page := &assetPage{AssetView: p.View(), past: p, Sentences: sentencesOf(p), LastDay: p.Span.To.Add(-time.Second), Chosen: p.Chosen,
+		Rate: p.Rate, Show: cmp.Or(a.Show, "session"), Series: r.URL.Path + "/series.json", BatteryNote: sentence(p.BatteryNote)}
 
 	if r.URL.RawQuery != "" {
 		page.Series += "?" + r.URL.RawQuery
@@ -206,18 +206,31 @@ func (s *Server) assetNow(r *request) (view, error) {
 
 	page.addStory()
 	page.addReason(r)
-	return view{page: "asset", title: p.Asset.ExternalID, crumbs: page.crumbs(), data: page}, nil
+	return view{page: "asset", title: page.ExternalID, crumbs: page.crumbs(), data: page, record: page.json()}, nil
+}
+
+// assetJSON is the page for programs.
+type assetJSON struct {
+	control.AssetView
+	Sentences []string    `json:"sentences"` // how it is now, in words
+	Story     []storyLine `json:"story"`     // of the time that is shown, the newest first
+	StoryMore bool        `json:"story_more"`
+	Series    string      `json:"series"` // address of the numbers of its plot
+}
+
+func (p *assetPage) json() assetJSON {
+	return assetJSON{AssetView: p.AssetView, Sentences: p.Sentences, Story: p.Story, StoryMore: p.StoryMore, Series: p.Series}
 }
 
 // crumbs are the asset's organisation and site.
 func (p *assetPage) crumbs() []crumb {
-	name := cmp.Or(p.Site.Postcode.Reveal(), short(p.Site.ID))
-	return []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {name, "/console/sites/" + p.Site.ID.String()}}
+	name := cmp.Or(p.Postcode, short(p.SiteID))
+	return []crumb{{p.OrgName, "/console/assets?org=" + p.OrgID.String()}, {name, "/console/sites/" + p.SiteID.String()}}
 }
 
 // addStory adds what happened, the newest first.
 func (p *assetPage) addStory() {
-	p.Story = storyOf(p.Past)
+	p.Story = storyOf(p.past)
 	slices.Reverse(p.Story)
 
 	p.StoryMore = len(p.Story) > storyMax
@@ -229,15 +242,15 @@ func (p *assetPage) addStory() {
 // addReason adds why the chosen schedule is as it is, and what would be if something were
 // otherwise.
 func (p *assetPage) addReason(r *request) {
-	if p.Past.Why != nil {
-		p.Why = whyOf(*p.Past.Why)
+	if p.past.Why != nil {
+		p.Why = whyOf(*p.past.Why)
 	}
 
-	if p.Asset.Type.Charges() {
-		p.WhatIf = supposed(r.URL.Query(), p.Past)
+	if p.Type.Charges() {
+		p.WhatIf = supposed(r.URL.Query(), p.past)
 	}
 
-	p.Battery = batteryWhyOf(p.Past)
+	p.Battery = batteryWhyOf(p.past)
 }
 
 // assetWhy answers the why panel of one schedule alone, for the page's slider.

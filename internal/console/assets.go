@@ -35,7 +35,7 @@ func (s *Server) assets(r *request) (view, error) {
 		p.Next = r.with("before", p.Assets[len(p.Assets)-1].ID.String())
 	}
 
-	return view{page: "assets", title: "Assets", data: p, table: p.table()}, err
+	return view{page: "assets", title: "Assets", data: p, table: p.table(), next: p.Next}, err
 }
 
 func (p *assetsPage) table() *table {

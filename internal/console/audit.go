@@ -26,16 +26,16 @@ func (s *Server) audit(r *request) (view, error) {
 
 	if len(p.Acts) > r.limit() {
 		p.Acts = p.Acts[:r.limit()]
-		p.Next = r.with("before", p.Acts[len(p.Acts)-1].ID.String())
+		p.Next = r.with("before", p.Acts[len(p.Acts)-1].ID)
 	}
 
-	return view{page: "audit", title: "Audit log", data: p, table: p.table()}, err
+	return view{page: "audit", title: "Audit log", data: p, table: p.table(), next: p.Next}, err
 }
 
 func (p *auditPage) table() *table {
 	t := &table{Name: "audit", Columns: []string{"at", "who", "source", "act", "organisation", "subject", "detail", "outcome", "ended_at"}}
 	for _, a := range p.Acts {
-		t.add(a.At, a.Who, a.Source, a.Act.Act, a.OrgName, a.Subject, a.Detail, a.Outcome, a.EndedAt)
+		t.add(a.At, a.Who, a.Source, a.Act, a.OrgName, a.Subject, a.Detail, a.Outcome, a.EndedAt)
 	}
 
 	return t

@@ -17,6 +17,33 @@ type capsLine struct{ control.OrgCaps }
 func (l capsLine) FleetKW() string     { return kwText(l.Fleet.Power) }
 func (l capsLine) FleetStarts() string { return startsText(l.Fleet) }
 
+// capsJSON is the line for programs.
+type capsJSON struct {
+	OrgID   flex.OrgID     `json:"organisation_id"`
+	OrgName string         `json:"organisation"`
+	Power   *flex.Watts    `json:"power_w"`           // that the fleet draws at most; null for no bound
+	Starts  int            `json:"starts_per_minute"` // 0 for no bound
+	Groups  []capGroupJSON `json:"groups"`
+	Traded  int            `json:"num_traded_half_hours"`
+}
+
+type capGroupJSON struct {
+	Name   string      `json:"name"`
+	Power  *flex.Watts `json:"power_w"`
+	Starts int         `json:"starts_per_minute"`
+	Sites  int         `json:"num_sites"`
+}
+
+func (l capsLine) json() capsJSON {
+	v := capsJSON{
+		OrgID: l.ID, OrgName: l.Name, Power: l.Fleet.Power, Starts: l.Fleet.StartsPerMinute, Groups: []capGroupJSON{}, Traded: len(l.Position),
+	}
+	for _, g := range l.Groups {
+		v.Groups = append(v.Groups, capGroupJSON{g.Name, g.Power, g.StartsPerMinute, len(g.Sites)})
+	}
+	return v
+}
+
 // capsLines reads the caps of every organisation.
 func (s *Server) capsLines(r *request) (lines []capsLine, err error) {
 	list, err := s.Control.AllCaps(r.Context())

@@ -25,10 +25,16 @@ type deliveriesPage struct {
 	Export     Export
 }
 
+// deliveriesJSON is the page for programs.
+type deliveriesJSON struct {
+	Endpoints []endpointLine `json:"endpoints"`
+	listing
+}
+
 // endpointLine is an endpoint with its figures.
 type endpointLine struct {
-	delivery.EndpointFigures
-	Share string // taken of those tried
+	delivery.EndpointView
+	Share string `json:"-"` // taken of those tried
 }
 
 func (s *Server) deliveries(r *request) (view, error) {
@@ -53,7 +59,9 @@ func (s *Server) deliveries(r *request) (view, error) {
 		p.Next = r.with("before", p.Deliveries[len(p.Deliveries)-1].ID.String())
 	}
 
-	return view{page: "deliveries", title: "Deliveries", data: p, table: p.table()}, nil
+	t := p.table()
+	record := deliveriesJSON{p.Endpoints, listing{t.objects(), p.Next}}
+	return view{page: "deliveries", title: "Deliveries", data: p, table: t, record: record}, nil
 }
 
 // deliveriesAsked reads the filters.
@@ -85,7 +93,7 @@ func (p *deliveriesPage) table() *table {
 			asset = d.AssetID.String()
 		}
 
-		t.add(d.ID.String(), d.OrgName, string(d.Endpoint), string(d.Kind), asset, d.AssetName, d.Generation, string(d.State),
+		t.add(d.ID.String(), d.OrgName, d.Endpoint, d.Kind, asset, d.AssetName, d.Generation, d.State,
 			d.QueuedAt, d.Tries, d.Last.At, d.Last.Took.Milliseconds(), d.Last.Status, d.Last.Error, string(d.Callback))
 	}
 
@@ -104,7 +112,7 @@ func readFilter[Of any](to *flex.ID[Of], text, what string) error {
 func (p *deliveriesPage) take(found delivery.Overview) {
 	p.Orgs, p.Deliveries = found.Orgs, found.Deliveries
 	for _, e := range found.Endpoints {
-		l := endpointLine{EndpointFigures: e, Share: "–"}
+		l := endpointLine{EndpointView: e, Share: "–"}
 		if l.Tried > 0 {
 			l.Share = decimals(100*float64(l.Taken)/float64(l.Tried), 1) + " %"
 		}
@@ -114,7 +122,7 @@ func (p *deliveriesPage) take(found delivery.Overview) {
 
 // deliveryPage is one push with all that became of it.
 type deliveryPage struct {
-	delivery.Whole
+	delivery.DeliveryView
 	Text string // the body, laid out to be read
 }
 
@@ -126,7 +134,7 @@ func (s *Server) delivery(r *request) (view, error) {
 
 	var p deliveryPage
 	var err error
-	p.Whole, err = s.Push.Whole(r.Context(), id)
+	p.DeliveryView, err = s.Push.DeliveryView(r.Context(), id)
 	if err != nil {
 		return view{}, err
 	}
@@ -142,7 +150,7 @@ func (s *Server) delivery(r *request) (view, error) {
 		crumbs = append(crumbs, crumb{p.AssetName, "/console/assets/" + p.AssetID.String()})
 	}
 
-	return view{page: "delivery", title: "Push " + short(id), crumbs: crumbs, data: p}, err
+	return view{page: "delivery", title: "Push " + short(id), crumbs: crumbs, data: p, record: p.DeliveryView}, nil
 }
 
 // replay has a push sent once more.

@@ -44,9 +44,9 @@ func (s *Server) fleetNow(r *request) (view, error) {
 		t.add(l.Start, l.Planned, l.Unmoved, l.Lowest, l.Highest)
 	}
 
-	v := view{page: "fleet", title: "Fleet now", data: p, table: t}
+	v := view{page: "fleet", title: "Fleet now", data: p, table: t, record: p.numbers()}
 	if strings.HasSuffix(r.URL.Path, ".json") {
-		v.json = p.numbers()
+		v.json = v.record
 	}
 
 	return v, nil

@@ -74,7 +74,7 @@ func (s *Server) heldReadings(r *request) (view, error) {
 		p.Next = r.with("before", p.Readings[len(p.Readings)-1].ID.String())
 	}
 
-	return view{page: "held", title: "Readings held back", crumbs: readingsCrumbs, data: p, table: p.table()}, nil
+	return view{page: "held", title: "Readings held back", crumbs: readingsCrumbs, data: p, table: p.table(), next: p.Next}, nil
 }
 
 var readingsCrumbs = []crumb{{"Readings", "/console/readings"}}
@@ -130,8 +130,8 @@ func (p *heldPage) table() *table {
 	t := &table{Name: "held-readings", Columns: []string{"id", "organisation", "asset_id", "external_id", "label", "start_timestamp", "end_timestamp", "value",
 		"reason", "detail", "held_at", "state", "decided_at"}}
 	for _, h := range p.Readings {
-		t.add(h.ID.String(), h.OrgName, h.AssetID.String(), h.AssetName, string(h.Label), h.From, h.To, h.Number(),
-			h.Reason, h.Detail, h.HeldAt, string(h.State()), h.DecidedAt)
+		t.add(h.ID.String(), h.OrgName, h.AssetID.String(), h.AssetName, string(h.Label), h.From, h.To, h.Number,
+			h.Reason, h.Detail, h.HeldAt, h.State, h.DecidedAt)
 	}
 	return t
 }
@@ -144,7 +144,7 @@ func (s *Server) heldReading(r *request) (view, error) {
 	}
 
 	l, err := s.Reading.HeldOne(r.Context(), id)
-	return view{page: "heldone", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l}, err
+	return view{page: "heldone", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l, record: l}, err
 }
 
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form

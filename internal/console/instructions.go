@@ -39,13 +39,13 @@ func (s *Server) instructions(r *request) (view, error) {
 		p.Next = r.with("before", p.InstructionsView.Next.String())
 	}
 
-	return view{page: "instructions", title: "Instructions", data: p, table: p.table()}, err
+	return view{page: "instructions", title: "Instructions", data: p, table: p.table(), next: p.Next}, err
 }
 
 func (p *instructionsPage) table() *table {
 	t := &table{Name: "instructions", Columns: []string{"id", "state", "start", "end", "target", "service", "reason", "who", "made_at", "stopped_at", "stopped_by"}}
 	for _, l := range p.Lines {
-		t.add(l.ID.String(), string(l.State), l.From, l.To, l.Goal(), l.Service, l.Reason, l.Who, l.MadeAt, l.StoppedAt, l.StoppedBy)
+		t.add(l.ID.String(), string(l.State), l.From, l.To, l.Goal, l.Service, l.Reason, l.Who, l.MadeAt, l.StoppedAt, l.StoppedBy)
 	}
 	return t
 }
@@ -198,7 +198,8 @@ func (s *Server) instruction(r *request) (view, error) {
 
 	path := instructionsPath + "/" + id.String() + "/report"
 	p := instructionPage{report, control.StateOf(&report.Instruction, report.At), Export{path + ".csv", path + ".json"}}
-	return view{page: "instruction", title: "Instruction", crumbs: []crumb{{"Instructions", instructionsPath}}, data: p, table: reportTable(report)}, nil
+	return view{page: "instruction", title: "Instruction", crumbs: []crumb{{"Instructions", instructionsPath}}, data: p, table: reportTable(report),
+		record: contract.InstructionReport(report, false)}, nil
 }
 
 // reportTable is a report's half-hours, as the interface has them.

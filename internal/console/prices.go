@@ -19,6 +19,11 @@ type pricesPage struct {
 	Export  Export
 }
 
+// json is the page for programs.
+func (p *pricesPage) json() any {
+	return map[string]any{"day": p.Day.String(), "curve": p.Lines, "publications": p.Versions}
+}
+
 func (s *Server) prices(r *request) (view, error) {
 	p := &pricesPage{Source: r.URL.Query().Get("source"), Export: r.exports()}
 
@@ -45,8 +50,9 @@ func (s *Server) prices(r *request) (view, error) {
 	p.Before, p.After = r.with("day", p.Day.Add(-1).String()), r.with("day", p.Day.Add(1).String())
 	p.Numbers = p.Export.JSON
 	v := view{page: "prices", title: "Prices", data: p, table: p.table()}
+	v.record = p.json()
 	if r.URL.Path == Root+"/prices.json" {
-		v.json = map[string]any{"day": p.Day.String(), "curve": p.Lines, "publications": p.Versions}
+		v.json = v.record
 	}
 
 	return v, nil

@@ -43,7 +43,7 @@ func (s *Server) readings(r *request) (view, error) {
 		p.Next = r.with("before", p.MissingView.Next.String())
 	}
 
-	return view{page: "readings", title: "Readings", data: p, table: p.table()}, nil
+	return view{page: "readings", title: "Readings", data: p, table: p.table(), next: p.Next}, nil
 }
 
 // missingAsked reads of which assets and days is asked.

@@ -36,6 +36,8 @@ type view struct {
 	crumbs []crumb // between the console and the page itself
 	data   any
 	table  *table // for .csv and .json
+	next   string // address of the list's next page, "" after the last
+	record any    // what the page shows, as its JSON
 	json   any    // the answer itself, in place of a page
 	file   *download
 	to     string // redirect after an act
@@ -88,6 +90,10 @@ func (s *Server) wrap(rt route) http.Handler {
 		v, err := s.answer(rt, r, w)
 		if err != nil {
 			v = s.failed(r, err)
+		}
+
+		if r.wantsJSON() && v.json == nil {
+			v.json = v.asJSON()
 		}
 
 		s.write(w, r, v)
@@ -158,7 +164,7 @@ func (s *Server) failed(r *request, err error) view {
 // plain reports whether a program asks, which is shown no pages.
 func (r *request) plain() bool {
 	p := r.URL.Path
-	return strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".csv") || strings.HasSuffix(p, "/live")
+	return r.wantsJSON() || strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".csv") || strings.HasSuffix(p, "/live")
 }
 
 // write sends the view.

@@ -22,6 +22,12 @@ type safetyPage struct {
 	Self      string
 }
 
+// safetyJSON is the page for programs.
+type safetyJSON struct {
+	delivery.Safety
+	Caps []capsJSON `json:"caps"`
+}
+
 func (s *Server) safety(r *request) (view, error) {
 	p := safetyPage{ReasonMax: delivery.ReasonMax, Two: s.ResumeByTwo, Self: r.who.Name}
 	var err error
@@ -34,7 +40,12 @@ func (s *Server) safety(r *request) (view, error) {
 		p.Asked = p.Halted.AskedBy
 	}
 
-	return view{page: "safety", title: "Safety", data: p}, err
+	record := safetyJSON{Safety: p.Safety, Caps: []capsJSON{}}
+	for _, c := range p.Caps {
+		record.Caps = append(record.Caps, c.json())
+	}
+
+	return view{page: "safety", title: "Safety", data: p, record: record}, err
 }
 
 func (s *Server) halt(r *request) (view, error) {

@@ -10,8 +10,8 @@ import (
 // searchPage is what was found.
 type searchPage struct {
 	registry.Found
-	Text string
-	More bool // there is more than is shown
+	Text string `json:"text"`
+	More bool   `json:"more"` // there is more than is shown
 }
 
 // searchMax is the longest text that is looked for.
@@ -45,7 +45,7 @@ func (s *Server) search(r *request) (view, error) {
 
 	p.More = len(p.Assets) > pageMax || len(p.Sites) > pageMax
 	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
-	v.data = p
+	v.data, v.record = p, p
 
 	return v, nil
 }

@@ -73,7 +73,7 @@ func (s *Server) settlement(r *request) (view, error) {
 		return view{}, err
 	}
 
-	return view{page: "settlement", title: "Settlement and rewards", data: p, table: p.table()}, nil
+	return view{page: "settlement", title: "Settlement and rewards", data: p, table: p.table(), next: p.Next}, nil
 }
 
 // layOut cuts the list of events to a page, and says what may be done with the withdrawals.

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/settle"
+	"flexd/internal/wire"
 )
 
 // sitePage is a site with its consents, its enrolments, its meter and its money.
@@ -29,14 +31,18 @@ type sitePage struct {
 
 // propositionLine is where a site stands in a proposition, and what stands in its way.
 type propositionLine struct {
-	Name     flex.Proposition
-	State    flex.EnrolmentState // "" if it was never enrolled
-	Eligible bool
-	Issues   []issue
+	Name     flex.Proposition    `json:"proposition"`
+	State    flex.EnrolmentState `json:"state"` // "" if it was never enrolled
+	Eligible bool                `json:"eligible"`
+	Issues   []issue             `json:"issues"`
 }
 
 // issue is something in the way of an enrolment, and what to do about it.
-type issue struct{ Asset, What, Do string }
+type issue struct {
+	Asset string `json:"external_id"`
+	What  string `json:"what"`
+	Do    string `json:"do"`
+}
 
 // siteStep is a consent or an enrolment that changed.
 type siteStep struct {
@@ -95,14 +101,49 @@ func (s *Server) site(r *request) (view, error) {
 		return view{}, err
 	}
 
-	title := cmp.Or(p.Site.Address.Reveal(), p.Site.Postcode.Reveal(), "Site "+short(id))
-	return view{page: "site", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}}, data: p}, nil
+	title := cmp.Or(p.Address, p.Postcode, "Site "+short(id))
+	return view{page: "site", title: title, crumbs: []crumb{{p.OrgName, "/console/assets?org=" + p.OrgID.String()}}, data: p, record: p.json()}, nil
+}
+
+// siteJSON is the page for programs.
+type siteJSON struct {
+	registry.SiteView
+	Propositions []propositionLine      `json:"propositions"`
+	Gaps         []gapJSON              `json:"gaps"`
+	BalancePence flex.Pence             `json:"balance_pence"`
+	EarnedPence  flex.Pence             `json:"earned_pence"` // withdrawn or not
+	MayWithdraw  bool                   `json:"may_withdraw"`
+	Statement    wire.StatementResponse `json:"statement"` // of the days that are asked for
+}
+
+// gapJSON is a day on which readings are missing, for programs.
+type gapJSON struct {
+	Day      string       `json:"day"`
+	AssetID  flex.AssetID `json:"asset_id"`
+	Label    flex.Label   `json:"label"`
+	Missing  int          `json:"missing"`  // half-hours
+	Expected int          `json:"expected"` // half-hours
+	Held     int          `json:"held_back"`
+	First    time.Time    `json:"first_missing_at"`
+}
+
+func (p *sitePage) json() siteJSON {
+	v := siteJSON{
+		SiteView: p.SiteView, Propositions: p.Propositions, Gaps: []gapJSON{}, BalancePence: p.Info.Balance, EarnedPence: p.Info.Earned,
+		MayWithdraw: p.Info.CanWithdraw, Statement: contract.Statement(&p.Statement),
+	}
+
+	for _, g := range p.Gaps {
+		v.Gaps = append(v.Gaps, gapJSON{g.Day.String(), g.AssetID, g.Label, g.Missing, g.Expected, g.Held, g.First})
+	}
+
+	return v
 }
 
 // layOut lists the propositions and what changed.
 func (p *sitePage) layOut() {
 	for _, e := range p.Enrolments {
-		p.Propositions = append(p.Propositions, propositionLine{Name: e.Name, State: e.State})
+		p.Propositions = append(p.Propositions, propositionLine{Name: e.Name, State: e.State, Issues: []issue{}})
 	}
 
 	for _, st := range p.SiteView.Steps {
@@ -126,8 +167,8 @@ func stepText(s registry.SiteStep) string {
 // siteDesks asks the services what is theirs to say.
 func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
 	ctx := r.Context()
-	org := p.Org.ID
-	id := p.Site.ID
+	org := p.OrgID
+	id := p.ID
 	p.Eligibility, err = s.Registry.Eligibility(ctx, org, id)
 	if err != nil {
 		return fmt.Errorf("judge eligibility: %w", err)

@@ -104,7 +104,7 @@ func (p *statementPage) view(r *request) (view, error) {
 	p.CSV, p.JSON = path+"/statement.csv"+tail, path+"/statement.json"+tail
 	title := fmt.Sprintf("Statement %s to %s", st.From, st.To)
 
-	return view{page: "statement", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {"Site", path}}, data: p}, nil
+	return view{page: "statement", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {"Site", path}}, data: p, record: contract.Statement(st)}, nil
 }
 
 // exactKWh writes an energy to the watt-hour, or a dash for none.

@@ -13,10 +13,10 @@ import (
 
 // storyLine is something that happened, in plain words.
 type storyLine struct {
-	At   time.Time
-	Kind string // event, schedule, push, callback
-	Text string
-	Path string // of a page that says more, "" if there is none
+	At   time.Time `json:"at"`
+	Kind string    `json:"kind"` // event, schedule, push, callback
+	Text string    `json:"text"`
+	Path string    `json:"path,omitempty"` // of a page that says more, "" if there is none
 }
 
 // storyOf tells what happened to an asset in the span, in the order in which it did.

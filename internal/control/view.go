@@ -199,8 +199,25 @@ type InstructionsView struct {
 
 // InstructionLine is an instruction, and where it is.
 type InstructionLine struct {
-	store.Instruction
-	State InstructionState
+	ID        flex.InstructionID
+	From, To  time.Time
+	State     InstructionState
+	Goal      string // what is asked for, in a few words
+	Group     string // of whom; empty for any
+	GSPGroup  string
+	Service   string
+	Reason    string
+	Who       string
+	MadeAt    time.Time
+	StoppedAt time.Time // zero if nobody stopped it
+	StoppedBy string
+}
+
+func instructionLine(in *store.Instruction, state InstructionState) InstructionLine {
+	return InstructionLine{
+		ID: in.ID, From: in.From, To: in.To, State: state, Goal: in.Goal(), Group: in.Scope.Group, GSPGroup: in.Scope.GSPGroup,
+		Service: in.Service, Reason: in.Reason, Who: in.Who, MadeAt: in.MadeAt, StoppedAt: in.StoppedAt, StoppedBy: in.StoppedBy,
+	}
 }
 
 // Binds reports whether an instruction of the state can be stopped.
@@ -224,7 +241,7 @@ func (d *Service) InstructionsOf(ctx context.Context, chosen flex.OrgID, before 
 		v.Total, v.Next = page.Total, page.Next
 
 		for _, in := range page.Instructions {
-			line := InstructionLine{in, StateOf(&in, page.At)}
+			line := instructionLine(&in, StateOf(&in, page.At))
 			v.Lines = append(v.Lines, line)
 			if line.Binds() {
 				v.Active++

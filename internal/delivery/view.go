@@ -3,6 +3,7 @@ package delivery
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -50,15 +51,31 @@ type Filter struct {
 // Overview is what is sent to clients, the newest first, and how their endpoints do.
 type Overview struct {
 	Orgs       []flex.Org
-	Endpoints  []EndpointFigures
+	Endpoints  []EndpointView
 	Deliveries []Line
 }
 
-// Line is a delivery with the names of its organisation and its asset.
+// Line is a delivery in a list, with the names of its organisation and its asset.
 type Line struct {
-	store.Delivery
-	OrgName   string
-	AssetName string // "" for what concerns no single asset
+	ID         flex.EventID
+	OrgName    string
+	Endpoint   string
+	Kind       string
+	AssetID    flex.AssetID // zero for what concerns no single asset
+	AssetName  string
+	Generation int64
+	State      string
+	QueuedAt   time.Time
+	Tries      int
+	Last       AttemptView         // zero before the first
+	Callback   flex.CallbackStatus // the furthest that was reported, "" if none
+}
+
+func lineOf(d *store.Delivery, org string) Line {
+	return Line{
+		ID: d.ID, OrgName: org, Endpoint: string(d.Endpoint), Kind: string(d.Kind), AssetID: d.AssetID, Generation: d.Generation, State: string(d.State),
+		QueuedAt: d.QueuedAt, Tries: d.Tries, Last: attemptView(&d.Last), Callback: d.Callback,
+	}
 }
 
 // Overview lists the deliveries that the filter takes.
@@ -78,7 +95,7 @@ func (d *Service) Overview(ctx context.Context, f Filter) (v Overview, err error
 
 			found, err := tx.Deliveries(ctx, query)
 			for _, x := range found {
-				v.Deliveries = append(v.Deliveries, Line{Delivery: x, OrgName: o.Name})
+				v.Deliveries = append(v.Deliveries, lineOf(&x, o.Name))
 			}
 
 			return err
@@ -125,24 +142,41 @@ func (v *Overview) addEndpoints(ctx context.Context, tx *store.Tx, o flex.Org, n
 
 	tried, err := tx.TriedSince(ctx, now.Add(-figuresTime), figuresMax)
 	for _, e := range endpoints {
-		v.Endpoints = append(v.Endpoints, figuresOf(e, o.Name, tried))
+		v.Endpoints = append(v.Endpoints, figuresOf(&e, o.Name, tried))
 	}
 
 	return err
 }
 
-// EndpointFigures is an endpoint with what became of the pushes of a day.
-type EndpointFigures struct {
-	store.Endpoint
-	OrgName       string
-	Tried, Taken  int
-	Again, Dead   int // tried more than once; refused or expired
-	P50, P95, P99 time.Duration
+// EndpointView is an endpoint with what became of the pushes of a day. Its secrets and headers are
+// no part of it.
+type EndpointView struct {
+	Org         flex.OrgID    `json:"organisation_id"`
+	OrgName     string        `json:"organisation"`
+	Name        string        `json:"name"`
+	URL         string        `json:"url"`
+	Enabled     bool          `json:"enabled"`
+	Reason      string        `json:"reason"`                    // why it is not enabled
+	OldUntil    time.Time     `json:"old_secret_until,omitzero"` // the secret of before signs as well until then
+	Rate        int           `json:"max_pushes_a_second"`       // 0 for flexd's own limit
+	Concurrency int           `json:"max_concurrent"`            // pushes under way at once
+	Tried       int           `json:"tried"`                     // pushes of the last 24 hours
+	Taken       int           `json:"taken"`                     // of them, by the client
+	Again       int           `json:"tried_again"`               // more than once
+	Dead        int           `json:"dead"`                      // refused or expired
+	P50         time.Duration `json:"-"`                         // of the time to the answer
+	P95         time.Duration `json:"-"`
+	P99         time.Duration `json:"-"`
+	AnswerMS    [3]int64      `json:"answer_ms_p50_p95_p99"` // the same, in milliseconds
 }
 
 // figuresOf counts what became of an endpoint's pushes.
-func figuresOf(e store.Endpoint, org string, tried []store.Tried) EndpointFigures {
-	l := EndpointFigures{Endpoint: e, OrgName: org}
+func figuresOf(e *store.Endpoint, org string, tried []store.Tried) EndpointView {
+	l := EndpointView{
+		Org: e.Org, OrgName: org, Name: string(e.Name), URL: e.URL, Enabled: e.Enabled, Reason: e.Reason, OldUntil: e.OldUntil,
+		Rate: e.Rate, Concurrency: e.Concurrency,
+	}
+
 	var took []time.Duration
 
 	for _, t := range tried {
@@ -169,19 +203,53 @@ func figuresOf(e store.Endpoint, org string, tried []store.Tried) EndpointFigure
 	l.P50 = flex.Quantile(took, 50)
 	l.P95 = flex.Quantile(took, 95)
 	l.P99 = flex.Quantile(took, 99)
+	l.AnswerMS = [3]int64{l.P50.Milliseconds(), l.P95.Milliseconds(), l.P99.Milliseconds()}
 	return l
 }
 
-// Whole is one delivery of any organisation, with all that became of it.
-type Whole struct {
-	Detail
-	Org       flex.Org
-	AssetName string
-	MayReplay bool
+// DeliveryView is one delivery of any organisation, with all that became of it.
+type DeliveryView struct {
+	ID         flex.EventID    `json:"event_id"`
+	OrgID      flex.OrgID      `json:"organisation_id"`
+	OrgName    string          `json:"organisation"`
+	Endpoint   string          `json:"endpoint"`
+	Kind       string          `json:"kind"`
+	AssetID    flex.AssetID    `json:"asset_id,omitzero"` // zero for what concerns no single asset
+	AssetName  string          `json:"external_id,omitempty"`
+	Generation int64           `json:"generation,omitempty"` // of a schedule
+	State      string          `json:"state"`
+	QueuedAt   time.Time       `json:"queued_at"`
+	NextAt     time.Time       `json:"next_at,omitzero"` // while it is pending: not before
+	URL        string          `json:"url"`              // as it is, or would be, called now; "" without an endpoint
+	MayReplay  bool            `json:"may_replay"`
+	Body       json.RawMessage `json:"body"` // as it was, or would be, sent; null if its record is gone
+	Attempts   []AttemptView   `json:"attempts"`
+	Callbacks  []CallbackView  `json:"callbacks"`
 }
 
-// Whole returns a delivery, whosever it is.
-func (d *Service) Whole(ctx context.Context, id flex.EventID) (v Whole, err error) {
+// AttemptView is one attempt to send.
+type AttemptView struct {
+	At     time.Time     `json:"at"`
+	Took   time.Duration `json:"-"`       // until the answer was there
+	TookMS int64         `json:"took_ms"` // the same, in milliseconds
+	Status int           `json:"status"`  // of HTTP; 0: no answer came
+	Error  string        `json:"error"`   // what went wrong, in words
+	Answer string        `json:"answer"`  // the beginning of what was answered
+}
+
+func attemptView(a *store.Attempt) AttemptView {
+	return AttemptView{At: a.At, Took: a.Took, TookMS: a.Took.Milliseconds(), Status: a.Status, Error: a.Error, Answer: a.Answer}
+}
+
+// CallbackView is what the client reported of a delivery.
+type CallbackView struct {
+	Status     flex.CallbackStatus `json:"status"`
+	ReceivedAt time.Time           `json:"received_at"`
+	ReportedAt time.Time           `json:"reported_at"` // by the client's clock
+}
+
+// DeliveryView returns a delivery, whosever it is.
+func (d *Service) DeliveryView(ctx context.Context, id flex.EventID) (v DeliveryView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.DeliveryOrg(ctx, id)
 		if err != nil {
@@ -193,23 +261,46 @@ func (d *Service) Whole(ctx context.Context, id flex.EventID) (v Whole, err erro
 			return err
 		}
 
-		v.Org, err = tx.OrgRecord(ctx)
+		record, err := tx.OrgRecord(ctx)
 		if err != nil {
 			return err
 		}
 
-		v.Detail, err = d.detail(ctx, tx, id)
+		found, err := d.detail(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 
+		v = found.view()
+		v.OrgID, v.OrgName = record.ID, record.Name
 		names, err := all.AssetNames(ctx, []flex.AssetID{v.AssetID})
 		v.AssetName = names[v.AssetID]
 		return err
 	})
-
-	v.MayReplay = v.State == store.Pending || v.State == store.Delivered || v.State == store.Refused
 	return v, err
+}
+
+// view is the delivery as it is shown, without names.
+func (d *Detail) view() DeliveryView {
+	v := DeliveryView{
+		ID: d.ID, Endpoint: string(d.Endpoint), Kind: string(d.Kind), AssetID: d.AssetID, Generation: d.Generation, State: string(d.State),
+		QueuedAt: d.QueuedAt, NextAt: d.NextAt, URL: d.URL, Attempts: []AttemptView{}, Callbacks: []CallbackView{},
+	}
+
+	v.MayReplay = slices.Contains([]store.DeliveryState{store.Pending, store.Delivered, store.Refused}, d.State)
+	if json.Valid(d.Body) {
+		v.Body = d.Body
+	}
+
+	for _, a := range d.Attempts {
+		v.Attempts = append(v.Attempts, attemptView(&a))
+	}
+
+	for _, c := range d.Callbacks {
+		v.Callbacks = append(v.Callbacks, CallbackView{Status: c.Status, ReceivedAt: c.ReceivedAt, ReportedAt: c.ReportedAt})
+	}
+
+	return v
 }
 
 // OrgOf returns whose a delivery is.
@@ -233,13 +324,13 @@ func (d *Service) Halted(ctx context.Context) (h *HaltView, err error) {
 
 // HaltView says who halted all pushes.
 type HaltView struct {
-	At     time.Time // by the true clock
-	Who    string
-	Reason string
+	At     time.Time `json:"at"` // by the true clock
+	Who    string    `json:"who"`
+	Reason string    `json:"reason"`
 
-	NeedsTwo bool      // whether two people end it
-	AskedBy  string    // who asked for its end
-	AskedAt  time.Time // zero if nobody has
+	NeedsTwo bool      `json:"needs_two"`         // whether two people end it
+	AskedBy  string    `json:"asked_by"`          // who asked for its end
+	AskedAt  time.Time `json:"asked_at,omitzero"` // zero if nobody has
 }
 
 // Asked reports whether somebody asked for the halt's end a short while before now.
@@ -249,15 +340,16 @@ func (h *HaltView) Asked(now time.Time) bool {
 
 // Safety is whether pushes are halted, and what waits.
 type Safety struct {
-	Halted *HaltView // nil while pushes leave
-	Held   int
-	Lines  []SafetyLine
+	Halted *HaltView    `json:"halted"` // null while pushes leave
+	Held   int          `json:"waiting"`
+	Lines  []SafetyLine `json:"organisations"`
 }
 
 // SafetyLine is an organisation with how many of its pushes wait.
 type SafetyLine struct {
-	flex.Org
-	Held int
+	ID   flex.OrgID `json:"organisation_id"`
+	Name string     `json:"organisation"`
+	Held int        `json:"waiting"`
 }
 
 // Safety counts what waits to be sent, by organisation.
@@ -282,7 +374,7 @@ func (d *Service) Safety(ctx context.Context) (s Safety, err error) {
 				return err
 			}
 
-			s.Lines = append(s.Lines, SafetyLine{o, held})
+			s.Lines = append(s.Lines, SafetyLine{o.ID, o.Name, held})
 			s.Held += held
 		}
 

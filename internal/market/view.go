@@ -47,11 +47,14 @@ type PriceLine struct {
 
 // Version is a publication with what it says of the day.
 type Version struct {
-	store.PublicationRecord `json:"-"`
-	ID                      flex.PublicationID `json:"publication_id"`
-	Source                  string             `json:"source"`
-	PublishedAt             time.Time          `json:"published_at"`
-	Prices                  []*float64         `json:"prices_gbp_per_mwh"` // by half-hour of the day, null where it says none
+	ID          flex.PublicationID `json:"publication_id"`
+	Source      string             `json:"source"`
+	PublishedAt time.Time          `json:"published_at"`
+	FetchedAt   time.Time          `json:"fetched_at"`
+	Span        flex.Span          `json:"-"` // that it says something of
+	Preliminary bool               `json:"preliminary"`
+	Missing     int                `json:"missing"`            // half-hours of its span without a price
+	Prices      []*float64         `json:"prices_gbp_per_mwh"` // by half-hour of the day, null where it says none
 }
 
 // Outturn holds what was known ahead of a day's half-hours against what came of them.
@@ -105,7 +108,10 @@ func (v *DayView) addVersions(ctx context.Context, all *store.All, records []sto
 			return err
 		}
 
-		one := Version{PublicationRecord: record, ID: record.ID, Source: record.Source, PublishedAt: record.PublishedAt}
+		one := Version{
+			ID: record.ID, Source: record.Source, PublishedAt: record.PublishedAt, FetchedAt: record.FetchedAt, Span: record.Span,
+			Preliminary: record.Preliminary, Missing: record.Missing,
+		}
 		for _, q := range prices {
 			one.Prices = append(one.Prices, poundsOf(q))
 		}

@@ -19,14 +19,38 @@ type DeveloperView struct {
 	Orgs        []flex.Org
 	Org         flex.Org // zero if there is none
 	Now         time.Time
-	Credentials []store.Credential
-	Endpoints   []store.Endpoint
+	Credentials []CredentialLine
+	Endpoints   []EndpointLine
 	Idle        []PlayedAsset // chargers into which a car can be plugged
 	Plugged     []PlayedAsset
 }
 
 // PlayedAsset is an asset at which a car can be played.
-type PlayedAsset struct{ store.AssetLine }
+type PlayedAsset struct {
+	ID         flex.AssetID
+	ExternalID string
+	Power      *flex.Watts // nil if never told
+}
+
+// CredentialLine is a credential without its secret.
+type CredentialLine struct {
+	Username  string
+	Roles     []flex.Role
+	CreatedAt time.Time
+	UsedAt    time.Time // the latest login, to the minute; zero for none
+	ExpiresAt time.Time // zero: it is revoked
+	RevokedAt time.Time // zero while it holds
+	AllowFrom []string  // addresses that may use it; none: all
+}
+
+// EndpointLine is an endpoint without its secrets and headers.
+type EndpointLine struct {
+	Org     flex.OrgID
+	Name    string
+	URL     string
+	Enabled bool
+	Reason  string // why it is not
+}
 
 // Now is the true clock's instant, as the database has it.
 func (s *Service) Now() time.Time { return s.DB.Now() }
@@ -56,6 +80,22 @@ func (s *Service) Developer(ctx context.Context, chosen flex.OrgID) (v Developer
 	return v, err
 }
 
+func (v *DeveloperView) addEndpoints(ctx context.Context, tx *store.Tx) error {
+	endpoints, err := tx.Endpoints(ctx)
+	for _, e := range endpoints {
+		v.Endpoints = append(v.Endpoints, EndpointLine{Org: e.Org, Name: string(e.Name), URL: e.URL, Enabled: e.Enabled, Reason: e.Reason})
+	}
+	return err
+}
+
+func credentialLine(c *store.Credential) CredentialLine {
+	l := CredentialLine{Username: c.Username, Roles: c.Roles, CreatedAt: c.CreatedAt, UsedAt: c.UsedAt, ExpiresAt: c.ExpiresAt, RevokedAt: c.RevokedAt}
+	for _, from := range c.AllowFrom {
+		l.AllowFrom = append(l.AllowFrom, from.String())
+	}
+	return l
+}
+
 // read reads what is the organisation's.
 func (v *DeveloperView) read(ctx context.Context, all *store.All) error {
 	tx, err := all.For(ctx, v.Org.ID)
@@ -64,13 +104,16 @@ func (v *DeveloperView) read(ctx context.Context, all *store.All) error {
 	}
 
 	v.Now = tx.Now()
-	v.Credentials, err = all.Credentials(ctx, v.Org.ID)
+	credentials, err := all.Credentials(ctx, v.Org.ID)
 	if err != nil {
 		return err
 	}
 
-	v.Endpoints, err = tx.Endpoints(ctx)
-	if err != nil {
+	for _, c := range credentials {
+		v.Credentials = append(v.Credentials, credentialLine(&c))
+	}
+
+	if err := v.addEndpoints(ctx, tx); err != nil {
 		return err
 	}
 
@@ -79,9 +122,9 @@ func (v *DeveloperView) read(ctx context.Context, all *store.All) error {
 		switch {
 		case !a.Type.Charges():
 		case a.PluggedIn.IsZero() && len(v.Idle) < carsShown:
-			v.Idle = append(v.Idle, PlayedAsset{a})
+			v.Idle = append(v.Idle, PlayedAsset{a.ID, a.ExternalID, a.Power})
 		case !a.PluggedIn.IsZero() && len(v.Plugged) < carsShown:
-			v.Plugged = append(v.Plugged, PlayedAsset{a})
+			v.Plugged = append(v.Plugged, PlayedAsset{a.ID, a.ExternalID, a.Power})
 		}
 	}
 

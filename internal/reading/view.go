@@ -34,20 +34,34 @@ type HeldView struct {
 
 // HeldLine is a reading that was held back, with the names of its organisation and its asset.
 type HeldLine struct {
-	store.HeldReading
-	Org       flex.OrgID
-	OrgName   string
-	AssetName string
+	ID        flex.HeldID  `json:"id"`
+	Org       flex.OrgID   `json:"organisation_id"`
+	OrgName   string       `json:"organisation"`
+	AssetID   flex.AssetID `json:"asset_id"`
+	AssetName string       `json:"external_id"`
+	Label     flex.Label   `json:"label"`
+	From      time.Time    `json:"start_timestamp"`
+	To        time.Time    `json:"end_timestamp"`
+	Number    float64      `json:"value"` // in kWh, kW or percent, as its label says
+	Reason    string       `json:"reason"`
+	Detail    string       `json:"detail"`
+	HeldAt    time.Time    `json:"held_at"`
+	State     string       `json:"state"`
+	DecidedAt time.Time    `json:"decided_at,omitzero"`
 }
 
-// Number is the value in kWh, kW or percent, as its label says.
-func (l HeldLine) Number() float64 { return float64(l.Value) / 1e6 }
+func heldLine(h *store.HeldReading, org flex.OrgID) HeldLine {
+	return HeldLine{
+		ID: h.ID, Org: org, AssetID: h.AssetID, Label: h.Label, From: h.From, To: h.To, Number: float64(h.Value) / 1e6,
+		Reason: h.Reason, Detail: h.Detail, HeldAt: h.HeldAt, State: string(h.State()), DecidedAt: h.DecidedAt,
+	}
+}
 
 // Register reports whether the label is a register's.
 func (l HeldLine) Register() bool { return Register(l.Label) }
 
 // Waits reports whether it can still be decided on.
-func (l HeldLine) Waits() bool { return l.State() == store.HeldWaiting }
+func (l HeldLine) Waits() bool { return l.State == string(store.HeldWaiting) }
 
 // filter is the query as the database takes it.
 func (q *HeldQuery) filter() store.HeldFilter {
@@ -64,7 +78,9 @@ func (d *Service) HeldOf(ctx context.Context, q HeldQuery) (v HeldView, err erro
 			v.Total += total
 
 			for _, h := range found {
-				v.Readings = append(v.Readings, HeldLine{HeldReading: h, Org: o.ID, OrgName: o.Name})
+				l := heldLine(&h, o.ID)
+				l.OrgName = o.Name
+				v.Readings = append(v.Readings, l)
 			}
 
 			return err
@@ -83,22 +99,22 @@ func (d *Service) HeldOf(ctx context.Context, q HeldQuery) (v HeldView, err erro
 // HeldOne returns a reading that was held back, whosever it is.
 func (d *Service) HeldOne(ctx context.Context, id flex.HeldID) (l HeldLine, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		l.Org, err = all.HeldOrg(ctx, id)
+		org, err := all.HeldOrg(ctx, id)
 		if err != nil {
 			return err
 		}
 
-		tx, err := all.For(ctx, l.Org)
+		tx, err := all.For(ctx, org)
 		if err != nil {
 			return err
 		}
 
-		l.HeldReading, err = tx.HeldReading(ctx, id)
+		found, err := tx.HeldReading(ctx, id)
 		if err != nil {
 			return err
 		}
 
-		one := []HeldLine{l}
+		one := []HeldLine{heldLine(&found, org)}
 		err = nameHeld(ctx, all, one)
 		l = one[0]
 		return err
@@ -154,8 +170,11 @@ type MissingView struct {
 
 // MissingRow is an asset's days.
 type MissingRow struct {
-	store.AssetLine
-	Cells []MissingCell
+	ID         flex.AssetID
+	ExternalID string
+	SiteID     flex.SiteID
+	CreatedAt  time.Time
+	Cells      []MissingCell
 }
 
 // MissingCell is a day of an asset: so many half-hours wanted, and missing.
@@ -182,7 +201,11 @@ func (c MissingCell) Level() string {
 
 // RefusedLine is what was refused of an asset on a day, with the asset's name.
 type RefusedLine struct {
-	store.RefusedReading
+	Day       flex.Day
+	Label     string
+	Count     int64
+	Example   string       // the newest, with its numbers
+	AssetID   flex.AssetID // that it was for
 	AssetName string
 }
 
@@ -227,7 +250,7 @@ func (v *MissingView) addRefused(ctx context.Context, all *store.All, tx *store.
 
 	names, err := all.AssetNames(ctx, ids)
 	for _, r := range refused {
-		v.Refused = append(v.Refused, RefusedLine{r, names[r.AssetID]})
+		v.Refused = append(v.Refused, RefusedLine{Day: r.Day, Label: r.Label, Count: r.Count, Example: r.Example, AssetID: r.AssetID, AssetName: names[r.AssetID]})
 	}
 
 	return err
@@ -253,7 +276,7 @@ func (v *MissingView) addRows(ctx context.Context, all *store.All, tx *store.Tx,
 
 	for _, a := range assets {
 		if a.Type.Charges() {
-			v.Rows = append(v.Rows, MissingRow{AssetLine: a})
+			v.Rows = append(v.Rows, MissingRow{ID: a.ID, ExternalID: a.ExternalID, SiteID: a.SiteID, CreatedAt: a.CreatedAt})
 		}
 	}
 

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -45,15 +44,36 @@ func (d *Service) SiteOrg(ctx context.Context, id flex.SiteID) (org flex.OrgID, 
 }
 
 // AssetLine is an asset in a list that goes across organisations.
-type AssetLine struct{ store.AssetLine }
+type AssetLine struct {
+	ID         flex.AssetID   `json:"asset_id"`
+	ExternalID string         `json:"external_id"`
+	Type       flex.AssetType `json:"type"`
+	Power      *flex.Watts    `json:"power_w"` // rated, in watts; null if never told
+	Model      string         `json:"model"`
+	SiteID     flex.SiteID    `json:"site_id"`
+	Postcode   string         `json:"postcode"`
+	OrgName    string         `json:"organisation"`
+	PluggedIn  time.Time      `json:"plugged_in_at,omitzero"` // zero while nothing is plugged in
+	ReadyBy    time.Time      `json:"ready_by,omitzero"`      // of the open session, zero until it was planned
+}
 
 // SiteLine is a site in a list that goes across organisations.
-type SiteLine struct{ store.SiteLine }
+type SiteLine struct {
+	ID       flex.SiteID `json:"site_id"`
+	Postcode string      `json:"postcode"`
+	Address  string      `json:"address"`
+	MPAN     string      `json:"mpan"`
+	Assets   int         `json:"num_assets"`
+	OrgName  string      `json:"organisation"`
+}
 
 func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 	lines := make([]AssetLine, len(found))
 	for i, a := range found {
-		lines[i] = AssetLine{a}
+		lines[i] = AssetLine{
+			ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, Power: a.Power, Model: a.Model, SiteID: a.SiteID, Postcode: a.Postcode.Reveal(),
+			OrgName: a.OrgName, PluggedIn: a.PluggedIn, ReadyBy: a.ReadyBy,
+		}
 	}
 	return lines, err
 }
@@ -89,8 +109,8 @@ func (d *Service) AssetList(ctx context.Context, f AssetFilter) (l AssetList, er
 
 // Found is what a text finds.
 type Found struct {
-	Assets []AssetLine
-	Sites  []SiteLine
+	Assets []AssetLine `json:"assets"`
+	Sites  []SiteLine  `json:"sites"`
 }
 
 // Search looks across organisations for an id, an MPAN, a UPRN, an e-mail address, a postcode or
@@ -106,135 +126,12 @@ func (d *Service) Search(ctx context.Context, text string, limit int) (found Fou
 
 		sites, err := all.FindSites(ctx, f)
 		for _, s := range sites {
-			found.Sites = append(found.Sites, SiteLine{s})
+			found.Sites = append(found.Sites, SiteLine{
+				ID: s.ID, Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), MPAN: s.MPAN.Reveal(), Assets: s.Assets, OrgName: s.OrgName,
+			})
 		}
 
 		return err
 	})
 	return found, err
-}
-
-// SiteView is a site with its consents and enrolments.
-type SiteView struct {
-	Org        flex.Org
-	Site       flex.Site
-	Methods    []flex.DispatchMethod
-	Meter      *flex.Meter // nil if its MPAN is on no list
-	Now        time.Time
-	Assets     []AssetLine
-	Enrolments []EnrolmentLine
-	Steps      []SiteStep // the newest first
-	Spans      []ConsentLine
-	Ratings    Ratings
-}
-
-// EnrolmentLine is where a site is in a proposition.
-type EnrolmentLine struct {
-	Name  flex.Proposition
-	State flex.EnrolmentState // "" if it was never enrolled
-}
-
-// SiteStep is a consent or an enrolment that changed.
-type SiteStep struct {
-	At       time.Time
-	Consent  string // what was consented to, "" for an enrolment
-	Given    bool   // whether the consent was given, or else withdrawn
-	Enrolled flex.Proposition
-	State    flex.EnrolmentState
-}
-
-// ConsentLine is a span of the consent to the use of a site's boundary meter.
-type ConsentLine struct {
-	flex.Span
-	Holds bool // it was not withdrawn
-}
-
-// SiteView reads a site, whosever it is, in one transaction.
-func (d *Service) SiteView(ctx context.Context, id flex.SiteID) (v SiteView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
-		v = SiteView{}
-		org, err := all.SiteOrg(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		v.Assets, err = assetLines(all.FindAssets(ctx, store.Find{Site: id, Limit: siteAssetsMax}))
-		if err != nil {
-			return err
-		}
-
-		tx, err := all.For(ctx, org)
-		if err != nil {
-			return err
-		}
-		if err := v.read(ctx, tx, id); err != nil {
-			return err
-		}
-
-		v.Ratings, err = ratingsOf(ctx, tx, id)
-		return err
-	})
-	return v, err
-}
-
-func (v *SiteView) read(ctx context.Context, tx *store.Tx, id flex.SiteID) (err error) {
-	v.Now = tx.Now()
-	v.Org, err = tx.OrgRecord(ctx)
-	if err != nil {
-		return err
-	}
-
-	v.Site, err = tx.Site(ctx, id)
-	if err != nil {
-		return err
-	}
-
-	v.Methods, err = tx.Methods(ctx, id)
-	if err != nil {
-		return err
-	}
-
-	v.Meter, err = tx.Meter(ctx, v.Site.MPAN.Reveal())
-	if err != nil {
-		return err
-	}
-
-	for _, name := range flex.Propositions {
-		state, err := tx.Enrolment(ctx, id, name)
-		if err != nil {
-			return err
-		}
-		v.Enrolments = append(v.Enrolments, EnrolmentLine{Name: name, State: state})
-	}
-
-	if err := v.readSteps(ctx, tx); err != nil {
-		return err
-	}
-
-	spans, err := tx.ConsentSpans(ctx, []flex.SiteID{id}, time.Time{})
-	for _, s := range spans[id] {
-		v.Spans = append([]ConsentLine{{s, s.To.After(tx.Now())}}, v.Spans...)
-	}
-
-	return err
-}
-
-// readSteps reads how the site's consents and enrolments changed.
-func (v *SiteView) readSteps(ctx context.Context, tx *store.Tx) error {
-	consents, err := tx.Consents(ctx, v.Site.ID)
-	if err != nil {
-		return err
-	}
-
-	for _, c := range consents {
-		v.Steps = append(v.Steps, SiteStep{At: c.RecordedAt, Consent: c.Kind, Given: !c.GivenAt.IsZero()})
-	}
-
-	changes, err := tx.EnrolmentChanges(ctx, v.Site.ID)
-	for _, c := range changes {
-		v.Steps = append(v.Steps, SiteStep{At: c.At, Enrolled: c.Proposition, State: c.State})
-	}
-
-	slices.SortStableFunc(v.Steps, func(a, b SiteStep) int { return b.At.Compare(a.At) })
-	return err
 }

@@ -54,8 +54,23 @@ type WithdrawalLine struct {
 
 // EventLine is a flex event with its asset's name.
 type EventLine struct {
-	store.FlexEvent
+	ID        flex.FlexEventID
+	AssetID   flex.AssetID
 	AssetName string
+	Day       flex.Day
+	From, To  time.Time
+	Flex      *flex.WattHours   // nil until it was settled
+	Estimated flex.MicroPounds  // gross
+	Final     *flex.MicroPounds // nil while it may change
+	Missing   int               // periods without a reading or a price
+	Version   int               // of its newest settlement, 0 before the first
+}
+
+func eventLine(e *store.FlexEvent, name string) EventLine {
+	return EventLine{
+		ID: e.ID, AssetID: e.AssetID, AssetName: name, Day: e.Day, From: e.From, To: e.To, Flex: e.Flex,
+		Estimated: e.Estimated, Final: e.Final, Missing: e.Missing, Version: e.Version,
+	}
 }
 
 // Overview reads an organisation's settlement in one transaction.
@@ -103,7 +118,7 @@ func (v *Overview) addEvents(ctx context.Context, all *store.All, tx *store.Tx, 
 
 	names, err := all.AssetNames(ctx, ids)
 	for _, e := range events {
-		v.Events = append(v.Events, EventLine{e, names[e.AssetID]})
+		v.Events = append(v.Events, eventLine(&e, names[e.AssetID]))
 	}
 
 	return err
@@ -203,7 +218,7 @@ func (d *Service) CompareRuns(ctx context.Context, org flex.OrgID, before, after
 // EventView is one flex event, and what it came to.
 type EventView struct {
 	Org       flex.Org
-	Event     store.FlexEvent
+	Event     EventLine
 	AssetName string
 	Result    *settle.Result // nil until it is settled
 	Prices    []EventPrice   // where its prices are from
@@ -229,17 +244,18 @@ func (d *Service) EventView(ctx context.Context, id flex.FlexEventID) (v EventVi
 			return err
 		}
 
-		v.Event, err = tx.FlexEvent(ctx, id)
+		event, err := tx.FlexEvent(ctx, id)
 		if err != nil {
 			return err
 		}
 
-		names, err := all.AssetNames(ctx, []flex.AssetID{v.Event.AssetID})
+		names, err := all.AssetNames(ctx, []flex.AssetID{event.AssetID})
 		if err != nil {
 			return err
 		}
 
-		v.AssetName = names[v.Event.AssetID]
+		v.AssetName = names[event.AssetID]
+		v.Event = eventLine(&event, v.AssetName)
 		return v.addResult(ctx, tx)
 	})
 	return v, err

@@ -1,0 +1,234 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// SiteView is a site with its consents and enrolments, as an operator is shown it.
+type SiteView struct {
+	ID             flex.SiteID           `json:"site_id"`
+	OrgID          flex.OrgID            `json:"organisation_id"`
+	OrgName        string                `json:"organisation"`
+	Address        string                `json:"address"`
+	Postcode       string                `json:"postcode"`
+	Email          string                `json:"email"`
+	MPAN           string                `json:"mpan"`
+	ExternalUserID string                `json:"external_user_id"`
+	CreatedAt      time.Time             `json:"created_at"`
+	Tariff         TariffView            `json:"tariff"`
+	Supply         SupplyView            `json:"supply"`
+	Ratings        []RatingView          `json:"ratings"` // the supply's and the assets', oldest first
+	Meter          *MeterView            `json:"meter"`   // null if its MPAN is on no list
+	Assets         []AssetLine           `json:"assets"`
+	Methods        []flex.DispatchMethod `json:"dispatch_methods"`
+	Enrolments     []EnrolmentLine       `json:"enrolments"`
+	ConsentAt      time.Time             `json:"consent_at,omitzero"` // to the use of the boundary meter; zero while there is none
+	Spans          []ConsentLine         `json:"consents"`            // to the same, the newest first
+	Steps          []SiteStep            `json:"steps"`               // the newest first
+}
+
+// TariffView is the tariff that the site's record has.
+type TariffView struct {
+	Type       flex.TariffType `json:"type"`        // "" if never told
+	CheapStart string          `json:"cheap_start"` // HH:MM:SS by London's clock, "" if never told
+	CheapEnd   string          `json:"cheap_end"`
+}
+
+// SupplyView is what the site's connection can carry.
+type SupplyView struct {
+	Import flex.Watts `json:"import_w"`
+	Export flex.Watts `json:"export_w"`
+	Set    bool       `json:"set"` // for this site; else it is the default
+}
+
+// RatingView is what a connection could carry, or an asset's power, during a time.
+type RatingView struct {
+	Asset  string     `json:"external_id,omitempty"` // "" for the connection
+	From   time.Time  `json:"from,omitzero"`         // zero: from the beginning
+	Until  time.Time  `json:"until,omitzero"`        // zero: on and on
+	At     time.Time  `json:"recorded_at,omitzero"`  // zero: before ratings were dated
+	Counts bool       `json:"counts"`                // it was not replaced
+	Import flex.Watts `json:"import_w"`              // for an asset: its power, 0 if not known
+	Export flex.Watts `json:"export_w"`              // of the connection alone
+}
+
+// MeterView is the site's metering point, as the lists have it.
+type MeterView struct {
+	Import       bool   `json:"import"` // direction; false is export
+	HalfHourly   bool   `json:"half_hourly_settled"`
+	Energised    bool   `json:"energised"`
+	Domestic     bool   `json:"domestic"`
+	SupplierMPID string `json:"supplier_mpid"`
+	SupplierName string `json:"supplier"`
+	GSPGroup     string `json:"gsp_group"`
+}
+
+// EnrolmentLine is where a site is in a proposition.
+type EnrolmentLine struct {
+	Name  flex.Proposition    `json:"proposition"`
+	State flex.EnrolmentState `json:"state"` // "" if it was never enrolled
+}
+
+// SiteStep is a consent or an enrolment that changed.
+type SiteStep struct {
+	At       time.Time           `json:"at"`
+	Consent  string              `json:"consent,omitempty"` // what was consented to, "" for an enrolment
+	Given    bool                `json:"given"`             // whether the consent was given, or else withdrawn
+	Enrolled flex.Proposition    `json:"proposition,omitempty"`
+	State    flex.EnrolmentState `json:"state,omitempty"`
+}
+
+// ConsentLine is a span of the consent to the use of a site's boundary meter.
+type ConsentLine struct {
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Holds bool      `json:"holds"` // it was not withdrawn
+}
+
+// SiteView reads a site, whosever it is, in one transaction.
+func (d *Service) SiteView(ctx context.Context, id flex.SiteID) (v SiteView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		v = SiteView{}
+		org, err := all.SiteOrg(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		v.Assets, err = assetLines(all.FindAssets(ctx, store.Find{Site: id, Limit: siteAssetsMax}))
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(ctx, org)
+		if err != nil {
+			return err
+		}
+
+		if err := v.readRecord(ctx, tx, id); err != nil {
+			return err
+		}
+
+		return v.readConsents(ctx, tx)
+	})
+	return v, err
+}
+
+// readRecord reads the site's record, its meter and its ratings.
+func (v *SiteView) readRecord(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
+	s, err := tx.Site(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	v.ID, v.OrgID = s.ID, org.ID
+	v.OrgName = org.Name
+	v.Address, v.Postcode = s.Address.Reveal(), s.Postcode.Reveal()
+	v.Email, v.MPAN = s.Email.Reveal(), s.MPAN.Reveal()
+	v.ExternalUserID = s.ExternalUserID
+	v.CreatedAt, v.ConsentAt = s.CreatedAt, s.ConsentAt
+	v.Supply = SupplyView(s.Supply)
+	v.Tariff = tariffView(&s.Tariff)
+
+	meter, err := tx.Meter(ctx, v.MPAN)
+	if err != nil {
+		return err
+	}
+
+	v.Meter = meterView(meter)
+
+	ratings, err := ratingsOf(ctx, tx, id)
+	v.addRatings(&ratings)
+	return err
+}
+
+func meterView(m *flex.Meter) *MeterView {
+	if m == nil {
+		return nil
+	}
+
+	return &MeterView{
+		Import: m.Import, HalfHourly: m.HalfHourly, Energised: m.Energised, Domestic: m.Domestic,
+		SupplierMPID: m.SupplierMPID, SupplierName: m.SupplierName, GSPGroup: m.GSPGroup,
+	}
+}
+
+func tariffView(t *flex.SiteTariff) TariffView {
+	v := TariffView{Type: t.Type}
+	if t.CheapStart != nil {
+		v.CheapStart = t.CheapStart.String()
+	}
+	if t.CheapEnd != nil {
+		v.CheapEnd = t.CheapEnd.String()
+	}
+	return v
+}
+
+// addRatings lists the connection's ratings, and then the assets'.
+func (v *SiteView) addRatings(r *Ratings) {
+	for _, l := range r.Supplies {
+		v.Ratings = append(v.Ratings, RatingView{From: l.From, Until: l.Until, At: l.At, Counts: l.Counts, Import: l.Is.Import, Export: l.Is.Export})
+	}
+
+	for _, a := range r.Assets {
+		for _, l := range a.Powers {
+			v.Ratings = append(v.Ratings, RatingView{Asset: a.ExternalID, From: l.From, Until: l.Until, At: l.At, Counts: l.Counts, Import: l.Is})
+		}
+	}
+}
+
+// readConsents reads the site's consents and enrolments, and how they changed.
+func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) (err error) {
+	v.Methods, err = tx.Methods(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+
+	for _, name := range flex.Propositions {
+		state, err := tx.Enrolment(ctx, v.ID, name)
+		if err != nil {
+			return err
+		}
+		v.Enrolments = append(v.Enrolments, EnrolmentLine{Name: name, State: state})
+	}
+
+	if err := v.readSteps(ctx, tx); err != nil {
+		return err
+	}
+
+	spans, err := tx.ConsentSpans(ctx, []flex.SiteID{v.ID}, time.Time{})
+	for _, s := range slices.Backward(spans[v.ID]) {
+		v.Spans = append(v.Spans, ConsentLine{s.From, s.To, s.To.After(tx.Now())})
+	}
+
+	return err
+}
+
+// readSteps reads how the site's consents and enrolments changed.
+func (v *SiteView) readSteps(ctx context.Context, tx *store.Tx) error {
+	consents, err := tx.Consents(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+
+	for _, c := range consents {
+		v.Steps = append(v.Steps, SiteStep{At: c.RecordedAt, Consent: c.Kind, Given: !c.GivenAt.IsZero()})
+	}
+
+	changes, err := tx.EnrolmentChanges(ctx, v.ID)
+	for _, c := range changes {
+		v.Steps = append(v.Steps, SiteStep{At: c.At, Enrolled: c.Proposition, State: c.State})
+	}
+
+	slices.SortStableFunc(v.Steps, func(a, b SiteStep) int { return b.At.Compare(a.At) })
+	return err
+}
