@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flexd/internal/adr"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
@@ -26,6 +27,15 @@ func (p *player) actOpenADR() bool {
 	case "event gone":
 		_, err := p.app.ADR.Delete(p.Context(), p.business(), store.ADREvent, p.openADR.event)
 		p.must(err)
+	case "limit":
+		l := store.CapLimit{Group: "feeder", Span: flex.Span{From: p.clock(a[1]), To: p.clock(a[2])}, Power: flex.FromKW(p.number(a[0]))}
+		p.must(p.app.Control.ImportLimits(p.Context(), p.org, []store.CapLimit{l}))
+	case "fallback":
+		after, err := time.ParseDuration(a[1])
+		p.must(err)
+		p.must(p.app.Control.SetLink(p.Context(), p.org, store.CapLink{Group: "feeder", Fallback: flex.FromKW(p.number(a[0])), Silence: after}))
+	case "feeder heard":
+		p.must(p.app.Control.HearLink(p.Context(), p.org, "feeder"))
 	default:
 		return false
 	}

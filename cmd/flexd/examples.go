@@ -84,6 +84,11 @@ offer accept 01a1f96c-5192-7f77-aad8-57b48aa19966
 openadr client add Acme acme-dispatch --role BL
 openadr client list Acme
 openadr notices
+limits import limits.csv
+limits list
+limits link feeder --fallback-kw 20 --after 15m
+limits heard feeder
+limits unlink feeder
 openadr list
 openadr bind 01a1f96c-5192-7f77-aad8-57b48aa19966 --service dno --simple-kw=-100,-200
 openadr unbind 01a1f96c-5192-7f77-aad8-57b48aa19966

@@ -146,6 +146,7 @@ func (s *street) plant(h *app.App) {
 		VALUES ($1, $2, $1, 1, $3, $4, 1, 'power', 'too much', $3)`, refused.Bytes(), s.Org.Bytes(), ago, ago+1800_000_000)
 	s.withdraw(ago)
 	s.notReleased(waiting)
+	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
 	s.Exec(`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, state, problem, made_at)
 		VALUES ($1, $2, $1, $1, 0, $3, $4, 0, 'refused', 'it has no end', $3)`, waiting.Bytes(), s.Org.Bytes(), ago, s.now.UnixMicro())
 }

@@ -57,6 +57,7 @@ type commands struct {
 	Fleet    fleetCommand    `cmd:"" group:"fleet" help:"What the fleet can do now."`
 	Instruct instructCommand `cmd:"" group:"fleet" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
 	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offer what the fleet can leave out or draw more in a window: what can be offered, make, list, accept."`
+	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback when nothing is heard."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
 	Rate     rateCommand     `cmd:"" group:"fleet" help:"The power that an asset really draws: what was learned, pinned, reset."`
 	Verify   verify          `cmd:"" group:"watch" help:"Hold the store against every law that its records must keep."`

@@ -22,6 +22,7 @@ type programRow struct {
 	ID      string    `json:"program_id"`
 	Name    string    `json:"program_name"`
 	Scope   string    `json:"bound_to,omitempty"`
+	Kind    string    `json:"kind,omitempty"`
 	Service string    `json:"service,omitempty"`
 	Simple  []float64 `json:"simple_kw,omitempty"`
 	Who     string    `json:"bound_by,omitempty"`
@@ -29,7 +30,7 @@ type programRow struct {
 }
 
 func (r programRow) cells() []any {
-	return []any{r.ID, r.Name, r.Scope, r.Service, strings.Trim(fmt.Sprint(r.Simple), "[]"), r.Who, r.At}
+	return []any{r.ID, r.Name, r.Scope, r.Kind, r.Service, strings.Trim(fmt.Sprint(r.Simple), "[]"), r.Who, r.At}
 }
 
 // Run lists the programs.
@@ -49,7 +50,7 @@ func (o *openADRList) Run(ctx context.Context, c console) error {
 	for i := range found {
 		rows = append(rows, programRowOf(&found[i]))
 	}
-	return list(c, o.JSON, rows, "PROGRAM\tNAME\tBOUND TO\tSERVICE\tSIMPLE KW\tBY\tSINCE", programRow.cells)
+	return list(c, o.JSON, rows, "PROGRAM\tNAME\tBOUND TO\tAS\tSERVICE\tSIMPLE KW\tBY\tSINCE", programRow.cells)
 }
 
 func programRowOf(p *adr.BoundProgram) programRow {
@@ -60,6 +61,7 @@ func programRowOf(p *adr.BoundProgram) programRow {
 	}
 
 	row.Scope, row.Service = scopeText(b.Scope), b.Service
+	row.Kind = string(b.Kind)
 	row.Who, row.At = b.Who, b.MadeAt
 	for _, w := range b.Simple {
 		row.Simple = append(row.Simple, w.KW())
@@ -87,13 +89,14 @@ type openADRBind struct {
 	Program  flex.ID[records.ADRObject] `arg:"" help:"The program's id."`
 	Group    string                     `help:"A constraint group's sites alone." placeholder:"NAME"`
 	GSPGroup string                     `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Kind     string                     `help:"What its events become: an instruction, or import_limit, a limit that the group keeps under its cap." enum:"instruction,import_limit" default:"instruction"`
 	Service  string                     `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	SimpleKW []float64                  `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
 }
 
 // Run binds the program.
 func (o *openADRBind) Run(ctx context.Context, c console) error {
-	b := records.ADRBinding{Program: o.Program, Scope: records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, Service: o.Service, Who: commandLine}
+	b := records.ADRBinding{Program: o.Program, Scope: records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, Service: o.Service, Kind: records.ADRBindingKind(o.Kind), Who: commandLine}
 	for _, kw := range o.SimpleKW {
 		b.Simple = append(b.Simple, flex.FromKW(kw))
 	}

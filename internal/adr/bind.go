@@ -15,6 +15,14 @@ import (
 // carried out, now and from now on. It takes the place of how the program was bound before. A program or
 // constraint group that there is not is NotFound.
 func (s *Service) Bind(ctx context.Context, org flex.OrgID, b *store.ADRBinding) error {
+	if b.Kind == "" {
+		b.Kind = store.ADRInstruction
+	}
+
+	if b.Kind == store.ADRImportLimit && (b.Scope.Group == "" || b.Scope.GSPGroup != "") {
+		return flex.Fail(flex.Malformed, "a limit is of a constraint group: give the group alone")
+	}
+
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
@@ -26,11 +34,34 @@ func (s *Service) Bind(ctx context.Context, org flex.OrgID, b *store.ADRBinding)
 			return err
 		}
 
+		if err := letGo(ctx, tx, b); err != nil {
+			return err
+		}
 		if err := tx.BindADRProgram(ctx, b); err != nil {
 			return err
 		}
 		return order(ctx, tx, b.Program, store.ADRObjectID{})
 	})
+}
+
+// letGo ends the binding that another takes the place of, if it is not the same: what was asked for by it
+// is withdrawn.
+func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
+	before, err := tx.ADRBindings(ctx, b.Program)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+
+	was := before[0]
+	same := was.Scope == b.Scope && was.Service == b.Service && was.Kind == b.Kind
+	if same && slices.Equal(was.Simple, b.Simple) {
+		return nil
+	}
+
+	if _, err := tx.UnbindADRProgram(ctx, b.Program); err != nil {
+		return err
+	}
+	return order(ctx, tx, b.Program, store.ADRObjectID{})
 }
 
 // Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
@@ -109,11 +140,28 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *store.ADRObject) error {
 
 	switch o.Kind {
 	case store.ADREvent:
+		if err := hear(ctx, tx, o.Program); err != nil {
+			return err
+		}
 		return order(ctx, tx, o.Program, o.ID)
 	case store.ADRProgram:
 		return order(ctx, tx, o.ID, store.ADRObjectID{})
 	}
 	return nil
+}
+
+// hear says that whoever limits a constraint group by a program's events was heard.
+func hear(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
+	bindings, err := tx.ADRBindings(ctx, program)
+	if err != nil || len(bindings) == 0 || bindings[0].Kind != store.ADRImportLimit {
+		return err
+	}
+
+	back, err := tx.HearCapLink(ctx, bindings[0].Scope.Group)
+	if err == nil && back {
+		err = tx.CapsChanged(ctx)
+	}
+	return err
 }
 
 // order holds what a program's events ask for against what stands: what is not asked for any more is

@@ -172,6 +172,57 @@ func TestOrders(t *testing.T) {
 	})
 }
 
+// TestOrders_Limits has events of a program that is bound for limits of a feeder become such, and go.
+func TestOrders_Limits(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		if err := d.control.SetCaps(t.Context(), d.org, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.control.SetLink(t.Context(), d.org, store.CapLink{Group: "feeder", Fallback: 1000, Silence: 15 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+
+		none := store.ADRObjectID{}
+		program := d.put(store.ADRProgram, none, `{"programName":"feeder"}`)
+		b := store.ADRBinding{Program: program, Kind: store.ADRImportLimit, Service: "dno"}
+		if err := d.adr.Bind(t.Context(), d.org, &b); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("a limit without a group: %v", err)
+		}
+		b.Scope.Group = "feeder"
+		if err := d.adr.Bind(t.Context(), d.org, &b); err != nil {
+			t.Fatal(err)
+		}
+
+		limits := func(step string, want int, lost bool) {
+			t.Helper()
+			if _, err := d.control.WatchLinks(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			found, links, err := d.control.Limits(t.Context(), d.org)
+			if err != nil || len(found) != want || links[0].LostAt.IsZero() == lost {
+				t.Errorf("%s: %d limits, %+v: %v", step, len(found), links, err)
+			}
+		}
+
+		one := d.put(store.ADREvent, none, event(program, "18:00", 5, most9))
+		d.stands("a limit", "18:00-19:00 at most 9 limited")
+		limits("a limit", 1, false)
+		d.now = d.now.Add(14 * time.Minute)
+		d.put(store.ADREvent, one, event(program, "18:00", 5, most9)) // the same again: a sign of life
+		d.now = d.now.Add(14 * time.Minute)
+		limits("heard", 1, false)
+		d.now = d.now.Add(time.Minute)
+		limits("silence", 1, true)
+		d.put(store.ADREvent, none, event(program, "19:00", 5, less5))
+		d.stands("a change is no limit", "18:00-19:00 at most 9 limited", "19:00-20:00 -5 refused")
+		limits("heard again", 1, false)
+		d.remove(store.ADREvent, one)
+		d.stands("cancelled", "18:00-19:00 at most 9 withdrawn", "19:00-20:00 -5 refused")
+		limits("cancelled", 0, false)
+	})
+}
+
 // unmet holds what an operator is shown against how much was not carried out.
 func (d *dispatcher) unmet(want int) {
 	d.Helper()

@@ -62,22 +62,34 @@ func (d *Service) SendOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Re
 	return r, err
 }
 
-// stopOrder stops the instruction of an order that was withdrawn.
+// stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.
 func (d *Service) stopOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
-	if err := d.stop(ctx, tx, o.Instruction, ADRDispatcher); err != nil {
+	var err error
+	if o.Instruction.IsZero() {
+		err = dropLimit(ctx, tx, o)
+	} else {
+		err = d.stop(ctx, tx, o.Instruction, ADRDispatcher)
+	}
+	if err != nil {
 		return err
 	}
 	return tx.ADROrderAgain(ctx, o.ID, time.Time{})
 }
 
-// sendOrder makes an instruction of an order: at once, but for one that ends further ahead than an
-// instruction may.
+// dropLimit forgets the limit that an order became, and has the fleet planned without it at once.
+func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
+	if err := lockInstructions(ctx, tx); err != nil {
+		return err
+	}
+	if err := tx.DropOrderLimits(ctx, o.ID); err != nil {
+		return err
+	}
+	return tx.CapsChanged(ctx)
+}
+
+// sendOrder makes of an order what its program is bound for.
 func (d *Service) sendOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
-	at := o.To.Add(-InstructionAhead)
-	switch {
-	case at.After(tx.Now()):
-		return tx.ADROrderAgain(ctx, o.ID, at)
-	case !o.To.After(tx.Now()):
+	if !o.To.After(tx.Now()) {
 		return flex.Fail(flex.Malformed, "it was over before it could be sent")
 	}
 
@@ -89,21 +101,65 @@ func (d *Service) sendOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder
 		return errOrderGone
 	}
 
-	b := &bindings[0]
-	p, err := d.sendInstruction(ctx, tx, store.Instruction{
-		Span: o.Span, Change: o.Change, Limit: o.Limit, Scope: b.Scope, Service: b.Service, Who: ADRDispatcher, Reason: "OpenADR event " + o.Event.String(),
-	})
-	if err != nil {
+	done := *o
+	later := false
+	if bindings[0].Kind == store.ADRImportLimit {
+		err = d.limitBy(ctx, tx, &bindings[0], &done)
+	} else {
+		later, err = d.instructBy(ctx, tx, &bindings[0], &done)
+	}
+	if err != nil || later {
 		return err
 	}
 
-	sent := *o
-	sent.State, sent.Instruction = store.ADRSent, p.ID
-	mine, err := tx.ADROrderDone(ctx, &sent)
+	mine, err := tx.ADROrderDone(ctx, &done)
 	if err == nil && !mine {
 		err = errOrderGone
 	}
 	return err
+}
+
+// instructBy makes an instruction of an order: at once, but for one that ends further ahead than an
+// instruction may, which comes later.
+func (d *Service) instructBy(ctx context.Context, tx *store.Tx, b *store.ADRBinding, o *store.ADROrder) (later bool, err error) {
+	if at := o.To.Add(-InstructionAhead); at.After(tx.Now()) {
+		return true, tx.ADROrderAgain(ctx, o.ID, at)
+	}
+
+	p, err := d.sendInstruction(ctx, tx, store.Instruction{
+		Span: o.Span, Change: o.Change, Limit: o.Limit, Scope: b.Scope, Service: b.Service, Who: ADRDispatcher, Reason: "OpenADR event " + o.Event.String(),
+	})
+	if err != nil {
+		return false, err
+	}
+
+	o.State, o.Instruction = store.ADRSent, p.ID
+	return false, nil
+}
+
+// limitBy makes a limit of its constraint group of an order, and has the fleet planned under it at once.
+func (d *Service) limitBy(ctx context.Context, tx *store.Tx, b *store.ADRBinding, o *store.ADROrder) error {
+	if o.Limit == nil {
+		return flex.Fail(flex.Malformed, "its program is bound for limits, and a change against the plan is none")
+	}
+
+	l := store.CapLimit{Group: b.Scope.Group, Span: o.Span, Power: *o.Limit, Source: ADRDispatcher, Order: o.ID}
+	if err := checkLimit(&l); err != nil {
+		return err
+	}
+	if err := lockInstructions(ctx, tx); err != nil {
+		return err
+	}
+
+	if err := hear(ctx, tx, l.Group); err != nil {
+		return err
+	}
+	if err := tx.AddCapLimits(ctx, []store.CapLimit{l}); err != nil {
+		return err
+	}
+
+	o.State = store.ADRLimited
+	return tx.CapsChanged(ctx)
 }
 
 // refuseOrder says why an order cannot be carried out.

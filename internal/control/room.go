@@ -31,6 +31,17 @@ func placed(c store.CapsInForce) *capped {
 	return k
 }
 
+// profile is the room under the caps from an instant on, with the limits that bind for a time.
+func (k *capped) profile(from time.Time) *headroom.Profile {
+	p := headroom.New(from, k.caps)
+	for _, l := range k.Limits {
+		if at, ok := k.place[l.Group]; ok {
+			p.Tighten(at, l.Span, l.Power)
+		}
+	}
+	return p
+}
+
 // name is the group of a cap, empty for the fleet's.
 func (k *capped) name(cap int) string {
 	if cap == 0 {
@@ -56,7 +67,7 @@ func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.
 	}
 
 	k := placed(stands)
-	r := &roomFor{Profile: headroom.New(from, k.caps), capped: k, cap: k.place[group]}
+	r := &roomFor{Profile: k.profile(from), capped: k, cap: k.place[group]}
 	scope := "" // the whole fleet
 
 	if k.Fleet == (flex.Cap{}) {
@@ -102,7 +113,7 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 	}
 
 	k := placed(stands)
-	w := &pluggedIn{&roomFor{Profile: headroom.New(tx.Now().Truncate(time.Second), k.caps), capped: k}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+	w := &pluggedIn{&roomFor{Profile: k.profile(tx.Now().Truncate(time.Second)), capped: k}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
 
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
@@ -215,8 +226,8 @@ func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 	b := &store.Binding{Limits: p.Limits}
 	for _, h := range r.Bindings(p, a, r.cap) {
 		c := store.BindingCap{Span: h.Span, Group: r.name(h.Cap), Starts: h.Starts}
-		if bound := r.caps[h.Cap].Power; bound != nil && !h.Starts {
-			c.Power = *bound
+		if bound, ok := r.At(h.Cap, h.From); ok && !h.Starts {
+			c.Power = bound
 		}
 
 		for at := flex.PeriodAt(h.From); !h.Starts && at.Start().Before(h.To); at = at.Add(1) {

@@ -107,7 +107,7 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 
 	from := tx.Now().Truncate(time.Second)
 	k := placed(stands)
-	f := &fleet{roomFor: roomFor{Profile: headroom.New(from, k.caps), capped: k}, stands: roomFor{Profile: headroom.New(from, k.caps), capped: k}, now: tx.Now()}
+	f := &fleet{roomFor: roomFor{Profile: k.profile(from), capped: k}, stands: roomFor{Profile: k.profile(from), capped: k}, now: tx.Now()}
 
 	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
 	if err != nil {

@@ -26,8 +26,9 @@ const (
 	Waiting          Kind = "waiting"           // pushes that the client has not taken for long
 	EndpointDisabled Kind = "endpoint_disabled"
 	EndpointMissing  Kind = "endpoint_missing"
-	NotReleased      Kind = "not_released" // assets that still do what a dispatch asked for, after its end
-	OrderUnmet       Kind = "order_unmet"  // what dispatchers asked for by OpenADR and was not carried out, or not in full
+	NotReleased      Kind = "not_released"    // assets that still do what a dispatch asked for, after its end
+	OrderUnmet       Kind = "order_unmet"     // what dispatchers asked for by OpenADR and was not carried out, or not in full
+	LimitLinkLost    Kind = "limit_link_lost" // feeders that their fallback binds, as nothing was heard of their limits
 	JobFailed        Kind = "job_failed"
 	PriceStale       Kind = "price_stale"
 	Unplanned        Kind = "unplanned"      // plugged in and not controlled
@@ -36,7 +37,7 @@ const (
 )
 
 // Kinds are all of them, in the order in which they are listed.
-var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, JobFailed, PriceStale,
+var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, LimitLinkLost, JobFailed, PriceStale,
 	Unplanned, ReadingsHeld, PayoutWaiting}
 
 // Level says how soon somebody should look.
@@ -161,7 +162,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findOrders, findUnplanned, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findOrders, findLinks, findUnplanned, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -339,6 +340,18 @@ func findOrders(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) (
 	return []Exception{{
 		Kind: OrderUnmet, Level: Critical, Count: n, Title: count(n, "order") + " of OpenADR events not carried out, or not in full",
 		Text: "The newest: " + why + ". The dispatcher has a report that says so. flexd openadr orders lists them for a day after their time.",
+	}}, nil
+}
+
+func findLinks(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	n, first, err := all.LostCapLinks(ctx, org)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: LimitLinkLost, Level: Critical, Count: n, Title: count(n, "feeder") + " held to the fallback: nothing was heard of its limits for too long",
+		Text: "First lost: " + first + ". Ask the network operator why nothing comes. flexd limits list shows the links; the fallback binds until something is heard.",
 	}}, nil
 }
 

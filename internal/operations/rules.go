@@ -33,6 +33,7 @@ var defaultRules = map[Kind]AlertRule{
 	ShortHeadroom:    {Enabled: true, For: 15 * time.Minute},
 	NotReleased:      {Enabled: true, For: 15 * time.Minute},
 	OrderUnmet:       {Enabled: true},
+	LimitLinkLost:    {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
 	Unplanned:        {For: time.Hour},

@@ -22,10 +22,20 @@ type ADRBinding struct {
 	Program ADRObjectID
 	Scope   Scope
 	Service string
+	Kind    ADRBindingKind
 	Simple  []flex.Watts // the change at each level of SIMPLE from 1 on
 	Who     string
 	MadeAt  time.Time
 }
+
+// ADRBindingKind says what the events of a bound program become.
+type ADRBindingKind string
+
+// The kinds of binding.
+const (
+	ADRInstruction ADRBindingKind = "instruction"
+	ADRImportLimit ADRBindingKind = "import_limit" // a limit of a constraint group, which its cap keeps
+)
 
 // BindADRProgram binds a program, in the place of how it was bound before.
 func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
@@ -35,10 +45,10 @@ func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
 		simple[i] = int64(w)
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, simple, who, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	_, err := tx.exec(ctx, `INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, kind, simple, who, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (program_id) DO UPDATE SET group_name = excluded.group_name, gsp_group = excluded.gsp_group, service = excluded.service,
-			simple = excluded.simple, who = excluded.who, made_at = excluded.made_at`,
-		b.Program.Bytes(), tx.org.Bytes(), b.Scope.Group, b.Scope.GSPGroup, b.Service, writeNumbers(simple), b.Who, micros(b.MadeAt))
+			kind = excluded.kind, simple = excluded.simple, who = excluded.who, made_at = excluded.made_at`,
+		b.Program.Bytes(), tx.org.Bytes(), b.Scope.Group, b.Scope.GSPGroup, b.Service, string(b.Kind), writeNumbers(simple), b.Who, micros(b.MadeAt))
 	return err
 }
 
@@ -50,14 +60,14 @@ func (tx *Tx) UnbindADRProgram(ctx context.Context, program ADRObjectID) (bool, 
 
 // ADRBindings returns how the organisation's programs are bound: one, or all if it is zero.
 func (tx *Tx) ADRBindings(ctx context.Context, program ADRObjectID) ([]ADRBinding, error) {
-	query, args := `SELECT program_id, group_name, gsp_group, service, simple, who, made_at FROM adr_binding WHERE org_id = $1`, []any{tx.org.Bytes()}
+	query, args := `SELECT program_id, group_name, gsp_group, service, kind, simple, who, made_at FROM adr_binding WHERE org_id = $1`, []any{tx.org.Bytes()}
 	if !program.IsZero() {
 		query, args = query+` AND program_id = $2`, append(args, program.Bytes())
 	}
 
 	return rows(ctx, tx.conn, func(s scanner) (b ADRBinding, err error) {
 		var simple string
-		err = s.Scan(&b.Program, &b.Scope.Group, &b.Scope.GSPGroup, &b.Service, &simple, &b.Who, instant{&b.MadeAt})
+		err = s.Scan(&b.Program, &b.Scope.Group, &b.Scope.GSPGroup, &b.Service, &b.Kind, &simple, &b.Who, instant{&b.MadeAt})
 		if err != nil {
 			return b, err
 		}
@@ -77,6 +87,7 @@ type ADROrderState string
 const (
 	ADRWaiting   ADROrderState = "waiting"   // to be sent
 	ADRSent      ADROrderState = "sent"      // it became an instruction
+	ADRLimited   ADROrderState = "limited"   // it became a limit of its constraint group
 	ADRShort     ADROrderState = "short"     // its instruction brought less than was asked for
 	ADRRefused   ADROrderState = "refused"   // it could not be carried out
 	ADROutranked ADROrderState = "outranked" // an event of a higher priority has its time
@@ -125,7 +136,7 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 // WithdrawADROrder says that an order's event does not ask for it any more; its instruction is stopped
 // as soon as may be.
 func (tx *Tx) WithdrawADROrder(ctx context.Context, id flex.ID[ADROrder]) error {
-	_, err := tx.exec(ctx, `UPDATE adr_order SET state = 'withdrawn', work_at = CASE WHEN instruction_id IS NULL THEN NULL ELSE CAST($3 AS BIGINT) END, report_at = $3
+	_, err := tx.exec(ctx, `UPDATE adr_order SET state = 'withdrawn', work_at = CASE WHEN instruction_id IS NULL AND state <> 'limited' THEN NULL ELSE CAST($3 AS BIGINT) END, report_at = $3
 		WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now))
 	tx.Wake(WakeInstructions)
 	return err

@@ -26,6 +26,8 @@ type CapsInForce struct {
 	DueAt     time.Time // when the fleet is to be planned together again; zero for not before something happens
 	PlannedAt time.Time // when it was last; zero for never
 	Shadow    Shadow    // of that
+
+	Limits []CapLimit // that bind for a time, now or later; the lowest binds
 }
 
 // Shadow is what room under each cap was worth, half-hour by half-hour.
@@ -78,13 +80,23 @@ func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, er
 		}
 	}
 
-	c.Groups, err = rows(ctx, tx.conn, func(s scanner) (g flex.CapGroup, err error) {
+	c.Groups, err = tx.capGroups(ctx)
+	if err != nil {
+		return c, false, err
+	}
+
+	c.Limits, err = tx.bindingLimits(ctx)
+	return c, true, err
+}
+
+// capGroups are the organisation's constraint groups, by their names.
+func (tx *Tx) capGroups(ctx context.Context) ([]flex.CapGroup, error) {
+	return rows(ctx, tx.conn, func(s scanner) (g flex.CapGroup, err error) {
 		var power sql.NullInt64
 		err = s.Scan(&g.Name, &power, &g.StartsPerMinute)
 		g.Power = wattsOf(power)
 		return g, err
 	}, `SELECT name, cap_w, starts FROM cap_group WHERE org_id = $1 ORDER BY name`, tx.org.Bytes())
-	return c, true, err
 }
 
 func wattsOf(v sql.NullInt64) *flex.Watts {

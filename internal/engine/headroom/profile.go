@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"math"
 	"time"
 
 	"flexd/internal/flex"
@@ -26,8 +27,9 @@ type Profile struct {
 	caps    []flex.Cap
 	load    [][]int64 // watts, by cap and minute; nil before anything was added
 	starts  [][]int32
-	hard    bool    // charge-now is limited too
-	ceiling []int64 // a tighter cap of the fleet, by minute, in watts; nil for none
+	hard    bool      // charge-now is limited too
+	tight   [][]int64 // caps for a time, by cap and minute, in watts; nil for none
+	ceiling []int64   // a tighter cap of the fleet, by minute, in watts; nil for none
 }
 
 // New returns the headroom under caps, the fleet's first, from an instant on.
@@ -45,6 +47,48 @@ func (r *Profile) of(cap int, fn func(k int)) {
 	if cap != 0 {
 		fn(cap)
 	}
+}
+
+// Tighten holds what a cap binds to a power for a time, beside the cap. The lowest binds.
+func (r *Profile) Tighten(k int, s flex.Span, most flex.Watts) {
+	if r.tight == nil {
+		r.tight = make([][]int64, len(r.caps))
+	}
+
+	if r.tight[k] == nil {
+		r.tight[k] = make([]int64, horizon)
+		for m := range r.tight[k] {
+			r.tight[k][m] = math.MaxInt64
+		}
+	}
+
+	for m, to := r.minutes(s); m < to; m++ {
+		r.tight[k][m] = min(r.tight[k][m], int64(most))
+	}
+}
+
+// cap is the power that cap k allows in a minute; false if it bounds none.
+func (r *Profile) cap(k, minute int) (watts int64, bounded bool) {
+	watts = math.MaxInt64
+	if p := r.caps[k].Power; p != nil {
+		watts = int64(*p)
+	}
+	if r.tight != nil && r.tight[k] != nil {
+		watts = min(watts, r.tight[k][minute])
+	}
+	return watts, watts != math.MaxInt64
+}
+
+// bounds reports whether cap k allows no more than some power in any minute.
+func (r *Profile) bounds(k int) bool {
+	return r.caps[k].Power != nil || r.tight != nil && r.tight[k] != nil
+}
+
+// At is the power that cap k allows at an instant within the horizon; false if it bounds none.
+func (r *Profile) At(k int, at time.Time) (most flex.Watts, bounded bool) {
+	m := int(max(0, min(horizon-1, at.Unix()/60-r.first)))
+	watts, bounded := r.cap(k, m)
+	return flex.Watts(watts), bounded
 }
 
 // instant returns the beginning of a minute.
@@ -135,10 +179,7 @@ func (r *Profile) setCeiling() {
 // the ceiling. It reports false if the cap bounds no power.
 func (r *Profile) bound(k, minute int) (watts int64, by int, bounded bool) {
 	by = k
-	if p := r.caps[k].Power; p != nil {
-		watts = int64(*p)
-		bounded = true
-	}
+	watts, bounded = r.cap(k, minute)
 
 	if k == 0 && r.ceiling != nil {
 		if ceiling := r.ceiling[minute]; !bounded || ceiling < watts {
@@ -147,6 +188,14 @@ func (r *Profile) bound(k, minute int) (watts int64, by int, bounded bool) {
 	}
 
 	return watts, by, bounded
+}
+
+// loadAt is what is drawn under cap k in a minute.
+func (r *Profile) loadAt(k, minute int) int64 {
+	if r.load[k] == nil {
+		return 0
+	}
+	return r.load[k][minute]
 }
 
 // left returns the headroom of a car in a minute, at most the given watts, and the place of
@@ -159,10 +208,7 @@ func (r *Profile) left(cap, minute int, most int64) (watts int64, by int) {
 			return
 		}
 
-		if r.load[k] != nil {
-			allowed -= r.load[k][minute]
-		}
-
+		allowed -= r.loadAt(k, minute)
 		if allowed < watts {
 			watts = max(0, allowed)
 			by = place
@@ -191,13 +237,12 @@ func (r *Profile) full(cap, minute int) (full bool) {
 // if no cap is exceeded.
 func (r *Profile) Exceeded() (at time.Time, cap int, over bool) {
 	for k := range r.caps {
-		most := r.caps[k].Power
-		if most == nil || r.load[k] == nil {
+		if !r.bounds(k) || r.load[k] == nil {
 			continue
 		}
 
 		for m, w := range r.load[k] {
-			if w <= int64(*most) {
+			if most, bounded := r.cap(k, m); !bounded || w <= most {
 				continue
 			}
 

@@ -192,18 +192,23 @@ func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.
 
 // capKW is what a cap leaves in each half-hour, nil if it bounds no power.
 func (r *Profile) capKW(k int, first flex.Period, slots int) []float64 {
-	bound := r.caps[k].Power
-	if bound == nil {
+	if !r.bounds(k) {
 		return nil
 	}
 
 	kw := make([]float64, slots)
 	for t := range kw {
-		most := int64(0)
-		for m, to := r.minutes(first.Add(t).Span()); m < to && r.load[k] != nil; m++ {
-			most = max(most, r.load[k][m])
+		least := int64(flex.CapMax)
+		if p := r.caps[k].Power; p != nil {
+			least = int64(*p)
 		}
-		kw[t] = float64(max(0, int64(*bound)-most)) / 1000
+
+		for m, to := r.minutes(first.Add(t).Span()); m < to; m++ {
+			if watts, bounded := r.cap(k, m); bounded {
+				least = min(least, watts-r.loadAt(k, m))
+			}
+		}
+		kw[t] = float64(max(0, least)) / 1000
 	}
 
 	return kw

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/csvfile"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// limitsCommand is `flexd limits`.
+type limitsCommand struct {
+	Import limitsImport `cmd:"" help:"Take in what a distribution operator limits feeders (constraint groups) to: CSV with the columns group, start_timestamp, end_timestamp and limit_kw. It takes the place of what was imported before of the groups that it names, and binds at once."`
+	List   limitsList   `cmd:"" help:"What limits feeders now and later, and the links on which that comes."`
+	Link   limitsLink   `cmd:"" help:"Have a fallback bind a feeder whenever nothing was heard of its limits for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
+	Heard  limitsHeard  `cmd:"" help:"Say that the distribution operator was heard, although nothing changed."`
+	Unlink limitsUnlink `cmd:"" help:"Have no fallback bind a feeder any more."`
+}
+
+type limitsImport struct {
+	ofOrg
+	File string `arg:"" help:"The CSV file; - for standard input." placeholder:"FILE"`
+}
+
+// Run imports limits.
+func (o *limitsImport) Run(ctx context.Context, c console) error {
+	limits, err := readLimits(o.File)
+	if err != nil {
+		return err
+	}
+
+	return o.actOn(ctx, "import limits", "", func(h *app.App, org flex.Org) error {
+		err := h.Control.ImportLimits(ctx, org.ID, limits)
+		if err == nil {
+			fmt.Fprintf(c.out, "%d limits bind; the fleet is planned under them at once, by whatever process serves it.\n", len(limits))
+		}
+		return err
+	})
+}
+
+// readLimits reads limits from a CSV file.
+func readLimits(file string) (limits []records.CapLimit, err error) {
+	f := os.Stdin
+	if file != "-" {
+		f, err = os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+
+	for row, err := range csvfile.Read(f, "group", "start_timestamp", "end_timestamp", "limit_kw") {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+
+		l := records.CapLimit{Group: row.Get("group")}
+		for column, at := range map[string]*time.Time{"start_timestamp": &l.From, "end_timestamp": &l.To} {
+			*at, err = time.Parse(time.RFC3339, row.Get(column))
+			if err != nil {
+				return nil, row.Fault("%s is %q: it should be an instant such as 2026-01-15T18:00:00Z", column, row.Get(column))
+			}
+		}
+
+		kw, err := strconv.ParseFloat(row.Get("limit_kw"), 64)
+		if err != nil || !(math.Abs(kw) <= flex.CapMax.KW()) {
+			return nil, row.Fault("limit_kw is %q: it should be a power in kW", row.Get("limit_kw"))
+		}
+
+		l.Power = flex.FromKW(kw)
+		limits = append(limits, l)
+	}
+	return limits, nil
+}
+
+type limitsList struct {
+	ofOrg
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// limitRow is a limit, or the fallback of a link, as it is printed.
+type limitRow struct {
+	Group   string    `json:"group"`
+	From    time.Time `json:"start_timestamp,omitzero"`
+	To      time.Time `json:"end_timestamp,omitzero"`
+	KW      float64   `json:"limit_kw"`
+	Source  string    `json:"source"`
+	Silence string    `json:"silence,omitempty"`
+	HeardAt time.Time `json:"heard_at,omitzero"`
+}
+
+func (r limitRow) cells() []any {
+	return []any{r.Group, r.From, r.To, r.KW, r.Source, r.Silence, r.HeardAt}
+}
+
+// Run lists the limits: those that were given, and then the fallbacks, from when each binds.
+func (o *limitsList) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	limits, links, err := h.Control.Limits(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	rows := []limitRow{}
+	for _, l := range limits {
+		rows = append(rows, limitRow{Group: l.Group, From: l.From, To: l.To, KW: l.Power.KW(), Source: l.Source})
+	}
+	for _, l := range links {
+		rows = append(rows, limitRow{Group: l.Group, From: l.LostAt, KW: l.Fallback.KW(), Source: "fallback", Silence: l.Silence.String(), HeardAt: l.HeardAt})
+	}
+
+	return list(c, o.JSON, rows, "GROUP\tFROM\tTO\tKW\tSOURCE\tAFTER\tHEARD", limitRow.cells)
+}
+
+type limitsLink struct {
+	ofOrg
+	Group      string        `arg:"" help:"The constraint group."`
+	FallbackKW float64       `name:"fallback-kw" help:"The most that it draws when nothing is heard." required:"" placeholder:"KW"`
+	After      time.Duration `help:"How long nothing may be heard: 10s to 168h." default:"15m"`
+}
+
+// Run sets the link.
+func (o *limitsLink) Run(ctx context.Context) error {
+	return o.actOn(ctx, "set limit link", o.Group, func(h *app.App, org flex.Org) error {
+		return h.Control.SetLink(ctx, org.ID, records.CapLink{Group: o.Group, Fallback: flex.FromKW(o.FallbackKW), Silence: o.After})
+	})
+}
+
+type limitsHeard struct {
+	ofOrg
+	Group string `arg:"" help:"The constraint group."`
+}
+
+// Run notes that something was heard.
+func (o *limitsHeard) Run(ctx context.Context) error {
+	return o.actOn(ctx, "hear limit link", o.Group, func(h *app.App, org flex.Org) error { return h.Control.HearLink(ctx, org.ID, o.Group) })
+}
+
+type limitsUnlink struct {
+	ofOrg
+	Group string `arg:"" help:"The constraint group."`
+}
+
+// Run ends the link.
+func (o *limitsUnlink) Run(ctx context.Context) error {
+	return o.actOn(ctx, "end limit link", o.Group, func(h *app.App, org flex.Org) error { return h.Control.ClearLink(ctx, org.ID, o.Group) })
+}

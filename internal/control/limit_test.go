@@ -1,0 +1,103 @@
+package control_test
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// most is how many of the assets' schedules in force draw at once at most, of the minutes of a time.
+func (h *fixture) most(assets []flex.AssetID, from, to string) (most int) {
+	h.Helper()
+	for m := at(from); m.Before(at(to)); m = m.Add(15 * time.Minute) {
+		most = max(most, h.drawing(assets, m.Format(time.RFC3339)))
+	}
+	return most
+}
+
+// planned runs the planning job until it has nothing to do, as it does within seconds of a change.
+func (h *fixture) planned() {
+	h.Helper()
+	for range 3 {
+		if _, err := h.service.PlanDue(h.Context()); err != nil {
+			h.Fatal(err)
+		}
+		h.wait(time.Second)
+	}
+}
+
+// TestLimits has a network operator limit a feeder of six cars for an hour, say no more, and come back.
+func TestLimits(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(6, 37) // five hours each
+		var sites []flex.SiteID
+		for _, h.asset = range assets {
+			sites = append(sites, h.look().Asset.SiteID)
+		}
+		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "feeder", Sites: sites}}})
+		h.planned()
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 6 {
+			t.Fatalf("%d draw without a limit", n)
+		}
+
+		ctx := h.Context()
+		link := store.CapLink{Group: "feeder", Fallback: 7500, Silence: 15 * time.Minute}
+		if err := h.service.SetLink(ctx, h.Org, link); err != nil {
+			t.Fatal(err)
+		}
+		limit := store.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
+		if err := h.service.ImportLimits(ctx, h.Org, []store.CapLimit{limit}); err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := limit
+		elsewhere.Group = "nowhere"
+		if err := h.service.ImportLimits(ctx, h.Org, []store.CapLimit{elsewhere}); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("a limit of a group that there is not: %v", err)
+		}
+
+		// What was sent keeps the limit by itself, whatever becomes of flexd.
+		h.planned()
+		if n := h.most(assets, "2026-01-15T18:00:00Z", "2026-01-15T19:00:00Z"); n != 2 {
+			t.Errorf("%d draw under the limit, not 2", n)
+		}
+		if n := h.most(assets, "2026-01-15T19:15:00Z", "2026-01-15T21:00:00Z"); n < 5 {
+			t.Errorf("%d draw after it", n)
+		}
+		if n := h.short(assets, 37); n > 0 {
+			t.Errorf("%d needs are not met", n)
+		}
+
+		watch := func(at string, want int) {
+			h.Helper()
+			h.goTo(at)
+			r, err := h.service.WatchLinks(ctx)
+			if err != nil || r.Did != want {
+				t.Errorf("%s: %d links are lost, not %d: %v", at, r.Did, want, err)
+			}
+			h.planned()
+		}
+
+		watch("2026-01-15T17:10:00Z", 0)
+		watch("2026-01-15T17:15:10Z", 1)
+		watch("2026-01-15T17:16:00Z", 0)
+		if n := h.most(assets, "2026-01-15T17:30:00Z", "2026-01-16T06:00:00Z"); n != 1 {
+			t.Errorf("%d draw under the fallback, not 1", n)
+		}
+
+		if err := h.service.HearLink(ctx, h.Org, "feeder"); err != nil {
+			t.Fatal(err)
+		}
+		h.planned()
+		if n, m := h.drawing(assets, "2026-01-15T17:45:00Z"), h.most(assets, "2026-01-15T18:00:00Z", "2026-01-15T19:00:00Z"); n < 5 || m != 2 {
+			t.Errorf("%d draw once it was heard, %d under the limit", n, m)
+		}
+		if err := h.service.ClearLink(ctx, h.Org, "feeder"); err != nil {
+			t.Error(err)
+		}
+		if err := h.service.ClearLink(ctx, h.Org, "feeder"); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("cleared twice: %v", err)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var _ = law("a limit of a feeder ends after it begins and is not negative",
+	`SELECT id AS what FROM cap_limit WHERE to_at <= from_at OR limit_w < 0`)
+
+// limitHorizon is how far ahead a fallback is kept: as far as plans reach, and more.
+const limitHorizon = 14 * 24 * time.Hour
+
+// CapLimit is the most that a constraint group may draw for a time, beside its cap.
+type CapLimit struct {
+	Group string
+	flex.Span
+	Power  flex.Watts
+	Source string            // import, openadr, or fallback
+	Order  flex.ID[ADROrder] // of an OpenADR event; zero if it came otherwise
+}
+
+// AddCapLimits keeps limits. The fleet must then be planned: see CapsChanged.
+func (tx *Tx) AddCapLimits(ctx context.Context, limits []CapLimit) error {
+	const columns = 9
+	args := make([]any, 0, columns*len(limits))
+	for _, l := range limits {
+		id := tx.newID()
+		var order any
+		if !l.Order.IsZero() {
+			order = l.Order.Bytes()
+		}
+		args = append(args, id[:], tx.org.Bytes(), l.Group, micros(l.From), micros(l.To), int64(l.Power), l.Source, order, micros(tx.now))
+	}
+	return tx.bulk(ctx, `INSERT INTO cap_limit (id, org_id, group_name, from_at, to_at, limit_w, source, order_id, made_at)`, ``, columns, args)
+}
+
+// DropCapLimits forgets what a source said of a group's time from an instant on.
+func (tx *Tx) DropCapLimits(ctx context.Context, group, source string, from time.Time) error {
+	_, err := tx.exec(ctx, `DELETE FROM cap_limit WHERE org_id = $1 AND group_name = $2 AND source = $3 AND to_at > $4`, tx.org.Bytes(), group, source, micros(from))
+	return err
+}
+
+// DropOrderLimits forgets the limits of an OpenADR order.
+func (tx *Tx) DropOrderLimits(ctx context.Context, order flex.ID[ADROrder]) error {
+	_, err := tx.exec(ctx, `DELETE FROM cap_limit WHERE org_id = $1 AND order_id = $2`, tx.org.Bytes(), order.Bytes())
+	return err
+}
+
+// CapLimits returns the limits that are not over, by their group and time.
+func (tx *Tx) CapLimits(ctx context.Context) ([]CapLimit, error) {
+	return rows(ctx, tx.conn, func(s scanner) (l CapLimit, err error) {
+		err = s.Scan(&l.Group, instant{&l.From}, instant{&l.To}, &l.Power, &l.Source, &l.Order)
+		return l, err
+	}, `SELECT group_name, from_at, to_at, limit_w, source, order_id FROM cap_limit WHERE org_id = $1 AND to_at > $2 ORDER BY group_name, from_at, id`,
+		tx.org.Bytes(), micros(tx.now))
+}
+
+// bindingLimits are the limits that are not over, and the fallbacks of links that are lost.
+func (tx *Tx) bindingLimits(ctx context.Context) ([]CapLimit, error) {
+	limits, err := tx.CapLimits(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	links, err := tx.CapLinks(ctx)
+	for _, l := range links {
+		if !l.LostAt.IsZero() {
+			limits = append(limits, CapLimit{Group: l.Group, Span: flex.Span{From: l.LostAt, To: tx.now.Add(limitHorizon)}, Power: l.Fallback, Source: "fallback"})
+		}
+	}
+	return limits, err
+}
+
+// CapsChanged has the fleet planned under its caps at once, as what binds it changed.
+func (tx *Tx) CapsChanged(ctx context.Context) error {
+	_, err := tx.exec(ctx, `UPDATE caps SET version = version + 1, due_at = $2, leased_to = 0, shadow = '' WHERE org_id = $1`, tx.org.Bytes(), micros(tx.now))
+	tx.Wake(WakeControl)
+	return err
+}
+
+// CapLink is the link on which a group's limits come.
+type CapLink struct {
+	Group    string
+	Fallback flex.Watts    // that binds when the link is lost
+	Silence  time.Duration // how long nothing may be heard
+	HeardAt  time.Time
+	LostAt   time.Time // since when the fallback binds; zero: it does not
+}
+
+// CapLinks returns the organisation's links, by their group.
+func (tx *Tx) CapLinks(ctx context.Context) ([]CapLink, error) {
+	return rows(ctx, tx.conn, func(s scanner) (l CapLink, err error) {
+		var seconds int64
+		err = s.Scan(&l.Group, &l.Fallback, &seconds, instant{&l.HeardAt}, instant{&l.LostAt})
+		l.Silence = time.Duration(seconds) * time.Second
+		return l, err
+	}, `SELECT group_name, fallback_w, silence_s, heard_at, lost_at FROM cap_link WHERE org_id = $1 ORDER BY group_name`, tx.org.Bytes())
+}
+
+// SetCapLink keeps a link, which is heard now.
+func (tx *Tx) SetCapLink(ctx context.Context, l CapLink) error {
+	_, err := tx.exec(ctx, `INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (org_id, group_name) DO UPDATE SET fallback_w = excluded.fallback_w, silence_s = excluded.silence_s, heard_at = excluded.heard_at, lost_at = NULL`,
+		tx.org.Bytes(), l.Group, int64(l.Fallback), int64(l.Silence/time.Second), micros(tx.now))
+	return err
+}
+
+// DropCapLink forgets a link, and reports whether there was one.
+func (tx *Tx) DropCapLink(ctx context.Context, group string) (bool, error) {
+	n, err := tx.exec(ctx, `DELETE FROM cap_link WHERE org_id = $1 AND group_name = $2`, tx.org.Bytes(), group)
+	return n > 0, err
+}
+
+// HearCapLink says that a group's link was heard now, if it has one; back if it was lost.
+func (tx *Tx) HearCapLink(ctx context.Context, group string) (back bool, err error) {
+	n, err := tx.exec(ctx, `UPDATE cap_link SET lost_at = NULL WHERE org_id = $1 AND group_name = $2 AND lost_at IS NOT NULL`, tx.org.Bytes(), group)
+	if err != nil {
+		return false, err
+	}
+
+	_, err = tx.exec(ctx, `UPDATE cap_link SET heard_at = $3 WHERE org_id = $1 AND group_name = $2`, tx.org.Bytes(), group, micros(tx.now))
+	return n > 0, err
+}
+
+// LoseCapLinks has the fallback bind where nothing was heard for too long, and returns how many links
+// that is.
+func (tx *Tx) LoseCapLinks(ctx context.Context) (int64, error) {
+	return tx.exec(ctx, `UPDATE cap_link SET lost_at = $2 WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 <= $2`, tx.org.Bytes(), micros(tx.now))
+}
+
+// NextCapLink is when a link is lost next, if nothing is heard.
+func (tx *Tx) NextCapLink(ctx context.Context, after time.Time) (time.Time, error) {
+	return tx.earliest(ctx, `SELECT min(heard_at + silence_s * 1000000) FROM cap_link WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 > $2`,
+		tx.org.Bytes(), afterMicros(after))
+}
+
+// OrgsWithSilentLinks returns the organisations that have a link on which nothing was heard for too long
+// and whose fallback does not bind yet.
+func (all *All) OrgsWithSilentLinks(ctx context.Context) ([]flex.OrgID, error) {
+	return rows(ctx, all.conn, func(s scanner) (id flex.OrgID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}, `SELECT DISTINCT l.org_id FROM cap_link l JOIN org g ON g.id = l.org_id
+		WHERE l.lost_at IS NULL AND l.heard_at + l.silence_s * 1000000 <= $1 + g.clock_offset ORDER BY l.org_id`, micros(all.Now()))
+}
+
+// LostCapLinks returns how many links are lost, and names the one that was first.
+func (all *All) LostCapLinks(ctx context.Context, org flex.OrgID) (n int, first string, err error) {
+	where, args := `FROM cap_link WHERE lost_at IS NOT NULL`, []any(nil)
+	if !org.IsZero() {
+		where, args = where+` AND org_id = $1`, append(args, org.Bytes())
+	}
+	if err := all.row(ctx, `SELECT count(*) `+where, args...).Scan(&n); err != nil || n == 0 {
+		return 0, "", err
+	}
+
+	var lost time.Time
+	var fallback flex.Watts
+	err = all.row(ctx, `SELECT group_name, fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`, args...).Scan(&first, &fallback, instant{&lost})
+	return n, fmt.Sprintf("%q is held to %g kW since %s", first, fallback.KW(), lost.Format(time.RFC3339)), err
+}
