@@ -41,7 +41,7 @@ var layers = map[string]int{
 	"contract": 7,
 	// transports
 	"api": 8, "console": 8, "portal": 8, "ocppserver": 8, "homeassistant": 8,
-	"openadr": 8,
+	"openadr": 8, "mcp": 8,
 	// what is generated from the routes and the contract
 	"openapi": 9,
 	// wiring: store opened, services made, background jobs running, transports served
@@ -60,7 +60,7 @@ var required = []string{"flex", "store"}
 var restricted = map[string][]string{
 	"database/sql": {"store", "store/storetest"},
 	"encoding/csv": {"csvfile", "sim"}, // one writer, so that no cell begins a formula
-	"net/http":     {"web", "homeassistant", "openadr", "api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
+	"net/http":     {"web", "homeassistant", "openadr", "mcp", "api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
 	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe", "test/figures"},
 	"testing":      {"store/storetest", "sim"},
 	// the interface's form, which services know nothing of

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"flexd/internal/access"
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/mcp"
+	records "flexd/internal/store"
+)
+
+// mcpServer is `flexd mcp`.
+type mcpServer struct {
+	ofOrg
+	Username string `help:"The credential whose roles the agent has; the organisation's first if not given." placeholder:"NAME"`
+	Write    bool   `help:"Offer tools that change something, too. Each needs two calls: one that shows what would be done, and one that confirms it."`
+}
+
+// Run answers one agent on standard input and output until its end.
+func (o *mcpServer) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	credential, err := o.credential(ctx, h, org)
+	if err != nil {
+		return err
+	}
+
+	server, err := mcp.New(o.settings(h, org, credential))
+	if err != nil {
+		return err
+	}
+
+	return server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(c.in), Writer: unclosed{c.out}})
+}
+
+// settings are what the agent of a credential works on.
+func (o *mcpServer) settings(h *app.App, org flex.Org, credential records.Credential) mcp.Settings {
+	roles := agentRoles(credential.Roles, o.Write)
+	tokens := agentTokens{app: h, who: access.Principal{Org: org.ID, Username: credential.Username, Roles: roles}}
+
+	act := func(ctx context.Context, tool, arguments string, do func() error) error {
+		call := records.Act{Who: "agent of credential " + credential.Username, Act: "call tool " + tool, Org: org.ID, Detail: arguments}
+		return h.Access.Act(ctx, call, do)
+	}
+
+	halted := func(ctx context.Context) (string, error) {
+		halt, err := h.Push.Halted(ctx)
+		if err != nil || halt == nil {
+			return "", err
+		}
+		return "by " + halt.Who + ": " + halt.Reason, nil
+	}
+
+	return mcp.Settings{Version: version(), API: h.API.Handler(), Write: o.Write, Token: tokens.token, Halted: halted, Act: act}
+}
+
+// unclosed keeps standard output open when the agent goes.
+type unclosed struct{ io.Writer }
+
+// Close does nothing.
+func (unclosed) Close() error { return nil }
+
+// credential is the one whose roles the agent has.
+func (o *mcpServer) credential(ctx context.Context, h *app.App, org flex.Org) (records.Credential, error) {
+	all, err := h.Access.Credentials(ctx, org.ID)
+	if err != nil {
+		return records.Credential{}, err
+	}
+
+	for _, c := range all {
+		chosen := o.Username == "" || c.Username == o.Username
+		if chosen && c.RevokedAt.IsZero() {
+			return c, nil
+		}
+	}
+
+	return records.Credential{}, flex.Fail(flex.NotFound, "%s has no such credential that holds: flexd credential list prints them", org.Name)
+}
+
+// agentRoles are the roles of a credential that an agent has: those that read, and with write the
+// one that changes.
+func agentRoles(roles []flex.Role, write bool) (kept []flex.Role) {
+	for _, r := range roles {
+		if r == flex.EntityRead || write && r == flex.EntityWrite {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// agentTokens gives out a token and another before it ends.
+type agentTokens struct {
+	app *app.App
+	who access.Principal
+
+	mu   sync.Mutex // calls may come at once
+	kept access.Issued
+}
+
+// token gives a token that is good for a minute at least.
+func (t *agentTokens) token(ctx context.Context) (flex.Secret, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	if time.Until(t.kept.ExpiresAt) > time.Minute {
+		return t.kept.Token, nil
+	}
+
+	issued, err := t.app.Access.Issue(ctx, t.who, access.TokenLife)
+	if err != nil {
+		return "", err
+	}
+
+	t.kept = issued
+	return issued.Token, nil
+}

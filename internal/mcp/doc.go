@@ -1,0 +1,34 @@
+// Package mcp lets an agent (a program that a language model steers) use flexd by the Model
+// Context Protocol, https://modelcontextprotocol.io.
+//
+// # What an agent may do
+//
+// Each tool is one operation of the interface and is called on the interface's own handler, with
+// a token of one organisation. So an agent sees what the organisation's credential sees, within
+// its roles, rate and limits, and no rule of flexd exists a second time here. The schema of a
+// tool's arguments is the one of openapi.yaml: parameters by their names, and the request's body
+// as "body".
+//
+// Tools that read, explain and preview answer at once. Tools that change something are offered
+// only if the operator asked for them, and take two calls:
+//
+//  1. The first call, without "confirmation", changes nothing. It answers what would happen (the
+//     operation's own dry run, or what stands today) and a confirmation.
+//  2. The second call has the same arguments and the confirmation. Only then is it done.
+//
+// A confirmation is random, is for one tool with exactly these arguments, works once, and ends
+// after ConfirmationLife. Where the first answer is what stands today, the second call is refused
+// if that has changed meanwhile. At most MaxConfirmations wait at a time; the oldest goes first.
+//
+// # The kill switch and the log
+//
+// While pushes are halted no tool changes anything: an agent does not work around the people who
+// halted. Every call, also one that is refused, is written in the audit log before it is made, with
+// its outcome after it.
+//
+// # Failures
+//
+// What the interface refuses is an answer with isError, the problem as its text, so that the model
+// can mend its call. A result of more than MaxResult bytes is refused with the advice to ask for
+// less: a list that was cut would look whole.
+package mcp
