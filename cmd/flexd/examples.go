@@ -30,6 +30,7 @@ serve --environment sandbox --allow-private-endpoints
 completion bash
 org add Acme --username acme
 org list
+org networks Acme 192.0.2.0/24 2001:db8::/48
 org set Acme user_share=0.5 --from 2027-04-01
 org terms Acme --json
 credential list Acme

@@ -15,6 +15,8 @@ type org struct {
 	List orgList `cmd:"" help:"The organisations."`
 	Set  orgSet  `cmd:"" help:"Change an organisation's settings, and print them with their defaults: flexd org set Acme user_share=0.5 --from 2026-04-01."`
 
+	Networks orgNetworks `cmd:"" help:"From which networks an organisation's credentials may be used; with networks, set them."`
+
 	Terms orgTerms `cmd:"" help:"What an organisation's terms are, were and will be, and who set them: flexd org terms Acme --json."`
 }
 

@@ -57,6 +57,7 @@ type Principal struct {
 	Origin    string      // a component token's one web origin
 	ExpiresAt time.Time
 	AllowFrom []netip.Prefix // where the credential may be used; none for everywhere
+	OrgFrom   []netip.Prefix // where any of the organisation's may be; none for everywhere
 }
 
 // May reports whether the principal has the role.
@@ -95,8 +96,9 @@ func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, e
 			return Principal{}, fmt.Errorf("look up a token: %w", err)
 		}
 
-		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt, nil}
+		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt, nil, nil}
 		if t.Site.IsZero() {
+			p.OrgFrom = t.OrgFrom
 			p.AllowFrom = t.AllowFrom // a component token is its user's, wherever they are
 		}
 

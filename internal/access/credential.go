@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -22,10 +23,10 @@ const (
 // errElsewhere is what is said to whoever uses a credential or its token from another network.
 var errElsewhere = flex.Fail(flex.Unauthorized, "This credential may not be used from this address")
 
-// Admit fails with Unauthorized if the principal's credential may not be used from where a
-// request comes from: an IPv4 address, or the /64 of an IPv6 address.
+// Admit fails with Unauthorized if the principal's credential, or any of their organisation's, may
+// not be used from where a request comes from: an IPv4 address, or the /64 of an IPv6 address.
 func (p Principal) Admit(from string) error {
-	if len(p.AllowFrom) == 0 {
+	if len(p.AllowFrom) == 0 && len(p.OrgFrom) == 0 {
 		return nil
 	}
 
@@ -38,13 +39,14 @@ func (p Principal) Admit(from string) error {
 		address = network.Addr()
 	}
 
-	for _, n := range p.AllowFrom {
-		if n.Contains(address) {
-			return nil
+	for _, networks := range [][]netip.Prefix{p.AllowFrom, p.OrgFrom} {
+		inside := slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
+		if len(networks) > 0 && !inside {
+			return errElsewhere
 		}
 	}
 
-	return errElsewhere
+	return nil
 }
 
 // checkLimits fails with Invalid if the limits can hold for nobody, or not exactly.
@@ -53,11 +55,16 @@ func (d *Service) checkLimits(l store.CredentialLimits) error {
 		return flex.Fail(flex.Invalid, "a credential cannot expire at %s, which is past", l.ExpiresAt.Format(time.RFC3339))
 	}
 
-	if len(l.AllowFrom) > AllowedNetworksMax {
-		return flex.Fail(flex.Invalid, "a credential is used from %d networks at most, not %d", AllowedNetworksMax, len(l.AllowFrom))
+	return checkNetworks(l.AllowFrom)
+}
+
+// checkNetworks fails with Invalid if there are too many networks, or one is not written as such.
+func checkNetworks(networks []netip.Prefix) error {
+	if len(networks) > AllowedNetworksMax {
+		return flex.Fail(flex.Invalid, "there may be %d networks at most, not %d", AllowedNetworksMax, len(networks))
 	}
 
-	for _, n := range l.AllowFrom {
+	for _, n := range networks {
 		if n.Masked() != n {
 			return flex.Fail(flex.Invalid, "%s is an address in a network: the network is %s", n, n.Masked())
 		}
@@ -68,6 +75,31 @@ func (d *Service) checkLimits(l store.CredentialLimits) error {
 	}
 
 	return nil
+}
+
+// SetOrgNetworks replaces from which networks an organisation's credentials and their tokens are of
+// use, in this process at once, in others within seconds. Everywhere goes without any.
+func (d *Service) SetOrgNetworks(ctx context.Context, org flex.OrgID, networks []netip.Prefix, everywhere bool) error {
+	if everywhere == (len(networks) > 0) {
+		return flex.Fail(flex.Invalid, "give networks, or else everywhere")
+	}
+	if err := checkNetworks(networks); err != nil {
+		return err
+	}
+
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.SetOrgNetworks(ctx, networks) })
+	d.tokens.clear()
+	return err
+}
+
+// OrgNetworks returns from which networks an organisation's credentials are of use; none for
+// everywhere.
+func (d *Service) OrgNetworks(ctx context.Context, org flex.OrgID) (networks []netip.Prefix, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		networks, err = tx.OrgNetworks(ctx)
+		return err
+	})
+	return networks, err
 }
 
 // LimitCredential replaces until when and from where a credential is of use. Its tokens are

@@ -77,6 +77,41 @@ func TestCredential_Expires(t *testing.T) {
 	})
 }
 
+// An organisation's networks bind all its credentials and their tokens, beside a credential's own.
+func TestOrgNetworks(t *testing.T) {
+	each(t, func(d *service) {
+		narrow := d.limited("narrow", store.CredentialLimits{AllowFrom: networks("192.0.2.0/25", "203.0.113.0/24")})
+		wide := d.limited("wide", store.CredentialLimits{})
+		token := d.login("wide", wide, "198.51.100.1", 0).Token
+		d.identify(token, true)
+
+		if err := d.SetOrgNetworks(t.Context(), d.org.ID, networks("192.0.2.0/24"), false); err != nil {
+			t.Fatal(err)
+		}
+
+		d.kind(d.identify(token, true).Admit("198.51.100.1"), flex.Unauthorized)
+		if err := d.identify(token, true).Admit("192.0.2.200"); err != nil {
+			t.Error(err)
+		}
+
+		d.login("wide", wide, "198.51.100.1", flex.Unauthorized)
+		d.login("wide", wide, "192.0.2.200", 0)
+		d.login("narrow", narrow, "192.0.2.200", flex.Unauthorized)
+		d.login("narrow", narrow, "203.0.113.1", flex.Unauthorized)
+		d.login("narrow", narrow, "192.0.2.7", 0)
+
+		d.kind(d.SetOrgNetworks(t.Context(), d.org.ID, networks("10.0.0.1/8"), false), flex.Invalid)
+		d.kind(d.SetOrgNetworks(t.Context(), d.org.ID, nil, false), flex.Invalid)
+		d.kind(d.SetOrgNetworks(t.Context(), d.org.ID, networks("10.0.0.0/8"), true), flex.Invalid)
+
+		if err := d.SetOrgNetworks(t.Context(), d.org.ID, nil, true); err != nil {
+			t.Fatal(err)
+		}
+
+		d.login("wide", wide, "198.51.100.1", 0)
+	})
+}
+
 func TestCredential_Networks(t *testing.T) {
 	each(t, func(d *service) {
 		secret := d.limited("u", store.CredentialLimits{AllowFrom: networks("192.0.2.0/24", "2001:db8::/48")})

@@ -63,7 +63,7 @@ func (d *Service) LoginWithin(ctx context.Context, name string, secret flex.Secr
 // principalOf is whom a token of the credential's speaks for, with these roles alone unless there
 // are none.
 func principalOf(c store.Credential, from string, roles []flex.Role) (Principal, error) {
-	p := Principal{Org: c.Org, Username: c.Username, Roles: c.Roles, AllowFrom: c.AllowFrom}
+	p := Principal{Org: c.Org, Username: c.Username, Roles: c.Roles, AllowFrom: c.AllowFrom, OrgFrom: c.OrgFrom}
 	if err := p.Admit(from); err != nil {
 		return p, err
 	}

@@ -19,6 +19,7 @@ type Credential struct {
 	CreatedAt  time.Time
 	RevokedAt  time.Time // zero while it holds
 	CredentialLimits
+	OrgFrom []netip.Prefix // the organisation's own networks; none for everywhere. Read, not written
 
 	UsedAt      time.Time // the latest login, to the minute; zero for none
 	FormerHash  []byte    // of the password before the newest, nil for none
@@ -77,19 +78,42 @@ func splitRoles(text string) (roles []flex.Role) {
 	return roles
 }
 
-const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at, expires_at, used_at, allow_from, former_hash, former_until`
+const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at, expires_at, used_at, allow_from, former_hash, former_until,
+	COALESCE((SELECT o.allow_from FROM org o WHERE o.id = credential.org_id), '')`
 
 func scanCredential(s scanner) (c Credential, err error) {
-	var roles, networks string
+	var roles, networks, orgs string
 	err = s.Scan(&c.Username, &c.Org, &c.SecretHash, &roles, instant{&c.CreatedAt}, instant{&c.RevokedAt},
-		instant{&c.ExpiresAt}, instant{&c.UsedAt}, &networks, &c.FormerHash, instant{&c.FormerUntil})
+		instant{&c.ExpiresAt}, instant{&c.UsedAt}, &networks, &c.FormerHash, instant{&c.FormerUntil}, &orgs)
 	if err != nil {
 		return c, err
 	}
 
 	c.Roles = splitRoles(roles)
 	c.AllowFrom, err = splitPrefixes(networks)
+	if err != nil {
+		return c, err
+	}
+
+	c.OrgFrom, err = splitPrefixes(orgs)
 	return c, err
+}
+
+// SetOrgNetworks says from which networks the organisation's credentials are of use; none for
+// everywhere.
+func (tx *Tx) SetOrgNetworks(ctx context.Context, networks []netip.Prefix) error {
+	_, err := tx.exec(ctx, `UPDATE org SET allow_from = $2 WHERE id = $1`, tx.org.Bytes(), joinPrefixes(networks))
+	return err
+}
+
+// OrgNetworks returns from which networks the organisation's credentials are of use; none for
+// everywhere.
+func (tx *Tx) OrgNetworks(ctx context.Context) ([]netip.Prefix, error) {
+	var text string
+	if err := tx.row(ctx, `SELECT allow_from FROM org WHERE id = $1`, tx.org.Bytes()).Scan(&text); err != nil {
+		return nil, err
+	}
+	return splitPrefixes(text)
 }
 
 // AddCredential keeps a credential. A name that is taken, by whichever organisation, is a

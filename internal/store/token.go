@@ -19,14 +19,15 @@ type Token struct {
 	Origin    string      // a component token's one web origin
 	ExpiresAt time.Time
 	AllowFrom []netip.Prefix // of the credential, by now; none for everywhere
+	OrgFrom   []netip.Prefix // of the organisation, likewise
 }
 
 const tokenColumns = `hash, org_id, username, roles, site_id, origin, expires_at`
 
 func scanToken(s scanner) (t Token, err error) {
 	var hash []byte
-	var roles, networks string
-	err = s.Scan(&hash, &t.Org, &t.Username, &roles, &t.Site, &t.Origin, instant{&t.ExpiresAt}, &networks)
+	var roles, networks, orgs string
+	err = s.Scan(&hash, &t.Org, &t.Username, &roles, &t.Site, &t.Origin, instant{&t.ExpiresAt}, &networks, &orgs)
 	if err != nil {
 		return t, err
 	}
@@ -34,6 +35,11 @@ func scanToken(s scanner) (t Token, err error) {
 	copy(t.Hash[:], hash)
 	t.Roles = splitRoles(roles)
 	t.AllowFrom, err = splitPrefixes(networks)
+	if err != nil {
+		return t, err
+	}
+
+	t.OrgFrom, err = splitPrefixes(orgs)
 	return t, err
 }
 
@@ -59,8 +65,8 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 
 // Token returns the token of that hash, expired or not, or a NotFound failure.
 func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
-	return one(ctx, all.conn, "no such token", scanToken, `SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, '')
-		FROM token t LEFT JOIN credential c ON c.username = t.username WHERE t.hash = $1`, hash[:])
+	return one(ctx, all.conn, "no such token", scanToken, `SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, ''), o.allow_from
+		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id WHERE t.hash = $1`, hash[:])
 }
 
 // KnownOrigin reports whether a living component token was made for the web origin.

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	records "flexd/internal/store"
+)
+
+// orgNetworks is `flexd org networks`.
+type orgNetworks struct {
+	store
+	Name       string         `arg:"" help:"Name of the organisation."`
+	Network    []netip.Prefix `arg:"" optional:"" help:"Networks that its credentials may be used from, as 192.0.2.0/24 or 2001:db8::/48; a credential's own hold beside them."`
+	Everywhere bool           `help:"Let them be used from everywhere again."`
+}
+
+// Run replaces the networks where some are given, and prints them.
+func (o *orgNetworks) Run(ctx context.Context, c console) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	org, err := namedOrg(ctx, h, o.Name)
+	if err != nil {
+		return err
+	}
+
+	if o.Everywhere || len(o.Network) > 0 {
+		act := records.Act{Who: commandLine, Act: "set organisation's networks", Org: org.ID, Detail: fmt.Sprint(o.Network)}
+		err := h.Access.Act(ctx, act, func() error { return h.Access.SetOrgNetworks(ctx, org.ID, o.Network, o.Everywhere) })
+		if err != nil {
+			return err
+		}
+	}
+
+	networks, err := h.Access.OrgNetworks(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	if len(networks) == 0 {
+		_, err = fmt.Fprintln(c.out, "everywhere")
+		return err
+	}
+
+	for _, n := range networks {
+		fmt.Fprintln(c.out, n)
+	}
+
+	return nil
+}
