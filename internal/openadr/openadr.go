@@ -243,6 +243,10 @@ func (s *Server) serves(r *request) error {
 		return flex.Fail(flex.Forbidden, "the token is of no OpenADR client")
 	}
 
+	if r.adr.ID == adr.Reporter {
+		return flex.Fail(flex.Forbidden, "the client id %s is that of the server's own reports: take another", adr.Reporter)
+	}
+
 	on, err := s.ADR.Serves(r.Context(), r.who.Org)
 	if err == nil && !on {
 		err = flex.Fail(flex.Forbidden, "OpenADR is not switched on for this organisation")

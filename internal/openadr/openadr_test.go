@@ -228,6 +228,7 @@ func TestAuth(t *testing.T) {
 		}
 		off := f.newOrg("Off", false)
 		f.want(403, f.client(off, "off-bl", flex.OpenADRBusiness), "GET", "/programs", "")
+		f.want(403, f.client(f.org, adr.Reporter, flex.OpenADRNode), "GET", "/reports", "")
 		f.want(401, "", "GET", "/programs", "")
 		f.want(401, "flexd_x", "PUT", "/programs/x", "{}")
 		f.want(405, f.bl, "PATCH", "/programs", "")
