@@ -58,7 +58,15 @@ func (s *Server) developer(r *request) (view, error) {
 		t.add(q.At, q.ID, q.User, q.Method, q.Path, q.Status, q.Took.Microseconds(), q.Body, q.Refusal)
 	}
 
-	return view{page: "developer", title: "Developer", data: p, table: t}, nil
+	record := developerJSON{p.Credentials, p.Endpoints, listing{Rows: t.objects()}}
+	return view{page: "developer", title: "Developer", data: p, table: t, record: record}, nil
+}
+
+// developerJSON is the page for programs: its rows are the latest requests.
+type developerJSON struct {
+	Credentials []operations.CredentialLine `json:"credentials"`
+	Endpoints   []operations.EndpointLine   `json:"endpoints"`
+	listing
 }
 
 func (s *Server) developerPage(r *request) (*developerPage, error) {

@@ -156,6 +156,8 @@ func TestJSON_ShowsThePage(t *testing.T) {
 			"/console/search?q=CP-20":                                         {"CP-2041", "CP-2058"},
 			"/console/assets":                                                 {"CP-2041", `"next":`},
 			"/console/safety":                                                 {`"halted":null`, "Moorland Energy", `"caps":`},
+			"/console/operators":                                              {`"sessions":[{`, `"rows":[{`},
+			"/console/developer":                                              {`"credentials":`, `"endpoints":`, `"rows":`},
 			"/console/account":                                                {`"role":"admin"`, `"this":true`},
 		} {
 			a := s.do("GET", path, nil, asJSON)

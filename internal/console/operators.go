@@ -19,7 +19,15 @@ func (s *Server) operators(r *request) (view, error) {
 	p := operatorsPage{Self: r.who.Name, Roles: access.OperatorRoles(), Export: r.exports()}
 	var err error
 	p.OperatorsView, err = s.Access.Operators(r.Context())
-	return view{page: "operators", title: "Operators", data: p, table: p.table()}, err
+	t := p.table()
+	record := operatorsJSON{p.Sessions, listing{Rows: t.objects()}}
+	return view{page: "operators", title: "Operators", data: p, table: t, record: record}, err
+}
+
+// operatorsJSON is the page for programs.
+type operatorsJSON struct {
+	Sessions []access.Session `json:"sessions"` // where they are logged in
+	listing
 }
 
 func (p operatorsPage) table() *table {

@@ -34,22 +34,22 @@ type PlayedAsset struct {
 
 // CredentialLine is a credential without its secret.
 type CredentialLine struct {
-	Username  string
-	Roles     []flex.Role
-	CreatedAt time.Time
-	UsedAt    time.Time // the latest login, to the minute; zero for none
-	ExpiresAt time.Time // zero: it is revoked
-	RevokedAt time.Time // zero while it holds
-	AllowFrom []string  // addresses that may use it; none: all
+	Username  string      `json:"username"`
+	Roles     []flex.Role `json:"roles"`
+	CreatedAt time.Time   `json:"created_at"`
+	UsedAt    time.Time   `json:"used_at,omitzero"`    // the latest login, to the minute; zero for none
+	ExpiresAt time.Time   `json:"expires_at,omitzero"` // zero: it ends when it is revoked
+	RevokedAt time.Time   `json:"revoked_at,omitzero"` // zero while it holds
+	AllowFrom []string    `json:"allow_from"`          // addresses that may use it; none: all
 }
 
 // EndpointLine is an endpoint without its secrets and headers.
 type EndpointLine struct {
-	Org     flex.OrgID
-	Name    string
-	URL     string
-	Enabled bool
-	Reason  string // why it is not
+	Org     flex.OrgID `json:"organisation_id"`
+	Name    string     `json:"name"`
+	URL     string     `json:"url"`
+	Enabled bool       `json:"enabled"`
+	Reason  string     `json:"reason"` // why it is not
 }
 
 // Now is the true clock's instant, as the database has it.
