@@ -147,6 +147,7 @@ func (s *street) plant(h *app.App) {
 	s.withdraw(ago)
 	s.notReleased(waiting)
 	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
+	s.silence(refused, waiting)
 	s.Exec(`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, state, problem, made_at)
 		VALUES ($1, $2, $1, $1, 0, $3, $4, 0, 'refused', 'it has no end', $3)`, waiting.Bytes(), s.Org.Bytes(), ago, s.now.UnixMicro())
 }
@@ -159,6 +160,14 @@ func (s *street) notReleased(asset flex.AssetID) {
 		asset.Bytes(), s.Org.Bytes(), ago-2, ago-1, ago)
 	s.Exec(`INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, release, release_tries) VALUES ($1, $1, $2, 2000, 'missing', 2)`,
 		asset.Bytes(), s.Org.Bytes())
+}
+
+// silence has a client not reach the charger of one asset, and the readings of another stop.
+func (s *street) silence(offline, missing flex.AssetID) {
+	s.Helper()
+	s.Exec(`INSERT INTO unreached (asset_id, org_id, event_id, since_at) VALUES ($1, $2, $1, $3)`, offline.Bytes(), s.Org.Bytes(), s.now.Add(-time.Hour).UnixMicro())
+	s.Exec(`INSERT INTO reading_due (asset_id, steady, org_id, at, due_at) VALUES ($1, TRUE, $2, $3, $4)`,
+		missing.Bytes(), s.Org.Bytes(), s.now.Add(-49*time.Hour).UnixMicro(), s.now.Add(-time.Hour).UnixMicro())
 }
 
 // withdraw has a withdrawal wait for approval since an instant.

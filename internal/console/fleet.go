@@ -98,6 +98,8 @@ var seePaths = map[operations.Kind]string{
 	operations.OrderUnmet:       "/console/instructions",
 	operations.JobFailed:        "/console/engine",
 	operations.PriceStale:       "/console/prices",
+	operations.Offline:          "/console/deliveries",
+	operations.ReadingsMissing:  "/console/readings",
 	operations.ReadingsHeld:     "/console/readings/held",
 	operations.PayoutWaiting:    "/console/settlement?status=" + string(ledger.PendingApproval),
 }

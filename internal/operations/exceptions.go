@@ -31,14 +31,16 @@ const (
 	LimitLinkLost    Kind = "limit_link_lost" // feeders that their fallback binds, as nothing was heard of their limits
 	JobFailed        Kind = "job_failed"
 	PriceStale       Kind = "price_stale"
-	Unplanned        Kind = "unplanned"      // plugged in and not controlled
-	ReadingsHeld     Kind = "readings_held"  // readings that wait for a decision
-	PayoutWaiting    Kind = "payout_waiting" // withdrawals that wait for approval
+	Unplanned        Kind = "unplanned"        // plugged in and not controlled
+	Offline          Kind = "offline"          // plugged in, and the client does not get through to the charger
+	ReadingsMissing  Kind = "readings_missing" // assets whose readings stopped
+	ReadingsHeld     Kind = "readings_held"    // readings that wait for a decision
+	PayoutWaiting    Kind = "payout_waiting"   // withdrawals that wait for approval
 )
 
 // Kinds are all of them, in the order in which they are listed.
-var Kinds = []Kind{Halted, Refused, Waiting, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, LimitLinkLost, JobFailed, PriceStale,
-	Unplanned, ReadingsHeld, PayoutWaiting}
+var Kinds = []Kind{Halted, Refused, Waiting, Offline, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, LimitLinkLost, JobFailed, PriceStale,
+	Unplanned, ReadingsMissing, ReadingsHeld, PayoutWaiting}
 
 // Level says how soon somebody should look.
 type Level string
@@ -51,6 +53,10 @@ const (
 
 // LateAfter is how long a push may wait before it is an exception.
 const LateAfter = 2 * time.Minute
+
+// OfflineAfter is how long a client may have a schedule without reaching the charger before it is
+// an exception.
+const OfflineAfter = 15 * time.Minute
 
 // PayoutLate is how long a withdrawal may wait for approval before it is an exception.
 const PayoutLate = 24 * time.Hour
@@ -162,7 +168,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findNotReleased, findOrders, findLinks, findUnplanned, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUnplanned, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.

@@ -133,6 +133,10 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
+	if err := tx.dropUnheard(ctx, id); err != nil {
+		return err
+	}
+
 	_, err = tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
 	return err
 }

@@ -34,8 +34,12 @@ func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
 	}
 	_, err := tx.exec(ctx, `INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT DO NOTHING`, tx.org.Bytes(), c.EventID.Bytes(), c.AssetID.Bytes(), string(c.Status), micros(c.ReportedAt), micros(tx.now))
+	if err != nil {
+		return err
+	}
+
 	tx.Wake(WakeWatch)
-	return err
+	return tx.noteReached(ctx, c)
 }
 
 // CallbacksOf returns what was reported of events, in the order in which it came.

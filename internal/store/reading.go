@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -162,6 +163,9 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	}
 	if err := tx.markRegisters(ctx, rs); err != nil {
 		return err
+	}
+	if err := tx.noteReadings(ctx, rs); err != nil {
+		return fmt.Errorf("note what is heard: %w", err)
 	}
 
 	return tx.markAffected(ctx, rs)

@@ -169,6 +169,10 @@ func (tx *Tx) OpenSession(ctx context.Context, c *Charging, rate flex.Watts) err
 	s.PluggedInAt = tx.now
 
 	c.Session, c.Standing = s, Schedule{}
+	if err := tx.expectReadings(ctx, s.AssetID); err != nil {
+		return err
+	}
+
 	return tx.later(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		s.ID.Bytes(), tx.org.Bytes(), s.AssetID.Bytes(), s.SiteID.Bytes(), s.Number, watts(rate), micros(tx.now), s.Generation)
@@ -192,6 +196,10 @@ func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
 	if err := tx.putSessionEnd(ctx, *s); err != nil {
 		return err
 	}
+	if err := tx.dropUnreached(ctx, s.AssetID); err != nil {
+		return err
+	}
+
 	return tx.queueSettlement(ctx, *s)
 }
 

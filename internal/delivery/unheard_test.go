@@ -1,0 +1,83 @@
+package delivery_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"flexd/internal/delivery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// TestUnheard: a charger that its client does not reach is listed until a report shows that it was, or
+// the car has gone; an asset whose readings stopped, until others come. A charger's are due only once a
+// car was plugged in.
+func TestUnheard(t *testing.T) {
+	each(t, func(h *fixture) {
+		ctx := context.Background()
+		as := h.chargers(3)
+		report := func(asset flex.AssetID, event flex.EventID, s flex.CallbackStatus) {
+			h.Helper()
+			if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: asset.String(), Event: event.String(), Status: s}); err != nil {
+				h.Fatal(err)
+			}
+		}
+		read := func(label flex.Label, assets ...flex.AssetID) {
+			h.Helper()
+			h.write(func(ctx context.Context, tx *store.Tx) error {
+				to := tx.Now().Truncate(flex.HalfHour)
+				var rs []flex.Reading
+				for _, a := range assets {
+					rs = append(rs, flex.Reading{AssetID: a, Label: label, Span: flex.Span{From: to.Add(-flex.HalfHour), To: to}, Value: 1})
+				}
+				return tx.PutReadings(ctx, rs)
+			})
+		}
+		listed := func(unreached, missing int) {
+			h.Helper()
+			err := h.db.ReadAll(ctx, func(all *store.All) error {
+				_, u, err := all.Unreached(ctx, h.Org, 15*time.Minute, 10)
+				if err != nil {
+					return err
+				}
+				_, m, err := all.ReadingsMissing(ctx, flex.OrgID{}, 10)
+				if u != unreached || m != missing {
+					h.Errorf("%s after the start %d chargers are not reached and the readings of %d are missing, not %d and %d", time.Since(h.start), u, m, unreached, missing)
+				}
+				return err
+			})
+			if err != nil {
+				h.Fatal(err)
+			}
+		}
+
+		read(flex.ChargerEnergy, as[0], as[1])
+		read(flex.BoundaryImportPower, as[2])
+		events := h.plan(8*time.Hour, as...)
+		report(as[0], events[0], flex.Received)
+		report(as[1], events[1], flex.Received)
+		report(as[2], events[2], flex.Received)
+		report(as[2], events[2], flex.Accepted)
+		listed(0, 0)
+		time.Sleep(16 * time.Minute)
+		listed(2, 0)
+		again := h.plan(8*time.Hour, as[0])
+		report(as[0], again[0], flex.Received)
+		listed(2, 0) // since the first
+		report(as[0], events[0], flex.Executed)
+		h.unplug(as[1])
+		listed(0, 0)
+
+		time.Sleep(24 * time.Hour)
+		read(flex.ChargerEnergy, as[1])
+		listed(0, 0)
+		time.Sleep(25 * time.Hour)
+		listed(0, 2)
+		read(flex.BoundaryImportPower, as[2])
+		listed(0, 1)
+		h.unplug(as[0])
+		h.write(func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, as[0]) })
+		listed(0, 0)
+	})
+}
