@@ -228,7 +228,13 @@ func TestAuth(t *testing.T) {
 		}
 		off := f.newOrg("Off", false)
 		f.want(403, f.client(off, "off-bl", flex.OpenADRBusiness), "GET", "/programs", "")
-		f.want(403, f.client(f.org, adr.Reporter, flex.OpenADRNode), "GET", "/reports", "")
+		reporter, err := f.server.Access.AddCredential(t.Context(), f.org.ID, adr.Reporter, "", []flex.Role{flex.OpenADRNode}, store.CredentialLimits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := f.login(adr.Reporter, reporter.Reveal(), ""); r.status != 400 || r.field("error") != "unauthorized_client" {
+			t.Errorf("the name of flexd's own reports: %d %s", r.status, r.body)
+		}
 		f.want(401, "", "GET", "/programs", "")
 		f.want(401, "flexd_x", "PUT", "/programs/x", "{}")
 		f.want(405, f.bl, "PATCH", "/programs", "")
