@@ -27,6 +27,7 @@ type receiver struct {
 	mu     sync.Mutex
 	got    []received
 	status int
+	before func(*http.Request) // an answer, if it is set
 }
 
 type received struct {
@@ -37,6 +38,9 @@ type received struct {
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	b, _ := io.ReadAll(q.Body)
+	if r.before != nil {
+		r.before(q)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.got = append(r.got, received{q.URL.Path, q.Header, string(b)})
@@ -338,6 +342,37 @@ func TestAlerts_Retried(t *testing.T) {
 		i := slices.IndexFunc(p.Sent, func(m store.SentAlert) bool { return m.What == "test" })
 		if n != 12 || p.Sent[i].Tries != 12 || p.Sent[i].Error != "it answered 404" || p.Routes[0].Secret != "" {
 			w.Errorf("%d attempts; %+v", n, p.Sent[i])
+		}
+	})
+}
+
+// TestAlerts_SlowRoute has a route answer only once another was sent its alert.
+func TestAlerts_SlowRoute(t *testing.T) {
+	eachWatch(t, func(w *watch) {
+		arrived := make(chan struct{})
+		w.before = func(q *http.Request) {
+			if q.URL.Path == "/quick" {
+				close(arrived)
+				return
+			}
+
+			select {
+			case <-arrived:
+			case <-q.Context().Done():
+				w.Error("it was sent nothing else before it answered")
+			}
+		}
+
+		for _, name := range []string{"slow", "quick"} {
+			r := &store.AlertRoute{Name: name, Kind: operations.RouteWebhook, Target: w.url + "/" + name}
+			w.check(w.services[0].AddRoute(w.Context(), r))
+			w.check(w.services[0].TestRoute(w.Context(), name))
+		}
+
+		_, err := w.services[0].SendAlerts(w.Context())
+		w.check(err)
+		if got := w.take(); len(got) != 2 {
+			w.Errorf("%d arrived", len(got))
 		}
 	})
 }

@@ -3,11 +3,13 @@ package operations
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/mail"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"flexd/internal/egress"
@@ -139,8 +141,8 @@ func noSecret(r *store.AlertRoute) error {
 	return nil
 }
 
-// SendAlerts sends the messages that are due. One that is not taken is tried again, ever later,
-// for about two hours.
+// SendAlerts sends the messages that are due, beside each other: a route that does not answer
+// keeps no other waiting. One that is not taken is tried again, ever later, for about two hours.
 func (s *Service) SendAlerts(ctx context.Context) (worker.Report, error) {
 	var ms []store.AlertMessage
 	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
@@ -151,19 +153,23 @@ func (s *Service) SendAlerts(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
-	for _, m := range ms {
-		problem := "what comes before it was not sent yet"
-		if !m.Early {
-			problem = s.send(ctx, m)
-		}
-
-		err := s.DB.WriteAll(ctx, func(all *store.All) error { return settle(ctx, all, m, problem) })
-		if err != nil {
-			return worker.Report{}, err
-		}
+	var senders sync.WaitGroup
+	errs := make([]error, len(ms))
+	for i, m := range ms {
+		senders.Go(func() { errs[i] = s.deliver(ctx, m) })
 	}
 
-	return worker.Report{Did: len(ms), More: len(ms) == alertsAtOnce}, nil
+	senders.Wait()
+	return worker.Report{Did: len(ms), More: len(ms) == alertsAtOnce}, errors.Join(errs...)
+}
+
+// deliver sends a message once and notes what came of it.
+func (s *Service) deliver(ctx context.Context, m store.AlertMessage) error {
+	problem := "what comes before it was not sent yet"
+	if !m.Early {
+		problem = s.send(ctx, m)
+	}
+	return s.DB.WriteAll(ctx, func(all *store.All) error { return settle(ctx, all, m, problem) })
 }
 
 // settle notes what came of a message.
