@@ -82,20 +82,30 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 
 		if action := battery.Action(told.Action); action != b.action {
 			b.action = action
-			price := e.Price(flex.PeriodAt(now)).GBPPerMWh()
-			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %.2f £/MWh%s", b.inWords(), told.EndTimestamp.In(flex.London).Format("15:04"), price, b.gain(price)))
+			until := told.EndTimestamp.In(flex.London).Format("15:04")
+			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %s", b.inWords(), until, b.prices(e, now, told.EndTimestamp.Time)))
 		}
 	}
 
 	return nil
 }
 
-// gain says what is special about the price of what the battery does.
-func (b *Battery) gain(price float64) string {
-	if b.action == battery.ChargeMax && price < 0 {
-		return ", and is paid for it"
+// prices says what half-hours cost in which the battery does what it does.
+func (b *Battery) prices(e *Evening, from, to time.Time) string {
+	least, most := e.Price(flex.PeriodAt(from)), e.Price(flex.PeriodAt(from))
+	for p := flex.PeriodAt(from); p.Start().Before(to); p = p.Add(1) {
+		least, most = min(least, e.Price(p)), max(most, e.Price(p))
 	}
-	return ""
+
+	words := fmt.Sprintf("%.2f £/MWh", least.GBPPerMWh())
+	if least < most {
+		words = fmt.Sprintf("%.2f to %.2f £/MWh", least.GBPPerMWh(), most.GBPPerMWh())
+	}
+	if b.action == battery.ChargeMax && least < 0 {
+		words += ", and is paid for it where that is below zero"
+	}
+
+	return words
 }
 
 func (b *Battery) inWords() string {

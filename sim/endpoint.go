@@ -15,8 +15,9 @@ import (
 // has seen before is answered and passed over.
 type Endpoint struct {
 	Secret   string
-	Now      func() time.Time // nil means time.Now
-	Heard    func(Heard)      // told of each new push; may be nil
+	Now      func() time.Time                     // nil means time.Now
+	Heard    func(Heard)                          // told of each new push; may be nil
+	Others   func(externalID string, body []byte) // takes the pushes to all other chargers; without, they are refused
 	charger  map[string]*Charger
 	mu       sync.Mutex
 	received map[string]bool
@@ -61,12 +62,14 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+
 	e.mu.Lock()
-	c := e.charger[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+	c := e.charger[name]
 	e.mu.Unlock()
 
 	if c == nil {
-		http.Error(w, "no such charger", http.StatusNotFound)
+		e.other(w, name, id, body)
 		return
 	}
 
@@ -82,6 +85,20 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	if e.Heard != nil {
 		e.Heard(Heard{c, id, body, now})
+	}
+
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// other takes a push to a charger that is not its own, if anybody wants it.
+func (e *Endpoint) other(w http.ResponseWriter, name, id string, body []byte) {
+	if e.Others == nil {
+		http.Error(w, "no such charger", http.StatusNotFound)
+		return
+	}
+
+	if !e.again(id) {
+		e.Others(name, body)
 	}
 
 	w.WriteHeader(http.StatusNoContent)

@@ -173,6 +173,7 @@ func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
 
 	var steps []flex.Step
 	end := now.Truncate(time.Second)
+	charging := v.Own.From // up to here its own schedule and the answer were compared
 
 	for _, block := range got.ModifiedChargingSchedule {
 		from, err := time.Parse(time.RFC3339, block.StartTimestamp)
@@ -185,12 +186,16 @@ func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
 			return err
 		}
 
-		if len(steps) > 0 {
-			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(end), clock(from)))
+		if from.After(charging) {
+			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(charging), clock(from)))
 		}
 
 		steps = append(steps, flex.Step{Span: flex.Span{From: end, To: from}}, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.NoLimit})
-		end = to
+		end, charging = to, to
+	}
+
+	if charging.Before(v.Own.To) {
+		e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(charging), clock(v.Own.To)))
 	}
 
 	steps = append(steps, flex.Step{Span: flex.Span{From: end, To: v.Leave}})

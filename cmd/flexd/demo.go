@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flexd/internal/access"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,9 +20,12 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/access"
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
+	"flexd/internal/ocpp"
+	"flexd/internal/reward"
 	"flexd/sim"
 )
 
@@ -48,6 +51,8 @@ type play struct {
 	now     atomic.Pointer[time.Time] // by the organisation's clock
 	revised time.Time                 // when the market revises its prices
 	shown   int                       // lines of what flows
+
+	revision string // what the market then says
 }
 
 // Run shows flexd at work.
@@ -203,8 +208,9 @@ func sampled(first flex.Day, around flex.Day) (prices []flex.PricedPeriod, err e
 	return prices, err
 }
 
-// The evening's prices are first a forecast, the prices of the week before; at revisedAt
-// after its start the market publishes what they turn out to be.
+// The evening's prices are first a forecast without the windy hours; at revisedAt after its start
+// the market publishes what they turn out to be. Until the windy hours both are the same, so that
+// every decision can be checked against the price that stands beside it.
 const (
 	priceSource = "GB system price 2018"
 	revisedAt   = 4*time.Hour + 10*time.Minute
@@ -217,16 +223,8 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 		return nil, err
 	}
 
-	forecast, err := sampled(today.Add(-1), sampleDay.Add(-8))
-	if err != nil {
-		return nil, err
-	}
-
-	for i, q := range actual {
-		if at := q.Period.Start().Sub(start); windyFrom <= at && at < windyTo {
-			actual[i].Price = flex.FromGBPPerMWh(windyPrice)
-		}
-	}
+	forecast := slices.Clone(actual)
+	p.revision = revise(actual, start)
 
 	p.revised = start.Add(revisedAt)
 	for at, prices := range map[time.Time][]flex.PricedPeriod{{}: forecast, p.revised: actual} {
@@ -242,6 +240,22 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 	return actual, nil
 }
 
+// revise puts the windy hours below zero, and returns what the market says of it.
+func revise(prices []flex.PricedPeriod, start time.Time) string {
+	var before []flex.Price
+
+	for i, q := range prices {
+		if at := q.Period.Start().Sub(start); windyFrom <= at && at < windyTo {
+			before = append(before, q.Price)
+			prices[i].Price = flex.FromGBPPerMWh(windyPrice)
+		}
+	}
+
+	clock := func(after time.Duration) string { return start.Add(after).In(flex.London).Format("15:04") }
+	return fmt.Sprintf("revises its prices: %s to %s at %d £/MWh, forecast at %.2f to %.2f; plans that are better now are pushed",
+		clock(windyFrom), clock(windyTo), windyPrice, slices.Min(before).GBPPerMWh(), slices.Max(before).GBPPerMWh())
+}
+
 // endpoint opens the client's endpoint on the loopback and registers it.
 func (p *play) endpoint(ctx context.Context) error {
 	var chargers []*sim.Charger
@@ -251,6 +265,7 @@ func (p *play) endpoint(ctx context.Context) error {
 
 	e := sim.NewEndpoint("", chargers...)
 	e.Heard = p.heard
+	e.Others = p.heardOther // the reader's own first charger
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -301,8 +316,8 @@ A first integration, a step each; paste them into another terminal:
   call /entities/asset/$ASSET/event/plug-in -d '{}'
   call /entities/asset/$ASSET/schedule/explanation -H 'Accept: text/plain'
 
-GB half-hourly prices of November 2018; a windy hour and a half below zero is
-ours.
+GB half-hourly prices of November 2018. A windy hour and a half below zero is
+ours: nobody knows of it before the market says so.
 %[4]s.
 
 The street's evening, %[5]g minutes a second. Below each car, its power in kW,
@@ -342,7 +357,7 @@ func (p *play) run(ctx context.Context) error {
 
 		next := now.Add(step)
 		if !p.revised.IsZero() && !next.Before(p.revised) { // said before its pushes are
-			p.say(p.revised, "market", "revises its prices, some below zero: plans that are better now are pushed")
+			p.say(p.revised, "market", p.revision)
 			p.revised = time.Time{}
 		}
 
@@ -396,6 +411,15 @@ func (p *play) heard(h sim.Heard) {
 	p.say(*p.now.Load(), h.Charger.ExternalID, "◄ a new profile: "+sim.InWords(profile))
 }
 
+// heardOther tells of a push to a charger that the reader has registered.
+func (p *play) heardOther(externalID string, profile []byte) {
+	parsed, err := ocpp.Parse(profile)
+	if err != nil {
+		return
+	}
+	p.say(*p.now.Load(), externalID, "◄ yours, a new profile: "+sim.InWords(parsed))
+}
+
 // headEvery is how many lines of what flows come between two that name the columns.
 const headEvery = 6
 
@@ -443,12 +467,13 @@ func (t *turns) Write(b []byte) (int, error) {
 // sum is the morning's balance.
 func (p *play) sum(ctx context.Context) {
 	fmt.Fprintf(p.out, `
-The morning's balance: what was charged cost so much at market prices; charged
-at once on arrival it would have cost so much; and its user was credited.
+The morning's balance. Cost: at market prices. At once: had the car charged from
+its arrival on. Credit: %g p for each kWh charged by a plan of flexd; the van
+charges by a schedule of its own.
 
   %-6s %7s %7s %8s %8s %8s
   %-6s %7s %7s %8s %8s %8s
-`, "car", "wanted", "charged", "cost", "at once", "credit", "", "kWh", "kWh", "p", "p", "p")
+`, reward.DefaultCredit, "car", "wanted", "charged", "cost", "at once", "credit", "", "kWh", "kWh", "p", "p", "p")
 
 	for _, v := range p.evening.Visits {
 		took := v.Took()
