@@ -376,7 +376,7 @@ func BenchmarkTake(b *testing.B) {
 				for pb.Next() {
 					from := flex.PeriodAt(now).Add(-int(batches.Add(1)) % 19000).Start()
 					for i := range batch {
-						batch[i] = reading.Given{AssetID: asset(1 + i), Label: flex.ChargerEnergy, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}, Value: float64(i)}
+						batch[i] = reading.Given{AssetID: asset(1 + i), Label: flex.ChargerEnergy, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}, Value: float64(i % 10)}
 					}
 					for _, v := range h.take(b, batch...) {
 						if !v.Accepted() {

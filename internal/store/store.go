@@ -41,6 +41,7 @@ type DB struct {
 	wakes      wakes
 	inFlight   inFlights // requests under idempotency keys
 	owners     owners
+	noted      noted
 	registered registered
 	parts      parts
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"flexd/internal/flex"
@@ -51,6 +52,32 @@ type heard struct {
 	steady bool
 }
 
+// noted remembers what this process wrote of the newest readings, so that most batches need not ask
+// the database. What was written and then rolled back is written a step later.
+type noted struct {
+	mu sync.Mutex
+	at map[heard]time.Time
+}
+
+// moved returns those that are a step beyond what was written before.
+func (n *noted) moved(newest map[heard]time.Time) []heard {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at == nil || len(n.at) > ownersMax {
+		n.at = map[heard]time.Time{}
+	}
+
+	var keys []heard
+	for k, at := range newest {
+		if last, known := n.at[k]; !known || !at.Before(last.Add(readingStep)) {
+			n.at[k] = at
+			keys = append(keys, k)
+		}
+	}
+
+	return keys
+}
+
 // noteReadings keeps when the next readings of the assets are due.
 func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	newest := map[heard]time.Time{}
@@ -61,10 +88,7 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 		}
 	}
 
-	keys := make([]heard, 0, len(newest))
-	for k := range newest {
-		keys = append(keys, k)
-	}
+	keys := tx.db.noted.moved(newest)
 
 	// In the order of the key, so that two batches never wait for each other in a ring.
 	slices.SortFunc(keys, func(a, b heard) int {
