@@ -354,6 +354,40 @@ func TestRound_NothingWithoutConsent(t *testing.T) {
 	}
 }
 
+// A consent that becomes known days later has the sessions that wait for it looked at at once,
+// though by themselves they are looked at ever more seldom.
+func TestRound_ConsentDaysLater(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.noConsent(t)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+		y.read(t, "2026-01-14 22:00", 3, 3)
+
+		looks, seed := 0, storetest.NewSeed(t, y.db, url)
+		for y.now = clock("2026-01-15 00:00"); y.now.Before(clock("2026-01-24 12:00")); y.now = y.now.Add(12 * time.Hour) {
+			if got := y.history(t); got != "" {
+				t.Fatalf("without consent: %s", got)
+			}
+			looks += seed.Count(`SELECT COUNT(*) FROM reckoning WHERE look_at > $1`, y.now.Add(25*time.Hour).UnixMicro())
+		}
+		if looks == 0 {
+			t.Error("it is looked at each day")
+		}
+
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			s, err := tx.Site(ctx, y.site)
+			if err != nil {
+				return err
+			}
+			s.ConsentAt = clock("2026-01-14 12:00")
+			return tx.UpdateSite(ctx, s, "")
+		})
+		if got := y.history(t); got != "flex event 12p for 6000 Wh" {
+			t.Errorf("with consent: %s", got)
+		}
+	})
+}
+
 // An asset that is taken away in a session still earns its user what was metered.
 func TestRound_AssetGone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

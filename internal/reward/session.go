@@ -105,8 +105,9 @@ func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement
 }
 
 // nextLook is when to look at a session again, whether or not the reading comes that it
-// waits for: after half an hour; after a day if there was none; then once a day, for consent;
-// never once it has all its readings or the last deadline is over.
+// waits for: after half an hour; after a day if there was none; then each time when it is twice as
+// old, for the organisation's settings; never once it has all its readings or the last deadline is
+// over. A reading or a consent that comes has it looked at by itself.
 func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time.Time {
 	last := r.To.Add(CloseAfter)
 	if missing.IsZero() && r.Consented || !last.After(now) {
@@ -119,7 +120,7 @@ func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time
 	}
 
 	if !at.After(now) {
-		at = now.Add(EmptyAfter)
+		at = now.Add(max(EmptyAfter, now.Sub(r.To)))
 	}
 
 	if at.After(last) {

@@ -173,12 +173,22 @@ func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach fle
 	return nil
 }
 
-// markConsented has events of a site looked at again that a consent given at an instant may
-// change: those that it covers, and those that may be compared with days that it covers.
+// markConsented has what a consent given at an instant may change looked at again: the events of
+// its site that it covers, those that may be compared with days that it covers, and the sessions
+// that wait for it.
 func (tx *Tx) markConsented(ctx context.Context, site flex.SiteID, given time.Time) error {
 	_, err := tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE id IN (SELECT id FROM flex_event
 		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 ORDER BY id`+tx.db.d.forUpdate+`)`,
 		tx.org.Bytes(), site.Bytes(), micros(given.Add(-flex.HalfHour)))
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE session_id IN (SELECT r.session_id FROM asset a JOIN reckoning r ON r.asset_id = a.id
+		WHERE a.org_id = $1 AND a.site_id = $2 AND r.look_at IS NOT NULL AND r.to_at <= $3
+			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = r.session_id AND s.plugged_out_at IS NULL)
+		ORDER BY r.session_id`+strings.Replace(tx.db.d.forUpdate, "UPDATE", "UPDATE OF r", 1)+`)`,
+		tx.org.Bytes(), site.Bytes(), micros(tx.now))
 	return err
 }
 
