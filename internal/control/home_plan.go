@@ -19,8 +19,8 @@ const (
 	// homeSlots and homeCars are the most half-hours and cars of a site that is planned as one.
 	homeSlots = 96
 	homeCars  = 3
-	// homePivots bounds the work of a site's plan: about 20 ms.
-	homePivots = 4000
+	// homePivots bounds the work of a site's plan: some 25 ms, nodes count too.
+	homePivots = 1000
 	// homeWorth is what a site must save by its plan as one, in pence, for its cars to leave the
 	// times that they would choose by themselves.
 	homeWorth = 0.5

@@ -10,6 +10,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -113,6 +114,7 @@ func (h *fixture) randomHome(r *rand.Rand) {
 		batteries = append(batteries, h.homeSite())
 	}
 
+	h.exports(float64(r.IntN(2) * 5))
 	h.batteryRound()
 	cs := chargers{}
 	check := func(what string) {
@@ -201,10 +203,12 @@ func BenchmarkHome(b *testing.B) {
 		name   string
 		fuse   float64
 		others int
-	}{{"one car", 0, 0}, {"one car, a fuse", 9, 0}, {"two cars, a fuse", 12, 1}} {
+		export float64
+	}{{"one car", 0, 0, 5}, {"one car, a fuse", 9, 0, 5}, {"two cars, a fuse", 12, 1, 5}, {"default rates", 0, 0, 0}, {"default rates, two cars, a fuse", 12, 1, 0}} {
 		b.Run(c.name, func(b *testing.B) {
 			h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
 			h.homeSite()
+			h.exports(c.export)
 			if c.fuse > 0 {
 				h.setFuse(c.fuse)
 			}
@@ -230,5 +234,17 @@ func BenchmarkHome(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 		})
+	}
+}
+
+// exports sets what a kWh earns that is exported, in pence; 0 is the default, which is more than the
+// night costs.
+func (h *fixture) exports(rate float64) {
+	h.Helper()
+	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+		return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: rate}})
+	})
+	if err != nil {
+		h.Fatal(err)
 	}
 }

@@ -138,8 +138,12 @@ func (s *search) run() {
 	}
 }
 
-// spent reports whether the work allowed is done.
+// spent reports whether the work allowed is done. Nodes count as well as pivots: one whose programme
+// its parent's solution solves takes none.
 func (s *search) spent() bool {
+	if s.nodes > s.limit {
+		return true
+	}
 	if s.has {
 		return s.m.lp.Pivots > s.limit
 	}
