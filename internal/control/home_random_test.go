@@ -16,11 +16,11 @@ import (
 
 // siteFault is what a site with batteries must never do at any instant that its plans speak of: pass
 // its fuse by what was accepted, or discharge a battery while a car is to charge. It is "" for none.
-func siteFault(cs chargers, planned []obeyed, told [][]control.ModeSpan, from time.Time, fuse flex.Watts) string {
+func siteFault(cs chargers, planned []obeyed, ofBatteries [][]control.ModeSpan, from time.Time, fuse flex.Watts) string {
 	const power = 3000 // of each battery
 	instants := []time.Time{from}
 	end := from.Add(control.TailTime)
-	for _, spans := range told {
+	for _, spans := range ofBatteries {
 		for _, m := range spans {
 			instants = append(instants, m.From)
 			end = minTime(end, spans[len(spans)-1].To)
@@ -50,12 +50,12 @@ func siteFault(cs chargers, planned []obeyed, told [][]control.ModeSpan, from ti
 			charging = charging || c.at(at, 0) > 0
 		}
 
-		for _, spans := range told {
+		for _, spans := range ofBatteries {
 			switch mode := modeAt(spans, at.Format(time.RFC3339)); {
 			case mode == battery.ModeCharge:
 				sum += power
 			case mode != battery.ModeLock && charging:
-				return fmt.Sprintf("a battery is told %v at %v, while a car charges", mode, at)
+				return fmt.Sprintf("a battery is to do %v at %v, while a car charges", mode, at)
 			}
 		}
 
@@ -132,11 +132,11 @@ func (h *fixture) randomHome(r *rand.Rand) {
 			}
 		}
 
-		var told [][]control.ModeSpan
+		var ofBatteries [][]control.ModeSpan
 		for _, id := range batteries {
-			told = append(told, h.modes(id))
+			ofBatteries = append(ofBatteries, h.modes(id))
 		}
-		if fault := siteFault(cs, planned, told, time.UnixMicro(h.micro.Load()).UTC(), fuse); fault != "" {
+		if fault := siteFault(cs, planned, ofBatteries, time.UnixMicro(h.micro.Load()).UTC(), fuse); fault != "" {
 			h.Fatalf("after %s %s", what, fault)
 		}
 	}
@@ -182,14 +182,14 @@ func TestHome_Judge(t *testing.T) {
 	from := at("2026-01-10T18:00:00Z")
 	span := flex.Span{From: from, To: from.Add(time.Hour)}
 	car := obeyed{steps: []flex.Step{{Span: span, Limit: flex.NoLimit}}, power: 7400}
-	told := func(m battery.Mode) [][]control.ModeSpan { return [][]control.ModeSpan{{{Span: span, Mode: m}}} }
+	doing := func(m battery.Mode) [][]control.ModeSpan { return [][]control.ModeSpan{{{Span: span, Mode: m}}} }
 
 	for _, c := range []struct {
 		mode  battery.Mode
 		fuse  flex.Watts
 		fault bool
 	}{{battery.ModeLock, 7400, false}, {battery.ModeCharge, 10400, false}, {battery.ModeCharge, 10399, true}, {battery.ModeSelfUse, 20000, true}, {battery.ModeFeedIn, 20000, true}} {
-		fault := siteFault(chargers{{1}: car}, []obeyed{car}, told(c.mode), from, c.fuse)
+		fault := siteFault(chargers{{1}: car}, []obeyed{car}, doing(c.mode), from, c.fuse)
 		if (fault != "") != c.fault {
 			t.Errorf("%v behind %d W: %q", c.mode, c.fuse, fault)
 		}
