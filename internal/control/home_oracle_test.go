@@ -10,6 +10,7 @@ import (
 	"flexd/internal/engine/battery"
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/home"
+	"flexd/internal/engine/site"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -231,4 +232,36 @@ func BenchmarkHome_Gain(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(together/alone, "as-one/alone-where-none-broken")
 	b.ReportMetric(100*float64(broken)/float64(sites), "%-alone-breaks-a-rule")
+}
+
+// TestHome_Ends plans a site at rates of which no plan is proven the best: what is exported earns more
+// than the night costs. Many nodes take no pivots there; the work ends by their number.
+func TestHome_Ends(t *testing.T) {
+	from := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	s := &smallHome{sell: 15, stored: 3, halves: 3, spare: 8.55}
+	for i := range 60 {
+		rate := 28.0
+		if i >= 11 && i < 23 || i == 59 {
+			rate = 9
+		}
+		s.buy, s.load = append(s.buy, rate), append(s.load, 0.3)
+	}
+
+	f, pose := s.site(from)
+	pose(f)
+	if err := f.solve(t.Context(), &Service{}); err != nil {
+		t.Fatal(err)
+	}
+
+	p, why := f.homeProblem()
+	if why != "" {
+		t.Fatal(why)
+	}
+
+	var plan site.Plan
+	solver := site.Solver{Limit: 4000}
+	r := solver.Solve(p, &plan)
+	if r.Nodes > 4001 || !r.Met {
+		t.Errorf("%d nodes for 4000, met is %v", r.Nodes, r.Met)
+	}
 }
