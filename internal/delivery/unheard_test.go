@@ -16,7 +16,7 @@ import (
 func TestUnheard(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
-		as := h.chargers(3)
+		as := h.chargers(4)
 		report := func(asset flex.AssetID, event flex.EventID, s flex.CallbackStatus) {
 			h.Helper()
 			if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: asset.String(), Event: event.String(), Status: s}); err != nil {
@@ -52,13 +52,14 @@ func TestUnheard(t *testing.T) {
 			}
 		}
 
-		read(flex.ChargerEnergy, as[0], as[1])
+		read(flex.ChargerEnergy, as[0], as[1], as[3])
 		read(flex.BoundaryImportPower, as[2])
 		events := h.plan(8*time.Hour, as...)
 		report(as[0], events[0], flex.Received)
 		report(as[1], events[1], flex.Received)
 		report(as[2], events[2], flex.Received)
 		report(as[2], events[2], flex.Accepted)
+		report(as[3], events[3], flex.Accepted)
 		listed(0, 0)
 		time.Sleep(16 * time.Minute)
 		listed(2, 0)
@@ -68,6 +69,9 @@ func TestUnheard(t *testing.T) {
 		report(as[0], events[0], flex.Executed)
 		h.unplug(as[1])
 		listed(0, 0)
+
+		time.Sleep(time.Hour)
+		read(flex.ChargerEnergy, as[3]) // soon after the one before, and all that its stay needs
 
 		time.Sleep(24 * time.Hour)
 		read(flex.ChargerEnergy, as[1])

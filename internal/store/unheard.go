@@ -53,7 +53,8 @@ type heard struct {
 }
 
 // noted remembers what this process wrote of the newest readings, so that most batches need not ask
-// the database. What was written and then rolled back is written a step later.
+// the database. What was written and then rolled back is written a step later. A charger's are always
+// asked for: a plug-in, by any process, may have set the next one due.
 type noted struct {
 	mu sync.Mutex
 	at map[heard]time.Time
@@ -69,7 +70,8 @@ func (n *noted) moved(newest map[heard]time.Time) []heard {
 
 	var keys []heard
 	for k, at := range newest {
-		if last, known := n.at[k]; !known || !at.Before(last.Add(readingStep)) {
+		last, known := n.at[k]
+		if !k.steady || !known || !at.Before(last.Add(readingStep)) {
 			n.at[k] = at
 			keys = append(keys, k)
 		}
