@@ -159,22 +159,21 @@ func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan
 // is none, the last is of an earlier half-hour, or prices, the tariff or a solar forecast have
 // come in since.
 func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
-	var out, fetched sql.NullInt64 // of the publications that are out, the newest
-	err := tx.row(ctx, `SELECT max(published_at), max(fetched_at) FROM publication WHERE published_at <= $1`, micros(tx.now)).Scan(&out, &fetched)
-	if err != nil {
-		return nil, err
-	}
-
-	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+	// What is out is asked for at the first battery alone.
+	const out = ` FROM publication WHERE published_at <= $3)`
+	scan := func(s scanner) (id flex.AssetID, err error) {
 		err = s.Scan(&id)
 		return id, err
-	}, `
+	}
+
+	return rows(ctx, tx.conn, scan, `
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
 			LEFT JOIN solar s ON s.site_id = a.site_id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
-			AND (p.asset_id IS NULL OR p.planned_at < $2 OR p.planned_at < $3 OR p.seen_at < $4 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at)
-		ORDER BY a.id LIMIT $5`,
-		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), out.Int64, fetched.Int64, limit)
+			AND (p.asset_id IS NULL OR p.planned_at < $2 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at
+				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
+		ORDER BY a.id LIMIT $4`,
+		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), micros(tx.now), limit)
 }
 
 // MarkRead has batteries looked at whose state of charge has come in.

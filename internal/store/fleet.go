@@ -95,7 +95,8 @@ func (tx *Tx) EachPlugged(ctx context.Context, scope Scope, fn func(*Plugged)) e
 // the scope, with the newest of its schedules, the first first.
 func (tx *Tx) EachStay(ctx context.Context, scope Scope, span flex.Span, fn func(*Plugged)) error {
 	where, args := scope.where([]any{tx.org.Bytes(), micros(span.From), micros(span.To)})
-	return tx.eachPlugged(ctx, fn, pastQuery+` WHERE s.org_id = $1 AND s.plugged_in_at >= $2 AND s.plugged_in_at < $3`+where+
+	// The statement names the condition of its index, after the instants: SQLite searches by what comes first.
+	return tx.eachPlugged(ctx, fn, pastQuery+` WHERE s.org_id = $1 AND s.plugged_in_at >= $2 AND s.plugged_in_at > 0 AND s.plugged_in_at < $3`+where+
 		` ORDER BY s.plugged_in_at`, args...)
 }
 

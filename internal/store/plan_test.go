@@ -1,0 +1,48 @@
+package store_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"flexd/internal/store/storetest"
+)
+
+// SQLite finds who is plugged in, and what began in a span, without reading all that an
+// organisation ever did: of two indexes that seem as good it takes the newer one.
+func TestPlans_Sessions(t *testing.T) {
+	db, err := sql.Open("sqlite", strings.TrimPrefix(storetest.SQLite(t), "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer db.Close()
+	planned := func(where string) string {
+		var id, parent, unused int
+		var plan string
+		row := db.QueryRow(`EXPLAIN QUERY PLAN SELECT s.id FROM session s WHERE s.org_id = ? AND `+where, 1)
+		if err := row.Scan(&id, &parent, &unused, &plan); err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+
+	for where, index := range map[string]string{
+		`s.plugged_out_at IS NULL`: "session_open (org_id=?)",
+		`s.plugged_in_at >= 2 AND s.plugged_in_at > 0 AND s.plugged_in_at < 3`: "session_began (org_id=? AND plugged_in_at>? AND plugged_in_at<?)",
+	} {
+		if plan := planned(where); !strings.HasSuffix(plan, index) {
+			t.Errorf("%s: %s, want %s", where, plan, index)
+		}
+	}
+
+	// Planted: the index as it was.
+	for _, change := range []string{`DROP INDEX session_began`, `CREATE INDEX session_began ON session (org_id, plugged_in_at)`} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plan := planned(`s.plugged_out_at IS NULL`); strings.Contains(plan, "session_open") {
+		t.Errorf("an index without a condition is not taken: %s", plan)
+	}
+}
