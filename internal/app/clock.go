@@ -84,19 +84,27 @@ func (t *turning) run(ctx context.Context, now, to time.Time) error {
 		return err
 	}
 
+	a, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+
 	for now.Before(to) {
-		next, err := t.next(ctx, to)
+		a, err = t.upcoming(ctx, a)
 		if err != nil {
 			return err
 		}
-		if err := t.set(ctx, next); err != nil {
-			return err
-		}
-		if err := t.work(ctx); err != nil {
+
+		now = a.next(to)
+		if err := t.set(ctx, now); err != nil {
 			return err
 		}
 
-		now = next
+		a.now = now
+		a, err = t.work(ctx, a)
+		if err != nil {
+			return err
+		}
 	}
 
 	return t.sweep(ctx)
@@ -118,88 +126,116 @@ func (t *turning) set(ctx context.Context, to time.Time) error {
 	return nil
 }
 
-// next returns the first instant after the clock's at which a job has something to do, or the end.
-func (t *turning) next(ctx context.Context, to time.Time) (time.Time, error) {
+// agenda is when each job of a turn is due, in their order, as it was known at an instant.
+type agenda struct {
+	now time.Time
+	at  []time.Time // zero for never
+}
+
+// due reports whether a job has something to do by the agenda's instant.
+func (a *agenda) due(i int) bool { return !a.at[i].IsZero() && !a.at[i].After(a.now) }
+
+// next returns the first instant after the agenda's at which a job is due, or the end.
+func (a *agenda) next(to time.Time) time.Time {
 	first := to
-	err := t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
-		for _, j := range t.jobs {
-			if j.next == nil {
-				continue
-			}
-
-			at, err := j.next(tx, ctx, tx.Now())
-			if err != nil {
-				return fmt.Errorf("when job %s is due: %w", j.Name, err)
-			}
-
-			if at.After(tx.Now()) && at.Before(first) {
-				first = at
-			}
+	for _, at := range a.at {
+		if at.After(a.now) && at.Before(first) {
+			first = at
 		}
-
-		return nil
-	})
-	return first, err
+	}
+	return first
 }
 
-// due returns the jobs that have something to do by now.
-func (t *turning) due(ctx context.Context) (due []job, err error) {
+// look asks the jobs when they are due.
+func (t *turning) look(ctx context.Context) (a agenda, err error) {
 	err = t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
-		due = nil
-		for _, j := range t.jobs {
-			if j.next == nil {
-				continue
-			}
-
-			at, err := j.next(tx, ctx, time.Time{})
-			if err != nil {
-				return fmt.Errorf("when job %s is due: %w", j.Name, err)
-			}
-
-			if !at.IsZero() && !at.After(tx.Now()) {
-				due = append(due, j)
-			}
-		}
-
-		return nil
+		a = agenda{now: tx.Now(), at: make([]time.Time, len(t.jobs))}
+		return t.ask(ctx, tx, &a, time.Time{}, func(int) bool { return true })
 	})
-	return due, err
+	return a, err
 }
 
-// work runs the jobs that are due until none is. One that did nothing is not asked again
-// before another one did something.
-func (t *turning) work(ctx context.Context) error {
-	idle := map[string]bool{}
-	for range settleMax {
-		due, err := t.due(ctx)
+// upcoming asks those that are due still, though they found nothing more to do, when they are due
+// after that.
+func (t *turning) upcoming(ctx context.Context, a agenda) (agenda, error) {
+	late := false
+	for i := range a.at {
+		late = late || a.due(i)
+	}
+
+	if !late {
+		return a, nil
+	}
+
+	err := t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
+		return t.ask(ctx, tx, &a, a.now, a.due)
+	})
+	return a, err
+}
+
+// ask asks some jobs when they are due after an instant.
+func (t *turning) ask(ctx context.Context, tx *store.Tx, a *agenda, after time.Time, which func(i int) bool) (err error) {
+	for i, j := range t.jobs {
+		if j.next == nil || !which(i) {
+			continue
+		}
+
+		a.at[i], err = j.next(tx, ctx, after)
 		if err != nil {
-			return err
-		}
-
-		ran := false
-		for _, j := range due {
-			if idle[j.Name] {
-				continue
-			}
-
-			r, err := j.run(ctx, t.org)
-			if err != nil {
-				return fmt.Errorf("job %s: %w", j.Name, err)
-			}
-
-			ran = true
-			if r.Did > 0 {
-				clear(idle)
-			}
-			idle[j.Name] = r.Did == 0
-		}
-
-		if !ran {
-			return t.push(ctx)
+			return fmt.Errorf("when job %s is due: %w", j.Name, err)
 		}
 	}
 
-	return fmt.Errorf("the jobs still found work after %d runs", settleMax)
+	return nil
+}
+
+// work runs the jobs that are due until none is. One that did nothing is not asked again before
+// another one did something.
+func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
+	idle := map[string]bool{}
+	for range settleMax {
+		ran, err := t.runDue(ctx, &a, idle)
+		if err != nil {
+			return a, err
+		}
+
+		if !ran {
+			sent, err := t.push(ctx)
+			if err != nil || !sent {
+				return a, err
+			}
+			return t.look(ctx)
+		}
+
+		a, err = t.look(ctx)
+		if err != nil {
+			return a, err
+		}
+	}
+
+	return a, fmt.Errorf("the jobs still found work after %d runs", settleMax)
+}
+
+// runDue runs the jobs that are due and not idle, and reports whether there was one.
+func (t *turning) runDue(ctx context.Context, a *agenda, idle map[string]bool) (ran bool, err error) {
+	for i, j := range t.jobs {
+		if !a.due(i) || idle[j.Name] {
+			continue
+		}
+
+		r, err := j.run(ctx, t.org)
+		if err != nil {
+			return ran, fmt.Errorf("job %s: %w", j.Name, err)
+		}
+
+		ran = true
+		if r.Did > 0 {
+			clear(idle)
+		}
+		idle[j.Name] = r.Did == 0
+	}
+
+	return ran, nil
 }
 
 // sweep runs every job of the organisation until none did anything.
@@ -215,26 +251,27 @@ func (t *turning) sweep(ctx context.Context) error {
 		return err
 	}
 
-	return t.push(ctx)
+	_, err = t.push(ctx)
+	return err
 }
 
 // push sends what is due to the organisation's endpoints and waits for their answers, but not for
-// longer than a turn may.
-func (t *turning) push(ctx context.Context) error {
+// longer than a turn may. It reports whether anything may have been sent.
+func (t *turning) push(ctx context.Context) (sent bool, err error) {
 	if t.wait == 0 {
-		return nil // the background job sends it
+		return true, nil // the background job sends it
 	}
 
 	limited, cancel := context.WithTimeout(ctx, t.wait)
 	defer cancel()
 
-	err := t.Push.Drain(limited, t.org)
+	sent, err = t.Push.Flush(limited, t.org)
 	if limited.Err() != nil && ctx.Err() == nil {
 		t.wait = 0
-		return nil
+		return true, nil
 	}
 
-	return err
+	return sent, err
 }
 
 // RunUntilIdle runs all background jobs of all organisations, in their order, until none has

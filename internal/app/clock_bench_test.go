@@ -2,7 +2,8 @@ package app
 
 import (
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // BenchmarkAdvance turns clocks of organisations whose cars are plugged in every evening at six for 12 kWh by
 // seven, and leave at eight. Only the turns are counted, not the events between them.
 func BenchmarkAdvance(b *testing.B) {
-	for _, c := range []struct{ orgs, cars, days int }{{1, 0, 365}, {1, 1, 12}, {1, 10, 12}, {1, 10, 365}} {
+	for _, c := range []struct{ orgs, cars, days int }{{1, 0, 365}, {1, 1, 12}, {1, 10, 12}, {1, 10, 365}, {100, 1, 12}} {
 		b.Run(fmt.Sprintf("orgs=%d/cars=%d/days=%d", c.orgs, c.cars, c.days), func(b *testing.B) {
 			storetest.EachBench(b, func(b *testing.B, url string) { benchTurns(b, url, c.orgs, c.cars, c.days) })
 		})
@@ -79,14 +80,5 @@ func benchTurn(b *testing.B, h *App, fleets map[flex.OrgID][]flex.AssetID, to ti
 	b.StartTimer()
 	defer b.StopTimer()
 
-	var all sync.WaitGroup
-	for org := range fleets {
-		all.Go(func() {
-			if err := h.Advance(b.Context(), org, to); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-
-	all.Wait()
+	turnAll(b, h, to, slices.Collect(maps.Keys(fleets))...)
 }

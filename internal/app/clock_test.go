@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,8 +73,10 @@ func openStreet(t *testing.T, url string, start time.Time, endpoint string) *str
 	s.Exec(`UPDATE asset SET capacity_wh = 13500 WHERE id = $1`, s.battery.Bytes())
 	s.Consent(time.UnixMicro(1))
 	s.write(func(tx *store.Tx) error {
-		if err := tx.PutTerm(t.Context(), store.Term{Name: "user_share", Value: "0.5"}); err != nil {
-			return err
+		for name, value := range map[string]string{"user_share": "0.5", "credit_pence_per_kwh": "1"} {
+			if err := tx.PutTerm(t.Context(), store.Term{Name: name, Value: value}); err != nil {
+				return err
+			}
 		}
 		return tx.SetSettings(t.Context(), flex.OrgSettings{Books: flex.BooksSettings{CloseAfterDays: 1}})
 	})
@@ -276,21 +280,23 @@ func TestAdvance_Steps(t *testing.T) {
 	steps := []time.Duration{5 * time.Hour, 23 * time.Minute}
 	for seed := range uint64(3) {
 		t.Run("sqlite", func(t *testing.T) {
-			compareSteps(t, storetest.SQLite, receiver.URL, seed, steps)
+			compareSteps(t, storetest.SQLite, receiver.URL, seed, 7, steps)
 		})
 	}
 
+	t.Run("minutes", func(t *testing.T) {
+		compareSteps(t, storetest.SQLite, receiver.URL, 4, 1, []time.Duration{time.Minute})
+	})
 	t.Run("postgres", func(t *testing.T) {
-		compareSteps(t, storetest.Postgres, receiver.URL, 3, steps[:1])
+		compareSteps(t, storetest.Postgres, receiver.URL, 3, 7, steps[:1])
 	})
 }
 
-// compareSteps plays a history at one go and in steps.
-func compareSteps(t *testing.T, fresh func(testing.TB) string, endpoint string, seed uint64, steps []time.Duration) {
+// compareSteps plays a history of some days at one go and in steps.
+func compareSteps(t *testing.T, fresh func(testing.TB) string, endpoint string, seed uint64, days int, steps []time.Duration) {
 	t.Helper()
-	const days = 7
 	once := turned(t, fresh(t), endpoint, seed, days, AdvanceMax, nil)
-	if len(once) < 500 {
+	if len(once) < 70*days {
 		t.Errorf("only %d records were made", len(once))
 	}
 
@@ -309,6 +315,104 @@ func differ(t *testing.T, what string, once, steps []string) {
 	for i := range min(8, len(b)) {
 		t.Errorf("%s: in steps only: %.600s", what, b[i])
 	}
+}
+
+// What is asked and run for an organisation is the same whether its clock is turned alone or with a
+// hundred others: nobody does anything of anybody else's.
+func TestAdvance_Together(t *testing.T) {
+	const orgs = 100
+	alone, together := turnCalls(t, 1, false), turnCalls(t, orgs, false)
+	if alone == 0 || together*10 > orgs*alone*12 {
+		t.Errorf("%d calls for %d organisations, %d for one alone", together, orgs, alone)
+	}
+
+	if planted := turnCalls(t, orgs, true); planted*10 <= orgs*turnCalls(t, 1, true)*12 {
+		t.Errorf("a job that does everybody's work is not found: %d calls", planted)
+	}
+}
+
+// turnCalls turns the clocks of organisations with a car each by a day, and returns how often their
+// jobs were asked or run. With a fault one job does the work of all.
+func turnCalls(t *testing.T, orgs int, fault bool) int64 {
+	t.Helper()
+	start := time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC)
+	url := storetest.SQLite(t)
+	h, err := Open(t.Context(), Settings{Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, InventPrices: true, Now: func() time.Time { return start }})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer storetest.Close(t, h.DB)
+	defer h.Push.Close()
+
+	var list []flex.OrgID
+	for seed := storetest.NewSeed(t, h.DB, url); len(list) < orgs; {
+		org, err := h.DB.AddOrg(t.Context(), fmt.Sprint("org ", len(list)))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		list = append(list, org.ID)
+		of := seed.As(org.ID)
+		car := of.Asset(of.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		ev := control.Event{Kind: control.PlugIn, Intent: &flex.Intent{Need: 12000, ReadyBy: start.Add(13 * time.Hour)}}
+
+		if err := h.Control.Event(t.Context(), org.ID, car, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	var calls atomic.Int64
+	for i := range h.jobs {
+		j := &h.jobs[i]
+		if j.next == nil {
+			continue
+		}
+
+		var also []flex.OrgID
+		if fault && j.Name == "batteries" {
+			also = list[1:]
+		}
+		j.part = counted(j.part, &calls, also)
+	}
+
+	turnAll(t, h, start.Add(24*time.Hour), list...)
+	return calls.Load()
+}
+
+// counted counts what a turn asks of a job and has it do, for other organisations too.
+func counted(p part, calls *atomic.Int64, also []flex.OrgID) part {
+	return part{
+		next: func(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {
+			calls.Add(1)
+			return p.next(tx, ctx, after)
+		},
+		run: func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+			for _, other := range also {
+				calls.Add(1)
+				if _, err := p.run(ctx, other); err != nil {
+					return worker.Report{}, err
+				}
+			}
+
+			calls.Add(1)
+			return p.run(ctx, org)
+		},
+	}
+}
+
+// turnAll turns the clocks of organisations at once.
+func turnAll(t testing.TB, h *App, to time.Time, orgs ...flex.OrgID) {
+	var all sync.WaitGroup
+	for _, org := range orgs {
+		all.Go(func() {
+			if err := h.Advance(t.Context(), org, to); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+
+	all.Wait()
 }
 
 // A job that forgets when it is due next is found. What sessions teach is the same whenever it is looked

@@ -94,7 +94,11 @@ func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule
 
 // meteredHalfHours returns what the charger's meter says of the half-hours of a span.
 func meteredHalfHours(ctx context.Context, tx *store.Tx, asset flex.AssetID, span flex.Span) (map[flex.Period]flex.WattHours, error) {
-	q := store.ReadingQuery{Assets: []flex.AssetID{asset}, Labels: []flex.Label{flex.ChargerEnergy}}
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{asset}, Labels: []flex.Label{flex.ChargerEnergy},
+		Within: flex.Span{From: flex.PeriodAt(span.From).Start(), To: span.To},
+	}
+
 	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
 		q.Days = append(q.Days, day)
 	}

@@ -125,11 +125,17 @@ const drainPoll = 2 * time.Millisecond
 // Drain sends what is due to the organisation's endpoints, and to nobody else's, and returns when
 // every such push has been tried, but for endpoints that are resting or disabled.
 func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
+	_, err := d.Flush(ctx, org)
+	return err
+}
+
+// Flush is Drain, and reports whether there was anything to send.
+func (d *Service) Flush(ctx context.Context, org flex.OrgID) (sent bool, err error) {
 	d.begin()
 	for {
 		due, err := d.DB.DueEndpointsOf(ctx, org)
 		if err != nil {
-			return err
+			return sent, err
 		}
 
 		for _, e := range due {
@@ -144,13 +150,15 @@ func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
 			}
 			return err
 		})
+
+		sent = sent || busy || len(due) > 0
 		if err != nil || !busy {
-			return err
+			return sent, err
 		}
 
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return sent, ctx.Err()
 		case <-time.After(drainPoll):
 		}
 	}

@@ -388,6 +388,35 @@ func TestRound_ConsentDaysLater(t *testing.T) {
 	})
 }
 
+// New terms have the sessions that wait for a reading looked at at once; by themselves they are not
+// looked at again before the last deadline.
+func TestRound_TermsDaysLater(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.set(t, "credit_pence_per_kwh=0")
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+		y.read(t, "2026-01-14 22:00", 3)
+
+		for y.now = clock("2026-01-14 23:10"); y.now.Before(clock("2026-01-18 12:00")); y.now = y.now.Add(12 * time.Hour) {
+			if got := y.history(t); got != "" {
+				t.Fatalf("for nothing: %s", got)
+			}
+		}
+
+		late := clock("2026-02-18 22:00").UnixMicro()
+		if n := storetest.NewSeed(t, y.db, url).Count(`SELECT COUNT(*) FROM reckoning WHERE look_at > $1`, late); n != 1 {
+			t.Errorf("%d sessions rest until their deadline, want 1", n)
+		}
+
+		if _, err := y.agree(t, flex.Day{}, "credit_pence_per_kwh=2"); err != nil {
+			t.Fatal(err)
+		}
+		if got := y.history(t); got != "flex event 6p for 3000 Wh" {
+			t.Errorf("on new terms: %s", got)
+		}
+	})
+}
+
 // An asset that is taken away in a session still earns its user what was metered.
 func TestRound_AssetGone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -105,9 +105,9 @@ func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement
 }
 
 // nextLook is when to look at a session again, whether or not the reading comes that it
-// waits for: after half an hour; after a day if there was none; then each time when it is twice as
-// old, for the organisation's settings; never once it has all its readings or the last deadline is
-// over. A reading or a consent that comes has it looked at by itself.
+// waits for: after half an hour; after a day if there was none; at the last deadline; never once it
+// has all its readings or that is over. A reading, a consent or new terms have it looked at by
+// themselves.
 func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time.Time {
 	last := r.To.Add(CloseAfter)
 	if missing.IsZero() && r.Consented || !last.After(now) {
@@ -120,10 +120,6 @@ func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time
 	}
 
 	if !at.After(now) {
-		at = now.Add(max(EmptyAfter, now.Sub(r.To)))
-	}
-
-	if at.After(last) {
 		return last
 	}
 
@@ -199,8 +195,13 @@ func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.
 // their days, as it was known at an instant, or now.
 func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
 	periods, read := ownPeriods(&r)
+	if len(periods) == 0 {
+		return nil, nil, nil
+	}
+
 	rs, err := tx.Readings(ctx, store.ReadingQuery{
 		Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, Days: read, KnownAt: knownAt,
+		Within: flex.Span{From: periods[0].Start(), To: periods[len(periods)-1].End()},
 	})
 	if err != nil {
 		return nil, nil, err

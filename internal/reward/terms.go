@@ -292,7 +292,7 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 		}
 
 		from = day
-		return nil
+		return tx.LookAgainWaiting(ctx)
 	})
 	return from, err
 }

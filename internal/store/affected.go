@@ -206,6 +206,12 @@ func (tx *Tx) LookAgainWithin(ctx context.Context, site flex.SiteID, span flex.S
 	return events, sessions, err
 }
 
+// LookAgainWaiting has the sessions settled again that ended and wait for readings or for consent.
+func (tx *Tx) LookAgainWaiting(ctx context.Context) error {
+	_, err := tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND look_at IS NOT NULL AND to_at <= $2`, tx.org.Bytes(), micros(tx.now))
+	return err
+}
+
 // markPriced has settled events looked at again once a publication of their prices is out.
 func (all *All) markPriced(ctx context.Context, p Publication) error {
 	_, err := all.exec(ctx, `UPDATE flex_event SET look_at = $3 WHERE id IN (SELECT id FROM flex_event

@@ -19,6 +19,8 @@ type ReadingQuery struct {
 	Days   []flex.Day // London days; half-hours that touch them are looked for
 	// Slots, if set, asks on each day only for the settlement periods First to Last.
 	First, Last int
+	// Within, if set, asks on each day only for half-hours in the span.
+	Within flex.Span
 	// KnownAt, if set, asks for the readings as they were known at that instant.
 	KnownAt time.Time
 	history bool // some of them were corrected
@@ -198,9 +200,13 @@ func (tx *Tx) everOwned(ctx context.Context, assets []flex.AssetID) ([]flex.Asse
 
 // span returns the part of the day that the query asks for.
 func (q ReadingQuery) span(d flex.Day) flex.Span {
-	if q.First == 0 {
+	switch {
+	case !q.Within.Empty():
+		return d.Span().Meet(q.Within)
+	case q.First == 0:
 		return d.Span()
 	}
+
 	return flex.Span{From: d.Period(q.First).Start(), To: d.Period(min(q.Last, d.Periods())).End()}
 }
 

@@ -104,9 +104,12 @@ func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
 		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
 }
 
-// sessionSettlementDue is that a session's time to be looked at has come by $2, or that what its
-// missing half-hour is known by is there: its energy, or the register at both its ends.
-var sessionSettlementDue = `r.look_at IS NOT NULL AND (r.look_at <= $2 OR ` + isRead("r.asset_id", 1, "r.waits_at") + `
+// sessionSettlementDue is that a session's time to be looked at has come by $2, or that it ended
+// within the half-hour before and what its missing half-hour is known by is there: its energy, or
+// the register at both its ends. Later any reading that comes marks it.
+var sessionSettlementDue = `(r.look_at <= $2 OR r.to_at > $2 - 1800000000 AND ` + sessionRead + `)`
+
+var sessionRead = `r.look_at IS NOT NULL AND (` + isRead("r.asset_id", 1, "r.waits_at") + `
 	OR ` + isRead("r.asset_id", 12, "r.waits_at") + ` AND ` + isRead("r.asset_id", 12, "r.waits_at + 1800000000") + `)`
 
 // isRead is that an asset has a reading of the label at an instant. It counts, for what asks
@@ -122,8 +125,11 @@ func (tx *Tx) DueSessionSettlements(ctx context.Context, limit int) ([]flex.Sess
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, tx.conn, id, `SELECT r.session_id FROM reckoning r
-		WHERE r.org_id = $1 AND `+sessionSettlementDue+` ORDER BY r.look_at, r.session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+	return rows(ctx, tx.conn, id, `SELECT session_id FROM (
+			SELECT r.session_id, r.look_at FROM reckoning r WHERE r.org_id = $1 AND r.look_at <= $2
+			UNION ALL
+			SELECT r.session_id, r.look_at FROM reckoning r WHERE r.org_id = $1 AND r.to_at > $2 - 1800000000 AND (r.look_at > $2) IS TRUE AND `+sessionRead+`
+		) AS due ORDER BY look_at, session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
 }
 
 // SessionSettlements returns those of the sessions that are due still, as another process may have
