@@ -26,7 +26,7 @@ const replaceMax = 1000
 // together plans an organisation's plugged-in assets under its caps, if that is due: all of
 // them at once, so that one gives way where another needs the room more.
 func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
-	var mine bool
+	mine := false
 	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
 		mine, err = tx.TakeCaps(ctx)
 		return err
@@ -36,35 +36,50 @@ func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 	}
 
 	for range togetherTries {
-		var f *fleet
-		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
-			f, err = d.planTogether(ctx, tx)
-			return err
-		})
-		if err != nil || f == nil {
-			return err
-		}
-
-		done := false
-		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
-			done, err = d.commit(ctx, tx, f, t)
-			return err
-		})
+		done, err := d.planOnSnapshot(ctx, org.ID, t)
 		if err != nil || done {
 			return err
 		}
 	}
 
-	return d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+	return d.planUnderLock(ctx, org.ID, t)
+}
+
+// planOnSnapshot plans a fleet without holding events up, and commits the plan. It is not done
+// if something was planned under the caps meanwhile.
+func (d *Service) planOnSnapshot(ctx context.Context, org flex.OrgID, t *tally) (done bool, err error) {
+	var f *fleet
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		f, err = d.planTogether(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	if f == nil { // there are no caps any more
+		return true, nil
+	}
+
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+		done, err = d.commit(ctx, tx, f, t)
+		return err
+	})
+	return done, err
+}
+
+// planUnderLock plans a fleet and commits the plan in one transaction, while events wait.
+func (d *Service) planUnderLock(ctx context.Context, org flex.OrgID, t *tally) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
 			return err
 		}
 
 		f, err := d.planTogether(ctx, tx)
-		if err == nil {
-			_, err = d.commit(ctx, tx, f, t)
+		if err != nil {
+			return err
 		}
 
+		_, err = d.commit(ctx, tx, f, t)
 		return err
 	})
 }
@@ -106,26 +121,10 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	k := placed(stands)
-	f := &fleet{roomFor: roomFor{Profile: k.profile(from), capped: k}, stands: roomFor{Profile: k.profile(from), capped: k}, now: tx.Now()}
-
-	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
-	if err != nil {
-		return nil, fmt.Errorf("read the fleet: %w", err)
+	f := newFleet(placed(stands), tx.Now())
+	if err := f.read(ctx, tx, from); err != nil {
+		return nil, err
 	}
-
-	loads, err := tx.Loads(ctx, "")
-	if err != nil {
-		return nil, fmt.Errorf("read what is plugged in: %w", err)
-	}
-
-	f.market, err = prices(ctx, tx, f.now)
-	if err != nil {
-		return nil, fmt.Errorf("read prices: %w", err)
-	}
-
-	f.prices = f.market
-	f.gather(found, loads, from)
 
 	if err := f.share(); err != nil {
 		return nil, err
@@ -133,6 +132,7 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 
 	f.place(ctx, d)
 
+	// A change that only saves money must be worth its pushes. One that keeps a cap is made.
 	if _, _, over := f.stands.Exceeded(); !over {
 		f.spare(from)
 	}
@@ -140,46 +140,86 @@ func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error
 	return f, nil
 }
 
+// newFleet is a fleet of nothing under the caps, at an instant.
+func newFleet(k *capped, now time.Time) *fleet {
+	from := now.Truncate(time.Second)
+	return &fleet{
+		roomFor: roomFor{Profile: k.profile(from), capped: k},
+		stands:  roomFor{Profile: k.profile(from), capped: k},
+		now:     now,
+	}
+}
+
 // assetsMax is more than an organisation has.
 const assetsMax = 1 << 30
+
+// read reads prices and whatever is plugged in, from an instant on.
+func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
+	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
+	if err != nil {
+		return fmt.Errorf("read the fleet: %w", err)
+	}
+
+	loads, err := tx.Loads(ctx, "")
+	if err != nil {
+		return fmt.Errorf("read what is plugged in: %w", err)
+	}
+
+	f.market, err = prices(ctx, tx, f.now)
+	if err != nil {
+		return fmt.Errorf("read prices: %w", err)
+	}
+
+	f.prices = f.market
+	f.gather(found, loads, from)
+	return nil
+}
 
 // gather makes members of the assets that are planned, and puts all else that is plugged in
 // into the room.
 func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time) {
-	group := make(map[flex.AssetID]int, len(loads))
 	planned := make(map[flex.AssetID]bool, len(found))
-
 	for i := range found {
-		planned[found[i].Standing.AssetID] = found[i].Standing.From.ReadyBy.After(from)
+		s := &found[i].Standing
+		planned[s.AssetID] = s.From.ReadyBy.After(from)
 	}
 
+	capOf := make(map[flex.AssetID]int, len(loads))
 	for i := range loads {
-		group[loads[i].AssetID] = f.capped.place[loads[i].Group]
-		if !planned[loads[i].AssetID] {
-			f.others = append(f.others, loads[i])
-			f.draw(&loads[i], from)
-			f.stands.draw(&loads[i], from)
+		load := &loads[i]
+		capOf[load.AssetID] = f.capped.place[load.Group]
+
+		if !planned[load.AssetID] {
+			f.others = append(f.others, *load)
+			f.draw(load, from)
+			f.stands.draw(load, from)
 		}
 	}
 
 	for i := range found {
-		if !planned[found[i].Standing.AssetID] {
-			continue
+		id := found[i].Standing.AssetID
+		if planned[id] {
+			f.join(&found[i], capOf[id], from)
 		}
-
-		m := member{Planned: &found[i], from: inputsAt(&found[i], from)}
-		limitByRate(&m.from, true)
-		p := problemOf(m.from, from, f.prices)
-		m.Car = headroom.Car{Problem: &p, Cap: group[m.Standing.AssetID]}
-
-		if now := p.ChargeNow.Meet(flex.Span{From: from, To: p.ChargeNow.To}); !now.Empty() {
-			m.now = []flex.Step{{Span: now, Limit: p.Power}}
-			f.Reserve(m.Cap, m.now)
-		}
-
-		f.stands.Add(m.Cap, m.steps(), p.Power, p.Running)
-		f.members = append(f.members, m)
 	}
+}
+
+// join makes an asset a member under a cap. Room is kept for what it charges at once; what its
+// schedule in force draws is in the other room.
+func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
+	m := member{Planned: p, from: inputsAt(p, from)}
+	limitByRate(&m.from, true)
+	problem := problemOf(m.from, from, f.prices)
+	m.Car = headroom.Car{Problem: &problem, Cap: cap}
+
+	ahead := flex.Span{From: from, To: problem.ChargeNow.To}
+	if now := problem.ChargeNow.Meet(ahead); !now.Empty() {
+		m.now = []flex.Step{{Span: now, Limit: problem.Power}}
+		f.Reserve(cap, m.now)
+	}
+
+	f.stands.Add(cap, m.steps(), problem.Power, problem.Running)
+	f.members = append(f.members, m)
 }
 
 // share divides the room and keeps each member's share for it.
@@ -219,8 +259,11 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 	slack := make([]time.Duration, len(f.members))
 
 	for i := range order {
-		order[i], slack[i] = i, f.members[i].Slack()
-		if f.members[i].unserved() { // its share does not do: it needs what is left over
+		order[i] = i
+		slack[i] = f.members[i].Slack()
+
+		// One whose share is too small comes before all others: it needs what is left over.
+		if f.members[i].unserved() {
 			slack[i] -= planHorizon
 		}
 	}
@@ -265,12 +308,21 @@ func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps) || unlimited(&m.Standing.From)
 
 	decision := d.decide(ctx, m.Standing.AssetID, &Candidate{
-		Ground: ByCaps, Exceeds: exceeds, Pooled: len(f.Position) > 0,
-		Now: f.now, MarketAt: m.MarketAt, Current: m.Standing.Steps, Problem: &problem, Plan: &answer,
+		Ground:   ByCaps,
+		Exceeds:  exceeds,
+		Pooled:   len(f.Position) > 0,
+		Now:      f.now,
+		MarketAt: m.MarketAt,
+		Current:  m.Standing.Steps,
+		Problem:  &problem,
+		Plan:     &answer,
 	})
+
 	if decision.Replace {
-		m.next, m.binding = &answer, binding
-		m.value, m.must = decision.Value, exceeds
+		m.next = &answer
+		m.binding = binding
+		m.value = decision.Value
+		m.must = exceeds
 		return
 	}
 
@@ -294,11 +346,13 @@ func (f *fleet) spare(from time.Time) {
 			continue
 		}
 
+		n++
 		less, more := m.met()
-		lost, won = lost+less, won+more
+		lost += less
+		won += more
+
 		changed := Candidate{Current: m.Standing.Steps, Problem: m.Car.Problem, Plan: m.next}
 		urgent = urgent || changed.worth().Value == store.Urgent
-		n++
 	}
 
 	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
@@ -440,12 +494,13 @@ func (f *fleet) changes(curve store.CurveID) {
 			continue
 		}
 
-		s := store.Schedule{Cause: store.CauseMarket, From: m.from, Value: m.value, Curve: curve}
+		next := store.Schedule{Cause: store.CauseMarket, From: m.from, Value: m.value, Curve: curve}
 		if m.must {
-			s.Cause = store.CauseCaps
+			next.Cause = store.CauseCaps
 		}
 
-		s.Steps = m.next.Steps
-		f.changed, f.bindings = append(f.changed, store.Replacement{Planned: m.Planned, Next: s}), append(f.bindings, m.binding)
+		next.Steps = m.next.Steps
+		f.changed = append(f.changed, store.Replacement{Planned: m.Planned, Next: next})
+		f.bindings = append(f.bindings, m.binding)
 	}
 }

@@ -82,29 +82,54 @@ func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID,
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	e, ps, err := situation(ctx, tx, &c, from, false)
+	is, known, err := asItIs(ctx, tx, &c, from)
 	if err != nil {
 		return a, err
 	}
 
-	if s := &c.Standing; s.Generation > 0 && s.From.ReadyBy.After(from) {
-		e.ReadyBy = s.From.ReadyBy
-	}
-
 	err = w.without(ctx, tx, &c, func(r *roomFor) error {
-		limitByRate(&e, r != nil)
-		_, a.Current, _ = r.charge(posed(e, from, ps, r))
+		limitByRate(&is, r != nil)
+		_, a.Current, _ = r.charge(posed(is, from, known, r))
 
-		supposed := q.suppose(e, from)
-		problem, proposed, _ := r.charge(posed(supposed, from, overlay(ps, q.Prices), r))
+		would := q.suppose(is, from)
+		problem, proposed, _ := r.charge(posed(would, from, overlay(known, q.Prices), r))
 		a.Proposed = proposed
-		a.Decision = d.decide(ctx, asset, &Candidate{
-			Ground: q.ground(), Required: c.Standing.Generation == 0, Measured: supposed.Learned != nil,
-			Now: tx.Now(), Current: untilDone(&c.Standing), Problem: &problem, Plan: &proposed,
-		})
+
+		candidate := q.candidate(&would, &c.Standing, tx.Now())
+		candidate.Problem = &problem
+		candidate.Plan = &proposed
+		a.Decision = d.decide(ctx, asset, candidate)
 		return nil
 	})
 	return a, err
+}
+
+// candidate is what a plan for supposed inputs is judged by, beside the schedule in force. Where there
+// is none, any plan is better.
+func (q *Question) candidate(would *store.Effective, current *store.Schedule, now time.Time) *Candidate {
+	return &Candidate{
+		Ground:   q.ground(),
+		Required: current.Generation == 0,
+		Measured: would.Learned != nil,
+		Now:      now,
+		Current:  untilDone(current),
+	}
+}
+
+// asItIs is what an asset is planned on from an instant on, and the prices that are known. An asset that
+// has a schedule keeps the ready-by that it was made for.
+func asItIs(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) (store.Effective, []flex.PricedPeriod, error) {
+	is, known, err := situation(ctx, tx, c, from, false)
+	if err != nil {
+		return is, nil, err
+	}
+
+	current := &c.Standing
+	if current.Generation > 0 && current.From.ReadyBy.After(from) {
+		is.ReadyBy = current.From.ReadyBy
+	}
+
+	return is, known, nil
 }
 
 // posed is the problem that the inputs pose in a room. Behind a main fuse profiles name watts.
