@@ -174,31 +174,12 @@ func passing(err error) bool {
 	return false
 }
 
+// once makes the request once. Beside an error it returns how long the service asks to wait before
+// the next try.
 func (c *Client) once(ctx context.Context, r request, key string) (body []byte, pause time.Duration, err error) {
-	u := c.base + r.path
-	if len(r.query) > 0 {
-		u += "?" + r.query.Encode()
-	}
-
-	req, err := http.NewRequestWithContext(ctx, r.method, u, bytes.NewReader(r.body))
+	req, err := c.prepare(ctx, r, key)
 	if err != nil {
 		return nil, 0, err
-	}
-
-	if r.contentType != "" {
-		req.Header.Set("Content-Type", r.contentType)
-	}
-
-	if key != "" {
-		req.Header.Set("Idempotency-Key", key)
-	}
-
-	if !r.open {
-		token, err := c.currentToken(ctx)
-		if err != nil {
-			return nil, 0, err
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
 	}
 
 	resp, err := c.HTTP.Do(req)
@@ -208,9 +189,10 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 
 	defer resp.Body.Close()
 
+	// An answer that breaks off is the network's fault, like a connection that fails: it is tried again.
 	body, err = io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
-		return nil, 0, &url.Error{Op: r.method, URL: u, Err: err}
+		return nil, 0, &url.Error{Op: r.method, URL: req.URL.String(), Err: err}
 	}
 
 	// 202 is how the service says that no unique meter was found.
@@ -220,6 +202,37 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 	}
 
 	return body, 0, nil
+}
+
+// prepare makes the HTTP request with its token, under the idempotency key unless that is empty.
+func (c *Client) prepare(ctx context.Context, r request, key string) (*http.Request, error) {
+	address := c.base + r.path
+	if len(r.query) > 0 {
+		address += "?" + r.query.Encode()
+	}
+
+	req, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	if r.open {
+		return req, nil
+	}
+
+	token, err := c.currentToken(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Set("Authorization", "Bearer "+token)
+	return req, nil
 }
 
 // failure reads an error body of any of the interface's three shapes.

@@ -35,21 +35,34 @@ type Battery struct {
 
 // onboard registers the home and the battery, and says that it pays the market's prices.
 func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street string, now time.Time) error {
-	kw, kwh := b.Power.KW(), b.Capacity.KWh()
+	site := client.SiteRequest{
+		MPAN:                       mpan,
+		Postcode:                   "SW1A 1AA",
+		StreetAddress:              street,
+		Email:                      b.Name + "@example.com",
+		GaveBoundaryMeterConsentAt: client.At(now.Add(-consentedFor)),
+	}
+
+	asset := client.OnboardingAssetRequest{
+		ExternalID: b.Name,
+		Type:       flex.Battery,
+		Properties: &client.AssetProperties{PowerKW: new(b.Power.KW()), CapacityKWh: new(b.Capacity.KWh())},
+	}
+
 	r, err := c.Onboard(ctx, client.OnboardRequest{
-		Site: client.SiteRequest{MPAN: mpan, Postcode: "SW1A 1AA", StreetAddress: street, Email: b.Name + "@example.com",
-			GaveBoundaryMeterConsentAt: client.At(now.Add(-consentedFor))},
-		Assets: []client.OnboardingAssetRequest{{ExternalID: b.Name, Type: flex.Battery,
-			Properties: &client.AssetProperties{PowerKW: &kw, CapacityKWh: &kwh}}},
+		Site:        site,
+		Assets:      []client.OnboardingAssetRequest{asset},
 		Proposition: flex.FullAssetSchedule,
 	})
 	if err != nil {
 		return fmt.Errorf("onboard %s: %w", b.Name, err)
 	}
 
-	b.Site, b.Asset = r.Site.SiteID, r.Assets[0].AssetID
-	return c.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{
-		Tariff: client.Tariff{Timezone: "Europe/London", TariffType: flex.DynamicTariff}})
+	b.Site = r.Site.SiteID
+	b.Asset = r.Assets[0].AssetID
+
+	market := client.Tariff{Timezone: "Europe/London", TariffType: flex.DynamicTariff}
+	return c.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{Tariff: market})
 }
 
 // step lets the battery run to the instant, reports its state of charge once in each
@@ -64,8 +77,7 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 
 	if p := flex.PeriodAt(now); p != b.read {
 		b.read = p
-		at := client.At(now)
-		if err := e.post(ctx, []client.ReadingDataPoint{{AssetID: b.Asset, StartTimestamp: at, EndTimestamp: at, Value: b.Full(), Label: flex.BatteryStateOfCharge}}); err != nil {
+		if err := e.post(ctx, []client.ReadingDataPoint{b.stateOfCharge(now)}); err != nil {
 			return err
 		}
 	}
@@ -75,19 +87,37 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 		return err
 	}
 
-	for _, told := range s.ScheduleSteps {
-		if now.Before(told.StartTimestamp.Time) || !now.Before(told.EndTimestamp.Time) {
-			continue
-		}
-
-		if action := battery.Action(told.Action); action != b.action {
-			b.action = action
-			until := told.EndTimestamp.In(flex.London).Format("15:04")
-			e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %s", b.inWords(), until, b.prices(e, now, told.EndTimestamp.Time)))
+	for _, step := range s.ScheduleSteps {
+		if !now.Before(step.StartTimestamp.Time) && now.Before(step.EndTimestamp.Time) {
+			b.follow(e, step, now)
 		}
 	}
 
 	return nil
+}
+
+// stateOfCharge is a reading of how full the battery is.
+func (b *Battery) stateOfCharge(now time.Time) client.ReadingDataPoint {
+	return client.ReadingDataPoint{
+		AssetID:        b.Asset,
+		StartTimestamp: client.At(now),
+		EndTimestamp:   client.At(now),
+		Value:          b.Full(),
+		Label:          flex.BatteryStateOfCharge,
+	}
+}
+
+// follow has the battery do what a step of its schedule says, and says so if it is new.
+func (b *Battery) follow(e *Evening, step client.BatteryScheduleStep, now time.Time) {
+	action := battery.Action(step.Action)
+	if action == b.action {
+		return
+	}
+
+	b.action = action
+	until := step.EndTimestamp.In(flex.London).Format("15:04")
+	prices := b.prices(e, now, step.EndTimestamp.Time)
+	e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %s", b.inWords(), until, prices))
 }
 
 // prices says what half-hours cost in which the battery does what it does.
@@ -123,7 +153,6 @@ func (b *Battery) inWords() string {
 
 // runTo lets time pass as the battery was told last.
 func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
-	least, most := home.Battery{Power: b.Power, Capacity: b.Capacity}.Usable()
 	for b.at.Before(to) {
 		p := flex.PeriodAt(b.at)
 		next := p.End()
@@ -132,33 +161,44 @@ func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
 		}
 
 		hours := next.Sub(b.at).Hours()
-
-		b.flow = 0
-		switch b.action {
-		case battery.ChargeMax:
-			b.flow = b.Power
-		case battery.DischargeMax:
-			b.flow = -b.Power
-		case battery.AvoidImport:
-			b.flow = -min(b.Power, b.Load)
-		}
-
-		moved := float64(b.flow) * hours // on the grid's side
-		if moved > 0 {
-			moved = min(moved, (float64(most)-b.Stored)/home.Efficiency)
-			b.Stored += moved * home.Efficiency
-		} else {
-			moved = -min(-moved, max(0, b.Stored-float64(least))*home.Efficiency)
-			b.Stored += moved / home.Efficiency
-		}
-
+		moved := b.move(float64(b.asked()) * hours)
 		b.flow = flex.Watts(moved / hours)
-		used, worth := float64(b.Load)*hours, float64(price(p))/1e6
+
+		used := float64(b.Load) * hours
+		worth := float64(price(p)) / 1e6
 		b.Drawn += used
 		b.Cost += (used + moved) * worth
 		b.Without += used * worth
 		b.at = next
 	}
+}
+
+// asked is the power that the battery's action has go into it, whatever it holds.
+func (b *Battery) asked() flex.Watts {
+	switch b.action {
+	case battery.ChargeMax:
+		return b.Power
+	case battery.DischargeMax:
+		return -b.Power
+	case battery.AvoidImport:
+		return -min(b.Power, b.Load)
+	}
+	return 0
+}
+
+// move puts energy into the battery, or takes it out where it is below zero, as far as what is
+// stored allows. It returns how much that is on the grid's side, in Wh.
+func (b *Battery) move(energy float64) float64 {
+	least, most := home.Battery{Power: b.Power, Capacity: b.Capacity}.Usable()
+	if energy > 0 {
+		energy = min(energy, (float64(most)-b.Stored)/home.Efficiency)
+		b.Stored += energy * home.Efficiency
+		return energy
+	}
+
+	energy = -min(-energy, max(0, b.Stored-float64(least))*home.Efficiency)
+	b.Stored += energy / home.Efficiency
+	return energy
 }
 
 // Full returns the state of charge in percent.

@@ -62,30 +62,48 @@ func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) er
 	}
 
 	for i, v := range e.Visits {
-		kw, proposition := v.Power.KW(), flex.FullAssetSchedule
-		if !v.Own.Empty() {
-			proposition = flex.LimitedPause
+		if err := v.onboard(ctx, e.Client, mpans[i], fmt.Sprintf("%d High Street", i+1)); err != nil {
+			return err
 		}
-
-		r, err := e.Client.Onboard(ctx, client.OnboardRequest{
-			Site: client.SiteRequest{
-				MPAN: mpans[i], Postcode: "SW1A 1AA", StreetAddress: fmt.Sprintf("%d High Street", i+1),
-				Email:                      v.Name + "@example.com",
-				GaveBoundaryMeterConsentAt: client.At(v.Arrive.Add(-consentedFor)),
-			},
-			Assets: []client.OnboardingAssetRequest{{
-				ExternalID: v.Name, Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &kw},
-			}},
-			Proposition: proposition,
-		})
-		if err != nil {
-			return fmt.Errorf("onboard %s: %w", v.Name, err)
-		}
-
-		v.Site, v.Asset = r.Site.SiteID, r.Assets[0].AssetID
-		v.Charger = &Charger{ExternalID: v.Name, Power: v.Power, Outage: v.Trips}
 	}
 
+	return nil
+}
+
+// onboard registers the visit's site and charger. A car that keeps a schedule of its own is at a
+// site whose proposition is to pause it.
+func (v *Visit) onboard(ctx context.Context, c *client.Client, mpan, street string) error {
+	site := client.SiteRequest{
+		MPAN:                       mpan,
+		Postcode:                   "SW1A 1AA",
+		StreetAddress:              street,
+		Email:                      v.Name + "@example.com",
+		GaveBoundaryMeterConsentAt: client.At(v.Arrive.Add(-consentedFor)),
+	}
+
+	asset := client.OnboardingAssetRequest{
+		ExternalID: v.Name,
+		Type:       flex.Charger,
+		Properties: &client.AssetProperties{PowerKW: new(v.Power.KW())},
+	}
+
+	proposition := flex.FullAssetSchedule
+	if !v.Own.Empty() {
+		proposition = flex.LimitedPause
+	}
+
+	r, err := c.Onboard(ctx, client.OnboardRequest{
+		Site:        site,
+		Assets:      []client.OnboardingAssetRequest{asset},
+		Proposition: proposition,
+	})
+	if err != nil {
+		return fmt.Errorf("onboard %s: %w", v.Name, err)
+	}
+
+	v.Site = r.Site.SiteID
+	v.Asset = r.Assets[0].AssetID
+	v.Charger = &Charger{ExternalID: v.Name, Power: v.Power, Outage: v.Trips}
 	return nil
 }
 
@@ -110,30 +128,45 @@ func (e *Evening) Step(ctx context.Context, now time.Time) error {
 	return e.report(ctx, now)
 }
 
+// act plays the first thing of a visit that is due and was not played yet.
 func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
 	switch {
 	case !v.came && !now.Before(v.Arrive):
 		v.came = true
 		return e.arrive(ctx, v, now)
+
 	case v.ChargeNow > 0 && !v.asked && !now.Before(v.Arrive.Add(chargeNowAfter)):
 		v.asked = true
-		end := now.Add(v.ChargeNow)
-		e.Say(now, v.Name, fmt.Sprintf("asks to charge at once, until %s", end.In(flex.London).Format("15:04")))
-		return e.Client.ChargeNow(ctx, v.Asset, client.ChargeNowEventRequest{EndAt: client.At(end)})
+		return e.chargeNow(ctx, v, now)
+
 	case !v.tripped && v.Trips.Contains(now):
 		v.tripped = true
-		e.Say(now, v.Name, "its charger trips: no power until "+v.Trips.To.In(flex.London).Format("15:04"))
+		e.Say(now, v.Name, "its charger trips: no power until "+clock(v.Trips.To))
 		return nil
+
 	case v.came && !v.went && !now.Before(v.Leave):
 		v.went = true
-		v.stayed = *v.Car()
-		v.Plug(nil, now)
-		e.Say(now, v.Name, fmt.Sprintf("drives off with %.1f kWh more than it came with", v.stayed.Got/1000))
-		return e.Client.PlugOut(ctx, v.Asset)
+		return e.leave(ctx, v, now)
 	}
 
 	return nil
 }
+
+func (e *Evening) chargeNow(ctx context.Context, v *Visit, now time.Time) error {
+	end := now.Add(v.ChargeNow)
+	e.Say(now, v.Name, "asks to charge at once, until "+clock(end))
+	return e.Client.ChargeNow(ctx, v.Asset, client.ChargeNowEventRequest{EndAt: client.At(end)})
+}
+
+func (e *Evening) leave(ctx context.Context, v *Visit, now time.Time) error {
+	v.stayed = *v.Car()
+	v.Plug(nil, now)
+	e.Say(now, v.Name, fmt.Sprintf("drives off with %.1f kWh more than it came with", v.stayed.Got/1000))
+	return e.Client.PlugOut(ctx, v.Asset)
+}
+
+// clock is an instant as a clock in London shows it.
+func clock(at time.Time) string { return at.In(flex.London).Format("15:04") }
 
 func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 	v.Plug(&Car{Name: v.Name, Rate: v.Power, Room: 80_000}, now)
@@ -163,48 +196,75 @@ func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 // pause asks for a pause in the schedule that the car keeps, and has the charger follow what
 // comes back.
 func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
-	clock := func(t time.Time) string { return t.In(flex.London).Format("15:04") }
 	e.Say(now, v.Name, fmt.Sprintf("plugs in, charges by itself %s-%s. %s: %s", clock(v.Own.From), clock(v.Own.To), v.Case, v.Why))
-	got, err := e.Client.PlugInSchedule(ctx, v.Asset, client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{
-		{StartTimestamp: v.Own.From.Format(time.RFC3339), EndTimestamp: v.Own.To.Format(time.RFC3339)}}})
+	got, err := e.Client.PlugInSchedule(ctx, v.Asset, client.PlugInScheduleEventRequest{
+		ChargingSchedule: []client.ChargingScheduleBlock{{
+			StartTimestamp: v.Own.From.Format(time.RFC3339),
+			EndTimestamp:   v.Own.To.Format(time.RFC3339),
+		}},
+	})
 	if err != nil {
 		return err
 	}
 
-	var steps []flex.Step
-	end := now.Truncate(time.Second)
-	charging := v.Own.From // up to here its own schedule and the answer were compared
-
-	for _, block := range got.ModifiedChargingSchedule {
-		from, err := time.Parse(time.RFC3339, block.StartTimestamp)
-		if err != nil {
-			return err
-		}
-
-		to, err := time.Parse(time.RFC3339, block.EndTimestamp)
-		if err != nil {
-			return err
-		}
-
-		if from.After(charging) {
-			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(charging), clock(from)))
-		}
-
-		steps = append(steps, flex.Step{Span: flex.Span{From: end, To: from}}, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.NoLimit})
-		end, charging = to, to
+	blocks, err := spansOf(got.ModifiedChargingSchedule)
+	if err != nil {
+		return err
 	}
 
-	if charging.Before(v.Own.To) {
-		e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(charging), clock(v.Own.To)))
-	}
-
-	steps = append(steps, flex.Step{Span: flex.Span{From: end, To: v.Leave}})
-	profile, err := ocpp.New(v.Asset, steps)
+	e.sayPauses(v, blocks, now)
+	profile, err := ocpp.New(v.Asset, stepsOf(blocks, flex.Span{From: now.Truncate(time.Second), To: v.Leave}))
 	if err != nil {
 		return err
 	}
 
 	return v.Receive(profile.Message(1, ocpp.Form{}))
+}
+
+// spansOf reads the blocks of a charging schedule.
+func spansOf(blocks []client.ChargingScheduleBlock) ([]flex.Span, error) {
+	spans := make([]flex.Span, len(blocks))
+	for i, block := range blocks {
+		from, err := time.Parse(time.RFC3339, block.StartTimestamp)
+		if err != nil {
+			return nil, err
+		}
+
+		to, err := time.Parse(time.RFC3339, block.EndTimestamp)
+		if err != nil {
+			return nil, err
+		}
+
+		spans[i] = flex.Span{From: from, To: to}
+	}
+	return spans, nil
+}
+
+// sayPauses says in which spans the car would have charged by itself and is not to.
+func (e *Evening) sayPauses(v *Visit, blocks []flex.Span, now time.Time) {
+	say := func(from, to time.Time) {
+		if from.Before(to) {
+			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(from), clock(to)))
+		}
+	}
+
+	compared := v.Own.From // up to here its own schedule and the answer were compared
+	for _, block := range blocks {
+		say(compared, block.From)
+		compared = block.To
+	}
+	say(compared, v.Own.To)
+}
+
+// stepsOf are the steps of a stay that charges in the blocks alone.
+func stepsOf(blocks []flex.Span, stay flex.Span) (steps []flex.Step) {
+	end := stay.From
+	for _, block := range blocks {
+		idle := flex.Span{From: end, To: block.From}
+		steps = append(steps, flex.Step{Span: idle}, flex.Step{Span: block, Limit: flex.NoLimit})
+		end = block.To
+	}
+	return append(steps, flex.Step{Span: flex.Span{From: end, To: stay.To}})
 }
 
 // report sends the half-hours that have ended as readings.

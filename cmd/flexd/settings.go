@@ -240,29 +240,50 @@ func (c console) settings(ctx context.Context, h *app.App, org flex.Org, asJSON 
 
 	rows := []settingRow{}
 	for _, s := range reward.TermSettings() {
-		row := settingRow{Name: s.Name, Value: given(terms.Values[s.Name]), Default: s.Default, Help: s.Help}
-		for _, change := range terms.Changes {
-			if change.Name == s.Name && change.From.Start().After(terms.Today.Start()) {
-				row.Changes = append(row.Changes, termChange{From: change.From.String(), Value: given(change.Value)})
-			}
-		}
-
-		rows = append(rows, row)
+		rows = append(rows, datedRow(s, &terms))
 	}
-
-	blank := flex.OrgSettings{}
 	for _, k := range settings() {
-		row := settingRow{Name: k.name, Default: k.standard, Help: k.help}
-		if value := k.show(&org.Settings); value != k.show(&blank) {
-			row.Value = &value
-		}
-		rows = append(rows, row)
+		rows = append(rows, undatedRow(k, &org.Settings))
 	}
 
 	if asJSON {
 		return c.json(rows)
 	}
 
+	return c.settingTable(rows)
+}
+
+// datedRow is a setting that holds from a day on, with what it will be.
+func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
+	row := settingRow{
+		Name:    s.Name,
+		Value:   given(terms.Values[s.Name]),
+		Default: s.Default,
+		Help:    s.Help,
+	}
+
+	for _, change := range terms.Changes {
+		if change.Name == s.Name && change.From.Start().After(terms.Today.Start()) {
+			row.Changes = append(row.Changes, termChange{From: change.From.String(), Value: given(change.Value)})
+		}
+	}
+
+	return row
+}
+
+// undatedRow is a setting that holds at once. It is the default if it shows as one of a new
+// organisation's.
+func undatedRow(k setting, of *flex.OrgSettings) settingRow {
+	row := settingRow{Name: k.name, Default: k.standard, Help: k.help}
+	value := k.show(of)
+	if value != k.show(&flex.OrgSettings{}) {
+		row.Value = &value
+	}
+	return row
+}
+
+// settingTable prints a line for each setting.
+func (c console) settingTable(rows []settingRow) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
 		value := r.word(r.Value)
@@ -271,7 +292,6 @@ func (c console) settings(ctx context.Context, h *app.App, org flex.Org, asJSON 
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, value, r.Help)
 	}
-
 	return t.Flush()
 }
 

@@ -161,21 +161,13 @@ func (d *Service) checkOperator(ctx context.Context, name string, password flex.
 		return store.Operator{}, err
 	}
 
-	var o store.Operator
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		o, err = all.OperatorNamed(ctx, name)
-		return err
-	})
-	if err != nil && flex.KindOf(err) != flex.NotFound {
+	o, known, err := d.operatorNamed(ctx, name)
+	if err != nil {
 		undo()
 		return store.Operator{}, fmt.Errorf("look up an operator: %w", err)
 	}
 
-	known := err == nil && o.RemovedAt.IsZero()
-	if !known {
-		o.SecretHash = nil
-	}
-
+	// A name that is nobody's is judged too, so that the answer takes as long as for a wrong password.
 	err = d.judgeOperator(ctx, password, o.SecretHash, from, undo)
 	if errors.Is(err, errLogin) {
 		who := UnknownOperator
@@ -183,7 +175,8 @@ func (d *Service) checkOperator(ctx context.Context, name string, password flex.
 			who = name
 		}
 
-		return store.Operator{}, d.Act(ctx, store.Act{Who: who, Source: from, Act: "log in"}, func() error { return errLogin })
+		attempt := store.Act{Who: who, Source: from, Act: "log in"}
+		return store.Operator{}, d.Act(ctx, attempt, func() error { return errLogin })
 	}
 
 	if err != nil {
@@ -192,6 +185,25 @@ func (d *Service) checkOperator(ctx context.Context, name string, password flex.
 
 	undo()
 	return o, nil
+}
+
+// operatorNamed looks up an operator by name. One who is not known, or was removed, has no hash of a
+// password.
+func (d *Service) operatorNamed(ctx context.Context, name string) (o store.Operator, known bool, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		o, err = all.OperatorNamed(ctx, name)
+		return err
+	})
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		return store.Operator{}, false, err
+	}
+
+	known = err == nil && o.RemovedAt.IsZero()
+	if !known {
+		o.SecretHash = nil
+	}
+
+	return o, known, nil
 }
 
 // UnknownOperator stands in the audit log for a name that is no operator's. The name itself

@@ -17,22 +17,35 @@ type metrics struct {
 }
 
 func newMetrics() *metrics {
-	label := []string{"endpoint"}
-	return &metrics{
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "flexd_push_attempts_total", Help: "Attempts to push that ended, by what came of them.",
-		}, []string{"endpoint", "verdict"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "flexd_push_attempt_seconds", Help: "Time of an attempt to push, from its leaving to its answer.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15},
-		}, label),
-		arrived: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "flexd_push_seconds", Help: "Time from a push's being queued to its being taken.",
-			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300, 3600},
-		}, label),
-		underway: prometheus.NewGauge(prometheus.GaugeOpts{Name: "flexd_pushes_under_way", Help: "Attempts to push that are under way."}),
-		resting:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "flexd_push_endpoints_resting", Help: "Endpoints left alone for a while because they failed over and over."}),
-	}
+	m := &metrics{}
+	m.attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flexd_push_attempts_total",
+		Help: "Attempts to push that ended, by what came of them.",
+	}, []string{"endpoint", "verdict"})
+
+	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "flexd_push_attempt_seconds",
+		Help:    "Time of an attempt to push, from its leaving to its answer.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15},
+	}, []string{"endpoint"})
+
+	m.arrived = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "flexd_push_seconds",
+		Help:    "Time from a push's being queued to its being taken.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300, 3600},
+	}, []string{"endpoint"})
+
+	m.underway = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flexd_pushes_under_way",
+		Help: "Attempts to push that are under way.",
+	})
+
+	m.resting = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flexd_push_endpoints_resting",
+		Help: "Endpoints left alone for a while because they failed over and over.",
+	})
+
+	return m
 }
 
 // Collectors returns the delivery service's metrics.

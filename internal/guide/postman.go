@@ -124,49 +124,65 @@ func sorted[V any](m map[string]V) (keys []string) {
 
 // call is the request of one operation.
 func (d *document) call(path, method string, op operation) call {
-	r := request{Method: strings.ToUpper(method), Description: op.Description, Header: []pair{}}
-	r.URL = address{Raw: "{{baseUrl}}" + path, Host: []string{"{{baseUrl}}"}}
-
-	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if strings.HasPrefix(part, "{") {
-			part = ":" + strings.Trim(part, "{}")
-		}
-		r.URL.Path = append(r.URL.Path, part)
+	r := request{
+		Method:      strings.ToUpper(method),
+		Description: op.Description,
+		Header:      []pair{},
+		URL:         addressOf(path),
 	}
 
-	r.URL.Raw = "{{baseUrl}}/" + strings.Join(r.URL.Path, "/")
 	for _, p := range op.Parameters {
 		if p.Ref != "" {
-			p = d.Components.Parameters[p.Ref[strings.LastIndex(p.Ref, "/")+1:]]
+			name := p.Ref[strings.LastIndex(p.Ref, "/")+1:]
+			p = d.Components.Parameters[name]
 		}
-
-		q := pair{Key: p.Name, Value: plain(p.Example), Description: p.Description, Disabled: !p.Required}
-		switch p.In {
-		case "path":
-			r.URL.Variable = append(r.URL.Variable, q)
-		case "query":
-			r.URL.Query = append(r.URL.Query, q)
-		case "header":
-			r.Header = append(r.Header, q)
-		}
+		r.parameter(p)
 	}
 
 	if q := query(r.URL.Query); q != "" {
 		r.URL.Raw += "?" + q
 	}
 
+	if op.Security != nil && len(*op.Security) == 0 {
+		r.Auth = map[string]any{"type": "noauth"}
+	}
+
 	r.body(op)
 	c := call{Name: op.Summary, Request: r}
 
-	if op.Security != nil && len(*op.Security) == 0 {
-		c.Request.Auth = map[string]any{"type": "noauth"}
-	}
-
 	if path == "/auth/token-form" {
-		c.Event = []map[string]any{{"listen": "test", "script": map[string]any{"type": "text/javascript", "exec": []string{keepToken}}}}
+		script := map[string]any{"type": "text/javascript", "exec": []string{keepToken}}
+		c.Event = []map[string]any{{"listen": "test", "script": script}}
 	}
 
 	return c
+}
+
+// addressOf is the address of a path, whose variables Postman marks with a colon.
+func addressOf(path string) address {
+	a := address{Host: []string{"{{baseUrl}}"}}
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if strings.HasPrefix(part, "{") {
+			part = ":" + strings.Trim(part, "{}")
+		}
+		a.Path = append(a.Path, part)
+	}
+
+	a.Raw = "{{baseUrl}}/" + strings.Join(a.Path, "/")
+	return a
+}
+
+// parameter puts a parameter where it belongs. One that is not needed is listed and not sent.
+func (r *request) parameter(p parameter) {
+	q := pair{Key: p.Name, Value: plain(p.Example), Description: p.Description, Disabled: !p.Required}
+	switch p.In {
+	case "path":
+		r.URL.Variable = append(r.URL.Variable, q)
+	case "query":
+		r.URL.Query = append(r.URL.Query, q)
+	case "header":
+		r.Header = append(r.Header, q)
+	}
 }
 
 // body gives the request the document's example of it.

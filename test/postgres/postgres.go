@@ -61,58 +61,77 @@ func Start(ctx context.Context, settings ...string) (*Server, error) {
 	if bin == "" {
 		return nil, errors.New("PostgreSQL is not installed (apt-get install postgresql)")
 	}
+
 	dir, err := os.MkdirTemp("", "flexd-pg-")
 	if err != nil {
 		return nil, err
 	}
+
 	s := &Server{bin: bin, dir: dir}
 	if err := s.begin(ctx, settings); err != nil {
 		s.Stop()
 		return nil, err
 	}
+
 	return s, nil
 }
 
-func (s *Server) begin(ctx context.Context, settings []string) (err error) {
-	if s.as, err = unprivileged(s.dir); err != nil {
+// begin makes the cluster and starts the server for the first time.
+func (s *Server) begin(ctx context.Context, settings []string) error {
+	var err error
+	s.as, err = unprivileged(s.dir)
+	if err != nil {
 		return err
 	}
+
 	data := filepath.Join(s.dir, "data")
 	initdb := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), "-D", data, "-U", "flexd", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = s.as, s.dir
+	initdb.SysProcAttr = s.as
+	initdb.Dir = s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	if s.port, err = port.Free(); err != nil {
+
+	s.port, err = port.Free()
+	if err != nil {
 		return err
 	}
+
 	s.URL = fmt.Sprintf("postgres://flexd@%s/postgres?sslmode=disable", port.Address(s.port))
 	s.args = []string{"-D", data, "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=600"}
 	for _, set := range settings {
 		s.args = append(s.args, "-c", set)
 	}
+
 	return s.run(ctx)
 }
 
+// run starts the server and waits until it takes connections.
 func (s *Server) run(ctx context.Context) error {
-	s.cmd = exec.Command(filepath.Join(s.bin, "postgres"), s.args...)
-	s.cmd.SysProcAttr, s.cmd.Dir = s.as, s.dir
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), s.args...)
+	cmd.SysProcAttr = s.as
+	cmd.Dir = s.dir
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := s.cmd.Start(); err != nil {
-		s.cmd = nil
+
+	cmd.Stdout = log
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		s.cmd = nil // there is nothing to stop
 		return err
 	}
-	cmd, ended := s.cmd, make(chan struct{})
+
+	ended := make(chan struct{})
+	s.cmd = cmd
 	s.ended = ended
 	go func() {
 		cmd.Wait()
 		close(ended)
 	}()
+
 	return s.wait(ctx)
 }
 
@@ -132,6 +151,7 @@ func (s *Server) wait(ctx context.Context) error {
 		if ready.Run() == nil {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -140,6 +160,7 @@ func (s *Server) wait(ctx context.Context) error {
 		case <-time.After(25 * time.Millisecond):
 		}
 	}
+
 	log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	return fmt.Errorf("%s\n%s", why, log)
 }
@@ -168,17 +189,22 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	if os.Geteuid() != 0 {
 		return &syscall.SysProcAttr{Setpgid: true}, nil
 	}
+
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue
 		}
+
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
 		if err := os.Chown(dir, uid, gid); err != nil {
 			return nil, err
 		}
-		return &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+
+		as := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		return &syscall.SysProcAttr{Setpgid: true, Credential: as}, nil
 	}
+
 	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }

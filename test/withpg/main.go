@@ -35,8 +35,10 @@ func run(command []string) (int, error) {
 	if len(command) == 0 {
 		return 0, errors.New("usage: withpg COMMAND [ARG...]")
 	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	if postgres.Binaries() == "" {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
 			return 0, errors.New("PostgreSQL is not installed, and FLEXD_TEST_STRICT forbids to skip its half of the suite")
@@ -44,12 +46,14 @@ func run(command []string) (int, error) {
 		fmt.Fprintln(os.Stderr, "withpg: PostgreSQL is not installed (apt-get install postgresql): the suite's PostgreSQL half will be SKIPPED")
 		return child(ctx, command, "")
 	}
+
 	// No sync: these are tests of SQL and of order, and the crash tests start their own server.
 	s, err := postgres.Start(ctx, "fsync=off", "shared_buffers=256MB")
 	if err != nil {
 		return 0, fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	defer s.Stop()
+
 	return child(ctx, command, s.URL)
 }
 
