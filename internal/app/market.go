@@ -34,13 +34,18 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	switch head {
 	case "elexon-mid":
 		return market.ElexonIndex{Web: web, URL: market.ElexonURL}, nil
+
 	case "elexon-mid-stream":
 		return market.ElexonIndex{Web: web, URL: market.ElexonURL, Stream: true}, nil
+
 	case "elexon-system-price":
 		return market.ElexonSystemPrice{Web: web, URL: market.ElexonURL}, nil
+
 	case "octopus":
 		region, product, _ := strings.Cut(rest, ":")
-		return market.Octopus{Web: web, URL: market.OctopusURL, Product: product, GSPGroup: "_" + strings.TrimPrefix(region, "_")}, nil
+		group := "_" + strings.TrimPrefix(region, "_")
+		return market.Octopus{Web: web, URL: market.OctopusURL, Product: product, GSPGroup: group}, nil
+
 	case "nordpool-n2ex":
 		return market.NordPool{Web: web, URL: market.NordPoolURL}, nil
 	}

@@ -17,36 +17,47 @@ const (
 // SandboxMeters are the sandbox's metering points, one for each case that a client has to
 // handle. All are invented; the postcode ZZ99 is in no use.
 func SandboxMeters() []flex.Meter {
-	home := flex.Meter{Import: true, Postcode: "ZZ99 1AA", Energised: true, HalfHourly: true, Domestic: true,
-		SupplierMPID: "FLXD", SupplierName: "Flexible Energy Supply", GSPGroup: "_A"}
-
-	at := func(mpan, address string, change func(*flex.Meter)) flex.Meter {
-		m := home
-		m.MPAN, m.Address = mpan, address
-
-		if change != nil {
-			change(&m)
-		}
-
-		return m
-	}
-
 	return []flex.Meter{
-		at("1099000010005", "1 Sandbox Street, Testwick", nil),
-		at("1099000010014", "2 Sandbox Street, Testwick", func(m *flex.Meter) { m.HalfHourly = false }),
-		at("1099000010023", "3 Sandbox Street, Testwick", func(m *flex.Meter) { m.Domestic = false }),
-		at("1099000010032", "4 Sandbox Street, Testwick", func(m *flex.Meter) { m.Energised = false }),
+		sandboxMeter("1099000010005", "1 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010014", "2 Sandbox Street, Testwick", func(m *flex.Meter) { m.HalfHourly = false }),
+		sandboxMeter("1099000010023", "3 Sandbox Street, Testwick", func(m *flex.Meter) { m.Domestic = false }),
+		sandboxMeter("1099000010032", "4 Sandbox Street, Testwick", func(m *flex.Meter) { m.Energised = false }),
+
 		// A home with solar panels has two points.
-		at("1099000010041", "5 Sandbox Street, Testwick", nil),
-		at("1099000010050", "5 Sandbox Street, Testwick", func(m *flex.Meter) { m.Import = false }),
+		sandboxMeter("1099000010041", "5 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010050", "5 Sandbox Street, Testwick", func(m *flex.Meter) { m.Import = false }),
+
 		// Two flats, and the landlord's supply of their stairs.
-		at("1099000010060", "Flat 1, Sand Court, 6 Sandbox Street, Testwick", nil),
-		at("1099000010079", "Flat 2, Sand Court, 6 Sandbox Street, Testwick", nil),
-		at("1099000010088", "Landlord's supply, Sand Court, 6 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010060", "Flat 1, Sand Court, 6 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010079", "Flat 2, Sand Court, 6 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010088", "Landlord's supply, Sand Court, 6 Sandbox Street, Testwick", nil),
+
 		// An address with two import points is never guessed at.
-		at("1099000010097", "7 Sandbox Street, Testwick", nil),
-		at("1099000010102", "7 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010097", "7 Sandbox Street, Testwick", nil),
+		sandboxMeter("1099000010102", "7 Sandbox Street, Testwick", nil),
 	}
+}
+
+// sandboxMeter is an eligible home's import point, but for what change makes of it unless nil.
+func sandboxMeter(mpan, address string, change func(*flex.Meter)) flex.Meter {
+	m := flex.Meter{
+		MPAN:         mpan,
+		Address:      address,
+		Postcode:     "ZZ99 1AA",
+		Import:       true,
+		Energised:    true,
+		HalfHourly:   true,
+		Domestic:     true,
+		SupplierMPID: "FLXD",
+		SupplierName: "Flexible Energy Supply",
+		GSPGroup:     "_A",
+	}
+
+	if change != nil {
+		change(&m)
+	}
+
+	return m
 }
 
 // Sandbox is a source that fails in a known way for some points and postcodes, so that a

@@ -52,38 +52,49 @@ type Client struct {
 	http  *http.Client
 }
 
+// dialer makes a connection, as net.Dialer's DialContext does.
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // New returns a client.
 func New(o Options) *Client {
 	c := &Client{allow: o.Allow, hosts: o.Hosts}
+	transport := &http.Transport{
+		DialContext:            c.dialer(o),
+		TLSHandshakeTimeout:    HandshakeTime,
+		MaxResponseHeaderBytes: HeaderMax,
+		MaxIdleConns:           idleAll,
+		MaxIdleConnsPerHost:    idlePerHost,
+		IdleConnTimeout:        idleTime,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+
+	// A redirect would lead past the checks of the address that was asked for: it is the answer.
+	c.http = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+
+	return c
+}
+
+// dialer is how connections are made: under the guard, which for a host that the operator opened lets
+// private addresses pass too.
+func (c *Client) dialer(o Options) dialer {
+	if o.Pipe != nil {
+		return func(ctx context.Context, _, addr string) (net.Conn, error) { return o.Pipe(ctx, addr) }
+	}
+
 	guarded := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control(o.Allow)}
 	opened := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control(Private)}
-	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if host, _, err := net.SplitHostPort(addr); err == nil && c.opens(host) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(addr)
+		if err == nil && c.opens(host) {
 			return opened.DialContext(ctx, network, addr)
 		}
 
 		return guarded.DialContext(ctx, network, addr)
 	}
-
-	if o.Pipe != nil {
-		dial = func(ctx context.Context, _, addr string) (net.Conn, error) { return o.Pipe(ctx, addr) }
-	}
-
-	c.http = &http.Client{
-		Transport: &http.Transport{
-			DialContext:            dial,
-			TLSHandshakeTimeout:    HandshakeTime,
-			MaxResponseHeaderBytes: HeaderMax,
-			MaxIdleConns:           idleAll,
-			MaxIdleConnsPerHost:    idlePerHost,
-			IdleConnTimeout:        idleTime,
-			DisableCompression:     true,
-			ForceAttemptHTTP2:      true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-
-	return c
 }
 
 // control is the guard: the system is about to connect to the resolved address.

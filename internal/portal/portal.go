@@ -147,14 +147,19 @@ func (s *Server) knowBrowser(r *request) error {
 
 // refuse shows an error: what was written to be shown, or that something went wrong here.
 func (s *Server) refuse(r *request, err error) {
-	kind, text := flex.KindOf(err), "Something went wrong here. Please try again later."
+	kind := flex.KindOf(err)
+	text := "Something went wrong here. Please try again later."
+
 	switch kind {
 	case flex.NotFound:
 		text = "This link is not known, or its time is over. Please open the page again from your app."
+
 	case flex.Internal:
 		s.Log.ErrorContext(r.Context(), "balance page", "error", err)
+
 	case flex.Unavailable:
 		text = "This service is busy. Please try again in a moment."
+
 	default:
 		if e, ok := errors.AsType[*flex.Error](err); ok {
 			text = sentence(e.Detail)

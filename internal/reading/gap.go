@@ -46,7 +46,6 @@ const (
 // boundary, for what they have told before in these days. Readings that give a half-hour
 // only together, such as registers, count under their label.
 func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) ([]Gap, error) {
-
 	var gaps []Gap
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
@@ -149,9 +148,7 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 		return nil, nil
 	}
 
-	last := days[len(days)-1]
-	asked := flex.Span{From: days[0].Start(), To: last.Add(1).Start().Add(time.Second)}
-	held, err := tx.HeldTimes(ctx, a.ID, labels, asked)
+	held, err := tx.HeldTimes(ctx, a.ID, labels, spanOf(days))
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +166,13 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 	}
 
 	return gaps, nil
+}
+
+// spanOf is from the first of the days to the last, with the instant at which that ends: there a
+// register is read that tells of its last half-hour.
+func spanOf(days []flex.Day) flex.Span {
+	after := days[len(days)-1].Add(1)
+	return flex.Span{From: days[0].Start(), To: after.Start().Add(time.Second)}
 }
 
 // byDay are the metered days by what day they are.

@@ -201,21 +201,31 @@ func (b *baseline) choose(r *Rule, c *Case, want int, class bool, slots []int) [
 		d := before.Add(-back)
 		m := c.metered(d)
 
-		switch {
-		case r.working(d) != class:
-			b.excluded = append(b.excluded, Excluded{d, OtherClass})
-		case slices.Contains(c.EventDays, d):
-			b.excluded = append(b.excluded, Excluded{d, HeldEvent})
-		case ClockChange(d):
-			b.excluded = append(b.excluded, Excluded{d, ClocksChanged})
-		case m == nil || !complete(m, slots):
-			b.excluded = append(b.excluded, Excluded{d, DataIncomplete})
-		default:
-			days = append(days, m)
+		if why := r.unfit(c, d, class, m, slots); why != "" {
+			b.excluded = append(b.excluded, Excluded{d, why})
+			continue
 		}
+
+		days = append(days, m)
 	}
 
 	return days
+}
+
+// unfit is why a day, of which m was metered, cannot be part of a baseline for working days or for
+// others; empty if it can.
+func (r *Rule) unfit(c *Case, d flex.Day, working bool, m *MeteredDay, slots []int) Reason {
+	switch {
+	case r.working(d) != working:
+		return OtherClass
+	case slices.Contains(c.EventDays, d):
+		return HeldEvent
+	case ClockChange(d):
+		return ClocksChanged
+	case m == nil || !complete(m, slots):
+		return DataIncomplete
+	}
+	return ""
 }
 
 // dropExtremes leaves out the day of the highest and the day of the lowest use over the

@@ -111,8 +111,9 @@ func (r Rounding) ratio(n, d *big.Int) int64 {
 	}
 
 	q, rest := new(big.Int).QuoRem(n, d, new(big.Int))
-	twice := rest.Abs(rest).Lsh(rest, 1).Cmp(d)
-	if twice > 0 || twice == 0 && (r == HalfAway || q.Bit(0) == 1) {
+	half := rest.Abs(rest).Lsh(rest, 1).Cmp(d) // what is left beside a half: more, as much, or less
+	tieGoesUp := r == HalfAway || q.Bit(0) == 1
+	if half > 0 || half == 0 && tieGoesUp {
 		q.Add(q, big.NewInt(int64(n.Sign())))
 	}
 

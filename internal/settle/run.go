@@ -31,12 +31,7 @@ func (c *Case) Hash() Hash { return HashOf(c.AppendText(nil)) }
 func (c *Case) AppendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%s\nevent %s %s %d-%d %s final=%t\n", Version, c.Event, c.Day, c.First, c.Last, c.Metering, c.Final)
 	b = c.Rule.appendText(b)
-	t := &c.Terms
-	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t\n", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
-
-	if t.ByMonth {
-		b = append(b[:len(b)-1], " crediting=month\n"...)
-	}
+	b = c.Terms.appendText(b)
 
 	for _, n := range c.own() {
 		price, known := c.price(n)
@@ -44,25 +39,40 @@ func (c *Case) AppendText(b []byte) []byte {
 	}
 
 	b = c.appendClaims(b)
-	own := c.own()
-
 	if c.Rule.Method == Nominated {
-		b = appendDay(b, "nominated ", &c.Nominated, own)
-		b = fmt.Appendf(b, "pending %t\n", c.Pending)
-		b = appendDay(b, "metered ", c.metered(c.Day), own)
-
-		if c.Metering == Boundary {
-			b = c.home().appendHistory(b, c.slots())
-		}
-
-		return b
+		return c.appendNominated(b)
 	}
 
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
-	b = appendDay(b, "metered ", c.metered(c.Day), append(own, window...))
+	b = appendDay(b, "metered ", c.metered(c.Day), append(c.own(), window...))
 
 	return c.appendHistory(b, append(slots, window...))
+}
+
+// appendText appends the terms. Netting by month is said only where it is chosen, so that the
+// bytes of a case without it stay as they were before there was a choice.
+func (t *Terms) appendText(b []byte) []byte {
+	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
+	if t.ByMonth {
+		b = append(b, " crediting=month"...)
+	}
+	return append(b, '\n')
+}
+
+// appendNominated appends a baseline that was nominated and what was metered beside it.
+func (c *Case) appendNominated(b []byte) []byte {
+	own := c.own()
+	b = appendDay(b, "nominated ", &c.Nominated, own)
+	b = fmt.Appendf(b, "pending %t\n", c.Pending)
+	b = appendDay(b, "metered ", c.metered(c.Day), own)
+
+	// At a boundary the nominated plan stands above what the home used on other days.
+	if c.Metering == Boundary {
+		b = c.home().appendHistory(b, c.slots())
+	}
+
+	return b
 }
 
 // appendHistory appends the days before, as far as they are looked at.
@@ -197,15 +207,7 @@ func (r *Result) facts() []fact {
 	}
 
 	for _, s := range r.Periods {
-		value := "waits for its reading or price"
-		if s.Known {
-			value = fmt.Sprintf("metered %d baseline %d flex %d Wh at %d earns %d", s.Metered, s.Baseline, s.Flex, s.Price, s.Revenue)
-			if s.Flex != s.Metered-s.Baseline {
-				value += fmt.Sprintf(", of a deviation of %d Wh with %d unassigned", s.Deviation, s.Unassigned)
-			}
-		}
-
-		all = append(all, fact{fmt.Sprintf("period %d", s.Period), value})
+		all = append(all, fact{fmt.Sprintf("period %d", s.Period), s.text()})
 	}
 
 	if r.Owed != r.Credit {
@@ -219,6 +221,20 @@ func (r *Result) facts() []fact {
 		fact{"gross", fmt.Sprintf("%d millionths of a pound", r.Gross)},
 		fact{"credit", fmt.Sprintf("%d p", r.Credit)},
 		fact{"kept", fmt.Sprintf("%d p", r.Kept)})
+}
+
+// text is a settled period in words. The meter's deviation is said where others have a part in it.
+func (s *Settled) text() string {
+	if !s.Known {
+		return "waits for its reading or price"
+	}
+
+	text := fmt.Sprintf("metered %d baseline %d flex %d Wh at %d earns %d", s.Metered, s.Baseline, s.Flex, s.Price, s.Revenue)
+	if s.Flex != s.Metered-s.Baseline {
+		text += fmt.Sprintf(", of a deviation of %d Wh with %d unassigned", s.Deviation, s.Unassigned)
+	}
+
+	return text
 }
 
 // Inputs names the inputs of one event's settlement.

@@ -177,14 +177,18 @@ func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
 	for _, n := range c.own() {
 		s, parts := c.period(n, b, claims)
 		for i, e := range claims {
-			switch covers := n >= e.First && n <= e.Last; {
-			case !covers:
-			case e.Event == c.Event:
-				s.Flex, s.Error = parts[i], errorOf(parts, i, s.Error)
+			covers := n >= e.First && n <= e.Last
+			if !covers {
+				continue
+			}
+
+			if e.Event == c.Event {
+				s.Flex = parts[i]
+				s.Error = errorOf(parts, i, s.Error)
 				s.Revenue = Revenue(s.Flex, s.Price)
 				exact += s.Revenue
 				r.add(s)
-			case compareID(e.Event, c.Event) < 0:
+			} else if compareID(e.Event, c.Event) < 0 {
 				before += Revenue(parts[i], s.Price)
 			}
 		}

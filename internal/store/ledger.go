@@ -201,31 +201,53 @@ func wattHours(column sql.NullInt64) *flex.WattHours {
 	return new(flex.WattHours(column.Int64))
 }
 
+// nullColumns are those of ledgerColumns that may be null.
+type nullColumns struct {
+	settled, status          sql.NullString
+	flexed, creditable, rate sql.NullInt64
+	netted                   [6]sql.NullInt64
+}
+
+// scanTransaction reads a row of ledgerColumns.
 func scanTransaction(s scanner) (t Transaction, err error) {
-	var settled, status sql.NullString
-	var flexed, creditable, rate sql.NullInt64
-	var netted [6]sql.NullInt64
-	err = s.Scan(&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount, instant{&t.Time.From}, instant{&t.Time.To}, &settled, &flexed, &creditable, &rate,
-		&t.Vehicle, &t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By, instant{&t.At},
-		dayOf{&t.BookedOn}, &t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth}, &netted[0], &netted[1], &netted[2], &netted[3], &netted[4], &netted[5], &status)
+	var null nullColumns
+	columns := []any{
+		&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount,
+		instant{&t.Time.From}, instant{&t.Time.To},
+		&null.settled, &null.flexed, &null.creditable, &null.rate, &t.Vehicle,
+		&t.Cause.Session, &t.Cause.FlexEvent, &t.Cause.Run, &t.Cause.Corrects, &t.Cause.Follows, &t.Cause.By,
+		instant{&t.At}, dayOf{&t.BookedOn},
+		&t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth},
+	}
+	for i := range null.netted {
+		columns = append(columns, &null.netted[i])
+	}
+
+	err = s.Scan(append(columns, &null.status)...)
 	if err != nil {
 		return t, err
 	}
 
-	t.Netting = readNetting(netted)
-	t.Status = ledger.PaymentStatus(status.String)
-	t.Flex = wattHours(flexed)
-	t.Creditable = wattHours(creditable)
-
-	if rate.Valid {
-		t.Rate = &rate.Int64
-	}
-
-	if settled.Valid {
-		t.Settled, err = flex.ParseDay(settled.String)
-	}
-
+	err = null.fill(&t)
 	return t, err
+}
+
+// fill puts what is not null into a transaction.
+func (null *nullColumns) fill(t *Transaction) (err error) {
+	t.Netting = readNetting(null.netted)
+	t.Status = ledger.PaymentStatus(null.status.String)
+	t.Flex = wattHours(null.flexed)
+	t.Creditable = wattHours(null.creditable)
+
+	if null.rate.Valid {
+		t.Rate = &null.rate.Int64
+	}
+
+	if null.settled.Valid {
+		t.Settled, err = flex.ParseDay(null.settled.String)
+	}
+
+	return err
 }
 
 // Transactions returns the site's transactions, newest first, and how many there are.

@@ -251,15 +251,41 @@ func each[From, To any](from []From, change func(From) To) []To {
 	return to
 }
 
+func recordExcluded(x settle.Excluded) excludedRecord {
+	return excludedRecord{recordDay(x.Day), string(x.Reason)}
+}
+
+func (x excludedRecord) excluded() settle.Excluded {
+	return settle.Excluded{Day: x.Day.day(), Reason: settle.Reason(x.Reason)}
+}
+
 func recordResult(r *settle.Result) resultRecord {
 	return resultRecord{
-		Event: r.Event.String(), Day: recordDay(r.Day), Metering: string(r.Metering), Label: string(r.Label), Method: string(r.Method), Quality: string(r.Quality),
-		Used:     each(r.Used, recordDay),
-		Excluded: each(r.Excluded, func(x settle.Excluded) excludedRecord { return excludedRecord{recordDay(x.Day), string(x.Reason)} }),
-		Adjusted: r.Adjusted, Adjustment: int64(r.Adjustment),
+		Event:    r.Event.String(),
+		Day:      recordDay(r.Day),
+		Metering: string(r.Metering),
+		Label:    string(r.Label),
+		Method:   string(r.Method),
+		Quality:  string(r.Quality),
+
+		Used:       each(r.Used, recordDay),
+		Excluded:   each(r.Excluded, recordExcluded),
+		Adjusted:   r.Adjusted,
+		Adjustment: int64(r.Adjustment),
+
 		Periods: each(r.Periods, recordSettled),
-		Missing: r.Missing, Final: r.Final, Flex: int64(r.Flex), Gross: int64(r.Gross), Credit: int64(r.Credit), Kept: int64(r.Kept),
-		Later: int64(r.Owed - r.Credit), Before: int64(r.Before), Terms: recordTerms(r.Terms), Consented: r.Consented,
+		Missing: r.Missing,
+		Final:   r.Final,
+
+		Flex:   int64(r.Flex),
+		Gross:  int64(r.Gross),
+		Credit: int64(r.Credit),
+		Kept:   int64(r.Kept),
+		Later:  int64(r.Owed - r.Credit),
+		Before: int64(r.Before),
+
+		Terms:     recordTerms(r.Terms),
+		Consented: r.Consented,
 	}
 }
 
@@ -269,28 +295,56 @@ func (r *resultRecord) result() (*settle.Result, error) {
 		return nil, fmt.Errorf("stored result: %w", err)
 	}
 
+	periods, err := settledPeriods(r.Periods)
+	if err != nil {
+		return nil, fmt.Errorf("stored result of event %s: %w", event, err)
+	}
+
+	result := &settle.Result{
+		Event:    event,
+		Day:      r.Day.day(),
+		Metering: settle.Metering(r.Metering),
+		Label:    flex.Label(r.Label),
+		Method:   settle.Method(r.Method),
+		Quality:  settle.Quality(r.Quality),
+
+		Used:       each(r.Used, dayRecord.day),
+		Excluded:   each(r.Excluded, excludedRecord.excluded),
+		Adjusted:   r.Adjusted,
+		Adjustment: flex.WattHours(r.Adjustment),
+
+		Periods: periods,
+		Missing: r.Missing,
+		Final:   r.Final,
+
+		Terms:     r.Terms.terms(),
+		Consented: r.Consented,
+	}
+
+	r.amounts(result)
+	return result, nil
+}
+
+// settledPeriods reads the periods of a result, or says what is wrong with any of them.
+func settledPeriods(records []settledRecord) ([]settle.Settled, error) {
 	var faults []error
-	periods := each(r.Periods, func(p settledRecord) settle.Settled {
+	periods := each(records, func(p settledRecord) settle.Settled {
 		s, err := p.settled()
 		faults = append(faults, err)
 		return s
 	})
 
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("stored result of event %s: %w", event, err)
-	}
+	return periods, errors.Join(faults...)
+}
 
-	return &settle.Result{
-		Event: event, Day: r.Day.day(), Metering: settle.Metering(r.Metering), Label: flex.Label(r.Label), Method: settle.Method(r.Method), Quality: settle.Quality(r.Quality),
-		Used: each(r.Used, dayRecord.day),
-		Excluded: each(r.Excluded, func(x excludedRecord) settle.Excluded {
-			return settle.Excluded{Day: x.Day.day(), Reason: settle.Reason(x.Reason)}
-		}),
-		Adjusted: r.Adjusted, Adjustment: flex.WattHours(r.Adjustment),
-		Periods: periods,
-		Missing: r.Missing, Final: r.Final, Flex: flex.WattHours(r.Flex), Gross: flex.MicroPounds(r.Gross), Credit: flex.Pence(r.Credit), Kept: flex.Pence(r.Kept),
-		Owed: flex.Pence(r.Credit + r.Later), Before: settle.PicoPounds(r.Before), Terms: r.Terms.terms(), Consented: r.Consented,
-	}, nil
+// amounts puts what the event moved and what it earned into a result.
+func (r *resultRecord) amounts(result *settle.Result) {
+	result.Flex = flex.WattHours(r.Flex)
+	result.Gross = flex.MicroPounds(r.Gross)
+	result.Credit = flex.Pence(r.Credit)
+	result.Kept = flex.Pence(r.Kept)
+	result.Owed = flex.Pence(r.Credit + r.Later)
+	result.Before = settle.PicoPounds(r.Before)
 }
 
 // eventRecord is asset_event.told, unless the event is a client's own schedule: that is a list

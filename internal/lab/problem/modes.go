@@ -71,16 +71,18 @@ func wholes(name string, v []int, n int) error {
 }
 
 func (l *modesLine) check() error {
-	n := len(l.Import)
+	slots := len(l.Import)
 	return errors.Join(
-		slotCount("import_p_per_kwh", n),
-		series("import_p_per_kwh", l.Import, n, -maxPrice, maxPrice),
-		series("export_p_per_kwh", l.Export, n, -maxPrice, maxPrice),
-		wholes("load_wh", l.Load, n),
-		wholes("pv_wh", l.PV, n),
+		slotCount("import_p_per_kwh", slots),
+		series("import_p_per_kwh", l.Import, slots, -maxPrice, maxPrice),
+		series("export_p_per_kwh", l.Export, slots, -maxPrice, maxPrice),
+		wholes("load_wh", l.Load, slots),
+		wholes("pv_wh", l.PV, slots),
+
 		within("soc_min_wh", float64(l.SoCMin), 0, maxWh),
 		within("soc_max_wh", float64(l.SoCMax), float64(l.SoCMin), maxWh),
 		within("soc_init_wh", float64(l.SoCInit), 0, maxWh),
+
 		within("charge_step_wh", float64(l.ChargeStep), 0, maxWh),
 		within("discharge_step_wh", float64(l.DischargeStep), 0, maxWh),
 		within("eff_charge", l.EffCharge, leastEff, 1),
