@@ -121,62 +121,126 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	}
 
 	db, err := store.Open(ctx, s.Database, store.Options{
-		Environment: s.Environment, Schema: s.Schema, Keys: s.Keys, Now: s.Now, Random: s.Random,
-		SlowAfter: s.SlowAfter, Log: s.Log,
+		Environment: s.Environment,
+		Schema:      s.Schema,
+		Keys:        s.Keys,
+		Now:         s.Now,
+		Random:      s.Random,
+		SlowAfter:   s.SlowAfter,
+		Log:         s.Log,
 	})
-
 	if err != nil {
 		return nil, err
 	}
 
-	h := &App{
-		DB:       db,
-		Access:   &access.Service{DB: db, SSO: s.SSO, PasswordsShut: s.PasswordsShut},
-		Registry: &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})},
-		Control:  &control.Service{DB: db, Log: s.Log},
-		Push:     newDelivery(db, s),
-		Reading:  &reading.Service{DB: db},
-		Reward:   newReward(db, s),
-		Books:    &books.Service{DB: db},
-		Grid:     &grid.Service{DB: db},
-
-		log:    s.Log,
-		limits: s.Limits, tls: s.TLS,
-	}
-
-	if s.Mail != nil {
-		h.Reward.Mail = s.Mail.Send
-	}
-
-	if err := h.openMarket(ctx, s); err != nil {
+	h := &App{DB: db, log: s.Log, limits: s.Limits, tls: s.TLS}
+	if err := h.openServices(ctx, s); err != nil {
 		db.Close()
 		return nil, err
 	}
 
-	h.Operations = &operations.Service{DB: db, Jobs: h.Jobs, StalePrices: h.stalePrices, Log: s.Log, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP}
-	h.API = &api.Server{
-		DB: db, Operations: h.Operations, Grid: h.Grid, Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Reward: h.Reward,
-		Directory: h.Directory, Market: h.Market, Clock: h, PublicURL: s.BaseURL, Environment: db.Environment, Log: s.Log,
-		TrustedProxies: s.TrustedProxies, MetricsFrom: s.MetricsFrom, RequestsPerSecond: s.RateLimit,
-	}
-
-	for _, c := range []prometheus.Collector{market.Metrics{Service: h.Market}, operations.Metrics{Service: h.Operations}, jobMetrics{db}} {
-		if err := h.API.Collect(c); err != nil {
-			db.Close()
-			return nil, err
-		}
-	}
-
-	h.ADR = &adr.Service{DB: db, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP, Outcome: h.outcome}
-	h.OpenADR = &openadr.Server{Access: h.Access, ADR: h.ADR, Log: s.Log, PublicURL: s.BaseURL, TrustedProxies: s.TrustedProxies, Admit: h.API.Admit}
-	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
-	h.Console = h.newConsole(s)
-	if s.Mail != nil {
-		h.Operations.Mail = s.Mail.Send
+	h.openTransports(s)
+	if err := h.collectMetrics(); err != nil {
+		db.Close()
+		return nil, err
 	}
 
 	h.addJobs(len(s.Clouds) > 0)
 	return h, nil
+}
+
+// openServices makes what does the work, each over the same store.
+func (h *App) openServices(ctx context.Context, s Settings) error {
+	db := h.DB
+	h.Access = &access.Service{DB: db, SSO: s.SSO, PasswordsShut: s.PasswordsShut}
+	h.Registry = &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})}
+	h.Control = &control.Service{DB: db, Log: s.Log}
+	h.Push = newDelivery(db, s)
+	h.Reading = &reading.Service{DB: db}
+	h.Reward = newReward(db, s)
+	h.Books = &books.Service{DB: db}
+	h.Grid = &grid.Service{DB: db}
+
+	if err := h.openMarket(ctx, s); err != nil {
+		return err
+	}
+
+	h.Operations = h.newOperations(s)
+	h.ADR = &adr.Service{DB: db, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP, Outcome: h.outcome}
+
+	return nil
+}
+
+// newOperations makes the service that watches. Its alerts may reach what pushes may reach.
+func (h *App) newOperations(s Settings) *operations.Service {
+	service := &operations.Service{
+		DB:          h.DB,
+		Jobs:        h.Jobs,
+		StalePrices: h.stalePrices,
+		Log:         s.Log,
+		Out:         h.Push.Out,
+		PlainHTTP:   h.Push.PlainHTTP,
+	}
+	if s.Mail != nil {
+		service.Mail = s.Mail.Send
+	}
+	return service
+}
+
+// openTransports makes what answers requests: each turns them into calls of the services.
+func (h *App) openTransports(s Settings) {
+	h.API = h.newAPI(s)
+	h.OpenADR = &openadr.Server{
+		Access:         h.Access,
+		ADR:            h.ADR,
+		Log:            s.Log,
+		PublicURL:      s.BaseURL,
+		TrustedProxies: s.TrustedProxies,
+		Admit:          h.API.Admit,
+	}
+
+	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
+	h.Console = h.newConsole(s)
+}
+
+func (h *App) newAPI(s Settings) *api.Server {
+	return &api.Server{
+		DB:    h.DB,
+		Clock: h,
+		Log:   s.Log,
+
+		Access:     h.Access,
+		Control:    h.Control,
+		Directory:  h.Directory,
+		Grid:       h.Grid,
+		Market:     h.Market,
+		Operations: h.Operations,
+		Push:       h.Push,
+		Reading:    h.Reading,
+		Registry:   h.Registry,
+		Reward:     h.Reward,
+
+		Environment:       h.DB.Environment,
+		PublicURL:         s.BaseURL,
+		TrustedProxies:    s.TrustedProxies,
+		MetricsFrom:       s.MetricsFrom,
+		RequestsPerSecond: s.RateLimit,
+	}
+}
+
+// collectMetrics has the API show the metrics of services beside its own.
+func (h *App) collectMetrics() error {
+	collectors := []prometheus.Collector{
+		market.Metrics{Service: h.Market},
+		operations.Metrics{Service: h.Operations},
+		jobMetrics{h.DB},
+	}
+	for _, c := range collectors {
+		if err := h.API.Collect(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Serve runs the background jobs and answers on the listener until the context ends. It returns when
@@ -234,9 +298,16 @@ func (s *Settings) reach() egress.Reach {
 
 func newReward(db *store.DB, s Settings) *reward.Service {
 	reach := s.reach()
-	return &reward.Service{
-		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Web: egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
+	service := &reward.Service{
+		DB:        db,
+		BaseURL:   s.BaseURL,
+		PlainHTTP: reach.Any(),
+		Web:       egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
 	}
+	if s.Mail != nil {
+		service.Mail = s.Mail.Send
+	}
+	return service
 }
 
 func newDelivery(db *store.DB, s Settings) *delivery.Service {
