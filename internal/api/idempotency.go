@@ -44,7 +44,7 @@ func (s *Server) runOnce(r *request) (answer, error) {
 
 	defer drop()
 
-	kept, err := s.DB.ClaimKey(r.Context(), r.who.Org, key, hash)
+	kept, claim, err := s.DB.ClaimKey(r.Context(), r.who.Org, key, hash)
 	if err != nil {
 		return answer{}, err
 	}
@@ -52,6 +52,9 @@ func (s *Server) runOnce(r *request) (answer, error) {
 	if kept != nil {
 		r.note = append(r.note, "replayed", true)
 		if r.route.Repeatable {
+			if done := kept.Status < http.StatusMultipleChoices; done && !r.route.Anew {
+				r.Request = r.WithContext(store.Undoing(r.Context()))
+			}
 			return r.route.handle(s, r)
 		}
 
@@ -64,13 +67,17 @@ func (s *Server) runOnce(r *request) (answer, error) {
 		return a, nil
 	}
 
-	return s.runFirst(r, key, hash)
+	return s.runFirst(r, key, hash, claim)
 }
 
 // runFirst runs the handler under a key that this request, of that hash, has claimed, and keeps the answer
 // or gives up the key.
-func (s *Server) runFirst(r *request, key string, hash [32]byte) (a answer, err error) {
+func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.KeyClaim) (a answer, err error) {
 	ctx := context.WithoutCancel(r.Context()) // what was done is kept also if the client has gone
+	if !r.route.InParts {
+		r.Request = r.WithContext(claim.Context(r.Context()))
+	}
+
 	done := false
 	defer func() {
 		if !done { // also after a panic

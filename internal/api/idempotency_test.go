@@ -65,6 +65,36 @@ func TestIdempotencyKey(t *testing.T) {
 	})
 }
 
+// An answer that is not kept is found again by running the request and undoing it: a request
+// that comes late once more does not undo what somebody else did since. One that was refused is
+// judged again, and done.
+func TestIdempotencyKey_LateRepeat(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		const first, second = `{"fleet":{"cap_kw":10}}`, `{"fleet":{"cap_kw":20}}`
+		answer := h.want("PUT", "/caps", first, 200, "", "Idempotency-Key: first").body
+		h.want("PUT", "/caps", second, 200, "", "Idempotency-Key: second")
+		h.want("PUT", "/caps", first, 200, answer, "Idempotency-Key: first")
+		if got := h.want("GET", "/caps", "", 200, "").body; !strings.Contains(got, `"cap_kw":20`) {
+			t.Errorf("a request that was repeated late was done again: %s", got)
+		}
+
+		h.want("PUT", "/endpoints/dispatch", `{"url":"https://first.example/"}`, 200, "", "Idempotency-Key: url")
+		h.want("PUT", "/endpoints/dispatch", `{"url":"https://second.example/"}`, 200, "")
+		h.want("PUT", "/endpoints/dispatch", `{"url":"https://first.example/"}`, 200, "", "Idempotency-Key: url")
+		if got := h.want("GET", "/endpoints/dispatch", "", 200, "").body; !strings.Contains(got, "second.example") {
+			t.Errorf("a request whose answer is not kept was done again: %s", got)
+		}
+
+		const group = `{"groups":[{"name":"feeder","cap_kw":5,"site_ids":["00000000-0000-7000-8000-000000000001"]}]}`
+		status := h.ask("PUT", "/caps", group, "Idempotency-Key: group").StatusCode
+		if again := h.ask("PUT", "/caps", group, "Idempotency-Key: group").StatusCode; status < 400 || again != status {
+			t.Errorf("a refused request is answered with %d, and with %d when it is repeated", status, again)
+		}
+	})
+}
+
 // TestIdempotencyKey_AtOnce sends one request many times at once: it is done once, and
 // whoever is not told to wait is told the same.
 func TestIdempotencyKey_AtOnce(t *testing.T) {
@@ -110,7 +140,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		}
 		claim := func(fresh bool) {
 			t.Helper()
-			k, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1})
+			k, _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1})
 			if fresh != (err == nil && k == nil) {
 				t.Errorf("at %v: %v %v", now, k, err)
 			}
@@ -136,7 +166,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		if err := errors.Join(db.KeepAnswer(t.Context(), org.ID, "k", late, store.Kept{Status: 200}), db.FreeKey(t.Context(), org.ID, "k", late)); err != nil {
 			t.Fatal(err)
 		}
-		if k, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1}); flex.KindOf(err) != flex.Conflict {
+		if k, _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1}); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("the key under way is %v %v after another request ended", k, err)
 		}
 	})

@@ -21,7 +21,9 @@ type Route struct {
 	Limit           int64     // bytes of the body; 0 means that none is read
 	Flat            bool      // whether faults are shown as one text, {"detail": "…"}
 	No400           bool      // whether a request that cannot be acted on is a 422 here, for want of a 400
-	Repeatable      bool      // whether the same request has the same answer when it is run again
+	Repeatable      bool      // whether the same request has the same answer when it is run again, so that none is kept
+	Anew            bool      // of these, whether a repeated request is done again: each answer is a new token
+	InParts         bool      // whether it commits any number of transactions, and goes on where it ended when it is repeated
 	Unlisted        bool      // whether the interface's description leaves it out
 	Document        bool      // whether it answers anybody with a page of the documentation
 	Secret          bool      // whether the answer holds a secret that is shown once, and is not kept

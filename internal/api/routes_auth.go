@@ -35,7 +35,7 @@ var authRoutes = []Route{
 	},
 
 	{
-		Method: "POST", Pattern: "/auth/component-token", Role: flex.Components, Limit: kib4, Repeatable: true, handle: (*Server).componentToken,
+		Method: "POST", Pattern: "/auth/component-token", Role: flex.Components, Limit: kib4, Repeatable: true, Anew: true, handle: (*Server).componentToken,
 		Operation: &Operation{
 			ID: "create_component_token_auth_component_token_post", Tag: "auth",
 			Summary: "Get a token for one end user's site",

@@ -31,7 +31,7 @@ var capsRoutes = []Route{
 	},
 
 	{
-		Method: "PUT", Pattern: "/caps", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setCaps,
+		Method: "PUT", Pattern: "/caps", Role: toWrite, Limit: mib, handle: (*Server).setCaps,
 		Operation: &Operation{
 			ID: "put_caps", Tag: "caps", Addition: true,
 			Summary: "Set the caps",

@@ -18,7 +18,7 @@ var clockRoutes = []Route{
 	},
 
 	{
-		Method: "POST", Pattern: "/sandbox/clock", Role: toWrite, Limit: mib, handle: (*Server).setClock,
+		Method: "POST", Pattern: "/sandbox/clock", Role: toWrite, Limit: mib, InParts: true, handle: (*Server).setClock,
 		Operation: &Operation{
 			ID: "set_clock", Tag: "sandbox", Addition: true,
 			Summary: "Turn the clock forward",

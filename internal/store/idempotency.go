@@ -28,11 +28,12 @@ const (
 // ClaimKey takes an idempotency key for a request, given by its hash. If the key was taken
 // before for the same request it returns what was answered; for another request, or one
 // still under way, it is a Conflict.
-func (db *DB) ClaimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) (k *Kept, err error) {
+func (db *DB) ClaimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) (k *Kept, cl *KeyClaim, err error) {
 	id := inFlight{org, key}
 	first := db.inFlight.begin(id)
 	err = db.single(ctx, func(all *All) error {
-		k, err = all.claimKey(ctx, org, key, request, first)
+		cl = &KeyClaim{org: org, key: key, request: request}
+		k, err = all.claimKey(ctx, cl, first)
 		return err
 	})
 
@@ -40,7 +41,7 @@ func (db *DB) ClaimKey(ctx context.Context, org flex.OrgID, key string, request 
 		db.inFlight.end(id)
 	}
 
-	return k, err
+	return k, cl, err
 }
 
 // inFlight names a request under a key that this process is answering.
@@ -79,13 +80,13 @@ func (f *inFlights) end(id inFlight) {
 	delete(f.all, id)
 }
 
-func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte, first bool) (*Kept, error) {
+func (all *All) claimKey(ctx context.Context, cl *KeyClaim, first bool) (*Kept, error) {
 	n, err := all.exec(ctx, `
 		INSERT INTO idempotency (org_id, key, request, status, expires_at, holder) VALUES ($1, $2, $3, 0, $4, $6)
 		ON CONFLICT (org_id, key) DO UPDATE SET request = excluded.request, status = 0, answer = NULL, sealed = NULL, site_id = NULL,
-			expires_at = excluded.expires_at, holder = excluded.holder
+			expires_at = excluded.expires_at, holder = excluded.holder, committed = 0
 			WHERE idempotency.expires_at <= $5`,
-		org.Bytes(), key, request[:], micros(all.now.Add(IdempotencyLease)), micros(all.now), all.db.watch.holder())
+		cl.org.Bytes(), cl.key, cl.request[:], micros(all.now.Add(IdempotencyLease)), micros(all.now), all.db.watch.holder())
 	if err != nil || n > 0 {
 		return nil, err
 	}
@@ -93,17 +94,17 @@ func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, reques
 	var k Kept
 
 	var before, sealed []byte
-	err = all.row(ctx, `SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`, org.Bytes(), key).
+	err = all.row(ctx, `SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`, cl.org.Bytes(), cl.key).
 		Scan(&before, &k.Status, &k.Answer, &sealed)
 	if err != nil {
 		return nil, err
 	}
 
 	switch {
-	case !bytes.Equal(before, request[:]):
+	case !bytes.Equal(before, cl.request[:]):
 		return nil, flex.Fail(flex.Conflict, "this Idempotency-Key was used for another request: make a new one for each request")
 	case k.Status == 0:
-		taken, err := all.takeFromGone(ctx, org, key, request, first)
+		taken, err := all.takeFromGone(ctx, cl, first)
 		if err != nil || taken {
 			return nil, err
 		}
@@ -111,30 +112,44 @@ func (all *All) claimKey(ctx context.Context, org flex.OrgID, key string, reques
 	}
 
 	if sealed != nil {
-		k.Answer, err = all.unseal(sealedAnswer, org, []byte(key), sealed)
+		k.Answer, err = all.unseal(sealedAnswer, cl.org, []byte(cl.key), sealed)
 	}
 
 	return &k, err
 }
 
-// takeFromGone takes a key whose process is gone, for the same request, or one of this process
-// that it is not answering.
-func (all *All) takeFromGone(ctx context.Context, org flex.OrgID, key string, request [32]byte, first bool) (bool, error) {
-	own := all.db.watch.holder()
-	if own == nil || !first {
+// takeFromGone takes a key for the same request if nobody works under it: it was given up, or
+// its process is gone, or it is this process's and not being answered. What its request has
+// committed goes into the claim.
+func (all *All) takeFromGone(ctx context.Context, cl *KeyClaim, first bool) (bool, error) {
+	if !first {
 		return false, nil
 	}
 
-	const take = `UPDATE idempotency SET expires_at = $4, holder = $5 WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0 AND `
-	args := []any{org.Bytes(), key, request[:], micros(all.now.Add(IdempotencyLease)), own}
-
-	n, err := all.exec(ctx, take+`holder = $5`, args...)
-	if err != nil || n > 0 {
-		return n > 0, err
+	// A key that has committed something lives for a day, and its lease is over when this much of it is left.
+	left := micros(all.now.Add(IdempotencyLife - IdempotencyLease))
+	if taken, err := all.take(ctx, cl, `(holder = 0 OR holder = $5 OR committed > 0 AND holder IS NULL AND expires_at <= $6)`, left); err != nil || taken {
+		return taken, err
+	}
+	if all.db.watch.holder() == nil {
+		return false, nil
 	}
 
-	n, err = all.exec(ctx, take+`holder <> $5`+all.db.d.holderGone, args...)
-	return n > 0, err
+	return all.take(ctx, cl, `holder <> $5 AND holder <> $6`+all.db.d.holderGone, 0)
+}
+
+// take takes a key in flight that meets the condition, in which $5 is this process's holder and $6 the argument.
+func (all *All) take(ctx context.Context, cl *KeyClaim, condition string, arg any) (bool, error) {
+	var committed int64
+	err := all.row(ctx, `UPDATE idempotency SET expires_at = $4, holder = $5
+		WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0 AND `+condition+` RETURNING committed`,
+		cl.org.Bytes(), cl.key, cl.request[:], micros(all.now.Add(IdempotencyLease)), all.db.watch.holder(), arg).Scan(&committed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+
+	cl.undo.Store(committed)
+	return err == nil, err
 }
 
 // FreeKeysInFlight gives up the keys of requests that a process before this one did not bring to
@@ -145,7 +160,10 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 		return nil
 	}
 	return db.WriteAll(ctx, func(all *All) error {
-		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE status = 0`)
+		if _, err := all.exec(ctx, `DELETE FROM idempotency WHERE status = 0 AND committed = 0`); err != nil {
+			return err
+		}
+		_, err := all.exec(ctx, `UPDATE idempotency SET holder = 0 WHERE status = 0`)
 		return err
 	})
 }
@@ -207,7 +225,12 @@ const aboutMax = 4
 // another request has it by now. If the database does not answer, that is done when it does.
 func (db *DB) FreeKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) error {
 	err := db.single(ctx, func(all *All) error {
-		_, err := all.exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`, org.Bytes(), key, request[:])
+		const mine = ` WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`
+		n, err := all.exec(ctx, `DELETE FROM idempotency`+mine+` AND committed = 0`, org.Bytes(), key, request[:])
+		if err != nil || n > 0 {
+			return err
+		}
+		_, err = all.exec(ctx, `UPDATE idempotency SET holder = 0`+mine, org.Bytes(), key, request[:])
 		return err
 	})
 	if err != nil {

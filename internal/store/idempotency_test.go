@@ -22,17 +22,17 @@ func TestIdempotency_Sealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		request := [32]byte{1}
-		if k, err := db.ClaimKey(t.Context(), org.ID, "k", request); k != nil || err != nil {
+		if k, _, err := db.ClaimKey(t.Context(), org.ID, "k", request); k != nil || err != nil {
 			t.Fatal(k, err)
 		}
 		if err := db.KeepAnswer(t.Context(), org.ID, "k", request, store.Kept{Status: 201, Answer: []byte(canary)}); err != nil {
 			t.Fatal(err)
 		}
-		k, err := db.ClaimKey(t.Context(), org.ID, "k", request)
+		k, _, err := db.ClaimKey(t.Context(), org.ID, "k", request)
 		if err != nil || k.Status != 201 || string(k.Answer) != canary {
 			t.Errorf("the answer comes again as %+v, %v", k, err)
 		}
-		if _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{2}); flex.KindOf(err) != flex.Conflict {
+		if _, _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{2}); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("another request: %v", err)
 		}
 

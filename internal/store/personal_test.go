@@ -42,7 +42,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		seed.Exec(`UPDATE site SET address = $1, email = $1, postcode = $1 WHERE id = $2`, canary, site.Bytes())
 		seed.Exec(`UPDATE asset SET serial_number = $1 WHERE id = $2`, canary, asset.Bytes())
 		key := [32]byte{1}
-		if _, err := db.ClaimKey(ctx, seed.Org, "k", key); err != nil {
+		if _, _, err := db.ClaimKey(ctx, seed.Org, "k", key); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.KeepAnswer(ctx, seed.Org, "k", key, store.Kept{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {

@@ -268,6 +268,15 @@ func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) (err er
 	ctx, span := trace.Within(ctx, "write")
 	defer func() { span.End(err) }()
 
+	err = db.commit(ctx, counted(ctx, fn))
+	if errors.Is(err, errUndone) {
+		return nil
+	}
+
+	return err
+}
+
+func (db *DB) commit(ctx context.Context, fn func(conn, time.Time) error) error {
 	if db.sqlite != nil {
 		return db.enqueue(ctx, fn)
 	}

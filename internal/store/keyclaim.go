@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// KeyClaim is a request's hold on its idempotency key. Each transaction that is written under its
+// context counts itself on the key as it commits. If the process ends before the answer is kept,
+// whoever repeats the request gets a claim that knows the count: its first transactions of that
+// number run and are rolled back, so that the handler finds its answer and nothing is done
+// twice. It matters where somebody else has written since: the second run would undo that.
+type KeyClaim struct {
+	org     flex.OrgID
+	key     string
+	request [32]byte
+
+	undo    atomic.Int64 // transactions that an earlier run has committed
+	undoAll bool
+}
+
+type claimKey struct{}
+
+// Context returns the context for the request's handler.
+func (cl *KeyClaim) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, claimKey{}, cl)
+}
+
+// Undoing returns a context under which every transaction runs and is rolled back: for a
+// request that was answered, and whose answer was not kept.
+func Undoing(ctx context.Context) context.Context {
+	return (&KeyClaim{undoAll: true}).Context(ctx)
+}
+
+// errUndone rolls a transaction back that an earlier run of its request has committed.
+var errUndone = errors.New("the request's first run has committed this")
+
+// counted returns fn so that it counts on the claim under the context, if there is one.
+func counted(ctx context.Context, fn func(conn, time.Time) error) func(conn, time.Time) error {
+	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
+	if cl == nil {
+		return fn
+	}
+
+	return func(c conn, now time.Time) error {
+		if err := fn(c, now); err != nil {
+			return err
+		}
+
+		if cl.undoAll || cl.undo.Load() > 0 {
+			cl.undo.Add(-1)
+			return errUndone
+		}
+
+		return c.later(ctx, `UPDATE idempotency SET committed = committed + 1, expires_at = $4
+			WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`,
+			cl.org.Bytes(), cl.key, cl.request[:], micros(now.Add(IdempotencyLife)))
+	}
+}
