@@ -72,7 +72,7 @@ func (l *line) explained(site client.SiteID, asset client.AssetID) {
 	var st wire.StatementResponse
 	l.must(l.client.Do(l.Context(), "GET", "/rewards/"+site.String()+"/statement", nil, nil, &st))
 	if len(st.Lines) != 1 || st.ClosingBalancePence != 1200 || st.Lines[0].BalancePence != 1200 || len(st.Lines[0].Periods) != 18 ||
-		st.Lines[0].Provisional || st.Lines[0].Cause != "charged 30 kWh at 40 p, 14 April 23:00 to 15 April 07:55" {
+		st.Lines[0].Provisional || st.Lines[0].Cause != "charged 30 kWh, which earns you 40 p a kWh, 14 April 23:00 to 15 April 07:55" {
 		l.Errorf("statement %+v", st)
 	}
 	var gaps wire.GapsResponse

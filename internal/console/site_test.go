@@ -51,7 +51,7 @@ func TestSite(t *testing.T) {
 		s.earn(plain)
 		page := d.page(path)
 		d.wants(page, `<span class="tag good">settled half-hourly</span>`, "Moorland Supply MOOR", "Enrolled in full asset schedule control.",
-			`<span class="tag on">enrolled</span>`, "Charged 25.9 kWh at 2 p,", "£0.52", "metered 3.7 kWh")
+			`<span class="tag on">enrolled</span>`, "Charged 25.9 kWh, which earns you 2 p a kWh,", "£0.52", "metered 3.7 kWh")
 		csv := d.page(path + "/statement.csv")
 		if strings.Count(csv, "\nline,") != 1 || !strings.Contains(csv, ",52,52,25.9,") || !strings.Contains(csv, "\ntotal,") {
 			t.Errorf("statement: %s", csv)

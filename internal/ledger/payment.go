@@ -29,6 +29,11 @@ const (
 // Statuses lists every payment status.
 var Statuses = []PaymentStatus{PendingApproval, Approved, Processing, Posted, Failed, Rejected, Cancelled, Returned}
 
+// UnderWay reports whether money is on its way to the user's bank.
+func (s PaymentStatus) UnderWay() bool {
+	return s == PendingApproval || s == Approved || s == Processing
+}
+
 // moves says what may follow what, and what each move does to the money.
 var moves = map[PaymentStatus]map[PaymentStatus]func(flex.Pence) []Posting{
 	"":              {PendingApproval: hold},

@@ -34,12 +34,14 @@ var functions = template.FuncMap{
 	"kind":   kind,
 	"status": func(s ledger.PaymentStatus) string { return statuses[s] },
 	"chart":  chart,
-	"plan":   planText,
-	"name":   nameText,
-	"saved":  savedText,
-	"cheap":  priceChart,
-	"mode":   modeText,
-	"hm":     func(t time.Time) string { return t.In(flex.London).Format("15:04") },
+
+	"capital": capital,
+	"plan":    planText,
+	"name":    nameText,
+	"saved":   savedText,
+	"cheap":   priceChart,
+	"mode":    modeText,
+	"hm":      func(t time.Time) string { return t.In(flex.London).Format("15:04") },
 }
 
 // done is what the page says after something was done.

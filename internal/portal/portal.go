@@ -81,6 +81,7 @@ type request struct {
 	w     http.ResponseWriter
 	token string
 	visit reward.Visit
+	open  bool // the link is known, and its time is not over
 }
 
 // contentPolicy allows the page's own style sheet and forms, and nothing inline.
@@ -109,6 +110,7 @@ func (s *Server) answer(r *request, handle func(*Server, *request) error) (err e
 		return err
 	}
 
+	r.open = true
 	return handle(s, r)
 }
 
@@ -166,8 +168,23 @@ func (s *Server) refuse(r *request, err error) {
 		}
 	}
 
-	known := !r.visit.SiteID.IsZero()
-	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text, "Known": known})
+	data := map[string]any{"Text": text, "Known": r.open}
+	if !r.open {
+		s.addWayBack(r, data)
+	}
+
+	_ = s.show(r, web.StatusOf(kind), "error", data)
+}
+
+// addWayBack adds how whoever opened a link that has ended comes back, as far as it is known still.
+func (s *Server) addWayBack(r *request, data map[string]any) {
+	way, err := s.Reward.WayBack(r.Context(), r.token)
+	if err != nil {
+		return
+	}
+
+	data["Way"] = way
+	r.visit.RedirectURI = way.RedirectURI
 }
 
 //go:embed template/*.html
@@ -215,5 +232,13 @@ func sentence(s string) string {
 	if s == "" {
 		return ""
 	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
+	return capital(s) + "."
+}
+
+// capital begins a text with a capital letter.
+func capital(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -294,3 +294,13 @@ func TestPortal_Style(t *testing.T) {
 		t.Errorf("%v %v", a, err)
 	}
 }
+
+// refuse fails if the page has what it must not.
+func refuse(t *testing.T, page string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(page, part) {
+			t.Errorf("the page has %q:\n%s", part, page)
+		}
+	}
+}

@@ -153,6 +153,34 @@ func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err
 	return v, err
 }
 
+// WayBack is how somebody whose link has ended comes back to the page.
+type WayBack struct {
+	Name        string // of the organisation, as its users know it
+	Contact     string // where it is reached; empty if it gave none
+	RedirectURI string // where the link led back to
+}
+
+// WayBack returns the way back of a link, also of one whose time is over. One that is not kept any more is
+// NotFound.
+func (d *Service) WayBack(ctx context.Context, token string) (w WayBack, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		link, err := all.BalanceLink(ctx, hashOf(token))
+		if err != nil {
+			return err
+		}
+
+		tx, err := all.For(ctx, link.OrgID)
+		if err != nil {
+			return err
+		}
+
+		org, err := tx.OrgRecord(ctx)
+		w = WayBack{Name: payerNamed(org).Name, Contact: org.Settings.Books.PayerContact, RedirectURI: link.RedirectURI}
+		return err
+	})
+	return w, err
+}
+
 // Account is what a visitor sees of the bank account.
 type Account struct {
 	Linked bool
@@ -164,6 +192,7 @@ type Account struct {
 // BalancePage is what the balance page shows.
 type BalancePage struct {
 	Info
+	Progress
 	Account      Account
 	Transactions []store.Transaction // newest first, the latest hundred; none if the link hides them
 	NeedsCode    bool                // an e-mailed code stands before bank account and withdrawal
@@ -181,13 +210,12 @@ func (d *Service) BalancePage(ctx context.Context, v Visit) (p BalancePage, err 
 			return err
 		}
 
-		p.Info, err = standing(ctx, tx, v.SiteID)
+		record, err := tx.OrgRecord(ctx)
 		if err != nil {
 			return err
 		}
 
-		record, err := tx.OrgRecord(ctx)
-		if err != nil {
+		if err := p.addMoney(ctx, tx, v.SiteID, record.Settings.Payout); err != nil {
 			return err
 		}
 
@@ -208,6 +236,17 @@ func (d *Service) BalancePage(ctx context.Context, v Visit) (p BalancePage, err 
 		return err
 	})
 	return p, err
+}
+
+// addMoney fills in where the site's money stands, and how far it is.
+func (p *BalancePage) addMoney(ctx context.Context, tx *store.Tx, site flex.SiteID, settings flex.PayoutSettings) (err error) {
+	p.Info, err = standing(ctx, tx, site)
+	if err != nil {
+		return err
+	}
+
+	p.Progress, err = progress(ctx, tx, site, p.Info, settings)
+	return err
 }
 
 // accountOf is what a visitor sees of a payee, nil if there is none.

@@ -267,15 +267,20 @@ func (s *Statement) address(ctx context.Context, tx *store.Tx, id flex.SiteID) e
 		return err
 	}
 
-	b := o.Settings.Books
-	s.Payer = Payer{Name: b.PayerName, Address: b.PayerAddress, Contact: b.PayerContact}
-	if s.Payer.Name == "" {
-		s.Payer.Name = o.Name
-	}
-
+	s.Payer = payerNamed(o)
 	s.Customer = Customer{SiteID: id, Address: site.Address, Postcode: site.Postcode}
 	s.Number = fmt.Sprintf("%s/%s/%s", id, s.From, s.To)
 	return nil
+}
+
+// payerNamed is who pays an organisation's users.
+func payerNamed(o flex.Org) Payer {
+	b := o.Settings.Books
+	p := Payer{Name: b.PayerName, Address: b.PayerAddress, Contact: b.PayerContact}
+	if p.Name == "" {
+		p.Name = o.Name
+	}
+	return p
 }
 
 // TaxYear returns the first and the last day of the United Kingdom's tax year that begins in

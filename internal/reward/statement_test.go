@@ -74,10 +74,10 @@ func TestStatement(t *testing.T) {
 20 (20) 1.632 kWh less than usual, 3 February, 17:00 to 18:00; usual is what was used at the same time on 10 similar days before, provisional; 17:00 921 120 -801; 17:30 921 90 -831
 `},
 			{flex.Day{}, flex.Day{}, `2025-03-01 to 2025-03-01: 20 to 36
-11 (31) charged 4.5 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - - -
+11 (31) charged 4.5 kWh, which earns you 2.5 p a kWh, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - - -
 -30 (1) withdrawn to the bank account
 30 (31) a withdrawal was not paid, and is back in the balance
-5 (36) charged 2 kWh at 2.5 p, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -
+5 (36) charged 2 kWh, which earns you 2.5 p a kWh, 28 February 23:20 to 1 March 00:10; 23:00 - 1000 -; 23:30 - 3500 -; 00:00 - 2000 -
 `},
 		} {
 			s, err := y.service.Statement(t.Context(), y.org, y.site, tt.from, tt.to)

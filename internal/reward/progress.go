@@ -1,0 +1,101 @@
+package reward
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/bankfile"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// Progress is how far a visitor's money is: what came lately, and what is on its way.
+type Progress struct {
+	ThisMonth flex.Pence // earned in the London month that runs, goodwill too
+	ThisYear  flex.Pence // earned in the London year that runs
+	ToGo      flex.Pence // until the least withdrawal is reached; zero if it is
+	Open      []OpenWithdrawal
+}
+
+// OpenWithdrawal is a withdrawal that is on its way to the bank.
+type OpenWithdrawal struct {
+	AskedAt    time.Time
+	Amount     flex.Pence
+	Status     ledger.PaymentStatus
+	ExpectedOn flex.Day // on which the payment is made: by the file that it is in, else if it is approved in time
+}
+
+// progress reads how far a site's money is.
+func progress(ctx context.Context, tx *store.Tx, site flex.SiteID, info Info, settings flex.PayoutSettings) (p Progress, err error) {
+	today := flex.DayAt(tx.Now())
+	all, err := tx.SiteTransactions(ctx, site, today.Add(1).Start())
+	if err != nil {
+		return p, err
+	}
+
+	p.ThisMonth = earnedSince(all, ledger.MonthOf(today).First())
+	p.ThisYear = earnedSince(all, flex.Day{Year: today.Year, Month: time.January, Dom: 1})
+	p.ToGo = max(0, info.Terms.Minimum-info.Balance)
+
+	for _, t := range slices.Backward(all) {
+		if !t.Status.UnderWay() {
+			continue
+		}
+
+		w, err := tx.Withdrawal(ctx, t.ID)
+		if err != nil {
+			return p, err
+		}
+
+		on, err := expectedOn(ctx, tx, w, settings)
+		if err != nil {
+			return p, err
+		}
+
+		p.Open = append(p.Open, OpenWithdrawal{AskedAt: w.AskedAt, Amount: w.Amount, Status: w.Status, ExpectedOn: on})
+	}
+
+	return p, nil
+}
+
+// earnedSince adds up what a statement from a day on says was earned.
+func earnedSince(all []store.Transaction, day flex.Day) flex.Pence {
+	var sum Totals
+	for _, t := range all {
+		if !t.At.Before(day.Start()) {
+			sum.add(t)
+		}
+	}
+	return sum.Earned + sum.Other
+}
+
+// expectedOn is the day on which a withdrawal is paid: that of the payment file that it is in, else the
+// first day that a file has which is made today, or as soon as its account may be paid.
+func expectedOn(ctx context.Context, tx *store.Tx, w store.Withdrawal, settings flex.PayoutSettings) (flex.Day, error) {
+	pinned, err := tx.PinnedPayee(ctx, w)
+	if err != nil {
+		return flex.Day{}, err
+	}
+
+	from := tx.Now()
+	if pinned != nil && pinned.Message != "" && w.Status == ledger.Processing {
+		file, err := tx.PaymentFileOf(ctx, pinned.Message)
+		if err != nil {
+			return flex.Day{}, err
+		}
+		if file != nil {
+			return file.Day, nil
+		}
+	}
+
+	if pinned != nil {
+		free := payoutTerms(settings).PaidFrom(pinned.LinkedAt)
+		if free.After(from) {
+			from = free
+		}
+	}
+
+	return paymentDay(bankfile.Format(settings.FileFormat), flex.Day{}, flex.DayAt(from))
+}
