@@ -1,0 +1,320 @@
+package grid
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Evidence is what an organisation's records say of how it steered its fleet in a span: what a
+// load controller's licence and a buyer's audit ask for. It is made of the records alone.
+type Evidence struct {
+	Org  string
+	Span flex.Span
+	At   time.Time
+
+	Hours []SteeredHour // by hour and region; those in which nothing was planned and nothing metered are left out
+	Steps []PowerStep   // the largest change within one minute, for all regions together (first) and for each
+	Needs Needs
+	Acts  []EvidenceAct // halts, their ends and emergency stops, the first first
+	Offers,
+	OffersKept int // of the span, whose day is over; of these, how many were kept
+	Instructions []EvidenceInstruction
+	Records      []RecordExtent
+	Operators    []EvidenceOperator
+	Credentials  []EvidenceCredential
+}
+
+// SteeredHour is what a region's cars had planned and drew in an hour.
+type SteeredHour struct {
+	Region  string // GSP group; empty where it is not known
+	From    time.Time
+	Planned flex.WattHours // by the newest schedule of each stay
+	Metered flex.WattHours // by the chargers' own meters
+}
+
+// PowerStep is the largest change of planned power within a minute.
+type PowerStep struct {
+	Region string // "all", or a GSP group
+	At     time.Time
+	Change flex.Watts // of its absolute value the largest
+}
+
+// Needs is how often cars had what they needed, by plan.
+type Needs struct {
+	Stays     int // of the span, with a need and a schedule
+	Unplanned int // without a schedule: nobody steered them
+	LeftEarly int // unplugged before ready-by
+	Missed    int
+	Why       map[string]int // of the missed, by reason
+	List      []MissedNeed   // the largest shortfall first, at most missedMax
+}
+
+// missedMax is how many missed needs are listed.
+const missedMax = 1000
+
+// MissedNeed is a need that the plan of a stay did not meet.
+type MissedNeed struct {
+	Asset   string // its external id
+	ReadyBy time.Time
+	Need    flex.WattHours
+	Short   flex.WattHours
+	Why     string
+}
+
+// Why a need was not met: at full power from the schedule's beginning it could not have been, or
+// the hours in which it may charge, or a cap, a fuse or an instruction did not leave enough.
+const (
+	shortOfTime  = "time"
+	shortOfHours = "permitted hours or a limit"
+)
+
+// EvidenceAct is an act of a person.
+type EvidenceAct struct {
+	At                time.Time
+	Who, Act, Subject string
+	Detail, Outcome   string
+}
+
+// EvidenceInstruction is an instruction of the grid.
+type EvidenceInstruction struct {
+	Span      flex.Span
+	Goal      string
+	Service   string
+	Who       string
+	Region    string
+	StoppedAt time.Time // zero if nobody stopped it
+}
+
+// RecordExtent is from when to when there are records of a kind; both zero if there is none.
+type RecordExtent struct {
+	Kind           string
+	Oldest, Newest time.Time
+}
+
+// EvidenceOperator is somebody who may use the console.
+type EvidenceOperator struct {
+	Name, Role string
+	TwoStep    bool
+	Since      time.Time
+}
+
+// EvidenceCredential is a program's access.
+type EvidenceCredential struct {
+	Username      string
+	Roles         []flex.Role
+	Since, UsedAt time.Time
+	Expires       time.Time // zero if it does not
+}
+
+// evidenceSpanMax bounds the span: each stay in it is read once.
+const evidenceSpanMax = 400 * 24 * time.Hour
+
+// Evidence gathers an organisation's records of a span, half-open, of at most 400 days.
+func (s *Service) Evidence(ctx context.Context, org flex.OrgID, span flex.Span) (e *Evidence, err error) {
+	if span.Len() <= 0 || span.Len() > evidenceSpanMax {
+		return nil, flex.Fail(flex.Malformed, "evidence is of 1 to %d days", int(evidenceSpanMax.Hours()/24))
+	}
+
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		tx, err := all.For(ctx, org)
+		if err != nil {
+			return err
+		}
+
+		record, err := tx.OrgRecord(ctx)
+		if err != nil {
+			return err
+		}
+
+		e = &Evidence{Org: record.Name, Span: span, At: tx.Now(), Needs: Needs{Why: map[string]int{}}}
+		if err := e.addFleet(ctx, tx); err != nil {
+			return err
+		}
+		if err := e.addGrid(ctx, tx); err != nil {
+			return err
+		}
+
+		if err := e.addActs(ctx, all, org); err != nil {
+			return err
+		}
+		if err := e.addOperators(ctx, all); err != nil {
+			return err
+		}
+
+		return e.addCredentials(ctx, all, org)
+	})
+	return e, err
+}
+
+// addFleet reads the stays and what was metered.
+func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
+	regions, err := tx.AssetRegions(ctx)
+	if err != nil {
+		return err
+	}
+
+	w := newSteering(e, regions)
+	began := flex.Span{From: e.Span.From.Add(-farthest), To: e.Span.To}
+	if err := tx.EachStay(ctx, store.Scope{}, began, w.add); err != nil {
+		return err
+	}
+
+	metered, err := tx.MeteredByRegion(ctx, e.Span)
+	if err != nil {
+		return err
+	}
+
+	for _, m := range metered {
+		w.hour(m.Region, m.At).Metered += m.Energy
+	}
+
+	w.finish()
+	return nil
+}
+
+// evidencePage is how many offers, instructions or acts are read at once.
+const evidencePage = 1000
+
+// addGrid reads offers, instructions and the extent of the records.
+func (e *Evidence) addGrid(ctx context.Context, tx *store.Tx) error {
+	if err := e.judgeOffers(ctx, tx); err != nil {
+		return err
+	}
+	if err := e.addInstructions(ctx, tx); err != nil {
+		return err
+	}
+
+	extents, err := tx.Extents(ctx)
+	for _, x := range extents {
+		e.Records = append(e.Records, RecordExtent{x.Kind, x.Oldest, x.Newest})
+	}
+
+	return err
+}
+
+// judgeOffers judges all offers, a page at a time.
+func (e *Evidence) judgeOffers(ctx context.Context, tx *store.Tx) error {
+	var before flex.OfferID
+	for {
+		found, _, err := tx.Offers(ctx, before, evidencePage)
+		if err != nil {
+			return err
+		}
+
+		if err := e.addOffers(ctx, tx, found); err != nil {
+			return err
+		}
+
+		if len(found) < evidencePage {
+			return nil
+		}
+
+		before = found[len(found)-1].ID
+	}
+}
+
+// addInstructions reads the instructions that touch the span, the first first.
+func (e *Evidence) addInstructions(ctx context.Context, tx *store.Tx) error {
+	defer func() { slices.Reverse(e.Instructions) }()
+
+	var before flex.InstructionID
+	for {
+		found, _, err := tx.Instructions(ctx, before, evidencePage)
+		if err != nil {
+			return err
+		}
+
+		for _, i := range found {
+			if i.From.Before(e.Span.To) && i.To.After(e.Span.From) {
+				e.Instructions = append(e.Instructions, EvidenceInstruction{i.Span, i.Goal(), i.Service, i.Who, i.Scope.GSPGroup, i.StoppedAt})
+			}
+		}
+
+		if len(found) < evidencePage {
+			return nil
+		}
+
+		before = found[len(found)-1].ID
+	}
+}
+
+// addOffers judges those offers that lie in the span and are over.
+func (e *Evidence) addOffers(ctx context.Context, tx *store.Tx, found []store.Offer) error {
+	p := &OfferPage{At: e.At}
+	for _, o := range found {
+		if o.From.Before(e.Span.From) || !o.From.Before(e.Span.To) {
+			continue
+		}
+		if err := p.add(ctx, tx, o); err != nil {
+			return err
+		}
+	}
+
+	e.Offers += p.Judged
+	e.OffersKept += p.Kept
+	return nil
+}
+
+// evidenceActs are the acts that are listed.
+var evidenceActs = []string{"halt pushes", "resume pushes", "stop instructions", "stop instruction"}
+
+// addActs reads halts and stops, the first first.
+func (e *Evidence) addActs(ctx context.Context, all *store.All, org flex.OrgID) error {
+	for _, act := range evidenceActs {
+		found, err := all.Acts(ctx, store.ActFilter{Act: act, Limit: evidencePage})
+		if err != nil {
+			return err
+		}
+
+		for _, a := range found {
+			concerned := a.Org.IsZero() || a.Org == org
+			if concerned && e.Span.Contains(a.At) {
+				e.Acts = append(e.Acts, EvidenceAct{a.At, a.Who, a.Act, a.Subject, a.Detail, a.Outcome})
+			}
+		}
+	}
+
+	slices.SortStableFunc(e.Acts, func(a, b EvidenceAct) int { return a.At.Compare(b.At) })
+	return nil
+}
+
+// addOperators reads who may use the console.
+func (e *Evidence) addOperators(ctx context.Context, all *store.All) error {
+	operators, err := all.Operators(ctx)
+	if err != nil {
+		return err
+	}
+
+	withCode, err := all.TwoStepOperators(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, o := range operators {
+		if o.RemovedAt.IsZero() {
+			e.Operators = append(e.Operators, EvidenceOperator{o.Name, o.Role, slices.Contains(withCode, o.ID), o.CreatedAt})
+		}
+	}
+
+	return nil
+}
+
+// addCredentials reads which programs have access.
+func (e *Evidence) addCredentials(ctx context.Context, all *store.All, org flex.OrgID) error {
+	credentials, err := all.Credentials(ctx, org)
+	if err != nil {
+		return err
+	}
+
+	for _, c := range credentials {
+		if c.RevokedAt.IsZero() {
+			e.Credentials = append(e.Credentials, EvidenceCredential{c.Username, c.Roles, c.CreatedAt, c.UsedAt, c.ExpiresAt})
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,73 @@
+package grid_test
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/grid"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// The evidence of a day on which ten cars charged from 00:00 to 02:00 at 7.4 kW each, one of
+// them without its whole need for want of time and one for want of hours.
+func TestService_Evidence(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		service := &grid.Service{DB: db}
+		pastEvenings(seed, flex.DayAt(now), 5, 10)
+		day := flex.DayAt(now).Add(-2)
+		for need, from := range map[int64]time.Duration{30_000: 0, 100_000: 1} { // of two generations, which are stays in turn
+			err := storetest.Exec(t, url, `UPDATE schedule SET need_wh = $1 WHERE event_id = (SELECT event_id FROM schedule
+				WHERE ready_by >= $2 AND ready_by < $3 ORDER BY event_id LIMIT 1 OFFSET $4)`,
+				need, day.Start().UnixMicro(), day.Add(1).Start().UnixMicro(), int64(from))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		drew := flex.Reading{Span: flex.PeriodAt(day.Start()).Span(), Label: flex.ChargerEnergy, Value: 3_700_000}
+		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
+			regions, err := tx.AssetRegions(t.Context())
+			if err != nil {
+				return err
+			}
+			drew.AssetID = regions[0].Asset
+			return tx.PutReadings(t.Context(), []flex.Reading{drew})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		e, err := service.Evidence(t.Context(), seed.Org, flex.Span{From: day.Start(), To: day.Add(1).Start()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Hours) != 2 || e.Hours[0].Planned != 74_000 || e.Hours[1].Planned != 74_000 || e.Hours[0].Metered != 3700 {
+			t.Errorf("hours: %+v", e.Hours)
+		}
+		step := grid.PowerStep{Region: "all", At: day.Start(), Change: 74_000}
+		if len(e.Steps) != 2 || e.Steps[0] != step {
+			t.Errorf("steps: %+v", e.Steps)
+		}
+		n := e.Needs
+		if n.Stays != 10 || n.Missed != 2 || n.Unplanned != 1 || n.LeftEarly != 0 || len(n.List) != 2 {
+			t.Fatalf("needs: %+v", n)
+		}
+		if n.List[0].Short != 85_200 || n.List[0].Why != "time" || n.List[1].Short != 15_200 || n.List[1].Why != "permitted hours or a limit" {
+			t.Errorf("missed: %+v", n.List)
+		}
+		if len(e.Records) != 4 || !e.Records[0].Oldest.Equal(day.Start()) {
+			t.Errorf("records: %+v", e.Records)
+		}
+
+		for _, days := range []int{0, 401} {
+			span := flex.Span{From: day.Start(), To: day.Add(days).Start()}
+			if _, err := service.Evidence(t.Context(), seed.Org, span); flex.KindOf(err) != flex.Malformed {
+				t.Errorf("%d days: %v", days, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package grid
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// steering adds up what the schedules of stays had cars draw.
+type steering struct {
+	e       *Evidence
+	regions map[flex.AssetID]store.AssetRegion
+	hours   map[hourKey]*SteeredHour
+	changes map[string]map[int64]flex.Watts // by region, then by minute since 1970; "all" is one
+}
+
+type hourKey struct {
+	region string
+	unix   int64
+}
+
+// allRegions is the name under which every region is added up.
+const allRegions = "all"
+
+func newSteering(e *Evidence, assets []store.AssetRegion) *steering {
+	w := &steering{e: e, regions: map[flex.AssetID]store.AssetRegion{}, hours: map[hourKey]*SteeredHour{}, changes: map[string]map[int64]flex.Watts{}}
+	for _, a := range assets {
+		w.regions[a.Asset] = a
+	}
+
+	return w
+}
+
+// hour is the hour of a region that an instant lies in.
+func (w *steering) hour(region string, at time.Time) *SteeredHour {
+	from := at.Truncate(time.Hour)
+	k := hourKey{region, from.Unix()}
+	if w.hours[k] == nil {
+		w.hours[k] = &SteeredHour{Region: region, From: from}
+	}
+
+	return w.hours[k]
+}
+
+// change notes that a region's planned power changes at an instant.
+func (w *steering) change(region string, at time.Time, by flex.Watts) {
+	if !w.e.Span.Contains(at) {
+		return
+	}
+
+	for _, name := range []string{allRegions, region} {
+		if w.changes[name] == nil {
+			w.changes[name] = map[int64]flex.Watts{}
+		}
+		w.changes[name][at.Unix()/60] += by
+	}
+}
+
+// add counts a stay in.
+func (w *steering) add(p *store.Plugged) {
+	if !p.Planned || p.Power <= 0 {
+		if w.e.Span.Contains(p.PluggedInAt) {
+			w.e.Needs.Unplanned++
+		}
+		return
+	}
+
+	end := p.PluggedOutAt
+	if end.IsZero() {
+		end = w.e.At
+	}
+
+	region := w.regions[p.AssetID].Region
+	planned := flex.WattHours(0) // up to ready-by
+	for _, s := range p.Steps {
+		power := min(s.Limit, p.Power)
+		step := s.Span.Meet(flex.Span{From: p.PluggedInAt, To: end})
+		if power == 0 || step.Empty() {
+			continue
+		}
+
+		w.change(region, step.From, power)
+		w.change(region, step.To, -power)
+		w.spread(region, step.Meet(w.e.Span), power)
+		planned += power.For(step.Meet(flex.Span{From: p.PluggedInAt, To: p.ReadyBy}).Len())
+	}
+
+	w.judge(p, planned)
+}
+
+// spread adds a step's energy to the hours that it touches.
+func (w *steering) spread(region string, step flex.Span, power flex.Watts) {
+	for hour := step.From.Truncate(time.Hour); hour.Before(step.To); hour = hour.Add(time.Hour) {
+		within := step.Meet(flex.Span{From: hour, To: hour.Add(time.Hour)})
+		w.hour(region, hour).Planned += power.For(within.Len())
+	}
+}
+
+// judge says whether a stay's plan meets its need, if its ready-by lies in the span.
+func (w *steering) judge(p *store.Plugged, planned flex.WattHours) {
+	n := &w.e.Needs
+	if !w.e.Span.Contains(p.ReadyBy) || p.Need == 0 {
+		return
+	}
+
+	n.Stays++
+	if !p.PluggedOutAt.IsZero() && p.PluggedOutAt.Before(p.ReadyBy) {
+		n.LeftEarly++
+		return
+	}
+
+	left := p.Need - p.Delivered
+	short := left - planned
+	if short <= p.Power.For(roundUp*time.Second) { // a schedule is cut to whole minutes
+		return
+	}
+
+	why := shortOfHours
+	if p.Power.For(p.ReadyBy.Sub(p.Steps[0].From)) < left {
+		why = shortOfTime
+	}
+
+	n.Missed++
+	n.Why[why]++
+	n.List = append(n.List, MissedNeed{w.regions[p.AssetID].Name, p.ReadyBy, p.Need, short, why})
+}
+
+// finish puts what was added up in order.
+func (w *steering) finish() {
+	for _, h := range w.hours {
+		w.e.Hours = append(w.e.Hours, *h)
+	}
+	slices.SortFunc(w.e.Hours, func(a, b SteeredHour) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Region, b.Region)) })
+
+	for region, changes := range w.changes {
+		w.e.Steps = append(w.e.Steps, largest(region, changes))
+	}
+	slices.SortFunc(w.e.Steps, func(a, b PowerStep) int {
+		if (a.Region == allRegions) != (b.Region == allRegions) {
+			return map[bool]int{true: -1, false: 1}[a.Region == allRegions]
+		}
+		return cmp.Compare(a.Region, b.Region)
+	})
+
+	n := &w.e.Needs
+	slices.SortStableFunc(n.List, func(a, b MissedNeed) int { return cmp.Compare(b.Short, a.Short) })
+	n.List = n.List[:min(len(n.List), missedMax)]
+}
+
+// largest finds the minute in which the planned power changes most; of equal ones the first.
+func largest(region string, changes map[int64]flex.Watts) PowerStep {
+	best := PowerStep{Region: region}
+	for minute, change := range changes {
+		at := time.Unix(minute*60, 0).UTC()
+		size, most := abs(change), abs(best.Change)
+		if size > most || size == most && at.Before(best.At) {
+			best.At, best.Change = at, change
+		}
+	}
+
+	return best
+}
+
+func abs(w flex.Watts) flex.Watts { return max(w, -w) }
