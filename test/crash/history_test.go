@@ -124,11 +124,12 @@ func (r *recorder) do(worker int, c call, ask func() (int64, error)) error {
 	until := int64(time.Since(r.began))
 
 	status := client.StatusOf(err)
+	once := c.verb == enrol || c.verb == unenrol
 	switch {
 	case err == nil:
 	case status >= 400 && status < 500 && status != http.StatusConflict: // its first try may be under way
 		return fmt.Errorf("%+v: %w", c, err)
-	case c.verb == read || errors.Is(err, syscall.ECONNREFUSED):
+	case c.verb == read || once && errors.Is(err, syscall.ECONNREFUSED):
 		return nil // it changed nothing and says nothing
 	default:
 		until = math.MaxInt64 // it may be done yet
