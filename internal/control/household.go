@@ -99,7 +99,7 @@ func (d *Service) householdCar(ctx context.Context, org flex.OrgID, a flex.Asset
 	car.Energy = x.Plan.Energy
 	car.Shortfall = x.Plan.Shortfall
 	car.Periods = x.Plan.Periods
-	car.Cost, car.AtOnce, car.Priced = compareAtOnce(x.Plan.Periods, x.From.Power)
+	car.Cost, car.AtOnce, car.Priced = charge.AtOnce(x.Plan.Periods, x.From.Power)
 	car.Charging = openSpans(x.Steps)
 
 	return car, nil
@@ -122,31 +122,6 @@ func openSpans(steps []flex.Step) (spans []flex.Span) {
 	}
 
 	return spans
-}
-
-// compareAtOnce returns what the energy of the periods costs, and what it would cost from their
-// beginning on at full power. The two compare if each price that counts is known.
-func compareAtOnce(periods []charge.Period, power flex.Watts) (cost, atOnce flex.MicroPounds, priced bool) {
-	left := flex.WattHours(0)
-	priced = len(periods) > 0
-
-	for _, p := range periods {
-		cost += p.Price.Of(p.Energy)
-		left += p.Energy
-	}
-
-	for _, p := range periods {
-		most := flex.WattHours(float64(power) * p.To.Sub(p.From).Hours())
-		taken := min(left, most)
-		atOnce += p.Price.Of(taken)
-		left -= taken
-
-		if taken > 0 || p.Energy > 0 {
-			priced = priced && p.Known
-		}
-	}
-
-	return cost, atOnce, priced && left == 0
 }
 
 // Wish is what somebody at a site may ask of one of its cars; what is zero stays as it is.

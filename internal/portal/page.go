@@ -35,13 +35,17 @@ var functions = template.FuncMap{
 	"status": func(s ledger.PaymentStatus) string { return statuses[s] },
 	"chart":  chart,
 
-	"capital": capital,
-	"plan":    planText,
-	"name":    nameText,
-	"saved":   savedText,
-	"cheap":   priceChart,
-	"mode":    modeText,
-	"hm":      func(t time.Time) string { return t.In(flex.London).Format("15:04") },
+	"capital":  capital,
+	"brief":    short,
+	"compared": comparedText,
+	"session":  func(s flex.Span) string { return reward.SpanText(s) },
+	"earned":   func(t reward.Totals) string { return (t.Earned + t.Other).String() },
+	"plan":     planText,
+	"name":     nameText,
+	"saved":    savedText,
+	"cheap":    priceChart,
+	"mode":     modeText,
+	"hm":       func(t time.Time) string { return t.In(flex.London).Format("15:04") },
 }
 
 // done is what the page says after something was done.

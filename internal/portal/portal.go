@@ -56,6 +56,7 @@ func (s *Server) build() {
 		"POST /balance/{token}/withdraw": (*Server).withdraw,
 		"GET /balance/{token}/statement": (*Server).statement,
 		"POST /balance/{token}/wish":     (*Server).wish,
+		"GET /balance/{token}/history":   (*Server).history,
 
 		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,
 		"GET /balance/{token}/statement.json": (*Server).statementJSON,
@@ -196,7 +197,7 @@ var style []byte
 var pages = func() map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "template/layout.html"))
 	m := map[string]*template.Template{}
-	for _, name := range []string{"purse", "account", "statement", "error"} {
+	for _, name := range []string{"purse", "account", "statement", "history", "error"} {
 		m[name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
 	}
 	return m

@@ -44,6 +44,18 @@ type FlexEvent struct {
 	Due       bool       // its own time had come, not only that of another of its site and day
 }
 
+// EventsOfSession returns the ids of the flex events that are in a plug session.
+func (tx *Tx) EventsOfSession(ctx context.Context, s Session) ([]flex.FlexEventID, error) {
+	scan := func(row scanner) (id flex.FlexEventID, err error) {
+		err = row.Scan(&id)
+		return id, err
+	}
+
+	began := flex.PeriodAt(s.PluggedInAt).Start()
+	return rows(ctx, tx.conn, scan, `SELECT id FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND session_id = $4`,
+		tx.org.Bytes(), s.AssetID.Bytes(), micros(began), s.ID.Bytes())
+}
+
 const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
 	e.stay_from, e.stay_to, e.stay_plan,
 	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at, e.posted_wh`

@@ -241,6 +241,22 @@ func (tx *Tx) Sessions(ctx context.Context, asset flex.AssetID, limit, offset in
 	return page, total, err
 }
 
+// SiteSessions returns the sessions that ended at the site's assets as they are now, newest first, and how
+// many there are.
+func (tx *Tx) SiteSessions(ctx context.Context, site flex.SiteID, limit, offset int) (page []Session, total int, err error) {
+	const ended = ` FROM session s JOIN asset a ON a.id = s.asset_id AND a.org_id = s.org_id
+		WHERE a.org_id = $1 AND a.site_id = $2 AND s.site_id = a.site_id AND s.plugged_out_at IS NOT NULL`
+
+	err = tx.row(ctx, `SELECT count(*)`+ended, tx.org.Bytes(), site.Bytes()).Scan(&total)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	page, err = rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+ended+` ORDER BY s.plugged_in_at DESC, s.id LIMIT $3 OFFSET $4`,
+		tx.org.Bytes(), site.Bytes(), limit, offset)
+	return page, total, err
+}
+
 // StopScheduling ends control of the assets at once: open sessions are closed, what is still
 // to be sent is taken back, and an asset whose schedule still holds it back is sent one that
 // leaves it free. It is part of the transaction that unenrols, offboards or deletes.
