@@ -199,7 +199,7 @@ func (h *App) openTransports(s Settings) {
 		Admit:          h.API.Admit,
 	}
 
-	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Log: s.Log}
+	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Registry: h.Registry, Access: h.Access, Log: s.Log}
 	h.Console = h.newConsole(s)
 }
 

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/portal"
+	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -38,7 +40,7 @@ func eachEvening(t *testing.T, test func(t *testing.T, e *evening)) {
 		e.publish(t)
 
 		h.service = &reward.Service{DB: h.db}
-		s := &portal.Server{Reward: h.service, Control: e.control}
+		s := &portal.Server{Reward: h.service, Control: e.control, Registry: &registry.Service{DB: h.db}, Access: &access.Service{DB: h.db}}
 		h.door = httptest.NewServer(s.Handler())
 		t.Cleanup(h.door.Close)
 		h.service.BaseURL = h.door.URL

@@ -38,6 +38,7 @@ var functions = template.FuncMap{
 	"capital":  capital,
 	"brief":    short,
 	"compared": comparedText,
+	"consent":  func(kind string) consentWords { return consentTexts[kind] },
 	"session":  func(s flex.Span) string { return reward.SpanText(s) },
 	"earned":   func(t reward.Totals) string { return (t.Earned + t.Other).String() },
 	"plan":     planText,
@@ -56,6 +57,8 @@ var done = map[string]string{
 	"confirmed": "Thank you, the code was right.",
 	"now":       "It charges at once. You can end that below at any time.",
 	"stopped":   "Charging at once has ended. The plan goes on.",
+	"gave":      "Thank you. What you agreed to counts from now on.",
+	"withdrew":  "It is withdrawn, and counts no more.",
 	"wished":    "Thank you. What you wish counts from now on, and the plan is made anew.",
 }
 

@@ -16,8 +16,10 @@ import (
 	"strings"
 	"sync"
 
+	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/web"
 )
@@ -26,7 +28,11 @@ import (
 type Server struct {
 	Reward  *reward.Service
 	Control *control.Service
-	Log     *slog.Logger // nil means the default logger
+
+	Registry *registry.Service
+	Access   *access.Service // writes down what is consented to
+
+	Log *slog.Logger // nil means the default logger
 
 	once    sync.Once
 	handler http.Handler
@@ -56,7 +62,10 @@ func (s *Server) build() {
 		"POST /balance/{token}/withdraw": (*Server).withdraw,
 		"GET /balance/{token}/statement": (*Server).statement,
 		"POST /balance/{token}/wish":     (*Server).wish,
-		"GET /balance/{token}/history":   (*Server).history,
+
+		"GET /balance/{token}/history":  (*Server).history,
+		"GET /balance/{token}/consent":  (*Server).consents,
+		"POST /balance/{token}/consent": (*Server).setConsent,
 
 		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,
 		"GET /balance/{token}/statement.json": (*Server).statementJSON,
@@ -197,7 +206,7 @@ var style []byte
 var pages = func() map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "template/layout.html"))
 	m := map[string]*template.Template{}
-	for _, name := range []string{"purse", "account", "statement", "history", "error"} {
+	for _, name := range []string{"purse", "account", "statement", "history", "consent", "error"} {
 		m[name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
 	}
 	return m

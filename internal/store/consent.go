@@ -12,7 +12,7 @@ import (
 // setConsent records that the consent to the use of a site's boundary meter was given, at an
 // instant, or withdrawn: the zero time. What was given is not taken back by a later consent.
 func (tx *Tx) setConsent(ctx context.Context, site flex.SiteID, at time.Time) error {
-	if err := tx.addConsent(ctx, site, boundaryMeter, at); err != nil {
+	if err := tx.addConsent(ctx, site, BoundaryMeter, at); err != nil {
 		return err
 	}
 	if at.IsZero() {

@@ -19,8 +19,8 @@ var (
 			OR EXISTS (SELECT 1 FROM dispatch_method d WHERE d.site_id = s.id AND d.org_id <> s.org_id)`)
 )
 
-// boundaryMeter is the kind of consent that is no dispatch method.
-const boundaryMeter = "boundary meter"
+// BoundaryMeter is the kind of consent that is no dispatch method.
+const BoundaryMeter = "boundary meter"
 
 // addConsent writes the history of consents; the zero time says that one was withdrawn.
 func (tx *Tx) addConsent(ctx context.Context, site flex.SiteID, kind string, at time.Time) error {

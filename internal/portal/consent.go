@@ -1,0 +1,82 @@
+package portal
+
+import (
+	"net/http"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+)
+
+// HouseholdName is how the audit log names whoever has a link to a home's page.
+const HouseholdName = "household"
+
+// consentWords say what somebody consents to, and what follows from withdrawing it.
+type consentWords struct{ Name, Without string }
+
+var consentTexts = map[string]consentWords{
+	registry.BoundaryMeter: {
+		"Using the readings of your electricity meter",
+		"What is read from now on is used no more, so that nothing is earned that needs it. What was read before may be used still.",
+	},
+	string(flex.FullScheduleMethod): {
+		"Planning when your car charges",
+		"Your car then charges as soon as it is plugged in, and earns nothing by that. A plan that is under way ends at once.",
+	},
+	string(flex.LimitedPauseMethod): {
+		"Pausing your charging for a short time",
+		"Pauses that have not begun are cancelled, and no other is made.",
+	},
+}
+
+// consents shows what the home consented to; one of them is asked about again if its kind is given.
+func (s *Server) consents(r *request) error {
+	return s.showConsents(r, http.StatusOK, r.URL.Query().Get("kind"), "")
+}
+
+func (s *Server) showConsents(r *request, status int, kind, wrong string) error {
+	found, err := s.Registry.Consents(r.Context(), r.visit.OrgID, r.visit.SiteID)
+	if err != nil {
+		return err
+	}
+
+	var asked *registry.ConsentStand
+	if i := slices.IndexFunc(found, func(c registry.ConsentStand) bool { return c.Kind == kind }); i >= 0 {
+		asked = &found[i]
+	}
+
+	return s.show(r, status, "consent", map[string]any{"Consents": found, "Asked": asked, "Wrong": wrong, "Done": done[r.URL.Query().Get("done")]})
+}
+
+// setConsent gives or withdraws a consent, once it is confirmed.
+func (s *Server) setConsent(r *request) error {
+	kind, give := r.PostFormValue("kind"), r.PostFormValue("act") == "give"
+	if _, known := consentTexts[kind]; !known {
+		return flex.Fail(flex.NotFound, "this page is not known")
+	}
+	if r.PostFormValue("sure") == "" {
+		return s.showConsents(r, http.StatusUnprocessableEntity, kind, "Please tick that you are sure.")
+	}
+
+	act := store.Act{Who: HouseholdName, Act: "withdraw consent", Org: r.visit.OrgID, Subject: r.visit.SiteID.String(), Detail: kind}
+	word := "withdrew"
+	if give {
+		act.Act = "give consent"
+		word = "gave"
+	}
+
+	err := s.Access.Act(r.Context(), act, func() error {
+		return s.Registry.SetConsent(r.Context(), r.visit.OrgID, r.visit.SiteID, kind, give)
+	})
+	if flex.KindOf(err) == flex.Unmet {
+		return s.showConsents(r, http.StatusUnprocessableEntity, kind, "This cannot be given here, as something else is missing. Please give it in your app.")
+	}
+	if err != nil {
+		return err
+	}
+
+	http.Redirect(r.w, r.Request, reward.Root+r.token+"/consent?done="+word, http.StatusSeeOther)
+	return nil
+}

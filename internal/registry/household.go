@@ -1,0 +1,128 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// ConsentStand is how one of a site's consents stands.
+type ConsentStand struct {
+	Kind  string    // BoundaryMeter, or a dispatch method
+	Given bool      // and not withdrawn
+	At    time.Time // since when; of one that was withdrawn, when it was
+}
+
+// BoundaryMeter is the kind of consent that is no dispatch method.
+const BoundaryMeter = store.BoundaryMeter
+
+// Consents returns the consents that a site ever gave, as they stand, the boundary meter's first.
+func (d *Service) Consents(ctx context.Context, org flex.OrgID, site flex.SiteID) (found []ConsentStand, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		found, err = consentsOf(ctx, tx, site)
+		return err
+	})
+	return found, err
+}
+
+func consentsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (found []ConsentStand, err error) {
+	s, err := tx.Site(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+
+	methods, err := tx.Methods(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+
+	history, err := tx.Consents(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, kind := range []string{BoundaryMeter, string(flex.FullScheduleMethod), string(flex.LimitedPauseMethod)} {
+		stand := ConsentStand{Kind: kind, Given: slices.Contains(methods, flex.DispatchMethod(kind))}
+		if kind == BoundaryMeter {
+			stand.Given = !s.ConsentAt.IsZero()
+		}
+
+		for _, c := range history {
+			if c.Kind == kind {
+				stand.At = stoodFrom(c, stand.Given)
+			}
+		}
+
+		if stand.Given || !stand.At.IsZero() {
+			found = append(found, stand)
+		}
+	}
+
+	return found, nil
+}
+
+// stoodFrom is from when a consent stands as it does: as it was given, else as its end was recorded.
+func stoodFrom(c store.Consent, given bool) time.Time {
+	if given && !c.GivenAt.IsZero() {
+		return c.GivenAt
+	}
+	return c.RecordedAt
+}
+
+// SetConsent gives or withdraws one of a site's consents at its user's word, by the rules of the
+// interface. A dispatch method that is given again enrols in its proposition again, where the site was
+// enrolled once. A kind that the site never gave is NotFound.
+func (d *Service) SetConsent(ctx context.Context, org flex.OrgID, site flex.SiteID, kind string, give bool) error {
+	now, withdrawn, err := d.consentNow(ctx, org, site, kind)
+	if err != nil {
+		return err
+	}
+
+	if kind == BoundaryMeter && give {
+		_, err := d.GiveMeterConsent(ctx, org, site, now)
+		return err
+	}
+
+	if kind == BoundaryMeter {
+		_, err := d.WithdrawMeterConsent(ctx, org, site)
+		return err
+	}
+
+	if give && withdrawn {
+		_, err := d.Enrol(ctx, org, site, Enrolment{Proposition: flex.Proposition(kind), Override: true})
+		return err
+	}
+
+	methods := []flex.DispatchMethod{flex.DispatchMethod(kind)}
+	change := d.TakeDispatchConsent
+	if give {
+		change = d.GiveDispatchConsent
+	}
+
+	_, err = change(ctx, org, site, methods)
+	return err
+}
+
+// consentNow returns the organisation's instant, and whether the site withdrew from the proposition of
+// a consent's name.
+func (d *Service) consentNow(ctx context.Context, org flex.OrgID, site flex.SiteID, kind string) (now time.Time, withdrawn bool, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		now = tx.Now()
+
+		known, err := consentsOf(ctx, tx, site)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(known, func(c ConsentStand) bool { return c.Kind == kind }) {
+			return flex.Fail(flex.NotFound, "this home never gave such a consent")
+		}
+
+		state, err := tx.Enrolment(ctx, site, flex.Proposition(kind))
+		withdrawn = state == flex.Withdrawn
+		return err
+	})
+	return now, withdrawn, err
+}
