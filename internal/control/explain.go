@@ -174,6 +174,10 @@ func (x *Explanation) energy() string {
 func summary(x *Explanation) string {
 	e, zone := x.From, zoneOf(x.From.Tariff)
 	var b strings.Builder
+	if originsOf(e.Origins).intent == fromHousehold {
+		b.WriteString("Nobody is at home, or tonight is skipped: nothing is asked for before that is over. ")
+	}
+
 	fmt.Fprintf(&b, "%s kWh are needed by %s", kwh(max(0, e.Need-e.Delivered)), e.ReadyBy.In(zone).Format("15:04 on Monday"))
 
 	if e.Delivered > 0 {

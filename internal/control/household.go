@@ -23,6 +23,8 @@ type HouseholdCar struct {
 	Need      flex.WattHours // that is wanted, with what was charged since
 	ReadyBy   time.Time
 	Zone      *time.Location // of the tariff
+	Away      time.Time      // until when nothing is needed of it; zero if nobody said so
+	Leaves    time.Time      // from when
 	ChargeNow time.Time      // until when it charges at once; zero if it does not
 
 	Planned   bool // whether there is a schedule; what follows is of it
@@ -80,17 +82,18 @@ func (d *Service) Household(ctx context.Context, org flex.OrgID, site flex.SiteI
 // householdCar is one asset's part of Household.
 func (d *Service) householdCar(ctx context.Context, org flex.OrgID, a flex.Asset) (HouseholdCar, error) {
 	car := HouseholdCar{Asset: a, Zone: flex.London}
+	if err := d.readCharging(ctx, org, &car); err != nil {
+		return car, err
+	}
 
 	x, err := d.Explanation(ctx, org, a.ID)
 	if flex.KindOf(err) == flex.NotFound {
-		car.PluggedIn, err = d.pluggedIn(ctx, org, a.ID)
-		return car, err
+		return car, nil
 	}
 	if err != nil {
 		return car, err
 	}
 
-	car.PluggedIn = true
 	car.Planned = true
 	car.Zone = zoneOf(x.From.Tariff)
 	car.Need = x.From.Need
@@ -214,14 +217,16 @@ func (d *Service) assetsOf(ctx context.Context, org flex.OrgID, site flex.SiteID
 	return assets, err
 }
 
-// pluggedIn reports whether a car is plugged in at the asset.
-func (d *Service) pluggedIn(ctx context.Context, org flex.OrgID, asset flex.AssetID) (open bool, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
-		open = c.Open()
+// readCharging reads whether a car is plugged in at the asset, and when its household is away.
+func (d *Service) readCharging(ctx context.Context, org flex.OrgID, car *HouseholdCar) error {
+	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		c, err := tx.Charging(ctx, car.Asset.ID)
+		car.PluggedIn = c.Open()
+		if c.Away.To.After(tx.Now()) {
+			car.Leaves, car.Away = c.Away.From, c.Away.To
+		}
 		return err
 	})
-	return open, err
 }
 
 // intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.

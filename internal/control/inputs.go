@@ -30,6 +30,7 @@ const (
 	fromEvent        = "event"        // an event of the asset
 	fromAsset        = "asset"        // the asset's record
 	fromSite         = "site"         // the site's record
+	fromHousehold    = "household"    // it is away
 	fromOrganisation = "organisation" // the organisation's settings
 	fromDefault      = "default"      // flexd's own
 )
@@ -73,13 +74,13 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 		zone = z
 	}
 
-	wall := DefaultReadyBy
-	if c.Intent != nil {
-		wall = wallOf(*c.Intent, zone)
-	}
-
+	wall := wallAsked(c.Intent, zone)
 	o.intent = setIntent(&e, c.Intent, settings)
 	e.ReadyBy, e.CountFrom = tariff.ReadyBy(from, wall, zone), from
+	if whileAway(&e, c.Away, from, wall, zone) {
+		o.intent = fromHousehold
+	}
+
 	if now := c.ChargeNow; now.To.After(from) {
 		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
 	}
@@ -109,6 +110,14 @@ func setIntent(e *store.Effective, asked *flex.Intent, settings flex.OrgSettings
 
 	e.Need = e.Power.For(DefaultDuration)
 	return fromDefault
+}
+
+// wallAsked is the wall time of the deadline: as asked for, else the default.
+func wallAsked(asked *flex.Intent, zone *time.Location) flex.WallTime {
+	if asked == nil {
+		return DefaultReadyBy
+	}
+	return wallOf(*asked, zone)
 }
 
 // wallOf is the wall time of an intent's deadline, in whole seconds: as told, or else the

@@ -20,6 +20,10 @@ func (s *Server) wish(r *request) error {
 		return s.again(r, flex.Fail(flex.Malformed, "no such car or charger is at this home"))
 	}
 
+	if r.PostFormValue("act") == "skip" {
+		return s.skip(r, asset)
+	}
+
 	w, said, err := readWish(r)
 	if err == nil {
 		err = s.Control.Wish(r.Context(), r.visit.OrgID, r.visit.SiteID, asset, w)
@@ -36,6 +40,65 @@ func (s *Server) wish(r *request) error {
 	return s.back(r, said)
 }
 
+// skip has a car charge nothing until the deadline of its plan.
+func (s *Server) skip(r *request, asset flex.AssetID) error {
+	err := s.Control.SkipNight(r.Context(), r.visit.OrgID, r.visit.SiteID, asset)
+	if flex.KindOf(err) == flex.NotFound {
+		err = flex.Fail(flex.Invalid, "there is no plan to skip: no car is plugged in")
+	}
+
+	if err != nil {
+		return s.again(r, err)
+	}
+
+	return s.back(r, "skipped")
+}
+
+// away takes from when to when nobody needs a car, or that somebody is back.
+func (s *Server) away(r *request) error {
+	if r.PostFormValue("act") == "back" {
+		if err := s.Control.SetAway(r.Context(), r.visit.OrgID, r.visit.SiteID, flex.Span{}); err != nil {
+			return s.again(r, err)
+		}
+		return s.back(r, "home")
+	}
+
+	leaves, err := flex.ParseDay(r.PostFormValue("from"))
+	back, wrong := flex.ParseDay(r.PostFormValue("back"))
+	if err != nil || wrong != nil {
+		return s.again(r, flex.Fail(flex.Malformed, "give both days, as in 2026-01-31"))
+	}
+
+	span := flex.Span{From: leaves.Start(), To: back.Start()}
+	if err := s.Control.SetAway(r.Context(), r.visit.OrgID, r.visit.SiteID, span); err != nil {
+		return s.again(r, err)
+	}
+
+	return s.back(r, "away")
+}
+
+// awayForm is what the form of an absence shows: what was written, or from today on.
+func awayForm(r *request, now time.Time) map[string]string {
+	if r.PostFormValue("from") != "" || r.PostFormValue("back") != "" {
+		return map[string]string{"From": r.PostFormValue("from"), "Back": r.PostFormValue("back")}
+	}
+	return map[string]string{"From": flex.DayAt(now).String(), "Back": ""}
+}
+
+// awayText says until when nothing is needed of a car, if it is so already or will be.
+func awayText(c control.HouseholdCar, now time.Time) string {
+	if c.Away.IsZero() {
+		return ""
+	}
+
+	until := c.Away.In(c.Zone).Format("15:04 on Monday, 2 January")
+	if c.Leaves.After(now) {
+		return "From " + c.Leaves.In(c.Zone).Format("Monday, 2 January") + " until " + until + " nothing is asked for."
+	}
+
+	return "Nothing is asked for until " + until + "."
+}
+
 // readWish reads the form of a wish, and says what to tell the visitor afterwards.
 func readWish(r *request) (w control.Wish, said string, err error) {
 	switch r.PostFormValue("act") {
@@ -50,8 +113,6 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 	case "stop":
 		return control.Wish{Stop: true}, "stopped", nil
 
-	case "skip":
-		return control.Wish{Need: new(flex.WattHours(0))}, "wished", nil
 	}
 
 	if text := r.PostFormValue("ready_by"); text != "" {

@@ -123,8 +123,12 @@ func TestHousehold_Evening(t *testing.T) {
 		status, page = e.wish(t, "act", "wish", "ready_by", "02:30", "kwh", "7.4")
 		want(t, status, page, 200, "has the 7.4 kWh by 02:30 on Friday.", "What you wish counts from now on", "charges 01:", `value="02:30"`)
 
-		status, page = e.wish(t, "act", "skip", "ready_by", "02:30", "kwh", "7.4")
-		want(t, status, page, 200, "Nothing is asked for, so it does not charge.")
+		status, page = e.wish(t, "act", "skip")
+		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Nothing is asked for until 02:30 on Friday, 16 January.", "Charge as ever again")
+		refuse(t, page, "Skip tonight")
+
+		status, page = e.post(t, e.page+"/away", "act", "back")
+		want(t, status, page, 200, "Welcome back.", "has the 7.4 kWh by 02:30 on Friday.", "Skip tonight")
 
 		// What does not suffice is said.
 		status, page = e.wish(t, "act", "wish", "ready_by", "19:00", "kwh", "20")

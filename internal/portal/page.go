@@ -38,6 +38,7 @@ var functions = template.FuncMap{
 	"capital":  capital,
 	"brief":    short,
 	"compared": comparedText,
+	"away":     awayText,
 	"consent":  func(kind string) consentWords { return consentTexts[kind] },
 	"session":  func(s flex.Span) string { return reward.SpanText(s) },
 	"earned":   func(t reward.Totals) string { return (t.Earned + t.Other).String() },
@@ -57,6 +58,9 @@ var done = map[string]string{
 	"confirmed": "Thank you, the code was right.",
 	"now":       "It charges at once. You can end that below at any time.",
 	"stopped":   "Charging at once has ended. The plan goes on.",
+	"skipped":   "It charges nothing until the plan ends. The next night is planned as ever.",
+	"away":      "Thank you. Nothing is charged while you are away. That ends by itself.",
+	"home":      "Welcome back. The plan is made anew.",
 	"gave":      "Thank you. What you agreed to counts from now on.",
 	"withdrew":  "It is withdrawn, and counts no more.",
 	"wished":    "Thank you. What you wish counts from now on, and the plan is made anew.",
@@ -130,7 +134,7 @@ func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong
 	}
 
 	return s.show(r, status, "purse", map[string]any{
-		"Form": form, "Household": household,
+		"Form": form, "Household": household, "Away": awayForm(r, household.Now),
 		"Purse": p, "Days": days, "Done": done[r.URL.Query().Get("done")], "Wrong": wrong, "Hidden": r.visit.HideTransactions,
 	})
 }

@@ -63,6 +63,7 @@ func (s *Server) build() {
 		"GET /balance/{token}/statement": (*Server).statement,
 		"POST /balance/{token}/wish":     (*Server).wish,
 
+		"POST /balance/{token}/away":    (*Server).away,
 		"GET /balance/{token}/history":  (*Server).history,
 		"GET /balance/{token}/consent":  (*Server).consents,
 		"POST /balance/{token}/consent": (*Server).setConsent,

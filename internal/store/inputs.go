@@ -13,10 +13,12 @@ type Inputs struct {
 	Intent    *flex.Intent // nil if none was ever sent
 	Tariff    *flex.Tariff // nil if none was ever sent
 	ChargeNow flex.Span    // from when it was asked for; empty unless asked for
+	Away      flex.Span    // in which nothing is needed; empty unless the household said so
 }
 
 const inputsColumns = `i.need_wh, i.ready_by, i.ready_by_offset, i.ready_by_local, i.estimated, i.may_charge_peak, i.mode, i.intent_at,
-	i.off_peak, i.zone, i.tariff_type, i.charge_now_from, i.charge_now_to`
+	i.off_peak, i.zone, i.tariff_type, i.charge_now_from, i.charge_now_to,
+	i.away_from, i.away_to`
 
 // inputsRow reads inputsColumns, all of which may be null.
 type inputsRow struct {
@@ -24,16 +26,17 @@ type inputsRow struct {
 	estimated, peak          sql.NullBool
 	mode, offPeak, zone, typ sql.NullString
 	readyBy, at              time.Time
-	now                      flex.Span
+	now, away                flex.Span
 }
 
 func (r *inputsRow) dest() []any {
 	return []any{&r.need, instant{&r.readyBy}, &r.offset, &r.local, &r.estimated, &r.peak, &r.mode, instant{&r.at},
-		&r.offPeak, &r.zone, &r.typ, instant{&r.now.From}, instant{&r.now.To}}
+		&r.offPeak, &r.zone, &r.typ, instant{&r.now.From}, instant{&r.now.To}, instant{&r.away.From}, instant{&r.away.To}}
 }
 
 func (r *inputsRow) inputs() (in Inputs) {
 	in.ChargeNow = r.now
+	in.Away = r.away
 	if r.need.Valid {
 		in.Intent = &flex.Intent{
 			Need: flex.WattHours(r.need.Int64), ReadyBy: r.readyBy, ReadyByOffset: time.Duration(r.offset.Int64) * time.Second,
@@ -90,6 +93,30 @@ func (tx *Tx) PutChargeNow(ctx context.Context, asset flex.AssetID, now flex.Spa
 	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (asset_id) DO UPDATE SET charge_now_from = excluded.charge_now_from, charge_now_to = excluded.charge_now_to`,
 		asset.Bytes(), tx.org.Bytes(), micros(now.From), micros(now.To))
+}
+
+// PutAway keeps from when to when nothing is needed of the asset, and when that is to be looked at next; an
+// empty span takes it back.
+func (tx *Tx) PutAway(ctx context.Context, asset flex.AssetID, away flex.Span, due time.Time) error {
+	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, away_from, away_to, away_due) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (asset_id) DO UPDATE SET away_from = excluded.away_from, away_to = excluded.away_to, away_due = excluded.away_due`,
+		asset.Bytes(), tx.org.Bytes(), micros(away.From), micros(away.To), micros(due))
+}
+
+// AwayDue returns up to limit assets whose household leaves or is back by now.
+func (tx *Tx) AwayDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
+	scan := func(s scanner) (id flex.AssetID, err error) {
+		err = s.Scan(&id)
+		return id, err
+	}
+	return rows(ctx, tx.conn, scan, `SELECT asset_id FROM inputs WHERE org_id = $1 AND away_due <= $2 AND away_due IS NOT NULL
+		ORDER BY away_due, asset_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+}
+
+// NextAway is when a household next leaves or is back.
+func (tx *Tx) NextAway(ctx context.Context, after time.Time) (time.Time, error) {
+	return tx.earliest(ctx, `SELECT min(away_due) FROM inputs WHERE org_id = $1 AND away_due IS NOT NULL AND away_due > $2`,
+		tx.org.Bytes(), afterMicros(after))
 }
 
 // AssetEvent is what an event of an asset said; what it said nothing of is zero.

@@ -1,0 +1,185 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+	"flexd/internal/worker"
+)
+
+// The kinds of event by which a household is away. They come from its page alone.
+const (
+	Away      Kind = "away"
+	AwayEnded Kind = "away_ended"
+)
+
+// AwayMax is the longest time for which a household can be away, and how far ahead it can say so.
+const AwayMax = 60 * 24 * time.Hour
+
+// awayMax is how many assets are looked at in one transaction.
+const awayMax = 25
+
+// SetAway has nothing be needed of the site's cars in a span of time, whatever is asked for; an empty span
+// takes that back. A span that is past, or is longer or further ahead than AwayMax, is Malformed.
+func (d *Service) SetAway(ctx context.Context, org flex.OrgID, site flex.SiteID, away flex.Span) error {
+	var h Household
+	assets, err := d.assetsOf(ctx, org, site, &h)
+	if err != nil {
+		return err
+	}
+
+	if err := checkAway(away, h.Now); err != nil {
+		return err
+	}
+
+	for _, a := range assets {
+		if !a.Type.Charges() {
+			continue
+		}
+		if err := d.setAway(ctx, org, a.ID, away); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func checkAway(away flex.Span, now time.Time) error {
+	switch {
+	case away == flex.Span{}:
+		return nil
+	case !away.To.After(now) || away.Empty():
+		return flex.Fail(flex.Malformed, "the day of coming back lies before that of leaving, or is over")
+	case away.To.After(now.Add(AwayMax)):
+		return flex.Fail(flex.Malformed, "an absence ends within %d days", int(AwayMax.Hours()/24))
+	}
+	return nil
+}
+
+// SkipNight has nothing be needed of one car until the deadline of its plan. One without a plan is
+// NotFound.
+func (d *Service) SkipNight(ctx context.Context, org flex.OrgID, site flex.SiteID, asset flex.AssetID) error {
+	var h Household
+	assets, err := d.assetsOf(ctx, org, site, &h)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(assets, func(a flex.Asset) bool { return a.ID == asset }) {
+		return flex.Fail(flex.NotFound, "no such car or charger is at this home")
+	}
+
+	s, err := d.Schedule(ctx, org, asset)
+	if err != nil {
+		return err
+	}
+
+	if !s.From.ReadyBy.After(h.Now) {
+		return flex.Fail(flex.Malformed, "its plan is over, so that there is nothing to skip")
+	}
+
+	return d.setAway(ctx, org, asset, flex.Span{From: h.Now, To: s.From.ReadyBy})
+}
+
+// setAway is SetAway for one asset.
+func (d *Service) setAway(ctx context.Context, org flex.OrgID, asset flex.AssetID, away flex.Span) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		kind := Away
+		if away.Empty() {
+			kind = AwayEnded
+		}
+
+		if err := tx.AddEvent(ctx, asset, string(kind), store.AssetEvent{EndAt: away.To}); err != nil {
+			return err
+		}
+
+		return d.takeAway(ctx, tx, asset, func(flex.Span) flex.Span { return away })
+	})
+}
+
+// takeAway changes when an asset's household is away, and plans the asset anew if it is plugged in.
+func (d *Service) takeAway(ctx context.Context, tx *store.Tx, asset flex.AssetID, change func(flex.Span) flex.Span) error {
+	if err := tx.LockAsset(ctx, asset); err != nil {
+		return err
+	}
+
+	c, err := tx.Charging(ctx, asset)
+	if err != nil {
+		return err
+	}
+
+	c.Away = change(c.Away)
+	due := c.Away.To
+	if c.Away.From.After(tx.Now()) {
+		due = c.Away.From
+	}
+
+	if err := tx.PutAway(ctx, asset, c.Away, due); err != nil {
+		return err
+	}
+
+	if !c.Open() || !c.Controlled {
+		return nil
+	}
+
+	return d.replan(ctx, tx, &c, askedAnew)
+}
+
+// askedAnew is that a household asks for something else.
+var askedAnew = change{cause: store.CauseIntent, must: true, intent: true, ground: ByEvent}
+
+// FollowAways plans the cars anew whose household leaves or is back.
+func (d *Service) FollowAways(ctx context.Context) (worker.Report, error) {
+	return d.eachOrg(ctx, "follow absences", awayMax, func(org flex.OrgID) (int, error) { return d.followAways(ctx, org) })
+}
+
+// FollowAwaysOf is FollowAways for one organisation.
+func (d *Service) FollowAwaysOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+	n, err := d.followAways(ctx, org)
+	return worker.Report{Did: n, More: n == awayMax}, err
+}
+
+// followAways looks at some absences and returns at how many.
+func (d *Service) followAways(ctx context.Context, org flex.OrgID) (n int, err error) {
+	var due []flex.AssetID
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		due, err = tx.AwayDue(ctx, awayMax)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	for _, asset := range due {
+		err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+			return d.takeAway(ctx, tx, asset, func(away flex.Span) flex.Span {
+				if away.To.After(tx.Now()) {
+					return away
+				}
+				return flex.Span{}
+			})
+		})
+		if err != nil {
+			return n, err
+		}
+
+		n++
+	}
+
+	return n, nil
+}
+
+// whileAway has a plan that is made at an instant need nothing while the household is away. It lasts until
+// the first deadline after that, since the car is planned anew as soon as somebody is back.
+func whileAway(e *store.Effective, away flex.Span, from time.Time, wall flex.WallTime, zone *time.Location) bool {
+	if !away.Contains(from) {
+		return false
+	}
+
+	e.Need, e.Mode = 0, flex.Minimise
+	e.ReadyBy = tariff.ReadyBy(away.To, wall, zone)
+	return true
+}

@@ -1,0 +1,71 @@
+package portal_test
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/reward"
+)
+
+// Who is away needs nothing of a car, be it plugged in then or before, and without any intent; that ends
+// by itself.
+func TestHousehold_Away(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, `name="from" type="date" value="2026-01-15"`)
+
+		for _, days := range [][2]string{{"", ""}, {"2026-01-16", "x"}, {"2026-01-18", "2026-01-16"}, {"2026-01-10", "2026-01-15"}, {"2026-01-16", "2026-04-01"}} {
+			status, page = e.post(t, e.page+"/away", "act", "away", "from", days[0], "back", days[1])
+			want(t, status, page, 422, `role="alert"`, `type="date" value="`+days[1]+`"`)
+		}
+
+		status, page = e.post(t, e.page+"/away", "act", "away", "from", "2026-01-15", "back", "2026-01-19")
+		want(t, status, page, 200, "Nothing is charged while you are away.", "Nothing is asked for until 00:00 on Monday, 19 January.")
+
+		e.plugIn(t)
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Charge as ever again")
+
+		x, err := e.control.Explanation(t.Context(), e.org, e.asset)
+		if err != nil || x.Plan.Energy != 0 || x.Inputs[0].Origin != "household" || x.Summary[:21] != "Nobody is at home, or" {
+			t.Errorf("%v %+v", err, x)
+		}
+
+		e.now = time.Date(2026, 1, 18, 23, 59, 0, 0, time.UTC)
+		e.follow(t, 0)
+		e.now = e.now.Add(2 * time.Minute)
+		e.publish(t)
+		e.follow(t, 1)
+		e.follow(t, 0)
+
+		e.page = e.link(t, reward.LinkOptions{})
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "It charges 01:00 to 03:00, and has the 14.8 kWh by 07:00 on Monday.")
+		refuse(t, page, "Charge as ever again")
+	})
+}
+
+// An absence that lies ahead begins by itself.
+func TestHousehold_AwayAhead(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		status, page := e.post(t, e.page+"/away", "act", "away", "from", "2026-01-16", "back", "2026-01-20")
+		want(t, status, page, 200, "From Friday, 16 January until 00:00 on Tuesday, 20 January nothing is asked for.", "It charges 01:00 to 03:00")
+
+		e.now = time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
+		e.follow(t, 1)
+		e.follow(t, 0)
+		e.page = e.link(t, reward.LinkOptions{})
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "so it does not charge.")
+	})
+}
+
+// follow has absences followed, and so many of them begin or end.
+func (e *evening) follow(t *testing.T, count int) {
+	t.Helper()
+	report, err := e.control.FollowAways(t.Context())
+	if err != nil || report.Did != count {
+		t.Errorf("%d absences began or ended, want %d: %v", report.Did, count, err)
+	}
+}
