@@ -128,9 +128,11 @@ func (s *Server) allow(r *request) error {
 	if rt.Role == Public {
 		return nil
 	}
+
 	if r.who.Component() && !rt.Component {
 		return flex.Fail(flex.Forbidden, "a component token may not call this: use the organisation's token, and not in a browser")
 	}
+
 	if rt.Role != Anyone && !r.who.May(rt.Role) {
 		return flex.Fail(flex.Forbidden, "the token lacks the role %s", rt.Role)
 	}

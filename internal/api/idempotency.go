@@ -28,13 +28,9 @@ func (s *Server) runOnce(r *request) (answer, error) {
 		return r.route.handle(s, r)
 	}
 
-	key := keys[0]
-	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
-	short := key != "" && len(key) <= keyMax
-	if len(keys) > 1 || !short || strings.ContainsFunc(key, unprintable) {
-		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
-			Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
-		}}}
+	key, err := oneKey(keys)
+	if err != nil {
+		return answer{}, err
 	}
 
 	hash, drop, err := s.hash(r)
@@ -50,24 +46,45 @@ func (s *Server) runOnce(r *request) (answer, error) {
 	}
 
 	if kept != nil {
-		r.note = append(r.note, "replayed", true)
-		if r.route.Repeatable {
-			if done := kept.Status < http.StatusMultipleChoices; done && !r.route.Anew {
-				r.Request = r.WithContext(store.Undoing(r.Context()))
-			}
-			return r.route.handle(s, r)
-		}
-
-		if r.route.Secret && kept.Status < http.StatusMultipleChoices {
-			return answer{}, errShownOnce
-		}
-
-		a := answer{status: kept.Status, body: text(kept.Answer)}
-		a.set("Idempotency-Replayed", "true")
-		return a, nil
+		return s.answerAgain(r, kept)
 	}
 
 	return s.runFirst(r, key, hash, claim)
+}
+
+// oneKey returns the request's key, if it is one and can be kept.
+func oneKey(keys []string) (string, error) {
+	key := keys[0]
+	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
+	short := key != "" && len(key) <= keyMax
+	if len(keys) == 1 && short && !strings.ContainsFunc(key, unprintable) {
+		return key, nil
+	}
+
+	return "", &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
+		Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
+	}}}
+}
+
+// answerAgain answers a request that was answered before. If that answer was not kept, the handler
+// finds it again, and what it does is undone if it was done before.
+func (s *Server) answerAgain(r *request, kept *store.Kept) (answer, error) {
+	r.note = append(r.note, "replayed", true)
+	done := kept.Status < http.StatusMultipleChoices
+
+	switch {
+	case r.route.Repeatable && done && !r.route.Anew:
+		r.Request = r.WithContext(store.Undoing(r.Context()))
+		return r.route.handle(s, r)
+	case r.route.Repeatable:
+		return r.route.handle(s, r)
+	case r.route.Secret && done:
+		return answer{}, errShownOnce
+	}
+
+	a := answer{status: kept.Status, body: text(kept.Answer)}
+	a.set("Idempotency-Replayed", "true")
+	return a, nil
 }
 
 // runFirst runs the handler under a key that this request, of that hash, has claimed, and keeps the answer
@@ -96,16 +113,9 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.Ke
 		return a, err
 	}
 
-	k := store.Kept{Status: max(a.status, http.StatusOK)}
-	if r.keepsAnswer(k.Status) {
-		var bad error
-		k.Answer, bad = encode(a.body)
-		if bad != nil {
-			return a, fmt.Errorf("encode an answer to keep: %w", bad)
-		}
-
-		a.body = text(k.Answer)
-		k.About = r.about(k.Answer)
+	k, bad := r.kept(&a)
+	if bad != nil {
+		return a, bad
 	}
 
 	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, hash, k); bad != nil {
@@ -114,6 +124,24 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.Ke
 
 	done = true
 	return a, err
+}
+
+// kept is what is kept of an answer. The answer is then the bytes that are kept.
+func (r *request) kept(a *answer) (store.Kept, error) {
+	k := store.Kept{Status: max(a.status, http.StatusOK)}
+	if !r.keepsAnswer(k.Status) {
+		return k, nil
+	}
+
+	body, err := encode(a.body)
+	if err != nil {
+		return k, fmt.Errorf("encode an answer to keep: %w", err)
+	}
+
+	a.body = text(body)
+	k.Answer = body
+	k.About = r.about(body)
+	return k, nil
 }
 
 // errShownOnce is what is said to who repeats a request whose answer was a secret.

@@ -3,6 +3,7 @@ package api
 import (
 	"flexd/internal/flex"
 	"flexd/internal/market"
+	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -60,19 +61,42 @@ func (s *Server) marketCurves(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	v := wire.CurvesResponse{Day: wire.Day(c.Day), Prices: make([]wire.CurvePrice, len(c.Quotes)), Publications: make([]wire.Publication, len(c.Publications))}
+	v := wire.CurvesResponse{Day: wire.Day(c.Day), Prices: curvePrices(c), Publications: publications(c.Publications)}
+	return answer{body: v, tagged: true}, nil
+}
+
+// curvePrices are a day's prices, with the carbon intensity where it is known.
+func curvePrices(c market.DayCurve) []wire.CurvePrice {
+	shown := make([]wire.CurvePrice, len(c.Quotes))
 	for i, quote := range c.Quotes {
-		v.Prices[i] = wire.CurvePrice{StartTimestamp: wire.At(quote.Period.Start()), PriceGBPPerMWh: shownPrice(quote.PricedPeriod),
-			PublicationID: quote.From, DerivedFromHourly: quote.Derived}
+		shown[i] = wire.CurvePrice{
+			StartTimestamp:    wire.At(quote.Period.Start()),
+			PriceGBPPerMWh:    shownPrice(quote.PricedPeriod),
+			PublicationID:     quote.From,
+			DerivedFromHourly: quote.Derived,
+		}
+
 		if carbon, known := c.Carbon[quote.Period]; known {
-			v.Prices[i].CarbonGramsPerKWh = new(float64(carbon.Grams))
+			shown[i].CarbonGramsPerKWh = new(float64(carbon.Grams))
 		}
 	}
 
-	for i, p := range c.Publications {
-		v.Publications[i] = wire.Publication{ID: p.ID, Source: p.Source, PublishedAt: wire.At(p.PublishedAt), FetchedAt: wire.At(p.FetchedAt),
-			StartTimestamp: wire.At(p.Span.From), EndTimestamp: wire.At(p.Span.To), NumMissing: p.Missing}
+	return shown
+}
+
+func publications(all []store.PublicationRecord) []wire.Publication {
+	shown := make([]wire.Publication, len(all))
+	for i, p := range all {
+		shown[i] = wire.Publication{
+			ID:             p.ID,
+			Source:         p.Source,
+			PublishedAt:    wire.At(p.PublishedAt),
+			FetchedAt:      wire.At(p.FetchedAt),
+			StartTimestamp: wire.At(p.Span.From),
+			EndTimestamp:   wire.At(p.Span.To),
+			NumMissing:     p.Missing,
+		}
 	}
 
-	return answer{body: v, tagged: true}, nil
+	return shown
 }

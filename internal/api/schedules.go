@@ -75,6 +75,11 @@ func (s *Server) scheduleExplanation(r *request) (answer, error) {
 		return a, nil
 	}
 
+	return ok(explanationWire(x)), nil
+}
+
+// explanationWire is an explanation as it is answered.
+func explanationWire(x control.Explanation) wire.ScheduleExplanation {
 	out := wire.ScheduleExplanation{
 		AssetID: x.AssetID, Generation: x.Generation, AcceptedGeneration: accepted(x.Accepted), MadeAt: wire.At(x.MadeAt),
 		Summary: x.Summary, Plan: figures(x.Plan), Periods: explained(x.Plan.Periods),
@@ -89,7 +94,7 @@ func (s *Server) scheduleExplanation(r *request) (answer, error) {
 		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin, Detail: in.Detail}
 	}
 
-	return ok(out), nil
+	return out
 }
 
 func bindingCaps(caps []store.BindingCap) []wire.BindingCap {

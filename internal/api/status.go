@@ -62,23 +62,13 @@ func challenge(word string) string {
 
 // failure is the answer for an error. What was not written to be shown is not shown.
 func (s *Server) failure(err error, r *request) answer {
-	rt := r.route
-
-	e, ok := errors.AsType[*flex.Error](err)
-	if !ok || e.Kind == flex.Internal {
-		e = &flex.Error{Kind: flex.Internal, Detail: internalError}
-	}
-
-	if e.Kind == flex.Malformed && rt.No400 {
-		e = &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
-	}
-
+	e := shown(err, r.route)
 	p := s.problem(web.CodeOf(e.Kind), r)
 	p.Error = oauthError(r, e.Kind)
 	a := answer{status: web.StatusOf(e.Kind), body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
 
 	switch {
-	case len(e.Faults) > 0 && rt.Flat:
+	case len(e.Faults) > 0 && r.route.Flat:
 		a.body = wire.ErrorWithDetail{Detail: wire.Flat(e.Faults), Problem: p}
 	case len(e.Faults) > 0:
 		faults := wire.ValidationErrors(e.Faults)
@@ -88,9 +78,30 @@ func (s *Server) failure(err error, r *request) answer {
 		a.body = wire.MPANValidationError{Detail: e.Details, Problem: p}
 	}
 
-	switch e.Kind {
+	a.advise(e.Kind, p.Error, err)
+	return a
+}
+
+// shown is the failure that is answered on a route for an error.
+func shown(err error, rt Route) *flex.Error {
+	e, ok := errors.AsType[*flex.Error](err)
+	if !ok || e.Kind == flex.Internal {
+		return &flex.Error{Kind: flex.Internal, Detail: internalError}
+	}
+
+	if e.Kind == flex.Malformed && rt.No400 {
+		return &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
+	}
+
+	return e
+}
+
+// advise sets the fields that tell a client how to go on after a failure: how to show who it
+// is, and when to come again.
+func (a *answer) advise(kind flex.Kind, word string, err error) {
+	switch kind {
 	case flex.Unauthorized:
-		a.set("WWW-Authenticate", challenge(p.Error))
+		a.set("WWW-Authenticate", challenge(word))
 	case flex.TooMany:
 		a.set("Retry-After", "1")
 		if w, ok := errors.AsType[*access.Wait](err); ok {
@@ -99,6 +110,4 @@ func (s *Server) failure(err error, r *request) answer {
 	case flex.Unavailable, flex.TimedOut:
 		a.set("Retry-After", retryAfter)
 	}
-
-	return a
 }

@@ -50,25 +50,11 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		return nil
 
 	case !took:
-		c.b.Log.Warn("a charger refused a profile in every form", "charger", c.id, "connector", n.number, "event", o.p.event)
-		c.finish(n, o.p, func() { o.p.over = true })
-		c.say(n, o.p, flex.Rejected)
+		c.refused(n, o.p)
 		return nil
 	}
 
-	if f.TooLow {
-		c.b.Log.Warn("a plan asks for less than 6 A a phase, which no car takes: it is a pause", "charger", c.id, "connector", n.number)
-	}
-
-	c.finish(n, o.p, func() {
-		if n.tx == o.tx { // else a transaction started meanwhile, and it must be sent again
-			o.p.sent = f
-			o.p.sentAt = o.now
-			o.p.tries = 0
-			n.allow(f.steps, o.now)
-			n.covers(f.form)
-		}
-	})
+	c.noteSent(n, o, f)
 	if err := c.floor(ctx, n); err != nil {
 		return err
 	}
@@ -79,6 +65,32 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 	}
 
 	return nil
+}
+
+// refused notes that a charger takes a profile in no form.
+func (c *charger) refused(n *connector, p *wanted) {
+	c.b.Log.Warn("a charger refused a profile in every form", "charger", c.id, "connector", n.number, "event", p.event)
+	c.finish(n, p, func() { p.over = true })
+	c.say(n, p, flex.Rejected)
+}
+
+// noteSent notes the profile that a charger took.
+func (c *charger) noteSent(n *connector, o order, f fitted) {
+	if f.TooLow {
+		c.b.Log.Warn("a plan asks for less than 6 A a phase, which no car takes: it is a pause", "charger", c.id, "connector", n.number)
+	}
+
+	c.finish(n, o.p, func() {
+		if n.tx != o.tx { // a transaction started meanwhile, and it must be sent again
+			return
+		}
+
+		o.p.sent = f
+		o.p.sentAt = o.now
+		o.p.tries = 0
+		n.allow(f.steps, o.now)
+		n.covers(f.form)
+	})
 }
 
 // order says what is to be sent to a connector now, and whether anything is. Without a link it

@@ -27,14 +27,54 @@ const (
 // says. What differs for a minute is mended: the profile is cleared and sent again. What
 // still differs a minute later has failed; what agrees is executed, also after that.
 func (c *charger) watch(ctx context.Context, n *connector) error {
-	c.mu.Lock()
-	p := n.want
-	l := c.link
-	now := c.b.Now()
-	ready := p != nil && l != nil && c.greeted && n.tx != 0
-	if !ready || p.sent.steps == nil || p.over {
-		c.mu.Unlock()
+	w, ready := c.look(n)
+	if !ready {
 		return nil
+	}
+
+	if w.ask {
+		c.trigger(ctx, w.link, n)
+	}
+
+	switch {
+	case w.found == obeyed:
+		c.say(n, w.profile, flex.Executed)
+	case w.found == contradicts && w.mends > mendsMax:
+		c.say(n, w.profile, flex.Failed)
+	case w.found == contradicts:
+		c.b.Log.Warn("a charger does not do what its profile says: it is cleared and sent again", "charger", c.id,
+			"connector", n.number, "event", w.profile.event, "status", w.status, "limit_w", w.step.Limit)
+		c.clearAll(ctx, w.link, n, w.id)
+		c.finish(n, w.profile, func() { w.profile.sent = fitted{} })
+
+		return errors.Join(c.floor(ctx, n), c.apply(ctx, n))
+	}
+
+	return nil
+}
+
+// watched is what a look at a connector found.
+type watched struct {
+	link    *link
+	profile *wanted
+	id      int       // of the profile as it was sent
+	step    flex.Step // that it is in
+	mends   int       // of the step, this one counted
+	status  string
+	found   inForce
+	ask     bool // whether the meter is to be asked for
+}
+
+// look compares a connector with its profile. It is not ready where there is nothing to compare.
+func (c *charger) look(n *connector) (w watched, ready bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	p := n.want
+	now := c.b.Now()
+	connected := c.link != nil && c.greeted && n.tx != 0
+	if !connected || p == nil || !p.sentNow() {
+		return w, false
 	}
 
 	step, since, ok := p.current(now)
@@ -46,7 +86,9 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 		found = contradicts
 	}
 
-	ask := ok && found == unsure && now.Before(since.Add(askTime+c.b.Delay)) && !now.Before(n.asked.Add(askEvery))
+	// The meter may tell what the status does not, but is asked for a while only.
+	recent := now.Before(since.Add(askTime + c.b.Delay))
+	ask := ok && found == unsure && recent && !now.Before(n.asked.Add(askEvery))
 	if ask {
 		n.asked = now
 	}
@@ -54,29 +96,11 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 		p.noteMend(step, now)
 	}
 
-	id, mends, status := p.sent.ID, p.mends, n.status
-	c.mu.Unlock()
-
-	if ask {
-		c.trigger(ctx, l, n)
-	}
-
-	switch {
-	case found == obeyed:
-		c.say(n, p, flex.Executed)
-	case found == contradicts && mends > mendsMax:
-		c.say(n, p, flex.Failed)
-	case found == contradicts:
-		c.b.Log.Warn("a charger does not do what its profile says: it is cleared and sent again", "charger", c.id,
-			"connector", n.number, "event", p.event, "status", status, "limit_w", step.Limit)
-		c.clearAll(ctx, l, n, id)
-		c.finish(n, p, func() { p.sent = fitted{} })
-
-		return errors.Join(c.floor(ctx, n), c.apply(ctx, n))
-	}
-
-	return nil
+	return watched{link: c.link, profile: p, id: p.sent.ID, step: step, mends: p.mends, status: n.status, found: found, ask: ask}, true
 }
+
+// sentNow reports whether a profile was sent and is not over.
+func (p *wanted) sentNow() bool { return p.sent.steps != nil && !p.over }
 
 // clearAll takes a connector's profiles off, whoever set them, but for the charger's own most.
 func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {

@@ -220,7 +220,9 @@ func (c *charger) wakeAbove() {
 func (c *charger) connected(l *link) {
 	c.mu.Lock()
 	before := c.link
-	c.link, c.greeted, c.greetAt = l, false, c.b.Now().Add(c.b.Timing.Greet)
+	c.link = l
+	c.greeted = false
+	c.greetAt = c.b.Now().Add(c.b.Timing.Greet)
 	c.mu.Unlock()
 
 	if before != nil {

@@ -191,11 +191,7 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 		return nil
 	}
 
-	names := []string{c.id + "-" + strconv.Itoa(n.number)}
-	if n.number == 1 {
-		names = append(names, c.id)
-	}
-
+	names := c.assetNames(n)
 	for _, name := range names {
 		if c.b.ambiguous(name, c.id) {
 			c.b.Log.Error("a connector has the name of another charger, and neither is served: give one of them another id",
@@ -213,32 +209,50 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 			return errAgain
 		}
 
-		c.mu.Lock()
-		n.asset = a
-		n.stored = false
-		c.mu.Unlock()
+		c.become(n, a)
 		c.b.Log.Info("charger is an asset", "charger", c.id, "connector", n.number, "asset", a.ID)
-
-		if p := c.b.claim(name, socket{c, n.number}); p != nil {
-			if err := c.want(n.number, p); err != nil {
-				c.b.Log.Warn("a push is dropped", "charger", c.id, "external_id", name, "err", err)
-			}
-		}
+		c.takePush(n, name)
 
 		return nil
 	}
 
-	c.mu.Lock()
-	n.asset = client.AssetResponse{}
-	n.stored = false
-	c.mu.Unlock()
-
+	c.become(n, client.AssetResponse{})
 	if n.lookAt.IsZero() {
 		c.b.Log.Warn("flexd has no asset for a connector; register it", "external_id", names[len(names)-1], "connector", n.number)
 	}
 
 	n.lookAt = c.b.Now().Add(lookEvery)
 	return nil
+}
+
+// assetNames are the external ids that a connector's asset may have, the likelier first.
+func (c *charger) assetNames(n *connector) []string {
+	names := []string{c.id + "-" + strconv.Itoa(n.number)}
+	if n.number == 1 {
+		names = append(names, c.id)
+	}
+
+	return names
+}
+
+// become notes which asset a connector is; the zero value is none.
+func (c *charger) become(n *connector, a client.AssetResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.asset = a
+	n.stored = false
+}
+
+// takePush takes the push that came for a name before it was known whose it is.
+func (c *charger) takePush(n *connector, name string) {
+	p := c.b.claim(name, socket{c, n.number})
+	if p == nil {
+		return
+	}
+
+	if err := c.want(n.number, p); err != nil {
+		c.b.Log.Warn("a push is dropped", "charger", c.id, "external_id", name, "err", err)
+	}
 }
 
 // due returns what flexd must be told of the plug now: a car at once, a free connector when
@@ -278,21 +292,32 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 
 	if err != nil {
 		c.b.Log.Error("cannot tell flexd of a plug", "charger", c.id, "connector", n.number, "err", err)
-
-		if client.StatusOf(err) == http.StatusNotFound { // the asset is gone; there may be another
-			c.mu.Lock()
-			n.asset = client.AssetResponse{}
-			n.lookAt = c.b.Now().Add(lookEvery)
-			n.reported = reportedNothing
-			c.mu.Unlock()
-			c.b.disclaim(asset.ExternalID)
-
-			return nil
+		if client.StatusOf(err) != http.StatusNotFound {
+			return errAgain
 		}
 
-		return errAgain
+		c.forget(n, asset)
+		return nil
 	}
 
+	c.reported(ctx, n, due)
+	return nil
+}
+
+// forget takes a connector's asset away, as flexd no longer has it. There may be another.
+func (c *charger) forget(n *connector, asset client.AssetResponse) {
+	c.mu.Lock()
+	n.asset = client.AssetResponse{}
+	n.lookAt = c.b.Now().Add(lookEvery)
+	n.reported = reportedNothing
+	c.mu.Unlock()
+
+	c.b.disclaim(asset.ExternalID)
+}
+
+// reported notes what flexd knows of a plug. The next car is not bound by the profile of the one
+// that has left.
+func (c *charger) reported(ctx context.Context, n *connector, due plugState) {
 	c.mu.Lock()
 	old := n.want
 	n.reported = due
@@ -306,11 +331,9 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 
 	sent := old != nil && old.sent.steps != nil
 	if due == reportedOut && sent && l != nil {
-		c.clear(ctx, l, clearChargingProfile{ID: old.sent.ID}) // the next car is not bound by it
+		c.clear(ctx, l, clearChargingProfile{ID: old.sent.ID})
 		c.dropFloor(n)
 	}
-
-	return nil
 }
 
 // refresh asks flexd for the schedule that stands, once for each connector with a car: it
