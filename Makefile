@@ -15,7 +15,7 @@ GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeo
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test check long build bench fmt clients foreign release release-check
+.PHONY: test check long fuzz build bench fmt clients foreign release release-check
 test:
 	@test/tools.sh
 	go vet ./...
@@ -36,6 +36,10 @@ long:
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./internal/mcp -run TestRandomCalls # 100,000 calls of an agent
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./cmd/flexd -run TestEveryHour # each guide at 48 times of three days
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 1h -count=1 ./cmd/flexd -run 'TestGuides|TestEveryHour' # every guide at 144 starts
+
+# Every fuzz target for three minutes, two hours of processor in all.
+fuzz:
+	go run ./test/fuzz -each 3m
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/flexd ./cmd/flexd

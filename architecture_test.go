@@ -50,7 +50,7 @@ var layers = map[string]int{
 	"sim": 10, "cmd/flexd": 15,
 	// research planners, above the service so that nothing of it can import them
 	"lab/slots": 10, "lab/wave": 10, "lab/sample": 10, "lab/certificate": 11, "lab/verify": 12, "lab/problem": 13, "lab/bench": 14,
-	"store/storetest": 11, "test/port": 10, "test/postgres": 11, "test/seed": 11, "test/draws": 11, "test/withpg": 12, "test/figures": 12, "test/crash": 12, "test/probe": 12, "test/load": 12, "test/sums": 12,
+	"store/storetest": 11, "test/port": 10, "test/postgres": 11, "test/seed": 11, "test/draws": 11, "test/withpg": 12, "test/figures": 12, "test/fuzz": 12, "test/crash": 12, "test/probe": 12, "test/load": 12, "test/sums": 12,
 }
 
 // required names the packages that the plan has from the first day; others may come.
@@ -61,7 +61,7 @@ var restricted = map[string][]string{
 	"database/sql": {"store", "store/storetest"},
 	"encoding/csv": {"csvfile", "sim"}, // one writer, so that no cell begins a formula
 	"net/http":     {"web", "homeassistant", "openadr", "mcp", "api", "console", "portal", "ocppserver", "client", "egress", "app", "sim", "cmd/flexd", "test/crash", "test/probe", "test/load"},
-	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe", "test/figures"},
+	"os/exec":      {"cmd/flexd", "test/postgres", "test/withpg", "test/crash", "test/load", "test/probe", "test/figures", "test/fuzz"},
 	"testing":      {"store/storetest", "sim"},
 	// the interface's form, which services know nothing of
 	"flexd/internal/wire": {"openapi", "client", "contract", "api", "console", "cmd/flexd"},
