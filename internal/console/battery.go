@@ -79,6 +79,7 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 			return "sold for " + pence(p.Sell) + ", and can be filled again for " + pence(later.least)
 		}
 		return "sold for " + pence(p.Sell) + ", more than it is worth later"
+
 	case battery.ModeFeedIn:
 		return "covers the home, and what the roof gives is sold"
 	case battery.ModeSelfUse:
@@ -99,31 +100,53 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 // layOutBattery lays a battery's plan out to be read.
 func layOutBattery(w control.BatteryWhy) *batteryWhy {
 	b := &batteryWhy{BatteryWhy: w, Kept: w.Periods[len(w.Periods)-1].Stored}
-	later := make([]bounds, len(w.Periods))
-	later[len(later)-1] = bounds{math.Inf(1), math.Inf(-1)}
-	for i := len(w.Periods) - 2; i >= 0; i-- {
-		later[i] = bounds{min(later[i+1].least, w.Periods[i+1].Buy), max(later[i+1].most, w.Periods[i+1].Buy)}
-	}
-
+	later := laterPrices(w.Periods)
 	for i := 0; i < len(w.Periods); {
-		first := w.Periods[i]
-		s := batteryStretch{Span: first.Span(), Mode: first.Mode, Reason: batteryReason(first, later[i])}
-		low, high := first.Buy, first.Buy
-
-		for ; i < len(w.Periods) && w.Periods[i].Mode == first.Mode && w.Periods[i].Waits == first.Waits; i++ {
-			low, high = min(low, w.Periods[i].Buy), max(high, w.Periods[i].Buy)
-			s.To, s.Stored = w.Periods[i].End(), w.Periods[i].Stored
+		same := 1
+		for i+same < len(w.Periods) && alike(w.Periods[i], w.Periods[i+same]) {
+			same++
 		}
 
-		s.Rate = decimals(low, 1) + " p"
-		if low != high {
-			s.Rate = fmt.Sprintf("%s to %s p", decimals(low, 1), decimals(high, 1))
-		}
-
-		b.Stretches = append(b.Stretches, s)
+		b.Stretches = append(b.Stretches, stretchOf(w.Periods[i:i+same], later[i]))
+		i += same
 	}
 
 	return b
+}
+
+// alike reports whether two half-hours have the same mode for the same reason.
+func alike(a, b control.BatteryPeriod) bool { return a.Mode == b.Mode && a.Waits == b.Waits }
+
+// laterPrices are, for each half-hour, the prices of those after it.
+func laterPrices(periods []control.BatteryPeriod) []bounds {
+	later := make([]bounds, len(periods))
+	later[len(later)-1] = bounds{math.Inf(1), math.Inf(-1)}
+	for i := len(periods) - 2; i >= 0; i-- {
+		next := periods[i+1].Buy
+		later[i] = bounds{min(later[i+1].least, next), max(later[i+1].most, next)}
+	}
+
+	return later
+}
+
+// stretchOf is a line of half-hours that are alike.
+func stretchOf(periods []control.BatteryPeriod, later bounds) batteryStretch {
+	first, last := periods[0], periods[len(periods)-1]
+	s := batteryStretch{Span: first.Span(), Mode: first.Mode, Reason: batteryReason(first, later)}
+	s.To = last.End()
+	s.Stored = last.Stored
+
+	rates := bounds{first.Buy, first.Buy}
+	for _, p := range periods {
+		rates = bounds{min(rates.least, p.Buy), max(rates.most, p.Buy)}
+	}
+
+	s.Rate = decimals(rates.least, 1) + " p"
+	if rates.least != rates.most {
+		s.Rate = fmt.Sprintf("%s to %s p", decimals(rates.least, 1), decimals(rates.most, 1))
+	}
+
+	return s
 }
 
 // batteryAsked reads the question of the form; nil if there is none.

@@ -206,25 +206,36 @@ func (s *Server) plug(r *request) (view, error) {
 
 	ev, done := control.Event{Kind: control.PlugOut}, "unplugged"
 	if r.PathValue("way") == "in" {
-		need, err := number(r.PostFormValue("need_kwh"), "the energy in kWh", 1000)
+		ev, err = plugIn(r)
 		if err != nil {
 			return view{}, err
 		}
-
-		wall, err := flex.ParseWallTime(cmp.Or(r.PostFormValue("ready_by"), "07:00"))
-		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
-		}
-
-		ev, done = control.Event{Kind: control.PlugIn, Intent: &flex.Intent{Need: flex.FromKWh(need), ReadyByLocal: &wall, Mode: flex.Minimise}}, "plugged"
-		if text := r.PostFormValue("off_peak"); text != "" {
-			ev.Tariff = &flex.Tariff{OffPeak: text, Zone: flex.London.String(), Type: flex.DualRate}
-		}
+		done = "plugged"
 	}
 
 	act := access.Action{Act: "play " + words(ev.Kind), Org: org, Subject: asset.String()}
 	err = s.act(r, act, func() error { return s.Control.Event(r.Context(), org, asset, ev) })
 	return view{to: back + done}, err
+}
+
+// plugIn reads the form of a car that is plugged in.
+func plugIn(r *request) (control.Event, error) {
+	need, err := number(r.PostFormValue("need_kwh"), "the energy in kWh", 1000)
+	if err != nil {
+		return control.Event{}, err
+	}
+
+	wall, err := flex.ParseWallTime(cmp.Or(r.PostFormValue("ready_by"), "07:00"))
+	if err != nil {
+		return control.Event{}, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
+	}
+
+	ev := control.Event{Kind: control.PlugIn, Intent: &flex.Intent{Need: flex.FromKWh(need), ReadyByLocal: &wall, Mode: flex.Minimise}}
+	if text := r.PostFormValue("off_peak"); text != "" {
+		ev.Tariff = &flex.Tariff{OffPeak: text, Zone: flex.London.String(), Type: flex.DualRate}
+	}
+
+	return ev, nil
 }
 
 // secretPage shows a credential's password once.

@@ -71,6 +71,7 @@ func duration(d time.Duration) string {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
+
 	case d < time.Hour:
 		return joined(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
 	case d < 48*time.Hour:

@@ -121,41 +121,38 @@ func scheduleText(s *control.PastSchedule) string {
 func pushLine(s *control.PastSchedule) storyLine {
 	d := s.Push
 	late := max(0, d.Last.At.Add(d.Last.Took).Sub(d.QueuedAt))
-	l := storyLine{At: s.MadeAt.Add(late), Kind: "push", Path: "/console/deliveries/" + d.ID.String()}
-
-	switch d.State {
-	case delivery.Delivered:
-		l.Text = fmt.Sprintf("The client took schedule %d, %s after it was made", s.Generation, duration(late))
-		if d.Tries > 1 {
-			l.Text += fmt.Sprintf(", at attempt %d", d.Tries)
-		}
-
-	case delivery.Pending:
-		l.Text = fmt.Sprintf("Schedule %d waits to be sent", s.Generation)
-		if d.Tries > 0 {
-			l.Text = fmt.Sprintf("The client has not taken schedule %d after %s: %s", s.Generation, count(d.Tries, "attempt"), answerText(s))
-		}
-
-	case delivery.Refused:
-		l.Text = fmt.Sprintf("The client refused schedule %d: %s", s.Generation, answerText(s))
-
-	case delivery.Superseded:
-		l.Text = fmt.Sprintf("Schedule %d was not taken before a newer one took its place", s.Generation)
-
-	case delivery.Lapsed:
-		l.Text = fmt.Sprintf("Schedule %d was over before the client took it", s.Generation)
-
-	case delivery.Retracted:
-		l.Text = fmt.Sprintf("Schedule %d was taken back before the client took it", s.Generation)
-	}
-
+	text := pushText(s, late)
 	if d.Callback != "" {
-		l.Text += "; it reported " + strings.ToLower(string(d.Callback))
+		text += "; it reported " + strings.ToLower(string(d.Callback))
 	}
 
-	l.Text = sentence(l.Text)
+	return storyLine{At: s.MadeAt.Add(late), Kind: "push", Path: "/console/deliveries/" + d.ID.String(), Text: sentence(text)}
+}
 
-	return l
+// pushText says what became of a schedule's push, which ended so long after the schedule was made.
+func pushText(s *control.PastSchedule, late time.Duration) string {
+	d := s.Push
+	switch {
+	case d.State == delivery.Delivered && d.Tries > 1:
+		return fmt.Sprintf("The client took schedule %d, %s after it was made, at attempt %d", s.Generation, duration(late), d.Tries)
+	case d.State == delivery.Delivered:
+		return fmt.Sprintf("The client took schedule %d, %s after it was made", s.Generation, duration(late))
+	case d.State == delivery.Pending && d.Tries > 0:
+		return fmt.Sprintf("The client has not taken schedule %d after %s: %s", s.Generation, count(d.Tries, "attempt"), answerText(s))
+	case d.State == delivery.Pending:
+		return fmt.Sprintf("Schedule %d waits to be sent", s.Generation)
+
+	case d.State == delivery.Refused:
+		return fmt.Sprintf("The client refused schedule %d: %s", s.Generation, answerText(s))
+	case d.State == delivery.Superseded:
+		return fmt.Sprintf("Schedule %d was not taken before a newer one took its place", s.Generation)
+	case d.State == delivery.Lapsed:
+		return fmt.Sprintf("Schedule %d was over before the client took it", s.Generation)
+	case d.State == delivery.Retracted:
+		return fmt.Sprintf("Schedule %d was taken back before the client took it", s.Generation)
+	}
+
+	return ""
 }
 
 // answerText says how the client answered the latest attempt.

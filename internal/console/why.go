@@ -33,21 +33,15 @@ type fact struct{ Name, Value, Origin string }
 
 func whyOf(x control.Explanation) *why {
 	w := &why{Explanation: x, CauseText: control.CauseText(x.Cause), Periods: x.Plan.Periods}
-	for i := 0; i < len(x.Plan.Periods); {
-		first := x.Plan.Periods[i]
-		s := stretch{Span: first.Span, OffPeak: first.OffPeak, Reason: first.Reason.String()}
-		low := first.Price
-		high := first.Price
-		known := true
-
-		for ; i < len(x.Plan.Periods) && x.Plan.Periods[i].Reason == first.Reason && x.Plan.Periods[i].OffPeak == first.OffPeak; i++ {
-			q := x.Plan.Periods[i]
-			s.To, s.Energy = q.To, s.Energy+q.Energy
-			low, high, known = min(low, q.Price), max(high, q.Price), known && q.Known
+	periods := x.Plan.Periods
+	for len(periods) > 0 {
+		same := 1
+		for same < len(periods) && periods[same].Reason == periods[0].Reason && periods[same].OffPeak == periods[0].OffPeak {
+			same++
 		}
 
-		s.Price = priceRange(low, high, known)
-		w.Stretches = append(w.Stretches, s)
+		w.Stretches = append(w.Stretches, planStretch(periods[:same]))
+		periods = periods[same:]
 	}
 
 	for _, in := range x.Inputs {
@@ -55,6 +49,26 @@ func whyOf(x control.Explanation) *why {
 	}
 
 	return w
+}
+
+// planStretch is a line of periods that were planned for the same reason.
+func planStretch(periods []charge.Period) stretch {
+	first := periods[0]
+	s := stretch{Span: first.Span, OffPeak: first.OffPeak, Reason: first.Reason.String()}
+	low := first.Price
+	high := first.Price
+	known := true
+
+	for _, p := range periods {
+		s.To = p.To
+		s.Energy += p.Energy
+		low = min(low, p.Price)
+		high = max(high, p.Price)
+		known = known && p.Known
+	}
+
+	s.Price = priceRange(low, high, known)
+	return s
 }
 
 func priceRange(low, high flex.Price, known bool) string {
