@@ -38,6 +38,8 @@ func TestReadResults(t *testing.T) {
 
 // goodSettings are values of the settings that are no number.
 var goodSettings = map[string]string{
+	"page_colour": "#7a1f5c", "page_colour_dark": "#ffd9f0", "page_email": "help@acme.example", "page_phone": "+44 20 7946 0000",
+	"page_url": "https://acme.example/help",
 	"baseline": "nominated", "rounding": "half_even", "two_factor": "false", "payment_file_format": "pain.001", "payer_sort_code": "12-34-56",
 	"payer_account": "12345678", "payer_sun": "123456", "payer_iban": "GB29 NWBK 6016 1331 9268 19", "payer_bic": "NWBKGB2L",
 }
@@ -53,7 +55,7 @@ func TestSettings(t *testing.T) {
 		}
 		seen[s.name] = true
 		wrong := []string{"no sense", "-1"}
-		if s.name == "counterparty" || slices.Contains([]string{"payer_name", "payer_address", "payer_contact"}, s.name) { // they take any text of one line
+		if s.name == "counterparty" || slices.Contains([]string{"payer_name", "payer_address", "payer_contact", "page_name"}, s.name) { // they take any text of one line
 			wrong = []string{"two\nlines", strings.Repeat("x", books.TextMax+1)}
 		}
 		for _, nonsense := range wrong {

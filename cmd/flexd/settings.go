@@ -74,7 +74,7 @@ func settings() []setting {
 	all = append(all, wholeOr(setting{name: "max_half_hourly_export_wh", standard: "none (not checked)", help: "a metering point with a greater largest half-hourly export is not eligible (P511, whose text and figure could not be read for this release: ask your settlement agent); flexd bsc pairs tells the exports"},
 		func(s *set) *flex.Optional[flex.WattHours] { return &s.ExportLimit }, 100_000_000))
 
-	return slices.Concat(append(all, openADRSetting()), bookSettings(), payoutSettings())
+	return slices.Concat(append(all, openADRSetting()), bookSettings(), payoutSettings(), pageSettings())
 }
 
 // defaultWord sets the default again, as an empty value does.

@@ -98,6 +98,7 @@ type OrgSettings struct {
 	Rates           BatteryRates
 	Books           BooksSettings
 	Payout          PayoutSettings
+	Page            PageSettings
 
 	// Metering points with a greater export in any half-hour are not eligible; not given: not checked.
 	ExportLimit Optional[WattHours]
@@ -115,6 +116,17 @@ type BooksSettings struct {
 	PayerContact   string
 	GiftLimit      Pence // the most that one goodwill, bonus or write-off may be
 	UnclaimedDays  int   // after which a balance that nobody can withdraw counts as unclaimed
+}
+
+// PageSettings are how an organisation's name, colours and contact stand on its households' page; what is
+// blank is not shown, but for the name and the colours, which have defaults.
+type PageSettings struct {
+	Name       string
+	Colour     string // of links and buttons on white, as in #0b5d51
+	DarkColour string // of the same on a dark page
+	Email      string
+	Phone      string
+	URL        string // https or http
 }
 
 // PayoutSettings are an organisation's rules for paying its users; what is not given and blank stand for

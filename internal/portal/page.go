@@ -38,6 +38,7 @@ var functions = template.FuncMap{
 	"capital":  capital,
 	"brief":    short,
 	"compared": comparedText,
+	"dial":     dial,
 	"away":     awayText,
 	"consent":  func(kind string) consentWords { return consentTexts[kind] },
 	"session":  func(s flex.Span) string { return reward.SpanText(s) },
@@ -92,6 +93,11 @@ func kind(t store.Transaction) string {
 	}
 
 	return strings.ToUpper(string(t.Kind)[:1]) + string(t.Kind)[1:]
+}
+
+// dial is a telephone number as a link; the settings take digits, spaces and a plus alone.
+func dial(phone string) template.URL {
+	return template.URL("tel:" + strings.ReplaceAll(phone, " ", ""))
 }
 
 func kwh(e *flex.WattHours) string {

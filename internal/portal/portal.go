@@ -68,6 +68,7 @@ func (s *Server) build() {
 		"GET /balance/{token}/consent":  (*Server).consents,
 		"POST /balance/{token}/consent": (*Server).setConsent,
 
+		"GET /balance/{token}/colours.css":    (*Server).colours,
 		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,
 		"GET /balance/{token}/statement.json": (*Server).statementJSON,
 
@@ -179,23 +180,19 @@ func (s *Server) refuse(r *request, err error) {
 		}
 	}
 
-	data := map[string]any{"Text": text, "Known": r.open}
 	if !r.open {
-		s.addWayBack(r, data)
+		s.addWayBack(r)
 	}
 
-	_ = s.show(r, web.StatusOf(kind), "error", data)
+	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text, "Known": r.open})
 }
 
 // addWayBack adds how whoever opened a link that has ended comes back, as far as it is known still.
-func (s *Server) addWayBack(r *request, data map[string]any) {
+func (s *Server) addWayBack(r *request) {
 	way, err := s.Reward.WayBack(r.Context(), r.token)
-	if err != nil {
-		return
+	if err == nil {
+		r.visit.Page, r.visit.RedirectURI = way.Page, way.RedirectURI
 	}
-
-	data["Way"] = way
-	r.visit.RedirectURI = way.RedirectURI
 }
 
 //go:embed template/*.html
@@ -216,6 +213,7 @@ var pages = func() map[string]*template.Template {
 // show answers with a page.
 func (s *Server) show(r *request, status int, page string, data map[string]any) error {
 	data["Base"] = reward.Root + r.token
+	data["Page"], data["Open"] = r.visit.Page, r.open
 	data["Back"] = template.URL(r.visit.RedirectURI) // checked when the link was made
 
 	var b bytes.Buffer

@@ -67,7 +67,7 @@ func TestPortal_WayBack(t *testing.T) {
 	h := open(t)
 	link := h.link(t, reward.LinkOptions{})
 	err := h.db.Write(t.Context(), h.org, func(tx *store.Tx) error {
-		return tx.SetSettings(t.Context(), flex.OrgSettings{Books: flex.BooksSettings{PayerName: "Acme Energy", PayerContact: "help@acme.example"}})
+		return tx.SetSettings(t.Context(), flex.OrgSettings{Books: flex.BooksSettings{PayerName: "Acme Energy"}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestPortal_WayBack(t *testing.T) {
 
 	h.now = h.now.Add(time.Hour)
 	status, page := h.get(t, link)
-	want(t, status, page, 404, "its time is over", "the app or the site of Acme Energy; you reach them at help@acme.example.", `href="app://rewards?x=1&amp;y=2"`)
+	want(t, status, page, 404, "its time is over", "the app or the site of Acme Energy.", `href="app://rewards?x=1&amp;y=2"`)
 
 	never, err := url.JoinPath(h.door.URL, "balance", "never")
 	if err != nil {

@@ -116,7 +116,8 @@ func hashOf(token string) []byte {
 // Visit is somebody who has opened a link, in one browser.
 type Visit struct {
 	store.BalanceLink
-	Browser string // the browser's secret, from its cookie; empty if it has none
+	Page    flex.PageSettings // of the organisation, with its name
+	Browser string            // the browser's secret, from its cookie; empty if it has none
 }
 
 // Confirmed reports whether the code was entered in this browser.
@@ -147,17 +148,30 @@ func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err
 			return flex.Fail(flex.NotFound, "this link is not known")
 		}
 
-		_, err = tx.Site(ctx, v.SiteID)
+		if _, err := tx.Site(ctx, v.SiteID); err != nil {
+			return err
+		}
+
+		org, err := tx.OrgRecord(ctx)
+		v.Page = pageOf(org)
 		return err
 	})
 	return v, err
 }
 
+// pageOf is how an organisation stands on its page: what it does not say there its statements do.
+func pageOf(org flex.Org) flex.PageSettings {
+	p := org.Settings.Page
+	if p.Name == "" {
+		p.Name = payerNamed(org).Name
+	}
+	return p
+}
+
 // WayBack is how somebody whose link has ended comes back to the page.
 type WayBack struct {
-	Name        string // of the organisation, as its users know it
-	Contact     string // where it is reached; empty if it gave none
-	RedirectURI string // where the link led back to
+	Page        flex.PageSettings // of the organisation, with its name
+	RedirectURI string            // where the link led back to
 }
 
 // WayBack returns the way back of a link, also of one whose time is over. One that is not kept any more is
@@ -175,7 +189,7 @@ func (d *Service) WayBack(ctx context.Context, token string) (w WayBack, err err
 		}
 
 		org, err := tx.OrgRecord(ctx)
-		w = WayBack{Name: payerNamed(org).Name, Contact: org.Settings.Books.PayerContact, RedirectURI: link.RedirectURI}
+		w = WayBack{Page: pageOf(org), RedirectURI: link.RedirectURI}
 		return err
 	})
 	return w, err

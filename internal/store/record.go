@@ -46,7 +46,17 @@ type settingsRecord struct {
 	Payout            payoutRecord     `json:"payout,omitzero"`
 	ExportLimit       *int64           `json:"export_limit_wh,omitempty"`
 	OpenADR           bool             `json:"openadr,omitempty"`
+	Page              pageRecord       `json:"page,omitzero"`
 	// "TwoFactor" was written once: whether a code was asked for, which it is by default now.
+}
+
+type pageRecord struct {
+	Name       string `json:"name,omitempty"`
+	Colour     string `json:"colour,omitempty"`
+	DarkColour string `json:"dark_colour,omitempty"`
+	Email      string `json:"email,omitempty"`
+	Phone      string `json:"phone,omitempty"`
+	URL        string `json:"url,omitempty"`
 }
 
 type booksRecord struct {
@@ -98,6 +108,7 @@ func (r *settingsRecord) put(s flex.OrgSettings) {
 	r.Payout = recordPayout(s.Payout)
 	r.ExportLimit = recordOptional(s.ExportLimit)
 	r.OpenADR = s.OpenADR
+	r.Page = pageRecord(s.Page)
 }
 
 func (r *settingsRecord) settings() flex.OrgSettings {
@@ -109,6 +120,7 @@ func (r *settingsRecord) settings() flex.OrgSettings {
 
 		ExportLimit: optional[flex.WattHours](r.ExportLimit),
 		OpenADR:     r.OpenADR,
+		Page:        flex.PageSettings(r.Page),
 	}
 }
 
