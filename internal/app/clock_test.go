@@ -421,7 +421,7 @@ func TestAdvance_PlantedFault(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
 
-	for _, name := range []string{"control", "batteries", "reckoning", "settlement", "books"} {
+	for _, name := range []string{"control", "batteries", "credits", "settlement", "books"} {
 		forgetful := func(h *App) {
 			for i := range h.jobs {
 				if h.jobs[i].Name == name {

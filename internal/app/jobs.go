@@ -86,7 +86,7 @@ func (h *App) addOrders() {
 
 // addSettlement adds what turns readings into money, and tells of it.
 func (h *App) addSettlement() {
-	h.add("reckoning", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions,
+	h.add("credits", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions,
 		part{next: (*store.Tx).NextSessionSettlement, run: h.Reward.SettleSessionsOf}).Rest = settleRest
 
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents,
