@@ -13,51 +13,31 @@ type label struct {
 	on     bool // in the last slot
 }
 
+// aim is what the paths of one guess are carried to.
+type aim struct {
+	guess  int32
+	lo, hi int64   // the window in which a path's energy ends
+	mu     float64 // price of energy beyond the target
+	shift  float64 // cost of a path without steps, relative to mu
+	width  int     // states in a slot: off, or on for so many slots
+}
+
 // label carries the paths of guess f forward, slot by slot, and keeps the best that ends
 // in the window. It reports false if there are too many.
 func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool {
 	q.priceGuess(f, mu) // h as the bound to go
 	base := q.price[f] * float64(q.need) / microWh
-	shift := base - mu*float64(target)/microWh
-	q.rest[q.n] = 0
-
-	for t := q.n - 1; t >= 0; t-- {
-		_, e := q.energyOf(t, f)
-		if t == int(f) {
-			e = 0
-		}
-		q.rest[t] = q.rest[t+1] + e
-	}
+	a := &aim{guess: f, lo: lo, hi: hi, mu: mu, shift: base - mu*float64(target)/microWh, width: q.m + 1}
+	q.boundRest(f)
 
 	start := len(q.arena)
 	q.arena = append(q.arena, label{parent: -1})
 	from, to := start, start+1
-	w := q.m + 1
 
 	for t := range q.n {
 		q.newLayer()
-		kWh, e := q.energyOf(t, f)
-		cost := (q.price[t] - q.price[f]) * kWh
-		if t == int(f) {
-			cost, e = 0, 0
-		}
-
 		for i := from; i < to; i++ {
-			l := q.arena[i]
-			run := int(l.run)
-			if run == 0 || run == q.m {
-				if t != int(f) {
-					q.lay(label{l.energy, l.cost, int32(i), 0, false}, t+1, lo, hi, shift, mu, w, to)
-				}
-			}
-
-			if q.full[t] > 0 {
-				c := l.cost + cost
-				if run == 0 {
-					c += q.start
-				}
-				q.lay(label{l.energy + e, c, int32(i), int16(min(run+1, q.m)), true}, t+1, lo, hi, shift, mu, w, to)
-			}
+			q.extend(int32(i), t, to, a)
 		}
 
 		if len(q.arena) > MaxLabels {
@@ -74,6 +54,45 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 
 	q.arena = q.arena[:start]
 	return true
+}
+
+// boundRest sets what can still be drawn from each slot on, the guessed slot left out.
+func (q *switching) boundRest(f int32) {
+	q.rest[q.n] = 0
+	for t := q.n - 1; t >= 0; t-- {
+		_, e := q.energyOf(t, f)
+		if t == int(f) {
+			e = 0
+		}
+		q.rest[t] = q.rest[t+1] + e
+	}
+}
+
+// extend carries path i through slot t, both off and on, into the layer that begins at a label.
+func (q *switching) extend(i int32, t, layer int, a *aim) {
+	l := q.arena[i]
+	run := int(l.run)
+	guessed := t == int(a.guess)
+	mayBeOff := run == 0 || run == q.m
+	if mayBeOff && !guessed {
+		q.lay(label{l.energy, l.cost, i, 0, false}, t+1, layer, a)
+	}
+
+	if q.full[t] <= 0 {
+		return
+	}
+
+	kWh, e := q.energyOf(t, a.guess)
+	cost := l.cost + (q.price[t]-q.price[a.guess])*kWh
+	if guessed { // its energy is what the others leave, and priced as the reference
+		cost = l.cost
+		e = 0
+	}
+	if run == 0 {
+		cost += q.start
+	}
+
+	q.lay(label{l.energy + e, cost, i, int16(min(run+1, q.m)), true}, t+1, layer, a)
 }
 
 // keep takes the pattern of a finished label, which offer prices and fills.
@@ -98,9 +117,11 @@ func (q *switching) newLayer() {
 }
 
 // lay adds a label before slot t, unless it cannot end well or a cheaper one is there.
-func (q *switching) lay(l label, t int, lo, hi int64, shift, mu float64, w, layer int) {
-	if l.energy > hi || l.energy+q.rest[t] < lo ||
-		shift+l.cost+mu*float64(l.energy)/microWh+q.h[t*w+int(l.run)] >= q.cut() {
+func (q *switching) lay(l label, t, layer int, a *aim) {
+	if l.energy > a.hi || l.energy+q.rest[t] < a.lo {
+		return
+	}
+	if a.shift+l.cost+a.mu*float64(l.energy)/microWh+q.h[t*a.width+int(l.run)] >= q.cut() {
 		return
 	}
 
