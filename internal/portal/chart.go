@@ -18,7 +18,7 @@ const (
 
 // chart draws the baseline beside what was metered, a pair of bars a half-hour. It is empty
 // where there is nothing to compare; the table beside it says the same in numbers.
-func chart(periods []reward.Period) template.HTML {
+func (l *speech) chart(periods []reward.Period) template.HTML {
 	var most flex.WattHours
 	compared := false
 
@@ -38,8 +38,8 @@ func chart(periods []reward.Period) template.HTML {
 
 	width := len(periods)*(2*barWidth+10) + 10
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="Usual and metered energy in each half-hour">`,
-		width, chartHeight+chartFoot, width, chartHeight+chartFoot)
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
+		width, chartHeight+chartFoot, width, chartHeight+chartFoot, l.say("Usual and metered energy in each half-hour"))
 
 	for i, p := range periods {
 		x := 10 + i*(2*barWidth+10)

@@ -47,7 +47,7 @@ func (s *Server) showConsents(r *request, status int, kind, wrong string) error 
 		asked = &found[i]
 	}
 
-	return s.show(r, status, "consent", map[string]any{"Consents": found, "Asked": asked, "Wrong": wrong, "Done": done[r.URL.Query().Get("done")]})
+	return s.show(r, status, "consent", map[string]any{"Consents": found, "Asked": asked, "Wrong": wrong, "Done": r.done()})
 }
 
 // setConsent gives or withdraws a consent, once it is confirmed.
@@ -57,7 +57,7 @@ func (s *Server) setConsent(r *request) error {
 		return flex.Fail(flex.NotFound, "this page is not known")
 	}
 	if r.PostFormValue("sure") == "" {
-		return s.showConsents(r, http.StatusUnprocessableEntity, kind, "Please tick that you are sure.")
+		return s.showConsents(r, http.StatusUnprocessableEntity, kind, sentence(r.speech.say("please tick that you are sure")))
 	}
 
 	act := store.Act{Who: HouseholdName, Act: "withdraw consent", Org: r.visit.OrgID, Subject: r.visit.SiteID.String(), Detail: kind}
@@ -71,7 +71,7 @@ func (s *Server) setConsent(r *request) error {
 		return s.Registry.SetConsent(r.Context(), r.visit.OrgID, r.visit.SiteID, kind, give)
 	})
 	if flex.KindOf(err) == flex.Unmet {
-		return s.showConsents(r, http.StatusUnprocessableEntity, kind, "This cannot be given here, as something else is missing. Please give it in your app.")
+		return s.showConsents(r, http.StatusUnprocessableEntity, kind, sentence(r.speech.say("this cannot be given here, as something else is missing; please give it in your app")))
 	}
 	if err != nil {
 		return err

@@ -41,15 +41,15 @@ func (s *Server) history(r *request) error {
 const historyPagesMax = 100_000
 
 // comparedText says what a session cost at market prices, beside charging at once.
-func comparedText(c reward.Charge) string {
+func (l *speech) comparedText(c reward.Charge) string {
 	if !c.Priced {
 		return ""
 	}
 
 	less := c.AtOnce.Pence() - c.Cost.Pence()
 	if less <= 0 {
-		return c.Cost.Pence().String()
+		return l.say("At market prices {1}.", c.Cost.Pence())
 	}
 
-	return c.Cost.Pence().String() + ", " + less.String() + " less than at once"
+	return l.say("At market prices {1}, {2} less than at once.", c.Cost.Pence(), less)
 }

@@ -64,7 +64,7 @@ func TestHousehold_History(t *testing.T) {
 		status, page := e.get(t, e.page)
 		want(t, status, page, 200, "£0.30", `/history">`)
 		status, page = e.get(t, e.page+"/history")
-		want(t, status, page, 200, "15 January 18:00 to 16 January 07:00", "14.8 kWh; earned £0.30.",
+		want(t, status, page, 200, "15 January, 18:00 to 16 January, 07:00", "14.8 kWh; earned £0.30.",
 			"At market prices £0.74, £2.22 less than at once.", `statement?month=2026-01">January 2026</a></td><td class="number">14.8 kWh</td><td class="number">£0.30</td>`)
 		refuse(t, page, "Earlier sessions", "Later sessions")
 

@@ -17,7 +17,7 @@ import (
 func (s *Server) wish(r *request) error {
 	var asset flex.AssetID
 	if err := asset.UnmarshalText([]byte(r.PostFormValue("asset"))); err != nil {
-		return s.again(r, flex.Fail(flex.Malformed, "no such car or charger is at this home"))
+		return s.again(r, wrong(r.speech.say("no such car or charger is at this home")))
 	}
 
 	if r.PostFormValue("act") == "skip" {
@@ -30,7 +30,7 @@ func (s *Server) wish(r *request) error {
 	}
 
 	if flex.KindOf(err) == flex.NotFound {
-		err = flex.Fail(flex.Invalid, "no such car or charger is at this home any more")
+		err = wrong(r.speech.say("no such car or charger is at this home any more"))
 	}
 
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) wish(r *request) error {
 func (s *Server) skip(r *request, asset flex.AssetID) error {
 	err := s.Control.SkipNight(r.Context(), r.visit.OrgID, r.visit.SiteID, asset)
 	if flex.KindOf(err) == flex.NotFound {
-		err = flex.Fail(flex.Invalid, "there is no plan to skip: no car is plugged in")
+		err = wrong(r.speech.say("there is no plan to skip: no car is plugged in"))
 	}
 
 	if err != nil {
@@ -64,9 +64,9 @@ func (s *Server) away(r *request) error {
 	}
 
 	leaves, err := flex.ParseDay(r.PostFormValue("from"))
-	back, wrong := flex.ParseDay(r.PostFormValue("back"))
-	if err != nil || wrong != nil {
-		return s.again(r, flex.Fail(flex.Malformed, "give both days, as in 2026-01-31"))
+	back, unread := flex.ParseDay(r.PostFormValue("back"))
+	if err != nil || unread != nil {
+		return s.again(r, wrong(r.speech.say("give both days, as in 2026-01-31")))
 	}
 
 	span := flex.Span{From: leaves.Start(), To: back.Start()}
@@ -86,17 +86,17 @@ func awayForm(r *request, now time.Time) map[string]string {
 }
 
 // awayText says until when nothing is needed of a car, if it is so already or will be.
-func awayText(c control.HouseholdCar, now time.Time) string {
+func (l *speech) awayText(c control.HouseholdCar, now time.Time) string {
 	if c.Away.IsZero() {
 		return ""
 	}
 
-	until := c.Away.In(c.Zone).Format("15:04 on Monday, 2 January")
+	until := l.when(c.Away, c.Zone, "15:04 on Monday, 2 January")
 	if c.Leaves.After(now) {
-		return "From " + c.Leaves.In(c.Zone).Format("Monday, 2 January") + " until " + until + " nothing is asked for."
+		return l.say("From {1} until {2} nothing is asked for.", l.when(c.Leaves, c.Zone, "Monday, 2 January"), until)
 	}
 
-	return "Nothing is asked for until " + until + "."
+	return l.say("Nothing is asked for until {1}.", until)
 }
 
 // readWish reads the form of a wish, and says what to tell the visitor afterwards.
@@ -105,7 +105,7 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 	case "now":
 		hours, err := strconv.Atoi(r.PostFormValue("hours"))
 		if err != nil || hours < 1 {
-			return w, "", flex.Fail(flex.Malformed, "say for how many hours, as in 2")
+			return w, "", wrong(r.speech.say("say for how many hours, as in 2"))
 		}
 
 		return control.Wish{ChargeFor: time.Duration(hours) * time.Hour}, "now", nil
@@ -118,7 +118,7 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 	if text := r.PostFormValue("ready_by"); text != "" {
 		at, err := flex.ParseWallTime(text)
 		if err != nil {
-			return w, "", flex.Fail(flex.Malformed, "write the time as in 07:30")
+			return w, "", wrong(r.speech.say("write the time as in 07:30"))
 		}
 
 		w.ReadyBy = &at
@@ -128,7 +128,7 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 		need, err := strconv.ParseFloat(text, 64)
 		within := need >= 0 && need <= control.WishNeedMax.KWh() // NaN is not
 		if err != nil || !within {
-			return w, "", flex.Fail(flex.Malformed, "write the amount in kWh, from 0 to %g, as in 12.5", control.WishNeedMax.KWh())
+			return w, "", wrong(r.speech.say("write the amount in kWh, from 0 to {1}, as in 12.5", control.WishNeedMax.KWh()))
 		}
 
 		w.Need = new(flex.WattHours(need*1000 + 0.5))
@@ -138,40 +138,34 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 }
 
 // planText says in a sentence or two what a car does.
-func planText(c control.HouseholdCar) string {
+func (l *speech) planText(c control.HouseholdCar) string {
 	if !c.PluggedIn {
-		return "No car is plugged in."
+		return l.say("No car is plugged in.")
 	}
 
 	if !c.Planned {
-		return "A car is plugged in. There is no plan for it: it is not controlled."
+		return l.say("A car is plugged in. There is no plan for it: it is not controlled.")
 	}
 
-	by := c.ReadyBy.In(c.Zone).Format("15:04 on Monday")
-	var b strings.Builder
+	by := l.when(c.ReadyBy, c.Zone, "15:04 on Monday")
 
 	switch {
+	case c.Shortfall > 0:
+		return l.say("It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.", l.spansText(c), short(c.Need), by, short(c.Shortfall))
 	case len(c.Charging) == 0 && c.Need == 0:
-		b.WriteString("Nothing is asked for, so it does not charge.")
+		return l.say("Nothing is asked for, so it does not charge.")
 	case len(c.Charging) == 0:
-		fmt.Fprintf(&b, "The %s kWh that were asked for by %s are there: it does not charge any more.", short(c.Need), by)
-	default:
-		fmt.Fprintf(&b, "It charges %s, and has the %s kWh by %s.", spansText(c), short(c.Need), by)
+		return l.say("The {1} kWh that were asked for by {2} are there: it does not charge any more.", short(c.Need), by)
 	}
 
-	if c.Shortfall > 0 {
-		b.Reset()
-		fmt.Fprintf(&b, "It charges %s. That is not enough: of the %s kWh by %s, %s will be missing.", spansText(c), short(c.Need), by, short(c.Shortfall))
-	}
-
-	return b.String()
+	return l.say("It charges {1}, and has the {2} kWh by {3}.", l.spansText(c), short(c.Need), by)
 }
 
 // spansText says when a car charges, as "23:30 to 02:10 and 04:00 to 05:00".
-func spansText(c control.HouseholdCar) string {
+func (l *speech) spansText(c control.HouseholdCar) string {
 	texts := make([]string, 0, len(c.Charging))
 	for _, s := range c.Charging {
-		texts = append(texts, s.From.In(c.Zone).Format("15:04")+" to "+s.To.In(c.Zone).Format("15:04"))
+		texts = append(texts, l.say("{1} to {2}", clockIn(s.From, c.Zone), clockIn(s.To, c.Zone)))
 	}
 
 	if len(texts) < 2 {
@@ -179,43 +173,51 @@ func spansText(c control.HouseholdCar) string {
 	}
 
 	last := len(texts) - 1
-	return strings.Join(texts[:last], ", ") + " and " + texts[last]
+	return l.say("{1} and {2}", strings.Join(texts[:last], ", "), texts[last])
 }
 
 // savedText compares the plan with charging at once, at market prices; it says nothing where
 // a price was not known, or nothing is to be charged.
-func savedText(c control.HouseholdCar) string {
+func (l *speech) savedText(c control.HouseholdCar) string {
 	if !c.Priced || c.Energy == 0 {
 		return ""
 	}
 
 	less := c.AtOnce.Pence() - c.Cost.Pence()
 	if less <= 0 {
-		return fmt.Sprintf("At market prices that costs %s.", c.Cost.Pence())
+		return l.say("At market prices that costs {1}.", c.Cost.Pence())
 	}
 
-	return fmt.Sprintf("At market prices that costs %s. Charged at once it would have cost %s: %s more.", c.Cost.Pence(), c.AtOnce.Pence(), less)
+	return l.say("At market prices that costs {1}. Charged at once it would have cost {2}: {3} more.", c.Cost.Pence(), c.AtOnce.Pence(), less)
 }
+
+// assetNames are what assets are to those who live with them.
+var assetNames = map[flex.AssetType]string{flex.Charger: "Your charger", flex.ElectricVehicle: "Your car", flex.Battery: "Your battery"}
 
 // nameText is what an asset is to those who live with it; its name with the app tells several
 // apart.
-func nameText(a flex.Asset) string {
-	kinds := map[flex.AssetType]string{flex.Charger: "Your charger", flex.ElectricVehicle: "Your car", flex.Battery: "Your battery"}
+func (l *speech) nameText(a flex.Asset) string {
+	name := l.say(assetNames[a.Type])
 	if a.ExternalID == "" {
-		return kinds[a.Type]
+		return name
 	}
-	return kinds[a.Type] + ", " + a.ExternalID
+	return name + ", " + a.ExternalID
 }
 
 func short(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', 1, 64) }
 
+// modes are what a battery does from one time to another.
+var modes = map[battery.Mode]string{
+	battery.ModeCharge:    "{1} to {2} it charges",
+	battery.ModeDischarge: "{1} to {2} it gives out all that it can",
+	battery.ModeLock:      "{1} to {2} it waits",
+	battery.ModeFeedIn:    "{1} to {2} it covers the home",
+	battery.ModeSelfUse:   "{1} to {2} it covers the home and stores what the sun gives",
+}
+
 // modeText says a battery's step in words.
-func modeText(m control.ModeSpan) string {
-	does := map[battery.Mode]string{
-		battery.ModeCharge: "charges", battery.ModeDischarge: "gives out all that it can", battery.ModeLock: "waits",
-		battery.ModeFeedIn: "covers the home", battery.ModeSelfUse: "covers the home and stores what the sun gives",
-	}[m.Mode]
-	return m.From.In(flex.London).Format("15:04") + " to " + m.To.In(flex.London).Format("15:04") + " it " + does
+func (l *speech) modeText(m control.ModeSpan) string {
+	return l.say(modes[m.Mode], clockIn(m.From, flex.London), clockIn(m.To, flex.London))
 }
 
 // The picture's measures, in pixels of its own coordinates.
@@ -227,7 +229,7 @@ const (
 
 // priceChart draws the prices of a car's plan over time, those at which it charges filled. The
 // sentence above it says when.
-func priceChart(c control.HouseholdCar) template.HTML {
+func (l *speech) priceChart(c control.HouseholdCar) template.HTML {
 	if !c.Priced || len(c.Periods) < 2 {
 		return ""
 	}
@@ -238,8 +240,8 @@ func priceChart(c control.HouseholdCar) template.HTML {
 	}
 
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart plan" viewBox="0 0 %d %d" role="img" aria-label="Prices from %s to %s; the car charges %s">`,
-		planWidth, planHeight+planFoot, clockIn(pic.from, c.Zone), clockIn(pic.to, c.Zone), spansText(c))
+	fmt.Fprintf(&b, `<svg class="chart plan" viewBox="0 0 %d %d" role="img" aria-label="%s">`, planWidth, planHeight+planFoot,
+		l.say("Prices from {1} to {2}; the car charges {3}", clockIn(pic.from, c.Zone), clockIn(pic.to, c.Zone), l.spansText(c)))
 
 	for _, p := range c.Periods {
 		b.WriteString(pic.bar(p))

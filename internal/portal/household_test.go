@@ -220,3 +220,25 @@ func TestHousehold_ClockChange(t *testing.T) {
 		want(t, status, page, 200, "It charges 02:00 to 04:00, and has the 14.8 kWh by 07:00 on Sunday.")
 	})
 }
+
+// A page that is opened in German stays German, words, days and what was wrong.
+func TestHousehold_German(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		status, page := e.get(t, e.page+"?lang=de")
+		want(t, status, page, 200, `<html lang="de">`, "Ihr Zuhause", "Es lädt 01:00 bis 03:00 und hat die 14.8 kWh bis 07:00 am Freitag.", "Jetzt laden", "Noch £10.00, bis Sie sich")
+
+		status, page = e.wish(t, "act", "now", "hours", "x")
+		want(t, status, page, 422, "Geben Sie an, für wie viele Stunden, wie in 2.")
+		status, page = e.wish(t, "act", "skip")
+		want(t, status, page, 200, "Es lädt nichts, bis der Plan endet.", "Bis 07:00 am Freitag, 16. Januar wird nichts gebraucht.")
+
+		for path, part := range map[string]string{"/history": "Nach Monaten", "/statement": "1. Januar 2026 bis 15. Januar 2026", "/consent": "Planung, wann Ihr Auto lädt", "/nowhere": "Zurück zu Ihrer Seite"} {
+			_, page = e.get(t, e.page+path)
+			want(t, status, page, status, `<html lang="de">`, part)
+		}
+
+		status, page = e.get(t, e.page+"?lang=en")
+		want(t, status, page, 200, `<html lang="en">`, "Your home")
+	})
+}

@@ -17,38 +17,49 @@ import (
 	"flexd/internal/store"
 )
 
-// functions are what templates may call beside the language's own.
-var functions = template.FuncMap{
+// figures are what templates may call beside the language's own, the same in all languages.
+var figures = template.FuncMap{
 	"pounds": func(p flex.Pence) string { return p.String() },
 	"plain":  func(p flex.Pence) string { return fmt.Sprintf("%d.%02d", p/100, p%100) },
-	"day":    func(t time.Time) string { return t.In(flex.London).Format("2 January 2006") },
-	"clock":  func(t time.Time) string { return t.In(flex.London).Format("2 January, 15:04") },
-	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"kwh":    kwh,
+	"earned": func(t reward.Totals) string { return (t.Earned + t.Other).String() },
 	"price":  func(p *flex.Price) string { return reward.PriceText(p) },
 	"worth":  reward.PenceText,
 	"gross":  func(g flex.MicroPounds) string { return reward.PenceText(settle.PicoPounds(g) * 1_000_000) },
-	"energy": func(e flex.WattHours) string { return kwh(&e) },
-	"long":   dayText,
-	"month":  func(m ledger.Month) string { return m.First().Start().In(flex.London).Format("January 2006") },
-	"kind":   kind,
-	"status": func(s ledger.PaymentStatus) string { return statuses[s] },
-	"chart":  chart,
 
-	"capital":  capital,
-	"brief":    short,
-	"compared": comparedText,
-	"dial":     dial,
-	"away":     awayText,
-	"consent":  func(kind string) consentWords { return consentTexts[kind] },
-	"session":  func(s flex.Span) string { return reward.SpanText(s) },
-	"earned":   func(t reward.Totals) string { return (t.Earned + t.Other).String() },
-	"plan":     planText,
-	"name":     nameText,
-	"saved":    savedText,
-	"cheap":    priceChart,
-	"mode":     modeText,
-	"hm":       func(t time.Time) string { return t.In(flex.London).Format("15:04") },
+	"kwh":    kwh,
+	"energy": func(e flex.WattHours) string { return kwh(&e) },
+	"brief":  short,
+	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"hm":     func(t time.Time) string { return clockIn(t, flex.London) },
+
+	"capital": capital,
+	"dial":    dial,
+	"consent": func(kind string) consentWords { return consentTexts[kind] },
+}
+
+// functionsIn are the others, in the language of their readers.
+func functionsIn(l *speech) template.FuncMap {
+	return template.FuncMap{
+		"t":    l.say,
+		"lang": func() string { return l.tag },
+
+		"day":     l.day,
+		"clock":   l.clock,
+		"long":    l.long,
+		"session": l.span,
+		"month":   func(m ledger.Month) string { return l.when(m.First().Start(), flex.London, "January 2006") },
+
+		"kind":     l.kind,
+		"status":   func(s ledger.PaymentStatus) string { return l.say(statuses[s]) },
+		"chart":    l.chart,
+		"plan":     l.planText,
+		"name":     l.nameText,
+		"saved":    l.savedText,
+		"cheap":    l.priceChart,
+		"mode":     l.modeText,
+		"compared": l.comparedText,
+		"away":     l.awayText,
+	}
 }
 
 // done is what the page says after something was done.
@@ -79,21 +90,33 @@ var statuses = map[ledger.PaymentStatus]string{
 }
 
 // kind says in words what a transaction is.
-func kind(t store.Transaction) string {
+func (l *speech) kind(t store.Transaction) string {
 	switch t.Kind {
 	case ledger.FlexEvent:
 		if !t.Cause.FlexEvent.IsZero() {
-			return "Flexibility"
+			return l.say("Flexibility")
 		}
-		return "Smart charging"
+		return l.say("Smart charging")
 	case ledger.FlexPeriodTopUp:
-		return "Top-up"
+		return l.say("Top-up")
 	case ledger.Withdrawal:
-		return "Withdrawal"
+		return l.say("Withdrawal")
 	}
 
 	return strings.ToUpper(string(t.Kind)[:1]) + string(t.Kind)[1:]
 }
+
+// done says what was done before the page was opened, if something was.
+func (r *request) done() string {
+	text := done[r.URL.Query().Get("done")]
+	if text == "" {
+		return ""
+	}
+	return r.speech.say(text)
+}
+
+// wrong is what is wrong with a form, in its reader's language.
+func wrong(text string) error { return flex.Fail(flex.Malformed, "%s", text) }
 
 // dial is a telephone number as a link; the settings take digits, spaces and a plus alone.
 func dial(phone string) template.URL {
@@ -141,7 +164,7 @@ func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong
 
 	return s.show(r, status, "purse", map[string]any{
 		"Form": form, "Household": household, "Away": awayForm(r, household.Now),
-		"Purse": p, "Days": days, "Done": done[r.URL.Query().Get("done")], "Wrong": wrong, "Hidden": r.visit.HideTransactions,
+		"Purse": p, "Days": days, "Done": r.done(), "Wrong": wrong, "Hidden": r.visit.HideTransactions,
 	})
 }
 
@@ -230,7 +253,7 @@ func (s *Server) enterCode(r *request) error {
 
 // withdraw asks for a withdrawal.
 func (s *Server) withdraw(r *request) error {
-	amount, err := readPounds(r.PostFormValue("amount"))
+	amount, err := readPounds(r.speech, r.PostFormValue("amount"))
 	if err == nil {
 		_, err = s.Reward.Withdraw(r.Context(), r.visit, amount, r.PostFormValue("form"))
 	}
@@ -248,15 +271,15 @@ func (s *Server) withdraw(r *request) error {
 var amountForm = regexp.MustCompile(`^£? ?([0-9]{1,7})(?:\.([0-9]{1,2}))?$`)
 
 // readPounds reads an amount as amountForm says: £12.34, 12.3 or 12.
-func readPounds(text string) (flex.Pence, error) {
+func readPounds(l *speech, text string) (flex.Pence, error) {
 	text = strings.TrimSpace(text)
 	if strings.Contains(text, ",") {
-		return 0, flex.Fail(flex.Malformed, "write the amount with a point before the pence and without commas, as in 1234.50")
+		return 0, wrong(l.say("write the amount with a point before the pence and without commas, as in 1234.50"))
 	}
 
 	parts := amountForm.FindStringSubmatch(text)
 	if parts == nil {
-		return 0, flex.Fail(flex.Malformed, "write the amount in pounds and pence, as in 12.34")
+		return 0, wrong(l.say("write the amount in pounds and pence, as in 12.34"))
 	}
 
 	pence, err := strconv.ParseInt(parts[1]+(parts[2] + "00")[:2], 10, 64)

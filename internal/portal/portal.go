@@ -90,10 +90,11 @@ func (s *Server) build() {
 // request is a request of a visitor.
 type request struct {
 	*http.Request
-	w     http.ResponseWriter
-	token string
-	visit reward.Visit
-	open  bool // the link is known, and its time is not over
+	w      http.ResponseWriter
+	token  string
+	visit  reward.Visit
+	speech *speech
+	open   bool // the link is known, and its time is not over
 }
 
 // contentPolicy allows the page's own style sheet and forms, and nothing inline.
@@ -106,7 +107,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*Serv
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Robots-Tag", "noindex")
-	q := &request{Request: r, w: w, token: r.PathValue("token")}
+	q := &request{Request: r, w: w, token: r.PathValue("token"), speech: speechOf(w, r)}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
 	if err := s.answer(q, handle); err != nil {
 		s.refuse(q, err)
@@ -162,17 +163,17 @@ func (s *Server) knowBrowser(r *request) error {
 // refuse shows an error: what was written to be shown, or that something went wrong here.
 func (s *Server) refuse(r *request, err error) {
 	kind := flex.KindOf(err)
-	text := "Something went wrong here. Please try again later."
+	text := r.speech.say("Something went wrong here. Please try again later.")
 
 	switch kind {
 	case flex.NotFound:
-		text = "This link is not known, or its time is over. Please open the page again from your app."
+		text = r.speech.say("This link is not known, or its time is over. Please open the page again from your app.")
 
 	case flex.Internal:
 		s.Log.ErrorContext(r.Context(), "balance page", "error", err)
 
 	case flex.Unavailable:
-		text = "This service is busy. Please try again in a moment."
+		text = r.speech.say("This service is busy. Please try again in a moment.")
 
 	default:
 		if e, ok := errors.AsType[*flex.Error](err); ok {
@@ -201,13 +202,18 @@ var files embed.FS
 //go:embed style.css
 var style []byte
 
-var pages = func() map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "template/layout.html"))
-	m := map[string]*template.Template{}
-	for _, name := range []string{"purse", "account", "statement", "history", "consent", "error"} {
-		m[name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
+// pages are the templates of each language, by name.
+var pages = func() map[*speech]map[string]*template.Template {
+	all := map[*speech]map[string]*template.Template{}
+	for _, l := range speeches {
+		shared := template.Must(template.New("").Funcs(figures).Funcs(functionsIn(l)).ParseFS(files, "template/layout.html"))
+		all[l] = map[string]*template.Template{}
+
+		for _, name := range []string{"purse", "account", "statement", "history", "consent", "error"} {
+			all[l][name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
+		}
 	}
-	return m
+	return all
 }()
 
 // show answers with a page.
@@ -217,7 +223,7 @@ func (s *Server) show(r *request, status int, page string, data map[string]any) 
 	data["Back"] = template.URL(r.visit.RedirectURI) // checked when the link was made
 
 	var b bytes.Buffer
-	if err := pages[page].ExecuteTemplate(&b, "layout.html", data); err != nil {
+	if err := pages[r.speech][page].ExecuteTemplate(&b, "layout.html", data); err != nil {
 		s.Log.ErrorContext(r.Context(), "make a page", "page", page, "error", err)
 		http.Error(r.w, "Something went wrong here. Please try again later.", http.StatusInternalServerError)
 		return nil

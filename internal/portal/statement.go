@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"flexd/internal/contract"
 	"flexd/internal/flex"
@@ -32,7 +31,7 @@ func (s *Server) statement(r *request) error {
 
 	query := "?" + url.Values{"from": {st.From.String()}, "to": {st.To.String()}}.Encode()
 	return s.show(r, http.StatusOK, "statement", map[string]any{
-		"Statement": st, "Periods": periodsBefore(flex.DayAt(st.MadeAt)), "Query": query, "Rule": reward.RoundingRule,
+		"Statement": st, "Periods": r.speech.periodsBefore(flex.DayAt(st.MadeAt)), "Query": query, "Rule": reward.RoundingRule,
 	})
 }
 
@@ -112,7 +111,7 @@ func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
 }
 
 // periodsBefore lists the tax years and months that a statement is offered of, newest first.
-func periodsBefore(today flex.Day) (ps []period) {
+func (l *speech) periodsBefore(today flex.Day) (ps []period) {
 	year := today.Year
 	if from, _ := reward.TaxYear(year); today.Start().Before(from.Start()) {
 		year--
@@ -120,19 +119,15 @@ func periodsBefore(today flex.Day) (ps []period) {
 
 	for _, y := range []int{year, year - 1} {
 		from, to := reward.TaxYear(y)
-		name := "Tax year " + dayText(from) + " to " + dayText(to)
+		name := l.say("Tax year {1} to {2}", l.long(from), l.long(to))
 		ps = append(ps, period{name, "?tax_year=" + strconv.Itoa(y)})
 	}
 
 	m := ledger.MonthOf(today)
 	for range statementMonths {
-		ps = append(ps, period{m.First().Start().In(flex.London).Format("January 2006"), "?month=" + m.String()})
+		ps = append(ps, period{l.when(m.First().Start(), flex.London, "January 2006"), "?month=" + m.String()})
 		m = ledger.MonthOf(m.First().Add(-1))
 	}
 
 	return ps
-}
-
-func dayText(d flex.Day) string {
-	return time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, time.UTC).Format("2 January 2006")
 }

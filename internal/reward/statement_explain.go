@@ -338,7 +338,7 @@ func (l *Line) explainSession(ctx context.Context, tx *store.Tx, terms history) 
 	c.Rate = settle.Rate(*l.Rate)
 	c.Terms = wholeTerms(terms.on(flex.DayAt(r.From)).settle.Rounding)
 	c.Due = c.Rate.Credit(total, c.Rounding)
-	l.Cause = fmt.Sprintf("charged %s kWh, which earns you %s p a kWh, %s", kwhText(*l.Creditable), rateText(c.Rate), SpanText(l.Time))
+	l.Cause = fmt.Sprintf("charged %s kWh, which earns you %s p a kWh, %s", kwhText(*l.Creditable), rateText(c.Rate), spanText(l.Time))
 	l.Working = c.sessionWorking(*l.Creditable, l.Amount)
 
 	return l.addSessionPeriods(ctx, tx, r, total)

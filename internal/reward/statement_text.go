@@ -25,7 +25,7 @@ func eventText(r *settle.Result, span flex.Span) string {
 		usual = fmt.Sprintf("there are only %d similar days before to compare with, too few to be paid for", len(r.Used))
 	}
 
-	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, SpanText(span), usual)
+	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, spanText(span), usual)
 }
 
 // eventWorking says how a line about a flex event came to its amount.
@@ -139,8 +139,8 @@ func decimalText(n int64, places int) string {
 	return sign + whole + "." + part
 }
 
-// SpanText says a time as people at the site would.
-func SpanText(s flex.Span) string {
+// spanText says a time as people at the site would.
+func spanText(s flex.Span) string {
 	from, to := s.From.In(flex.London), s.To.In(flex.London)
 	if flex.DayAt(s.From) == flex.DayAt(s.To.Add(-1)) {
 		return from.Format("2 January, 15:04") + " to " + to.Format("15:04")
