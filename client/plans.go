@@ -71,6 +71,11 @@ func (c *Client) Exceptions(ctx context.Context) (ExceptionsResponse, error) {
 	return call[ExceptionsResponse](ctx, c, get, "/operations/exceptions", nil, nil)
 }
 
+// Alerts lists the exceptions of the organisation that an operator was, or would be, woken for.
+func (c *Client) Alerts(ctx context.Context, q AlertListQuery) (AlertListResponse, error) {
+	return call[AlertListResponse](ctx, c, get, "/operations/alerts", queryOf(q), nil)
+}
+
 // AdvanceClock turns the sandbox clock forward by an ISO 8601 duration such as PT8H.
 func (c *Client) AdvanceClock(ctx context.Context, by string) (ClockResponse, error) {
 	return call[ClockResponse](ctx, c, post, "/sandbox/clock", nil, ClockRequest{Advance: by})

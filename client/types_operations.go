@@ -30,3 +30,41 @@ type ExceptionAsset struct {
 	AssetID    AssetID `json:"asset_id"`
 	ExternalID string  `json:"external_id"`
 }
+
+// AlertListQuery holds the parameters of GET /operations/alerts.
+type AlertListQuery struct {
+	// Those alone that have not ended.
+	Firing bool `json:"firing"`
+	// The page that follows this alert, as an answer's next says.
+	Before AlertID `json:"before"`
+	// Most items on the page.
+	Limit int `json:"limit"`
+}
+
+// AlertListResponse answers GET /operations/alerts, the newest first.
+type AlertListResponse struct {
+	Alerts []Alert `json:"alerts"`
+	// The next page's before, absent on the last.
+	Next AlertID `json:"next,omitzero"`
+}
+
+// Alert is an exception of the organisation that lasted as long as the operator's rule asks.
+type Alert struct {
+	ID    AlertID `json:"id"`
+	Kind  string  `json:"kind"`
+	Level string  `json:"level"`
+	// As the exception's, when it was last looked at.
+	Count int    `json:"count"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+	// Since when the exception is there.
+	SinceAt Time `json:"since_at"`
+	// When it had lasted as long as the rule asks.
+	FiredAt Time `json:"fired_at"`
+	// When it ended, absent before.
+	ResolvedAt Time `json:"resolved_at,omitzero"`
+	// When an operator took it on, absent before.
+	AcknowledgedAt Time `json:"acknowledged_at,omitzero"`
+	// Until when nobody is reminded of it, absent if that was not asked for.
+	SnoozedUntil Time `json:"snoozed_until,omitzero"`
+}

@@ -25,6 +25,7 @@ type (
 	HeldID        = flex.HeldID
 	InstructionID = flex.InstructionID
 	OfferID       = flex.OfferID
+	AlertID       = flex.AlertID
 	EndpointID    = flex.EndpointID
 	PublicationID = flex.PublicationID
 	UserID        = flex.UserID

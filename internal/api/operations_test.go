@@ -2,9 +2,12 @@ package api_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"flexd/internal/operations"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 	"flexd/internal/wire"
 )
 
@@ -24,4 +27,51 @@ func TestExceptions_Kinds(t *testing.T) {
 func TestExceptions(t *testing.T) {
 	h := onSQLite(t)
 	h.want("GET", "/operations/exceptions", "", 200, `{"exceptions":[]}`)
+}
+
+// TestAlerts lists the caller's alerts by pages, and none of another organisation's, nor one that
+// has not lasted long enough to fire.
+func TestAlerts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		other, _ := h.newOrg("Other", "other")
+		err := db.WriteAll(t.Context(), func(all *store.All) error {
+			for _, a := range []store.Alert{
+				{Kind: "refused", Org: h.org.ID, Level: "critical", Count: 1, Title: "first"},
+				{Kind: "waiting", Org: h.org.ID, Level: "warning", Count: 2, Title: "second"},
+				{Kind: "refused", Org: other.ID, Level: "critical", Count: 3, Title: "another's"},
+				{Kind: "short", Org: h.org.ID, Level: "warning", Count: 4, Title: "too new"},
+			} {
+				noted, err := all.NoteAlert(t.Context(), a)
+				if err != nil {
+					return err
+				}
+				if a.Kind == "short" {
+					continue
+				}
+				if _, err := all.FireAlert(t.Context(), noted); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		page := h.want("GET", "/operations/alerts?firing=true&limit=1", "", 200, "").body
+		if text(t, page, "alerts", 0, "title") != "second" || text(t, page, "alerts", 0, "fired_at") == "" {
+			t.Errorf("the first page is %s", page)
+		}
+		page = h.want("GET", "/operations/alerts?firing=true&limit=1&before="+text(t, page, "next"), "", 200, "").body
+		if text(t, page, "alerts", 0, "title") != "first" || strings.Contains(page, "next") {
+			t.Errorf("the last page is %s", page)
+		}
+		all := h.want("GET", "/operations/alerts", "", 200, "").body
+		if strings.Count(all, `"title"`) != 2 || strings.Contains(all, "resolved_at") {
+			t.Errorf("all of them are %s", all)
+		}
+		h.want("GET", "/operations/alerts?limit=0", "", 422, "")
+		h.want("GET", "/operations/alerts?before=soon", "", 422, "")
+	})
 }

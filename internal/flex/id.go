@@ -28,7 +28,8 @@ type (
 	HeldID        = ID[heldKind]
 	InstructionID = ID[instructionKind] // of the grid
 	OfferID       = ID[offerKind]       // to the grid
-	UserID        = ID[userKind]        // an end user, as a component token names one
+	AlertID       = ID[alertKind]
+	UserID        = ID[userKind] // an end user, as a component token names one
 )
 
 type (
@@ -42,6 +43,7 @@ type (
 	publicationKind struct{}
 	instructionKind struct{}
 	offerKind       struct{}
+	alertKind       struct{}
 	flexEventKind   struct{}
 	transactionKind struct{}
 	runKind         struct{}

@@ -281,6 +281,22 @@ func (s *Service) AlertList(ctx context.Context, firing bool) (p AlertPage, err 
 	return p, err
 }
 
+// AlertsOf returns a page of one organisation's alerts that fired, the newest first, or of those
+// alone that have not ended; and the last one's id if there are more.
+func (s *Service) AlertsOf(ctx context.Context, org flex.OrgID, firing bool, before flex.AlertID, limit int) (found []store.Alert, next flex.AlertID, err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		found, err = all.Alerts(ctx, store.AlertFilter{Firing: firing, Org: org, Before: before, Limit: limit + 1})
+		return err
+	})
+
+	if len(found) > limit {
+		found = found[:limit]
+		next = found[limit-1].ID
+	}
+
+	return found, next, err
+}
+
 // AlertOf reads the id of an alert. Text that is none names nothing: NotFound.
 func AlertOf(text string) (id store.AlertID, err error) {
 	if id.UnmarshalText([]byte(text)) != nil {

@@ -17,7 +17,7 @@ var (
 
 // The ids of alerts.
 type (
-	AlertID        = flex.ID[Alert]
+	AlertID        = flex.AlertID
 	AlertRouteID   = flex.ID[AlertRoute]
 	AlertMessageID = flex.ID[AlertMessage]
 )

@@ -252,7 +252,7 @@ func TestParams_TypesCompile(t *testing.T) {
 		reflect.TypeFor[PageQuery](), reflect.TypeFor[AssetPath](), reflect.TypeFor[ExternalIDPath](),
 		reflect.TypeFor[CallbackPath](), reflect.TypeFor[CallbackQuery](), reflect.TypeFor[BalanceURLQuery](),
 		reflect.TypeFor[TransactionsQuery](), reflect.TypeFor[DeliveryListQuery](), reflect.TypeFor[DeliveryPath](),
-		reflect.TypeFor[CurvesQuery](), reflect.TypeFor[ForecastQuery](), reflect.TypeFor[GapsQuery](), reflect.TypeFor[StatementQuery](), reflect.TypeFor[EnvelopeQuery](), reflect.TypeFor[ProfileQuery](), reflect.TypeFor[AheadQuery](), reflect.TypeFor[OfferQuery](), reflect.TypeFor[OfferPath](), reflect.TypeFor[OfferListQuery](),
+		reflect.TypeFor[CurvesQuery](), reflect.TypeFor[ForecastQuery](), reflect.TypeFor[GapsQuery](), reflect.TypeFor[StatementQuery](), reflect.TypeFor[EnvelopeQuery](), reflect.TypeFor[ProfileQuery](), reflect.TypeFor[AheadQuery](), reflect.TypeFor[OfferQuery](), reflect.TypeFor[OfferPath](), reflect.TypeFor[OfferListQuery](), reflect.TypeFor[AlertListQuery](),
 		reflect.TypeFor[InstructionQuery](), reflect.TypeFor[InstructionPath](), reflect.TypeFor[InstructionReportQuery](), reflect.TypeFor[InstructionListQuery](),
 	} {
 		for _, f := range shapeOf(typ).fields {

@@ -183,6 +183,8 @@ func init() {
 	schema[InstructionReportPart]()
 	schema[InstructionsStopped]()
 	schema[ExceptionsResponse]()
+	schema[AlertListResponse]()
+	schema[Alert]()
 	schema[Exception]()
 	schema[ExceptionAsset]()
 	schema[ClockResponse]()

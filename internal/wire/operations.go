@@ -38,3 +38,47 @@ type ExceptionAsset struct {
 	AssetID    flex.AssetID `json:"asset_id"`
 	ExternalID string       `json:"external_id"`
 }
+
+// AlertListQuery holds the parameters of GET /operations/alerts.
+//
+//openapi:client
+type AlertListQuery struct {
+	// Those alone that have not ended.
+	Firing bool `json:"firing"`
+	// The page that follows this alert, as an answer's next says.
+	Before flex.AlertID `json:"before"`
+	// Most items on the page.
+	Limit int `json:"limit" wire:"min=1,max=1000,default=100"`
+}
+
+// AlertListResponse answers GET /operations/alerts, the newest first.
+//
+//openapi:addition
+type AlertListResponse struct {
+	Alerts []Alert `json:"alerts"`
+	// The next page's before, absent on the last.
+	Next flex.AlertID `json:"next,omitzero"`
+}
+
+// Alert is an exception of the organisation that lasted as long as the operator's rule asks.
+//
+//openapi:addition
+type Alert struct {
+	ID    flex.AlertID `json:"id"`
+	Kind  string       `json:"kind" wire:"enum=ExceptionKind"`
+	Level string       `json:"level" wire:"enum=ExceptionLevel"`
+	// As the exception's, when it was last looked at.
+	Count int    `json:"count"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+	// Since when the exception is there.
+	SinceAt Time `json:"since_at"`
+	// When it had lasted as long as the rule asks.
+	FiredAt Time `json:"fired_at"`
+	// When it ended, absent before.
+	ResolvedAt Time `json:"resolved_at,omitzero"`
+	// When an operator took it on, absent before.
+	AcknowledgedAt Time `json:"acknowledged_at,omitzero"`
+	// Until when nobody is reminded of it, absent if that was not asked for.
+	SnoozedUntil Time `json:"snoozed_until,omitzero"`
+}
