@@ -77,14 +77,6 @@ func (s *Server) away(r *request) error {
 	return s.back(r, "away")
 }
 
-// awayForm is what the form of an absence shows: what was written, or from today on.
-func awayForm(r *request, now time.Time) map[string]string {
-	if r.PostFormValue("from") != "" || r.PostFormValue("back") != "" {
-		return map[string]string{"From": r.PostFormValue("from"), "Back": r.PostFormValue("back")}
-	}
-	return map[string]string{"From": flex.DayAt(now).String(), "Back": ""}
-}
-
 // awayText says until when nothing is needed of a car, if it is so already or will be.
 func (l *speech) awayText(c control.HouseholdCar, now time.Time) string {
 	if c.Away.IsZero() {

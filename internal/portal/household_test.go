@@ -163,6 +163,11 @@ func TestHousehold_Faults(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				status, page := e.wish(t, tt.pairs...)
 				want(t, status, page, 422, tt.says, "It charges 01:00 to 03:00,")
+
+				field, text := tt.pairs[len(tt.pairs)-2], tt.pairs[len(tt.pairs)-1]
+				if ours := tt.pairs[0] == "act" && field != "act"; ours && !strings.Contains(page, `value="`+text+`"`) {
+					t.Errorf("the field %s does not keep %q", field, text)
+				}
 			})
 		}
 

@@ -115,6 +115,15 @@ func (r *request) done() string {
 	return r.speech.say(text)
 }
 
+// written is what the form that is wrong had in a field, of an asset or of none, else the standard.
+func (r *request) written(asset, field, standard string) string {
+	_, given := r.PostForm[field]
+	if given && r.PostFormValue("asset") == asset {
+		return r.PostFormValue(field)
+	}
+	return standard
+}
+
 // wrong is what is wrong with a form, in its reader's language.
 func wrong(text string) error { return flex.Fail(flex.Malformed, "%s", text) }
 
@@ -163,7 +172,7 @@ func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong
 	}
 
 	return s.show(r, status, "purse", map[string]any{
-		"Form": form, "Household": household, "Away": awayForm(r, household.Now),
+		"Form": form, "Household": household, "Today": flex.DayAt(household.Now).String(), "Written": r.written,
 		"Purse": p, "Days": days, "Done": r.done(), "Wrong": wrong, "Hidden": r.visit.HideTransactions,
 	})
 }

@@ -197,7 +197,7 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	want(t, status, page, 422, "Open the page again")
 	for _, amount := range []string{"", "x", "1.234", "-3", "9.99", "25.01", "1,50", "1,0.5", "1 0", "£", "12345678"} {
 		status, page = h.post(t, link+"/withdraw", "amount", amount, "form", form)
-		want(t, status, page, 422, `role="alert"`)
+		want(t, status, page, 422, `role="alert"`, `inputmode="decimal" value="`+amount+`"`)
 	}
 
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.5", "form", form)
