@@ -1,0 +1,118 @@
+package portal_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"flexd/internal/reward"
+)
+
+const chromium = "/usr/bin/chromium"
+
+// rules hold for every page on a phone, whatever its language and colours.
+var rules = map[string]string{
+	"one h1":                        `document.querySelectorAll("h1").length === 1`,
+	"every control has a name":      `[...document.querySelectorAll("input:not([type=hidden]),progress")].every((c) => c.labels.length > 0 && c.labels[0].textContent.trim() || c.ariaLabel)`,
+	"every button has a name":       `[...document.querySelectorAll("button,a")].every((c) => c.textContent.trim().length > 0)`,
+	"every table has headings":      `[...document.querySelectorAll("main table")].every((t) => t.querySelector("th"))`,
+	"no two elements share an id":   `new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size === document.querySelectorAll("[id]").length`,
+	"headings do not skip a level":  `[...document.querySelectorAll("h1,h2,h3")].reduce((ok, h, i, all) => ok && (i === 0 || +h.tagName[1] <= +all[i-1].tagName[1] + 1), true)`,
+	"nothing is wider than a phone": `document.documentElement.scrollWidth <= document.documentElement.clientWidth`,
+	"a thumb meets every button":    `[...document.querySelectorAll("button,.button,summary")].every((b) => !b.getClientRects().length || b.getBoundingClientRect().height >= 44)`,
+	"every picture has a text":      `[...document.querySelectorAll("[role=img]")].every((i) => i.ariaLabel)`,
+}
+
+// phone opens a tab of a browser as wide as a phone. Without a browser the test is skipped, or failed when
+// FLEXD_TEST_STRICT is set.
+func phone(t *testing.T) context.Context {
+	t.Helper()
+	if _, err := os.Stat(chromium); err != nil {
+		if os.Getenv("FLEXD_TEST_STRICT") != "" {
+			t.Fatalf("%s is missing, and FLEXD_TEST_STRICT forbids to skip", chromium)
+		}
+		t.Skipf("%s is missing: apt-get install chromium", chromium)
+	}
+
+	profile, err := os.MkdirTemp("", "flexd-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(profile) }) // the browser may write still
+
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(end)
+	ctx, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(profile), chromedp.NoFirstRun,
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(time.Minute), chromedp.CombinedOutput(io.Discard))
+	t.Cleanup(stop)
+
+	ctx, leave := chromedp.NewContext(ctx)
+	t.Cleanup(leave)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+
+	size := emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 1, Mobile: true}
+	if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, size); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// broken lists the rules that a page breaks.
+func broken(t *testing.T, ctx context.Context, address string) (found []string) {
+	t.Helper()
+	if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("main"))); err != nil {
+		t.Fatal(err)
+	}
+
+	for rule, expression := range rules {
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !holds {
+			found = append(found, rule)
+		}
+	}
+	return found
+}
+
+// Every page of a household with a plan, in both languages, is fit for a phone and a screen reader.
+func TestHousehold_Phone(t *testing.T) {
+	tab := phone(t)
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.Consent(e.now.Add(-time.Hour))
+		e.give(t, "a bonus", 160)
+		e.plugIn(t)
+		for _, language := range []string{"en", "de"} {
+			for _, path := range []string{"", "/history", "/statement", "/consent", "/consent?kind=full_asset_schedule_control", "/account", "/nowhere"} {
+				mark := "?"
+				if path == "/consent?kind=full_asset_schedule_control" {
+					mark = "&"
+				}
+
+				link := e.link(t, reward.LinkOptions{})
+				if found := broken(t, tab, fmt.Sprintf("%s%s%slang=%s", link, path, mark, language)); len(found) > 0 {
+					t.Errorf("%s in %s: not so: %q", path, language, found)
+				}
+			}
+		}
+	})
+}
+
+// A page that breaks the rules is found out.
+func TestBroken(t *testing.T) {
+	tab := phone(t)
+	found := broken(t, tab, `data:text/html,<meta name="viewport" content="width=device-width"><main><h1>a</h1><h3>b</h3><h1>c</h1><input id="x"><p style="width:600px" id="x">d</p><button style="height:10px"></button><i role="img"></i><table></table></main>`)
+	if len(found) != len(rules) {
+		t.Errorf("found %q, want every rule", found)
+	}
+}
