@@ -38,6 +38,11 @@ type HouseholdCar struct {
 	// comparable where every price was known.
 	Cost, AtOnce flex.MicroPounds
 	Priced       bool
+
+	// Carbon is the grams of carbon dioxide that the energy carries, CarbonAtOnce those of the same energy
+	// at once, by what is known of the half-hours now; they are comparable where all of them are.
+	Carbon, CarbonAtOnce float64
+	CarbonKnown          bool
 }
 
 // HouseholdBattery is a home battery with what it does next.
@@ -105,7 +110,31 @@ func (d *Service) householdCar(ctx context.Context, org flex.OrgID, a flex.Asset
 	car.Cost, car.AtOnce, car.Priced = charge.AtOnce(x.Plan.Periods, x.From.Power)
 	car.Charging = openSpans(x.Steps)
 
-	return car, nil
+	err = d.readCarbon(ctx, org, &car, x.From.Power)
+	return car, err
+}
+
+// readCarbon compares the carbon dioxide of a car's plan with that of charging at once.
+func (d *Service) readCarbon(ctx context.Context, org flex.OrgID, car *HouseholdCar, power flex.Watts) error {
+	if len(car.Periods) == 0 {
+		return nil
+	}
+
+	span := flex.Span{From: flex.PeriodAt(car.Periods[0].From).Start(), To: car.Periods[len(car.Periods)-1].To}
+	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		known, err := tx.Carbon(ctx, span)
+		if err != nil {
+			return err
+		}
+
+		grams := map[flex.Period]int{}
+		for at, c := range known {
+			grams[at] = c.Grams
+		}
+
+		car.Carbon, car.CarbonAtOnce, car.CarbonKnown = charge.CarbonAtOnce(car.Periods, power, grams)
+		return nil
+	})
 }
 
 // openSpans are the times in which steps let a car charge, joined where they meet.

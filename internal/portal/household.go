@@ -183,6 +183,27 @@ func (l *speech) savedText(c control.HouseholdCar) string {
 	return l.say("At market prices that costs {1}. Charged at once it would have cost {2}: {3} more.", c.Cost.Pence(), c.AtOnce.Pence(), less)
 }
 
+// carbonText compares the carbon dioxide of the plan with that of charging at once; it says nothing where
+// that is not known, or nothing is to be charged.
+func (l *speech) carbonText(c control.HouseholdCar) string {
+	if !c.CarbonKnown || c.Energy == 0 {
+		return ""
+	}
+
+	less := c.CarbonAtOnce - c.Carbon
+	if less > -50 && less < 50 { // grams, which would be shown as nothing
+		return l.say("It carries {1} kg of CO₂.", kilograms(c.Carbon))
+	}
+
+	if less > 0 {
+		return l.say("It carries {1} kg of CO₂, {2} kg less than at once.", kilograms(c.Carbon), kilograms(less))
+	}
+
+	return l.say("It carries {1} kg of CO₂, {2} kg more than at once.", kilograms(c.Carbon), kilograms(-less))
+}
+
+func kilograms(grams float64) string { return strconv.FormatFloat(grams/1000, 'f', 1, 64) }
+
 // assetNames are what assets are to those who live with them.
 var assetNames = map[flex.AssetType]string{flex.Charger: "Your charger", flex.ElectricVehicle: "Your car", flex.Battery: "Your battery"}
 

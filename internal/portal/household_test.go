@@ -136,6 +136,34 @@ func TestHousehold_Evening(t *testing.T) {
 	})
 }
 
+// The plan's carbon dioxide is compared with that of charging at once where all of it is known.
+func TestHousehold_Carbon(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		_, page := e.get(t, e.page)
+		refuse(t, page, "CO₂")
+
+		var known []store.Carbon
+		for p := flex.PeriodAt(e.now); len(known) < 26; p = p.Add(1) {
+			grams := 300
+			if p.Start().Hour() < 6 {
+				grams = 100
+			}
+			known = append(known, store.Carbon{Period: p, Grams: grams})
+		}
+
+		err := e.db.WriteAll(t.Context(), func(all *store.All) error { return all.PutCarbon(t.Context(), known) })
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "It carries 1.5 kg of CO₂, 3.0 kg less than at once.")
+		status, page = e.wish(t, "act", "now", "hours", "2")
+		want(t, status, page, 200, "It carries 4.4 kg of CO₂.")
+	})
+}
+
 // What cannot be done is said on the page, and changes nothing.
 func TestHousehold_Faults(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {

@@ -55,6 +55,7 @@ func functionsIn(l *speech) template.FuncMap {
 		"plan":     l.planText,
 		"name":     l.nameText,
 		"saved":    l.savedText,
+		"carbon":   l.carbonText,
 		"cheap":    l.priceChart,
 		"mode":     l.modeText,
 		"compared": l.comparedText,

@@ -5,24 +5,54 @@ import "flexd/internal/flex"
 // AtOnce returns what the energy of some periods costs, and what it would cost from their beginning
 // on at full power. The two compare if each price that counts is known and the power suffices.
 func AtOnce(periods []Period, power flex.Watts) (cost, atOnce flex.MicroPounds, compare bool) {
-	left := flex.WattHours(0)
-	compare = len(periods) > 0
+	taken, whole := takenAtOnce(periods, power)
+	compare = whole && len(periods) > 0
 
-	for _, p := range periods {
+	for i, p := range periods {
 		cost += p.Price.Of(p.Energy)
+		atOnce += p.Price.Of(taken[i])
+
+		if taken[i] > 0 || p.Energy > 0 {
+			compare = compare && p.Known
+		}
+	}
+
+	return cost, atOnce, compare
+}
+
+// CarbonAtOnce is AtOnce for the grams of carbon dioxide that the energy carries, at so many per kilowatt-hour
+// of each half-hour.
+func CarbonAtOnce(periods []Period, power flex.Watts, perKWh map[flex.Period]int) (grams, atOnce float64, compare bool) {
+	taken, whole := takenAtOnce(periods, power)
+	compare = whole && len(periods) > 0
+
+	for i, p := range periods {
+		rate, known := perKWh[flex.PeriodAt(p.From)]
+		grams += float64(rate) * p.Energy.KWh()
+		atOnce += float64(rate) * taken[i].KWh()
+
+		if taken[i] > 0 || p.Energy > 0 {
+			compare = compare && known
+		}
+	}
+
+	return grams, atOnce, compare
+}
+
+// takenAtOnce is the energy of each period if all of it is taken from the beginning on, and whether the
+// power suffices.
+func takenAtOnce(periods []Period, power flex.Watts) (taken []flex.WattHours, whole bool) {
+	left := flex.WattHours(0)
+	for _, p := range periods {
 		left += p.Energy
 	}
 
 	for _, p := range periods {
 		most := flex.WattHours(float64(power) * p.To.Sub(p.From).Hours())
-		taken := min(left, most)
-		atOnce += p.Price.Of(taken)
-		left -= taken
-
-		if taken > 0 || p.Energy > 0 {
-			compare = compare && p.Known
-		}
+		now := min(left, most)
+		taken = append(taken, now)
+		left -= now
 	}
 
-	return cost, atOnce, compare && left == 0
+	return taken, left == 0
 }
