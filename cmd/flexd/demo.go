@@ -251,7 +251,7 @@ func revise(prices []flex.PricedPeriod, start time.Time) string {
 		}
 	}
 
-	clock := func(after time.Duration) string { return start.Add(after).In(flex.London).Format("15:04") }
+	clock := func(after time.Duration) string { return flex.Clock(start.Add(after), flex.London, "15:04") }
 	return fmt.Sprintf("revises its prices: %s to %s at %d £/MWh, forecast at %.2f to %.2f; plans that are better now are pushed",
 		clock(windyFrom), clock(windyTo), windyPrice, slices.Min(before).GBPPerMWh(), slices.Max(before).GBPPerMWh())
 }
@@ -386,7 +386,7 @@ const width = 80
 
 // say tells what happens at an instant, in lines that fit a terminal.
 func (p *play) say(at time.Time, name, text string) {
-	margin := fmt.Sprintf("  %s  %-6s ", at.In(flex.London).Format("15:04"), name)
+	margin := fmt.Sprintf("  %s  %-6s ", flex.Clock(at, flex.London, "15:04"), name)
 	line, lines := margin, ""
 
 	for i, word := range strings.Fields(text) {
@@ -427,7 +427,7 @@ const headEvery = 6
 func (p *play) status(at time.Time) {
 	var head, row strings.Builder
 	head.WriteString("          £/MWh")
-	fmt.Fprintf(&row, "  %s %7.2f", at.In(flex.London).Format("15:04"), p.evening.Price(flex.PeriodAt(at)).GBPPerMWh())
+	fmt.Fprintf(&row, "  %s %7.2f", flex.Clock(at, flex.London, "15:04"), p.evening.Price(flex.PeriodAt(at)).GBPPerMWh())
 
 	for _, v := range p.evening.Visits {
 		mark := "-"

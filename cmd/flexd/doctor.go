@@ -119,7 +119,7 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 
 	var out []symptom
 	for _, s := range sources {
-		x := symptom{Part: "prices of " + s.Source, Well: s.Stale == "", Detail: "through " + s.Through.In(flex.London).Format("2006-01-02 15:04")}
+		x := symptom{Part: "prices of " + s.Source, Well: s.Stale == "", Detail: "through " + flex.Clock(s.Through, flex.London, "2006-01-02 15:04")}
 		if s.Stale != "" {
 			x.Detail, x.Do = s.Stale, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
 		}
@@ -270,7 +270,7 @@ func jobSymptom(s records.JobState, now time.Time) symptom {
 
 	if s.Due > 0 && now.Sub(s.Oldest) > jobsOverdue {
 		x.Well = false
-		x.Detail += fmt.Sprintf("; the first is due since %s", s.Oldest.In(flex.London).Format("2006-01-02 15:04"))
+		x.Detail += fmt.Sprintf("; the first is due since %s", flex.Clock(s.Oldest, flex.London, "2006-01-02 15:04"))
 		x.Do = "flexd serve does them: see that one runs, with what this kind needs, and its log"
 	}
 

@@ -132,7 +132,7 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 		words = sim.InWords(p)
 	}
 
-	fmt.Fprintf(c.out, "%s  asset %s  generation %d: %s\n%s\n", d.CreatedAt.In(flex.London).Format("15:04:05"), d.AssetID, d.Generation, words, d.Payload)
+	fmt.Fprintf(c.out, "%s  asset %s  generation %d: %s\n%s\n", flex.Clock(d.CreatedAt.Time, flex.London, "15:04:05"), d.AssetID, d.Generation, words, d.Payload)
 
 	if l.ForwardTo == "" {
 		return nil

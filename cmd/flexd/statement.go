@@ -96,7 +96,7 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 
 	for i := range st.Lines {
 		l := &st.Lines[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.At.In(flex.London).Format("2006-01-02 15:04"), l.Amount, l.Balance, l.Line())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", flex.Clock(l.At, flex.London, "2006-01-02 15:04"), l.Amount, l.Balance, l.Line())
 
 		for _, step := range l.Working {
 			fmt.Fprintf(w, "\t\t\t  %s\n", step)

@@ -109,7 +109,7 @@ func londonText(at time.Time) string {
 	if day := flex.DayAt(at); day.Start().Equal(at) {
 		return day.String()
 	}
-	return at.In(flex.London).Format("2006-01-02 15:04")
+	return flex.Clock(at, flex.London, "2006-01-02 15:04")
 }
 
 func (c console) ratings(ctx context.Context, h *app.App, org flex.OrgID, site flex.SiteID, asJSON bool) error {

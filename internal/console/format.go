@@ -31,14 +31,14 @@ func timeElement(at time.Time, layout string) template.HTML {
 	exact := at.UTC().Format(time.RFC3339)
 	local := at.In(flex.London)
 	return template.HTML(`<time datetime="` + exact + `" title="` + local.Format("Monday 2 January 2006, 15:04:05 MST") + `">` +
-		local.Format(layout) + `</time>`)
+		flex.Clock(at, flex.London, layout) + `</time>`)
 }
 
 // whenText is an instant to the minute, in plain text.
-func whenText(at time.Time) string { return at.In(flex.London).Format("Mon 2 Jan, 15:04") }
+func whenText(at time.Time) string { return flex.Clock(at, flex.London, "Mon 2 Jan, 15:04") }
 
 // clockText is the time of day in plain text.
-func clockText(at time.Time) string { return at.In(flex.London).Format("15:04") }
+func clockText(at time.Time) string { return flex.Clock(at, flex.London, "15:04") }
 
 // day is a date, in the words of a heading.
 func day(at time.Time) string { return at.In(flex.London).Format("Monday 2 January 2006") }
@@ -88,10 +88,16 @@ func joined(n int, unit string, m int, less string) string {
 	return fmt.Sprintf("%d %s %d %s", n, unit, m, less)
 }
 
+// megawatt is from where on a power is written in MW.
+const megawatt flex.Watts = 1_000_000
+
 // kw is a power, or a dash where none is known.
 func kw(v any) string {
 	switch w := v.(type) {
 	case flex.Watts:
+		if w >= megawatt || w <= -megawatt {
+			return decimals(w.KW()/1000, 2) + " MW"
+		}
 		return decimals(w.KW(), 1) + " kW"
 	case *flex.Watts:
 		if w != nil {
@@ -117,15 +123,9 @@ func kwh(v any) string {
 }
 
 // price is a market price in pounds per megawatt-hour.
-func price(p flex.Price) string { return barePrice(p) + "/MWh" }
+func price(p flex.Price) string { return p.Pounds() + "/MWh" }
 
-func barePrice(p flex.Price) string {
-	sign := ""
-	if p < 0 {
-		sign, p = "−", -p
-	}
-	return sign + "£" + strconv.FormatFloat(p.GBPPerMWh(), 'f', 2, 64)
-}
+func barePrice(p flex.Price) string { return p.Pounds() }
 
 // pounds is an amount of money in pounds and pence, or finer where it is small.
 func pounds(v any) string {

@@ -75,6 +75,7 @@ var functions = template.FuncMap{
 	"when":    when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
 	"kw": kw, "kwh": kwh, "price": price, "bareprice": barePrice, "pounds": pounds,
 	"number":   func(v float64) string { return decimals(v, 1) },
+	"integer":  func(v int) string { return decimals(float64(v), 0) },
 	"sentence": sentence, "words": words, "count": count, "short": short,
 	"dict": dict, "clocktext": clockText,
 	"isoday":     func(at time.Time) string { return flex.DayAt(at).String() },

@@ -178,7 +178,7 @@ func summary(x *Explanation) string {
 		b.WriteString("Nobody is at home, or tonight is skipped: nothing is asked for before that is over. ")
 	}
 
-	fmt.Fprintf(&b, "%s kWh are needed by %s", kwh(max(0, e.Need-e.Delivered)), e.ReadyBy.In(zone).Format("15:04 on Monday"))
+	fmt.Fprintf(&b, "%s kWh are needed by %s", kwh(max(0, e.Need-e.Delivered)), onDay(e.ReadyBy, zone))
 
 	if e.Delivered > 0 {
 		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
@@ -187,7 +187,7 @@ func summary(x *Explanation) string {
 	b.WriteString(". ")
 
 	if !e.ChargeNow.Empty() {
-		fmt.Fprintf(&b, "Charging now was asked for, until %s. ", e.ChargeNow.To.In(zone).Format("15:04 on Monday"))
+		fmt.Fprintf(&b, "Charging now was asked for, until %s. ", onDay(e.ChargeNow.To, zone))
 	}
 
 	offPeak := "All hours are off-peak"
@@ -204,7 +204,7 @@ func summary(x *Explanation) string {
 	b.WriteString(x.energy())
 
 	if x.Plan.HasThreshold && !x.Curve.IsZero() {
-		fmt.Fprintf(&b, "Electricity at up to £%.2f/MWh is bought. ", x.Plan.Threshold.GBPPerMWh())
+		fmt.Fprintf(&b, "Electricity at up to %s/MWh is bought. ", x.Plan.Threshold.Pounds())
 	}
 
 	for _, line := range x.HeldBack() {
@@ -214,14 +214,19 @@ func summary(x *Explanation) string {
 	return strings.TrimSpace(b.String())
 }
 
+// onDay is a time of day with its day, in the middle of a sentence.
+func onDay(at time.Time, zone *time.Location) string {
+	return flex.Clock(at, zone, "15:04 on Monday")
+}
+
 // HeldBack says in sentences which caps held the schedule back, when, and what more room
 // would have been worth.
 func (x *Explanation) HeldBack() (lines []string) {
 	zone := zoneOf(x.From.Tariff)
 	for _, c := range x.Caps {
-		line := fmt.Sprintf("From %s to %s it is held back by %s", c.From.In(zone).Format("Mon 15:04"), c.To.In(zone).Format("Mon 15:04"), capName(c))
+		line := fmt.Sprintf("From %s to %s it is held back by %s", flex.Clock(c.From, zone, "Mon 15:04"), flex.Clock(c.To, zone, "Mon 15:04"), capName(c))
 		if c.Price > 0 {
-			line += fmt.Sprintf(", where room is worth £%.2f/MWh", c.Price.GBPPerMWh())
+			line += fmt.Sprintf(", where room is worth %s/MWh", c.Price.Pounds())
 		}
 		lines = append(lines, line+".")
 	}
@@ -263,7 +268,7 @@ func capName(c store.BindingCap) string {
 // one reason, then the inputs.
 func (x *Explanation) Prose() string {
 	zone := zoneOf(x.From.Tariff)
-	clock := func(t time.Time) string { return t.In(zone).Format("Mon 15:04:05") }
+	clock := func(t time.Time) string { return flex.Clock(t, zone, "Mon 15:04:05") }
 	var b strings.Builder
 	fmt.Fprintf(&b, "Schedule %d of asset %v, made %s because of: %s\n\n%s\n\n", x.Generation, x.AssetID, clock(x.MadeAt), x.Cause, x.Summary)
 
@@ -319,9 +324,9 @@ func proseOf(run []charge.Period, clock func(time.Time) string) string {
 	price := "no price known"
 	switch {
 	case known && low == high:
-		price = fmt.Sprintf("£%.2f/MWh", low.GBPPerMWh())
+		price = low.Pounds() + "/MWh"
 	case known:
-		price = fmt.Sprintf("£%.2f to £%.2f/MWh", low.GBPPerMWh(), high.GBPPerMWh())
+		price = fmt.Sprintf("%s to %s/MWh", low.Pounds(), high.Pounds())
 	}
 
 	return fmt.Sprintf("%s to %s  %8s kWh  %-8s  %s: %s", clock(first.From), clock(last.To), kwh(energy), kind, price, first.Reason)

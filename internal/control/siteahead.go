@@ -205,7 +205,7 @@ func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 	a.add(asset, func(p flex.Period) float64 { return draws[p] })
 	for _, w := range waitsOf(why.Periods) {
 		a.Lines = append(a.Lines, fmt.Sprintf("%s: From %s to %s it waits, because %s.", a.Devices[len(a.Devices)-1].Name,
-			w.From.In(flex.London).Format("Mon 15:04"), w.To.In(flex.London).Format("Mon 15:04"), w.cause()))
+			flex.Clock(w.From, flex.London, "Mon 15:04"), flex.Clock(w.To, flex.London, "Mon 15:04"), w.cause()))
 	}
 }
 
@@ -221,7 +221,7 @@ func (w *wait) cause() string { return WaitText(w.waits, w.until) }
 
 // WaitText says in words what a battery waits for, and until when.
 func WaitText(w Waits, until time.Time) string {
-	at := until.In(flex.London).Format("15:04")
+	at := flex.Clock(until, flex.London, "15:04")
 	if w == WaitsForFuse {
 		return "the car needs the main fuse until " + at
 	}

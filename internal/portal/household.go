@@ -307,4 +307,4 @@ func classOf(p charge.Period) string {
 	return "usual"
 }
 
-func clockIn(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") }
+func clockIn(t time.Time, zone *time.Location) string { return flex.Clock(t, zone, "15:04") }

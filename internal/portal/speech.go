@@ -37,7 +37,7 @@ func (l *speech) say(text string, args ...any) string {
 
 // when writes an instant by a zone's clocks, in a form that is a message itself.
 func (l *speech) when(t time.Time, zone *time.Location, layout string) string {
-	text := t.In(zone).Format(l.say(layout))
+	text := flex.Clock(t, zone, l.say(layout))
 	if l.names == nil {
 		return text
 	}

@@ -368,7 +368,7 @@ func settledEmail(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	}
 
 	return flex.Fail(flex.Conflict, "your e-mail address was changed a short time ago; for your safety a code can be sent to it from %s",
-		changes[0].ChangedAt.Add(cooling).In(flex.London).Format("2 January, 15:04"))
+		flex.Clock(changes[0].ChangedAt.Add(cooling), flex.London, "2 January, 15:04"))
 }
 
 // codeHash ties the code to its link and to the browser that it was asked for in.

@@ -122,7 +122,7 @@ func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent i
 const formerFor = 30 * 24 * time.Hour
 
 // when writes an instant for a user.
-func when(t time.Time) string { return t.In(flex.London).Format("2 January 2006, 15:04") }
+func when(t time.Time) string { return flex.Clock(t, flex.London, "2 January 2006, 15:04") }
 
 // linkIn makes a link to the balance page that goes into a mail.
 func (d *Service) linkIn(ctx context.Context, tx *store.Tx, site flex.SiteID) (string, error) {

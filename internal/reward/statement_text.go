@@ -141,9 +141,8 @@ func decimalText(n int64, places int) string {
 
 // spanText says a time as people at the site would.
 func spanText(s flex.Span) string {
-	from, to := s.From.In(flex.London), s.To.In(flex.London)
 	if flex.DayAt(s.From) == flex.DayAt(s.To.Add(-1)) {
-		return from.Format("2 January, 15:04") + " to " + to.Format("15:04")
+		return flex.Clock(s.From, flex.London, "2 January, 15:04") + " to " + flex.Clock(s.To, flex.London, "15:04")
 	}
-	return from.Format("2 January 15:04") + " to " + to.Format("2 January 15:04")
+	return flex.Clock(s.From, flex.London, "2 January 15:04") + " to " + flex.Clock(s.To, flex.London, "2 January 15:04")
 }

@@ -1,5 +1,5 @@
 // The fleet page's plot, and its numbers as they change.
-import { axis, colour, draw, momentText, one, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, colour, draw, momentText, number, one, power, seconds, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=fleet]");
 
@@ -94,7 +94,7 @@ const show = (fleet) => {
   asOf.textContent = at.toLocaleString("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
   for (const element of document.querySelectorAll("[data-live]")) {
     const [name, unit] = element.dataset.live.split(" ");
-    const text = fleet[name].toLocaleString("en-GB", { maximumFractionDigits: 1 }) + (unit ? ` ${unit}` : "");
+    const text = unit ? power(fleet[name]) : number(fleet[name]);
     if (element.textContent !== text) element.textContent = text;
   }
 };

@@ -12,8 +12,23 @@ export const london = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Europ
 const clock = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", hour: "2-digit", minute: "2-digit" });
 const moment = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
-export const clockText = (seconds) => clock.format(new Date(seconds * 1000));
-export const momentText = (seconds) => moment.format(new Date(seconds * 1000));
+const zone = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", hour: "2-digit", timeZoneName: "short" });
+
+// zoned adds BST or GMT in the hour that comes twice, on the night when the clocks go back.
+const zoned = (at, text) => {
+  const twice = [-3600e3, 3600e3].some((step) => clock.format(new Date(at.getTime() + step)) === clock.format(at));
+  return twice ? `${text} ${zone.formatToParts(at).find(({ type }) => type === "timeZoneName").value}` : text;
+};
+
+const written = (format) => (seconds) => { const at = new Date(seconds * 1000); return zoned(at, format.format(at)); };
+export const clockText = written(clock);
+export const momentText = written(moment);
+
+// number writes a number as the pages do: thousands apart by a thin space, a true minus.
+export const number = (v, digits = 1) => v.toLocaleString("en-GB", { maximumFractionDigits: digits }).replaceAll(",", "\u202f").replace("-", "−");
+
+// power is so many kW, or MW from one on.
+export const power = (kw) => (Math.abs(kw) >= 1000 ? `${number(kw / 1000, 2)} MW` : `${number(kw)} kW`);
 
 export const seconds = (text) => Date.parse(text) / 1000;
 
@@ -51,7 +66,7 @@ export const axis = (label, more = {}) => ({
   font: "12px system-ui, sans-serif", ...more,
 });
 
-export const one = (u, v) => (v == null ? "–" : v.toLocaleString("en-GB", { maximumFractionDigits: 1 }));
+export const one = (u, v) => (v == null ? "–" : number(v));
 
 // draw makes a plot in the element and keeps it as wide as its place; options is a function,
 // because colours change between light and dark.
