@@ -152,6 +152,8 @@ var surface = []route{
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
 	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/override", needs: access.Pay, handle: (*Server).overrideName},
+	{pattern: "POST /console/settlement/{org}/selection/preview", needs: access.Pay, handle: (*Server).previewSelection},
+	{pattern: "POST /console/settlement/{org}/selection", needs: access.Pay, handle: (*Server).approveSelection},
 	{pattern: "POST /console/settlement/{org}/again", needs: access.Pay, handle: (*Server).settleAgain},
 	{pattern: "POST /console/settlement/{org}/payments", needs: access.Pay, handle: (*Server).payments},
 	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", needs: access.Pay, handle: (*Server).decide},

@@ -132,6 +132,6 @@ func (s *Server) confirm(r *request) (view, error) {
 		}
 	}
 
-	slices.SortFunc(p.Fields, func(a, b formField) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(p.Fields, func(a, b formField) int { return strings.Compare(a.Name, b.Name) })
 	return view{status: http.StatusForbidden, page: "confirm", title: "Confirm that it is you", data: p}, nil
 }

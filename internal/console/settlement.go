@@ -76,6 +76,9 @@ func (s *Server) settlement(r *request) (view, error) {
 	return view{page: "settlement", title: "Settlement and rewards", data: p, table: p.table(), next: p.Next}, nil
 }
 
+// SelectionMax is how many withdrawals are approved as one selection.
+func (*settlementPage) SelectionMax() int { return reward.SelectionMax }
+
 // layOut cuts the list of events to a page, and says what may be done with the withdrawals.
 func (p *settlementPage) layOut(r *request) error {
 	if err := r.whole(len(p.Events)); err != nil {

@@ -122,6 +122,45 @@ func TestSettlement(t *testing.T) {
 	})
 }
 
+// Withdrawals are approved as a selection: previewed with their sum, confirmed, and written down
+// as one act that lists each.
+func TestSettlement_Selection(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		s.night()
+		s.withdraw(plain, 40)
+		d.login()
+
+		page := d.page("/console/settlement")
+		d.wants(page, "All that wait, the oldest 500 at most", `form="selection"`)
+		base := "/console/settlement/" + d.Org.String()
+		_, id, _ := strings.Cut(page, base+"/withdrawals/")
+		id = id[:36]
+
+		preview := d.do("POST", base+"/selection/preview", url.Values{"all": {"on"}})
+		d.wants(preview.body, "I approve 1 withdrawal, £0.40 in all", `name="id" value="`+id+`"`, `name="sum_pence" value="40"`)
+		if a := d.do("POST", base+"/selection/preview", nil); a.status != 422 && a.status != 400 {
+			t.Errorf("nothing is selected: %d", a.status)
+		}
+
+		for _, bad := range []url.Values{{"id": {id}, "sum_pence": {"40"}}, {"id": {id}, "sum_pence": {"39"}, "sure": {"on"}}, {"id": {id}, "sure": {"on"}}} {
+			if a := d.do("POST", base+"/selection", bad); a.status/100 != 4 {
+				t.Errorf("%v: %d", bad, a.status)
+			}
+		}
+
+		d.wants(d.page("/console/settlement"), "<dt>Wait for approval</dt><dd>1</dd>")
+		a := d.do("POST", base+"/selection", url.Values{"id": {id, id}, "sum_pence": {"40"}, "sure": {"on"}})
+		if a.status != 200 {
+			t.Errorf("the selection: %d", a.status)
+		}
+
+		d.wants(a.body, "Approved as a selection", `<span class="tag good">approved</span>`)
+		d.wants(d.page("/console/audit"), "approve withdrawals", "1 of 1, £0.40 in all; "+id+" £0.40: approved")
+		d.wants(d.do("POST", base+"/selection/preview", url.Values{"id": {id}}).body, "None of them can be approved now.")
+	})
+}
+
 func TestBrowser_Settlement(t *testing.T) {
 	s := testScene(t)
 	d := s.service

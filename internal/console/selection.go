@@ -1,0 +1,92 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+)
+
+// selectionPage is withdrawals that are to be approved together, or were.
+type selectionPage struct {
+	Org flex.OrgID
+	reward.Selection
+	Done bool // they are approved; before, this is the form that does it
+	Max  int
+}
+
+// readSelection reads which withdrawals a form names: those that are ticked, or with "all" the
+// oldest that wait.
+func (s *Server) readSelection(r *request) (p selectionPage, ids []flex.TransactionID, err error) {
+	p.Max = reward.SelectionMax
+	if err := readID(&p.Org, r.PathValue("org"), "organisation"); err != nil {
+		return p, nil, err
+	}
+
+	if r.PostFormValue("all") != "" {
+		waiting, err := s.Reward.Payouts(r.Context(), p.Org, ledger.PendingApproval)
+		if err != nil {
+			return p, nil, err
+		}
+
+		for _, w := range waiting[:min(len(waiting), p.Max)] {
+			ids = append(ids, w.ID)
+		}
+		return p, ids, nil
+	}
+
+	for _, text := range r.PostForm["id"] {
+		var id flex.TransactionID
+		if err := readID(&id, text, "withdrawal"); err != nil {
+			return p, nil, err
+		}
+
+		ids = append(ids, id)
+	}
+
+	return p, ids, nil
+}
+
+// previewSelection shows what an approval of the selection would do. It changes nothing.
+func (s *Server) previewSelection(r *request) (view, error) {
+	p, ids, err := s.readSelection(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Selection, err = s.Reward.PreviewSelection(r.Context(), p.Org, ids, r.who.Name)
+	return view{page: "selection", title: "Approve a selection", crumbs: termsCrumbs(p.Org)[:1], data: p}, err
+}
+
+// approveSelection approves what the preview showed. The audit log has one entry, with each
+// withdrawal and what became of it.
+func (s *Server) approveSelection(r *request) (view, error) {
+	p, ids, err := s.readSelection(r)
+	if err != nil {
+		return view{}, err
+	}
+	if r.PostFormValue("sure") == "" {
+		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
+	}
+
+	pence, err := strconv.ParseInt(r.PostFormValue("sum_pence"), 10, 64)
+	if err != nil {
+		return view{}, flex.Fail(flex.Malformed, "sum_pence is the sum that the preview showed, in pence")
+	}
+
+	sum := flex.Pence(pence)
+	act := access.Action{Act: "approve withdrawals", Org: p.Org, Subject: fmt.Sprintf("%d withdrawals, %s", len(ids), sum), Detail: fmt.Sprint(ids)}
+	err = s.Access.ActWithDetail(r.Context(), act.By(r.who.Name, r.from), func() (string, error) {
+		p.Selection, err = s.Reward.ApproveSelection(r.Context(), p.Org, ids, sum, r.who.Name)
+		if len(p.Lines) == 0 {
+			return "", err
+		}
+		return p.Selection.String(), err
+	})
+
+	p.Done = true
+	return view{page: "selection", title: "Approved as a selection", crumbs: termsCrumbs(p.Org)[:1], data: p}, err
+}
