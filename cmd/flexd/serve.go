@@ -53,7 +53,8 @@ type serve struct {
 
 	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
-	Observe observe `embed:""`
+	Observe   observe   `embed:""`
+	Retention retention `embed:""`
 
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
@@ -278,6 +279,12 @@ func (s *serve) limit(to *app.Settings) error {
 		return flex.Fail(flex.Invalid, "--max-connections and --max-connections-per-address are 1 or more")
 	}
 
+	kept, err := s.Retention.read()
+	if err != nil {
+		return err
+	}
+
+	to.Retention = kept
 	to.TrustedProxies = s.TrustedProxies
 	to.TwoStep = s.OperatorsTwoStep
 	to.ResumeByTwo = s.ResumeByTwo

@@ -46,6 +46,8 @@ type Settings struct {
 	Log         *slog.Logger     // nil means the default logger
 	SlowAfter   time.Duration    // statements of the database that take longer are logged; none if 0
 
+	Retention Retention // how long records are kept
+
 	// AllowPrivateEndpoints lets pushes go to all private and loopback addresses,
 	// PrivateEndpoints to some.
 	AllowPrivateEndpoints bool
@@ -149,14 +151,22 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	return h, nil
 }
 
+// Retention is how long records are kept that may be deleted at all; zero is each one's default.
+type Retention struct {
+	Readings   time.Duration // reading.KeptFor
+	Records    time.Duration // control.KeptFor: events, superseded schedules, prices of plans
+	Deliveries time.Duration // delivery.KeptFor
+	Alerts     time.Duration // operations.AlertsKeptFor
+}
+
 // openServices makes what does the work, each over the same store.
 func (h *App) openServices(ctx context.Context, s Settings) error {
 	db := h.DB
 	h.Access = &access.Service{DB: db, SSO: s.SSO, PasswordsShut: s.PasswordsShut}
 	h.Registry = &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})}
-	h.Control = &control.Service{DB: db, Log: s.Log}
+	h.Control = &control.Service{DB: db, Log: s.Log, Retain: s.Retention.Records}
 	h.Push = newDelivery(db, s)
-	h.Reading = &reading.Service{DB: db}
+	h.Reading = &reading.Service{DB: db, Retain: s.Retention.Readings}
 	h.Reward = newReward(db, s)
 	h.Books = &books.Service{DB: db}
 	h.Grid = &grid.Service{DB: db}
@@ -175,12 +185,14 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 func (h *App) newOperations(s Settings) *operations.Service {
 	service := &operations.Service{
 		DB:          h.DB,
+		Retain:      s.Retention.Alerts,
 		Jobs:        h.Jobs,
 		StalePrices: h.stalePrices,
 		Log:         s.Log,
 		Out:         h.Push.Out,
 		PlainHTTP:   h.Push.PlainHTTP,
 	}
+
 	if s.Mail != nil {
 		service.Mail = s.Mail.Send
 	}
@@ -314,7 +326,7 @@ func newDelivery(db *store.DB, s Settings) *delivery.Service {
 	reach := s.reach()
 
 	return &delivery.Service{
-		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log,
+		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log, Retain: s.Retention.Deliveries,
 		Out: egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
 	}
 }

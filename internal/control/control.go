@@ -41,6 +41,8 @@ type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
+	Retain time.Duration // how long records are kept that nothing needs any more; KeptFor if it is zero
+
 	looked, changed atomic.Int64 // by background jobs, since the process began
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 const (
-	// KeptFor is how long control's records are kept that nothing needs any more: what assets
+	// KeptFor is how long control's records are kept at least that nothing needs any more: what assets
 	// told, schedules that others took the place of, the prices that plans were made on, what
 	// the outbox is done with, and jobs that failed for good.
 	KeptFor = 90 * 24 * time.Hour
@@ -24,6 +25,7 @@ const (
 // schedule of each session stays with it, and so does all that a session's flex events are
 // still to be found by, or that explains a schedule in force.
 func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
+	retain := cmp.Or(d.Retain, KeptFor)
 	var orgs []flex.Org
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
@@ -33,7 +35,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
 			err = d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
-				of, err := tx.DropSuperseded(ctx, tx.Now().Add(-KeptFor), forgetSessions)
+				of, err := tx.DropSuperseded(ctx, tx.Now().Add(-retain), forgetSessions)
 				n = int64(of)
 				return err
 			})
@@ -43,7 +45,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 
 	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetEvents, d.forgetCurves, d.forgetSettled, d.forgetJobs} {
 		if err == nil {
-			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-KeptFor)) })
+			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-retain)) })
 		}
 	}
 

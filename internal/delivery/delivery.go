@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -117,7 +118,10 @@ func (d *Service) Await(ctx context.Context, org flex.OrgID, id flex.EventID, mo
 	}
 }
 
-// Purge deletes deliveries past their keeping.
+// KeptFor is how long deliveries, their attempts and callbacks are kept if nothing else is set.
+const KeptFor = 30 * 24 * time.Hour
+
+// Purge deletes deliveries past their retention.
 func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	var orgs []flex.Org
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
@@ -128,7 +132,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	for _, org := range orgs {
 		for more := int64(1); err == nil && more > 0; {
 			err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
-				more, err = tx.DropDeliveries(ctx)
+				more, err = tx.DropDeliveries(ctx, d.DB.Now().Add(-cmp.Or(d.Retain, KeptFor)))
 				return err
 			})
 			r.Did += int(more)

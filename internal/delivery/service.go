@@ -21,7 +21,8 @@ type Service struct {
 	BaseURL string
 	// PlainHTTP lets endpoints be http://, for private networks.
 	PlainHTTP bool
-	Log       *slog.Logger // nil means the default logger
+	Log       *slog.Logger  // nil means the default logger
+	Retain    time.Duration // how long deliveries are kept; KeptFor if it is zero
 	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
 	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
 	Chance func(id [16]byte, n int) float64

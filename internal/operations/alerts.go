@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,8 +16,8 @@ import (
 // and what only one of them can see, such as a failed job, must not go out with another's look.
 const alertRest = time.Minute
 
-// alertsKept is how long alerts that ended, and what was sent, are kept.
-const alertsKept = 90 * 24 * time.Hour
+// AlertsKeptFor is how long alerts that ended, and what was sent, are kept if nothing else is set.
+const AlertsKeptFor = 90 * 24 * time.Hour
 
 // What a message says.
 const (
@@ -215,7 +216,9 @@ func beat(ctx context.Context, all *store.All) (sent int, err error) {
 
 // PurgeAlerts forgets alerts that ended long ago, and what was sent then.
 func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
-	return worker.Report{}, s.DB.WriteAll(ctx, func(all *store.All) error { return all.DropAlerts(ctx, all.Now().Add(-alertsKept)) })
+	return worker.Report{}, s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.DropAlerts(ctx, all.Now().Add(-cmp.Or(s.Retain, AlertsKeptFor)))
+	})
 }
 
 // TestRoute has a test sent by the route of a name.

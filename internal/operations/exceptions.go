@@ -101,6 +101,8 @@ type Service struct {
 	// StalePrices returns the price sources that are not current; nil where prices are not looked at.
 	StalePrices func(context.Context) ([]StalePrice, error)
 
+	Retain time.Duration // how long alerts that ended are kept; AlertsKeptFor if it is zero
+
 	// Out sends alerts, and Mail those that are e-mails; nil where none can be sent.
 	Out       *egress.Client
 	Mail      func(ctx context.Context, to flex.Personal, subject, text string) error

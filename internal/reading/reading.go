@@ -12,7 +12,10 @@ import (
 )
 
 // Service takes readings in.
-type Service struct{ DB *store.DB }
+type Service struct {
+	DB     *store.DB
+	Retain time.Duration // how long readings are kept; KeptFor if it is zero
+}
 
 // BatchMax is the number of readings that one call of Take keeps in one transaction. The
 // door cuts a longer request into batches.

@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// KeptFor is how long readings are kept: as long as they may come in and a settlement may
+// KeptFor is how long readings are kept at least: as long as they may come in and a settlement may
 // ask for them, and the longest look-back before that.
 const KeptFor = MaxAge + 62*24*time.Hour
 
@@ -22,9 +23,10 @@ const dropMax = 5000
 // Purge deletes readings, and what was refused, whose time is over, by the true clock. A
 // sandbox clock that has been turned forward does not make it forget sooner.
 func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
+	retain := cmp.Or(d.Retain, KeptFor)
 	var dropped int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		dropped, err = all.DropReadings(ctx, all.Now().Add(-KeptFor), dropMax)
+		dropped, err = all.DropReadings(ctx, all.Now().Add(-retain), dropMax)
 		if err != nil {
 			return err
 		}
@@ -32,7 +34,7 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 			return err
 		}
 
-		if err := all.DropHeld(ctx, all.Now().Add(-KeptFor)); err != nil {
+		if err := all.DropHeld(ctx, all.Now().Add(-retain)); err != nil {
 			return err
 		}
 

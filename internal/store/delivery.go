@@ -282,17 +282,13 @@ func (tx *Tx) Accepted(ctx context.Context, asset flex.AssetID) (generation int6
 	return generation, err
 }
 
-// deliveryKeep is how long deliveries are kept, and deliveryDrop how many are dropped in one
-// transaction.
-const (
-	deliveryKeep = 30 * 24 * time.Hour
-	deliveryDrop = 5000
-)
+// deliveryDrop is how many deliveries are dropped in one transaction.
+const deliveryDrop = 5000
 
-// DropDeliveries forgets deliveries past their keeping, some at a time, and returns how many
-// rows went from one table at most: 0 when all is done.
-func (tx *Tx) DropDeliveries(ctx context.Context) (n int64, err error) {
-	oldest := flex.MakeID[struct{}](tx.db.Now().Add(-deliveryKeep), [10]byte{})
+// DropDeliveries forgets deliveries that were queued before an instant of the true clock, some at
+// a time, and returns how many rows went from one table at most: 0 when all is done.
+func (tx *Tx) DropDeliveries(ctx context.Context, before time.Time) (n int64, err error) {
+	oldest := flex.MakeID[struct{}](before, [10]byte{})
 	for _, table := range []string{"attempt", "callback", "delivery"} {
 		k, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
 			SELECT event_id FROM `+table+` WHERE org_id = $1 AND event_id < $2 ORDER BY event_id LIMIT $3)`, tx.org.Bytes(), oldest[:], deliveryDrop)

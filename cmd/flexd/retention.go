@@ -1,0 +1,53 @@
+package main
+
+import (
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	intake "flexd/internal/reading"
+)
+
+// retention is how long records are kept that may be deleted at all, in days.
+type retention struct {
+	KeepReadings   int `help:"Days that readings are kept, ${default} or more." default:"462" env:"FLEXD_KEEP_READINGS" placeholder:"DAYS"`
+	KeepRecords    int `help:"Days that events of assets, superseded schedules and the prices of plans are kept once nothing needs them, ${default} or more." default:"90" env:"FLEXD_KEEP_RECORDS" placeholder:"DAYS"`
+	KeepDeliveries int `help:"Days that pushes, their attempts and callbacks are kept, 7 or more." default:"30" env:"FLEXD_KEEP_DELIVERIES" placeholder:"DAYS"`
+	KeepAlerts     int `help:"Days that alerts which ended are kept, 7 or more." default:"90" env:"FLEXD_KEEP_ALERTS" placeholder:"DAYS"`
+}
+
+const (
+	day = 24 * time.Hour
+	// keepMax is the longest that anything is kept which may be deleted: on PostgreSQL each week of
+	// readings is a table.
+	keepMax = 3660 * day
+	// keepLeast is the least for what is looked at for days after it came, and then no more.
+	keepLeast = 7 * day
+)
+
+// read holds the flags against what flexd needs for itself.
+func (r *retention) read() (kept app.Retention, err error) {
+	type period struct {
+		flag  string
+		days  int
+		least time.Duration
+		to    *time.Duration
+	}
+
+	for _, k := range []period{
+		{"--keep-readings", r.KeepReadings, intake.KeptFor, &kept.Readings},
+		{"--keep-records", r.KeepRecords, control.KeptFor, &kept.Records},
+		{"--keep-deliveries", r.KeepDeliveries, keepLeast, &kept.Deliveries},
+		{"--keep-alerts", r.KeepAlerts, keepLeast, &kept.Alerts},
+	} {
+		least, most := int(k.least/day), int(keepMax/day)
+		if k.days < least || k.days > most {
+			return app.Retention{}, flex.Fail(flex.Invalid, "%s is a number of days from %d to %d, not %d", k.flag, least, most, k.days)
+		}
+
+		*k.to = time.Duration(k.days) * day
+	}
+
+	return kept, nil
+}
