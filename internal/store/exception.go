@@ -36,15 +36,12 @@ func (all *All) RefusedSchedules(ctx context.Context, org flex.OrgID, limit int)
 		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
 	}
 
-	if err := all.row(ctx, `SELECT count(*) `+where, args...).Scan(&total); err != nil || total == 0 {
-		return nil, 0, err
-	}
-
+	// The same read counts and takes examples: each rule of the alerts asks for both.
 	found, err = rows(ctx, all.conn, func(s scanner) (r RefusedSchedule, err error) {
-		err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status)
+		err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, &total)
 		return r, err
 	},
-		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0) `+where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit), args...)
+		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), count(*) OVER () `+where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit), args...)
 	return found, total, err
 }
 

@@ -212,14 +212,11 @@ func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Ti
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
 
-	if err := all.row(ctx, `SELECT count(*) FROM outbox WHERE `+where, args...).Scan(&total); err != nil || total == 0 {
-		return nil, 0, err
-	}
-
+	// The same read counts and takes examples: each rule of the alerts asks for both.
 	found, err = rows(ctx, all.conn, func(s scanner) (v Waiting, err error) {
-		err = s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.Since}, &v.Tries)
+		err = s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.Since}, &v.Tries, &total)
 		return v, err
-	}, `SELECT org_id, asset_id, event_id, waiting_since, tries FROM outbox WHERE `+where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit), args...)
+	}, `SELECT org_id, asset_id, event_id, waiting_since, tries, count(*) OVER () FROM outbox WHERE `+where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit), args...)
 	return found, total, err
 }
 
