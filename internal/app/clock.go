@@ -283,20 +283,24 @@ func (h *App) RunUntilIdle(ctx context.Context) error {
 	})
 }
 
-// untilIdle runs jobs in their order, again and again until none did anything.
+// untilIdle runs jobs in their order, again and again until none has anything to do: each of them was
+// run, and did nothing, since one last did something.
 func untilIdle(jobs []job, run func(job) (did int, err error)) error {
+	idle := 0
 	for range settleMax {
-		did := 0
 		for _, j := range jobs {
-			n, err := run(j)
+			did, err := run(j)
 			if err != nil {
 				return fmt.Errorf("job %s: %w", j.Name, err)
 			}
-			did += n
-		}
 
-		if did == 0 {
-			return nil
+			idle++
+			if did > 0 {
+				idle = 0
+			}
+			if idle == len(jobs) {
+				return nil
+			}
 		}
 	}
 

@@ -190,11 +190,12 @@ func (d *Service) takeParts(ctx context.Context, org flex.OrgID) (parts []store.
 // what changed part by part, so that no other write waits for long.
 func (d *Service) replanParts(ctx context.Context, org flex.OrgID, parts []store.WavePart, t *tally) error {
 	found := make([][]store.Planned, len(parts))
-	m, err := d.look(ctx, org, func(tx *store.Tx) (err error) {
+	m, err := d.look(ctx, org, func(tx *store.Tx) (any bool, err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
 			found[i], err = tx.WavePart(ctx, parts[i])
+			any = any || len(found[i]) > 0
 		}
-		return err
+		return any, err
 	})
 	for i := 0; i < len(parts) && err == nil; i++ {
 		err = d.replanAll(ctx, org, m, found[i], t, &parts[i])
@@ -207,9 +208,9 @@ func (d *Service) replanParts(ctx context.Context, org flex.OrgID, parts []store
 func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
-		m, err := d.look(ctx, org.ID, func(tx *store.Tx) (err error) {
+		m, err := d.look(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
 			found, err = tx.Due(ctx, store.CauseMarket, dueMax)
-			return err
+			return len(found) > 0, err
 		})
 		if err == nil && len(found) > 0 {
 			err = d.replanAll(ctx, org.ID, m, found, t, nil)
@@ -370,13 +371,14 @@ type market struct {
 	prices []flex.PricedPeriod
 }
 
-// look reads assets on a snapshot of the store, and the market that they are to be weighed by.
-func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) error) (m market, err error) {
+// look reads assets on a snapshot of the store, and the market that they are to be weighed by if there
+// are any.
+func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) (any bool, err error)) (m market, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 
-		err = read(tx)
-		if err != nil {
+		any, err := read(tx)
+		if err != nil || !any {
 			return err
 		}
 
