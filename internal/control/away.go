@@ -81,7 +81,8 @@ func (d *Service) SkipNight(ctx context.Context, org flex.OrgID, site flex.SiteI
 		return flex.Fail(flex.Malformed, "its plan is over, so that there is nothing to skip")
 	}
 
-	return d.setAway(ctx, org, asset, flex.Span{From: h.Now, To: s.From.ReadyBy})
+	now := h.Now.Truncate(time.Second) // plans begin at whole seconds, and have to lie within it
+	return d.setAway(ctx, org, asset, flex.Span{From: now, To: s.From.ReadyBy})
 }
 
 // setAway is SetAway for one asset.
