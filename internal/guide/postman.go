@@ -11,16 +11,15 @@ import (
 // document is what the collection needs of an OpenAPI document.
 type document struct {
 	Info       struct{ Title, Version, Description string }
-	Tags       []struct{ Name, Description string }
 	Paths      map[string]map[string]operation
 	Components struct{ Parameters map[string]parameter }
 }
 
 type operation struct {
-	Tags                 []string
 	Summary, Description string
 	Security             *[]any // empty where no token is needed
 	Parameters           []parameter
+	Responses            map[string]any // by status
 	RequestBody          struct {
 		Content map[string]struct{ Example any }
 	}
@@ -74,15 +73,14 @@ type (
 	}
 )
 
-// keepToken is run by Postman after the login: the other requests bear its token.
-const keepToken = `pm.collectionVariables.set("token", pm.response.json().access_token);`
-
 // PostmanBase is the address that a collection calls unless another is put in its place.
 const PostmanBase = "http://127.0.0.1:8080"
 
 // Postman makes a Postman collection of an OpenAPI document in JSON: a request of every
-// operation, with the document's examples, a folder for each tag. The address, name,
-// password and token are variables of the collection.
+// operation, in folders and in an order that run whole from a fresh sandbox. Each request
+// tests its answer's status, and ids are taken from the answers that have them. The address,
+// name, password and token are variables of the collection. It fails when the story and the
+// document do not have the same operations.
 func Postman(openAPI []byte) ([]byte, error) {
 	var d document
 	if err := json.Unmarshal(openAPI, &d); err != nil {
@@ -93,25 +91,53 @@ func Postman(openAPI []byte) ([]byte, error) {
 		Info: map[string]string{"name": d.Info.Title + " " + d.Info.Version, "description": d.Info.Description,
 			"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
 		Auth:     map[string]any{"type": "bearer", "bearer": []map[string]string{{"key": "token", "value": "{{token}}", "type": "string"}}},
-		Variable: []pair{{Key: "baseUrl", Value: PostmanBase}, {Key: "username"}, {Key: "password"}, {Key: "token"}},
+		Variable: []pair{{Key: "baseUrl", Value: PostmanBase}, {Key: "username"}, {Key: "password"}},
 	}
 
-	for _, t := range d.Tags {
-		f := folder{Name: t.Name, Description: t.Description}
-		for _, path := range sorted(d.Paths) {
-			for _, method := range []string{"get", "post", "put", "patch", "delete"} {
-				if op, ok := d.Paths[path][method]; ok && slices.Contains(op.Tags, t.Name) {
-					f.Item = append(f.Item, d.call(path, method, op))
-				}
+	kept := map[string]bool{}
+	for _, chapter := range story {
+		f := folder{Name: chapter.name, Description: chapter.about}
+		for _, s := range chapter.steps {
+			for _, name := range sorted(s.keep) {
+				kept[name] = true
+				c.Variable = append(c.Variable, pair{Key: name})
 			}
-		}
 
-		// The login is the first request of all, for the others bear its token.
-		slices.SortStableFunc(f.Item, func(a, b call) int { return len(b.Event) - len(a.Event) })
+			call, err := d.call(s, kept)
+			if err != nil {
+				return nil, err
+			}
+			f.Item = append(f.Item, call)
+		}
 		c.Item = append(c.Item, f)
 	}
 
+	if left := d.left(); left != nil {
+		return nil, fmt.Errorf("no request of the collection is %s", strings.Join(left, ", "))
+	}
+
 	return json.MarshalIndent(c, "", " ")
+}
+
+// left are the operations of the document that the story does not have, in order.
+func (d *document) left() (all []string) {
+	there := map[string]bool{}
+	for _, chapter := range story {
+		for _, s := range chapter.steps {
+			there[s.operation] = true
+		}
+	}
+
+	for _, path := range sorted(d.Paths) {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			_, documented := d.Paths[path][strings.ToLower(method)]
+			if name := method + " " + path; documented && !there[name] {
+				all = append(all, name)
+			}
+		}
+	}
+
+	return all
 }
 
 func sorted[V any](m map[string]V) (keys []string) {
@@ -122,21 +148,22 @@ func sorted[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-// call is the request of one operation.
-func (d *document) call(path, method string, op operation) call {
-	r := request{
-		Method:      strings.ToUpper(method),
-		Description: op.Description,
-		Header:      []pair{},
-		URL:         addressOf(path),
+// call is the request of one step. A parameter whose name is one of the variables kept from
+// earlier answers is that variable.
+func (d *document) call(s step, kept map[string]bool) (call, error) {
+	method, path, _ := strings.Cut(s.operation, " ")
+	op, documented := d.Paths[path][strings.ToLower(method)]
+	if !documented {
+		return call{}, fmt.Errorf("the document has no %s", s.operation)
 	}
 
+	r := request{Method: method, Description: s.described(op), Header: []pair{}, URL: addressOf(path)}
 	for _, p := range op.Parameters {
 		if p.Ref != "" {
 			name := p.Ref[strings.LastIndex(p.Ref, "/")+1:]
 			p = d.Components.Parameters[name]
 		}
-		r.parameter(p)
+		r.parameter(s.parameter(p, kept))
 	}
 
 	if q := query(r.URL.Query); q != "" {
@@ -147,15 +174,49 @@ func (d *document) call(path, method string, op operation) call {
 		r.Auth = map[string]any{"type": "noauth"}
 	}
 
-	r.body(op)
-	c := call{Name: op.Summary, Request: r}
+	r.body(op, s.body)
 
-	if path == "/auth/token-form" {
-		script := map[string]any{"type": "text/javascript", "exec": []string{keepToken}}
-		c.Event = []map[string]any{{"listen": "test", "script": script}}
+	script := map[string]any{"type": "text/javascript", "exec": s.script(op)}
+	return call{Name: op.Summary, Event: []map[string]any{{"listen": "test", "script": script}}, Request: r}, nil
+}
+
+// described is the document's description, with what is said of a refusal.
+func (s step) described(op operation) string {
+	if s.refused == 0 {
+		return op.Description
 	}
 
-	return c
+	return strings.TrimSpace(fmt.Sprintf("%s\n\nIn a fresh sandbox this is answered with %d: %s.", op.Description, s.refused, s.why))
+}
+
+// parameter is a parameter with the value that it has in the story.
+func (s step) parameter(p parameter, kept map[string]bool) parameter {
+	if value, set := s.set[p.Name]; set {
+		p.Example, p.Required = value, true
+	} else if kept[p.Name] && p.Required {
+		p.Example = "{{" + p.Name + "}}"
+	}
+
+	return p
+}
+
+// script is what Postman runs after the answer: a test of the status, and what is kept.
+func (s step) script(op operation) []string {
+	wanted := sorted(op.Responses)[0] // a success, for they come first
+	if s.refused > 0 {
+		wanted += fmt.Sprintf(", %d", s.refused)
+	}
+
+	lines := []string{fmt.Sprintf(`pm.test("status", () => pm.expect(pm.response.code).to.be.oneOf([%s]));`, wanted)}
+	for _, name := range sorted(s.keep) {
+		from := s.keep[name]
+		if !strings.HasPrefix(from, "[") {
+			from = "." + from
+		}
+		lines = append(lines, fmt.Sprintf(`pm.collectionVariables.set("%s", pm.response.json()%s);`, name, from))
+	}
+
+	return lines
 }
 
 // addressOf is the address of a path, whose variables Postman marks with a colon.
@@ -185,8 +246,8 @@ func (r *request) parameter(p parameter) {
 	}
 }
 
-// body gives the request the document's example of it.
-func (r *request) body(op operation) {
+// body gives the request the document's example of it, or a text in its place.
+func (r *request) body(op operation, instead string) {
 	kinds := sorted(op.RequestBody.Content)
 	if len(kinds) == 0 {
 		return
@@ -199,7 +260,10 @@ func (r *request) body(op operation) {
 	fields, isForm := example.(map[string]any)
 	if !isForm || !strings.HasSuffix(kind, "urlencoded") {
 		text, _ := json.MarshalIndent(example, "", "  ") // it was read from JSON
-		r.Body = map[string]any{"mode": "raw", "raw": string(text)}
+		if instead == "" {
+			instead = string(text)
+		}
+		r.Body = map[string]any{"mode": "raw", "raw": instead}
 		return
 	}
 

@@ -35,13 +35,43 @@ func documentOf(prose []byte, paths, problems []member, s *schemas) ([]byte, err
 	var b bytes.Buffer
 	b.WriteString(head + before)
 	writeMember(&b, 0, member{"paths", paths})
-	b.WriteString(after)
+	b.WriteString(s.inlined(after))
 	writeMember(&b, 1, member{"responses", problems})
 
 	b.WriteString("  schemas:\n")
 	s.write(&b)
 
 	return b.Bytes(), nil
+}
+
+// inline marks, in the prose, a schema that is to be written out there.
+var inline = regexp.MustCompile(`\{ inline: (\w+) \}`)
+
+// inlined writes out the schemas that the prose marks, with all that they refer to: webhooks'
+// own, for generators that see what paths refer to alone.
+func (s *schemas) inlined(prose string) string {
+	return inline.ReplaceAllStringFunc(prose, func(mark string) string {
+		return flow(s.whole(reference(inline.FindStringSubmatch(mark)[1])))
+	})
+}
+
+// whole puts the schemas of types in the place of what refers to them.
+func (s *schemas) whole(value any) any {
+	object, isObject := value.([]member)
+	if !isObject {
+		return value
+	}
+
+	var out []member
+	for _, m := range object {
+		name, _ := m.value.(string)
+		if t, known := s.types[strings.TrimPrefix(name, "#/components/schemas/")]; known && m.name == "$ref" {
+			return s.whole(s.of(&t))
+		}
+		out = append(out, member{m.name, s.whole(m.value)})
+	}
+
+	return out
 }
 
 // lineLength is how long a line of the operations may be.
