@@ -209,6 +209,16 @@ func (c *Client) ChargeNowDeleted(ctx context.Context, id AssetID) error {
 	return c.Do(ctx, post, assetPath(id, "/event/charge-now-deleted"), nil, ChargeNowDeletedEventRequest{}, nil)
 }
 
+// SkipNight has nothing be charged until the deadline of the plan in force.
+func (c *Client) SkipNight(ctx context.Context, id AssetID) error {
+	return c.Do(ctx, post, assetPath(id, "/event/skip-night"), nil, nil, nil)
+}
+
+// SkipNightDeleted takes a skipped night back.
+func (c *Client) SkipNightDeleted(ctx context.Context, id AssetID) error {
+	return c.Do(ctx, post, assetPath(id, "/event/skip-night-deleted"), nil, nil, nil)
+}
+
 // UpdateTariff says that the user's tariff changed.
 func (c *Client) UpdateTariff(ctx context.Context, id AssetID, in TariffUpdateEventRequest) error {
 	return c.Do(ctx, post, assetPath(id, "/event/tariff-update"), nil, in, nil)

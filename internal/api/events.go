@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"time"
 
 	"flexd/internal/control"
@@ -56,6 +57,22 @@ func (s *Server) chargeNow(r *request) (answer, error) {
 func (s *Server) chargeNowDeleted(r *request) (answer, error) {
 	emptyBody[wire.ChargeNowDeletedEventRequest](r)
 	return s.take(r, control.Event{Kind: control.ChargeNowDeleted})
+}
+
+// skipNight answers POST /entities/asset/{asset_id}/event/skip-night.
+func (s *Server) skipNight(r *request) (answer, error) { return s.absence(r, s.Control.SkipPlan) }
+
+// skipNightDeleted answers POST /entities/asset/{asset_id}/event/skip-night-deleted.
+func (s *Server) skipNightDeleted(r *request) (answer, error) { return s.absence(r, s.Control.EndSkip) }
+
+// absence begins or ends a time in which nothing is needed of the asset in the path.
+func (s *Server) absence(r *request, change func(context.Context, flex.OrgID, flex.AssetID) error) (answer, error) {
+	p := path[wire.AssetPath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	return answer{}, change(r.Context(), r.who.Org, p.AssetID)
 }
 
 // tariffUpdate answers POST /entities/asset/{asset_id}/event/tariff-update.

@@ -165,6 +165,28 @@ var eventsRoutes = []Route{
 	},
 
 	{
+		Method: "POST", Pattern: "/entities/asset/{asset_id}/event/skip-night", Role: toWrite, Component: true, handle: (*Server).skipNight,
+		Operation: &Operation{
+			ID: "asset_skip_night_event", Tag: "events", Addition: true,
+			Summary:  "Charge nothing tonight",
+			Text:     "Nothing is needed of what is plugged in until the deadline of its plan, whatever was asked for. Charge-now goes before it.",
+			Answer:   Answer{Text: "Noted. A schedule that it calls for is pushed on its own."},
+			Problems: []Problem{malformed, notFound},
+		},
+	},
+
+	{
+		Method: "POST", Pattern: "/entities/asset/{asset_id}/event/skip-night-deleted", Role: toWrite, Component: true, No400: true, handle: (*Server).skipNightDeleted,
+		Operation: &Operation{
+			ID: "asset_skip_night_deleted_event", Tag: "events", Addition: true,
+			Summary:  "Charge as ever again",
+			Text:     "Ends a skipped night, and an absence that the household's page was given.",
+			Answer:   Answer{Text: "Noted. A schedule that it calls for is pushed on its own."},
+			Problems: []Problem{notFound},
+		},
+	},
+
+	{
 		Method: "POST", Pattern: "/entities/asset/{asset_id}/event/plug-in-schedule", Role: toWrite, Component: true, Limit: mib, No400: true, handle: (*Server).plugInSchedule,
 		Operation: &Operation{
 			ID: "asset_plug_in_schedule_event_entities_asset__asset_id__event_plug_in_schedule_post", Tag: "events",

@@ -72,17 +72,40 @@ func (d *Service) SkipNight(ctx context.Context, org flex.OrgID, site flex.SiteI
 		return flex.Fail(flex.NotFound, "no such car or charger is at this home")
 	}
 
-	s, err := d.Schedule(ctx, org, asset)
+	return d.SkipPlan(ctx, org, asset)
+}
+
+// SkipPlan is SkipNight for a car of whichever home of the organisation's.
+func (d *Service) SkipPlan(ctx context.Context, org flex.OrgID, asset flex.AssetID) error {
+	var skipped flex.Span
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		s, err := inForce(ctx, tx, asset)
+		skipped = flex.Span{From: tx.Now().Truncate(time.Second), To: s.From.ReadyBy} // plans begin at whole seconds
+		return err
+	})
 	if err != nil {
 		return err
 	}
 
-	if !s.From.ReadyBy.After(h.Now) {
+	if skipped.Empty() {
 		return flex.Fail(flex.Malformed, "its plan is over, so that there is nothing to skip")
 	}
 
-	now := h.Now.Truncate(time.Second) // plans begin at whole seconds, and have to lie within it
-	return d.setAway(ctx, org, asset, flex.Span{From: now, To: s.From.ReadyBy})
+	return d.setAway(ctx, org, asset, skipped)
+}
+
+// EndSkip has a car charge as ever again. One that skips nothing is left as it is.
+func (d *Service) EndSkip(ctx context.Context, org flex.OrgID, asset flex.AssetID) error {
+	var c store.Charging
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		c, err = tx.Charging(ctx, asset)
+		return err
+	})
+	if err != nil || c.Away.Empty() {
+		return err
+	}
+
+	return d.setAway(ctx, org, asset, flex.Span{})
 }
 
 // setAway is SetAway for one asset.

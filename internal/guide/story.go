@@ -100,6 +100,8 @@ var story = []chapter{
 		{operation: "GET /entities/asset/{asset_id}/intent"},
 		{operation: "POST /entities/asset/{asset_id}/event/charge-now", body: `{"end_at": "{{date}}T21:00:00Z"}`},
 		{operation: "POST /entities/asset/{asset_id}/event/charge-now-deleted"},
+		{operation: "POST /entities/asset/{asset_id}/event/skip-night"},
+		{operation: "POST /entities/asset/{asset_id}/event/skip-night-deleted"},
 		{operation: "POST /entities/asset/{asset_id}/event", set: map[string]string{"asset_id": "{{pause_asset_id}}"},
 			body: `{"event_type": "plug_in", "tariff": ` + tariff + `, "intent": ` + intent + `}`},
 		{operation: "POST /entities/asset/{asset_id}/event/plug-in-schedule", set: map[string]string{"asset_id": "{{pause_asset_id}}"},

@@ -1,5 +1,5 @@
 // Package homeassistant shows sites to Home Assistant by MQTT: entities that it discovers by
-// itself, their states, and a button. It is a client of the interface like any other, and
+// itself, their states, and buttons. It is a client of the interface like any other, and
 // reaches the sites that it is given alone.
 package homeassistant
 
@@ -10,10 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
+	"github.com/google/uuid"
 
 	"flexd/client"
 )
@@ -30,7 +34,7 @@ type Settings struct {
 	Topic     string        // what every topic of flexd's begins with
 	Discovery string        // where Home Assistant looks for entities
 	Every     time.Duration // how often states are sent
-	ChargeFor time.Duration // how long the button charges for
+	ChargeFor time.Duration // how long a press of charge now charges for
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -53,22 +57,47 @@ const (
 type Bridge struct {
 	Settings
 	broker mqtt.Client
-	assets map[string]client.AssetResponse // of the sites shown, by id
+	shown  atomic.Pointer[shown] // buttons are pressed while it changes
+}
+
+// shown is what has entities.
+type shown struct {
+	sites  []client.SiteID
+	assets map[string]client.AssetResponse // by id
+}
+
+// has reports whether a site or an asset of the id has entities.
+func (s *shown) has(id string) bool {
+	_, isAsset := s.assets[id]
+	return isAsset || slices.ContainsFunc(s.sites, func(site client.SiteID) bool { return site.String() == id })
 }
 
 // New returns a bridge that Run starts.
 func New(s Settings) *Bridge { return &Bridge{Settings: s} }
 
+// adds reports whether there is something that was not there before.
+func (s *shown) adds(before *shown) bool {
+	for id := range s.assets {
+		if !before.has(id) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.sites, func(site client.SiteID) bool { return !before.has(site.String()) })
+}
+
 // Run shows the sites until the context ends; then they are shown as unavailable. It fails
 // when flexd does not answer for one of the sites at the start; later failures are logged, and
-// a broker that is away is tried again, every two minutes at least.
+// a broker that is away is tried again, every two minutes at least. Assets that come are shown,
+// and those that go, with their site or alone, are taken out of Home Assistant.
 func (b *Bridge) Run(ctx context.Context) error {
-	if err := b.learn(ctx); err != nil {
+	there, err := b.learn(ctx)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}
+	b.shown.Store(there)
 
 	connected := make(chan struct{}, 1)
 	b.broker = mqtt.NewClient(b.options(ctx, connected))
@@ -84,8 +113,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-connected:
-			b.announce(ctx)
+			b.announce()
 		case <-tick.C:
+			if b.broker.IsConnectionOpen() {
+				b.follow(ctx)
+			}
 		}
 
 		if b.broker.IsConnectionOpen() {
@@ -94,25 +126,70 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 }
 
-// learn asks flexd for the assets of the sites.
-func (b *Bridge) learn(ctx context.Context) error {
-	b.assets = map[string]client.AssetResponse{}
+// learn asks flexd for the sites and their assets.
+func (b *Bridge) learn(ctx context.Context) (*shown, error) {
+	there := &shown{assets: map[string]client.AssetResponse{}}
 	for _, id := range b.Sites {
-		site, err := b.Client.Site(ctx, id)
-		if err != nil {
-			return fmt.Errorf("site %s: %w", id, err)
-		}
-
-		for _, asset := range site.AssetIDs {
-			a, err := b.Client.Asset(ctx, asset)
-			if err != nil {
-				return fmt.Errorf("asset %s: %w", asset, err)
-			}
-			b.assets[a.ID.String()] = a
+		if err := b.learnSite(ctx, id, there); err != nil {
+			return nil, err
 		}
 	}
 
+	return there, nil
+}
+
+func (b *Bridge) learnSite(ctx context.Context, id client.SiteID, there *shown) error {
+	site, err := b.Client.Site(ctx, id)
+	before := b.shown.Load()
+	left := before != nil && client.StatusOf(err) == http.StatusNotFound
+	if left {
+		return nil // it was there, and is not any more
+	}
+	if err != nil {
+		return fmt.Errorf("site %s: %w", id, err)
+	}
+
+	there.sites = append(there.sites, id)
+	for _, asset := range site.AssetIDs {
+		if before != nil && before.has(asset.String()) {
+			there.assets[asset.String()] = before.assets[asset.String()]
+			continue
+		}
+
+		a, err := b.Client.Asset(ctx, asset)
+		if err != nil {
+			return fmt.Errorf("asset %s: %w", asset, err)
+		}
+		there.assets[a.ID.String()] = a
+	}
+
 	return nil
+}
+
+// follow shows what has come, and takes away what has gone. What flexd does not answer for stays
+// as it is.
+func (b *Bridge) follow(ctx context.Context) {
+	there, err := b.learn(ctx)
+	if err != nil {
+		b.Log.Warn("sites and assets are not known anew", "err", err)
+		return
+	}
+
+	before := b.shown.Swap(there)
+	for _, id := range before.sites {
+		if !there.has(id.String()) {
+			b.withdraw("site", id.String())
+		}
+	}
+	for id := range before.assets {
+		if !there.has(id) {
+			b.withdraw("asset", id)
+		}
+	}
+
+	if there.adds(before) {
+		b.announce()
+	}
 }
 
 func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.ClientOptions {
@@ -134,7 +211,7 @@ func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.Cli
 		}
 	})
 	o.SetOnConnectHandler(func(c mqtt.Client) {
-		b.wait("subscribe", c.Subscribe(b.Topic+"/asset/+/charge_now", atLeastOne, func(_ mqtt.Client, m mqtt.Message) { b.pressed(ctx, m) }))
+		b.subscribe(ctx, c)
 
 		select {
 		case connected <- struct{}{}:
@@ -143,6 +220,17 @@ func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.Cli
 	})
 
 	return o
+}
+
+// subscribe asks for the presses of buttons, and for the entities that the broker kept.
+func (b *Bridge) subscribe(ctx context.Context, c mqtt.Client) {
+	for _, press := range buttons {
+		of := func(_ mqtt.Client, m mqtt.Message) { b.pressed(ctx, press, m) }
+		b.wait("subscribe", c.Subscribe(b.Topic+"/asset/+/"+press.field, atLeastOne, of))
+	}
+
+	kept := func(_ mqtt.Client, m mqtt.Message) { b.tidy(m) }
+	b.wait("subscribe", c.Subscribe(b.Discovery+"/+/+/+/config", atLeastOne, kept))
 }
 
 // leave shows everything as unavailable and ends the connection.
@@ -183,17 +271,31 @@ func (b *Bridge) wait(what string, t mqtt.Token) {
 	}
 }
 
-// pressed asks flexd to charge at once. A button of an asset that is not shown is none.
-func (b *Bridge) pressed(ctx context.Context, m mqtt.Message) {
-	id := strings.TrimSuffix(strings.TrimPrefix(m.Topic(), b.Topic+"/asset/"), "/charge_now")
-	a, shown := b.assets[id]
-	if !shown || m.Retained() {
+// pressed does what a button is for. One of an asset that is not shown is none.
+func (b *Bridge) pressed(ctx context.Context, press button, m mqtt.Message) {
+	id := strings.TrimSuffix(strings.TrimPrefix(m.Topic(), b.Topic+"/asset/"), "/"+press.field)
+	a, known := b.shown.Load().assets[id]
+	if !known || m.Retained() {
 		b.Log.Warn("a button was pressed that is none", "topic", m.Topic(), "retained", m.Retained())
 		return
 	}
 
-	err := b.Client.ChargeNow(ctx, a.ID, client.ChargeNowEventRequest{EndAt: client.At(b.Now().Add(b.ChargeFor))})
-	if err != nil {
-		b.Log.Error("charge-now was not taken", "asset", id, "err", err)
+	if err := press.do(ctx, b, a.ID); err != nil {
+		b.Log.Error("what a button is for was not done", "button", press.field, "asset", id, "err", err)
+	}
+}
+
+// tidy takes away an entity that the broker kept of a site or an asset which is not shown any
+// more: it may have gone while no bridge ran.
+func (b *Bridge) tidy(m mqtt.Message) {
+	parts := strings.Split(m.Topic(), "/")
+	id, own := strings.CutPrefix(parts[len(parts)-3], b.Topic+"_")
+	_, err := uuid.Parse(id)
+	if !own || err != nil {
+		return
+	}
+
+	if len(m.Payload()) > 0 && !b.shown.Load().has(id) {
+		b.send(m.Topic(), "")
 	}
 }

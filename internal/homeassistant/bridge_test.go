@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,34 +33,59 @@ const (
 	site    = "00000000-0000-0000-0000-000000000001"
 	charger = "00000000-0000-0000-0000-000000000002"
 	other   = "00000000-0000-0000-0000-000000000003"
+	battery = "00000000-0000-0000-0000-000000000004"
 )
 
 var now = time.Date(2026, time.March, 4, 23, 45, 0, 0, time.UTC)
 
-// flexd answers as the interface does, and passes on the charge-nows.
-func flexd(t *testing.T, pressed chan string) *httptest.Server {
-	answers := map[string]string{
+// service answers as flexd does, and passes on what buttons ask for.
+type service struct {
+	*httptest.Server
+	mu      sync.Mutex
+	answers map[string]string // by path; without one it is 404
+	pressed chan string
+}
+
+func (s *service) set(path, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[path] = body
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	body, known := s.answers[r.URL.Path]
+	s.mu.Unlock()
+
+	switch {
+	case known && body != "":
+		io.WriteString(w, body)
+	case strings.Contains(r.URL.Path, "/event/"):
+		b, _ := io.ReadAll(r.Body)
+		s.pressed <- r.URL.Path + " " + string(b)
+		io.WriteString(w, "null")
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"detail":"site not found or not authorized"}`)
+	}
+}
+
+// flexd is a service with a site that has a charger, which waits, and a battery.
+func flexd(t *testing.T) *service {
+	s := &service{pressed: make(chan string, 10), answers: map[string]string{
 		"/auth/token-form":                            `{"access_token":"t"}`,
-		"/entities/site/" + site:                      `{"id":"` + site + `","asset_ids":["` + charger + `"]}`,
+		"/entities/site/" + site:                      `{"id":"` + site + `","asset_ids":["` + charger + `","` + battery + `"]}`,
 		"/entities/asset/" + charger:                  `{"id":"` + charger + `","external_id":"CP1","type":"charger","site_id":"` + site + `"}`,
+		"/entities/asset/" + battery:                  `{"id":"` + battery + `","external_id":"B1","type":"battery","site_id":"` + site + `"}`,
 		"/entities/asset/" + charger + "/schedule":    schedule,
 		"/entities/asset/" + charger + "/price-curve": `{"half_hourly_traded_prices":[{"start_timestamp":"2026-03-04T23:30:00Z","price_gbp_per_mwh":61.5}]}`,
+		"/entities/asset/" + battery + "/price-curve": `{"half_hourly_traded_prices":[]}`,
 		"/rewards/" + site + "/info":                  `{"current_balance_pence":250,"total_earnings_pence":1234}`,
-	}
+	}}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
 
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if body, ok := answers[r.URL.Path]; ok {
-			io.WriteString(w, body)
-			return
-		}
-
-		b, _ := io.ReadAll(r.Body)
-		pressed <- r.URL.Path + " " + string(b)
-		io.WriteString(w, "null")
-	}))
-	t.Cleanup(server.Close)
-
-	return server
+	return s
 }
 
 const schedule = `{"asset_id":"` + charger + `","generation":1,"made_at":"2026-03-04T22:00:00Z","ready_by":"2026-03-05T07:00:00Z","periods":[
@@ -98,28 +125,43 @@ func startBroker(t *testing.T) *broker {
 // until reads what is said up to a line with these words, and returns all of it.
 func (b *broker) until(t *testing.T, words string) (all []string) {
 	t.Helper()
+	return b.read(t, words, func(line string) bool { return strings.Contains(line, words) })
+}
+
+// gone reads up to the message that takes a topic away.
+func (b *broker) gone(t *testing.T, topic string) {
+	t.Helper()
+	b.read(t, topic+" without a text", func(line string) bool { return line == topic+" " })
+}
+
+func (b *broker) read(t *testing.T, what string, last func(line string) bool) (all []string) {
+	t.Helper()
 	late := time.After(time.Minute)
 
 	for {
 		select {
 		case line := <-b.said:
 			all = append(all, line)
-			if strings.Contains(line, words) {
+			if last(line) {
 				return all
 			}
 		case <-late:
-			t.Fatalf("%q was never said, but %q", words, all)
+			t.Fatalf("%q was never said, but %q", what, all)
 		}
 	}
 }
 
-func start(t *testing.T, b *broker, flexd, password string, log *slog.Logger) (stop func()) {
-	id := client.SiteID{15: 1}
-	bridge := homeassistant.New(homeassistant.Settings{
-		Client: client.New(flexd, "acme", "secret"), Sites: []client.SiteID{id}, Broker: b.address, Username: "ha", Password: password,
+// settings are those of a bridge that shows the site at a broker.
+func settings(broker string, flexd *service) homeassistant.Settings {
+	return homeassistant.Settings{
+		Client: client.New(flexd.URL, "acme", "secret"), Sites: []client.SiteID{{15: 1}}, Broker: broker, Username: "ha", Password: "secret",
 		Topic: "flexd", Discovery: "homeassistant", Every: time.Hour, ChargeFor: 4 * time.Hour,
-		Now: func() time.Time { return now }, Log: log,
-	})
+		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func start(t *testing.T, s homeassistant.Settings) (stop func()) {
+	bridge := homeassistant.New(s)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -133,23 +175,28 @@ func start(t *testing.T, b *broker, flexd, password string, log *slog.Logger) (s
 	}
 }
 
-// TestBridge shows a site with a charger, presses its button, loses the connection, and ends.
+// TestBridge shows a site with a charger and a battery, presses buttons, loses the connection,
+// and ends.
 func TestBridge(t *testing.T) {
-	pressed := make(chan string, 10)
-	b := startBroker(t)
-	stop := start(t, b, flexd(t, pressed).URL, "secret", slog.New(slog.DiscardHandler))
+	b, home := startBroker(t), flexd(t)
+	stop := start(t, settings(b.address, home))
 
-	golden(t, b.until(t, "flexd/site/"+site+"/state {"))
+	golden(t, b.until(t, "flexd/site/"+site+"/availability online"))
 
-	for _, id := range []string{other, "x/y", charger} { // the first two are none of its buttons
-		if err := b.Publish("flexd/asset/"+id+"/charge_now", []byte("PRESS"), false, 1); err != nil {
+	for _, press := range []string{other + "/charge_now", "x/y/charge_now", charger + "/charge_now", battery + "/skip_night"} { // the first two are none of its buttons
+		if err := b.Publish("flexd/asset/"+press, []byte("PRESS"), false, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	want := "/entities/asset/" + charger + `/event/charge-now {"end_at":"2026-03-05T03:45:00Z"}`
-	if got := <-pressed; got != want {
-		t.Errorf("pressed %s, not %s", got, want)
+	got := []string{<-home.pressed, <-home.pressed}
+	slices.Sort(got)
+	want := []string{
+		"/entities/asset/" + charger + `/event/charge-now {"end_at":"2026-03-05T03:45:00Z"}`,
+		"/entities/asset/" + battery + `/event/skip-night `,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("pressed %q, not %q", got, want)
 	}
 
 	lost, ok := b.Clients.Get("flexd-bridge")
@@ -164,8 +211,50 @@ func TestBridge(t *testing.T) {
 	stop()
 	b.until(t, "flexd/status offline")
 
-	if len(pressed) > 0 {
-		t.Errorf("pressed too: %s", <-pressed)
+	if len(home.pressed) > 0 {
+		t.Errorf("pressed too: %s", <-home.pressed)
+	}
+}
+
+// An asset that comes is shown. One that flexd does not answer for is unavailable. What goes is
+// taken out of Home Assistant, be it while the bridge runs or while it does not.
+func TestBridge_ComeAndGo(t *testing.T) {
+	b, home := startBroker(t), flexd(t)
+	s := settings(b.address, home)
+	s.Every = 10 * time.Millisecond
+	home.set("/entities/site/"+site, `{"id":"`+site+`","asset_ids":["`+charger+`"]}`)
+	stop := start(t, s)
+	b.until(t, "flexd/asset/"+charger+"/availability online")
+
+	home.set("/entities/site/"+site, `{"id":"`+site+`","asset_ids":["`+charger+`","`+battery+`"]}`)
+	b.until(t, "flexd_"+battery+"/plan/config {")
+
+	home.set("/entities/asset/"+battery+"/price-curve", "")
+	b.until(t, "flexd/asset/"+battery+"/availability offline")
+
+	home.set("/entities/site/"+site, `{"id":"`+site+`","asset_ids":["`+charger+`"]}`)
+	b.gone(t, "flexd/asset/"+battery+"/availability") // the last of what is taken away
+	b.without(t, battery)
+
+	stop()
+	home.set("/entities/site/"+site, `{"id":"`+site+`","asset_ids":[]}`)
+	stop = start(t, s)
+	b.gone(t, "homeassistant/sensor/flexd_"+charger+"/price_gbp_per_mwh/config")
+	b.until(t, "flexd/site/"+site+"/availability online")
+
+	home.set("/entities/site/"+site, "")
+	b.gone(t, "flexd/site/"+site+"/availability")
+	b.without(t, site)
+	stop()
+}
+
+// without fails when the broker keeps a description of the id.
+func (b *broker) without(t *testing.T, id string) {
+	t.Helper()
+	for _, m := range b.Topics.Messages("homeassistant/#") {
+		if strings.Contains(m.TopicName, id) {
+			t.Errorf("kept: %s %s", m.TopicName, m.Payload)
+		}
 	}
 }
 
@@ -217,7 +306,9 @@ func (l lines) Write(p []byte) (int, error) {
 func TestBridge_Refused(t *testing.T) {
 	b := startBroker(t)
 	log := make(lines, 100)
-	stop := start(t, b, flexd(t, nil).URL, "wrong", slog.New(slog.NewTextHandler(log, nil)))
+	s := settings(b.address, flexd(t))
+	s.Password, s.Log = "wrong", slog.New(slog.NewTextHandler(log, nil))
+	stop := start(t, s)
 
 	select {
 	case line := <-log:

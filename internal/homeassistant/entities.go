@@ -17,8 +17,16 @@ type entity struct {
 	CommandTopic string `json:"command_topic,omitzero"`
 	Class        string `json:"device_class,omitzero"`
 	Unit         string `json:"unit_of_measurement,omitzero"`
-	Availability string `json:"availability_topic"`
 	Device       device `json:"device"`
+
+	// All of them have to be online: the bridge, and what flexd answers for.
+	Availability []availability `json:"availability"`
+	Mode         string         `json:"availability_mode"`
+}
+
+// availability is a topic that says online or offline.
+type availability struct {
+	Topic string `json:"topic"`
 }
 
 // device is the thing that entities belong to.
@@ -26,6 +34,21 @@ type device struct {
 	Identifiers  []string `json:"identifiers"`
 	Name         string   `json:"name"`
 	Manufacturer string   `json:"manufacturer"`
+}
+
+// button is an entity that asks something of an asset.
+type button struct {
+	field, name string
+	do          func(ctx context.Context, b *Bridge, asset client.AssetID) error
+}
+
+var buttons = []button{
+	{"charge_now", "Charge now", func(ctx context.Context, b *Bridge, asset client.AssetID) error {
+		return b.Client.ChargeNow(ctx, asset, client.ChargeNowEventRequest{EndAt: client.At(b.Now().Add(b.ChargeFor))})
+	}},
+	{"skip_night", "Skip tonight", func(ctx context.Context, b *Bridge, asset client.AssetID) error {
+		return b.Client.SkipNight(ctx, asset)
+	}},
 }
 
 // sensor is an entity that shows one field of a state.
@@ -60,19 +83,21 @@ type siteState struct {
 }
 
 // announce describes every entity, and says that they are there.
-func (b *Bridge) announce(context.Context) {
-	for id, a := range b.assets {
-		d := device{[]string{b.Topic + "_" + id}, a.ExternalID, "flexd"}
+func (b *Bridge) announce() {
+	there := b.shown.Load()
+	for id, a := range there.assets {
+		d := b.device(id, a.ExternalID)
 		b.describe("asset", id, assetSensors, d)
 
-		b.send(b.Discovery+"/button/"+b.Topic+"_"+id+"/charge_now/config", entity{
-			Name: "Charge now", UniqueID: b.Topic + "_" + id + "_charge_now", CommandTopic: b.Topic + "/asset/" + id + "/charge_now",
-			Availability: b.statusTopic(), Device: d,
-		})
+		for _, press := range buttons {
+			e := b.entity("asset", id, press.field, press.name, d)
+			e.CommandTopic = b.Topic + "/asset/" + id + "/" + press.field
+			b.send(b.configTopic("button", id, press.field), e)
+		}
 	}
 
-	for _, id := range b.Sites {
-		b.describe("site", id.String(), siteSensors, device{[]string{b.Topic + "_" + id.String()}, "Site " + id.String(), "flexd"})
+	for _, id := range there.sites {
+		b.describe("site", id.String(), siteSensors, b.device(id.String(), "Site "+id.String()))
 	}
 
 	b.send(b.statusTopic(), "online")
@@ -81,38 +106,82 @@ func (b *Bridge) announce(context.Context) {
 // describe announces the sensors of a site or an asset.
 func (b *Bridge) describe(kind, id string, sensors []sensor, d device) {
 	for _, s := range sensors {
-		b.send(b.Discovery+"/sensor/"+b.Topic+"_"+id+"/"+s.field+"/config", entity{
-			Name: s.name, UniqueID: b.Topic + "_" + id + "_" + s.field, StateTopic: b.stateTopic(kind, id),
-			Template: "{{ value_json." + s.field + " }}", Class: s.class, Unit: s.unit,
-			Availability: b.statusTopic(), Device: d,
-		})
+		e := b.entity(kind, id, s.field, s.name, d)
+		e.StateTopic = b.stateTopic(kind, id)
+		e.Template = "{{ value_json." + s.field + " }}"
+		e.Class, e.Unit = s.class, s.unit
+		b.send(b.configTopic("sensor", id, s.field), e)
 	}
+}
+
+// withdraw takes the entities of a site or an asset out of Home Assistant: an empty retained
+// message is none.
+func (b *Bridge) withdraw(kind, id string) {
+	sensors := siteSensors
+	if kind == "asset" {
+		sensors = assetSensors
+		for _, press := range buttons {
+			b.send(b.configTopic("button", id, press.field), "")
+		}
+	}
+
+	for _, s := range sensors {
+		b.send(b.configTopic("sensor", id, s.field), "")
+	}
+
+	b.send(b.stateTopic(kind, id), "")
+	b.send(b.availabilityTopic(kind, id), "")
+}
+
+func (b *Bridge) device(id, name string) device {
+	return device{[]string{b.Topic + "_" + id}, name, "flexd"}
+}
+
+// entity is what all entities have.
+func (b *Bridge) entity(kind, id, field, name string, d device) entity {
+	return entity{
+		Name: name, UniqueID: b.Topic + "_" + id + "_" + field, Device: d,
+		Availability: []availability{{b.statusTopic()}, {b.availabilityTopic(kind, id)}}, Mode: "all",
+	}
+}
+
+func (b *Bridge) configTopic(kind, id, field string) string {
+	return b.Discovery + "/" + kind + "/" + b.Topic + "_" + id + "/" + field + "/config"
+}
+
+func (b *Bridge) availabilityTopic(kind, id string) string {
+	return b.Topic + "/" + kind + "/" + id + "/availability"
 }
 
 func (b *Bridge) stateTopic(kind, id string) string {
 	return b.Topic + "/" + kind + "/" + id + "/state"
 }
 
-// show sends the state of everything. What flexd does not answer for keeps its last state.
+// show sends the state of everything. What flexd does not answer for keeps its last state, and
+// is unavailable.
 func (b *Bridge) show(ctx context.Context) {
-	for id, a := range b.assets {
+	there := b.shown.Load()
+	for id, a := range there.assets {
 		state, err := b.assetState(ctx, a.ID)
-		if err != nil {
-			b.Log.Warn("an asset's state is not known", "asset", id, "err", err)
-			continue
-		}
-		b.send(b.stateTopic("asset", id), state)
+		b.showOne("asset", id, state, err)
 	}
 
-	for _, id := range b.Sites {
+	for _, id := range there.sites {
 		balance, err := b.Client.Balance(ctx, id)
-		if err != nil {
-			b.Log.Warn("a site's balance is not known: it needs the role rewards", "site", id, "err", err)
-			continue
-		}
-
-		b.send(b.stateTopic("site", id.String()), siteState{inPounds(balance.CurrentBalancePence), inPounds(balance.TotalEarningsPence)})
+		b.showOne("site", id.String(), siteState{inPounds(balance.CurrentBalancePence), inPounds(balance.TotalEarningsPence)}, err)
 	}
+}
+
+// showOne sends a state, or says that it is not known. Money needs the role rewards.
+func (b *Bridge) showOne(kind, id string, state any, err error) {
+	if err != nil {
+		b.Log.Warn("a state is not known", "of", kind, "id", id, "err", err)
+		b.send(b.availabilityTopic(kind, id), "offline")
+		return
+	}
+
+	b.send(b.stateTopic(kind, id), state)
+	b.send(b.availabilityTopic(kind, id), "online")
 }
 
 func inPounds[Pence ~int64 | ~int](p Pence) float64 { return float64(p) / 100 }
