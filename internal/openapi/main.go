@@ -1,5 +1,5 @@
 // Command openapi writes what is made of the types of package wire and of the routes of package
-// api: the interface's description, and the types of the Go client.
+// api: the interface's description, the types of the Go client, and the list of them for tests.
 //
 //	go generate ./...
 //
@@ -21,7 +21,7 @@
 // each field is that is never left out.
 //
 // The Go client has a struct for each schema but for those of errors and tokens, with the same
-// names for JSON and the same comments.
+// names for JSON and the same comments. The tests of package wire have a list of the structs.
 //
 // An operation is a Route of package api with its Operation, which has its words and its
 // examples. All else follows: its parameters from the types of package wire that the handler
@@ -79,7 +79,13 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 
+	structs, err := structsOf(types)
+	if err != nil {
+		return nil, err
+	}
+
 	files["internal/api/openapi.yaml"] = document
+	files[structsFile] = structs
 
 	return files, nil
 }
