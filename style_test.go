@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -284,6 +285,39 @@ func words(name string) (all []string) {
 		}
 	}
 	return append(all, strings.ToLower(name[start:]))
+}
+
+// TestStyle_Files looks for private words in the names of files: templates and pages have no other name.
+func TestStyle_Files(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("not a checkout:", err)
+	}
+
+	for _, path := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if word := privateWordOf(path); word != "" {
+			t.Errorf("%s: %q is a private word", path, word)
+		}
+	}
+
+	if privateWordOf("internal/portal/template/the_purse.html") != "purse" {
+		t.Error("a planted file was not found")
+	}
+}
+
+// privateWordOf returns the first private word in the name of a file, or "". Migrations keep the names
+// that they were applied under.
+func privateWordOf(path string) string {
+	if strings.Contains(path, "/migration/") {
+		return ""
+	}
+
+	parts := strings.FieldsFunc(path, func(r rune) bool { return !unicode.IsLetter(r) })
+	at := slices.IndexFunc(parts, func(part string) bool { return slices.Contains(privateWords, strings.ToLower(part)) })
+	if at < 0 {
+		return ""
+	}
+	return parts[at]
 }
 
 // TestStyle_PlantedFaults proves that each rule finds its fault, and leaves good code alone.

@@ -121,7 +121,7 @@ func TestLogin_Busy(t *testing.T) {
 	}
 
 	for i := range waitersMax - 1 {
-		credentialTurns.enter(fmt.Sprint("crowd", i/waitersOfAddress))
+		credentialTurns.enter(fmt.Sprint("many", i/waitersOfAddress))
 	}
 
 	if _, err := d.Login(t.Context(), "fresh", "wrong", "a"); !errors.Is(err, errLogin) {
@@ -143,7 +143,7 @@ func TestLogin_Busy(t *testing.T) {
 	}
 
 	for i := range waitersMax - 1 {
-		credentialTurns.leave(fmt.Sprint("crowd", i/waitersOfAddress))
+		credentialTurns.leave(fmt.Sprint("many", i/waitersOfAddress))
 	}
 
 	credentialTurns.leave("last")

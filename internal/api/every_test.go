@@ -179,7 +179,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 				continue
 			}
 			h.url = url
-			if status == 500 && needsNoDesk(rt) {
+			if status == 500 && needsNoService(rt) {
 				h.url = hollow
 			}
 			if r := h.ask(s.method, s.path, s.body, s.headers()...); r.StatusCode != status {
@@ -189,8 +189,8 @@ func TestEveryOperation_Broken(t *testing.T) {
 	}
 }
 
-// needsNoDesk reports whether only the look-up of the token, or of the credential, can fail.
-func needsNoDesk(rt api.Route) bool {
+// needsNoService reports whether only the look-up of the token, or of the credential, can fail.
+func needsNoService(rt api.Route) bool {
 	return strings.HasPrefix(rt.Pattern, "/examples/") || rt.Pattern == "/auth/users/me/" || rt.Pattern == "/auth/token-form"
 }
 

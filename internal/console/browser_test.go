@@ -352,7 +352,7 @@ func small(w io.Writer, data []byte) error {
 }
 
 func TestBrowser_Login(t *testing.T) {
-	d := newTestDesk(t, "2026-01-14T21:40:00Z")
+	d := newConsole(t, "2026-01-14T21:40:00Z")
 	b := browse(d)
 	b.visit("/console/audit")
 	b.screen("login", "/console/login?next=/console/audit")

@@ -53,9 +53,9 @@ func each(t *testing.T, now string, test func(d *service)) {
 	storetest.EachURL(t, func(t *testing.T, url string) { test(newService(t, url, now)) })
 }
 
-func newService(t *testing.T, url, now string) *service { t.Helper(); return openDesk(t, url, now) }
+func newService(t *testing.T, url, now string) *service { t.Helper(); return openConsole(t, url, now) }
 
-func openDesk(t testing.TB, url, now string) *service {
+func openConsole(t testing.TB, url, now string) *service {
 	d := openStore(t, url, now)
 	d.Seed = storetest.NewSeed(t, d.db, url)
 	if _, err := d.access.AddOperator(t.Context(), operator, password, access.Admin); err != nil {
@@ -83,8 +83,8 @@ func openStore(t testing.TB, url, now string) *service {
 	return d
 }
 
-// newTestDesk is a console on a fresh SQLite store.
-func newTestDesk(t *testing.T, now string) *service {
+// newConsole is a console on a fresh SQLite store.
+func newConsole(t *testing.T, now string) *service {
 	t.Helper()
 	return newService(t, storetest.SQLite(t), now)
 }
@@ -235,7 +235,7 @@ func TestLogin_Expires(t *testing.T) {
 }
 
 func TestLogin_Brake(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	for range 10 {
 		d.do("POST", "/console/login", url.Values{"name": {operator}, "password": {"wrong"}})
 	}
@@ -248,7 +248,7 @@ func TestLogin_Brake(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()
 	for name, change := range map[string]func(*http.Request){
 		"by its fetch metadata": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },

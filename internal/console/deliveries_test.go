@@ -212,7 +212,7 @@ func TestSafety(t *testing.T) {
 
 // Two operators end a halt that was begun so, and resuming asks for the password again after a while.
 func TestSafety_Two(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()
 	if _, err := d.access.AddOperator(t.Context(), bea, beasPassword, access.OnDuty); err != nil {
 		t.Fatal(err)

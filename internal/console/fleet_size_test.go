@@ -19,7 +19,7 @@ func BenchmarkFleet(b *testing.B) {
 			if engine == "postgres" && os.Getenv(storetest.Env) == "" {
 				b.Skip("no PostgreSQL server: make bench starts one")
 			}
-			d := openDesk(b, url(b), "2026-01-14T21:40:00Z")
+			d := openConsole(b, url(b), "2026-01-14T21:40:00Z")
 			site := d.Site(flex.FullScheduleMethod)
 			first := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
 			id := map[string]string{

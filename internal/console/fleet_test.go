@@ -99,7 +99,7 @@ func TestFleet_TurnedClock(t *testing.T) {
 }
 
 func TestFleet_Empty(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.Exec(`DELETE FROM org`)
 	d.login()
 	d.wants(d.page("/console/fleet"), "There is no organisation yet.")

@@ -10,7 +10,7 @@ import (
 
 // The guides keep the rules of the console's screens.
 func TestBrowser_Guides(t *testing.T) {
-	d := newTestDesk(t, sceneNow)
+	d := newConsole(t, sceneNow)
 	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/docs"), "/")
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -143,8 +143,8 @@ func (s *Server) heldReading(r *request) (view, error) {
 		return view{}, err
 	}
 
-	l, err := s.Reading.HeldOne(r.Context(), id)
-	return view{page: "heldone", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l, record: l}, err
+	l, err := s.Reading.HeldReading(r.Context(), id)
+	return view{page: "heldreading", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l, record: l}, err
 }
 
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form

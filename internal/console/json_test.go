@@ -175,7 +175,7 @@ func TestJSON_ShowsThePage(t *testing.T) {
 
 // A list goes on where its page does.
 func TestJSON_Cursor(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()
 	site := d.Site()
 	const n = 120
@@ -214,7 +214,7 @@ func TestJSON_Cursor(t *testing.T) {
 // Who is not logged in, or may not, is refused in JSON, and not led to a form; a browser is shown
 // its page.
 func TestJSON_Refusals(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	d := newConsole(t, "2026-01-13T12:00:00Z")
 	refused := func(method, path string, status int) {
 		t.Helper()
 		a := d.do(method, path, nil, asJSON)

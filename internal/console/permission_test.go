@@ -256,7 +256,7 @@ func TestOperators_Page(t *testing.T) {
 
 // A session's last use is kept to the minute, not at each page.
 func TestOperators_LastUse(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()
 	used := func() time.Time {
 		sessions, err := d.access.OperatorSessions(d.Context())

@@ -128,7 +128,7 @@ var played struct {
 func testScene(t *testing.T) *scene {
 	t.Helper()
 	played.Do(func() {
-		s := newScene(newTestDesk(t, sceneBegins))
+		s := newScene(newConsole(t, sceneBegins))
 		s.login()
 		file := filepath.Join(t.TempDir(), "scene.db")
 		err := s.db.Backup(t.Context(), file)

@@ -315,7 +315,7 @@ func with(person map[string]any, name string, value any) map[string]any {
 // What is wrong about an answer in one way opens nothing, makes nobody an operator, and is in
 // the audit log.
 func TestSignIn_Refused(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
 	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -409,7 +409,7 @@ func TestSignIn_Refused(t *testing.T) {
 
 // Groups give the organisations, too: those of the role that they give, and no others.
 func TestSignIn_Orgs(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
 	if _, err := d.db.AddOrg(t.Context(), "another"); err != nil {
 		t.Fatal(err)
@@ -472,7 +472,7 @@ func TestSignIn_Once(t *testing.T) {
 
 // A provider that fails is asked once in a while, however many begin, and again afterwards.
 func TestSignIn_ProviderDown(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
 	i.down = true
 	for range 3 {
@@ -494,7 +494,7 @@ func TestSignIn_ProviderDown(t *testing.T) {
 
 // Passwords stay for the day on which the provider fails, and can be shut.
 func TestSignIn_Passwords(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
 	d.login()
 	d.page("/console/fleet")
@@ -562,7 +562,7 @@ func (d *service) signInGone(session *http.Cookie) {
 // A browser is logged in after the way over another site, though it sends the session's cookie
 // along from no other site.
 func TestBrowser_SignIn(t *testing.T) {
-	d := newTestDesk(t, "2026-01-14T21:40:00Z")
+	d := newConsole(t, "2026-01-14T21:40:00Z")
 	b := browse(d)
 	i := newIssuerFor(d, b.base)
 	i.visitor = person("grace", "looks")

@@ -97,7 +97,7 @@ func (s *Server) site(r *request) (view, error) {
 	}
 
 	p.layOut()
-	if err := s.siteDesks(r, p); err != nil {
+	if err := s.readServices(r, p); err != nil {
 		return view{}, err
 	}
 
@@ -164,8 +164,8 @@ func stepText(s registry.SiteStep) string {
 	return verb + words(s.Enrolled) + "."
 }
 
-// siteDesks asks the services what is theirs to say.
-func (s *Server) siteDesks(r *request, p *sitePage) (err error) {
+// readServices reads what services other than the registry know of the site.
+func (s *Server) readServices(r *request, p *sitePage) (err error) {
 	ctx := r.Context()
 	org := p.OrgID
 	id := p.ID

@@ -149,7 +149,7 @@ func TestTwoStep_Clock(t *testing.T) {
 		want int
 	}{{-60 * time.Second, 401}, {-30 * time.Second, 303}, {0, 303}, {30 * time.Second, 303}, {60 * time.Second, 401}} {
 		t.Run(tt.off.String(), func(t *testing.T) {
-			d := newTestDesk(t, "2026-01-10T18:00:00Z")
+			d := newConsole(t, "2026-01-10T18:00:00Z")
 			d.login()
 			secret, _ := d.setUpTwoStep()
 			d.wait(10 * time.Minute)
@@ -208,7 +208,7 @@ func TestTwoStep_Guesses(t *testing.T) {
 
 // Where everybody must, the console shows the rest only once a code is set up.
 func TestTwoStep_Required(t *testing.T) {
-	d := newTestDesk(t, "2026-01-10T18:00:00Z")
+	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.server.TwoStep = true
 	d.login()
 

@@ -9,7 +9,7 @@ import (
 // TestExport_Whole has more assets than may be taken away at once: the file is refused, not cut,
 // and its parts hold them all. A filter that the page has not is refused.
 func TestExport_Whole(t *testing.T) {
-	d := newTestDesk(t, "2026-01-13T12:00:00Z")
+	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()
 	const n = 100_001
 	site := d.Site()

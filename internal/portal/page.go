@@ -172,9 +172,9 @@ func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong
 		return err
 	}
 
-	return s.show(r, status, "purse", map[string]any{
+	return s.show(r, status, "balance", map[string]any{
 		"Form": form, "Household": household, "Today": flex.DayAt(household.Now).String(), "Written": r.written,
-		"Purse": p, "Days": days, "Done": r.done(), "Wrong": wrong, "Hidden": r.visit.HideTransactions,
+		"Balance": p, "Days": days, "Done": r.done(), "Wrong": wrong, "Hidden": r.visit.HideTransactions,
 	})
 }
 
@@ -219,7 +219,7 @@ func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
 	}
 
 	return s.show(r, status, "account", map[string]any{
-		"Purse": p, "Wrong": faults,
+		"Balance": p, "Wrong": faults,
 		"Name": r.PostFormValue("name"), "SortCode": r.PostFormValue("sort_code"), "Number": r.PostFormValue("account_number"),
 	})
 }

@@ -209,7 +209,7 @@ var pages = func() map[*speech]map[string]*template.Template {
 		shared := template.Must(template.New("").Funcs(figures).Funcs(functionsIn(l)).ParseFS(files, "template/layout.html"))
 		all[l] = map[string]*template.Template{}
 
-		for _, name := range []string{"purse", "account", "statement", "history", "consent", "error"} {
+		for _, name := range []string{"balance", "account", "statement", "history", "consent", "error"} {
 			all[l][name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
 		}
 	}

@@ -96,8 +96,8 @@ func (d *Service) HeldOf(ctx context.Context, q HeldQuery) (v HeldView, err erro
 	return v, err
 }
 
-// HeldOne returns a reading that was held back, whosever it is.
-func (d *Service) HeldOne(ctx context.Context, id flex.HeldID) (l HeldLine, err error) {
+// HeldReading returns a reading that was held back, whosever it is.
+func (d *Service) HeldReading(ctx context.Context, id flex.HeldID) (l HeldLine, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err := all.HeldOrg(ctx, id)
 		if err != nil {

@@ -45,8 +45,8 @@ func TestTakeDispatchConsent_CancelsPauses(t *testing.T) {
 		write(func(tx *store.Tx) error { return tx.SetPause(ctx, later, half(now.Add(time.Hour)), 20_000) })
 		now = now.Add(time.Minute)
 
-		desk := registry.Service{DB: db}
-		if _, err := desk.TakeDispatchConsent(ctx, org.ID, site.ID, []flex.DispatchMethod{flex.LimitedPauseMethod}); err != nil {
+		service := registry.Service{DB: db}
+		if _, err := service.TakeDispatchConsent(ctx, org.ID, site.ID, []flex.DispatchMethod{flex.LimitedPauseMethod}); err != nil {
 			t.Fatal(err)
 		}
 		err = db.Read(ctx, org.ID, func(tx *store.Tx) error {

@@ -207,7 +207,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	}
 	p, err := y.service.BalancePage(t.Context(), again)
 	if err != nil || p.Account.Linked || p.Balance != 2500 || !p.NeedsCode {
-		t.Errorf("purse %+v %v", p, err)
+		t.Errorf("balance %+v %v", p, err)
 	}
 	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 0 {
 		t.Errorf("sent again: %+v %v", r, err)

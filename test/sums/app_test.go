@@ -271,8 +271,8 @@ func (f *fleet) figures(t *testing.T, i int) (lines []string) {
 	return lines
 }
 
-// reckoned is the same by the oracle.
-func (f *fleet) reckoned(i int, final bool, fault string) (lines []string) {
+// expected is the same by the oracle.
+func (f *fleet) expected(i int, final bool, fault string) (lines []string) {
 	h := f.homes[i].home
 	h.final, h.fault = final, fault
 	sums := h.settled()
@@ -307,7 +307,7 @@ func (f *fleet) reckoned(i int, final bool, fault string) (lines []string) {
 func (f *fleet) compare(t *testing.T, when string, final bool) (halfHours int) {
 	t.Helper()
 	for i := range f.homes {
-		got, want := f.figures(t, i), f.reckoned(i, final, "")
+		got, want := f.figures(t, i), f.expected(i, final, "")
 		halfHours += len(want)
 		if slices.Equal(got, want) {
 			continue
@@ -415,7 +415,7 @@ func planted(t *testing.T, fleets []*fleet) {
 		found := 0
 		for _, f := range fleets {
 			for i := range f.homes {
-				if !slices.Equal(f.reckoned(i, true, fault), f.reckoned(i, true, "")) {
+				if !slices.Equal(f.expected(i, true, fault), f.expected(i, true, "")) {
 					found++
 				}
 			}

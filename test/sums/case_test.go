@@ -67,8 +67,8 @@ func TestPause_ConsentWithdrawn(t *testing.T) {
 				})
 				if tt.after > 0 {
 					now = now.Add(tt.after)
-					desk := registry.Service{DB: db}
-					if _, err := desk.TakeDispatchConsent(t.Context(), seed.Org, site, []flex.DispatchMethod{flex.LimitedPauseMethod}); err != nil {
+					sites := registry.Service{DB: db}
+					if _, err := sites.TakeDispatchConsent(t.Context(), seed.Org, site, []flex.DispatchMethod{flex.LimitedPauseMethod}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -177,14 +177,14 @@ func TestFleet_WholeSlots(t *testing.T) {
 	}
 }
 
-// largeFleet is one crowd in groups and its plan, made once: several tests look at it.
+// largeFleet is one large fleet in groups and its plan, made once: several tests look at it.
 var largeFleet = sync.OnceValues(func() (*fleet.Problem, fleet.Plan) {
 	d := random.Source(61)
 	p := sample.Fleet(&d, sample.Shape{EVs: draws.IfRaced(1_000, 12_000), Cap: 0.35, Groups: draws.IfRaced(1, 3), GroupCap: 0.5})
 	return p, planLarge(p)
 })
 
-// planLarge is Solve, which under the race detector takes fewer cars for a crowd already.
+// planLarge is Solve, which under the race detector takes fewer cars for a large fleet already.
 func planLarge(p *fleet.Problem) fleet.Plan {
 	if draws.Raced {
 		return fleet.SolveLarge(p, 300)
@@ -196,7 +196,7 @@ func planLarge(p *fleet.Problem) fleet.Plan {
 	return a
 }
 
-// wantLarge holds a crowd's plan against its rules and a small gap.
+// wantLarge holds a large plan against its rules and a small gap.
 func wantLarge(t *testing.T, name string, p *fleet.Problem, a *fleet.Plan) {
 	t.Helper()
 	if err := verify.Fleet(p, a); err != nil {
@@ -207,8 +207,8 @@ func wantLarge(t *testing.T, name string, p *fleet.Problem, a *fleet.Plan) {
 	}
 }
 
-// A crowd is planned at prices from a sample: the caps hold, and the gap is proven.
-func TestFleet_Crowd(t *testing.T) {
+// A large fleet is planned at prices from a sample: the caps hold, and the gap is proven.
+func TestFleet_Large(t *testing.T) {
 	p, a := largeFleet()
 	wantLarge(t, "in groups", p, &a)
 	if draws.Raced {
@@ -396,13 +396,13 @@ func TestFleet_Deterministic(t *testing.T) {
 		}
 		return a
 	}
-	crowd, planned := largeFleet()
+	large, planned := largeFleet()
 	for _, c := range []struct {
 		name  string
 		p     *fleet.Problem
 		plan  func(*fleet.Problem) fleet.Plan
 		first fleet.Plan
-	}{{"as one", whole, asOne, asOne(whole)}, {"a crowd", crowd, planLarge, planned}} {
+	}{{"as one", whole, asOne, asOne(whole)}, {"a large fleet", large, planLarge, planned}} {
 		before := runtime.GOMAXPROCS(1)
 		second := c.plan(c.p)
 		runtime.GOMAXPROCS(before)
@@ -457,7 +457,7 @@ func TestFleet_WithoutPrices(t *testing.T) {
 // Cars that have no two the same peak hours have no classes to share.
 func TestFleet_OwnPeaks(t *testing.T) {
 	if draws.Raced {
-		t.Skip("a crowd more; the plain run has it")
+		t.Skip("one large fleet more; the plain run has it")
 	}
 	d := random.Source(55)
 	p := sample.Fleet(&d, sample.Shape{EVs: 11_000, Batteries: 10, Cap: 0.4, Groups: 2, GroupCap: 0.5})
