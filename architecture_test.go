@@ -220,6 +220,7 @@ func fileFaults(name, path string) (found []string) {
 			checkSpecs(n, fault)
 		case *ast.TypeSpec:
 			checkView(n, name, filepath.Base(path), fault)
+			checkEmbedding(n, name, fault)
 		case *ast.Field:
 			if n.Tag != nil && name == "flex" {
 				fault(n, "a tag on a domain type: wire and store have their own structs")
@@ -265,6 +266,77 @@ func checkView(t *ast.TypeSpec, name, file string, fault func(ast.Node, string, 
 		}
 		return false
 	})
+}
+
+// recordEmbedders are the types of services that still consist of a record of the database: what the
+// record gets, they show. None may come, and one that is mended goes from here.
+var recordEmbedders = []string{
+	"adr.Object", "books.Unclaimed", "control.InForce", "control.InstructionReport", "control.PastEvent", "control.PastSchedule",
+	"control.Preview", "delivery.Detail", "delivery.Dispatched", "delivery.DispatchedAsset", "grid.OfferLine", "grid.Stack",
+	"market.Point", "registry.RatingLine", "reward.Line", "reward.Payment", "reward.PaymentFile", "reward.Payout", "reward.TermValue",
+	"reward.Visit",
+}
+
+// embedsRecord returns the record of the database that an exported type consists of, or "".
+func embedsRecord(t *ast.TypeSpec) string {
+	structure, isStruct := t.Type.(*ast.StructType)
+	if !isStruct || !t.Name.IsExported() {
+		return ""
+	}
+
+	for _, field := range structure.Fields.List {
+		embedded := field.Type
+		if pointer, ok := embedded.(*ast.StarExpr); ok {
+			embedded = pointer.X
+		}
+		if generic, ok := embedded.(*ast.IndexExpr); ok {
+			embedded = generic.X
+		}
+
+		record, ok := embedded.(*ast.SelectorExpr)
+		if !ok || len(field.Names) > 0 {
+			continue
+		}
+		if x, ok := record.X.(*ast.Ident); ok && x.Name == "store" {
+			return "store." + record.Sel.Name
+		}
+	}
+	return ""
+}
+
+// checkEmbedding refuses a record of the database within what a service gives away: whoever adds a
+// column would show it without meaning to.
+func checkEmbedding(t *ast.TypeSpec, name string, fault func(ast.Node, string, ...any)) {
+	record := embedsRecord(t)
+	if record == "" || strings.HasPrefix(name, "store") || slices.Contains(recordEmbedders, name+"."+t.Name.Name) {
+		return
+	}
+	fault(t, "%s embeds %s: what a service gives away has fields of its own", t.Name.Name, record)
+}
+
+// TestArchitecture_RecordEmbedders holds that the list above names only what is so.
+func TestArchitecture_RecordEmbedders(t *testing.T) {
+	found := map[string]bool{}
+	for _, r := range packages(t, ".") {
+		for _, file := range r.GoFiles {
+			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if spec, ok := n.(*ast.TypeSpec); ok && embedsRecord(spec) != "" {
+					found[short(r.ImportPath)+"."+spec.Name.Name] = true
+				}
+				return true
+			})
+		}
+	}
+
+	for _, name := range recordEmbedders {
+		if !found[name] {
+			t.Errorf("%s embeds no record any more: take it from recordEmbedders", name)
+		}
+	}
 }
 
 // filled counts the lines that are not blank.
@@ -316,6 +388,8 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 		"imports net/http":           {"internal/delivery", "// Package delivery sends.\npackage delivery\nimport _ \"net/http\"\n"},
 		"a transport draws":          {"internal/console", "// Package console reads.\npackage console\nimport _ \"flexd/internal/store\"\n"},
 		"SiteView shows store.Site":  {"internal/control", "// Package control shows records.\npackage control\n// SiteView is a record.\ntype SiteView struct{ store.Site }\n"},
+		"Entry embeds store.Line":    {"internal/reward", "// Package reward gives records away.\npackage reward\n// Entry is a record.\ntype Entry struct{ *store.Line; Note string }\n"},
+		"Mark embeds store.Recorded": {"internal/registry", "// Package registry gives records away.\npackage registry\n// Mark is a record.\ntype Mark[V any] struct{ store.Recorded[V] }\n"},
 		"imports testing":            {"internal/tariff", "// Package tariff tests in production.\npackage tariff\nimport _ \"testing\"\n"},
 		"time.Now in the pure":       {"internal/tariff", "// Package tariff reads a clock.\npackage tariff\nimport \"time\"\nvar at = time.Now()\n"},
 		"only cmd may ask":           {"internal/control", "// Package control asks the environment.\npackage control\nimport \"os\"\nvar home = os.Getenv(\"HOME\")\n"},

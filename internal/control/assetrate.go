@@ -18,7 +18,16 @@ type AssetRate struct {
 	Pinned  flex.Watts // by an operator; 0 if not
 	ResetAt time.Time  // what it drew before teaches nothing; zero if never reset
 	rate.Rate
-	Taught []store.RateSession // by each session, the newest first, of every vehicle rate
+	Taught []TaughtSession // by each session, the newest first, of every vehicle rate
+}
+
+// TaughtSession is what one session taught of the power that an asset draws.
+type TaughtSession struct {
+	rate.Session
+	ID      flex.SessionID
+	AssetID flex.AssetID
+	Number  int64      // of the session among the asset's
+	Vehicle flex.Watts // 0 if its plug-in named none
 }
 
 // Sentence says what is planned with, and why.
@@ -55,9 +64,13 @@ func (d *Service) Rate(ctx context.Context, org flex.OrgID, asset flex.AssetID) 
 func rateOf(ctx context.Context, tx *store.Tx, c *store.Charging) (r AssetRate, err error) {
 	r = AssetRate{AssetID: c.Asset.ID, Pinned: c.RatePin, ResetAt: c.RateSince}
 	r.Nominal, r.Origin = powerOf(c)
-	r.Taught, err = tx.RateSessions(ctx, c.Asset.ID)
+	taught, err := tx.RateSessions(ctx, c.Asset.ID)
 	if err != nil {
 		return r, err
+	}
+
+	for _, s := range taught {
+		r.Taught = append(r.Taught, TaughtSession(s))
 	}
 
 	var g progress
@@ -70,7 +83,7 @@ func rateOf(ctx context.Context, tx *store.Tx, c *store.Charging) (r AssetRate, 
 		}
 	}
 
-	r.Rate = rateWithin(r.Taught, c, &g, now)
+	r.Rate = rateWithin(taught, c, &g, now)
 
 	var less bool
 	r.Planned, less = r.Rate.Planned(r.Nominal)

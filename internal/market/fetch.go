@@ -212,9 +212,20 @@ const Grace = time.Hour
 
 // Freshness says how current a source is.
 type Freshness struct {
-	store.SourceState
-	Stale   string               // what is missing, or empty if nothing is
-	KeptOut []store.PriceKeptOut // of the source's latest answer
+	Source    string
+	FetchedAt time.Time     // its newest publication; zero if there is none
+	Through   time.Time     // the end of the last half-hour that it has a price of
+	Stale     string        // what is missing, or empty if nothing is
+	KeptOut   []KeptOutRows // of the source's latest answer
+}
+
+// KeptOutRows are rows of a source's latest answer that were not taken, for one reason.
+type KeptOutRows struct {
+	Source    string
+	Reason    string
+	Rows      int
+	First     time.Time // the start of the first of them
+	FetchedAt time.Time
 }
 
 // Freshness returns the state of every source that ever published and of every one that is
@@ -243,10 +254,10 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 
 	out := make([]Freshness, len(states))
 	for i, s := range states {
-		out[i] = Freshness{SourceState: s, Stale: d.stale(s, d.DB.Now())}
+		out[i] = Freshness{Source: s.Source, FetchedAt: s.FetchedAt, Through: s.Through, Stale: d.stale(s, d.DB.Now())}
 		for _, k := range keptOut {
 			if k.Source == s.Source {
-				out[i].KeptOut = append(out[i].KeptOut, k)
+				out[i].KeptOut = append(out[i].KeptOut, KeptOutRows(k))
 			}
 		}
 	}
