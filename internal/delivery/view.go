@@ -140,9 +140,12 @@ func (v *Overview) addEndpoints(ctx context.Context, tx *store.Tx, o flex.Org, n
 		return err
 	}
 
-	tried, err := tx.TriedSince(ctx, now.Add(-figuresTime), figuresMax)
+	tried, err := tx.TriedSince(ctx, now.Add(-figuresTime), figuresMax+1)
+	counted := tried[:min(len(tried), figuresMax)]
 	for _, e := range endpoints {
-		v.Endpoints = append(v.Endpoints, figuresOf(&e, o.Name, tried))
+		figures := figuresOf(&e, o.Name, counted)
+		figures.MoreTried = len(tried) > len(counted)
+		v.Endpoints = append(v.Endpoints, figures)
 	}
 
 	return err
@@ -160,7 +163,8 @@ type EndpointView struct {
 	OldUntil    time.Time     `json:"old_secret_until,omitzero"` // the secret of before signs as well until then
 	Rate        int           `json:"max_pushes_a_second"`       // 0 for flexd's own limit
 	Concurrency int           `json:"max_concurrent"`            // pushes under way at once
-	Tried       int           `json:"tried"`                     // pushes of the last 24 hours
+	Tried       int           `json:"tried"`                     // pushes of the last 24 hours, the newest 10,000 at most
+	MoreTried   bool          `json:"more_tried"`                // whether there were more than were counted
 	Taken       int           `json:"taken"`                     // of them, by the client
 	Again       int           `json:"tried_again"`               // more than once
 	Dead        int           `json:"dead"`                      // refused or expired
