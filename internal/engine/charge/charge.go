@@ -34,6 +34,10 @@ type Problem struct {
 	// Limits are tighter caps, of a site, a group or the fleet, sorted and disjoint.
 	// They bind everything, charge-now too.
 	Limits []flex.Step
+	// Offset has the half-hours of the plan begin so much later than the market's, at the mean of the prices
+	// that they then meet: whole seconds, less than a half-hour. With it cars that want the same
+	// half-hours do not begin in the same second.
+	Offset time.Duration
 	// Exact has the steps name the power where they would leave the charger to its rating, for
 	// a charger that could draw more than Power.
 	Exact bool
@@ -142,6 +146,10 @@ func Counterfactual(p Problem) Plan {
 // solve plans p and lays its periods in buffer, if that is large enough. A plan that ignores
 // the prices still pays them.
 func solve(p *Problem, ignorePrices bool, buffer []Period) (out Plan) {
+	if p.Offset > 0 && !ignorePrices {
+		return solveLater(p, buffer)
+	}
+
 	c := segmentsOf(make([]segment, 0, segmentsUsual), p, ignorePrices)
 	openTier(c, tierNow, Now)
 	openTier(c, tierOpen, OpenOffPeak)

@@ -70,6 +70,9 @@ func drawProblem(t *rapid.T) charge.Problem {
 			p.Limits = append(p.Limits, flex.Step{Span: s, Limit: flex.Watts(rapid.SampledFrom([]int{0, 1400, 5000, 50_000}).Draw(t, "cap"))})
 		}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
+		p.Offset = time.Duration(rapid.IntRange(0, 1799).Draw(t, "offset")) * time.Second
+	}
 	return p
 }
 

@@ -16,6 +16,10 @@ import (
 // one, and believes no figure that it has not worked out itself. An error names the law
 // that the plan breaks; such a plan must not be sent.
 func Charge(p charge.Problem, plan charge.Plan) error {
+	if p.Offset > 0 {
+		p, plan = moved(p, plan)
+	}
+
 	if err := checkShape(&p, &plan); err != nil {
 		return err
 	}

@@ -1,0 +1,75 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// moved is a problem whose half-hours begin later, with its plan, on a time line on which they begin with
+// the market's.
+func moved(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
+	late := p.Offset
+	p.Offset = 0
+	p.From = p.From.Add(-late)
+	p.ReadyBy = p.ReadyBy.Add(-late)
+	p.ChargeNow = earlier(p.ChargeNow, late)
+
+	p.OffPeak = slices.Clone(p.OffPeak)
+	for i := range p.OffPeak {
+		p.OffPeak[i] = earlier(p.OffPeak[i], late)
+	}
+
+	p.Limits = stepsEarlier(p.Limits, late)
+	p.Prices = pricesLater(p.Prices, late)
+	plan.Steps = stepsEarlier(plan.Steps, late)
+
+	plan.Periods = slices.Clone(plan.Periods)
+	for i := range plan.Periods {
+		plan.Periods[i].Span = earlier(plan.Periods[i].Span, late)
+	}
+
+	return p, plan
+}
+
+// earlier is a span so much earlier; none stays none.
+func earlier(s flex.Span, by time.Duration) flex.Span {
+	if s.To.After(s.From) {
+		return flex.Span{From: s.From.Add(-by), To: s.To.Add(-by)}
+	}
+	return s
+}
+
+func stepsEarlier(steps []flex.Step, by time.Duration) (out []flex.Step) {
+	for _, s := range steps {
+		out = append(out, flex.Step{Span: earlier(s.Span, by), Limit: s.Limit})
+	}
+	return out
+}
+
+// pricesLater is what each half-hour costs on that time line: of its seconds those before the market's next
+// half-hour at one price, the others at the next. A price that is not known takes no part.
+func pricesLater(prices []flex.PricedPeriod, late time.Duration) (out []flex.PricedPeriod) {
+	known := map[flex.Period]flex.Price{}
+	for _, q := range prices {
+		if q.Known {
+			known[q.Period] = q.Price
+		}
+	}
+
+	for i, q := range prices {
+		if i == 0 {
+			out = append(out, flex.PricedPeriod{Period: q.Period.Add(-1), Price: q.Price, Known: q.Known})
+		}
+
+		if next, ok := known[q.Period.Add(1)]; ok && q.Known {
+			second := int64(late.Seconds())
+			q.Price = flex.Price((int64(q.Price)*(int64(flex.HalfHour.Seconds())-second) + int64(next)*second) / int64(flex.HalfHour.Seconds()))
+		}
+		out = append(out, q)
+	}
+
+	return out
+}

@@ -1,0 +1,93 @@
+package ramp
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+// Apply returns the problem of a car whose offset within a spread is given. The need goes first: no plan
+// of it misses more of the need, or takes more from peak time, than one without. Limits that the
+// problem has already are dropped.
+func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
+	if spread <= 0 {
+		return p
+	}
+
+	p.Offset = offset
+	p.Limits = nil
+	windows := windowsOf(&p)
+	loss := most(&p, windows, spread)
+	if loss <= 0 {
+		return p
+	}
+
+	for _, w := range windows {
+		d := min(loss, w.Len()/2)
+		begin := (time.Duration(float64(d) * offset.Seconds() / spread.Seconds())).Truncate(time.Second)
+		if w.From.After(p.From) {
+			p.Limits = closed(p.Limits, &p, flex.Span{From: w.From, To: w.From.Add(begin)})
+		}
+		p.Limits = closed(p.Limits, &p, flex.Span{From: w.To.Add(begin - d), To: w.To})
+	}
+
+	return p
+}
+
+// windowsOf is the off-peak time ahead, by ready-by.
+func windowsOf(p *charge.Problem) (out []flex.Span) {
+	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	if ahead.Empty() {
+		return nil
+	}
+	if p.AllOffPeak {
+		return []flex.Span{ahead}
+	}
+
+	for _, s := range p.OffPeak {
+		s = s.Meet(ahead)
+		switch n := len(out); {
+		case s.Empty():
+		case n > 0 && !out[n-1].To.Before(s.From):
+			out[n-1].To = s.To
+		default:
+			out = append(out, s)
+		}
+	}
+
+	return out
+}
+
+// most is how much time each window can lose, in whole seconds: the spread, or what the need leaves. A
+// minute is kept back, as plans are cut to minutes.
+func most(p *charge.Problem, windows []flex.Span, spread time.Duration) time.Duration {
+	if len(windows) == 0 || p.Power <= 0 {
+		return 0
+	}
+
+	slack := -time.Duration((int64(p.Need)*3600+int64(p.Power)-1)/int64(p.Power))*time.Second - time.Minute
+	for _, w := range windows {
+		slack += w.Len()
+	}
+
+	return max(0, min(spread, slack/time.Duration(len(windows)))).Truncate(time.Second)
+}
+
+// closed appends a span in which nothing is drawn, but for charge-now.
+func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
+	now := s.Meet(p.ChargeNow)
+	if now.Empty() {
+		now = flex.Span{From: s.To, To: s.To}
+	}
+
+	for _, part := range []flex.Span{{From: s.From, To: now.From}, {From: now.To, To: s.To}} {
+		if !part.Empty() {
+			limits = append(limits, flex.Step{Span: part})
+		}
+	}
+
+	slices.SortFunc(limits, func(a, b flex.Step) int { return a.From.Compare(b.From) })
+	return limits
+}
