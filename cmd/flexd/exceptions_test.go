@@ -119,7 +119,7 @@ func (s *street) plant(h *app.App) {
 		}
 	}
 
-	check(h.Push.Halt(ctx, "ada", "a firmware fault"))
+	check(h.Push.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
 	s.car() // unplanned
 
 	refused := s.car()

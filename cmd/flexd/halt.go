@@ -2,19 +2,70 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
+	"flexd/internal/app"
+	"flexd/internal/delivery"
+	"flexd/internal/flex"
 	records "flexd/internal/store"
 )
+
+// haltPart says what is halted: everything, if nothing is given.
+type haltPart struct {
+	Org      string `help:"Of this organisation alone." placeholder:"NAME"`
+	Endpoint string `help:"Of this endpoint of the organisation alone: schedule or dispatch." placeholder:"NAME"`
+	Model    string `help:"Of assets of this model alone, in every organisation." placeholder:"MODEL"`
+	GSPGroup string `name:"gsp-group" help:"Of sites of this GSP group alone, in every organisation: _A to _P." placeholder:"GROUP"`
+}
+
+// scope returns what is meant.
+func (o *haltPart) scope(ctx context.Context, h *app.App) (s delivery.HaltScope, err error) {
+	given := 0
+	for _, value := range []string{o.Org, o.Model, o.GSPGroup} {
+		if value != "" {
+			given++
+		}
+	}
+	if given > 1 || o.Endpoint != "" && o.Org == "" {
+		return s, flex.Fail(flex.Invalid, "give one of --org, --model and --gsp-group, and --endpoint with --org: two halts may stand at once")
+	}
+
+	switch {
+	case o.Model != "":
+		return records.ParseHaltScope(string(records.HaltModel) + "/" + o.Model)
+	case o.GSPGroup != "":
+		return delivery.HaltScope{Kind: records.HaltRegion, Name: o.GSPGroup}, nil
+	case o.Org == "":
+		return s, nil
+	}
+
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		org, err := orgNamed(ctx, all, o.Org)
+		s = delivery.HaltScope{Kind: records.HaltOrg, Org: org.ID}
+		return err
+	})
+	if o.Endpoint != "" {
+		s.Kind, s.Name = records.HaltEndpoint, o.Endpoint
+	}
+
+	return s, err
+}
 
 // halt is `flexd halt`.
 type halt struct {
 	store
-	Reason string `arg:"" help:"Why, for whoever looks next."`
-	Two    bool   `help:"Two people end it: one asks for its end, another ends it within an hour."`
+	haltPart
+	Reason  string `arg:"" optional:"" help:"Why, for whoever looks next."`
+	Two     bool   `help:"Two people end it: one asks for its end, another ends it within an hour."`
+	Preview bool   `help:"Say what it would stop, and stop nothing."`
+	List    bool   `help:"List the halts that there are, and stop nothing."`
+	JSON    bool   `name:"json" help:"With --preview or --list: as JSON."`
 }
 
-// Run stops all pushes.
+// Run stops pushes.
 func (o *halt) Run(ctx context.Context, c console) error {
 	h, err := o.open(ctx)
 	if err != nil {
@@ -22,28 +73,89 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	halt := h.Push.Halt
-	if o.Two {
-		halt = h.Push.HaltForTwo
+	if o.List {
+		return o.list(ctx, c, h)
 	}
 
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "halt pushes", Detail: o.Reason}, func() error {
-		return halt(ctx, commandLine, o.Reason)
+	scope, err := o.scope(ctx, h)
+	if err != nil {
+		return err
+	}
+
+	stops, err := h.Push.PreviewHalt(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if o.Preview && o.JSON {
+		return c.json(stops)
+	}
+	if o.Preview {
+		_, err := fmt.Fprintf(c.out, "It would stop what is sent to %d assets at %d sites; %d pushes wait now.\n", stops.Assets, stops.Sites, stops.Waiting)
+		return err
+	}
+
+	if err := o.stop(ctx, h, scope); err != nil {
+		return err
+	}
+
+	said := "No push leaves until flexd resume."
+	if subjectOf(scope) != "" {
+		said = fmt.Sprintf("Nothing is sent to %d assets at %d sites until flexd resume with the same flags.", stops.Assets, stops.Sites)
+	}
+
+	_, err = fmt.Fprintln(c.out, said, "Chargers go on with the schedules that they have.")
+	return err
+}
+
+// stop halts what is in the scope.
+func (o *halt) stop(ctx context.Context, h *app.App, scope delivery.HaltScope) error {
+	act := records.Act{Who: commandLine, Act: "halt pushes", Org: scope.Org, Subject: subjectOf(scope), Detail: o.Reason}
+	return h.Access.Act(ctx, act, func() error {
+		return h.Push.Halt(ctx, delivery.HaltOrder{Scope: scope, Who: commandLine, Reason: o.Reason, Two: o.Two})
 	})
-	if err == nil {
-		fmt.Fprintln(c.out, "No push leaves until flexd resume. Chargers go on with the schedules that they have.")
+}
+
+// subjectOf is what an act is done to; everything has no name.
+func subjectOf(scope delivery.HaltScope) string {
+	if scope.Kind == records.HaltAll {
+		return ""
+	}
+	return scope.String()
+}
+
+// list prints the halts that there are.
+func (o *halt) list(ctx context.Context, c console, h *app.App) error {
+	s, err := h.Push.Safety(ctx)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return c.json(s)
 	}
 
+	lines := []string{}
+	if s.Halted != nil {
+		lines = append(lines, fmt.Sprintf("everything, by %s since %s: %s", s.Halted.Who, s.Halted.At.Format(time.RFC3339), s.Halted.Reason))
+	}
+	for _, p := range s.Parts {
+		lines = append(lines, fmt.Sprintf("%s, by %s since %s: %s (%d assets, %d pushes wait)", p.Name, p.Who, p.At.Format(time.RFC3339), p.Reason, p.Assets, p.Waiting))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "Nothing is halted.")
+	}
+
+	_, err = fmt.Fprintln(c.out, strings.Join(lines, "\n"))
 	return err
 }
 
 // resume is `flexd resume`.
 type resume struct {
 	store
+	haltPart
 	Alone bool `help:"End a halt that two people end without the second. The audit log says so."`
 }
 
-// Run lets pushes leave again.
+// Run ends a halt.
 func (o *resume) Run(ctx context.Context, c console) error {
 	h, err := o.open(ctx)
 	if err != nil {
@@ -51,18 +163,23 @@ func (o *resume) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	scope, err := o.scope(ctx, h)
+	if err != nil {
+		return err
+	}
 
 	ended := true
-	err = h.Access.ActWithDetail(ctx, records.Act{Who: commandLine, Act: "resume pushes"}, func() (detail string, err error) {
+	act := records.Act{Who: commandLine, Act: "resume pushes", Org: scope.Org, Subject: subjectOf(scope)}
+	err = h.Access.ActWithDetail(ctx, act, func() (detail string, err error) {
 		if o.Alone {
-			return "alone", h.Push.Resume(ctx)
+			return "alone", h.Push.Resume(ctx, scope)
 		}
 
-		ended, err = h.Push.ResumeBy(ctx, commandLine)
+		ended, err = h.Push.ResumeBy(ctx, scope, commandLine)
 		return "", err
 	})
 	if err != nil {
-		return err
+		return o.hint(ctx, h, scope, err)
 	}
 
 	said := "Pushes leave again: of each asset the newest schedule."
@@ -72,4 +189,19 @@ func (o *resume) Run(ctx context.Context, c console) error {
 
 	_, err = fmt.Fprintln(c.out, said)
 	return err
+}
+
+// hint says which halts there are to whoever ends one that is none.
+func (o *resume) hint(ctx context.Context, h *app.App, scope delivery.HaltScope, failed error) error {
+	s, err := h.Push.Safety(ctx)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+
+	partsAlone := s.Halted == nil && len(s.Parts) > 0
+	if scope.Kind != records.HaltAll || !partsAlone {
+		return failed
+	}
+
+	return fmt.Errorf("%w, but for %s: name it, as flexd halt --list shows them", failed, s.Parts[0].Name)
 }

@@ -47,8 +47,8 @@ type commands struct {
 	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: add, roll, limit, revoke."`
 	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
 	Audit      auditCommand      `cmd:"" group:"people" help:"What people did: list it, export it, and show that nothing of it was changed."`
-	Halt       halt              `cmd:"" group:"fleet" help:"Stop all pushes on every process, within a second."`
-	Resume     resume            `cmd:"" group:"fleet" help:"Let pushes leave again."`
+	Halt       halt              `cmd:"" group:"fleet" help:"Stop all pushes on every process, or a part of them, within a second."`
+	Resume     resume            `cmd:"" group:"fleet" help:"End a halt: its pushes leave again."`
 
 	Alerts   alerts          `cmd:"" group:"watch" help:"What wakes somebody, whom, and how."`
 	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`

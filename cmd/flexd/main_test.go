@@ -67,6 +67,26 @@ func TestRun_NoStore(t *testing.T) {
 	if code, said := run("doctor"); code != exitFailed || !strings.Contains(said, "halted by command line") || !strings.Contains(said, ": why") {
 		t.Errorf("doctor while halted: %d %s", code, said)
 	}
+
+	for _, step := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"resume", exitDone, "Pushes leave again"}, {"halt --list", exitDone, "Nothing is halted."},
+		{"halt --org Acme --preview", exitDone, "0 assets at 0 sites"}, {"halt --list", exitDone, "Nothing is halted."},
+		{"halt --org Acme --model x why", exitUsage, "give one of"}, {"halt --endpoint schedule why", exitUsage, "--endpoint with --org"},
+		{"halt --gsp-group C why", exitFailed, "_A to _P"}, {"halt --gsp-group _C", exitFailed, "say why"},
+		{"halt --org Acme new", exitDone, "until flexd resume with the same flags"}, {"halt --gsp-group _C storm", exitDone, "Nothing is sent"},
+		{"halt --list", exitDone, "GSP group _C, by command line"}, {"halt --list --json", exitDone, `"name": "Acme"`},
+		{"doctor", exitFailed, "Pushes of gsp-group/_C are halted"}, {"resume", exitFailed, "name it, as flexd halt --list"},
+		{"resume --org Acme", exitDone, "Pushes leave again"}, {"resume --gsp-group _C", exitDone, "Pushes leave again"},
+		{"resume --gsp-group _C", exitFailed, "are not halted"}, {"halt --list", exitDone, "Nothing is halted."},
+	} {
+		if code, said := run(step.line); code != step.code || !strings.Contains(said, step.says) {
+			t.Errorf("flexd %s: %d %s", step.line, code, said)
+		}
+	}
 }
 
 // Wrong use ends with 2, a failure with 1, and each says what was wrong and what is right.

@@ -197,6 +197,7 @@ var surface = []route{
 
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
+	{pattern: "POST /console/safety/halt/preview", needs: access.See, whole: true, handle: (*Server).previewHalt},
 	{pattern: "POST /console/safety/halt", needs: access.Operate, whole: true, handle: (*Server).halt},
 	{pattern: "POST /console/safety/resume", needs: access.Operate, confirm: true, whole: true, handle: (*Server).resume},
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},

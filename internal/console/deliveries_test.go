@@ -210,6 +210,37 @@ func TestSafety(t *testing.T) {
 	})
 }
 
+// A part is halted after it was shown what that stops, beside another, and each is ended by itself.
+func TestSafety_Parts(t *testing.T) {
+	d := newConsole(t, "2026-01-10T18:00:00Z")
+	d.login()
+	preview := func(kind, org, name string) answer {
+		return d.do("POST", "/console/safety/halt/preview", url.Values{"kind": {kind}, "org": {org}, "name": {name}})
+	}
+
+	org := d.Org.String()
+	d.wants(preview("organisation", org, "").body, "Halt organisation/"+org, "Nothing is halted yet.", "Halt it")
+	d.wants(preview("model", org, " No Such Model ").body, "Halt model/no such model", "No asset is in it now.")
+	for _, wrong := range []struct {
+		kind, org, name string
+		status          int
+	}{{"organisation", "", "", 400}, {"endpoint", org, "schedule", 404}, {"gsp-group", "", "C", 400}, {"street", "", "x", 400}} {
+		if a := preview(wrong.kind, wrong.org, wrong.name); a.status != wrong.status {
+			t.Errorf("%+v: %d", wrong, a.status)
+		}
+	}
+	d.wants(d.page("/console/safety"), "No part is halted.")
+
+	d.wants(d.post("/console/safety/halt", url.Values{"scope": {"organisation/" + org}, "reason": {"a new release"}}), "A part of the pushes is halted.", "a new release")
+	d.wants(d.post("/console/safety/halt", url.Values{"scope": {"gsp-group/_C"}, "reason": {"a storm"}, "two": {"1"}}), "2 parts of the pushes are halted.", "GSP group _C", "Ask to resume")
+	d.wants(d.do("GET", "/console/fleet", nil).body, "2 parts of the pushes are halted.")
+	d.wants(d.do("GET", "/console/safety", nil, asJSON).body, `"scope":"gsp-group/_C"`, `"halted":null`)
+
+	d.wants(d.post("/console/safety/resume", url.Values{"scope": {"organisation/" + org}}), "A part of the pushes is halted.")
+	d.wants(d.post("/console/safety/resume", url.Values{"scope": {"gsp-group/_C"}}), "Somebody else ends it now.")
+	d.wants(d.page("/console/audit"), "halt pushes", "gsp-group/_C", "organisation/"+org)
+}
+
 // Two operators end a halt that was begun so, and resuming asks for the password again after a while.
 func TestSafety_Two(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
@@ -246,7 +277,7 @@ func TestBrowser_Deliveries(t *testing.T) {
 	b.screen("deliveries", "/console/deliveries")
 	b.screen("delivery", d.link(d.page("/console/deliveries?state=pending"), "/console/deliveries/0"))
 	b.screen("safety", "/console/safety")
-	if err := d.push.Halt(t.Context(), operator, "a firmware fault at Moorland"); err != nil {
+	if err := d.push.Halt(t.Context(), delivery.HaltOrder{Who: operator, Reason: "a firmware fault at Moorland"}); err != nil {
 		t.Fatal(err)
 	}
 	b.screen("safety-halted", "/console/safety")

@@ -217,6 +217,7 @@ type frame struct {
 	Search      string
 	Done        string // what an act has just done
 	Halted      *delivery.HaltView
+	Parts       int // halts of a part
 	Data        any
 }
 
@@ -228,24 +229,33 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	section := strings.TrimPrefix(r.URL.Path, Root+"/")
 	section, _, _ = strings.Cut(section, "/")
 	var halted *delivery.HaltView
+	parts := 0
 
 	if r.who.Name != "" {
-		var err error
-		halted, err = s.Push.Halted(r.Context())
+		halts, err := s.Push.Halts(r.Context())
 		if err != nil {
 			return err
+		}
+
+		for i := range halts {
+			if halts[i].OfAll() {
+				halted = &halts[i]
+			} else {
+				parts++
+			}
 		}
 	}
 
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
 		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, May: r.who.Role.Permissions(), Menu: menuOf(r.who), Environment: s.Environment,
-		Now: s.Operations.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Data: v.data,
+		Now: s.Operations.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Parts: parts, Data: v.data,
 	})
 }
 
 // doneText is what is said after an act, by the word that its redirect carries.
 var doneText = map[string]string{
 	"halted":      "All pushes are halted.",
+	"parthalted":  "A part of the pushes is halted.",
 	"resumeasked": "The end of the halt is asked for. Somebody else ends it, within an hour.",
 	"resumed":     "Pushes leave again.",
 	"capped":      "The cap is set, and the fleet is planned under it.",

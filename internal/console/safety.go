@@ -20,6 +20,21 @@ type safetyPage struct {
 	Two       bool   // whether two people end every halt
 	Asked     string // who asked for the end of the halt, "" for nobody
 	Self      string
+	Parts     []partHalted
+}
+
+// partHalted is a halt of a part.
+type partHalted struct {
+	delivery.PartHalted
+	EndedBy string // who asked for its end, "" for nobody
+}
+
+// haltPage is what a halt of a part would stop, before it is begun.
+type haltPage struct {
+	delivery.HaltPreview
+	Scope     string `json:"scope"`
+	ReasonMax int    `json:"-"`
+	Two       bool   `json:"needs_two"` // whether two people end every halt
 }
 
 // safetyJSON is the page for programs.
@@ -39,6 +54,13 @@ func (s *Server) safety(r *request) (view, error) {
 	if p.Halted != nil && p.Halted.Asked(s.Operations.Now()) {
 		p.Asked = p.Halted.AskedBy
 	}
+	for _, part := range p.Safety.Parts {
+		line := partHalted{PartHalted: part}
+		if part.Asked(s.Operations.Now()) {
+			line.EndedBy = part.AskedBy
+		}
+		p.Parts = append(p.Parts, line)
+	}
 
 	record := safetyJSON{Safety: p.Safety, Caps: []capsJSON{}}
 	for _, c := range p.Caps {
@@ -48,21 +70,73 @@ func (s *Server) safety(r *request) (view, error) {
 	return view{page: "safety", title: "Safety", data: p, record: record}, err
 }
 
-func (s *Server) halt(r *request) (view, error) {
-	reason := strings.TrimSpace(r.PostFormValue("reason"))
-	halt := s.Push.Halt
-	if s.ResumeByTwo || r.PostFormValue("two") != "" {
-		halt = s.Push.HaltForTwo
+// haltScope reads what a form means to halt: its scope as text, or its parts. A form without either means
+// everything.
+func haltScope(r *request) (scope delivery.HaltScope, subject string, err error) {
+	text := r.PostFormValue("scope")
+	kind, org := r.PostFormValue("kind"), r.PostFormValue("org")
+	name := strings.TrimSpace(r.PostFormValue("name"))
+
+	switch kind {
+	case "":
+	case "organisation":
+		text = kind + "/" + org
+	case "endpoint":
+		text = kind + "/" + org + "/" + name
+	default:
+		text = kind + "/" + name
 	}
 
-	err := s.act(r, access.Action{Act: "halt pushes", Detail: reason}, func() error { return halt(r.Context(), r.who.Name, reason) })
-	return view{to: "/console/safety?done=halted"}, err
+	if text == "" {
+		return scope, "", nil
+	}
+
+	scope, err = delivery.ParseHaltScope(text)
+	return scope, text, err
+}
+
+// previewHalt says what a halt of a part would stop, and halts nothing.
+func (s *Server) previewHalt(r *request) (view, error) {
+	scope, _, err := haltScope(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	p := haltPage{Scope: scope.String(), ReasonMax: delivery.ReasonMax, Two: s.ResumeByTwo}
+	p.HaltPreview, err = s.Push.PreviewHalt(r.Context(), scope)
+	return view{page: "halt", title: "Halt a part", crumbs: []crumb{{"Safety", "/console/safety"}}, data: p, record: p}, err
+}
+
+func (s *Server) halt(r *request) (view, error) {
+	scope, subject, err := haltScope(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	order := delivery.HaltOrder{
+		Scope: scope, Who: r.who.Name, Reason: strings.TrimSpace(r.PostFormValue("reason")),
+		Two: s.ResumeByTwo || r.PostFormValue("two") != "",
+	}
+	done := "halted"
+	if subject != "" {
+		done = "parthalted"
+	}
+
+	a := access.Action{Act: "halt pushes", Org: scope.Org, Subject: subject, Detail: order.Reason}
+	err = s.act(r, a, func() error { return s.Push.Halt(r.Context(), order) })
+	return view{to: "/console/safety?done=" + done}, err
 }
 
 func (s *Server) resume(r *request) (view, error) {
+	scope, subject, err := haltScope(r)
+	if err != nil {
+		return view{}, err
+	}
+
 	ended := false
-	err := s.Access.ActWithDetail(r.Context(), access.Action{Act: "resume pushes"}.By(r.who.Name, r.from), func() (detail string, err error) {
-		ended, err = s.Push.ResumeBy(r.Context(), r.who.Name)
+	a := access.Action{Act: "resume pushes", Org: scope.Org, Subject: subject}
+	err = s.Access.ActWithDetail(r.Context(), a.By(r.who.Name, r.from), func() (detail string, err error) {
+		ended, err = s.Push.ResumeBy(r.Context(), scope, r.who.Name)
 		if err == nil && !ended {
 			detail = "asked for: somebody else ends the halt"
 		}

@@ -75,7 +75,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 	ctx, off := context.Background(), false
 	const url = "http://client.example/p"
 	for name, stop := range map[string]func(h *fixture) error{
-		"halted":   func(h *fixture) error { return h.service.Halt(ctx, "ada", "a fault") },
+		"halted":   func(h *fixture) error { return h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}) },
 		"disabled": func(h *fixture) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
 		"deleted":  func(h *fixture) error { return h.service.DeleteEndpoint(ctx, h.Org, store.ScheduleEndpoint) },
 	} {
@@ -102,7 +102,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 				}
 				if name != "halted" {
 					h.set(delivery.Settings{URL: url, Secret: e.secret})
-				} else if err := h.service.Resume(ctx); err != nil {
+				} else if err := h.service.Resume(ctx, delivery.HaltScope{}); err != nil {
 					h.Fatal(err)
 				}
 				time.Sleep(time.Second)
@@ -130,13 +130,13 @@ func TestPush_LostClaimHalted(t *testing.T) {
 		if n := claim(false); n != 1 {
 			h.Fatalf("claimed %d", n)
 		}
-		if err := h.service.Halt(ctx, "ada", "a fault"); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
 			h.Fatal(err)
 		}
 		if n := claim(true); n != 0 {
 			h.Errorf("claimed %d while pushes are halted", n)
 		}
-		if err := h.service.Resume(ctx); err != nil {
+		if err := h.service.Resume(ctx, delivery.HaltScope{}); err != nil {
 			h.Fatal(err)
 		}
 		if n := claim(false); n != 1 {
@@ -155,7 +155,7 @@ func TestSettle_DeadProcessHalted(t *testing.T) {
 		if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second}); err != nil {
 			h.Fatal(err)
 		}
-		if err := h.service.Halt(ctx, "ada", "a fault"); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
 			h.Fatal(err)
 		}
 		time.Sleep(31 * time.Second)

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -11,40 +12,122 @@ import (
 // ReasonMax is the longest reason for halting, in bytes.
 const ReasonMax = 500
 
-// Halt stops the pushes of all organisations. An attempt that is under way ends; none begins
-// from then on, on any process that shares the store. What becomes due is held.
-func (d *Service) Halt(ctx context.Context, who, reason string) error {
-	if err := checkReason(reason); err != nil {
-		return err
-	}
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.Halt(ctx, who, reason) })
+// What a halt stops: see store.HaltScope. The zero value is everything.
+type HaltScope = store.HaltScope
+
+// ParseHaltScope reads a scope: all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP.
+func ParseHaltScope(text string) (HaltScope, error) { return store.ParseHaltScope(text) }
+
+// HaltOrder says what to halt, in whose name and why.
+type HaltOrder struct {
+	Scope       HaltScope
+	Who, Reason string
+	Two         bool // whether two people end it
 }
 
-func checkReason(reason string) error {
-	if reason == "" || len(reason) > ReasonMax {
+// Halt stops the pushes of its scope: of everything, an organisation, an endpoint, a model of assets or a
+// GSP group. An attempt that is under way ends; none begins from then on, on any process that shares the
+// store. What becomes due is held. An organisation or an endpoint that is none is NotFound; a model or a
+// region that no asset is of yet is halted for those to come.
+func (d *Service) Halt(ctx context.Context, o HaltOrder) error {
+	if o.Reason == "" || len(o.Reason) > ReasonMax {
 		return flex.Fail(flex.Malformed, "say why, in 1 to %d bytes: whoever looks next will ask", ReasonMax)
-	}
-	return nil
-}
-
-// Resume has what was held sent: of each asset the newest schedule alone, and only while it
-// lives. It ends a halt that two people end, too, as the machine's own people may.
-func (d *Service) Resume(ctx context.Context) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.Resume(ctx) })
-}
-
-// HaltForTwo is Halt, and two people end it.
-func (d *Service) HaltForTwo(ctx context.Context, who, reason string) error {
-	if err := checkReason(reason); err != nil {
-		return err
 	}
 
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
-		if err := all.Halt(ctx, who, reason); err != nil {
+		if err := checkScope(ctx, all, o.Scope); err != nil {
 			return err
 		}
-		return all.HaltNeedsTwo(ctx)
+		return all.Halt(ctx, store.Halt{Scope: o.Scope, Who: o.Who, Reason: o.Reason, NeedsTwo: o.Two})
 	})
+}
+
+// checkScope refuses a scope that nothing can be in.
+func checkScope(ctx context.Context, all *store.All, scope HaltScope) error {
+	if len(scope.Name) > ScopeNameMax {
+		return flex.Fail(flex.Malformed, "what is halted has a name of at most %d bytes", ScopeNameMax)
+	}
+
+	switch scope.Kind {
+	case store.HaltRegion:
+		if !isGSPGroup(scope.Name) {
+			return flex.Fail(flex.Malformed, "%q is no GSP group: give _A to _P", scope.Name)
+		}
+	case store.HaltOrg:
+		return checkOrg(ctx, all, scope.Org)
+	case store.HaltEndpoint:
+		return checkEndpoint(ctx, all, scope)
+	}
+
+	return nil
+}
+
+// isGSPGroup reports whether a text is the code of a group of grid supply points, by the industry's
+// Market Domain Data: an underscore and a letter from A to P.
+func isGSPGroup(text string) bool {
+	return len(text) == 2 && text[0] == '_' && text[1] >= 'A' && text[1] <= 'P'
+}
+
+func checkOrg(ctx context.Context, all *store.All, id flex.OrgID) error {
+	orgs, err := all.Orgs(ctx)
+	if err != nil {
+		return err
+	}
+
+	if !slices.ContainsFunc(orgs, func(o flex.Org) bool { return o.ID == id }) {
+		return flex.Fail(flex.NotFound, "there is no organisation %s", id)
+	}
+
+	return nil
+}
+
+func checkEndpoint(ctx context.Context, all *store.All, scope HaltScope) error {
+	if err := checkOrg(ctx, all, scope.Org); err != nil {
+		return err
+	}
+
+	endpoints, err := all.AllEndpoints(ctx)
+	if err != nil {
+		return err
+	}
+
+	is := func(e store.Endpoint) bool { return e.Org == scope.Org && string(e.Name) == scope.Name }
+	if !slices.ContainsFunc(endpoints, is) {
+		return flex.Fail(flex.NotFound, "organisation %s has no endpoint %q", scope.Org, scope.Name)
+	}
+
+	return nil
+}
+
+// ScopeNameMax is the longest name of what a halt stops, in bytes.
+const ScopeNameMax = 200
+
+// HaltPreview is what a halt would stop, or stops.
+type HaltPreview struct {
+	Sites   int `json:"sites"`
+	Assets  int `json:"assets"`
+	Waiting int `json:"waiting"` // pushes
+}
+
+// PreviewHalt counts what is in a scope, and halts nothing.
+func (d *Service) PreviewHalt(ctx context.Context, scope HaltScope) (p HaltPreview, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		if err := checkScope(ctx, all, scope); err != nil {
+			return err
+		}
+
+		reach, err := all.ReachOfHalt(ctx, scope)
+		p = HaltPreview(reach)
+		return err
+	})
+	return p, err
+}
+
+// Resume ends a halt and has what it held sent: of each asset the newest schedule alone, only while it
+// lives, and unless another halt stops it. It ends a halt that two people end, too, as the machine's own
+// people may.
+func (d *Service) Resume(ctx context.Context, scope HaltScope) error {
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.Resume(ctx, scope) })
 }
 
 // ResumeAskedFor is how long it counts that somebody asked for a halt's end.
@@ -53,25 +136,27 @@ const ResumeAskedFor = time.Hour
 // ResumeBy is Resume in somebody's name. A halt that two people end it ends when somebody else has
 // asked for its end a short while ago; else it notes that this one asks. It reports whether the
 // halt has ended. Whoever asked cannot be the second, too: Conflict.
-func (d *Service) ResumeBy(ctx context.Context, who string) (ended bool, err error) {
+func (d *Service) ResumeBy(ctx context.Context, scope HaltScope, who string) (ended bool, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		ended = false // a write may be run again
 
-		h, err := all.Halted(ctx)
+		halts, err := all.Halts(ctx)
 		if err != nil {
 			return err
 		}
 
-		asked := h != nil && !h.AskedAt.IsZero() && all.Now().Sub(h.AskedAt) < ResumeAskedFor
-		switch {
-		case h == nil || !h.NeedsTwo:
-		case asked && h.AskedBy == who:
-			return flex.Fail(flex.Conflict, "you have asked for the end of this halt: somebody else ends it")
-		case !asked:
-			return all.AskResume(ctx, who)
+		i := slices.IndexFunc(halts, func(h store.Halt) bool { return h.Scope == scope })
+		if i >= 0 && halts[i].NeedsTwo {
+			h := haltView(&halts[i])
+			switch {
+			case h.Asked(all.Now()) && h.AskedBy == who:
+				return flex.Fail(flex.Conflict, "you have asked for the end of this halt: somebody else ends it")
+			case !h.Asked(all.Now()):
+				return all.AskResume(ctx, scope, who)
+			}
 		}
 
-		err = all.Resume(ctx)
+		err = all.Resume(ctx, scope)
 		ended = err == nil
 		return err
 	})

@@ -21,11 +21,11 @@ func TestHalt(t *testing.T) {
 		cars := h.chargers(3)
 		h.plan(time.Hour, cars...)
 		time.Sleep(time.Second)
-		if err := other.Halt(ctx, "ada", "a firmware fault"); err != nil {
+		if err := other.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}); err != nil {
 			t.Fatal(err)
 		}
 
-		if err := h.service.Halt(ctx, "bea", "the same"); flex.KindOf(err) != flex.Conflict {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "bea", Reason: "the same"}); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("halted twice: %v", err)
 		}
 
@@ -41,11 +41,11 @@ func TestHalt(t *testing.T) {
 			t.Error(err)
 		}
 
-		if err := h.service.Resume(ctx); err != nil {
+		if err := h.service.Resume(ctx, delivery.HaltScope{}); err != nil {
 			t.Fatal(err)
 		}
 
-		if err := other.Resume(ctx); flex.KindOf(err) != flex.Conflict {
+		if err := other.Resume(ctx, delivery.HaltScope{}); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("resumed twice: %v", err)
 		}
 
@@ -66,7 +66,7 @@ func TestHalt(t *testing.T) {
 func TestHalt_Two(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
-		if err := h.service.HaltForTwo(ctx, "ada", "a firmware fault"); err != nil {
+		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault", Two: true}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -80,7 +80,7 @@ func TestHalt_Two(t *testing.T) {
 			{"bea", 0, false, flex.Conflict}, {"cid", time.Minute, true, flex.Internal}, {"cid", 0, false, flex.Conflict},
 		} {
 			time.Sleep(step.wait)
-			ended, err := h.service.ResumeBy(ctx, step.who)
+			ended, err := h.service.ResumeBy(ctx, delivery.HaltScope{}, step.who)
 			if ended != step.ended || flex.KindOf(err) != step.kind {
 				t.Errorf("step %d, %s: ended %t, %v", i, step.who, ended, err)
 			}
@@ -88,9 +88,9 @@ func TestHalt_Two(t *testing.T) {
 
 		// Any other ends at once, and the machine's own people end any.
 		for _, end := range []func() error{
-			func() error { _, err := h.service.ResumeBy(ctx, "ada"); return err }, func() error { return h.service.Resume(ctx) },
+			func() error { _, err := h.service.ResumeBy(ctx, delivery.HaltScope{}, "ada"); return err }, func() error { return h.service.Resume(ctx, delivery.HaltScope{}) },
 		} {
-			if err := h.service.Halt(ctx, "ada", "a fault"); err != nil {
+			if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
 				t.Fatal(err)
 			}
 
@@ -105,16 +105,162 @@ func TestHalt_Reason(t *testing.T) {
 	one(t, func(h *fixture) {
 		ctx := context.Background()
 		for length, ok := range map[int]bool{0: false, 1: true, delivery.ReasonMax: true, delivery.ReasonMax + 1: false} {
-			err := h.service.Halt(ctx, "ada", strings.Repeat("x", length))
+			err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: strings.Repeat("x", length)})
 			if (err == nil) != ok {
 				t.Errorf("a reason of %d bytes: %v", length, err)
 			}
 
 			if ok {
-				if err := h.service.Resume(ctx); err != nil {
+				if err := h.service.Resume(ctx, delivery.HaltScope{}); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 	})
+}
+
+// partsScene has three chargers: two of one organisation, in two GSP groups and of two models, and one of
+// another organisation.
+func partsScene(h *fixture) (other *fixture, first, second, theirs flex.AssetID) {
+	other = h.tenant("Other")
+	north := h.Site(flex.FullScheduleMethod)
+	cars := []flex.AssetID{h.Asset(h.site, flex.Charger, 7400), h.Asset(north, flex.Charger, 7400), other.Asset(other.site, flex.Charger, 7400)}
+
+	for mpan, group := range map[string]string{"1012345678901": "_C", "1012345678902": "_K"} {
+		h.Exec(`INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)
+			VALUES ($1, TRUE, '', '', '', TRUE, TRUE, TRUE, '', '', $2)`, mpan, group)
+	}
+	for site, mpan := range map[flex.SiteID]string{h.site: "1012345678901", other.site: "1012345678901", north: "1012345678902"} {
+		h.Exec(`UPDATE site SET mpan = $2 WHERE id = $1`, site.Bytes(), mpan)
+	}
+	for i, model := range []string{"Zappi 2.1", "Home Pro", "Home Pro"} {
+		h.Exec(`UPDATE asset SET model = $2 WHERE id = $1`, cars[i].Bytes(), model)
+	}
+
+	return other, cars[0], cars[1], cars[2]
+}
+
+// TestHalt_Parts halts parts of what is sent, several at once, and ends them one by one. What is in none
+// of them is sent as ever, what is in one that has ended is sent within a second.
+func TestHalt_Parts(t *testing.T) {
+	each(t, func(h *fixture) {
+		other, first, second, theirs := partsScene(h)
+		mine, its := h.endpoint(nil), h.endpointOf(other.Org, "other", delivery.Settings{}, nil)
+		defer h.work(h.service)()
+		ctx := context.Background()
+
+		org, endpoint := "organisation/"+h.Org.String(), "endpoint/"+h.Org.String()+"/schedule"
+		for _, step := range []struct {
+			halt, resume  string
+			first, second bool // whether the organisation's newest plans leave
+			theirs        bool
+		}{
+			{org, "", false, false, true},
+			{endpoint, org, false, false, true},
+			{"model/ZAPPI 2.1", endpoint, false, true, true},
+			{"gsp-group/_K", "", false, false, true},
+			{"", "model/zappi 2.1", true, false, true},
+			{"gsp-group/_C", "", false, false, false},
+			{"", "gsp-group/_K", false, true, false},
+			{"all", "gsp-group/_C", false, false, false},
+			{"", "all", true, true, true},
+		} {
+			if step.halt != "" {
+				check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, step.halt), Who: "ada", Reason: "a fault"}))
+			}
+			if step.resume != "" {
+				check(t, h.service.Resume(ctx, scope(t, step.resume)))
+			}
+
+			plans := h.plan(2*time.Hour, first, second)
+			plans = append(plans, other.plan(2*time.Hour, theirs)...)
+			time.Sleep(10 * time.Minute)
+
+			before := len(mine.all()) + len(its.all())
+			for i, want := range []bool{step.first, step.second, step.theirs} {
+				of := []*fixture{h, h, other}[i]
+				if got := of.state(plans[i]) == store.Delivered; got != want {
+					t.Errorf("%s halted, %s resumed: asset %d has its plan: %t", step.halt, step.resume, i, got)
+				}
+			}
+
+			check(t, h.service.Drain(ctx, h.Org)) // does not wait for what is halted
+			if after := len(mine.all()) + len(its.all()); after != before {
+				t.Errorf("%s halted: %d pushes left later", step.halt, after-before)
+			}
+		}
+	})
+}
+
+// A push that a halt of a part kept back leaves within a second of its end, once, the newest alone.
+func TestHalt_PartEnds(t *testing.T) {
+	each(t, func(h *fixture) {
+		_, first, second, _ := partsScene(h)
+		e := h.endpoint(nil)
+		defer h.work(h.service)()
+		ctx := context.Background()
+
+		region := scope(t, "gsp-group/_C")
+		check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: region, Who: "ada", Reason: "a fault", Two: true}))
+		h.plan(time.Hour, first)
+		newest := h.plan(time.Hour, first, second)
+		time.Sleep(5 * time.Minute)
+
+		if p, err := h.service.PreviewHalt(ctx, region); err != nil || p != (delivery.HaltPreview{Sites: 2, Assets: 2, Waiting: 1}) {
+			t.Errorf("it stops %+v, %v", p, err)
+		}
+		if ended, err := h.service.ResumeBy(ctx, region, "ada"); ended || err != nil {
+			t.Errorf("one person ended it: %v", err)
+		}
+		if ended, err := h.service.ResumeBy(ctx, region, "bea"); !ended || err != nil {
+			t.Errorf("two people did not end it: %v", err)
+		}
+
+		time.Sleep(time.Second)
+		if n := len(e.all()); n != 2 || h.state(newest[0]) != store.Delivered {
+			t.Errorf("%d pushes arrived, and of two chargers the newest should", n)
+		}
+	})
+}
+
+// What a halt cannot be of is refused, and so is one too many.
+func TestHalt_Scopes(t *testing.T) {
+	one(t, func(h *fixture) {
+		ctx := context.Background()
+		for text, want := range map[string]flex.Kind{
+			"": flex.Malformed, "every": flex.Malformed, "organisation/": flex.Malformed, "organisation/x": flex.Malformed, "endpoint/" + h.Org.String(): flex.Malformed,
+			"model/": flex.Malformed, "gsp-group/": flex.Malformed, "gsp-group/C": flex.Malformed, "gsp-group/_Q": flex.Malformed,
+			"organisation/018f3c2a-7b1e-7c3d-9f00-2b6a5d1e4c77": flex.NotFound, "endpoint/" + h.Org.String() + "/schedule": flex.NotFound,
+			"model/" + strings.Repeat("x", delivery.ScopeNameMax+1): flex.Malformed, "model/" + strings.Repeat("x", delivery.ScopeNameMax): flex.Internal,
+		} {
+			s, err := delivery.ParseHaltScope(text)
+			if err == nil {
+				_, err = h.service.PreviewHalt(ctx, s)
+			}
+			if flex.KindOf(err) != want {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+
+		for i := range store.HaltsMax + 1 {
+			err := h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, "model/"+strings.Repeat("x", i+1)), Who: "ada", Reason: "a fault"})
+			if refused := err != nil; refused != (i == store.HaltsMax) {
+				t.Errorf("halt %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func scope(t *testing.T, text string) delivery.HaltScope {
+	t.Helper()
+	s, err := delivery.ParseHaltScope(text)
+	check(t, err)
+	return s
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

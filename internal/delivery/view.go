@@ -320,15 +320,34 @@ func (d *Service) OrgOf(ctx context.Context, id flex.EventID) (org flex.OrgID, e
 func (d *Service) Halted(ctx context.Context) (h *HaltView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err := all.Halted(ctx)
-		h = (*HaltView)(found)
+		if err == nil && found != nil {
+			h = haltView(found)
+		}
 		return err
 	})
 	return h, err
 }
 
-// HaltView says who halted all pushes.
+// Halts returns who halted what, but for other organisations' than the reader's, the first first.
+func (d *Service) Halts(ctx context.Context) (list []HaltView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		list = nil
+		halts, err := all.Halts(ctx)
+		for i := range halts {
+			ofAnother := !halts[i].Scope.Org.IsZero() && !store.Reaches(ctx, halts[i].Scope.Org)
+			if !ofAnother {
+				list = append(list, *haltView(&halts[i]))
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// HaltView says who halted what.
 type HaltView struct {
-	At     time.Time `json:"at"` // by the true clock
+	Scope  string    `json:"scope"` // as "all" or "gsp-group/_C": see store.ParseHaltScope
+	At     time.Time `json:"at"`    // by the true clock
 	Who    string    `json:"who"`
 	Reason string    `json:"reason"`
 
@@ -337,16 +356,31 @@ type HaltView struct {
 	AskedAt  time.Time `json:"asked_at,omitzero"` // zero if nobody has
 }
 
+// OfAll reports whether all pushes are halted.
+func (h *HaltView) OfAll() bool { return h.Scope == HaltScope{}.String() }
+
+func haltView(h *store.Halt) *HaltView {
+	return &HaltView{h.Scope.String(), h.At, h.Who, h.Reason, h.NeedsTwo, h.AskedBy, h.AskedAt}
+}
+
 // Asked reports whether somebody asked for the halt's end a short while before now.
 func (h *HaltView) Asked(now time.Time) bool {
 	return !h.AskedAt.IsZero() && now.Sub(h.AskedAt) < ResumeAskedFor
 }
 
-// Safety is whether pushes are halted, and what waits.
+// Safety is whether pushes are halted, all or some, and what waits.
 type Safety struct {
-	Halted *HaltView    `json:"halted"` // null while pushes leave
+	Halted *HaltView    `json:"halted"`       // null unless nothing leaves
+	Parts  []PartHalted `json:"parts_halted"` // the others
 	Held   int          `json:"waiting"`
 	Lines  []SafetyLine `json:"organisations"`
+}
+
+// PartHalted is a halt of a part, and how much it stops.
+type PartHalted struct {
+	HaltView
+	HaltPreview
+	Name string `json:"name"` // of what is halted, in words
 }
 
 // SafetyLine is an organisation with how many of its pushes wait.
@@ -360,14 +394,10 @@ type SafetyLine struct {
 func (d *Service) Safety(ctx context.Context) (s Safety, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		s = Safety{}
-		halted, err := all.Halted(ctx)
-		if err != nil {
-			return err
-		}
-
-		s.Halted = (*HaltView)(halted)
-
 		orgs, err := all.Orgs(ctx)
+		if err == nil {
+			err = s.addHalts(ctx, all, orgs)
+		}
 		if err != nil {
 			return err
 		}
@@ -385,4 +415,57 @@ func (d *Service) Safety(ctx context.Context) (s Safety, err error) {
 		return nil
 	})
 	return s, err
+}
+
+// addHalts adds who has halted what. Of an organisation that is not among those given, which the reader
+// may not see, there is nothing.
+func (s *Safety) addHalts(ctx context.Context, all *store.All, orgs []flex.Org) error {
+	halts, err := all.Halts(ctx)
+	if err != nil {
+		return err
+	}
+
+	s.Parts = []PartHalted{}
+	for i := range halts {
+		h := &halts[i]
+		if h.Scope.Kind == store.HaltAll {
+			s.Halted = haltView(h)
+			continue
+		}
+
+		name, seen := nameOfScope(h.Scope, orgs)
+		if !seen {
+			continue
+		}
+
+		reach, err := all.ReachOfHalt(ctx, h.Scope)
+		if err != nil {
+			return err
+		}
+		s.Parts = append(s.Parts, PartHalted{*haltView(h), HaltPreview(reach), name})
+	}
+
+	return nil
+}
+
+// nameOfScope names what a halt stops, unless it is another organisation's than those given.
+func nameOfScope(scope store.HaltScope, orgs []flex.Org) (name string, ok bool) {
+	switch scope.Kind {
+	case store.HaltAll:
+		return "everything", true
+	case store.HaltModel:
+		return "model " + scope.Name, true
+	case store.HaltRegion:
+		return "GSP group " + scope.Name, true
+	}
+
+	i := slices.IndexFunc(orgs, func(o flex.Org) bool { return o.ID == scope.Org })
+	if i < 0 {
+		return "", false
+	}
+	if scope.Kind == store.HaltEndpoint {
+		return orgs[i].Name + ", endpoint " + scope.Name, true
+	}
+
+	return orgs[i].Name, true
 }

@@ -16,6 +16,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/app"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/mcp"
 	"flexd/internal/store"
@@ -231,10 +232,10 @@ func TestConfirm(t *testing.T) {
 		w.refused("older than 10m", "set_caps", with(caps(10), code))
 
 		code = w.confirmation("set_caps", caps(10))
-		w.must(w.app.Push.Halt(t.Context(), "ada", "a firmware fault"))
+		w.must(w.app.Push.Halt(t.Context(), delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
 		w.refused("a firmware fault", "set_caps", with(caps(10), code))
 		w.refused("a firmware fault", "set_caps", caps(10))
-		w.must(w.app.Push.Resume(t.Context()))
+		w.must(w.app.Push.Resume(t.Context(), delivery.HaltScope{}))
 		if stand() != empty {
 			t.Fatal("a refused call set the caps")
 		}

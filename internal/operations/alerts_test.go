@@ -129,12 +129,14 @@ func (w *watch) run() []received {
 
 func (w *watch) halt() {
 	w.Helper()
-	w.check(w.services[0].DB.WriteAll(w.Context(), func(all *store.All) error { return all.Halt(w.Context(), "ada", "a firmware fault") }))
+	w.check(w.services[0].DB.WriteAll(w.Context(), func(all *store.All) error {
+		return all.Halt(w.Context(), store.Halt{Who: "ada", Reason: "a firmware fault"})
+	}))
 }
 
 func (w *watch) resume() {
 	w.Helper()
-	w.check(w.services[0].DB.WriteAll(w.Context(), func(all *store.All) error { return all.Resume(w.Context()) }))
+	w.check(w.services[0].DB.WriteAll(w.Context(), func(all *store.All) error { return all.Resume(w.Context(), store.HaltScope{}) }))
 }
 
 func (w *watch) addRoutes() {

@@ -18,7 +18,7 @@ type Kind string
 
 // What can be wrong.
 const (
-	Halted           Kind = "halted"            // an operator has halted all pushes
+	Halted           Kind = "halted"            // an operator has halted all pushes, or a part of them
 	ShortTime        Kind = "short_of_time"     // needs that cannot be met even at full power
 	ShortOffPeak     Kind = "short_of_off_peak" // needs that the permitted hours cannot meet
 	ShortHeadroom    Kind = "short_of_headroom" // needs that a cap leaves no headroom for
@@ -130,7 +130,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 	}
 
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		found, err = findHalt(ctx, all)
+		found, err = findHalts(ctx, all)
 
 		for _, of := range lookedAt(ctx, org) {
 			for _, find := range finders {
@@ -188,17 +188,31 @@ func lookedAt(ctx context.Context, org flex.OrgID) []flex.OrgID {
 	return []flex.OrgID{org}
 }
 
-func findHalt(ctx context.Context, all *store.All) ([]Exception, error) {
-	h, err := all.Halted(ctx)
-	if err != nil || h == nil {
+// findHalts finds all halts but those of organisations that the reader may not see.
+func findHalts(ctx context.Context, all *store.All) (found []Exception, err error) {
+	halts, err := all.Halts(ctx)
+	if err != nil {
 		return nil, err
 	}
 
-	return []Exception{{
-		Kind: Halted, Level: Critical, Count: 1,
-		Title: fmt.Sprintf("All pushes are halted by %s since %s: %s", h.Who, h.At.Format(time.RFC3339), h.Reason),
-		Text:  "Chargers go on with what they have. End it with flexd resume, once that is mended.",
-	}}, nil
+	for _, h := range halts {
+		title, text := "All pushes are halted", "Chargers go on with what they have. End it with flexd resume, once that is mended."
+		ofOrg := !h.Scope.Org.IsZero()
+		if ofOrg && !store.Reaches(ctx, h.Scope.Org) {
+			continue
+		}
+		if h.Scope.Kind != store.HaltAll {
+			title = "Pushes of " + h.Scope.String() + " are halted"
+			text = "Chargers go on with what they have. flexd halt --list says how many; end it on the console's Safety page or with flexd resume, once that is mended."
+		}
+
+		found = append(found, Exception{
+			Kind: Halted, Level: Critical, Count: 1, Text: text,
+			Title: fmt.Sprintf("%s by %s since %s: %s", title, h.Who, h.At.Format(time.RFC3339), h.Reason),
+		})
+	}
+
+	return found, nil
 }
 
 func findRefused(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -70,11 +71,11 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 // claim reads the endpoint, and leases what may be sent to it now.
 func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	var free time.Time
-	var halted bool
+	var someHalted bool
 	now := tx.db.Now()
 
 	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at, EXISTS (SELECT 1 FROM halt) FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
-		tx.org.Bytes(), string(o.Name)), []any{instant{&free}, &halted}})
+		tx.org.Bytes(), string(o.Name)), []any{instant{&free}, &someHalted}})
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claim{}, nil
 	}
@@ -88,26 +89,33 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		}
 	}
 
-	c.Endpoint.Enabled = c.Endpoint.Enabled && !halted
+	var halts Halts
+	if someHalted {
+		halts, err = tx.halts(ctx)
+		if err != nil {
+			return c, err
+		}
+	}
+
+	c.Endpoint.Enabled = c.Endpoint.Enabled && !halts.stopEndpoint(tx.org, o.Name)
 	if !c.Endpoint.Enabled {
 		return c, nil
 	}
 
-	err = tx.claimPushes(ctx, o, &c, now, free)
+	err = tx.claimPushes(ctx, o, &c, halts, free)
 	return c, err
 }
 
 // claimPushes leases as many pushes as the endpoint's rate allows now. The rate is used up
 // until free.
-func (tx *Tx) claimPushes(ctx context.Context, o ClaimOrder, c *Claim, now, free time.Time) (err error) {
+func (tx *Tx) claimPushes(ctx context.Context, o ClaimOrder, c *Claim, halts Halts, free time.Time) (err error) {
+	now := tx.db.Now()
 	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
 		free = now
 	}
 
-	// Of the time up to now+rateBurst, what is not yet taken may be sent now; one always
-	// once its turn has come.
-	n := min(o.Most, max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0))
+	n := min(o.Most, allowedNow(now, free, each))
 	if n > 0 {
 		c.Pushes, err = tx.leasePushes(ctx, o, now, n)
 		if err != nil {
@@ -116,19 +124,26 @@ func (tx *Tx) claimPushes(ctx context.Context, o ClaimOrder, c *Claim, now, free
 		free = free.Add(time.Duration(len(c.Pushes)) * each)
 	}
 
-	if len(c.Pushes) > 0 {
-		err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
-		if err != nil {
-			return err
-		}
-	}
-
 	c.More = len(c.Pushes) == o.Most
 	if !c.More && len(c.Pushes) == n {
 		c.Allowed = free.Add(each - max(rateBurst, each))
 	}
+	if len(c.Pushes) == 0 {
+		return nil
+	}
 
-	return nil
+	err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
+	if err == nil && halts.byAsset() {
+		c.Pushes, err = tx.setHaltedAside(ctx, c.Pushes, halts, now)
+	}
+
+	return err
+}
+
+// allowedNow is how many pushes a rate of one in each allows now, which is used up until free. Of the
+// time up to now+rateBurst, what is not yet taken may be sent now; one always once its turn has come.
+func allowedNow(now, free time.Time, each time.Duration) int {
+	return max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0)
 }
 
 // leasePushes leases up to n due pushes of the endpoint, the longest due first.
@@ -140,6 +155,72 @@ func (tx *Tx) leasePushes(ctx context.Context, o ClaimOrder, now time.Time, n in
 		UPDATE outbox SET sending = generation, holder = $5, turn_at = $6 WHERE org_id = $1 AND subject IN (SELECT subject FROM due)
 		RETURNING subject, kind, asset_id, event_id, generation, queued_at, expires_at, tries`,
 		tx.org.Bytes(), string(o.Name), micros(now), n, o.Holder, micros(now.Add(o.Lease)))
+}
+
+const (
+	// haltHolder is the holder of what a halt of a model or a region keeps back. No claim has it.
+	haltHolder = -1
+	// haltLook is when that is looked at again, if nobody has ended the halt before.
+	haltLook = time.Minute
+)
+
+// setHaltedAside gives back what was claimed of assets whose pushes are halted, and returns the rest.
+// It waits for the end of the halt, or for haltLook, so that it does not stand before what may be sent.
+func (tx *Tx) setHaltedAside(ctx context.Context, claimed []ClaimedPush, halts Halts, now time.Time) (rest []ClaimedPush, err error) {
+	stopped, err := tx.haltedSubjects(ctx, claimed, halts)
+	if err != nil || len(stopped) == 0 {
+		return claimed, err
+	}
+
+	for _, push := range claimed {
+		if !slices.Contains(stopped, flex.EventID(push.Subject)) {
+			rest = append(rest, push)
+		}
+	}
+
+	for chunk := range slices.Chunk(stopped, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes(), haltHolder, micros(now.Add(haltLook))}, chunk)
+		_, err = tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = $2, turn_at = $3 WHERE org_id = $1 AND subject IN `+list, args...)
+		if err != nil {
+			return nil, fmt.Errorf("set aside what is halted: %w", err)
+		}
+	}
+
+	return rest, nil
+}
+
+// haltedSubjects returns the subjects of the pushes that concern an asset which halts stop. A dispatch
+// of several assets is stopped by one.
+func (tx *Tx) haltedSubjects(ctx context.Context, claimed []ClaimedPush, halts Halts) (stopped []flex.EventID, err error) {
+	for chunk := range slices.Chunk(claimed, outboxChunk) {
+		subjects := make([]flex.EventID, len(chunk))
+		for i := range chunk {
+			subjects[i] = flex.EventID(chunk[i].Subject)
+		}
+
+		stop := func(s scanner) (struct{}, error) {
+			var subject flex.EventID
+			var model, region string
+
+			err := s.Scan(&subject, &model, &region)
+			if err == nil && halts.stopAsset(model, region) && !slices.Contains(stopped, subject) {
+				stopped = append(stopped, subject)
+			}
+			return struct{}{}, err
+		}
+
+		list, args := in([]any{tx.org.Bytes()}, subjects)
+		_, err = rows(ctx, tx.conn, stop, `SELECT o.subject, lower(a.model), COALESCE(m.gsp_group, '') FROM outbox o
+				LEFT JOIN dispatch_asset d ON d.org_id = o.org_id AND d.event_id = o.event_id
+				JOIN asset a ON a.id = COALESCE(d.asset_id, o.asset_id)
+				JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan
+			WHERE o.org_id = $1 AND o.subject IN `+list, args...)
+		if err != nil {
+			return nil, fmt.Errorf("read what halts stop: %w", err)
+		}
+	}
+
+	return stopped, nil
 }
 
 // release makes due what the holder has leased of the endpoint. Claims lock their endpoint,
@@ -173,13 +254,26 @@ func (db *DB) NextTurn(ctx context.Context, org flex.OrgID, name EndpointName) (
 
 // BusyEndpoints returns the organisation's enabled endpoints that have something under way,
 // or due and not halted. What a process that died had under way is not, once its lease is over.
-func (tx *Tx) BusyEndpoints(ctx context.Context) ([]EndpointName, error) {
-	return rows(ctx, tx.conn, func(s scanner) (n EndpointName, err error) {
-		err = s.Scan(&n)
-		return n, err
-	}, `SELECT name FROM endpoint e
-		WHERE e.org_id = $1 AND e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name
-			AND o.turn_at IS NOT NULL AND (o.turn_at <= $2 AND NOT EXISTS (SELECT 1 FROM halt) OR o.turn_at > $2 AND o.sending > 0))`, tx.org.Bytes(), micros(tx.db.Now()))
+func (tx *Tx) BusyEndpoints(ctx context.Context) (busy []EndpointName, err error) {
+	halts, err := tx.halts(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	_, err = rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+		var name EndpointName
+		var due, sending bool
+
+		err := s.Scan(&name, &due, &sending)
+		if sending || due && !halts.stopEndpoint(tx.org, name) {
+			busy = append(busy, name)
+		}
+		return struct{}{}, err
+	}, `SELECT name,
+			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at IS NOT NULL AND o.turn_at <= $2),
+			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at IS NOT NULL AND o.turn_at > $2 AND o.sending > 0)
+		FROM endpoint e WHERE e.org_id = $1 AND e.enabled`, tx.org.Bytes(), micros(tx.db.Now()))
+	return busy, err
 }
 
 // extra scans columns after those that a scan function knows.

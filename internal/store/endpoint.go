@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -120,9 +121,14 @@ func (db *DB) DueEndpointsOf(ctx context.Context, org flex.OrgID) ([]Endpoint, e
 func (db *DB) dueEndpoints(ctx context.Context, which string, args ...any) (due []Endpoint, err error) {
 	err = db.glance(ctx, func(c conn) error {
 		due, err = rows(ctx, c, c.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
-		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)
-			AND NOT EXISTS (SELECT 1 FROM halt)`+which+`
+		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)`+which+`
 		ORDER BY e.org_id, e.name`, append([]any{micros(db.Now())}, args...)...)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+
+		halts, err := c.halts(ctx)
+		due = slices.DeleteFunc(due, func(e Endpoint) bool { return halts.stopEndpoint(e.Org, e.Name) })
 		return err
 	})
 	return due, err
