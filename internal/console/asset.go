@@ -78,6 +78,9 @@ type series struct {
 	ReadyBy     []int64      `json:"ready_by"`
 	Marks       []mark       `json:"marks"`
 	Generations []generation `json:"generations"` // of the last session in the span
+
+	// Curves are the prices that schedules were made on, in the form of Prices, by the curve of a schedule.
+	Curves map[string][][2]any `json:"curves"`
 }
 
 // mark is something that happened.
@@ -94,6 +97,7 @@ type generation struct {
 	MadeAt     time.Time    `json:"made_at"`
 	Cause      string       `json:"cause"`
 	Plan       [][3]float64 `json:"plan"`
+	Curve      string       `json:"curve"` // of Curves; one that is not there has passed its keeping
 }
 
 func triples(lines []control.Draw) [][3]float64 {
@@ -116,13 +120,14 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		return view{}, err
 	}
 
+	a.Curves = true
 	p, err := s.Control.Past(r.Context(), a)
 	if err != nil {
 		return view{}, err
 	}
 
 	out := series{From: p.Span.From.Unix(), To: p.Span.To.Unix(), Now: p.Now.Unix(), Plan: triples(p.Planned()), Readings: triples(p.Actual()),
-		Prices: [][2]any{}, OffPeak: [][2]int64{}, ReadyBy: []int64{}, Marks: []mark{}, Generations: []generation{}}
+		Prices: pricePairs(p.Prices), Curves: map[string][][2]any{}, OffPeak: [][2]int64{}, ReadyBy: []int64{}, Marks: []mark{}, Generations: []generation{}}
 
 	if p.Battery != nil {
 		out.Plan = triples(batteryDraws(p.Battery))
@@ -134,23 +139,36 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		out.Marks = append(out.Marks, mark{l.At.Unix(), l.Kind, l.Text})
 	}
 
-	for _, g := range p.Generations() {
-		out.Generations = append(out.Generations, generation{g.Generation, g.EventID, g.MadeAt, string(g.Cause), triples(g.Draws(g.Whole()))})
-	}
-
+	out.addGenerations(p)
 	return view{json: out}, nil
 }
 
-// addBackground adds the prices, the off-peak time and the deadlines.
-func (out *series) addBackground(p *control.Past) {
-	for _, q := range p.Prices {
+// addGenerations adds the schedules of the last session, and the prices that they were made on.
+func (out *series) addGenerations(p *control.Past) {
+	for _, g := range p.Generations() {
+		out.Generations = append(out.Generations, generation{g.Generation, g.EventID, g.MadeAt, string(g.Cause), triples(g.Draws(g.Whole())), g.Curve.String()})
+	}
+
+	for name, prices := range p.Curves {
+		out.Curves[name] = pricePairs(prices)
+	}
+}
+
+// pricePairs are half-hours with their prices, null where none is known.
+func pricePairs(prices []flex.PricedPeriod) [][2]any {
+	pairs := make([][2]any, 0, len(prices))
+	for _, q := range prices {
 		var price any
 		if q.Known {
 			price = q.Price.GBPPerMWh()
 		}
-		out.Prices = append(out.Prices, [2]any{q.Period.Start().Unix(), price})
+		pairs = append(pairs, [2]any{q.Period.Start().Unix(), price})
 	}
+	return pairs
+}
 
+// addBackground adds the off-peak time and the deadlines.
+func (out *series) addBackground(p *control.Past) {
 	for _, o := range p.OffPeak {
 		out.OffPeak = append(out.OffPeak, [2]int64{o.From.Unix(), o.To.Unix()})
 	}

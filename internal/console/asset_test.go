@@ -45,7 +45,9 @@ type seriesAnswer struct {
 		EventID    string `json:"event_id"`
 		Cause      string
 		Plan       [][3]float64
+		Curve      string
 	}
+	Curves map[string][][2]any
 }
 
 func (d *service) series(path string) (s seriesAnswer) {
@@ -100,6 +102,36 @@ func TestAsset(t *testing.T) {
 			t.Errorf("the plan: %v", v.Plan)
 		}
 	})
+}
+
+// A schedule is replayed on the prices that it was made on, whatever came since.
+func TestAsset_ReplayedPrices(t *testing.T) {
+	d := newConsole(t, sceneNow)
+	s := newScene(d)
+	d.login()
+	path := "/console/assets/" + s.assets[plain].String() + "/series.json"
+	before := d.series(path)
+	d.publishOff(7, "market-index", flex.Day{Year: 2026, Month: time.January, Dom: 15}, at("2026-01-14T21:00:00Z"))
+
+	after := d.series(path)
+	made := after.Curves[after.Generations[0].Curve]
+	now := map[any]float64{}
+	for _, p := range after.Prices {
+		if p[1] != nil {
+			now[p[0]] = p[1].(float64)
+		}
+	}
+
+	dearer := 0
+	for _, p := range made {
+		price, known := p[1].(float64)
+		if known && now[p[0]] == price+7 {
+			dearer++
+		}
+	}
+	if len(before.Generations) != 2 || dearer == 0 {
+		t.Errorf("%d schedules; the first was made on %v, and now it is %v", len(before.Generations), made, after.Prices)
+	}
 }
 
 // report sends callbacks of the asset's newest schedule.

@@ -26,6 +26,7 @@ type PastQuery struct {
 	Show     string
 	From, To flex.Day // of dates, both included
 
+	Curves  bool         // whether the prices are asked for that each schedule of the last session was made on
 	Explain bool         // whether a schedule of the last session is to be explained
 	Chosen  flex.EventID // that schedule; the newest if there is none of that id
 
@@ -47,8 +48,9 @@ type Past struct {
 	Schedules []PastSchedule
 	Events    []PastEvent
 	Callbacks []store.Callback
-	Prices    []flex.PricedPeriod
-	OffPeak   []flex.Span // by the tariff as it is now; nil if none is known
+	Prices    []flex.PricedPeriod            // as they are known now
+	Curves    map[string][]flex.PricedPeriod // as they were known, by Curve of a schedule; nil where not asked for
+	OffPeak   []flex.Span                    // by the tariff as it is now; nil if none is known
 	Readings  []flex.Reading
 
 	Chosen  int          // of Generations, the schedule that Why explains
@@ -222,6 +224,25 @@ func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
+// readCurves reads the prices that the schedules of the last session were made on.
+func (p *Past) readCurves(ctx context.Context, tx *store.Tx) error {
+	p.Curves = map[string][]flex.PricedPeriod{}
+	for _, s := range p.Generations() {
+		name := s.Curve.String()
+		if _, known := p.Curves[name]; known || s.Curve.IsZero() {
+			continue
+		}
+
+		prices, err := tx.Curve(ctx, s.Curve)
+		if err != nil {
+			return err
+		}
+		p.Curves[name] = prices
+	}
+
+	return nil
+}
+
 // powerLabels are the readings of an asset that say what it drew.
 var powerLabels = []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower}
 
@@ -252,6 +273,12 @@ func (p *Past) offPeak() []flex.Span {
 
 // reason answers why, and what would be if something were otherwise.
 func (d *Service) reason(ctx context.Context, tx *store.Tx, p *Past, q PastQuery) error {
+	if q.Curves {
+		if err := p.readCurves(ctx, tx); err != nil {
+			return err
+		}
+	}
+
 	if q.Explain {
 		if err := p.explainChosen(ctx, tx, q.Chosen); err != nil {
 			return err

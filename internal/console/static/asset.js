@@ -5,12 +5,16 @@ const figure = document.querySelector("[data-plot=asset]");
 const note = document.querySelector("[data-note]");
 
 let shown; // the series
-let chosen = null; // the schedule that is replayed
+let chosen = null; // the schedule that is replayed, with the prices that it was made on
 let supposed = null; // the plan of what if
 
-const prices = () => shown.prices.filter(([, price]) => price != null).map(([from, price]) => [from, from + 1800, price]);
+const priced = (pairs) => pairs.filter(([, price]) => price != null).map(([from, price]) => [from, from + 1800, price]);
 
-const rows = () => join([prices(), shown.plan, shown.readings, chosen ?? [], supposed ?? []].map(column), shown.from);
+// then are the prices that the replayed schedule was made on. They are drawn beside those of now, which
+// may have come since.
+const then = () => (chosen ? priced(shown.curves[chosen.curve] ?? []) : []);
+
+const rows = () => join([priced(shown.prices), then(), shown.plan, shown.readings, chosen?.plan ?? [], supposed ?? []].map(column), shown.from);
 
 // under draws what lies behind the lines: off-peak time, now, ready-by and the marks.
 const under = (u) => {
@@ -80,6 +84,7 @@ const options = () => ({
   series: [
     { label: "From", value: (u, v) => (v == null ? "–" : momentText(v)) },
     line("Price", colour("--price"), { scale: "price", width: 1.5, value: (u, v) => (v == null ? "–" : `£${v.toFixed(2)}`) }),
+    line("Price it was made on", colour("--ink"), { scale: "price", width: 1.5, dash: [2, 2], show: chosen != null, value: (u, v) => (v == null ? "–" : `£${v.toFixed(2)}`) }),
     line("Plan", colour("--plan"), { fill: colour("--plan-wash") }),
     line("Metered", colour("--actual")),
     line("Replayed", colour("--ink"), { dash: [3, 3], show: chosen != null }),
@@ -106,7 +111,7 @@ if (slider) {
     if (!g) return;
     slider.value = i;
     list.selectedIndex = i;
-    chosen = i === shown.generations.length - 1 ? null : g.plan;
+    chosen = i === shown.generations.length - 1 ? null : g;
     renew();
     const address = `${location.pathname}/why?schedule=${g.event_id}`;
     const answer = await fetch(address);
