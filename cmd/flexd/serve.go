@@ -53,6 +53,7 @@ type serve struct {
 
 	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
+	RampKW    int       `name:"ramp-kw" help:"How much the planned power of all cars together may move in a minute, in kW: a larger fleet's starts and ends are spread over up to half an hour, as far as each car's need leaves time; 0 for no limit, ${default} if not given." default:"50000" env:"FLEXD_RAMP_KW" placeholder:"KW"`
 	Observe   observe   `embed:""`
 	Retention retention `embed:""`
 
@@ -273,10 +274,17 @@ func (s *serve) warn(c console, at net.Addr) {
 	}
 }
 
+// rampMost is a thousand gigawatts a minute: no limit.
+const rampMost = 1_000_000_000
+
 // limit says whom the transports believe, and how much they take.
 func (s *serve) limit(to *app.Settings) error {
 	if s.MaxConnections < 0 || s.MaxConnectionsPerAddress < 0 {
 		return flex.Fail(flex.Invalid, "--max-connections and --max-connections-per-address are 1 or more")
+	}
+
+	if s.RampKW < 0 || s.RampKW > rampMost {
+		return flex.Fail(flex.Invalid, "--ramp-kw is from 0 to %d, not %d", rampMost, s.RampKW)
 	}
 
 	kept, err := s.Retention.read()
@@ -285,6 +293,7 @@ func (s *serve) limit(to *app.Settings) error {
 	}
 
 	to.Retention = kept
+	to.Ramp = flex.FromKW(float64(s.RampKW))
 	to.TrustedProxies = s.TrustedProxies
 	to.TwoStep = s.OperatorsTwoStep
 	to.ResumeByTwo = s.ResumeByTwo

@@ -48,6 +48,9 @@ type Settings struct {
 
 	Retention Retention // how long records are kept
 
+	// Ramp is how much the planned power of all that is steered may move in a minute; not limited if 0.
+	Ramp flex.Watts
+
 	// AllowPrivateEndpoints lets pushes go to all private and loopback addresses,
 	// PrivateEndpoints to some.
 	AllowPrivateEndpoints bool
@@ -164,7 +167,7 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	db := h.DB
 	h.Access = &access.Service{DB: db, SSO: s.SSO, PasswordsShut: s.PasswordsShut}
 	h.Registry = &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})}
-	h.Control = &control.Service{DB: db, Log: s.Log, Retain: s.Retention.Records}
+	h.Control = &control.Service{DB: db, Log: s.Log, Retain: s.Retention.Records, Ramp: s.Ramp}
 	h.Push = newDelivery(db, s)
 	h.Reading = &reading.Service{DB: db, Retain: s.Retention.Readings}
 	h.Reward = newReward(db, s)

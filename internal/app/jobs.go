@@ -113,6 +113,7 @@ func (h *App) addUpkeep(clouds bool) {
 		h.add("clouds", time.Minute, store.WakeCloud, h.Registry.RefreshClouds, apart("tokens of clouds end by the true clock"))
 	}
 
+	h.add("ramp", 10*time.Minute, "", h.Control.FollowFleet, apart("the fleet of all organisations is counted by the true clock"))
 	h.add("moves", time.Minute, "", h.Registry.MovePoints, apart("a metering point changes its party by the true clock, for two organisations at once"))
 	h.add("expiry", time.Minute, "", h.Access.PurgeExpired, apart("tokens and logins end by the true clock"))
 }

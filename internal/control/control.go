@@ -43,6 +43,10 @@ type Service struct {
 
 	Retain time.Duration // how long records are kept that nothing needs any more; KeptFor if it is zero
 
+	// Ramp is how much the planned power of all that is steered may move in a minute; zero lets it move at once.
+	Ramp flex.Watts
+
+	spread          atomic.Int64 // that starts are spread over, in nanoseconds: FollowFleet
 	looked, changed atomic.Int64 // by background jobs, since the process began
 }
 
@@ -140,19 +144,25 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 		return nil, nil, nil, err
 	}
 
-	limitByRate(&e, r != nil)
+	d.shape(&e, c, why, r)
 	problem, answer, binding := r.charge(problemOf(e, from, ps))
-	decision := d.decide(ctx, c.Asset.ID, &Candidate{
-		Ground: why.ground, Required: why.must || c.Standing.Generation == 0,
-		Measured: e.Learned != nil, Now: tx.Now(), Current: c.Standing.Steps, Problem: &problem, Plan: &answer,
-	})
+	candidate := why.candidate(c, &e, tx.Now())
+	candidate.Problem, candidate.Plan = &problem, &answer
+	decision := d.decide(ctx, c.Asset.ID, &candidate)
 	if !decision.Replace {
 		return nil, nil, nil, nil
 	}
 
-	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
-	s.Steps = answer.Steps
+	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent, Schedule: flex.Schedule{Steps: answer.Steps}}
 	return s, ps, &underCaps{room: r, binding: binding}, nil
+}
+
+// candidate is a new plan of an asset, still to be made, beside its schedule in force.
+func (why change) candidate(c *store.Charging, e *store.Effective, now time.Time) Candidate {
+	return Candidate{
+		Ground: why.ground, Required: why.must || c.Standing.Generation == 0,
+		Measured: e.Learned != nil, Now: now, Current: c.Standing.Steps,
+	}
 }
 
 // situation is what a plan made at the instant is made from. A new intent asks for so much

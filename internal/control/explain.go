@@ -100,12 +100,13 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
 	end := later(s.From.ReadyBy, s.From.ChargeNow.To)
-	problem.Limits = within(b.Limits, flex.Span{From: from, To: end})
+	problem = limited(problem, &s.From, within(b.Limits, flex.Span{From: from, To: end}))
 	tail := within(b.Limits, flex.Span{From: later(from, end), To: s.End()})
 	problem.Exact = problem.Exact || len(tail) > 0 // it was made for a main fuse
 	x := Explanation{InForce: s, Plan: charge.Solve(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
 	x.Plan.Shortfall = max(0, x.Plan.Shortfall-max(0, problem.Need-max(0, s.From.Need-s.From.Delivered)))
 	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
+	x.sayRamp()
 	x.Summary = summary(&x)
 
 	return x
@@ -136,7 +137,7 @@ func inputsOf(s *store.Schedule) []Input {
 		list = append(list, Input{Name: "pause_above_gbp_per_mwh", Value: strconv.FormatFloat(PauseAbove.GBPPerMWh(), 'f', -1, 64), Origin: fromDefault})
 	}
 
-	return list
+	return append(list, rampInputs(&e)...)
 }
 
 // intentInputs lists what is asked for.
@@ -202,6 +203,7 @@ func summary(x *Explanation) string {
 	}
 
 	b.WriteString(x.energy())
+	b.WriteString(spreadSentence(e.Ramp))
 
 	if x.Plan.HasThreshold && !x.Curve.IsZero() {
 		fmt.Fprintf(&b, "Electricity at up to %s/MWh is bought. ", x.Plan.Threshold.Pounds())

@@ -275,6 +275,7 @@ func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 	car.done = !car.end(f.from).After(f.from)
 	if !car.done {
 		car.from = inputsAt(p, f.from)
+		car.from.Ramp = nil // the room of the fuse is shared to the second
 		return car
 	}
 

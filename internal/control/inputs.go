@@ -176,6 +176,7 @@ func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge
 	p.OffPeak, p.AllOffPeak = offPeak, !known
 
 	p.Need += allowance(&e, &p)
+	p = spreadOut(p, e.Ramp)
 	if len(e.Closed) > 0 {
 		p, _ = instruct.Close(p, e.Closed)
 	}

@@ -505,6 +505,7 @@ func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *char
 	}
 
 	e := inputsAt(p, from)
+	e.Ramp = kept(e.Ramp, true)
 	problem := problemOf(e, from, m.prices)
 	answer := s.Solve(&problem)
 
@@ -533,6 +534,7 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 	}
 
 	e.Closed = closedAhead(e.Closed, from)
+	e.Ramp = kept(e.Ramp, false)
 	limitByRate(&e, false)
 
 	return e

@@ -208,6 +208,7 @@ func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time
 // schedule in force draws is in the other room.
 func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
 	m := member{Planned: p, from: inputsAt(p, from)}
+	m.from.Ramp = nil // caps have starts per minute
 	limitByRate(&m.from, true)
 	problem := problemOf(m.from, from, f.prices)
 	m.Car = headroom.Car{Problem: &problem, Cap: cap}

@@ -125,6 +125,10 @@ func asItIs(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time
 	}
 
 	current := &c.Standing
+	if c.Open() {
+		is.Ramp = kept(current.From.Ramp, false)
+	}
+
 	if current.Generation > 0 && current.From.ReadyBy.After(from) {
 		is.ReadyBy = current.From.ReadyBy
 	}

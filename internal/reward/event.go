@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
+	"flexd/internal/engine/ramp"
 	"flexd/internal/flex"
 	"flexd/internal/settle"
 	"flexd/internal/store"
@@ -170,7 +171,12 @@ var notTheUsers = []store.Cause{store.CauseMarket, store.CauseInputs, store.Caus
 func withoutMarket(made *store.Schedule, before []settle.Dispatch) (without, nominated settle.Dispatch) {
 	charged := settle.Drawn(settle.InForce(before, made.MadeAt), made.From.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
 	problem := blind(made, charged)
-	without = settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(problem).Steps}
+	spread := problem
+	if r := made.From.Ramp; r != nil { // it would have begun as much later without the market
+		spread = ramp.Apply(problem, r.Offset, r.Spread)
+	}
+
+	without = settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(spread).Steps}
 	nominated = settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps}
 	return without, nominated
 }

@@ -74,14 +74,19 @@ func encodeLearned(l *Learned) any {
 	return text
 }
 
-func decodeLearned(text sql.NullString) (*Learned, error) {
-	if !text.Valid {
-		return nil, nil
+// learnedText reads what encodeLearned wrote.
+type learnedText struct{ to **Learned }
+
+// Scan reads a column.
+func (t learnedText) Scan(column any) error {
+	var text sql.NullString
+	if err := text.Scan(column); err != nil || !text.Valid {
+		return err
 	}
 
 	var r learnedRecord
 	if err := decode("learned rate", text.String, &r); err != nil {
-		return nil, err
+		return err
 	}
 
 	l := &Learned{
@@ -93,7 +98,8 @@ func decodeLearned(text sql.NullString) (*Learned, error) {
 		l.Since = time.Unix(r.Since, 0).UTC()
 	}
 
-	return l, nil
+	*t.to = l
+	return nil
 }
 
 // RateSession is what a session taught.

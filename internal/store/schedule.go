@@ -79,24 +79,19 @@ type Effective struct {
 	Origins       string      // as control writes it: where each input came from
 	Learned       *Learned    // nil if the power is nominal and nothing else was learned either
 	Closed        []flex.Span // time that an instruction has the asset leave out, as far as its need allows
+	Ramp          *Ramp       // nil if it begins and ends when the market and the tariff say
 }
 
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed`
+	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed, ramp`
 
 func scanSchedule(s scanner) (v Schedule, err error) {
 	var from time.Time
 	var steps string
-	var learned sql.NullString
 	err = s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, &v.Cause, instant{&v.MadeAt}, instant{&from}, &steps, &v.Curve,
 		instant{&v.From.ReadyBy}, &v.From.Need, &v.From.Delivered, instant{&v.From.CountFrom}, &v.From.Power, &v.From.Running, &v.From.MayChargePeak, &v.From.Mode,
 		instant{&v.From.ChargeNow.From}, instant{&v.From.ChargeNow.To}, &v.From.Tariff.OffPeak, &v.From.Tariff.Zone, &v.From.Tariff.Type,
-		&v.From.Origins, &v.Before, &v.Value, &learned, closedTime{&v.From.Closed})
-	if err != nil {
-		return v, err
-	}
-
-	v.From.Learned, err = decodeLearned(learned)
+		&v.From.Origins, &v.Before, &v.Value, learnedText{&v.From.Learned}, closedTime{&v.From.Closed}, rampText{&v.From.Ramp})
 	if err != nil {
 		return v, err
 	}
@@ -149,7 +144,7 @@ func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
 }
 
 var scheduleFields = strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps curve_id
-	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value learned closed`)
+	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value learned closed ramp`)
 
 // args appends the values of scheduleFields.
 func (s *Schedule) args(org flex.OrgID, args []any) []any {
@@ -166,7 +161,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	return append(args, s.EventID.Bytes(), org.Bytes(), s.AssetID.Bytes(), s.SessionID.Bytes(), s.Generation, string(s.Cause), micros(s.MadeAt),
 		micros(s.Steps[0].From), micros(s.End()), writeSteps(s.Steps), curve,
 		micros(e.ReadyBy), int64(e.Need), int64(e.Delivered), micros(e.CountFrom), int64(e.Power), e.Running, e.MayChargePeak, string(e.Mode),
-		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value), encodeLearned(e.Learned), writeClosed(e.Closed))
+		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value), encodeLearned(e.Learned), writeClosed(e.Closed), encodeRamp(e.Ramp))
 }
 
 // AddSchedule commits the session's next schedule, made at this transaction's instant. Its

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -31,7 +30,7 @@ type Planned struct {
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
-	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed,
+	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp,
 	COALESCE(o.accepted, 0) >= c.generation AND NOT EXISTS (SELECT 1 FROM callback b
 		WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED'))`
 
@@ -42,16 +41,10 @@ const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id LEFT
 func (v *Planned) scan(s scanner) (err error) {
 	var from time.Time
 	var steps string
-	var learned sql.NullString
 	c, e := &v.Standing, &v.Standing.From
 	err = s.Scan(&v.Session, &c.AssetID, instant{&v.MarketAt}, &c.EventID, &c.Generation, instant{&from}, &steps,
 		instant{&e.ReadyBy}, (*int64)(&e.Need), (*int64)(&e.Delivered), instant{&e.CountFrom}, (*int64)(&e.Power), &e.MayChargePeak, (*string)(&e.Mode),
-		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, (*string)(&e.Tariff.Type), &e.Origins, &learned, closedTime{&e.Closed}, &v.Taken)
-	if err != nil {
-		return err
-	}
-
-	e.Learned, err = decodeLearned(learned)
+		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, (*string)(&e.Tariff.Type), &e.Origins, learnedText{&e.Learned}, closedTime{&e.Closed}, rampText{&e.Ramp}, &v.Taken)
 	if err != nil {
 		return err
 	}

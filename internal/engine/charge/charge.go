@@ -91,6 +91,8 @@ const (
 	NeedMet
 	CapClosed
 	PastReady
+	LeftToOthers // of a fleet that does not begin and end at once
+	GoesOn
 )
 
 var reasons = [...]string{
@@ -106,6 +108,8 @@ var reasons = [...]string{
 	NeedMet:      "nothing more is needed",
 	CapClosed:    "a cap, or an instruction of the grid, leaves no power",
 	PastReady:    "after ready-by",
+	LeftToOthers: "left to others, so that not all cars of the fleet begin and end at once",
+	GoesOn:       "goes on until its own next half-hour, so that not all cars of the fleet change at once",
 }
 
 // String says the reason in words for the user.

@@ -25,7 +25,7 @@ func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 	}
 
 	for _, w := range windows {
-		d := min(loss, w.Len()/2)
+		d := min(loss, w.Len()/2).Truncate(time.Second)
 		begin := (time.Duration(float64(d) * offset.Seconds() / spread.Seconds())).Truncate(time.Second)
 		if w.From.After(p.From) {
 			p.Limits = closed(p.Limits, &p, flex.Span{From: w.From, To: w.From.Add(begin)})
@@ -67,7 +67,7 @@ func most(p *charge.Problem, windows []flex.Span, spread time.Duration) time.Dur
 		return 0
 	}
 
-	slack := -time.Duration((int64(p.Need)*3600+int64(p.Power)-1)/int64(p.Power))*time.Second - time.Minute
+	slack := -needed(p) - time.Minute
 	for _, w := range windows {
 		slack += w.Len()
 	}
@@ -90,4 +90,92 @@ func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
 
 	slices.SortFunc(limits, func(a, b flex.Step) int { return a.From.Compare(b.From) })
 	return limits
+}
+
+// Keep returns the problem with what the car does when it is planned going on until its own next half-hour begins, so
+// that many cars that are planned anew at once do not change at once. A car that charges goes on in open
+// time, and no longer than its need takes; one that does not begins later, if its need leaves the time.
+// Charge-now is left as it is. The limits must be those of Apply.
+func Keep(p charge.Problem, offset time.Duration) charge.Problem {
+	own := p.From.Add(-offset).Truncate(flex.HalfHour).Add(flex.HalfHour + offset)
+	until := flex.Span{From: p.From, To: own}
+	if !p.ChargeNow.Empty() || p.Power <= 0 {
+		return p
+	}
+
+	if p.Running {
+		p.ChargeNow = goingOn(&p, until)
+		return p
+	}
+
+	kept := p
+	kept.Limits = closed(slices.Clone(p.Limits), &p, until)
+	kept.Limits = apart(kept.Limits)
+	if openTime(&kept) >= needed(&p)+time.Minute {
+		return kept
+	}
+	return p
+}
+
+// goingOn is how long a car that charges does so.
+func goingOn(p *charge.Problem, until flex.Span) flex.Span {
+	for _, w := range windowsOf(p) {
+		if !w.Contains(p.From) {
+			continue
+		}
+
+		on := until.Meet(w)
+		for _, l := range p.Limits {
+			if l.To.After(p.From) && l.From.Before(on.To) {
+				on.To = l.From
+			}
+		}
+
+		if end := p.From.Add(needed(p)); p.Mode == flex.Minimise && end.Before(on.To) {
+			on.To = end
+		}
+
+		if on.Empty() {
+			break
+		}
+		return on
+	}
+
+	return flex.Span{}
+}
+
+// needed is how long the need takes.
+func needed(p *charge.Problem) time.Duration {
+	return max(0, time.Duration((int64(p.Need)*3600+int64(p.Power)-1)/int64(p.Power))*time.Second)
+}
+
+// openTime is the off-peak time by ready-by, less what is closed.
+func openTime(p *charge.Problem) (sum time.Duration) {
+	for _, w := range windowsOf(p) {
+		sum += w.Len()
+		for _, l := range p.Limits {
+			sum -= l.Meet(w).Len()
+		}
+	}
+	return sum
+}
+
+// apart joins closed time that overlaps. It is sorted.
+func apart(limits []flex.Step) (out []flex.Step) {
+	for _, l := range limits {
+		n := len(out)
+		if n > 0 && !out[n-1].To.Before(l.From) {
+			out[n-1].To = maxTime(out[n-1].To, l.To)
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -115,9 +115,18 @@ func TestApply_NeedFirst(t *testing.T) {
 			p.ChargeNow = flex.Span{From: p.From, To: p.From.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "minutes")) * time.Minute)}
 		}
 
+		p.Running = rapid.Bool().Draw(t, "running")
+		if rapid.Bool().Draw(t, "maximise") {
+			p.Mode = flex.Maximise
+		}
+
 		spread := time.Duration(rapid.IntRange(1, 30).Draw(t, "spread")) * time.Minute
 		free := charge.Solve(p)
-		later := ramp.Apply(p, ramp.Offset(id(rapid.IntRange(0, 1_000_000).Draw(t, "id")), spread), spread)
+		offset := ramp.Offset(id(rapid.IntRange(0, 1_000_000).Draw(t, "id")), spread)
+		later := ramp.Apply(p, offset, spread)
+		if rapid.Bool().Draw(t, "planned anew") {
+			later = ramp.Keep(later, offset)
+		}
 		got := charge.Solve(later)
 		if err := check.Charge(later, got); err != nil {
 			t.Fatalf("%v\n%+v", err, later)
