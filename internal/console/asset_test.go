@@ -134,6 +134,30 @@ func TestAsset_ReplayedPrices(t *testing.T) {
 	}
 }
 
+// A charger whose client plans it says what was paused in the client's schedule, at which price, or why nothing
+// was.
+func TestAsset_LimitedPause(t *testing.T) {
+	d := newConsole(t, sceneNow)
+	s := newScene(d)
+	van := s.Asset(s.Site(flex.LimitedPauseMethod), flex.Charger, 7400)
+	d.login()
+	path := "/console/assets/" + van.String()
+
+	send := func(from, to string) {
+		t.Helper()
+		block := control.Block{Span: flex.Span{From: at(from), To: at(to)}, Start: from, End: to}
+		if _, err := s.control.PlugInSchedule(t.Context(), s.Org, van, []control.Block{block}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	d.wants(d.page(path), "Nothing was ever plugged in here.")
+	send("2026-01-14T22:00:00Z", "2026-01-14T22:20:00Z")
+	d.wants(d.page(path), "Its client plans it.", "nothing is paused, as all of it is needed")
+	send("2026-01-14T22:00:00Z", "2026-01-15T06:00:00Z")
+	d.wants(d.page(path), "The client sent its own schedule; it is paused from 22:00 to 22:30, when a MWh costs £", "which saves")
+}
+
 // report sends callbacks of the asset's newest schedule.
 func (s *scene) report(asset int, statuses ...flex.CallbackStatus) {
 	s.Helper()

@@ -68,7 +68,7 @@ func eventText(t control.PastEvent) string {
 		b.WriteString("Charging now was taken back")
 
 	case "plug_in_schedule":
-		b.WriteString("The client asked for a pause in its own schedule")
+		b.WriteString("The client sent its own schedule" + t.PauseText())
 
 	default:
 		b.WriteString(words(t.Kind))
@@ -173,6 +173,10 @@ func sentencesOf(p *control.Past) (said []string) {
 	case !p.Asset.Type.Charges():
 		return nil
 
+	case s.Number == 0 && plannedByClient(p) != nil:
+		say("Its client plans it. The newest schedule came %s%s.", whenText(plannedByClient(p).At), plannedByClient(p).PauseText())
+		return said
+
 	case s.Number == 0:
 		say("Nothing was ever plugged in here.")
 		return said
@@ -199,6 +203,16 @@ func sentencesOf(p *control.Past) (said []string) {
 	}
 
 	return append(said, tookText(p)...)
+}
+
+// plannedByClient returns the newest event in which the client sent its own schedule; nil if there is none.
+func plannedByClient(p *control.Past) *control.PastEvent {
+	for i := len(p.Events) - 1; i >= 0; i-- {
+		if p.Events[i].Kind == "plug_in_schedule" {
+			return &p.Events[i]
+		}
+	}
+	return nil
 }
 
 // aheadText says what the schedule in force does from now on.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,20 +60,17 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 			return err
 		}
 
-		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: storedBlocks(blocks)}); err != nil {
+		made, err := d.pause(ctx, tx, p, spans)
+		if err != nil {
 			return err
 		}
 
-		var made pause.Plan
-		if p.Last.IsZero() || tx.Now().Sub(p.Last) >= PauseRest {
-			made, err = d.pause(ctx, tx, p, spans)
-			if err != nil {
-				return err
-			}
+		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: storedBlocks(blocks), Pause: &made}); err != nil {
+			return err
 		}
 
-		parts = split(blocks, spans, made.Pause)
-		return tx.SetPause(ctx, p.Asset, made.Pause, made.Saved, endOf(spans))
+		parts = split(blocks, spans, made.Span)
+		return tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
 	})
 	return parts, err
 }
@@ -100,30 +98,48 @@ func pausable(ctx context.Context, tx *store.Tx, asset flex.AssetID) (store.Paus
 	return p, nil
 }
 
-// pause places the pause.
-func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (pause.Plan, error) {
+// pause places the pause, or says why there is none.
+func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (store.PauseAnswer, error) {
+	if !a.Last.IsZero() && tx.Now().Sub(a.Last) < PauseRest {
+		return store.PauseAnswer{Why: store.PauseRests}, nil
+	}
+
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
 	power := a.Asset.RatedPower()
 
 	if !canPause(sorted, now, power, a.Need) {
-		return pause.Plan{}, nil
+		return store.PauseAnswer{Why: store.PauseNeeded}, nil
 	}
 
 	ps, err := prices(ctx, tx, tx.Now())
-	if err != nil {
-		return pause.Plan{}, err
-	}
-
 	p := pause.Problem{Blocks: wholePeriods(sorted), Prices: ps, Power: power, Worth: PauseWorth, NotBefore: nextPeriod(now)}
+	return d.worthwhile(ctx, a.Asset.ID, p), err
+}
+
+// worthwhile is the pause that saves the most, unless it saves too little.
+func (d *Service) worthwhile(ctx context.Context, asset flex.AssetID, p pause.Problem) store.PauseAnswer {
 	made := pause.Solve(p)
 	if err := check.Pause(p, made); err != nil {
-		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", a.Asset.ID, "law", err)
-		return pause.Plan{}, nil
+		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", asset, "law", err)
+		return store.PauseAnswer{Why: store.PauseNotWorth}
 	}
 
-	return made, nil
+	if made.Pause.Empty() {
+		return store.PauseAnswer{Why: store.PauseNotWorth}
+	}
+
+	return store.PauseAnswer{Span: made.Pause, Saved: made.Saved, Price: priceAt(p.Prices, made.Pause.From)}
+}
+
+// priceAt is the price of the half-hour that an instant lies in; 0 if none is known.
+func priceAt(prices []flex.PricedPeriod, at time.Time) flex.Price {
+	i := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool { return p.Known && p.Period == flex.PeriodAt(at) })
+	if i < 0 {
+		return 0
+	}
+	return prices[i].Price
 }
 
 // endOf returns when the last of the blocks ends.
@@ -220,4 +236,24 @@ func split(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 	}
 
 	return parts
+}
+
+// PauseText says what pause was put into a client's own schedule, or why none was: the end of a sentence.
+func (e *PastEvent) PauseText() string {
+	p := e.What.Pause
+	if p == nil {
+		return " and asked for a pause in it"
+	}
+
+	switch p.Why {
+	case store.PauseRests:
+		return fmt.Sprintf("; nothing is paused, as the pause before began less than %d hours ago", PauseRest/time.Hour)
+	case store.PauseNeeded:
+		return "; nothing is paused, as all of it is needed"
+	case store.PauseNotWorth:
+		return fmt.Sprintf("; nothing is paused, as no half-hour in it saves %d p", PauseWorth.Pence())
+	}
+
+	from, to := flex.Clock(p.Span.From, flex.London, "15:04"), flex.Clock(p.Span.To, flex.London, "15:04")
+	return fmt.Sprintf("; it is paused from %s to %s, when a MWh costs %s, which saves %d p", from, to, p.Price.Pounds(), p.Saved.Pence())
 }

@@ -271,7 +271,28 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 		if n := len(h.pauses()); n != 2 {
 			t.Errorf("%d pauses recorded, want 2", n)
 		}
+
+		// Each schedule's event says what came of it.
+		for i, want := range []string{"it is paused from 23:00 to 23:30", "the pause before began less than 12 hours ago", "it is paused from 23:00 to 23:30"} {
+			if got := h.pauseTexts()[i]; !strings.Contains(got, want) {
+				t.Errorf("schedule %d: %q, not %q", i, got, want)
+			}
+		}
 	})
+}
+
+// pauseTexts are what the events of the charger's schedules say of their pauses, the first first.
+func (h *fixture) pauseTexts() (texts []string) {
+	h.Helper()
+	p, err := h.service.Past(h.Context(), control.PastQuery{Asset: h.asset, Show: "week"})
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	for _, e := range p.Events {
+		texts = append(texts, e.PauseText())
+	}
+	return texts
 }
 
 func TestPlugInSchedule_Refused(t *testing.T) {

@@ -125,8 +125,27 @@ type AssetEvent struct {
 	Tariff      *flex.Tariff
 	VehicleRate flex.Watts
 	EndAt       time.Time
-	Blocks      []Block // of a client's own schedule, which says nothing else
+	Blocks      []Block      // of a client's own schedule, which says nothing else
+	Pause       *PauseAnswer // what came of such a schedule; nil in records of before
 }
+
+// PauseAnswer is the pause that was put into a client's own schedule, or why there is none.
+type PauseAnswer struct {
+	Span  flex.Span // empty if there is none
+	Price flex.Price
+	Saved flex.MicroPounds
+	Why   PauseRefusal // empty if there is one
+}
+
+// PauseRefusal is why there is no pause in a client's schedule.
+type PauseRefusal string
+
+// The reasons.
+const (
+	PauseRests    PauseRefusal = "rest"  // the one before was too short a time ago
+	PauseNeeded   PauseRefusal = "need"  // all of the time is needed
+	PauseNotWorth PauseRefusal = "worth" // none saves enough
+)
 
 // Block is a time of a client's own schedule, as the client wrote it.
 type Block struct{ Start, End string }

@@ -366,6 +366,17 @@ type eventRecord struct {
 	Tariff      *tariffRecord `json:"tariff,omitempty"`
 	VehicleRate int64         `json:"vehicle_w,omitempty"`
 	EndAt       time.Time     `json:"end_at,omitzero"`
+	Blocks      []blockRecord `json:"blocks,omitempty"`
+	Pause       *pauseRecord  `json:"pause,omitempty"`
+}
+
+// pauseRecord is what came of a client's own schedule.
+type pauseRecord struct {
+	From  time.Time `json:"from,omitzero"`
+	To    time.Time `json:"to,omitzero"`
+	Price int64     `json:"price,omitempty"`
+	Saved int64     `json:"saved,omitempty"`
+	Why   string    `json:"why,omitempty"`
 }
 
 type intentRecord struct {
@@ -391,11 +402,12 @@ type blockRecord struct {
 }
 
 func encodeEvent(e AssetEvent) (string, error) {
-	if e.Blocks != nil {
-		return encode(each(e.Blocks, func(b Block) blockRecord { return blockRecord(b) }))
+	r := eventRecord{VehicleRate: int64(e.VehicleRate), EndAt: e.EndAt}
+	r.Blocks = each(e.Blocks, func(b Block) blockRecord { return blockRecord(b) })
+	if p := e.Pause; p != nil {
+		r.Pause = &pauseRecord{p.Span.From, p.Span.To, int64(p.Price), int64(p.Saved), string(p.Why)}
 	}
 
-	r := eventRecord{VehicleRate: int64(e.VehicleRate), EndAt: e.EndAt}
 	if in := e.Intent; in != nil {
 		r.Intent = &intentRecord{
 			Need: int64(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: int64(in.ReadyByOffset), Estimated: in.Estimated,
@@ -415,7 +427,7 @@ func encodeEvent(e AssetEvent) (string, error) {
 }
 
 func decodeEvent(text string) (e AssetEvent, err error) {
-	if strings.HasPrefix(text, "[") {
+	if strings.HasPrefix(text, "[") { // of before what came of it was kept
 		var blocks []blockRecord
 		err := decode("event of an asset", text, &blocks)
 		return AssetEvent{Blocks: each(blocks, func(b blockRecord) Block { return Block(b) })}, err
@@ -426,23 +438,39 @@ func decodeEvent(text string) (e AssetEvent, err error) {
 		return e, err
 	}
 
-	e = AssetEvent{VehicleRate: flex.Watts(r.VehicleRate), EndAt: r.EndAt}
-	if in := r.Intent; in != nil {
-		e.Intent = &flex.Intent{
-			Need: flex.WattHours(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: time.Duration(in.ReadyByOffset), Estimated: in.Estimated,
-			MayChargePeak: in.MayChargePeak, Mode: flex.ChargingMode(in.Mode), ReceivedAt: in.ReceivedAt,
-		}
+	return r.event(), nil
+}
 
-		if in.ReadyByLocal != nil {
-			e.Intent.ReadyByLocal = new(flex.WallTime(*in.ReadyByLocal))
-		}
+// event is what a record says.
+func (r *eventRecord) event() (e AssetEvent) {
+	e = AssetEvent{VehicleRate: flex.Watts(r.VehicleRate), EndAt: r.EndAt}
+	if len(r.Blocks) > 0 {
+		e.Blocks = each(r.Blocks, func(b blockRecord) Block { return Block(b) })
+	}
+	if p := r.Pause; p != nil {
+		e.Pause = &PauseAnswer{flex.Span{From: p.From, To: p.To}, flex.Price(p.Price), flex.MicroPounds(p.Saved), PauseRefusal(p.Why)}
 	}
 
+	if r.Intent != nil {
+		e.Intent = r.Intent.intent()
+	}
 	if t := r.Tariff; t != nil {
 		e.Tariff = &flex.Tariff{OffPeak: t.OffPeak, Zone: t.Zone, Type: flex.TariffType(t.Type)}
 	}
 
-	return e, nil
+	return e
+}
+
+// intent is the intent that a record says.
+func (r *intentRecord) intent() *flex.Intent {
+	in := &flex.Intent{
+		Need: flex.WattHours(r.Need), ReadyBy: r.ReadyBy, ReadyByOffset: time.Duration(r.ReadyByOffset), Estimated: r.Estimated,
+		MayChargePeak: r.MayChargePeak, Mode: flex.ChargingMode(r.Mode), ReceivedAt: r.ReceivedAt,
+	}
+	if r.ReadyByLocal != nil {
+		in.ReadyByLocal = new(flex.WallTime(*r.ReadyByLocal))
+	}
+	return in
 }
 
 // shadowRecord is caps.shadow.
