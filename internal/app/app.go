@@ -329,7 +329,7 @@ func newDelivery(db *store.DB, s Settings) *delivery.Service {
 	reach := s.reach()
 
 	return &delivery.Service{
-		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log, Retain: s.Retention.Deliveries,
+		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log, Retain: s.Retention.Deliveries, Ramp: s.Ramp,
 		Out: egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
 	}
 }

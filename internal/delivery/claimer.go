@@ -69,9 +69,13 @@ func (d *dispatcher) claim() {
 	}
 
 	order := store.ClaimOrder{Name: d.name, Holder: d.claimer.holder, Most: d.free(), Lease: lease, Lost: d.claimer.lost}
+	if d.late {
+		order.Late = d.service.Ramp
+	}
+
 	go func() {
 		claim, err := d.service.DB.ClaimPushes(context.WithoutCancel(d.service.ctx), d.org, order)
-		done := claimed{claim: claim, err: err}
+		done := claimed{claim: claim, err: err, spread: err == nil && order.Late > 0}
 
 		if err == nil && !claim.More {
 			done.nextDue = d.nextDue()
@@ -86,6 +90,7 @@ type claimed struct {
 	claim   store.Claim
 	nextDue time.Time
 	err     error
+	spread  bool // what was late has its turns
 }
 
 func (c claimed) apply(d *dispatcher) {
@@ -93,6 +98,7 @@ func (c claimed) apply(d *dispatcher) {
 	defer func() { d.claimer.busy = false }()
 
 	d.claimer.lost = c.err != nil
+	d.late = d.late && !c.spread
 	if c.err != nil {
 		d.trouble("claim pushes", c.err)
 		return

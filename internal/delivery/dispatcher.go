@@ -35,6 +35,7 @@ type dispatcher struct {
 	sending  int  // attempts under way
 
 	due          bool      // something may be due
+	late         bool      // the endpoint was down: what is due may be a whole fleet's
 	dueAt        time.Time // when something will be due; zero: never, as far as is known
 	blockedUntil time.Time // the rate or a failing store forbids claims until then
 

@@ -69,7 +69,7 @@ func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.En
 			}
 		}
 
-		e, err = tx.PutEndpoint(ctx, e)
+		e, err = d.put(ctx, tx, e)
 		return err
 	})
 	return e, made, err
@@ -111,9 +111,18 @@ func (d *Service) Rotate(ctx context.Context, org flex.OrgID, name store.Endpoin
 		}
 
 		takeOver(&e, secret, d.DB.Now())
-		e, err = tx.PutEndpoint(ctx, e)
+		e, err = d.put(ctx, tx, e)
 		return err
 	})
+	return e, err
+}
+
+// put keeps an endpoint as it is now. What waited for it is offered at once, or each in its turn.
+func (d *Service) put(ctx context.Context, tx *store.Tx, e store.Endpoint) (store.Endpoint, error) {
+	e, err := tx.PutEndpoint(ctx, e)
+	if err == nil && e.Enabled {
+		_, err = tx.SpreadLate(ctx, e.Name, d.Ramp)
+	}
 	return e, err
 }
 

@@ -127,7 +127,16 @@ func (d *Service) PreviewHalt(ctx context.Context, scope HaltScope) (p HaltPrevi
 // lives, and unless another halt stops it. It ends a halt that two people end, too, as the machine's own
 // people may.
 func (d *Service) Resume(ctx context.Context, scope HaltScope) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.Resume(ctx, scope) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error { return d.resume(ctx, all, scope) })
+}
+
+// resume ends a halt. What it held is late: of a large fleet each schedule has its turn, so that power does
+// not move at once.
+func (d *Service) resume(ctx context.Context, all *store.All, scope HaltScope) error {
+	if err := all.Resume(ctx, scope); err != nil {
+		return err
+	}
+	return d.spreadLate(ctx, all)
 }
 
 // ResumeAskedFor is how long it counts that somebody asked for a halt's end.
@@ -156,7 +165,7 @@ func (d *Service) ResumeBy(ctx context.Context, scope HaltScope, who string) (en
 			}
 		}
 
-		err = all.Resume(ctx, scope)
+		err = d.resume(ctx, all, scope)
 		ended = err == nil
 		return err
 	})

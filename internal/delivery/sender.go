@@ -142,6 +142,7 @@ func (a *attempted) observe(d *dispatcher) {
 	}
 
 	if a.response.state != store.PushPending {
+		d.late = d.late || d.breaker.halfOpen()
 		d.breaker.reset()
 		d.setResting(false)
 		return

@@ -23,6 +23,9 @@ type Service struct {
 	PlainHTTP bool
 	Log       *slog.Logger  // nil means the default logger
 	Retain    time.Duration // how long deliveries are kept; KeptFor if it is zero
+	// Ramp is how much power the schedules may have between them that are sent in a minute when many are
+	// late; zero is no limit.
+	Ramp flex.Watts
 	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
 	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
 	Chance func(id [16]byte, n int) float64
@@ -69,9 +72,25 @@ func (d *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: int(d.ended.Swap(0))}, err
 }
 
-// Recover frees the leases of a process that was killed. Call it once, before the first job.
+// Recover frees the leases of a process that was killed, and spreads what is late. Call it once, before
+// the first job.
 func (d *Service) Recover(ctx context.Context) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropLeases(ctx) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		if err := all.DropLeases(ctx); err != nil {
+			return err
+		}
+		return d.spreadLate(ctx, all)
+	})
+}
+
+// spreadLate gives schedules that should have been sent before their turns.
+func (d *Service) spreadLate(ctx context.Context, all *store.All) error {
+	n, err := all.SpreadLate(ctx, d.Ramp)
+	if n > 0 {
+		d.begin()
+		d.Log.InfoContext(ctx, "late schedules are sent one after the other, so that power does not move at once", "waiting", n)
+	}
+	return err
 }
 
 // run notifies the endpoint's dispatcher, and starts it if it is not running.

@@ -47,6 +47,8 @@ type ClaimOrder struct {
 	// Lost says that the answer to an earlier claim of the holder was lost. What that may
 	// have leased is due again at once.
 	Lost bool
+	// Late is the ramp that what is late is spread by before anything is leased; zero spreads nothing.
+	Late flex.Watts
 }
 
 // rateBurst is the time whose worth of an endpoint's rate may be sent at once.
@@ -83,10 +85,8 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		return c, err
 	}
 
-	if o.Lost {
-		if err := tx.release(ctx, o, now); err != nil {
-			return c, fmt.Errorf("release what a lost claim may hold: %w", err)
-		}
+	if err := tx.beforeClaim(ctx, o, now); err != nil {
+		return c, err
 	}
 
 	var halts Halts
@@ -104,6 +104,18 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 
 	err = tx.claimPushes(ctx, o, &c, halts, free)
 	return c, err
+}
+
+// beforeClaim makes due what a lost claim may hold, and gives what is late its turns.
+func (tx *Tx) beforeClaim(ctx context.Context, o ClaimOrder, now time.Time) error {
+	if o.Lost {
+		if err := tx.release(ctx, o, now); err != nil {
+			return fmt.Errorf("release what a lost claim may hold: %w", err)
+		}
+	}
+
+	_, err := tx.SpreadLate(ctx, o.Name, o.Late)
+	return err
 }
 
 // claimPushes leases as many pushes as the endpoint's rate allows now. The rate is used up

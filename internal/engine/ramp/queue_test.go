@@ -1,0 +1,65 @@
+package ramp_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/ramp"
+	"flexd/internal/flex"
+)
+
+// TestTurns draws what is late: sent at its turn, it moves by at most the ramp, and nothing waits longer than
+// the power before it takes. What is asked for at once does not wait.
+func TestTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := flex.Watts(rapid.IntRange(200_000, 2_000_000).Draw(t, "ramp"))
+		var late []ramp.Late
+		var total flex.Watts
+		for n := range rapid.IntRange(0, 400).Draw(t, "cars") {
+			l := ramp.Late{
+				ID: id(n), Power: flex.Watts(rapid.SampledFrom([]int{3600, 7400, 22_000}).Draw(t, "power")),
+				Slack: time.Duration(rapid.IntRange(-5, 600).Draw(t, "slack")) * time.Minute, AtOnce: rapid.IntRange(0, 20).Draw(t, "now") == 0,
+			}
+			if !l.AtOnce {
+				total += l.Power
+			}
+			late = append(late, l)
+		}
+
+		var sent []check.Sent
+		turns := ramp.Turns(late, most)
+		for i, turn := range turns {
+			if late[i].AtOnce {
+				if turn != 0 {
+					t.Fatalf("what is asked for at once waits %v", turn)
+				}
+				continue
+			}
+
+			if total <= most && turn != 0 {
+				t.Fatalf("%v for a fleet that is within the ramp", turn)
+			}
+			if longest := time.Duration(float64(total)/float64(most*9/10-22_000)*float64(time.Minute)) + time.Minute; turn > longest {
+				t.Fatalf("waits %v, more than %v", turn, longest)
+			}
+
+			on := []flex.Step{{Span: flex.Span{From: evening, To: evening.Add(100 * time.Hour)}, Limit: flex.NoLimit}}
+			sent = append(sent, check.Sent{Asset: late[i].ID, At: evening.Add(turn), Power: late[i].Power, Steps: on})
+			for j, other := range turns {
+				if !late[j].AtOnce && late[i].Slack < late[j].Slack && turn > other {
+					t.Fatalf("%v of slack waits longer than %v", late[i].Slack, late[j].Slack)
+				}
+			}
+		}
+
+		for i := range sent { // all end together long after: only the beginning is looked at
+			sent[i].Steps[0].To = evening.Add(time.Duration(100+i) * time.Hour)
+		}
+		if got := check.LargestChange(sent); got.Power > most {
+			t.Fatalf("moves by %d W in the minute to %v, under a ramp of %d", got.Power, got.At, most)
+		}
+	})
+}

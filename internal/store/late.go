@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/ramp"
+	"flexd/internal/flex"
+)
+
+// lateAfter is how long a schedule must have waited for its push to count as late.
+const lateAfter = time.Minute
+
+// lateSchedules are the schedules that are due to be sent, and were queued before.
+const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.delivered_wh, CASE WHEN c.power_w > 0 THEN c.power_w ELSE $3 END
+	FROM outbox o JOIN schedule c ON c.event_id = o.event_id
+	WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.turn_at <= $1 AND o.sending = 0 AND o.expires_at > 0 AND o.queued_at < $2`
+
+// SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
+// the power of those that are sent in a minute is at most a ramp. It returns how many wait. Without a
+// ramp nothing waits.
+func (all *All) SpreadLate(ctx context.Context, most flex.Watts) (int, error) {
+	return all.conn.spreadLate(ctx, all.db.Now(), most, ``)
+}
+
+// SpreadLate is All.SpreadLate for the schedules of one endpoint.
+func (tx *Tx) SpreadLate(ctx context.Context, name EndpointName, most flex.Watts) (int, error) {
+	return tx.conn.spreadLate(ctx, tx.db.Now(), most, ` AND o.org_id = $4 AND o.endpoint = $5`, tx.org.Bytes(), string(name))
+}
+
+func (c conn) spreadLate(ctx context.Context, now time.Time, most flex.Watts, which string, args ...any) (waiting int, err error) {
+	if most <= 0 {
+		return 0, nil
+	}
+
+	args = slices.Insert(args, 0, any(micros(now)), any(micros(now.Add(-lateAfter))), any(int64(flex.DefaultPower)))
+	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now) }
+	late, err := rows(ctx, c, scan, lateSchedules+which, args...)
+	if err != nil {
+		return 0, fmt.Errorf("read what is late: %w", err)
+	}
+
+	at := map[time.Duration][]flex.EventID{}
+	for i, turn := range ramp.Turns(late, most) {
+		if turn > 0 {
+			at[turn] = append(at[turn], flex.EventID(late[i].ID))
+			waiting++
+		}
+	}
+
+	return waiting, c.postpone(ctx, now, at)
+}
+
+// scanLate reads a row of lateSchedules.
+func scanLate(s scanner, now time.Time) (l ramp.Late, err error) {
+	var subject flex.EventID
+	var cause Cause
+	var readyBy time.Time
+	var need flex.WattHours
+
+	err = s.Scan(&subject, &cause, instant{&readyBy}, &need, &l.Power)
+	if err != nil {
+		return l, err
+	}
+
+	l.ID = subject
+	l.AtOnce = cause == CauseChargeNow
+	l.Slack = readyBy.Sub(now) - time.Duration(float64(max(0, need))/float64(l.Power)*float64(time.Hour))
+	return l, nil
+}
+
+// postpone has subjects of the outbox wait, by how long.
+func (c conn) postpone(ctx context.Context, now time.Time, by map[time.Duration][]flex.EventID) error {
+	for turn, subjects := range by {
+		for chunk := range slices.Chunk(subjects, outboxChunk) {
+			list, args := in([]any{micros(now.Add(turn))}, chunk)
+			if _, err := c.exec(ctx, `UPDATE outbox SET turn_at = $1 WHERE sending = 0 AND turn_at IS NOT NULL AND subject IN `+list, args...); err != nil {
+				return fmt.Errorf("give what is late its turn: %w", err)
+			}
+		}
+	}
+
+	return nil
+}
