@@ -88,10 +88,10 @@ var inputText = map[string]string{
 	"energy_required_kwh": "Energy needed", "ready_by": "Ready by", "charging_mode": "Mode", "may_charge_peak": "Peak time",
 	"power_kw": "Power", "delivered_kwh": "Delivered before", "off_peak_times": "Off-peak", "timezone": "Time zone",
 	"nominal_power_kw": "Nominal power", "start_delay_minutes": "Starts late by", "tail_kwh": "Tail of a full battery",
-	"charge_now_until": "Charge now until", "pause_above_gbp_per_mwh": "Pauses above",
+	"charge_now_until": "Charge now until", "pause_above_gbp_per_mwh": "Pauses above", "begins_later_s": "Begins later by",
 }
 
-var inputUnit = map[string]string{"energy_required_kwh": " kWh", "power_kw": " kW", "nominal_power_kw": " kW", "start_delay_minutes": " min", "tail_kwh": " kWh", "delivered_kwh": " kWh", "pause_above_gbp_per_mwh": " £/MWh"}
+var inputUnit = map[string]string{"energy_required_kwh": " kWh", "power_kw": " kW", "nominal_power_kw": " kW", "start_delay_minutes": " min", "tail_kwh": " kWh", "delivered_kwh": " kWh", "pause_above_gbp_per_mwh": " £/MWh", "begins_later_s": " s"}
 
 var inputValue = map[string]string{
 	"maximise_charging_time": "all off-peak time, the need at least", "minimise_charging_time": "the need, no more",

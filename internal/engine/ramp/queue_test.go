@@ -23,9 +23,11 @@ func TestTurns(t *testing.T) {
 				ID: id(n), Power: flex.Watts(rapid.SampledFrom([]int{3600, 7400, 22_000}).Draw(t, "power")),
 				Slack: time.Duration(rapid.IntRange(-5, 600).Draw(t, "slack")) * time.Minute, AtOnce: rapid.IntRange(0, 20).Draw(t, "now") == 0,
 			}
+
 			if !l.AtOnce {
 				total += l.Power
 			}
+
 			late = append(late, l)
 		}
 
@@ -36,12 +38,14 @@ func TestTurns(t *testing.T) {
 				if turn != 0 {
 					t.Fatalf("what is asked for at once waits %v", turn)
 				}
+
 				continue
 			}
 
 			if total <= most && turn != 0 {
 				t.Fatalf("%v for a fleet that is within the ramp", turn)
 			}
+
 			if longest := time.Duration(float64(total)/float64(most*9/10-22_000)*float64(time.Minute)) + time.Minute; turn > longest {
 				t.Fatalf("waits %v, more than %v", turn, longest)
 			}
@@ -58,6 +62,7 @@ func TestTurns(t *testing.T) {
 		for i := range sent { // all end together long after: only the beginning is looked at
 			sent[i].Steps[0].To = evening.Add(time.Duration(100+i) * time.Hour)
 		}
+
 		if got := check.LargestChange(sent); got.Power > most {
 			t.Fatalf("moves by %d W in the minute to %v, under a ramp of %d", got.Power, got.At, most)
 		}
