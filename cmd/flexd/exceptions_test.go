@@ -133,6 +133,9 @@ func (s *street) plant(h *app.App) {
 	s.plan(s.car(), 30*time.Minute, 20*kWh, 8*time.Hour, hour)   // one hour is off-peak
 	s.plan(s.car(), 30*time.Minute, 20*kWh, 8*time.Hour, always) // a limit beside it
 
+	cut := s.plan(s.car(), time.Hour, 5*kWh, 8*time.Hour, always)
+	s.Exec(`UPDATE schedule SET origins = 'event asset site home too_large cut_short' WHERE event_id = $1`, cut)
+
 	// Its schedules have nowhere to go, and its dispatch events an endpoint that is off.
 	_, _, err := h.Push.SetEndpoint(ctx, s.Org, records.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})
 	check(err)

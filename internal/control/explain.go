@@ -37,6 +37,8 @@ type Explanation struct {
 	Caps    []store.BindingCap // the caps that held the plan back, with the price of room under them
 	Summary string
 	Exact   bool // the plan worked out anew is the schedule, to the second
+
+	more flex.WattHours // of what is missing, that one kW more of main fuse would bring
 }
 
 // Schedule returns the schedule in force for an asset that is plugged in. There is none, a
@@ -107,6 +109,7 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	x.Plan.Shortfall = max(0, x.Plan.Shortfall-max(0, problem.Need-max(0, s.From.Need-s.From.Delivered)))
 	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
 	x.sayRamp()
+	x.sayMore(problem)
 	x.Summary = summary(&x)
 
 	return x
@@ -168,7 +171,11 @@ func (x *Explanation) energy() string {
 	if len(x.Caps) == 0 {
 		return fmt.Sprintf("The time does not suffice: %s kWh will be missing. ", kwh(p.Shortfall))
 	}
-	return fmt.Sprintf("There is not room enough under %s: %s kWh will be missing. ", capName(x.Caps[0]), kwh(p.Shortfall))
+	s := fmt.Sprintf("There is not room enough under %s: %s kWh will be missing. ", capName(x.Caps[0]), kwh(p.Shortfall))
+	if x.more > 0 {
+		s += fmt.Sprintf("One kW more of main fuse would bring %s kWh of it. ", kwh(x.more))
+	}
+	return s
 }
 
 // summary says a schedule in a few sentences.
@@ -234,7 +241,7 @@ func (x *Explanation) HeldBack() (lines []string) {
 	}
 
 	if plannedAsOne(&x.From) {
-		return append(lines, "It is planned as one with the battery of its site, which does not discharge into it.")
+		return append(lines, lackOf(x.From.Origins).sentences()...)
 	}
 
 	if len(x.Caps) == 0 && len(x.Limits) > 0 {

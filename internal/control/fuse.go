@@ -38,6 +38,7 @@ type behindFuse struct {
 	home    *siteHome   // batteries beside the cars; nil for none
 	reserve []flex.Step // when the site's plan has its batteries charge
 	base    baseLoad
+	lack    lack // of the site's plan as one
 }
 
 // siteCar is one car behind a fuse.
@@ -583,7 +584,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	s = store.Schedule{Cause: store.CauseCaps, From: car.from, Value: store.Urgent}
 	s.Steps = steps
 	if f.home != nil {
-		s.From.Origins = asOne(s.From.Origins)
+		s.From.Origins = asOne(s.From.Origins, f.lack)
 	}
 	if car.charging != nil {
 		s.Cause = car.why.cause

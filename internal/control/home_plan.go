@@ -42,14 +42,15 @@ func (f *behindFuse) solveHome(ctx context.Context, d *Service, pose func(*behin
 	p, why := f.homeProblem()
 	if why != "" {
 		d.log().WarnContext(ctx, "a site is not planned as one: its batteries go by what its cars leave", "asset", f.cars[0].Standing.AssetID, "reason", why)
+		f.lack.why = why
 		return f, nil
 	}
 
 	var plan site.Plan
 	solver := site.Solver{Limit: homePivots}
-	solver.Solve(p, &plan)
+	f.lack.of(solver.Solve(p, &plan))
 
-	g := &behindFuse{fuse: f.fuse, now: f.now, from: f.from, prices: f.prices, tight: f.tight, home: f.home, base: f.base, again: map[time.Time][]flex.AssetID{}}
+	g := f.anew()
 	g.reserve = f.reserved(&plan)
 	pose(g)
 	g.guide(f, &plan)
@@ -69,6 +70,14 @@ func (f *behindFuse) solveHome(ctx context.Context, d *Service, pose func(*behin
 	return f, nil
 }
 
+// anew is the same site, of which no car is planned yet.
+func (f *behindFuse) anew() *behindFuse {
+	return &behindFuse{
+		fuse: f.fuse, now: f.now, from: f.from, prices: f.prices, tight: f.tight, home: f.home, base: f.base, lack: f.lack,
+		again: map[time.Time][]flex.AssetID{},
+	}
+}
+
 // homePeriods are the half-hours of a site's plan: those of its batteries, and what its cars need
 // beyond them.
 func (f *behindFuse) homePeriods() []flex.Period {
@@ -77,14 +86,14 @@ func (f *behindFuse) homePeriods() []flex.Period {
 }
 
 // homeProblem is the site's problem, or why there is none.
-func (f *behindFuse) homeProblem() (p *site.Problem, why string) {
+func (f *behindFuse) homeProblem() (p *site.Problem, why notAsOne) {
 	if len(f.home.ahead.periods) == 0 {
-		return nil, "no prices are known"
+		return nil, noPrices
 	}
 
 	periods := f.homePeriods()
 	if len(periods) > homeSlots || len(f.cars) > homeCars {
-		return nil, fmt.Sprintf("%d half-hours and %d cars are more than %d and %d", len(periods), len(f.cars), homeSlots, homeCars)
+		return nil, tooLarge
 	}
 
 	p = &site.Problem{Hours: 0.5, Curtailable: true, GridImport: 1e3, GridExport: 1e3, NoBatteryToCar: true}

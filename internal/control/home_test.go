@@ -104,6 +104,38 @@ func TestHome_CarAndBattery(t *testing.T) {
 	}
 }
 
+// TestHome_FallsShort has the main fuse leave too little for a car's need, and then more cars come than
+// are planned as one with a battery. The explanation says which limit decided, how much is missing and
+// what one kW more would bring; and that the site is not planned as one, which is listed.
+func TestHome_FallsShort(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.homeSite()
+		h.setFuse(4)
+		h.batteryRound()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(30, flex.Minimise)})
+
+		x := h.explanation()
+		if x.Plan.Shortfall == 0 || !strings.Contains(x.Summary, "under the main fuse, 4 kW: ") || !strings.Contains(x.Summary, "One kW more of main fuse would bring ") {
+			t.Errorf("%d Wh are missing: %s", x.Plan.Shortfall, x.Summary)
+		}
+
+		if strings.HasSuffix(x.From.Origins, store.CutShort) {
+			t.Errorf("one car and a battery are cut short: %s", x.From.Origins)
+		}
+
+		for range 3 {
+			h.at(h.Asset(h.site, flex.Charger, 7000))
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(5, flex.Minimise)})
+		}
+
+		x = h.explanation()
+		if !strings.Contains(x.Summary, "not planned as one with the battery of its site, as there are more than 96 half-hours or 3 cars") ||
+			!strings.HasSuffix(x.From.Origins, " "+store.CutShort) {
+			t.Errorf("four cars and a battery: %s (%s)", x.Summary, x.From.Origins)
+		}
+	})
+}
+
 // waits checks that the reason of a battery's plan names the car that it waits for, and until when.
 func (h *fixture) waits(id flex.AssetID, fused bool) {
 	h.Helper()

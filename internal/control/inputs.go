@@ -35,20 +35,18 @@ const (
 	fromDefault      = "default"      // flexd's own
 )
 
-// withHome is the last word of the origins of a plan that was made as one with the batteries of its
-// site.
+// withHome is the word of the origins of a plan that was made with the batteries of its site. What
+// follows it says what such a plan lacks.
 const withHome = "home"
 
 // asOne has origins say that.
-func asOne(origins string) string {
-	if strings.HasSuffix(origins, " "+withHome) {
-		return origins
-	}
-	return origins + " " + withHome
+func asOne(origins string, l lack) string {
+	origins, _, _ = strings.Cut(origins, " "+withHome)
+	return strings.TrimRight(origins+" "+withHome+" "+l.words(), " ")
 }
 
 // plannedAsOne reports whether inputs are those of a plan that was made so.
-func plannedAsOne(e *store.Effective) bool { return strings.HasSuffix(e.Origins, " "+withHome) }
+func plannedAsOne(e *store.Effective) bool { return strings.Contains(e.Origins, " "+withHome) }
 
 // origins say where the intent, the power and the tariff of a plan came from.
 type origins struct{ intent, power, tariff string }

@@ -22,6 +22,7 @@ const (
 	ShortTime        Kind = "short_of_time"     // needs that cannot be met even at full power
 	ShortOffPeak     Kind = "short_of_off_peak" // needs that the permitted hours cannot meet
 	ShortHeadroom    Kind = "short_of_headroom" // needs that a cap leaves no headroom for
+	SiteCutShort     Kind = "site_cut_short"    // assets whose site was not planned as one, or not to the end
 	Refused          Kind = "refused"           // schedules that the client refused for good
 	Waiting          Kind = "waiting"           // pushes that the client has not taken for long
 	EndpointDisabled Kind = "endpoint_disabled"
@@ -40,7 +41,7 @@ const (
 
 // Kinds are all of them, in the order in which they are listed.
 var Kinds = []Kind{Halted, Refused, Waiting, Offline, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, LimitLinkLost, JobFailed, PriceStale,
-	Unplanned, ReadingsMissing, ReadingsHeld, PayoutWaiting}
+	Unplanned, SiteCutShort, ReadingsMissing, ReadingsHeld, PayoutWaiting}
 
 // Level says how soon somebody should look.
 type Level string
@@ -170,7 +171,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUnplanned, findSilent, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUnplanned, findCutShort, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -310,7 +311,7 @@ var shortages = [causes]struct {
 }{
 	ShortOfTime:     {ShortTime, "The time left is too short, even at full power. The user can be told, or ready-by moved."},
 	ShortOfOffPeak:  {ShortOffPeak, "The off-peak time left is too short, and peak time may not be used. The user can permit it, or ask to charge now."},
-	ShortOfHeadroom: {ShortHeadroom, "There would be time, but a cap or another limit leaves no headroom. Look at the caps; the asset's page has the price of a kW more."},
+	ShortOfHeadroom: {ShortHeadroom, "There would be time, but a cap, the main fuse or another limit leaves no headroom. The asset's page says which, and what a kW more would be worth."},
 }
 
 func findShort(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) (found []Exception, err error) {
@@ -387,6 +388,20 @@ func findUnplanned(ctx context.Context, all *store.All, fleet *Fleet, org flex.O
 	return []Exception{{
 		Kind: Unplanned, Level: Warning, Count: sum.unplanned, Assets: assets, Title: count(sum.unplanned, "asset") + " plugged in without a schedule",
 		Text: "The site has not consented to full schedule control, or has been withdrawn: the charger is not controlled.",
+	}}, err
+}
+
+// findCutShort finds the assets whose sites have a plan that may be far from the best.
+func findCutShort(ctx context.Context, all *store.All, fleet *Fleet, org flex.OrgID) ([]Exception, error) {
+	sum := fleet.Outlook(org)
+	if sum.cutShort == 0 {
+		return nil, nil
+	}
+
+	assets, err := named(ctx, all, sum.cutShortIDs)
+	return []Exception{{
+		Kind: SiteCutShort, Level: Warning, Count: sum.cutShort, Assets: assets, Title: count(sum.cutShort, "asset") + " whose site was not planned as one to the end",
+		Text: "Cars and batteries of these sites keep every limit, and may cost the household more than they need to. The explanation of each asset says why, and by how much at most.",
 	}}, err
 }
 

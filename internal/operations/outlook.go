@@ -31,6 +31,8 @@ type Outlook struct {
 	short                      [causes]shortfall
 	unplanned                  int
 	unplannedIDs               []flex.AssetID
+	cutShort                   int
+	cutShortIDs                []flex.AssetID
 
 	sums      [outlookPeriods]halfHour
 	permitted map[flex.Tariff]*perHalfHour
@@ -143,6 +145,13 @@ func (f *Outlook) add(p *store.Plugged) {
 	}
 
 	f.planned++
+	if p.CutShort {
+		f.cutShort++
+		if len(f.cutShortIDs) < examplesMax {
+			f.cutShortIDs = append(f.cutShortIDs, p.AssetID)
+		}
+	}
+
 	var own perHalfHour
 	ready := p.ReadyBy.Unix()
 	total := int64(p.Delivered) * 3600
@@ -306,6 +315,8 @@ func (f *Outlook) join(o *Outlook) {
 	f.drawing += o.drawing
 	f.unplanned += o.unplanned
 	f.unplannedIDs = append(f.unplannedIDs, o.unplannedIDs...)
+	f.cutShort += o.cutShort
+	f.cutShortIDs = append(f.cutShortIDs, o.cutShortIDs...)
 	for c := range f.short {
 		f.short[c].join(o.short[c])
 	}

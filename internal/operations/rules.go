@@ -36,6 +36,7 @@ var defaultRules = map[Kind]AlertRule{
 	LimitLinkLost:    {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
+	SiteCutShort:     {For: time.Hour},
 	Unplanned:        {For: time.Hour},
 	Offline:          {For: 15 * time.Minute},
 	ReadingsMissing:  {Enabled: true, For: time.Hour},

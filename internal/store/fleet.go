@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -23,6 +24,7 @@ type Plugged struct {
 	ChargeNow    flex.Span
 	Tariff       flex.Tariff // its Zone is empty if none is known: all hours are off-peak
 	Steps        []flex.Step // good until the next asset is read
+	CutShort     bool        // its site was not planned as one, or not to the end
 }
 
 // PluggedPart is a part of the assets that are plugged in: those from one on, in the order
@@ -64,7 +66,8 @@ const pluggedQuery = pastQuery + ` WHERE s.plugged_out_at IS NULL`
 // pastQuery reads sessions with the newest of their schedules.
 const pastQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
 		COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
-		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, '')
+		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, ''),
+		COALESCE(c.origins, '')
 	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
 
 // EachPlugged calls fn with every asset of the part, in no certain order.
@@ -123,14 +126,15 @@ func (c conn) eachPlugged(ctx context.Context, fn func(*Plugged), query string, 
 
 // scanPlugged reads an asset; its steps go into room that is there already.
 func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
-	var steps string
+	var steps, origins string
 	var pluggedIn, pluggedOut, from, ready int64
 	var now [2]int64
 
 	err = rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &pluggedOut, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
-		&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type)
+		&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type, &origins)
 
 	p.Steps = room
+	p.CutShort = strings.HasSuffix(origins, " "+CutShort)
 	p.PluggedInAt = time.UnixMicro(pluggedIn).UTC()
 	p.Planned = steps != ""
 	if pluggedOut != 0 {

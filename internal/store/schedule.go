@@ -82,6 +82,10 @@ type Effective struct {
 	Ramp          *Ramp       // nil if it begins and ends when the market and the tariff say
 }
 
+// CutShort is the last word of the origins of a schedule whose site was not planned as one, or not to
+// the end.
+const CutShort = "cut_short"
+
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
 	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed, ramp`
 

@@ -1,0 +1,55 @@
+package control
+
+import (
+	"strings"
+	"testing"
+
+	"flexd/internal/engine/site"
+	"flexd/internal/store"
+)
+
+// TestLack_Words has what a site's plan lacks be kept in the origins of a schedule, be read back, and be
+// marked for the list of exceptions where it is much. What was kept before is taken off.
+func TestLack_Words(t *testing.T) {
+	kept := origins{"event", "asset", "site"}
+	for name, c := range map[string]struct {
+		lack   lack
+		listed bool
+		says   string
+	}{
+		"nothing":          {lack{}, false, "as one with the battery"},
+		"no prices":        {lack{why: noPrices}, true, "no prices are known"},
+		"too many cars":    {lack{why: tooLarge}, true, "more than 96 half-hours or 3 cars"},
+		"a small gap":      {lack{gap: 2.5}, false, "up to 2.5 p less"},
+		"as much as 10 p":  {lack{gap: 10}, true, "up to 10.0 p less"},
+		"less than a word": {lack{gap: 0.01}, false, "as one with the battery"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := asOne("event asset site home 99.0 cut_short", c.lack)
+			if listed := strings.HasSuffix(words, " "+store.CutShort); listed != c.listed {
+				t.Errorf("%q is listed: %v", words, listed)
+			}
+
+			e := store.Effective{Origins: words}
+			text := strings.Join(lackOf(words).sentences(), " ")
+			if !plannedAsOne(&e) || originsOf(words) != kept || !strings.Contains(text, c.says) {
+				t.Errorf("%q says %q", words, text)
+			}
+		})
+	}
+}
+
+// TestLack_Search has a search note the gap that its bound left, and none where it went to the end.
+func TestLack_Search(t *testing.T) {
+	var l lack
+	l.of(site.Result{Cost: 120, Bound: 105})
+	if l.gap != 15 {
+		t.Errorf("a plan of 120 p over a bound of 105 p has a gap of %v p", l.gap)
+	}
+
+	l = lack{}
+	l.of(site.Result{Cost: 120, Bound: 120 - 1e-9, Optimal: true})
+	if l.gap != 0 {
+		t.Errorf("the best plan has a gap of %v p", l.gap)
+	}
+}
