@@ -76,6 +76,21 @@ func (c *Client) Alerts(ctx context.Context, q AlertListQuery) (AlertListRespons
 	return call[AlertListResponse](ctx, c, get, "/operations/alerts", queryOf(q), nil)
 }
 
+// FleetView is the organisation's fleet as it is now, what it will draw, and what needs looking at.
+func (c *Client) FleetView(ctx context.Context) (FleetView, error) {
+	return call[FleetView](ctx, c, get, "/operations/fleet", nil, nil)
+}
+
+// AssetView is an asset as it is, with its schedules and why.
+func (c *Client) AssetView(ctx context.Context, id AssetID, q AssetViewQuery) (AssetView, error) {
+	return call[AssetView](ctx, c, get, "/operations/asset/"+id.String(), queryOf(q), nil)
+}
+
+// SiteView is a site with its assets, its consents and enrolments, and its metering point.
+func (c *Client) SiteView(ctx context.Context, id SiteID) (SiteView, error) {
+	return call[SiteView](ctx, c, get, "/operations/site/"+id.String(), nil, nil)
+}
+
 // AdvanceClock turns the sandbox clock forward by an ISO 8601 duration such as PT8H.
 func (c *Client) AdvanceClock(ctx context.Context, by string) (ClockResponse, error) {
 	return call[ClockResponse](ctx, c, post, "/sandbox/clock", nil, ClockRequest{Advance: by})

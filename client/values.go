@@ -26,6 +26,7 @@ type (
 	InstructionID = flex.InstructionID
 	OfferID       = flex.OfferID
 	AlertID       = flex.AlertID
+	OrgID         = flex.OrgID
 	EndpointID    = flex.EndpointID
 	PublicationID = flex.PublicationID
 	UserID        = flex.UserID

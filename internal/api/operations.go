@@ -1,6 +1,9 @@
 package api
 
 import (
+	"flexd/internal/contract"
+	"flexd/internal/control"
+	"flexd/internal/flex"
 	"flexd/internal/wire"
 )
 
@@ -11,18 +14,7 @@ func (s *Server) exceptions(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	out := wire.ExceptionsResponse{Exceptions: make([]wire.Exception, len(found))}
-	for i, e := range found {
-		out.Exceptions[i] = wire.Exception{
-			Kind: string(e.Kind), Level: string(e.Level), Count: e.Count, EnergyKWh: e.Energy.KWh(), Title: e.Title, Text: e.Text, More: e.More(),
-		}
-
-		for _, a := range e.Assets {
-			out.Exceptions[i].Assets = append(out.Exceptions[i].Assets, wire.ExceptionAsset{AssetID: a.ID, ExternalID: a.ExternalID})
-		}
-	}
-
-	return ok(out), nil
+	return ok(wire.ExceptionsResponse{Exceptions: contract.Exceptions(found)}), nil
 }
 
 // alerts answers GET /operations/alerts.
@@ -50,4 +42,46 @@ func (s *Server) alerts(r *request) (answer, error) {
 	}
 
 	return ok(out), nil
+}
+
+// assetView answers GET /operations/asset/{asset_id}: what the console's page of the asset shows.
+func (s *Server) assetView(r *request) (answer, error) {
+	at, q := path[wire.AssetPath](r), query[wire.AssetViewQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	asked := control.PastQuery{Org: r.who.Org, Asset: at.AssetID, Explain: true, Chosen: q.Schedule}
+	if err := asked.Between((*flex.Day)(q.From), (*flex.Day)(q.To)); err != nil {
+		return answer{}, err
+	}
+
+	p, err := s.Control.Past(r.Context(), asked)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(contract.AssetView(p)), nil
+}
+
+// siteView answers GET /operations/site/{site_id}: what the console's page of the site shows of it.
+func (s *Server) siteView(r *request) (answer, error) {
+	at := path[wire.SitePath](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	v, err := s.Registry.SiteViewOf(r.Context(), r.who.Org, at.SiteID)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(contract.SiteView(&v)), nil
+}
+
+// fleetView answers GET /operations/fleet: what the console's page of the fleet shows.
+func (s *Server) fleetView(r *request) (answer, error) {
+	v, err := s.Operations.FleetView(r.Context(), r.who.Org)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(contract.FleetView(v)), nil
 }

@@ -75,3 +75,41 @@ func TestAlerts(t *testing.T) {
 		h.want("GET", "/operations/alerts?before=soon", "", 422, "")
 	})
 }
+
+// TestViews answers what the console shows of the caller's fleet, of a site and of an asset, and
+// nothing of another organisation's.
+func TestViews(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		asset := h.charger()
+		h.want("POST", "/entities/asset/"+asset+"/event/plug-in", `{"tariff":{"off_peak_times":"00:00-05:30","timezone":"Europe/London"}}`, 200, "null")
+		site := text(t, h.want("GET", "/entities/asset/"+asset, "", 200, "").body, "site_id")
+
+		fleet := h.want("GET", "/operations/fleet", "", 200, "").body
+		if text(t, fleet, "plugged_in") != "1" || len(get(t, fleet, "half_hours").([]any)) != 48 {
+			t.Errorf("the fleet is %s", fleet)
+		}
+
+		shown := h.want("GET", "/operations/asset/"+asset, "", 200, "").body
+		if text(t, shown, "why", "summary") == "" || text(t, shown, "schedules", 0, "generation") != "1" || strings.Contains(shown, `"battery_note"`) {
+			t.Errorf("the asset is %s", shown)
+		}
+
+		shown = h.want("GET", "/operations/site/"+site, "", 200, "").body
+		if text(t, shown, "assets", 0, "asset_id") != asset {
+			t.Errorf("the site is %s", shown)
+		}
+
+		h.want("GET", "/operations/asset/"+asset+"?from=2026-01-02&to=2026-01-01", "", 400, "")
+		h.want("GET", "/operations/asset/"+asset+"?from=soon", "", 422, "")
+		h.want("GET", "/operations/site/here", "", 422, "")
+
+		_, other := h.newOrg("Other", "other")
+		theirs := "Authorization: Bearer " + other
+		h.want("GET", "/operations/asset/"+asset, "", 404, `{"detail":"asset not found or not authorized"}`, theirs)
+		h.want("GET", "/operations/site/"+site, "", 404, `{"detail":"site not found or not authorized"}`, theirs)
+		if fleet := h.want("GET", "/operations/fleet", "", 200, "", theirs).body; text(t, fleet, "assets") != "0" {
+			t.Errorf("another organisation's fleet is %s", fleet)
+		}
+	})
+}

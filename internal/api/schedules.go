@@ -4,10 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/control"
-	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -34,25 +33,9 @@ func (s *Server) schedule(r *request) (answer, error) {
 
 	return ok(wire.ScheduleResponse{
 		AssetID: v.AssetID, SessionID: v.SessionID, EventID: v.EventID, Generation: v.Generation,
-		AcceptedGeneration: accepted(v.Accepted), MadeAt: wire.At(v.MadeAt), ReadyBy: wire.At(v.From.ReadyBy),
-		Periods: periodsWire(v.Steps),
+		AcceptedGeneration: contract.Accepted(v.Accepted), MadeAt: wire.At(v.MadeAt), ReadyBy: wire.At(v.From.ReadyBy),
+		Periods: contract.SchedulePeriods(v.Steps),
 	}), nil
-}
-
-// accepted is the newest generation that the client has taken, nil for none.
-func accepted(generation int64) *int64 {
-	if generation == 0 {
-		return nil
-	}
-	return &generation
-}
-
-func periodsWire(steps []flex.Step) []wire.SchedulePeriod {
-	out := make([]wire.SchedulePeriod, len(steps))
-	for i, s := range steps {
-		out[i] = wire.SchedulePeriod{StartTimestamp: wire.At(s.From), EndTimestamp: wire.At(s.To), LimitW: float64(s.Limit)}
-	}
-	return out
 }
 
 // scheduleExplanation answers GET /entities/asset/{asset_id}/schedule/explanation, as prose
@@ -75,76 +58,13 @@ func (s *Server) scheduleExplanation(r *request) (answer, error) {
 		return a, nil
 	}
 
-	return ok(explanationWire(x)), nil
-}
-
-// explanationWire is an explanation as it is answered.
-func explanationWire(x control.Explanation) wire.ScheduleExplanation {
-	out := wire.ScheduleExplanation{
-		AssetID: x.AssetID, Generation: x.Generation, AcceptedGeneration: accepted(x.Accepted), MadeAt: wire.At(x.MadeAt),
-		Summary: x.Summary, Plan: figures(x.Plan), Periods: explained(x.Plan.Periods),
-		Inputs: make([]wire.EffectiveInput, len(x.Inputs)), BindingLimits: periodsWire(x.Limits), BindingCaps: bindingCaps(x.Caps),
-	}
-
-	if x.Plan.HasThreshold {
-		out.ThresholdPriceGBPPerMWh = new(x.Plan.Threshold.GBPPerMWh())
-	}
-
-	for i, in := range x.Inputs {
-		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin, Detail: in.Detail}
-	}
-
-	return out
-}
-
-func bindingCaps(caps []store.BindingCap) []wire.BindingCap {
-	out := make([]wire.BindingCap, len(caps))
-	for i, c := range caps {
-		out[i] = wire.BindingCap{StartTimestamp: wire.At(c.From), EndTimestamp: wire.At(c.To), Group: c.Group, Bound: "power"}
-		if c.Starts {
-			out[i].Bound = "starts_per_minute"
-		} else {
-			out[i].CapKW = new(c.Power.KW())
-		}
-
-		if c.Price > 0 {
-			out[i].PriceGBPPerMWh = new(c.Price.GBPPerMWh())
-		}
-	}
-
-	return out
+	return ok(contract.Explanation(&x)), nil
 }
 
 // wantsText reports whether an Accept field names plain text before JSON.
 func wantsText(accept string) bool {
 	plain, json := strings.Index(accept, "text/plain"), strings.Index(accept, "application/json")
 	return plain >= 0 && (json < 0 || plain < json)
-}
-
-func figures(p charge.Plan) wire.PlanFigures {
-	return wire.PlanFigures{
-		EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(),
-		CostPence: pence(p.Cost), LowerBoundPence: new(pence(p.LowerBound)),
-	}
-}
-
-// pence is an amount in pence, with what is less than one.
-func pence(m flex.MicroPounds) float64 { return float64(m) / 1e4 }
-
-func explained(periods []charge.Period) []wire.ExplainedPeriod {
-	out := make([]wire.ExplainedPeriod, len(periods))
-	for i, p := range periods {
-		out[i] = wire.ExplainedPeriod{
-			StartTimestamp: wire.At(p.From), EndTimestamp: wire.At(p.To),
-			EnergyKWh: p.Energy.KWh(), OffPeak: p.OffPeak, Reason: p.Reason.String(),
-		}
-
-		if p.Known {
-			out[i].PriceGBPPerMWh = new(p.Price.GBPPerMWh())
-		}
-	}
-
-	return out
 }
 
 // sessions answers GET /entities/asset/{asset_id}/sessions.
@@ -216,7 +136,7 @@ func (s *Server) whatIf(r *request) (answer, error) {
 
 	out := wire.WhatIfResponse{Results: make([]wire.WhatIfResult, len(answers))}
 	for i, a := range answers {
-		out.Results[i] = comparison(a)
+		out.Results[i] = contract.Comparison(&a)
 	}
 
 	return ok(out), nil
@@ -245,18 +165,4 @@ func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
 	}
 
 	return out, nil
-}
-
-func comparison(a control.Comparison) wire.WhatIfResult {
-	if a.Err != nil {
-		return wire.WhatIfResult{AssetID: a.AssetID, Error: a.Err.Error()}
-	}
-
-	return wire.WhatIfResult{
-		AssetID: a.AssetID, Current: new(figures(a.Current)), Proposed: new(figures(a.Proposed)),
-		CostDifferencePence: new(pence(a.Cost())),
-		EnergyDifferenceKWh: new(a.Energy().KWh()),
-		ReplacesSchedule:    new(a.Decision.Replace),
-		Periods:             explained(a.Proposed.Periods),
-	}
 }

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/wire"
 )
 
 // storyMax is how many lines an asset's story has on its page.
@@ -25,24 +27,29 @@ func asked(r *request) (a control.PastQuery, err error) {
 	}
 
 	a.Show = q.Get("show")
-	if q.Get("from") == "" && q.Get("to") == "" {
-		return a, nil
+	from, err := readDay(q.Get("from"))
+	if err != nil {
+		return a, err
 	}
 
-	a.Show = "dates"
-	var err1, err2 error
-	a.From, err1 = flex.ParseDay(cmp.Or(q.Get("from"), q.Get("to")))
-	a.To, err2 = flex.ParseDay(cmp.Or(q.Get("to"), q.Get("from")))
-	length := a.To.Start().Sub(a.From.Start())
+	to, err := readDay(q.Get("to"))
+	if err != nil {
+		return a, err
+	}
+	return a, a.Between(from, to)
+}
 
-	switch {
-	case err1 != nil || err2 != nil:
-		return a, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
-	case length < 0 || length > control.PastDaysMax*24*time.Hour:
-		return a, flex.Fail(flex.Malformed, "the last day comes no earlier than the first, and at most %d days after it", control.PastDaysMax)
+// readDay reads a day of a filter, nil if it is empty.
+func readDay(text string) (*flex.Day, error) {
+	if text == "" {
+		return nil, nil
 	}
 
-	return a, nil
+	d, err := flex.ParseDay(text)
+	if err != nil {
+		return nil, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
+	}
+	return &d, nil
 }
 
 // pastOf reads what is asked for of an asset, with the question of the form.
@@ -229,7 +236,7 @@ func (s *Server) assetNow(r *request) (view, error) {
 
 // assetJSON is the page for programs.
 type assetJSON struct {
-	control.AssetView
+	wire.AssetView
 	Sentences []string    `json:"sentences"` // how it is now, in words
 	Story     []storyLine `json:"story"`     // of the time that is shown, the newest first
 	StoryMore bool        `json:"story_more"`
@@ -237,7 +244,7 @@ type assetJSON struct {
 }
 
 func (p *assetPage) json() assetJSON {
-	return assetJSON{AssetView: p.AssetView, Sentences: p.Sentences, Story: p.Story, StoryMore: p.StoryMore, Series: p.Series}
+	return assetJSON{AssetView: contract.AssetView(p.past), Sentences: p.Sentences, Story: p.Story, StoryMore: p.StoryMore, Series: p.Series}
 }
 
 // crumbs are the asset's organisation and site.

@@ -23,7 +23,7 @@ type fleetAnswer struct {
 	Unplanned int     `json:"unplanned"`
 	Drawing   float64 `json:"drawing_kw"`
 	HalfHours []struct {
-		Start   string  `json:"start"`
+		Start   string  `json:"start_timestamp"`
 		Planned float64 `json:"planned_kw"`
 		Without float64 `json:"without_flexd_kw"`
 		Lowest  float64 `json:"lowest_kw"`

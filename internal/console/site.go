@@ -107,7 +107,7 @@ func (s *Server) site(r *request) (view, error) {
 
 // siteJSON is the page for programs.
 type siteJSON struct {
-	registry.SiteView
+	wire.SiteView
 	Propositions []propositionLine      `json:"propositions"`
 	Gaps         []gapJSON              `json:"gaps"`
 	BalancePence flex.Pence             `json:"balance_pence"`
@@ -129,7 +129,7 @@ type gapJSON struct {
 
 func (p *sitePage) json() siteJSON {
 	v := siteJSON{
-		SiteView: p.SiteView, Propositions: p.Propositions, Gaps: []gapJSON{}, BalancePence: p.Info.Balance, EarnedPence: p.Info.Earned,
+		SiteView: contract.SiteView(&p.SiteView), Propositions: p.Propositions, Gaps: []gapJSON{}, BalancePence: p.Info.Balance, EarnedPence: p.Info.Earned,
 		MayWithdraw: p.Info.CanWithdraw, Statement: contract.Statement(&p.Statement),
 	}
 

@@ -50,7 +50,7 @@ func InstructionPage(p *control.InstructionPage) wire.InstructionPage {
 }
 
 // pence is money in pence and parts of them.
-func pence(m flex.MicroPounds) float64 { return m.GBP() * 100 }
+func pence(m flex.MicroPounds) float64 { return float64(m) / 1e4 }
 
 // InstructionPreview is what an instruction does, or would do.
 func InstructionPreview(p *control.Preview) wire.InstructionPreview {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ const (
 
 // PastQuery asks for what happened to an asset, and why.
 type PastQuery struct {
+	Org   flex.OrgID // whose asset it must be; zero for whosever it is
 	Asset flex.AssetID
 
 	// Show is the time that is asked for: day, week, month or dates; anything else is the last
@@ -75,7 +77,7 @@ type PastSchedule struct {
 // Past reads what is asked for of an asset, whosever it is, in one transaction.
 func (d *Service) Past(ctx context.Context, q PastQuery) (p *Past, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
-		tx, err := ofAsset(ctx, all, q.Asset)
+		tx, err := q.records(ctx, all)
 		if err != nil {
 			return err
 		}
@@ -94,6 +96,29 @@ func (d *Service) Past(ctx context.Context, q PastQuery) (p *Past, err error) {
 		return d.reason(ctx, tx, p, q)
 	})
 	return p, err
+}
+
+// Between asks for the days from one to another in London, or for a day alone if the other is nil.
+func (q *PastQuery) Between(from, to *flex.Day) error {
+	if from == nil && to == nil {
+		return nil
+	}
+
+	q.Show = "dates"
+	q.From, q.To = *cmp.Or(from, to), *cmp.Or(to, from)
+	length := q.To.Start().Sub(q.From.Start())
+	if length < 0 || length > PastDaysMax*24*time.Hour {
+		return flex.Fail(flex.Malformed, "the last day comes no earlier than the first, and at most %d days after it", PastDaysMax)
+	}
+	return nil
+}
+
+// records returns the records of the organisation that is asked.
+func (q *PastQuery) records(ctx context.Context, all *store.All) (*store.Tx, error) {
+	if q.Org.IsZero() {
+		return ofAsset(ctx, all, q.Asset)
+	}
+	return all.For(ctx, q.Org)
 }
 
 // ofAsset returns the records of an asset's organisation.

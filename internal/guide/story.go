@@ -155,6 +155,9 @@ var story = []chapter{
 	{"operations", "What needs looking at, and whether the service is well.", []step{
 		{operation: "GET /operations/exceptions"},
 		{operation: "GET /operations/alerts"},
+		{operation: "GET /operations/fleet"},
+		{operation: "GET /operations/asset/{asset_id}"},
+		{operation: "GET /operations/site/{site_id}", set: map[string]string{"site_id": "{{site_id}}"}},
 		{operation: "GET /examples/dispatch-event"},
 		{operation: "GET /examples/ocpp-charging-profile"},
 		{operation: "GET /healthz"},

@@ -331,11 +331,11 @@ func (f *Outlook) join(o *Outlook) {
 
 // Line is a half-hour of the forecast in average kilowatts.
 type Line struct {
-	Start   time.Time `json:"start"`
-	Planned float64   `json:"planned_kw"`
-	Unmoved float64   `json:"without_flexd_kw"`
-	Lowest  float64   `json:"lowest_kw"`
-	Highest float64   `json:"highest_kw"`
+	Start   time.Time
+	Planned float64
+	Unmoved float64
+	Lowest  float64
+	Highest float64
 }
 
 // Lines returns the half-hours in average kilowatts.

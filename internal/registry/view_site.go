@@ -11,110 +11,124 @@ import (
 
 // SiteView is a site with its consents and enrolments, as an operator is shown it.
 type SiteView struct {
-	ID             flex.SiteID           `json:"site_id"`
-	OrgID          flex.OrgID            `json:"organisation_id"`
-	OrgName        string                `json:"organisation"`
-	Address        string                `json:"address"`
-	Postcode       string                `json:"postcode"`
-	Email          string                `json:"email"`
-	MPAN           string                `json:"mpan"`
-	ExternalUserID string                `json:"external_user_id"`
-	CreatedAt      time.Time             `json:"created_at"`
-	Tariff         TariffView            `json:"tariff"`
-	Supply         SupplyView            `json:"supply"`
-	Ratings        []RatingView          `json:"ratings"` // the supply's and the assets', oldest first
-	Meter          *MeterView            `json:"meter"`   // null if its MPAN is on no list
-	Assets         []AssetLine           `json:"assets"`
-	Methods        []flex.DispatchMethod `json:"dispatch_methods"`
-	Enrolments     []EnrolmentLine       `json:"enrolments"`
-	ConsentAt      time.Time             `json:"consent_at,omitzero"` // to the use of the boundary meter; zero while there is none
-	Spans          []ConsentLine         `json:"consents"`            // to the same, the newest first
-	Steps          []SiteStep            `json:"steps"`               // the newest first
+	ID             flex.SiteID
+	OrgID          flex.OrgID
+	OrgName        string
+	Address        string
+	Postcode       string
+	Email          string
+	MPAN           string
+	ExternalUserID string
+	CreatedAt      time.Time
+	Tariff         TariffView
+	Supply         SupplyView
+	Ratings        []RatingView // the supply's and the assets', oldest first
+	Meter          *MeterView   // null if its MPAN is on no list
+	Assets         []AssetLine
+	Methods        []flex.DispatchMethod
+	Enrolments     []EnrolmentLine
+	ConsentAt      time.Time     // to the use of the boundary meter; zero while there is none
+	Spans          []ConsentLine // to the same, the newest first
+	Steps          []SiteStep    // the newest first
 }
 
 // TariffView is the tariff that the site's record has.
 type TariffView struct {
-	Type       flex.TariffType `json:"type"`        // "" if never told
-	CheapStart string          `json:"cheap_start"` // HH:MM:SS by London's clock, "" if never told
-	CheapEnd   string          `json:"cheap_end"`
+	Type       flex.TariffType // "" if never told
+	CheapStart string          // HH:MM:SS by London's clock, "" if never told
+	CheapEnd   string
 }
 
 // SupplyView is what the site's connection can carry.
 type SupplyView struct {
-	Import flex.Watts `json:"import_w"`
-	Export flex.Watts `json:"export_w"`
-	Set    bool       `json:"set"` // for this site; else it is the default
+	Import flex.Watts
+	Export flex.Watts
+	Set    bool // for this site; else it is the default
 }
 
 // RatingView is what a connection could carry, or an asset's power, during a time.
 type RatingView struct {
-	Asset  string     `json:"external_id,omitempty"` // "" for the connection
-	From   time.Time  `json:"from,omitzero"`         // zero: from the beginning
-	Until  time.Time  `json:"until,omitzero"`        // zero: on and on
-	At     time.Time  `json:"recorded_at,omitzero"`  // zero: before ratings were dated
-	Counts bool       `json:"counts"`                // it was not replaced
-	Import flex.Watts `json:"import_w"`              // for an asset: its power, 0 if not known
-	Export flex.Watts `json:"export_w"`              // of the connection alone
+	Asset  string     // "" for the connection
+	From   time.Time  // zero: from the beginning
+	Until  time.Time  // zero: on and on
+	At     time.Time  // zero: before ratings were dated
+	Counts bool       // it was not replaced
+	Import flex.Watts // for an asset: its power, 0 if not known
+	Export flex.Watts // of the connection alone
 }
 
 // MeterView is the site's metering point, as the lists have it.
 type MeterView struct {
-	Import       bool   `json:"import"` // direction; false is export
-	HalfHourly   bool   `json:"half_hourly_settled"`
-	Energised    bool   `json:"energised"`
-	Domestic     bool   `json:"domestic"`
-	SupplierMPID string `json:"supplier_mpid"`
-	SupplierName string `json:"supplier"`
-	GSPGroup     string `json:"gsp_group"`
+	Import       bool // direction; false is export
+	HalfHourly   bool
+	Energised    bool
+	Domestic     bool
+	SupplierMPID string
+	SupplierName string
+	GSPGroup     string
 }
 
 // EnrolmentLine is where a site is in a proposition.
 type EnrolmentLine struct {
-	Name  flex.Proposition    `json:"proposition"`
-	State flex.EnrolmentState `json:"state"` // "" if it was never enrolled
+	Name  flex.Proposition
+	State flex.EnrolmentState // "" if it was never enrolled
 }
 
 // SiteStep is a consent or an enrolment that changed.
 type SiteStep struct {
-	At       time.Time           `json:"at"`
-	Consent  string              `json:"consent,omitempty"` // what was consented to, "" for an enrolment
-	Given    bool                `json:"given"`             // whether the consent was given, or else withdrawn
-	Enrolled flex.Proposition    `json:"proposition,omitempty"`
-	State    flex.EnrolmentState `json:"state,omitempty"`
+	At       time.Time
+	Consent  string // what was consented to, "" for an enrolment
+	Given    bool   // whether the consent was given, or else withdrawn
+	Enrolled flex.Proposition
+	State    flex.EnrolmentState
 }
 
 // ConsentLine is a span of the consent to the use of a site's boundary meter.
 type ConsentLine struct {
-	From  time.Time `json:"from"`
-	To    time.Time `json:"to"`
-	Holds bool      `json:"holds"` // it was not withdrawn
+	From  time.Time
+	To    time.Time
+	Holds bool // it was not withdrawn
 }
 
 // SiteView reads a site, whosever it is, in one transaction.
 func (d *Service) SiteView(ctx context.Context, id flex.SiteID) (v SiteView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
-		v = SiteView{}
 		org, err := all.SiteOrg(ctx, id)
 		if err != nil {
 			return err
 		}
 
-		v.Assets, err = assetLines(all.FindAssets(ctx, store.Find{Site: id, Limit: siteAssetsMax}))
-		if err != nil {
-			return err
-		}
-
-		tx, err := all.For(ctx, org)
-		if err != nil {
-			return err
-		}
-
-		if err := v.readRecord(ctx, tx, id); err != nil {
-			return err
-		}
-
-		return v.readConsents(ctx, tx)
+		v, err = siteView(ctx, all, org, id)
+		return err
 	})
+	return v, err
+}
+
+// SiteViewOf reads a site of an organisation. Another's is NotFound.
+func (d *Service) SiteViewOf(ctx context.Context, org flex.OrgID, id flex.SiteID) (v SiteView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		v, err = siteView(ctx, all, org, id)
+		return err
+	})
+	return v, err
+}
+
+func siteView(ctx context.Context, all *store.All, org flex.OrgID, id flex.SiteID) (v SiteView, err error) {
+	tx, err := all.For(ctx, org)
+	if err != nil {
+		return v, err
+	}
+
+	if err := v.readRecord(ctx, tx, id); err != nil {
+		return v, err
+	}
+
+	v.Assets, err = assetLines(all.FindAssets(ctx, store.Find{Site: id, Limit: siteAssetsMax}))
+	if err != nil {
+		return v, err
+	}
+
+	err = v.readConsents(ctx, tx)
 	return v, err
 }
 

@@ -6,9 +6,9 @@ const figure = document.querySelector("[data-plot=fleet]");
 const rows = (fleet) => {
   const hours = fleet.half_hours;
   const last = hours.at(-1);
-  const end = (Math.floor(seconds(last.start) / 1800) + 1) * 1800; // a step is drawn to its end
+  const end = (Math.floor(seconds(last.start_timestamp) / 1800) + 1) * 1800; // a step is drawn to its end
   const column = (name) => [...hours.map((h) => h[name]), last[name]];
-  return [[...hours.map((h) => seconds(h.start)), end], column("lowest_kw"), column("highest_kw"), column("without_flexd_kw"), column("planned_kw")];
+  return [[...hours.map((h) => seconds(h.start_timestamp)), end], column("lowest_kw"), column("highest_kw"), column("without_flexd_kw"), column("planned_kw")];
 };
 
 const options = () => ({
