@@ -172,6 +172,7 @@ func (d *Service) release(ctx context.Context, tx *store.Tx, assets []flex.Asset
 
 		e := inputsAt(p, from)
 		e.Closed = nil
+		e.Ramp = kept(e.Ramp, true) // many cars come back at once
 		problem := problemOf(e, from, ps)
 		plan := s.Solve(&problem)
 		if r, ok := d.replacement(ctx, tx.Now(), p, e, &problem, &plan); ok {

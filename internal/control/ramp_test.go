@@ -96,6 +96,31 @@ func (h *fixture) explained() {
 	}
 }
 
+// TestRamp_TurnsStay has a schedule that waits for its turn replaced: what new prices make waits as long, and what an
+// event makes goes at once.
+func TestRamp_TurnsStay(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.5, flex.Minimise)})
+		turn := at("2026-01-10T19:10:00Z").UnixMicro()
+		h.Exec(`UPDATE outbox SET turn_at = $1`, turn)
+		waits := func(generation int) int {
+			return h.Count(`SELECT count(*) FROM outbox WHERE generation = $1 AND turn_at = $2`, generation, turn)
+		}
+
+		h.wait(time.Hour)
+		h.publish("2026-01-10T18:00:00Z", night(16)...)
+		if n := h.round(); n != 1 || waits(2) != 1 {
+			t.Errorf("%d changed by prices, %d wait", n, waits(2))
+		}
+
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(7.4*2, flex.Minimise)})
+		if waits(3) != 0 || h.Count(`SELECT count(*) FROM outbox WHERE generation = 3 AND turn_at <= $1`, h.micro.Load()) != 1 {
+			t.Error("what an event made waits")
+		}
+	})
+}
+
 // TestRamp_NeedFirst has a car need all of the cheap hours: it is given them, from the first second to the last.
 func TestRamp_NeedFirst(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {

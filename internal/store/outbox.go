@@ -99,22 +99,26 @@ func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 
 const (
 	outboxInsert   = `INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, waiting_since, expires_at, turn_at)`
-	outboxConflict = `ON CONFLICT (subject) DO UPDATE SET endpoint = excluded.endpoint, event_id = excluded.event_id,
+	outboxConflict = outboxReplace + `THEN outbox.turn_at ELSE excluded.turn_at END` + outboxOlder
+	// A fleet's new schedules do not bring forward what waits for its turn or for another try: see SpreadLate.
+	fleetConflict = outboxReplace + `OR outbox.turn_at > excluded.queued_at THEN outbox.turn_at ELSE excluded.turn_at END` + outboxOlder
+
+	outboxReplace = `ON CONFLICT (subject) DO UPDATE SET endpoint = excluded.endpoint, event_id = excluded.event_id,
 			generation = excluded.generation, queued_at = excluded.queued_at, expires_at = excluded.expires_at, tries = 0,
 			waiting_since = CASE WHEN outbox.turn_at IS NOT NULL AND outbox.expires_at > 0 AND outbox.generation > outbox.accepted
 				THEN outbox.waiting_since ELSE excluded.waiting_since END,
-			turn_at = CASE WHEN outbox.sending > 0 THEN outbox.turn_at ELSE excluded.turn_at END
-		WHERE outbox.org_id = excluded.org_id AND outbox.generation < excluded.generation`
+			turn_at = CASE WHEN outbox.sending > 0 `
+	outboxOlder = ` WHERE outbox.org_id = excluded.org_id AND outbox.generation < excluded.generation`
 )
 
 // enqueueSchedules is Enqueue for the schedules with ids from first to last, which are read
-// where they are kept.
+// where they are kept. One that replaces what waits for its turn waits as long.
 func (tx *Tx) enqueueSchedules(ctx context.Context, first, last flex.EventID) error {
 	now := tx.db.Now().UnixMicro()
 	_, err := tx.exec(ctx, outboxInsert+`
 		SELECT asset_id, org_id, 'schedule', 'schedule', asset_id, event_id, generation, CAST($4 AS BIGINT), CAST($4 AS BIGINT), to_at,
 			CAST($4 AS BIGINT) - CASE WHEN value < 0 THEN 0 WHEN value > $5 THEN $5 ELSE value END
-		FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3 `+outboxConflict,
+		FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3 `+fleetConflict,
 		tx.org.Bytes(), first.Bytes(), last.Bytes(), now, int64(Urgent))
 
 	tx.Wake(WakePush)
