@@ -135,10 +135,10 @@ func (d *homeDraw) devices(l *homeLine, family string, n int) {
 func (d *homeDraw) battery() homeBattery {
 	size := d.of(5.2, 9.5, 13.5, 19)
 	power := d.of(2.6, 3.6, 5)
-	least := size * d.of(0, 0.04, 0.1)
+	least := size * d.of(0, 0.04, 0.1, 0.4)
 	return homeBattery{storageFields{
 		SoCMin: least, SoCMax: size, deviceFields: deviceFields{
-			SoCInit: d.between(least, size), ChargeKW: power, DischargeKW: power,
+			SoCInit: max(least, d.between(least, size)), ChargeKW: power, DischargeKW: power,
 			EffCharge: d.of(0.9, 0.95, 0.97), EffDischarge: d.of(0.9, 0.95, 0.97), Wear: d.of(0, 1.5, 4), Terminal: d.of(0, 0, 8, 20),
 		},
 	}}
