@@ -51,6 +51,8 @@ type Server struct {
 	// PublicURL is where clients reach flexd, without a final slash; empty means where each
 	// request came to.
 	PublicURL string
+	// Done ends the streams when the server is to stop; nil for never.
+	Done <-chan struct{}
 	// Ready, if set, is asked by /readyz beside the store.
 	Ready func(context.Context) error
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.

@@ -34,6 +34,8 @@ type Answer struct {
 	Body  Sample
 	CSV   bool   // whether it can be asked for as CSV
 	Plain string // an example of it as prose, if it can be asked for so
+
+	Events string // an example of it as server-sent events, if it can be asked for so
 }
 
 // Status is the answer's status.

@@ -46,6 +46,9 @@ type answer struct {
 	// stream, if set, writes a JSON body in place of encoding one. When it fails the answer
 	// breaks off, for the client to see.
 	stream func(io.Writer) error
+
+	// events, if set, writes server-sent events until the stream is over.
+	events func(http.ResponseWriter)
 }
 
 // text is a body that is written as it is; the answer's header says what it is.

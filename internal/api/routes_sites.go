@@ -175,6 +175,42 @@ var sitesRoutes = []Route{
 	},
 
 	{
+		Method: "GET", Pattern: "/entities/site/{site_id}/live", Role: toRead, Component: true, No400: true, handle: (*Server).liveSite,
+		Operation: &Operation{
+			ID: "get_site_live", Tag: "sites", Addition: true,
+			Summary: "Follow a site",
+			Text: "The site's assets as they are: what is plugged in, which schedule is in force, whether the client has taken it. " +
+				"With `Accept: text/event-stream` a stream of server-sent events: `site` with the same object at once, and again each time that " +
+				"something of it changed. A line of comment comes every 15 seconds. The stream ends after 15 minutes, and when flexd stops: ask again, " +
+				"and the first event says how things are, so that nothing needs to be made up. A site is followed 10 times at once, " +
+				"an organisation follows 2,000.",
+			Answer: Answer{
+				Text: "The site.",
+				Body: sample[wire.SiteNow](`{
+					"site_id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
+					"as_of": "2026-01-15T22:00:10Z",
+					"assets": [
+						{
+							"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
+							"external_id": "CP-2041",
+							"type": "charger",
+							"plugged_in": true,
+							"session_id": "d4e5f6a7-b8c9-4012-9def-456789012345",
+							"plugged_in_at": "2026-01-15T18:04:00Z",
+							"ready_by": "2026-01-16T07:00:00Z",
+							"event_id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33",
+							"generation": 3,
+							"accepted_generation": 3
+						}
+					]
+				}`),
+				Events: "retry: 2000\n\nevent: site\nid: 1\ndata: {\"site_id\":\"a1b2c3d4-e5f6-7890-abcd-ef1234567890\",\"as_of\":\"2026-01-15T22:00:10Z\",\"assets\":[]}\n\n",
+			},
+			Problems: []Problem{notFound},
+		},
+	},
+
+	{
 		Method: "GET", Pattern: "/entities/site/{site_id}/price-curve", Role: toRead, Component: true, handle: (*Server).sitePriceCurve,
 		Operation: &Operation{
 			ID: "get_price_curve_entities_site__site_id__price_curve_get", Tag: "sites",

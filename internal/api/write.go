@@ -33,6 +33,14 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 		return status, 0
 	}
 
+	if a.events != nil {
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no") // or a proxy would keep it back
+		a.events(w)
+		return status, 0
+	}
+
 	if a.stream != nil {
 		return status, stream(w, r, status, a)
 	}

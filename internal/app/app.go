@@ -278,7 +278,7 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	jobs.Go(func() { h.DB.Watch(running, func() { close(watched) }, h.noteDatabase) })
 	<-watched
 
-	h.Console.Done = ctx.Done()
+	h.Console.Done, h.API.Done = ctx.Done(), ctx.Done()
 	server := &web.Server{Handler: web.Traced(h.Handler()), Proxies: h.API.TrustedProxies, Limits: h.limits, TLS: h.tls, Log: h.log}
 	err := server.Serve(ctx, l)
 	stop()

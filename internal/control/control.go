@@ -48,6 +48,8 @@ type Service struct {
 
 	spread          atomic.Int64 // that starts are spread over, in nanoseconds: FollowFleet
 	looked, changed atomic.Int64 // by background jobs, since the process began
+
+	followers followers
 }
 
 func (d *Service) log() *slog.Logger {

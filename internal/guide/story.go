@@ -69,6 +69,7 @@ var story = []chapter{
 		{operation: "GET /entities/site/{site_id}/oauth/{provider}/initiate", refused: 400, why: "no maker's cloud is set up"},
 		{operation: "POST /entities/site/{site_id}/token"},
 		{operation: "GET /entities/site/{site_id}/price-curve"},
+		{operation: "GET /entities/site/{site_id}/live"},
 		{operation: "PUT /entities/site/{site_id}/solar-forecast",
 			body: `{"source": "weather.example", "half_hours": [{"start_timestamp": "{{date}}T21:00:00Z", "energy_kwh": 0.8}]}`},
 		{operation: "GET /entities/site/{site_id}/solar-forecast"},

@@ -219,6 +219,10 @@ func (o *operations) content(a api.Answer) ([]member, error) {
 		out = append(out, member{"text/csv", []member{{"schema", text}}})
 	}
 
+	if a.Events != "" {
+		out = append(out, member{"text/event-stream", []member{{"schema", text}, {"example", a.Events}}})
+	}
+
 	if a.Plain != "" {
 		out = append(out, member{"text/plain", []member{{"schema", text}, {"example", a.Plain}}})
 	}

@@ -252,3 +252,38 @@ type FlexEventPrice struct {
 	// How many half-hours of the event have this price.
 	NumHalfHours int `json:"num_half_hours"`
 }
+
+// SiteNow answers GET /entities/site/{site_id}/live: a site's assets as they are, and is the data of each
+// of its events.
+//
+//openapi:addition
+type SiteNow struct {
+	SiteID flex.SiteID `json:"site_id"`
+	// By the organisation's clock.
+	AsOf   Time       `json:"as_of"`
+	Assets []AssetNow `json:"assets"`
+}
+
+// AssetNow is what there is to follow of an asset.
+//
+//openapi:addition
+type AssetNow struct {
+	AssetID    flex.AssetID   `json:"asset_id"`
+	ExternalID string         `json:"external_id"`
+	Type       flex.AssetType `json:"type" wire:"enum=AssetType"`
+	PluggedIn  bool           `json:"plugged_in"`
+	// The newest session.
+	SessionID    flex.SessionID `json:"session_id,omitzero"`
+	PluggedInAt  Time           `json:"plugged_in_at,omitzero"`
+	PluggedOutAt Time           `json:"plugged_out_at,omitzero"`
+	ReadyBy      Time           `json:"ready_by,omitzero"`
+	// Of the schedule in force, as its push and its callbacks name it.
+	EventID    flex.EventID `json:"event_id,omitzero"`
+	Generation int64        `json:"generation,omitzero"`
+	// The newest generation that the client has taken.
+	AcceptedGeneration *int64 `json:"accepted_generation,omitzero"`
+	// Until when it charges at once.
+	ChargeNowUntil Time `json:"charge_now_until,omitzero"`
+	// Until when nothing is needed.
+	AwayUntil Time `json:"away_until,omitzero"`
+}

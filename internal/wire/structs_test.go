@@ -165,6 +165,8 @@ var structs = map[string]reflect.Type{
 	"SiteFlexEventsResponse":       reflect.TypeFor[SiteFlexEventsResponse](),
 	"FlexEventResponse":            reflect.TypeFor[FlexEventResponse](),
 	"FlexEventPrice":               reflect.TypeFor[FlexEventPrice](),
+	"SiteNow":                      reflect.TypeFor[SiteNow](),
+	"AssetNow":                     reflect.TypeFor[AssetNow](),
 	"SolarForecast":                reflect.TypeFor[SolarForecast](),
 	"SolarHalfHour":                reflect.TypeFor[SolarHalfHour](),
 	"SolarForecastResponse":        reflect.TypeFor[SolarForecastResponse](),

@@ -1,0 +1,279 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Limits of following.
+const (
+	FollowersMax       = 10_000 // on one process
+	FollowersOfOrgMax  = 2_000
+	FollowersOfSiteMax = 10
+
+	// followEvery is how often the sites that are followed are read when nothing says that something
+	// changed: other processes may have changed it.
+	followEvery = 2 * time.Second
+	// followLeast is the least time between two reads.
+	followLeast = 200 * time.Millisecond
+	// followRead is how long a read may take before its followers are sent away.
+	followRead = 5 * time.Second
+)
+
+// SiteNow is a site's assets as they are at an instant.
+type SiteNow struct {
+	Site   flex.SiteID
+	At     time.Time
+	Assets []AssetNow
+}
+
+// AssetNow is what there is to follow of an asset.
+type AssetNow struct {
+	ID         flex.AssetID
+	ExternalID string
+	Type       flex.AssetType
+
+	Session      flex.SessionID // the newest; zero if there never was one
+	PluggedInAt  time.Time
+	PluggedOutAt time.Time // zero while it goes on
+	ReadyBy      time.Time
+	Schedule     flex.EventID // in force; zero for none
+	Generation   int64
+	Accepted     int64     // the newest generation that the client has taken; 0 for none
+	ChargeNowTo  time.Time // zero unless it charges at once still
+	AwayTo       time.Time // zero unless nothing is needed still
+}
+
+// PluggedIn reports whether a session goes on.
+func (a *AssetNow) PluggedIn() bool { return !a.PluggedInAt.IsZero() && a.PluggedOutAt.IsZero() }
+
+// SiteNow returns a site's assets as they are. A site that is not the organisation's is NotFound.
+func (d *Service) SiteNow(ctx context.Context, org flex.OrgID, site flex.SiteID) (now SiteNow, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+
+		found, err := sitesNow(ctx, tx, []flex.SiteID{site})
+		now = found[site]
+		return err
+	})
+	return now, err
+}
+
+// sitesNow reads sites as they are.
+func sitesNow(ctx context.Context, tx *store.Tx, sites []flex.SiteID) (map[flex.SiteID]SiteNow, error) {
+	found, err := tx.AssetsNow(ctx, sites)
+	if err != nil {
+		return nil, err
+	}
+
+	all := make(map[flex.SiteID]SiteNow, len(sites))
+	for _, id := range sites {
+		all[id] = SiteNow{Site: id, At: tx.Now()}
+	}
+
+	for i := range found {
+		at := all[found[i].SiteID]
+		at.Assets = append(at.Assets, assetNow(&found[i], tx.Now()))
+		all[found[i].SiteID] = at
+	}
+
+	return all, nil
+}
+
+// assetNow leaves out what is over.
+func assetNow(a *store.AssetNow, now time.Time) AssetNow {
+	v := AssetNow{
+		ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, Session: a.Session, PluggedInAt: a.PluggedInAt, PluggedOutAt: a.PluggedOutAt,
+		ReadyBy: a.ReadyBy,
+	}
+	if a.ChargeNowTo.After(now) {
+		v.ChargeNowTo = a.ChargeNowTo
+	}
+	if a.AwayTo.After(now) {
+		v.AwayTo = a.AwayTo
+	}
+
+	if v.PluggedIn() {
+		v.Schedule, v.Generation = a.Schedule, a.Generation
+		v.Accepted = min(a.Accepted, a.Generation)
+	}
+
+	return v
+}
+
+// follower is somebody who follows a site.
+type follower struct {
+	org  flex.OrgID
+	site flex.SiteID
+	news chan SiteNow // the newest state alone; closed when the site could not be read
+	last *SiteNow     // that was put there; nil before the first
+}
+
+// followers are all of one process. One goroutine reads for all of them, as long as there is one.
+type followers struct {
+	mu      sync.Mutex
+	all     map[*follower]struct{}
+	reading bool
+
+	wakes [3]<-chan struct{} // after what may have changed something; made with the first follower
+	hurry chan struct{}      // somebody new waits for a first state
+}
+
+// Follow returns a channel of a site's states: the first as it is, and then each time that something
+// changed. Who is slow gets the newest state alone. The channel is closed when the store does not answer:
+// ask again. Leave ends it. A site that is not the organisation's is NotFound; who follows beyond the
+// limits is TooMany.
+func (d *Service) Follow(ctx context.Context, org flex.OrgID, site flex.SiteID) (news <-chan SiteNow, leave func(), err error) {
+	if _, err := d.SiteNow(ctx, org, site); err != nil {
+		return nil, nil, err
+	}
+
+	f := &follower{org: org, site: site, news: make(chan SiteNow, 1)}
+	if err := d.followers.join(d, f); err != nil {
+		return nil, nil, err
+	}
+
+	return f.news, func() { d.followers.leave(f) }, nil
+}
+
+func (fs *followers) join(d *Service, f *follower) error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+
+	ofOrg, ofSite := 0, 0
+	for other := range fs.all {
+		if other.org == f.org {
+			ofOrg++
+		}
+		if other.site == f.site {
+			ofSite++
+		}
+	}
+
+	switch {
+	case len(fs.all) >= FollowersMax:
+		return flex.Fail(flex.TooMany, "%d sites are followed already: ask again later", FollowersMax)
+	case ofOrg >= FollowersOfOrgMax:
+		return flex.Fail(flex.TooMany, "the organisation follows %d sites already, as many as it may", FollowersOfOrgMax)
+	case ofSite >= FollowersOfSiteMax:
+		return flex.Fail(flex.TooMany, "the site is followed %d times already, as often as it may be", FollowersOfSiteMax)
+	}
+
+	if fs.all == nil {
+		fs.all = map[*follower]struct{}{}
+		fs.hurry = make(chan struct{}, 1)
+		fs.wakes = [3]<-chan struct{}{d.DB.Waker(store.WakePush), d.DB.Waker(store.WakeSettle), d.DB.Waker(store.WakeWatch)}
+	}
+
+	fs.all[f] = struct{}{}
+	select {
+	case fs.hurry <- struct{}{}:
+	default: // one is waiting already
+	}
+
+	if !fs.reading {
+		fs.reading = true
+		go fs.read(d)
+	}
+
+	return nil
+}
+
+func (fs *followers) leave(f *follower) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	delete(fs.all, f)
+}
+
+// read reads what is followed until nobody follows anything.
+func (fs *followers) read(d *Service) {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+
+	for fs.readAll(d) {
+		select {
+		case <-fs.hurry:
+		case <-fs.wakes[0]:
+		case <-fs.wakes[1]:
+		case <-fs.wakes[2]:
+		case <-tick.C:
+		}
+		time.Sleep(followLeast)
+	}
+}
+
+// readAll reads each organisation's sites once, whoever follows them, and reports whether there are any.
+func (fs *followers) readAll(d *Service) bool {
+	sites := fs.sites()
+	for org, ids := range sites {
+		ctx, cancel := context.WithTimeout(context.Background(), followRead)
+		var now map[flex.SiteID]SiteNow
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+			now, err = sitesNow(ctx, tx, ids)
+			return err
+		})
+		cancel()
+
+		if err != nil {
+			d.log().Warn("sites that are followed could not be read: their streams end", "org", org, "err", err)
+		}
+		fs.tell(org, now)
+	}
+
+	return len(sites) > 0
+}
+
+// sites are those that are followed, each once, by organisation. Without any the reading ends.
+func (fs *followers) sites() map[flex.OrgID][]flex.SiteID {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+
+	by := map[flex.OrgID][]flex.SiteID{}
+	listed := map[flex.SiteID]bool{}
+	for f := range fs.all {
+		if !listed[f.site] {
+			listed[f.site] = true
+			by[f.org] = append(by[f.org], f.site)
+		}
+	}
+
+	fs.reading = len(by) > 0
+	return by
+}
+
+// tell gives an organisation's followers what is new to them. Without states, which could not be read, they
+// are sent away.
+func (fs *followers) tell(org flex.OrgID, now map[flex.SiteID]SiteNow) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+
+	for f := range fs.all {
+		if f.org != org {
+			continue
+		}
+		if now == nil {
+			delete(fs.all, f)
+			close(f.news)
+			continue
+		}
+
+		state, known := now[f.site]
+		if !known || f.last != nil && slices.Equal(f.last.Assets, state.Assets) {
+			continue
+		}
+
+		f.last = &state
+		select {
+		case <-f.news: // it was not fetched, and is old now
+		default:
+		}
+		f.news <- state
+	}
+}
