@@ -39,6 +39,8 @@ var layers = map[string]int{
 	"adr":    6,
 	// what services answer, in the interface's form
 	"contract": 7,
+	// what is done to many assets at once, by the services that own each action
+	"selection": 7,
 	// transports
 	"api": 8, "console": 8, "portal": 8, "ocppserver": 8, "homeassistant": 8,
 	"openadr": 8, "mcp": 8,

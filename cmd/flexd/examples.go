@@ -54,6 +54,12 @@ audit checkpoint
 audit verify
 halt 'firmware 2.1 ignores limits'
 resume
+asset replan CH-1 CH-2 --preview
+asset resend CH-1
+asset release CH-1
+asset charge-now CH-1 --for 2h
+asset ready-by CH-1 --at 06:30
+asset offboard CH-1 --confirm 'offboard 1'
 alerts list
 alerts acknowledge 01a1f96c-5192-7f77-aad8-57b48aa19966
 alerts snooze 01a1f96c-5192-7f77-aad8-57b48aa19966 --for 8h --note 'the client repairs it tonight'

@@ -32,6 +32,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
+	"flexd/internal/selection"
 	"flexd/internal/store"
 	"flexd/internal/web"
 	"flexd/internal/worker"
@@ -101,6 +102,7 @@ type App struct {
 	Market   *market.Service
 
 	Operations *operations.Service
+	Selection  *selection.Service
 	Grid       *grid.Service
 	ADR        *adr.Service
 
@@ -204,6 +206,7 @@ func (h *App) newOperations(s Settings) *operations.Service {
 
 // openTransports makes what answers requests: each turns them into calls of the services.
 func (h *App) openTransports(s Settings) {
+	h.Selection = &selection.Service{DB: h.DB, Control: h.Control, Push: h.Push, Registry: h.Registry}
 	h.API = h.newAPI(s)
 	h.OpenADR = &openadr.Server{
 		Access:         h.Access,

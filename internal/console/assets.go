@@ -3,6 +3,7 @@ package console
 import (
 	"flexd/internal/flex"
 	"flexd/internal/registry"
+	"flexd/internal/selection"
 )
 
 // assetTypes are what the list can be filtered by.
@@ -50,6 +51,9 @@ func (p *assetsPage) table() *table {
 
 	return t
 }
+
+// ActsMax is how many assets are acted on at once.
+func (assetsPage) ActsMax() int { return selection.Max }
 
 // assetsPage is the list of assets.
 type assetsPage struct {

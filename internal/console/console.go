@@ -23,6 +23,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
+	"flexd/internal/selection"
 	"flexd/internal/web"
 	"flexd/internal/worker"
 )
@@ -41,6 +42,7 @@ type Server struct {
 	Reward   *reward.Service
 
 	Operations *operations.Service
+	Selection  *selection.Service
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
@@ -111,6 +113,10 @@ var surface = []route{
 	{pattern: "GET /console/assets/{id}/series.json", handle: (*Server).assetSeries},
 	{pattern: "GET /console/assets/{id}/why", handle: (*Server).assetWhy},
 	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},
+
+	// acts.go
+	{pattern: "POST /console/assets/selection/preview", needs: access.Operate, handle: (*Server).previewAct},
+	{pattern: "POST /console/assets/selection", needs: access.Operate, handle: (*Server).doAct},
 
 	// assetrate.go
 	{pattern: "POST /console/assets/{id}/rate", needs: access.Operate, handle: (*Server).changeRate},

@@ -22,6 +22,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
+	"flexd/internal/selection"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -75,8 +76,10 @@ func openStore(t testing.TB, url, now string) *service {
 	t.Cleanup(out.Close)
 	t.Cleanup(d.push.Close)
 	d.market, d.reward = &market.Service{DB: d.db}, &reward.Service{DB: d.db, BaseURL: "https://flexd.example"}
+	known := &registry.Service{DB: d.db}
 	d.server = &console.Server{
-		Access: d.access, Registry: &registry.Service{DB: d.db}, Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
+		Access: d.access, Registry: known, Selection: &selection.Service{DB: d.db, Control: d.control, Push: d.push, Registry: known},
+		Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
 		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Environment: flex.Sandbox,
 	}
 	d.handler = d.server.Handler()

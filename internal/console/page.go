@@ -77,7 +77,7 @@ var functions = template.FuncMap{
 	"number":   func(v float64) string { return decimals(v, 1) },
 	"integer":  func(v int) string { return decimals(float64(v), 0) },
 	"sentence": sentence, "words": words, "count": count, "short": short,
-	"dict": dict, "clocktext": clockText,
+	"dict": dict, "clocktext": clockText, "actions": actChoices,
 	"isoday":     func(at time.Time) string { return flex.DayAt(at).String() },
 	"minus":      func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
 	"money":      func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },

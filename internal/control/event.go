@@ -79,37 +79,40 @@ func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID,
 		return err
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockAsset(ctx, asset); err != nil {
-			return err
-		}
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return d.event(ctx, tx, asset, ev) })
+}
 
-		c, err := tx.Charging(ctx, asset)
-		if err != nil {
-			return err
-		}
+// event is Event within a transaction.
+func (d *Service) event(ctx context.Context, tx *store.Tx, asset flex.AssetID, ev Event) error {
+	if err := tx.LockAsset(ctx, asset); err != nil {
+		return err
+	}
 
-		tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // PlanBatteries plans it anew
-		if !c.Asset.Type.Charges() && !tariff {
-			return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
-				asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
-		}
+	c, err := tx.Charging(ctx, asset)
+	if err != nil {
+		return err
+	}
 
-		if err := tx.AddEvent(ctx, asset, string(ev.Kind), eventRecord(ev)); err != nil {
-			return err
-		}
+	tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // PlanBatteries plans it anew
+	if !c.Asset.Type.Charges() && !tariff {
+		return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
+			asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
+	}
 
-		h := eventHandler{ctx, tx, &c, ev, &outcome{}}
-		if err := h.take(); err != nil {
-			return err
-		}
+	if err := tx.AddEvent(ctx, asset, string(ev.Kind), eventRecord(ev)); err != nil {
+		return err
+	}
 
-		if tariff {
-			tx.Wake(store.WakeControl)
-		}
+	h := eventHandler{ctx, tx, &c, ev, &outcome{}}
+	if err := h.take(); err != nil {
+		return err
+	}
 
-		return d.planAfter(ctx, tx, &c, h)
-	})
+	if tariff {
+		tx.Wake(store.WakeControl)
+	}
+
+	return d.planAfter(ctx, tx, &c, h)
 }
 
 // planAfter plans an asset anew after an event, if it changed what its schedule depends on.

@@ -260,25 +260,32 @@ func (d *Service) readCharging(ctx context.Context, org flex.OrgID, car *Househo
 
 // intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.
 func (d *Service) intentNow(ctx context.Context, org flex.OrgID, asset flex.AssetID) (in flex.Intent, err error) {
-	in, err = d.Intent(ctx, org, asset)
-	if flex.KindOf(err) != flex.NotFound {
-		return in, err
-	}
-
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
 		}
 
-		record, err := tx.OrgRecord(ctx)
-		if err != nil {
-			return err
-		}
-
-		e := effective(&c, record.Settings, tx.Now())
-		in = flex.Intent{Need: e.Need, ReadyByLocal: new(DefaultReadyBy), MayChargePeak: e.MayChargePeak, Mode: e.Mode}
-		return nil
+		in, err = assumedIntent(ctx, tx, &c)
+		return err
 	})
 	return in, err
+}
+
+// assumedIntent is intentNow within a transaction.
+func assumedIntent(ctx context.Context, tx *store.Tx, c *store.Charging) (in flex.Intent, err error) {
+	if c.Intent != nil {
+		in = *c.Intent
+		t, _ := tariffOf(c)
+		in.ReadyByLocal = new(wallOf(in, zoneOf(t)))
+		return in, nil
+	}
+
+	record, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return in, err
+	}
+
+	e := effective(c, record.Settings, tx.Now())
+	return flex.Intent{Need: e.Need, ReadyByLocal: new(DefaultReadyBy), MayChargePeak: e.MayChargePeak, Mode: e.Mode}, nil
 }

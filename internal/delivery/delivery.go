@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"flexd/internal/flex"
@@ -77,6 +78,24 @@ func (d *Service) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) e
 		}
 		return tx.Replay(ctx, v)
 	})
+}
+
+// ResendAsset has the newest schedule of an asset sent once more, at once, under the same id. It says which
+// one. It is a Conflict when none was made, or its time is over.
+func (*Service) ResendAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (done string, err error) {
+	if _, err := tx.Asset(ctx, asset); err != nil {
+		return "", err
+	}
+
+	found, err := tx.Deliveries(ctx, store.DeliveryQuery{AssetID: asset, Kind: store.SchedulePush, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", flex.Fail(flex.Conflict, "no schedule of it was ever to be sent")
+	}
+
+	return fmt.Sprintf("schedule %d is sent once more", found[0].Generation), tx.Replay(ctx, found[0])
 }
 
 // testLife is how long a test message is tried.

@@ -166,15 +166,23 @@ func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.Asset
 // DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
 // set free.
 func (d *Service) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.AssetID) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		a, err := tx.HoldAsset(ctx, id)
-		if err != nil {
-			return err
-		}
-		if err := stop(ctx, tx, a); err != nil {
-			return err
-		}
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return dropAsset(ctx, tx, id) })
+}
 
-		return tx.DropAsset(ctx, id)
-	})
+// dropAsset is DeleteAsset within a transaction.
+func dropAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+	a, err := tx.HoldAsset(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := stop(ctx, tx, a); err != nil {
+		return err
+	}
+
+	return tx.DropAsset(ctx, id)
+}
+
+// OffboardAsset is DeleteAsset within a transaction of somebody else's. It says what was done.
+func (*Service) OffboardAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) (done string, err error) {
+	return "taken away for good; its charging is free, and what it metered and earned stays", dropAsset(ctx, tx, id)
 }

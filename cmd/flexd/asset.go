@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/selection"
+	records "flexd/internal/store"
+)
+
+// assetCommand is `flexd asset`.
+type assetCommand struct {
+	Replan    assetReplan    `cmd:"" help:"Plan anew from what is known now, and send the schedule. Example: flexd asset replan CH-1 CH-2 --preview"`
+	Resend    assetResend    `cmd:"" help:"Send the newest schedule once more."`
+	Release   assetRelease   `cmd:"" help:"Leave an asset free of any limit until its next plug-in."`
+	ChargeNow assetChargeNow `cmd:"" name:"charge-now" help:"Charge at full power from now on. Example: flexd asset charge-now CH-1 --for 2h"`
+	ReadyBy   assetReadyBy   `cmd:"" name:"ready-by" help:"Change by when its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
+	Offboard  assetOffboard  `cmd:"" help:"Take assets away for good; what they metered and earned stays. Without --confirm it says what it would do, and what to confirm it with."`
+}
+
+// ofAssets is the assets that a command is for.
+type ofAssets struct {
+	ofOrg
+	Assets  []string `arg:"" help:"Ids of assets, or their external ids."`
+	Preview bool     `help:"Say what it would do, and do nothing."`
+	JSON    bool     `name:"json" help:"Print as JSON."`
+}
+
+// resolve finds the assets.
+func (o *ofAssets) resolve(ctx context.Context, h *app.App, org flex.OrgID) (ids []flex.AssetID, err error) {
+	for _, text := range o.Assets {
+		var id flex.AssetID
+		if id.UnmarshalText([]byte(text)) == nil {
+			ids = append(ids, id)
+			continue
+		}
+
+		a, err := h.Registry.AssetByExternalID(ctx, org, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		ids = append(ids, a.ID)
+	}
+
+	return ids, nil
+}
+
+// run shows what an action would do, or does it and writes it into the audit log.
+func (o *ofAssets) run(ctx context.Context, c console, a selection.Action, confirmed string) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	ids, err := o.resolve(ctx, h, org.ID)
+	if err != nil {
+		return err
+	}
+
+	if o.Preview || a.Kind.Final() && confirmed == "" {
+		r, err := h.Selection.Preview(ctx, a, ids)
+		if err != nil {
+			return err
+		}
+
+		return o.print(c, a, r)
+	}
+
+	r, err := o.do(ctx, h, org.ID, a, ids, confirmed)
+	if err != nil {
+		return err
+	}
+	if err := o.print(c, a, r); err != nil {
+		return err
+	}
+
+	if refused := len(r.Lines) - r.Possible; refused > 0 {
+		return flex.Fail(flex.Conflict, "%d of %d assets were refused", refused, len(r.Lines))
+	}
+
+	return nil
+}
+
+// do does an action in the audit log.
+func (o *ofAssets) do(ctx context.Context, h *app.App, org flex.OrgID, a selection.Action, ids []flex.AssetID, confirmed string) (r selection.Result, err error) {
+	act := records.Act{Who: commandLine, Org: org, Act: string(a.Kind) + " assets", Subject: strings.Join(o.Assets, " ")}
+	err = h.Access.ActWithDetail(ctx, act, func() (string, error) {
+		r, err = h.Selection.Do(ctx, a, ids, confirmed)
+		if len(r.Lines) == 0 {
+			return "", err
+		}
+		return r.String(), err
+	})
+	return r, err
+}
+
+// print prints a result to be read, or as JSON.
+func (o *ofAssets) print(c console, a selection.Action, r selection.Result) error {
+	if o.JSON {
+		return c.json(r)
+	}
+
+	heading := "ASSET\tTYPE\tWOULD BE"
+	if r.Done {
+		heading = "ASSET\tTYPE\tOUTCOME"
+	}
+
+	err := table(c, r.Lines, heading, func(l selection.Line) []any {
+		name, outcome := l.ExternalID, l.Outcome
+		if name == "" {
+			name = l.AssetID.String()
+		}
+
+		if l.Fault != "" {
+			outcome = "refused: " + l.Fault
+		}
+
+		return []any{name, l.Type, outcome}
+	})
+
+	if err != nil || r.Done || !a.Kind.Final() {
+		return err
+	}
+
+	_, err = fmt.Fprintf(c.out, "Nothing is done yet. It cannot be undone; if you mean it: --confirm '%s'\n", r.Phrase())
+
+	return err
+}
+
+type assetReplan struct{ ofAssets }
+
+// Run plans assets anew.
+func (o *assetReplan) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.Replan}, "")
+}
+
+type assetResend struct{ ofAssets }
+
+// Run has the newest schedules of assets sent once more.
+func (o *assetResend) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.Resend}, "")
+}
+
+type assetRelease struct{ ofAssets }
+
+// Run leaves assets free.
+func (o *assetRelease) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.Release}, "")
+}
+
+type assetChargeNow struct {
+	ofAssets
+	For time.Duration `help:"For how long, 24h at most." default:"4h"`
+}
+
+// Run has assets charge at once.
+func (o *assetChargeNow) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.ChargeNow, For: o.For}, "")
+}
+
+type assetReadyBy struct {
+	ofAssets
+	At string `help:"The time of day, in the zone of the tariff." required:"" placeholder:"HH:MM"`
+}
+
+// Run changes by when cars are to be ready.
+func (o *assetReadyBy) Run(ctx context.Context, c console) error {
+	by, err := flex.ParseWallTime(o.At)
+	if err != nil {
+		return flex.Fail(flex.Invalid, "--at: %v", err)
+	}
+	return o.run(ctx, c, selection.Action{Kind: selection.ReadyBy, By: by}, "")
+}
+
+type assetOffboard struct {
+	ofAssets
+	Confirm string `help:"What the command asks to confirm it with." placeholder:"TEXT"`
+}
+
+// Run takes assets away.
+func (o *assetOffboard) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.Offboard}, o.Confirm)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
+)
+
+// Assets are acted on by their external ids: shown first, done, and refused where that cannot be.
+func TestAsset(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	seed := storetest.NewSeed(t, h.DB, database)
+	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+	intent := &flex.Intent{Need: flex.FromKWh(10), ReadyByLocal: new(flex.WallTime(7 * time.Hour))}
+	if err := h.Control.Event(t.Context(), seed.Org, id, control.Event{Kind: control.PlugIn, Intent: intent}); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, step := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"replan --preview", exitDone, "WOULD BE"},
+		{"replan", exitDone, "schedule 2: "},
+		{"resend --json", exitDone, `"outcome": "schedule 2 is sent once more"`},
+		{"charge-now --for 48h", exitFailed, "refused: charge at once for a minute to 24 hours"},
+		{"charge-now --for 2h", exitDone, "may charge"},
+		{"ready-by --at noon", exitUsage, "--at"},
+		{"ready-by --at 06:30", exitDone, "ready by 06:30"},
+		{"release", exitDone, "free of any limit until its next plug-in"},
+		{"replan", exitFailed, "refused: no car is plugged in"},
+		{"offboard", exitDone, "Nothing is done yet. It cannot be undone; if you mean it: --confirm 'offboard 1'"},
+		{"offboard --confirm yes", exitFailed, `type "offboard 1"`},
+	} {
+		if code, said := flexd("asset " + step.line + " " + id.String()); code != step.code || !strings.Contains(said, step.want) {
+			t.Errorf("%s: %d %s", step.line, code, said)
+		}
+	}
+
+	if code, said := flexd("asset replan nobody"); code != exitFailed || !strings.Contains(said, "nobody: ") {
+		t.Errorf("an asset that is none: %d %s", code, said)
+	}
+
+	if code, said := flexd("audit list"); code != exitDone || !strings.Contains(said, "charge-now assets") {
+		t.Errorf("the audit log: %d %s", code, said)
+	}
+}

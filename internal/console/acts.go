@@ -1,0 +1,154 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/selection"
+)
+
+// actsPage is what an action on assets would do, with the form that does it, or what it did.
+type actsPage struct {
+	selection.Result
+	Title    string
+	Hours    string // of charge-now, as it was given
+	By       string // of ready-by, as it was given
+	Back     string // where the operator came from
+	Affected string // "3 assets"
+	Final    bool
+}
+
+// actLabels are the actions as buttons call them.
+var actLabels = map[selection.Kind]string{
+	selection.Replan:    "Plan again and send",
+	selection.Resend:    "Send the schedule again",
+	selection.Release:   "Release until the next plug-in",
+	selection.ChargeNow: "Charge now",
+	selection.ReadyBy:   "Change ready-by",
+	selection.Offboard:  "Offboard",
+}
+
+// actChoice is an action to choose.
+type actChoice struct {
+	Kind  selection.Kind
+	Label string
+}
+
+// actChoices are the actions in the order in which they are offered.
+func actChoices() (choices []actChoice) {
+	for _, k := range selection.Kinds {
+		choices = append(choices, actChoice{k, actLabels[k]})
+	}
+	return choices
+}
+
+// readAct reads what a form wants done: which action, and to which assets.
+func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex.AssetID, err error) {
+	a.Kind = selection.Kind(r.PostFormValue("action"))
+	label, ok := actLabels[a.Kind]
+	if !ok {
+		return p, a, nil, flex.Fail(flex.Malformed, "choose what is to be done")
+	}
+
+	p = actsPage{Title: label, Hours: r.PostFormValue("hours"), By: r.PostFormValue("by"), Back: "/console/assets", Final: a.Kind.Final()}
+	if a.Kind == selection.ChargeNow {
+		hours, err := strconv.ParseFloat(p.Hours, 64)
+		if err != nil {
+			return p, a, nil, flex.Fail(flex.Malformed, "say for how many hours it charges now")
+		}
+		a.For = time.Duration(hours * float64(time.Hour))
+	}
+
+	if a.Kind == selection.ReadyBy {
+		a.By, err = flex.ParseWallTime(p.By)
+		if err != nil {
+			return p, a, nil, flex.Fail(flex.Malformed, "say by which time of day its car is ready, as 07:00")
+		}
+	}
+
+	ids, err = s.readActed(r)
+	if len(ids) == 1 && a.Kind != selection.Offboard {
+		p.Back = "/console/assets/" + ids[0].String()
+	}
+
+	return p, a, ids, err
+}
+
+// readActed reads which assets a form names: those that are ticked, or with "all" the newest that a list's
+// filters take.
+func (s *Server) readActed(r *request) (ids []flex.AssetID, err error) {
+	if r.PostFormValue("all") == "" {
+		for _, text := range r.PostForm["id"] {
+			var id flex.AssetID
+			if err := readID(&id, text, "asset"); err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
+		return ids, nil
+	}
+
+	f := registry.AssetFilter{Type: flex.AssetType(r.PostFormValue("type")), Plugged: r.PostFormValue("plugged") != "", Limit: selection.Max}
+	if err := readFilter(&f.Org, r.PostFormValue("org"), "organisation"); err != nil {
+		return nil, err
+	}
+
+	found, err := s.Registry.AssetList(r.Context(), f)
+	for _, line := range found.Assets {
+		ids = append(ids, line.ID)
+	}
+	return ids, err
+}
+
+// previewAct shows what an action on assets would do. It changes nothing.
+func (s *Server) previewAct(r *request) (view, error) {
+	p, a, ids, err := s.readAct(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Result, err = s.Selection.Preview(r.Context(), a, ids)
+	return p.view(), err
+}
+
+// doAct does what the preview showed. The audit log has one entry, with each asset and what became of it.
+func (s *Server) doAct(r *request) (view, error) {
+	p, a, ids, err := s.readAct(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	typed := strings.TrimSpace(r.PostFormValue("typed"))
+	if !p.Final && r.PostFormValue("sure") == "" {
+		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
+	}
+
+	act := access.Action{Act: string(a.Kind) + " assets", Subject: fmt.Sprintf("%d assets", len(ids)), Detail: strings.TrimSpace(p.Hours + " " + p.By)}
+	if len(ids) == 1 {
+		act.Subject = ids[0].String()
+	}
+
+	err = s.Access.ActWithDetail(r.Context(), act.By(r.who.Name, r.from), func() (string, error) {
+		p.Result, err = s.Selection.Do(r.Context(), a, ids, typed)
+		if len(p.Lines) == 0 {
+			return "", err
+		}
+		return p.Result.String(), err
+	})
+
+	return p.view(), err
+}
+
+// view is the page, and its result for programs.
+func (p *actsPage) view() view {
+	p.Affected = fmt.Sprintf("%d assets", p.Possible)
+	if p.Possible == 1 {
+		p.Affected = "1 asset"
+	}
+	return view{page: "acts", title: p.Title, crumbs: []crumb{{"Assets", "/console/assets"}}, data: p, record: p.Result}
+}

@@ -1,0 +1,140 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// What an operator does to one asset, within a transaction of somebody else's, which may be undone to show
+// first what would come of it. Each says what is planned from then on.
+
+// steered returns what planning an asset depends on, and locks it. An asset that does not charge is
+// Malformed; Conflict if no car is plugged in, or its site is not under control.
+func steered(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
+	if err := tx.LockAsset(ctx, asset); err != nil {
+		return c, err
+	}
+
+	c, err = tx.Charging(ctx, asset)
+	switch {
+	case err != nil:
+		return c, err
+	case !c.Asset.Type.Charges():
+		return c, flex.Fail(flex.Malformed, "it is a %s: this is for chargers and cars", c.Asset.Type)
+	case !c.Open():
+		return c, flex.Fail(flex.Conflict, "no car is plugged in")
+	case !c.Controlled:
+		return c, flex.Fail(flex.Conflict, "it is not under control")
+	}
+
+	return c, nil
+}
+
+// byOperator is that an operator wants a plan anew, whatever it comes to.
+var byOperator = change{cause: store.CauseInputs, must: true, ground: ByEvent}
+
+// ReplanAsset plans an asset anew from what is known now, and has the schedule sent even if it differs in
+// nothing.
+func (d *Service) ReplanAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (planned string, err error) {
+	c, err := steered(ctx, tx, asset)
+	if err != nil {
+		return "", err
+	}
+	if err := d.replan(ctx, tx, &c, byOperator); err != nil {
+		return "", err
+	}
+
+	return plannedText(ctx, tx, asset)
+}
+
+// ReleaseAsset leaves an asset free of any limit until its next plug-in: its session ends, as if the car
+// had left, and a schedule that still holds it back is replaced by one that does not.
+func (*Service) ReleaseAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (planned string, err error) {
+	if _, err := steered(ctx, tx, asset); err != nil {
+		return "", err
+	}
+	return "free of any limit until its next plug-in", tx.StopScheduling(ctx, asset)
+}
+
+// ChargeAsset has an asset charge at full power for so long from now on, as its user can ask for.
+func (d *Service) ChargeAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID, most time.Duration) (planned string, err error) {
+	if most < time.Minute || most > WishChargeMax {
+		return "", flex.Fail(flex.Malformed, "charge at once for a minute to %d hours", int(WishChargeMax.Hours()))
+	}
+	if _, err := steered(ctx, tx, asset); err != nil {
+		return "", err
+	}
+	if err := d.event(ctx, tx, asset, Event{Kind: ChargeNow, EndAt: tx.Now().Add(most)}); err != nil {
+		return "", err
+	}
+
+	return plannedText(ctx, tx, asset)
+}
+
+// ReadyAsset changes by when an asset's car is to be ready, on every day, in the zone of its tariff. All else
+// that its user asks for stays. It may be unplugged.
+func (d *Service) ReadyAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID, by flex.WallTime) (planned string, err error) {
+	if err := tx.LockAsset(ctx, asset); err != nil {
+		return "", err
+	}
+
+	c, err := tx.Charging(ctx, asset)
+	if err != nil {
+		return "", err
+	}
+	if !c.Asset.Type.Charges() {
+		return "", flex.Fail(flex.Malformed, "it is a %s: this is for chargers and cars", c.Asset.Type)
+	}
+
+	in, err := assumedIntent(ctx, tx, &c)
+	if err != nil {
+		return "", err
+	}
+
+	in.ReadyByLocal = &by
+	in.ReceivedAt = time.Time{}
+	if err := d.event(ctx, tx, asset, Event{Kind: IntentUpdate, Intent: &in}); err != nil {
+		return "", err
+	}
+
+	return plannedText(ctx, tx, asset)
+}
+
+// plannedSpans is how many times of charging are named.
+const plannedSpans = 4
+
+// plannedText says what the asset does by its schedule in force.
+func plannedText(ctx context.Context, tx *store.Tx, asset flex.AssetID) (string, error) {
+	c, err := tx.Charging(ctx, asset)
+	if err != nil {
+		return "", err
+	}
+
+	s := &c.Standing
+	if !c.Open() || s.Generation == 0 {
+		return "holds from the next plug-in on", nil
+	}
+
+	zone := zoneOf(s.From.Tariff)
+	const clock = "15:04"
+	spans := openSpans(s.Steps)
+	var times []string
+	for _, span := range spans[:min(len(spans), plannedSpans)] {
+		times = append(times, span.From.In(zone).Format(clock)+" to "+span.To.In(zone).Format(clock))
+	}
+
+	charges := "charges nothing"
+	if len(times) > 0 {
+		charges = "may charge " + strings.Join(times, ", ")
+	}
+	if more := len(spans) - len(times); more > 0 {
+		charges += fmt.Sprintf(" and %d times more", more)
+	}
+
+	return fmt.Sprintf("schedule %d: %s; ready by %s", s.Generation, charges, s.From.ReadyBy.In(zone).Format("15:04 on Mon 2 Jan")), nil
+}

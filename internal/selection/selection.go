@@ -1,0 +1,209 @@
+// Package selection does one thing to one asset, or to many of an operator's choosing: what would come of it
+// is shown first, each asset is for itself, and one that is refused stops no other. What an action does, and
+// when it cannot be, is said by the service that owns it: control, delivery or registry.
+package selection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/delivery"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/internal/store"
+)
+
+// Max is how many assets are acted on at once.
+const Max = 500
+
+// Service acts on assets. Its context says whose organisations it reaches.
+type Service struct {
+	DB       *store.DB
+	Control  *control.Service
+	Push     *delivery.Service
+	Registry *registry.Service
+}
+
+// Kind is what is done to an asset.
+type Kind string
+
+// The kinds of action.
+const (
+	Replan    Kind = "replan"     // plan it anew, and send the schedule
+	Resend    Kind = "resend"     // send its newest schedule once more
+	Release   Kind = "release"    // no limit until its next plug-in
+	ChargeNow Kind = "charge-now" // full power from now on, for a time
+	ReadyBy   Kind = "ready-by"   // another time of day by which its car is ready
+	Offboard  Kind = "offboard"   // take it away; cannot be undone
+)
+
+// Kinds are all kinds of action, in the order in which they are offered.
+var Kinds = []Kind{Replan, Resend, Release, ChargeNow, ReadyBy, Offboard}
+
+// Final reports whether an action cannot be undone: whoever wants it types so.
+func (k Kind) Final() bool { return k == Offboard }
+
+// Action is what is to be done.
+type Action struct {
+	Kind Kind
+	For  time.Duration // with ChargeNow
+	By   flex.WallTime // with ReadyBy
+}
+
+// Line is what becomes of one asset.
+type Line struct {
+	AssetID    flex.AssetID   `json:"asset_id"`
+	ExternalID string         `json:"external_id"` // "" if there is no such asset
+	Type       flex.AssetType `json:"type"`
+	Outcome    string         `json:"outcome"`         // "" if it is refused
+	Fault      string         `json:"fault,omitempty"` // why it is refused
+}
+
+// Result is what became, or would become, of a selection.
+type Result struct {
+	Action   Kind   `json:"action"`
+	Done     bool   `json:"done"`     // else this is a preview
+	Possible int    `json:"possible"` // lines without a fault
+	Lines    []Line `json:"assets"`
+}
+
+// Phrase is what somebody types who means an action that cannot be undone.
+func (r *Result) Phrase() string { return fmt.Sprintf("%s %d", r.Action, r.Possible) }
+
+// errPreviewed undoes what a preview tried.
+var errPreviewed = errors.New("a preview changes nothing")
+
+// Preview says what an action would do now, by the rules of the action itself, and changes nothing. Each
+// asset is looked at as if it were alone. No asset, more than Max of them, or an action that is none is
+// flex.Invalid.
+func (s *Service) Preview(ctx context.Context, a Action, assets []flex.AssetID) (Result, error) {
+	return s.run(ctx, a, assets, errPreviewed)
+}
+
+// Do does an action to each asset for itself. An action that cannot be undone needs the phrase of its
+// preview: another one is flex.Conflict, and nothing is done.
+func (s *Service) Do(ctx context.Context, a Action, assets []flex.AssetID, typed string) (r Result, err error) {
+	if a.Kind.Final() {
+		r, err = s.Preview(ctx, a, assets)
+		if err != nil {
+			return r, err
+		}
+		if typed != r.Phrase() {
+			return Result{}, flex.Fail(flex.Conflict, "this cannot be undone: type %q if you mean it", r.Phrase())
+		}
+	}
+
+	r, err = s.run(ctx, a, assets, nil)
+	r.Done = true
+	return r, err
+}
+
+// run does an action to each asset in a transaction of its own, which the end given undoes if it is an error.
+func (s *Service) run(ctx context.Context, a Action, assets []flex.AssetID, end error) (r Result, err error) {
+	assets, err = once(assets)
+	if err != nil {
+		return r, err
+	}
+	if !slices.Contains(Kinds, a.Kind) {
+		return r, flex.Fail(flex.Invalid, "%q is no action: give one of %v", a.Kind, Kinds)
+	}
+
+	r.Action = a.Kind
+	for _, id := range assets {
+		line := Line{AssetID: id}
+		err := s.one(ctx, a, &line, end)
+		switch {
+		case err == nil, errors.Is(err, errPreviewed):
+			r.Possible++
+		case flex.KindOf(err) == flex.Internal:
+			return r, err
+		default:
+			line.Outcome, line.Fault = "", err.Error()
+		}
+
+		r.Lines = append(r.Lines, line)
+	}
+
+	return r, nil
+}
+
+// one does an action to one asset.
+func (s *Service) one(ctx context.Context, a Action, line *Line, end error) error {
+	org, err := s.Registry.AssetOrg(ctx, line.AssetID)
+	if err != nil {
+		return err
+	}
+
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		asset, err := tx.Asset(ctx, line.AssetID)
+		if err != nil {
+			return err
+		}
+
+		line.ExternalID, line.Type = asset.ExternalID, asset.Type
+		line.Outcome, err = s.act(ctx, tx, a, line.AssetID)
+		if err != nil {
+			return err
+		}
+
+		return end
+	})
+}
+
+// act has the service that owns an action do it.
+func (s *Service) act(ctx context.Context, tx *store.Tx, a Action, asset flex.AssetID) (string, error) {
+	switch a.Kind {
+	case Replan:
+		return s.Control.ReplanAsset(ctx, tx, asset)
+
+	case Resend:
+		return s.Push.ResendAsset(ctx, tx, asset)
+
+	case Release:
+		return s.Control.ReleaseAsset(ctx, tx, asset)
+
+	case ChargeNow:
+		return s.Control.ChargeAsset(ctx, tx, asset, a.For)
+
+	case ReadyBy:
+		return s.Control.ReadyAsset(ctx, tx, asset, a.By)
+
+	default:
+		return s.Registry.OffboardAsset(ctx, tx, asset)
+	}
+}
+
+// once takes out what is selected twice, and checks how much is.
+func once(assets []flex.AssetID) (ids []flex.AssetID, err error) {
+	for _, id := range assets {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+
+	if len(ids) == 0 {
+		return nil, flex.Fail(flex.Invalid, "no asset is selected")
+	}
+	if len(ids) > Max {
+		return nil, flex.Fail(flex.Invalid, "%d assets are selected, and %d are acted on at once", len(ids), Max)
+	}
+
+	return ids, nil
+}
+
+// String is the result for the audit log: the count, and each asset with what became of it.
+func (r Result) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d", r.Possible, len(r.Lines))
+
+	for _, l := range r.Lines {
+		fmt.Fprintf(&b, "; %s: %s%s", l.AssetID, l.Outcome, l.Fault)
+	}
+
+	return b.String()
+}
