@@ -97,6 +97,7 @@ limits list
 limits link feeder --fallback-kw 20 --after 15m
 limits heard feeder
 limits unlink feeder
+limits clear feeder
 openadr list
 openadr bind 01a1f96c-5192-7f77-aad8-57b48aa19966 --service dno --simple-kw=-100,-200
 openadr unbind 01a1f96c-5192-7f77-aad8-57b48aa19966

@@ -21,6 +21,7 @@ type limitsCommand struct {
 	Link   limitsLink   `cmd:"" help:"Have a fallback bind a feeder whenever nothing was heard of its limits for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
 	Heard  limitsHeard  `cmd:"" help:"Say that the distribution operator was heard, although nothing changed."`
 	Unlink limitsUnlink `cmd:"" help:"Have no fallback bind a feeder any more."`
+	Clear  limitsClear  `cmd:"" help:"Take away what files limit a feeder to, from now on. Example: flexd limits clear \"feeder 7\""`
 }
 
 type limitsImport struct {
@@ -155,4 +156,14 @@ type limitsUnlink struct {
 // Run ends the link.
 func (o *limitsUnlink) Run(ctx context.Context) error {
 	return o.actOn(ctx, "end limit link", o.Group, func(h *app.App, org flex.Org) error { return h.Control.ClearLink(ctx, org.ID, o.Group) })
+}
+
+type limitsClear struct {
+	ofOrg
+	Group string `arg:"" help:"The constraint group."`
+}
+
+// Run takes the limits away.
+func (o *limitsClear) Run(ctx context.Context) error {
+	return o.actOn(ctx, "clear limits", o.Group, func(h *app.App, org flex.Org) error { return h.Control.ClearLimits(ctx, org.ID, o.Group) })
 }

@@ -12,7 +12,7 @@ import (
 // retention is how long records are kept that may be deleted at all, in days.
 type retention struct {
 	KeepReadings   int `help:"Days that readings are kept, ${default} or more." default:"462" env:"FLEXD_KEEP_READINGS" placeholder:"DAYS"`
-	KeepRecords    int `help:"Days that events of assets, superseded schedules and the prices of plans are kept once nothing needs them, ${default} or more." default:"90" env:"FLEXD_KEEP_RECORDS" placeholder:"DAYS"`
+	KeepRecords    int `help:"Days that events of assets, superseded schedules, the prices of plans, orders and limits of feeders are kept once nothing needs them, ${default} or more." default:"90" env:"FLEXD_KEEP_RECORDS" placeholder:"DAYS"`
 	KeepDeliveries int `help:"Days that pushes, their attempts and callbacks are kept, 7 or more." default:"30" env:"FLEXD_KEEP_DELIVERIES" placeholder:"DAYS"`
 	KeepAlerts     int `help:"Days that alerts which ended are kept, 7 or more." default:"90" env:"FLEXD_KEEP_ALERTS" placeholder:"DAYS"`
 }

@@ -220,7 +220,34 @@ func TestOrders_Limits(t *testing.T) {
 		d.remove(store.ADREvent, one)
 		d.stands("cancelled", "18:00-19:00 at most 9 withdrawn", "19:00-20:00 -5 refused")
 		limits("cancelled", 0, false)
+
+		caps := flex.Caps{Groups: []flex.CapGroup{{Name: "another"}}}
+		if err := d.control.SetCaps(t.Context(), d.org, caps); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("a group that a program is bound to went: %v", err)
+		}
+		d.forgotten(2)
 	})
+}
+
+// forgotten holds how many orders are kept until their time is over, and that none is after it.
+func (d *dispatcher) forgotten(kept int) {
+	d.Helper()
+	for _, pass := range []struct {
+		after time.Duration
+		want  int
+	}{{30 * 24 * time.Hour, kept}, {control.KeptFor, 0}} {
+		d.now = d.now.Add(pass.after)
+		if _, err := d.adr.ReportOrders(d.Context()); err != nil {
+			d.Fatal(err)
+		}
+		if _, err := d.control.Purge(d.Context()); err != nil {
+			d.Fatal(err)
+		}
+		orders, err := d.adr.Orders(d.Context(), d.org, 100)
+		if err != nil || len(orders) != pass.want {
+			d.Errorf("%d orders are kept after %v, not %d: %v", len(orders), pass.after, pass.want, err)
+		}
+	}
 }
 
 // unmet holds what an operator is shown against how much was not carried out.

@@ -3,8 +3,10 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -25,7 +27,8 @@ func (d *Service) Caps(ctx context.Context, org flex.OrgID) (c flex.Caps, err er
 }
 
 // SetCaps puts caps in the place of those that stand, and has the fleet planned under them.
-// Caps that cannot be kept are Malformed, a site of another organisation is NotFound.
+// Caps that cannot be kept are Malformed, a site of another organisation is NotFound, and a group that
+// is limited and no longer among them is Conflict.
 func (d *Service) SetCaps(ctx context.Context, org flex.OrgID, c flex.Caps) error {
 	return d.ChangeCaps(ctx, org, func(stands *flex.Caps) error { *stands = c; return nil })
 }
@@ -55,14 +58,63 @@ func (d *Service) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*f
 		if err := c.Check(); err != nil {
 			return err
 		}
+		if err := keepLimited(ctx, tx, c.Groups); err != nil {
+			return err
+		}
 
 		return tx.SetCaps(ctx, c)
 	})
 }
 
-// ClearCaps takes the organisation's caps away. It is NotFound if there are none.
+// ClearCaps takes the organisation's caps away. It is NotFound if there are none, and Conflict where a
+// group is limited.
 func (d *Service) ClearCaps(ctx context.Context, org flex.OrgID) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.ClearCaps(ctx) })
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+		if err := keepLimited(ctx, tx, nil); err != nil {
+			return err
+		}
+		return tx.ClearCaps(ctx)
+	})
+}
+
+// keepLimited is Conflict if a group that somebody limits is not among those that will be: its limits
+// would bind nobody, and whoever gave them would not know.
+func keepLimited(ctx context.Context, tx *store.Tx, groups []flex.CapGroup) error {
+	limits, err := tx.CapLimits(ctx)
+	if err != nil {
+		return err
+	}
+	links, err := tx.CapLinks(ctx)
+	if err != nil {
+		return err
+	}
+	bindings, err := tx.ADRBindings(ctx, store.ADRObjectID{})
+	if err != nil {
+		return err
+	}
+
+	why := map[string]string{"": ""} // by group; no group at all is the whole fleet, which stays
+	for _, b := range bindings {
+		why[b.Scope.Group] = "an OpenADR program is bound to it: flexd openadr list prints it, flexd openadr unbind ends that"
+	}
+	for _, l := range links {
+		why[l.Group] = "it has a fallback for a lost link: flexd limits unlink ends that"
+	}
+	for _, l := range limits {
+		why[l.Group] = "limits of it hold until " + l.To.Format(time.RFC3339) + " or later: flexd limits list prints them, flexd limits clear takes those of a file away"
+	}
+
+	delete(why, "")
+	for _, g := range groups {
+		delete(why, g.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(why)) {
+		return flex.Fail(flex.Conflict, "the group %q cannot be taken away: %s", name, why[name])
+	}
+	return nil
 }
 
 func capsWithSites(ctx context.Context, tx *store.Tx) (flex.Caps, bool, error) {

@@ -14,7 +14,7 @@ import (
 const (
 	// KeptFor is how long control's records are kept at least that nothing needs any more: what assets
 	// told, schedules that others took the place of, the prices that plans were made on, what
-	// the outbox is done with, and jobs that failed for good.
+	// the outbox is done with, jobs that failed for good, and orders and limits of feeders that are over.
 	KeptFor = 90 * 24 * time.Hour
 	// forgetMax is how many records of a kind are forgotten in one transaction, and
 	// forgetSessions of how many sessions the superseded schedules are.
@@ -43,7 +43,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 		})
 	}
 
-	for _, drop := range []func(context.Context, time.Time) (int64, error){d.forgetEvents, d.forgetCurves, d.forgetSettled, d.forgetJobs} {
+	for _, drop := range d.forgets() {
 		if err == nil {
 			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-retain)) })
 		}
@@ -54,6 +54,13 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	}
 
 	return r, nil
+}
+
+// forgets are what delete the records of all organisations that came before an instant, so many at most.
+func (d *Service) forgets() []func(context.Context, time.Time) (int64, error) {
+	return []func(context.Context, time.Time) (int64, error){
+		d.forgetEvents, d.forgetCurves, d.forgetSettled, d.forgetJobs, d.forgetOrders, d.forgetLimits,
+	}
 }
 
 // forgetUntilDone repeats a transaction until it finds less than it may take.
@@ -115,6 +122,24 @@ func (d *Service) forgetSettled(ctx context.Context, before time.Time) (int64, e
 func (d *Service) forgetJobs(ctx context.Context, before time.Time) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropFailedJobs(ctx, before, forgetMax)
+		return err
+	})
+	return n, err
+}
+
+// forgetOrders forgets what OpenADR events asked for.
+func (d *Service) forgetOrders(ctx context.Context, before time.Time) (n int64, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropADROrders(ctx, before, forgetMax)
+		return err
+	})
+	return n, err
+}
+
+// forgetLimits forgets what feeders were limited to.
+func (d *Service) forgetLimits(ctx context.Context, before time.Time) (n int64, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropOverCapLimits(ctx, before, forgetMax)
 		return err
 	})
 	return n, err

@@ -57,6 +57,23 @@ func (d *Service) ImportLimits(ctx context.Context, org flex.OrgID, limits []sto
 	})
 }
 
+// ClearLimits takes away what files limit a group to, from now on, and has the fleet planned without it at
+// once. A group that there is not is NotFound.
+func (d *Service) ClearLimits(ctx context.Context, org flex.OrgID, group string) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := lockInstructions(ctx, tx); err != nil {
+			return err
+		}
+		if err := hear(ctx, tx, group); err != nil {
+			return err
+		}
+		if err := tx.DropCapLimits(ctx, group, "import", tx.Now()); err != nil {
+			return err
+		}
+		return tx.CapsChanged(ctx)
+	})
+}
+
 // checkLimit refuses a limit that cannot be kept.
 func checkLimit(l *store.CapLimit) error {
 	switch {

@@ -1,9 +1,11 @@
 package control_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -26,6 +28,67 @@ func (h *fixture) planned() {
 		}
 		h.wait(time.Second)
 	}
+}
+
+// TestLimits_GroupStays has a group that is limited not be taken away, and limits that are over forgotten
+// in their time.
+func TestLimits_GroupStays(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		ctx := h.Context()
+		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}, {Name: "other"}}})
+		limit := store.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
+		other := limit
+		other.Group = "other"
+		if err := h.service.ImportLimits(ctx, h.Org, []store.CapLimit{limit, other}); err != nil {
+			t.Fatal(err)
+		}
+
+		stays := func(step, why string) {
+			h.Helper()
+			without := flex.Caps{Groups: []flex.CapGroup{{Name: "other"}}}
+			for _, err := range []error{h.service.SetCaps(ctx, h.Org, without), h.service.ClearCaps(ctx, h.Org)} {
+				if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), why) {
+					h.Errorf("%s: the group went: %v", step, err)
+				}
+			}
+		}
+
+		stays("a limit", `"feeder" cannot be taken away: limits of it hold until 2026-01-15T19:00:00Z`)
+		if err := h.service.ClearLimits(ctx, h.Org, "nowhere"); flex.KindOf(err) != flex.NotFound {
+			t.Errorf("limits of a group that there is not: %v", err)
+		}
+		if err := h.service.ClearLimits(ctx, h.Org, "feeder"); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.service.SetLink(ctx, h.Org, store.CapLink{Group: "feeder", Silence: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		stays("a link", `"feeder" cannot be taken away: it has a fallback`)
+		if err := h.service.ClearLink(ctx, h.Org, "feeder"); err != nil {
+			t.Fatal(err)
+		}
+		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "other"}}})
+
+		h.goTo("2026-01-15T19:00:00Z")
+		if err := h.service.ClearCaps(ctx, h.Org); err != nil {
+			t.Errorf("no limit holds any more: %v", err)
+		}
+
+		kept := func(step string, want int) {
+			h.Helper()
+			if _, err := h.service.Purge(ctx); err != nil {
+				h.Fatal(err)
+			}
+			if n := h.Count(`SELECT count(*) FROM cap_limit`); n != want {
+				h.Errorf("%s: %d limits are kept, not %d", step, n, want)
+			}
+		}
+
+		h.wait(control.KeptFor)
+		kept("90 days", 1)
+		h.wait(time.Second)
+		kept("longer", 0)
+	})
 }
 
 // TestLimits has a network operator limit a feeder of six cars for an hour, say no more, and come back.

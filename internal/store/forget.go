@@ -130,3 +130,16 @@ func (all *All) DropSettled(ctx context.Context, before time.Time, subjects []fl
 	}
 	return nil
 }
+
+// DropADROrders forgets up to limit orders of OpenADR events that ended before an instant and of which
+// nothing is left to be done or reported. An order stays as long as its event may ask for something: of the
+// same event once more another order would be made.
+func (all *All) DropADROrders(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return all.exec(ctx, `DELETE FROM adr_order WHERE id IN (SELECT o.id FROM adr_order o WHERE o.to_at < $1 AND o.work_at IS NULL AND o.report_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM adr_object e WHERE e.id = o.event_id AND (e.ends_at IS NULL OR e.ends_at >= $1)) LIMIT $2)`, micros(before), limit)
+}
+
+// DropOverCapLimits forgets up to limit limits of feeders that ended before an instant.
+func (all *All) DropOverCapLimits(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return all.exec(ctx, `DELETE FROM cap_limit WHERE id IN (SELECT id FROM cap_limit WHERE to_at < $1 LIMIT $2)`, micros(before), limit)
+}
