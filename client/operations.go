@@ -129,6 +129,23 @@ func (c *Client) FlexEvents(ctx context.Context, id SiteID) (SiteFlexEventsRespo
 	return call[SiteFlexEventsResponse](ctx, c, get, sitePath(id, "/flex-events"), nil, nil)
 }
 
+// IssueHouseholdToken returns a token with which a household's own program may ask what is planned at the
+// site, and nothing else. It ends the one before.
+func (c *Client) IssueHouseholdToken(ctx context.Context, id SiteID) (HouseholdToken, error) {
+	return call[HouseholdToken](ctx, c, post, sitePath(id, "/home-assistant-token"), nil, nil)
+}
+
+// EndHouseholdToken ends a site's household token, if it has one.
+func (c *Client) EndHouseholdToken(ctx context.Context, id SiteID) error {
+	return c.Do(ctx, http.MethodDelete, sitePath(id, "/home-assistant-token"), nil, nil, nil)
+}
+
+// HouseholdEvent returns what a household's own program is shown of the site: what goes on or comes
+// next, nil if nothing is planned.
+func (c *Client) HouseholdEvent(ctx context.Context, id SiteID) (*HouseholdEvent, error) {
+	return call[*HouseholdEvent](ctx, c, get, "/vpp/home-assistant/event", url.Values{"site_id": {id.String()}}, nil)
+}
+
 // SitePriceCurve returns the prices from now to the horizon.
 func (c *Client) SitePriceCurve(ctx context.Context, id SiteID) (PriceCurveResponse, error) {
 	return call[PriceCurveResponse](ctx, c, get, sitePath(id, "/price-curve"), nil, nil)

@@ -218,6 +218,7 @@ func TestFurtherStatuses(t *testing.T) {
 		{"GET", "/entities/site/" + there["SITE"] + "/forecast?day=2000-01-01", "", 400, ""},
 		{"PUT", "/entities/site/01890000-0000-7000-8000-000000000000/solar-forecast", `{"source":"x","half_hours":[]}`, 404, ""},
 		{"PUT", "/entities/site/" + there["SITE"] + "/solar-forecast", `{"source":"x","half_hours":[{"start_timestamp":"2026-01-15T12:10:00Z","energy_kwh":1}]}`, 400, ""},
+		{"PUT", "/entities/site/" + nobodys + "/solar-forecast", `{"source":"x","half_hours":[]}`, 404, ""},
 		{"GET", "/meter/?address=99%20Nowhere%20Street,%20London%20SW1A%202AA", "", 422, ""},
 		{"GET", "/meter/" + notListed, "", 422, ""},
 		{"GET", "/meter/no-ref/mpan", "", 422, ""},

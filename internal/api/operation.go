@@ -32,6 +32,7 @@ type Answer struct {
 	Text  string // what it is
 	Empty bool   // whether it is 204, without a body
 	Body  Sample
+	Null  bool   // whether it may be null in place of the body
 	CSV   bool   // whether it can be asked for as CSV
 	Plain string // an example of it as prose, if it can be asked for so
 

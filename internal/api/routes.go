@@ -47,6 +47,7 @@ var surface = slices.Concat(
 	authRoutes,
 	metersRoutes,
 	sitesRoutes,
+	householdRoutes,
 	enrolmentsRoutes,
 	assetsRoutes,
 	eventsRoutes,

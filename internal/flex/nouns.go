@@ -32,6 +32,9 @@ const (
 	OpenADRNode     Role = "openadr_ven" // a virtual end node: who answers their events
 )
 
+// HomeAssistant is the one role of a household's static token, by the name of its scope.
+const HomeAssistant Role = "vpp:home_assistant"
+
 // Roles lists the roles of the interface, which an organisation's first credential has.
 var Roles = []Role{EntityRead, EntityWrite, Rewards, Lookup, MetricsWrite, Components}
 

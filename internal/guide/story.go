@@ -75,6 +75,9 @@ var story = []chapter{
 		{operation: "GET /entities/site/{site_id}/solar-forecast"},
 		{operation: "GET /entities/site/{site_id}/forecast"},
 		{operation: "GET /entities/site/{site_id}/flex-events"},
+		{operation: "POST /entities/site/{site_id}/home-assistant-token"},
+		{operation: "GET /vpp/home-assistant/event", set: map[string]string{"site_id": "{{site_id}}"}},
+		{operation: "DELETE /entities/site/{site_id}/home-assistant-token"},
 	}},
 	{"assets", "", []step{
 		{operation: "POST /entities/asset", body: `{"external_id": "charger-002", "type": "charger", "properties": {"power_kw": 7.4}, "site_id": "{{site_id}}"}`,

@@ -212,6 +212,10 @@ func (o *operations) responses(rt api.Route, checked bool) ([]member, error) {
 // content is the body of an answer, by media type.
 func (o *operations) content(a api.Answer) ([]member, error) {
 	body, err := o.sample(a.Body)
+	if a.Null {
+		body[0].value = []member{{"oneOf", []any{body[0].value, []member{{"type", "null"}}}}}
+	}
+
 	out := []member{{"application/json", body}}
 
 	text := []member{{"type", "string"}}

@@ -69,6 +69,12 @@ func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
 		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id WHERE t.hash = $1`, hash[:])
 }
 
+// DropTokens ends the tokens of a site that have exactly these roles.
+func (all *All) DropTokens(ctx context.Context, org flex.OrgID, site flex.SiteID, roles []flex.Role) error {
+	_, err := all.exec(ctx, `DELETE FROM token WHERE org_id = $1 AND site_id = $2 AND roles = $3`, org.Bytes(), site.Bytes(), joinRoles(roles))
+	return err
+}
+
 // KnownOrigin reports whether a living component token was made for the web origin.
 func (all *All) KnownOrigin(ctx context.Context, origin string) (known bool, err error) {
 	err = all.row(ctx, `SELECT EXISTS (SELECT 1 FROM token WHERE origin = $1 AND origin <> '' AND expires_at > $2)`, origin, micros(all.now)).Scan(&known)

@@ -79,6 +79,8 @@ var structs = map[string]reflect.Type{
 	"AheadResponse":                reflect.TypeFor[AheadResponse](),
 	"AheadJudged":                  reflect.TypeFor[AheadJudged](),
 	"AheadWindow":                  reflect.TypeFor[AheadWindow](),
+	"HouseholdEvent":               reflect.TypeFor[HouseholdEvent](),
+	"HouseholdToken":               reflect.TypeFor[HouseholdToken](),
 	"InstructionRequest":           reflect.TypeFor[InstructionRequest](),
 	"InstructionPage":              reflect.TypeFor[InstructionPage](),
 	"Instruction":                  reflect.TypeFor[Instruction](),

@@ -1,0 +1,109 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// GridEvent is a time in which a device of a home takes energy from the grid by its plan, or gives it there.
+type GridEvent struct {
+	flex.Span
+	Export    bool
+	ChangedAt time.Time // when the plan was made that says so
+}
+
+// NextGridEvent returns the event that goes on at a site, or else the next one, by the plans in force of its
+// cars and batteries; false if nothing is planned. Of two that begin together it is the one that gives
+// energy. A site that is not the organisation's is NotFound.
+func (d *Service) NextGridEvent(ctx context.Context, org flex.OrgID, site flex.SiteID) (next GridEvent, any bool, err error) {
+	var ahead []GridEvent
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+
+		assets, err := tx.AssetsOf(ctx, site)
+		if err != nil {
+			return err
+		}
+
+		for _, a := range assets {
+			events, err := gridEvents(ctx, tx, a)
+			if err != nil {
+				return err
+			}
+
+			for _, e := range events {
+				if e.To.After(tx.Now()) {
+					ahead = append(ahead, e)
+				}
+			}
+		}
+
+		return nil
+	})
+
+	for i, e := range ahead {
+		if i == 0 || e.before(next) {
+			next = e
+		}
+	}
+
+	return next, len(ahead) > 0, err
+}
+
+// before reports whether an event goes before another one.
+func (e GridEvent) before(other GridEvent) bool {
+	if !e.From.Equal(other.From) {
+		return e.From.Before(other.From)
+	}
+	return e.Export && !other.Export
+}
+
+// gridEvents are what an asset's plan says, none for one without a plan.
+func gridEvents(ctx context.Context, tx *store.Tx, a flex.Asset) ([]GridEvent, error) {
+	var events []GridEvent
+	var err error
+
+	switch {
+	case a.Type.Charges():
+		events, err = carEvents(ctx, tx, a.ID)
+	case a.Type == flex.Battery:
+		events, err = batteryEvents(ctx, tx, a.ID)
+	}
+
+	if kind := flex.KindOf(err); kind == flex.NotFound || kind == flex.Forbidden {
+		return nil, nil // nothing is plugged in, or flexd does not plan it
+	}
+
+	return events, err
+}
+
+func carEvents(ctx context.Context, tx *store.Tx, asset flex.AssetID) (events []GridEvent, err error) {
+	s, err := inForce(ctx, tx, asset)
+	for _, span := range openSpans(s.Steps) {
+		events = append(events, GridEvent{Span: span, ChangedAt: s.MadeAt})
+	}
+	return events, err
+}
+
+// batteryEvents looks a day back as well, so that what goes on keeps its beginning.
+func batteryEvents(ctx context.Context, tx *store.Tx, asset flex.AssetID) (events []GridEvent, err error) {
+	_, plan, err := batteryAhead(ctx, tx, asset)
+	if err != nil {
+		return nil, err
+	}
+
+	now := flex.PeriodAt(tx.Now()).Start()
+	for _, s := range modeSpans(plan, flex.Span{From: now.AddDate(0, 0, -1), To: now.AddDate(0, 0, 3)}) {
+		if s.Mode == battery.ModeCharge || s.Mode == battery.ModeDischarge {
+			events = append(events, GridEvent{s.Span, s.Mode == battery.ModeDischarge, changedAt(tx, plan)})
+		}
+	}
+
+	return events, nil
+}
