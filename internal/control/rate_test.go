@@ -154,3 +154,35 @@ func TestScheduleAsOf(t *testing.T) {
 		}
 	})
 }
+
+// In the nights in which the clocks change each instant has the schedule of then, also in the hour that
+// comes twice and beside the one that is left out.
+func TestScheduleAsOf_ClockChanges(t *testing.T) {
+	for _, night := range []string{"2026-03-28T22:10:00Z", "2026-10-24T22:10:00Z"} {
+		one(t, night, func(h *fixture) {
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(10, flex.Minimise)})
+			h.accept()
+			for more := range 5 {
+				h.wait(time.Hour)
+				h.event(control.Event{Kind: control.IntentUpdate, Intent: need(11+float64(more), flex.Minimise)})
+				h.accept()
+			}
+
+			for hours := range 6 {
+				asked := at(night).Add(time.Duration(hours)*time.Hour + 5*time.Minute).In(flex.London).Format(time.RFC3339)
+				if hours == 5 { // now
+					asked = at(night).Add(5 * time.Hour).In(flex.London).Format(time.RFC3339)
+				}
+
+				s, err := h.service.ScheduleAsOf(h.Context(), h.Org, h.asset, at(asked))
+				if err != nil || s.Generation != int64(hours)+1 {
+					t.Errorf("%s: generation %d, want %d: %v", asked, s.Generation, hours+1, err)
+				}
+			}
+
+			if s, err := h.service.ScheduleAsOf(h.Context(), h.Org, h.asset, at(night).Add(-time.Second)); flex.KindOf(err) != flex.NotFound {
+				t.Errorf("before the first: generation %d, %v", s.Generation, err)
+			}
+		})
+	}
+}
