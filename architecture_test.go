@@ -222,7 +222,7 @@ func fileFaults(name, path string) (found []string) {
 			checkSpecs(n, fault)
 		case *ast.TypeSpec:
 			checkView(n, name, filepath.Base(path), fault)
-			checkEmbedding(n, name, fault)
+			checkRecords(n, name, fault)
 		case *ast.Field:
 			if n.Tag != nil && name == "flex" {
 				fault(n, "a tag on a domain type: wire and store have their own structs")
@@ -245,16 +245,13 @@ func fileFaults(name, path string) (found []string) {
 	return found
 }
 
-// recordViews are the views that still show the database's records as they are.
-var recordViews = []string{"reward.Overview", "reward.RunsCompared"}
-
 // checkView refuses a record of the database in what is shown: in a type whose name ends in View, or
 // that stands in a file of views. A view has fields of its own, so that a page and its JSON hold what
 // was meant to be shown and nothing else.
 func checkView(t *ast.TypeSpec, name, file string, fault func(ast.Node, string, ...any)) {
 	shown := strings.HasSuffix(t.Name.Name, "View") || strings.HasPrefix(file, "view")
 	structure, isStruct := t.Type.(*ast.StructType)
-	if name == "store" || !shown || !isStruct || slices.Contains(recordViews, name+"."+t.Name.Name) {
+	if name == "store" || !shown || !isStruct {
 		return
 	}
 
@@ -270,54 +267,54 @@ func checkView(t *ast.TypeSpec, name, file string, fault func(ast.Node, string, 
 	})
 }
 
-// recordEmbedders are the types of services that still consist of a record of the database: what the
+// recordHolders are the types of services that still have a record of the database in them: what the
 // record gets, they show. None may come, and one that is mended goes from here.
-var recordEmbedders = []string{
-	"adr.Object", "books.Unclaimed", "control.InForce", "control.InstructionReport", "control.PastEvent", "control.PastSchedule",
-	"control.Preview", "delivery.Detail", "delivery.Dispatched", "delivery.DispatchedAsset", "grid.OfferLine", "grid.Stack",
-	"market.Point", "registry.RatingLine", "reward.Line", "reward.Payment", "reward.PaymentFile", "reward.Payout", "reward.TermValue",
-	"reward.Visit",
+var recordHolders = []string{
+	"adr.BoundProgram", "adr.Object", "adr.Order", "control.InForce", "control.InstructionPage",
+	"control.InstructionReport", "control.Past", "control.PastEvent", "control.PastSchedule", "control.Preview",
+	"delivery.Detail", "delivery.Settings", "grid.Ahead", "grid.Envelope", "grid.OfferLine", "grid.Stack",
+	"market.DayCurve", "market.Point", "operations.AlertPage", "operations.Fleet", "reward.BalancePage",
+	"reward.Calculation", "reward.History", "reward.Line", "reward.Terms", "reward.TermsPreview", "reward.Visit",
 }
 
-// embedsRecord returns the record of the database that an exported type consists of, or "".
-func embedsRecord(t *ast.TypeSpec) string {
+// holdsRecord returns the record of the database that an exported type has in it, as a part or as a
+// field, however deep in lists, maps and type arguments, or "".
+func holdsRecord(t *ast.TypeSpec) (record string) {
 	structure, isStruct := t.Type.(*ast.StructType)
 	if !isStruct || !t.Name.IsExported() {
 		return ""
 	}
 
-	for _, field := range structure.Fields.List {
-		embedded := field.Type
-		if pointer, ok := embedded.(*ast.StarExpr); ok {
-			embedded = pointer.X
-		}
-		if generic, ok := embedded.(*ast.IndexExpr); ok {
-			embedded = generic.X
+	ast.Inspect(structure, func(n ast.Node) bool {
+		if _, isFunc := n.(*ast.FuncType); isFunc {
+			return false
 		}
 
-		record, ok := embedded.(*ast.SelectorExpr)
-		if !ok || len(field.Names) > 0 {
-			continue
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
 		}
-		if x, ok := record.X.(*ast.Ident); ok && x.Name == "store" {
-			return "store." + record.Sel.Name
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == "store" && s.Sel.Name != "DB" {
+			record = "store." + s.Sel.Name
 		}
-	}
-	return ""
+		return true
+	})
+	return record
 }
 
-// checkEmbedding refuses a record of the database within what a service gives away: whoever adds a
+// checkRecords refuses a record of the database within what a service gives away: whoever adds a
 // column would show it without meaning to.
-func checkEmbedding(t *ast.TypeSpec, name string, fault func(ast.Node, string, ...any)) {
-	record := embedsRecord(t)
-	if record == "" || strings.HasPrefix(name, "store") || slices.Contains(recordEmbedders, name+"."+t.Name.Name) {
+func checkRecords(t *ast.TypeSpec, name string, fault func(ast.Node, string, ...any)) {
+	record := holdsRecord(t)
+	wired := name == "app" || strings.HasPrefix(name, "store")
+	if record == "" || wired || slices.Contains(recordHolders, name+"."+t.Name.Name) {
 		return
 	}
-	fault(t, "%s embeds %s: what a service gives away has fields of its own", t.Name.Name, record)
+	fault(t, "%s has %s in it: what a service gives away has fields of its own", t.Name.Name, record)
 }
 
-// TestArchitecture_RecordEmbedders holds that the list above names only what is so.
-func TestArchitecture_RecordEmbedders(t *testing.T) {
+// TestArchitecture_RecordHolders holds that the list above names only what is so.
+func TestArchitecture_RecordHolders(t *testing.T) {
 	found := map[string]bool{}
 	for _, r := range packages(t, ".") {
 		for _, file := range r.GoFiles {
@@ -326,7 +323,7 @@ func TestArchitecture_RecordEmbedders(t *testing.T) {
 				t.Fatal(err)
 			}
 			ast.Inspect(parsed, func(n ast.Node) bool {
-				if spec, ok := n.(*ast.TypeSpec); ok && embedsRecord(spec) != "" {
+				if spec, ok := n.(*ast.TypeSpec); ok && holdsRecord(spec) != "" {
 					found[short(r.ImportPath)+"."+spec.Name.Name] = true
 				}
 				return true
@@ -334,9 +331,9 @@ func TestArchitecture_RecordEmbedders(t *testing.T) {
 		}
 	}
 
-	for _, name := range recordEmbedders {
+	for _, name := range recordHolders {
 		if !found[name] {
-			t.Errorf("%s embeds no record any more: take it from recordEmbedders", name)
+			t.Errorf("%s has no record in it any more: take it from recordHolders", name)
 		}
 	}
 }
@@ -390,8 +387,9 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 		"imports net/http":           {"internal/delivery", "// Package delivery sends.\npackage delivery\nimport _ \"net/http\"\n"},
 		"a transport draws":          {"internal/console", "// Package console reads.\npackage console\nimport _ \"flexd/internal/store\"\n"},
 		"SiteView shows store.Site":  {"internal/control", "// Package control shows records.\npackage control\n// SiteView is a record.\ntype SiteView struct{ store.Site }\n"},
-		"Entry embeds store.Line":    {"internal/reward", "// Package reward gives records away.\npackage reward\n// Entry is a record.\ntype Entry struct{ *store.Line; Note string }\n"},
-		"Mark embeds store.Recorded": {"internal/registry", "// Package registry gives records away.\npackage registry\n// Mark is a record.\ntype Mark[V any] struct{ store.Recorded[V] }\n"},
+		"Entry has store.Line":       {"internal/reward", "// Package reward gives records away.\npackage reward\n// Entry is a record.\ntype Entry struct{ *store.Line; Note string }\n"},
+		"Mark has store.Recorded":    {"internal/registry", "// Package registry gives records away.\npackage registry\n// Mark is a record.\ntype Mark[V any] struct{ store.Recorded[V] }\n"},
+		"Sum has store.Run in it":    {"internal/reward", "// Package reward gives records away.\npackage reward\n// Sum has records deep in it.\ntype Sum struct{ Runs map[string][]*store.Run }\n"},
 		"imports testing":            {"internal/tariff", "// Package tariff tests in production.\npackage tariff\nimport _ \"testing\"\n"},
 		"time.Now in the pure":       {"internal/tariff", "// Package tariff reads a clock.\npackage tariff\nimport \"time\"\nvar at = time.Now()\n"},
 		"only cmd may ask":           {"internal/control", "// Package control asks the environment.\npackage control\nimport \"os\"\nvar home = os.Getenv(\"HOME\")\n"},

@@ -49,7 +49,7 @@ func orNull(at time.Time) *time.Time {
 func ratingRows(r registry.Ratings) (rows []ratingRow) {
 	lines := r.Supplies
 	if len(lines) == 0 {
-		lines = []registry.RatingLine[flex.Supply]{{Recorded: records.Recorded[flex.Supply]{Is: r.Supply}, Counts: true}}
+		lines = []registry.RatingLine[flex.Supply]{{Is: r.Supply, Counts: true}}
 	}
 
 	for _, l := range lines {
@@ -65,7 +65,7 @@ func ratingRows(r registry.Ratings) (rows []ratingRow) {
 			if a.Power != nil {
 				power = *a.Power
 			}
-			powers = []registry.RatingLine[flex.Watts]{{Recorded: records.Recorded[flex.Watts]{Is: power}, Counts: true}}
+			powers = []registry.RatingLine[flex.Watts]{{Is: power, Counts: true}}
 		}
 
 		for _, l := range powers {

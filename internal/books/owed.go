@@ -2,6 +2,7 @@ package books
 
 import (
 	"context"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -102,8 +103,10 @@ const UnclaimedMax = 1000
 
 // Unclaimed is the balance of an offboarded site, and whether it may be moved.
 type Unclaimed struct {
-	store.Unclaimed
-	Due bool
+	SiteID    flex.SiteID
+	Balance   flex.Pence
+	LastMoved time.Time
+	Due       bool
 }
 
 // Unclaimed returns the balances of sites that are offboarded, the oldest first.
@@ -131,7 +134,7 @@ func unclaimed(ctx context.Context, tx *store.Tx) ([]Unclaimed, error) {
 
 	for i, u := range found {
 		due := !tx.Now().Before(u.LastMoved.AddDate(0, 0, days))
-		us[i] = Unclaimed{u, due && u.Balance > 0}
+		us[i] = Unclaimed{u.SiteID, u.Balance, u.LastMoved, due && u.Balance > 0}
 	}
 
 	return us, err

@@ -4,7 +4,6 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -44,7 +43,7 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 	return out
 }
 
-func bindingCaps(caps []store.BindingCap) []wire.BindingCap {
+func bindingCaps(caps []control.BindingCap) []wire.BindingCap {
 	out := make([]wire.BindingCap, len(caps))
 	for i, c := range caps {
 		out[i] = wire.BindingCap{StartTimestamp: wire.At(c.From), EndTimestamp: wire.At(c.To), Group: c.Group, Bound: "power"}

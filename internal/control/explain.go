@@ -33,12 +33,30 @@ type Explanation struct {
 	InForce
 	Plan    charge.Plan
 	Inputs  []Input
-	Limits  []flex.Step        // the room that caps left; none if they left all that it could use
-	Caps    []store.BindingCap // the caps that held the plan back, with the price of room under them
+	Limits  []flex.Step  // the room that caps left; none if they left all that it could use
+	Caps    []BindingCap // the caps that held the plan back, with the price of room under them
 	Summary string
 	Exact   bool // the plan worked out anew is the schedule, to the second
 
 	more flex.WattHours // of what is missing, that one kW more of main fuse would bring
+}
+
+// BindingCap is a cap that held a plan back for a time.
+type BindingCap struct {
+	flex.Span
+	Group  string     // empty for the fleet's cap
+	Power  flex.Watts // the cap
+	Price  flex.Price // of room under it; zero if it is not known
+	Starts bool       // it was the starts per minute, not the power
+	Home   flex.Watts // of a main fuse, the most that is kept for the home's own load; zero if that is not known
+	Site   bool       // it was the main fuse of the asset's own site, not a cap of the fleet or a group
+}
+
+func bindingCaps(records []store.BindingCap) (caps []BindingCap) {
+	for _, c := range records {
+		caps = append(caps, BindingCap(c))
+	}
+	return caps
 }
 
 // Schedule returns the schedule in force for an asset that is plugged in. There is none, a
@@ -105,7 +123,7 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	problem = limited(problem, &s.From, within(b.Limits, flex.Span{From: from, To: end}))
 	tail := within(b.Limits, flex.Span{From: later(from, end), To: s.End()})
 	problem.Exact = problem.Exact || len(tail) > 0 // it was made for a main fuse
-	x := Explanation{InForce: s, Plan: charge.Solve(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: b.Caps}
+	x := Explanation{InForce: s, Plan: charge.Solve(problem), Inputs: inputsOf(&s.Schedule), Limits: b.Limits, Caps: bindingCaps(b.Caps)}
 	x.Plan.Shortfall = max(0, x.Plan.Shortfall-max(0, problem.Need-max(0, s.From.Need-s.From.Delivered)))
 	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
 	x.sayRamp()
@@ -252,7 +270,7 @@ func (x *Explanation) HeldBack() (lines []string) {
 }
 
 // capName names a cap in a sentence.
-func capName(c store.BindingCap) string {
+func capName(c BindingCap) string {
 	whose := "the fleet"
 	if c.Group != "" {
 		whose = "group " + c.Group

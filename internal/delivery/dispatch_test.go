@@ -180,7 +180,7 @@ func TestDispatch_HandBack(t *testing.T) {
 		look := func(want ...delivery.Release) {
 			h.Helper()
 			out, err := h.service.Dispatches(ctx, h.Org, 10)
-			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != store.Pending {
+			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != string(store.Pending) {
 				h.Fatalf("%+v, %v", out, err)
 			}
 			for i, a := range out[0].Assets {

@@ -30,14 +30,19 @@ const (
 
 // Dispatched is a dispatch and what has become of it.
 type Dispatched struct {
-	store.Dispatch
-	State  store.DeliveryState
+	ID       flex.EventID
+	Market   string    // the interface's market_id
+	IssuedAt time.Time // by the organisation's clock, as is the span
+	flex.Span
+	Batch  bool   // one message for all its assets; else it has one asset
+	State  string // of its push
 	Assets []DispatchedAsset
 }
 
 // DispatchedAsset is an asset's part in a dispatch and what has become of it.
 type DispatchedAsset struct {
-	store.DispatchedAsset
+	ID       flex.AssetID
+	Power    flex.Watts          // positive draws from the grid
 	Callback flex.CallbackStatus // the furthest that was reported, "" if none
 	Release  Release
 }
@@ -63,19 +68,11 @@ func (d *Service) Dispatches(ctx context.Context, org flex.OrgID, limit int) (ou
 	return out, err
 }
 
-func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Dispatched, err error) {
-	out.Dispatch = d
-
-	delivery, _, err := tx.Delivery(ctx, d.ID)
-	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
-		return out, err
-	}
-
-	out.State = delivery.State
-
-	reports, err := tx.Callbacks(ctx, d.ID)
+// furthestReported is the furthest that was reported of each asset of a dispatch.
+func furthestReported(ctx context.Context, tx *store.Tx, id flex.EventID) (map[flex.AssetID]flex.CallbackStatus, error) {
+	reports, err := tx.Callbacks(ctx, id)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 
 	furthest := map[flex.AssetID]flex.CallbackStatus{}
@@ -84,6 +81,23 @@ func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Disp
 			furthest[r.AssetID] = r.Status
 		}
 	}
+	return furthest, nil
+}
+
+func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Dispatched, err error) {
+	out = Dispatched{ID: d.ID, Market: d.Market, IssuedAt: d.IssuedAt, Span: d.Span, Batch: d.Batch}
+
+	delivery, _, err := tx.Delivery(ctx, d.ID)
+	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
+		return out, err
+	}
+
+	out.State = string(delivery.State)
+
+	furthest, err := furthestReported(ctx, tx, d.ID)
+	if err != nil {
+		return out, err
+	}
 
 	last, err := powersAfter(ctx, tx, d)
 	if err != nil {
@@ -91,7 +105,7 @@ func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Disp
 	}
 
 	for _, a := range d.Assets {
-		part := DispatchedAsset{DispatchedAsset: a, Callback: furthest[a.ID], Release: ReleaseAhead}
+		part := DispatchedAsset{ID: a.ID, Power: a.Power, Callback: furthest[a.ID], Release: ReleaseAhead}
 		if !tx.Now().Before(d.To) {
 			power, known := last[a.ID]
 			part.Release = releaseOf(a.Power, power, known)

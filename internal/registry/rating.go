@@ -73,7 +73,9 @@ func (d Dating) setPower(ctx context.Context, tx *store.Tx, a flex.Asset, power 
 
 // RatingLine is a rating as it was recorded, and for which times it still counts.
 type RatingLine[V any] struct {
-	store.Recorded[V]
+	From   time.Time // zero: from the beginning
+	At     time.Time // when it was recorded; zero: before ratings were dated
+	Is     V
 	Counts bool
 	Until  time.Time // zero: on and on
 }
@@ -85,7 +87,7 @@ func ratingLines[V any](rs []store.Recorded[V]) []RatingLine[V] {
 	covered := false
 
 	for i := len(rs) - 1; i >= 0; i-- {
-		lines[i] = RatingLine[V]{Recorded: rs[i], Counts: !covered || rs[i].From.Before(next), Until: next}
+		lines[i] = RatingLine[V]{From: rs[i].From, At: rs[i].At, Is: rs[i].Is, Counts: !covered || rs[i].From.Before(next), Until: next}
 		if lines[i].Counts {
 			next, covered = rs[i].From, true
 		}
@@ -110,7 +112,7 @@ func withDefault(lines []RatingLine[flex.Supply]) []RatingLine[flex.Supply] {
 		return lines
 	}
 
-	before := RatingLine[flex.Supply]{Recorded: store.Recorded[flex.Supply]{Is: flex.DefaultSupply}, Counts: true, Until: first}
+	before := RatingLine[flex.Supply]{Is: flex.DefaultSupply, Counts: true, Until: first}
 	return append([]RatingLine[flex.Supply]{before}, lines...)
 }
 

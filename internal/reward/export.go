@@ -18,7 +18,7 @@ import (
 
 // Payment is a line of a payment file: what a bank, or a payout provider, is to pay.
 type Payment struct {
-	store.Withdrawal
+	Withdrawal
 	BankAccount
 	Reference string // what the user sees on the bank statement
 	message   string // the file that it was first in
@@ -32,9 +32,23 @@ type ExportOptions struct {
 	Day     flex.Day        // on which the payments are to be made; the earliest if zero
 }
 
+// PaymentFileRecord is what is kept of a file of payments.
+type PaymentFileRecord struct {
+	Number   int64
+	Message  string // names it to the bank
+	Serial   int64  // of the message
+	Format   string
+	Day      flex.Day // on which the payments are to be made
+	MadeAt   time.Time
+	MadeBy   string
+	Payments int
+	Total    flex.Pence
+	SHA256   []byte
+}
+
 // PaymentFile is a file of payments.
 type PaymentFile struct {
-	store.PaymentFile
+	PaymentFileRecord
 	Content  []byte
 	Payments []Payment
 	Kept     []string // why approved withdrawals are not in it
@@ -51,9 +65,10 @@ func (f PaymentFile) String() string {
 }
 
 // PaymentFiles returns the files that were made, newest first.
-func (d *Service) PaymentFiles(ctx context.Context, org flex.OrgID) (files []store.PaymentFile, err error) {
+func (d *Service) PaymentFiles(ctx context.Context, org flex.OrgID) (files []PaymentFileRecord, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		files, err = tx.PaymentFiles(ctx, payoutsMax)
+		records, err := tx.PaymentFiles(ctx, payoutsMax)
+		files = fileRecords(records)
 		return err
 	})
 	return files, err
@@ -121,7 +136,7 @@ func (f *PaymentFile) name(ctx context.Context, tx *store.Tx, format bankfile.Fo
 
 	record.Day, record.Format = f.Day, string(format)
 	record.MadeBy, record.Payments = by, len(f.Payments)
-	f.PaymentFile = record
+	f.PaymentFileRecord = PaymentFileRecord(record)
 
 	return nil
 }
@@ -264,7 +279,7 @@ func payment(ctx context.Context, tx *store.Tx, w store.Withdrawal, terms ledger
 		return p, "", err
 	}
 
-	p = Payment{Withdrawal: w, Reference: pinned.Reference, message: pinned.Message}
+	p = Payment{Withdrawal: Withdrawal(w), Reference: pinned.Reference, message: pinned.Message}
 	p.BankAccount, err = unpack(packed)
 	return p, "", err
 }
@@ -342,7 +357,7 @@ func (d *Service) exported(ctx context.Context, tx *store.Tx, f PaymentFile, by 
 				return err
 			}
 
-			f.Payments[i].Withdrawal = w
+			f.Payments[i].Withdrawal = Withdrawal(w)
 		}
 
 		if err := tx.NoteMessage(ctx, store.Pinned{WithdrawalID: p.ID, Attempt: p.Attempt}, f.Message); err != nil {
@@ -350,5 +365,13 @@ func (d *Service) exported(ctx context.Context, tx *store.Tx, f PaymentFile, by 
 		}
 	}
 
-	return tx.AddPaymentFile(ctx, f.PaymentFile)
+	return tx.AddPaymentFile(ctx, store.PaymentFile(f.PaymentFileRecord))
+}
+
+func fileRecords(records []store.PaymentFile) []PaymentFileRecord {
+	files := make([]PaymentFileRecord, len(records))
+	for i, r := range records {
+		files[i] = PaymentFileRecord(r)
+	}
+	return files
 }

@@ -47,24 +47,24 @@ func TestExport_Files(t *testing.T) {
 		}
 		first := y.approved(t, 1000)
 		a, err := export(reward.ExportOptions{Format: bankfile.Bacs18})
-		if err != nil || a.Number != 1 || a.Serial != 1 || a.Total != 1000 || a.PaymentFile.Payments != 1 || string(a.SHA256) != hash(a.Content) {
-			t.Fatalf("%+v %v", a.PaymentFile, err)
+		if err != nil || a.Number != 1 || a.Serial != 1 || a.Total != 1000 || a.PaymentFileRecord.Payments != 1 || string(a.SHA256) != hash(a.Content) {
+			t.Fatalf("%+v %v", a.PaymentFileRecord, err)
 		}
 		y.approved(t, 1100)
 		b, err := export(reward.ExportOptions{Format: bankfile.Pain001})
 		if err != nil || b.Number != 2 || b.Message == a.Message || !strings.Contains(string(b.Content), "<MsgId>"+b.Message+"</MsgId>") {
-			t.Fatalf("%+v %v", b.PaymentFile, err)
+			t.Fatalf("%+v %v", b.PaymentFileRecord, err)
 		}
 		if _, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Again: true}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), a.Message+", "+b.Message) {
 			t.Errorf("both again as one message: %v", err)
 		}
 		c, err := export(reward.ExportOptions{Format: bankfile.CSV, Again: true})
 		if err != nil || len(c.Payments) != 2 || c.Total != 2100 || c.Number != 3 {
-			t.Errorf("both again as CSV: %+v %v", c.PaymentFile, err)
+			t.Errorf("both again as CSV: %+v %v", c.PaymentFileRecord, err)
 		}
 		d, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Again: true, Message: a.Message})
 		if err != nil || string(d.Content) != string(a.Content) || d.Message != a.Message || d.Serial != 1 || d.Number != 4 || d.Payments[0].ID != first.ID {
-			t.Errorf("the first again: %+v %v\n%s", d.PaymentFile, err, d.Content)
+			t.Errorf("the first again: %+v %v\n%s", d.PaymentFileRecord, err, d.Content)
 		}
 		files, err := y.service.PaymentFiles(t.Context(), y.org)
 		if err != nil || len(files) != 4 || files[3].Message != a.Message || files[3].Total != 1000 || files[3].Day != a.Day || string(files[3].SHA256) != hash(a.Content) {

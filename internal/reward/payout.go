@@ -13,9 +13,31 @@ import (
 // payoutsMax is how many withdrawals are listed, and given to the bank, at once.
 const payoutsMax = 50_000
 
+// Withdrawal is money that a user takes out.
+type Withdrawal struct {
+	ID        flex.TransactionID
+	OrgID     flex.OrgID
+	SiteID    flex.SiteID
+	Amount    flex.Pence
+	Status    ledger.PaymentStatus
+	Moves     int
+	Attempt   int
+	AskedAt   time.Time
+	ChangedAt time.Time
+}
+
 // Payout is a withdrawal as an approver sees it.
 type Payout struct {
-	store.Payout
+	Withdrawal
+	Ending     string    // the last digits of the account number; empty if no account is fixed
+	LinkedAt   time.Time // when the account was linked
+	Sites      int       // of the organisation to which the same account is linked
+	PaidBefore bool      // a payment to this account was posted before, for this site
+	EmailAt    time.Time // when the user's e-mail address was changed last; zero if it was not
+	Reference  string
+	Note       string   // of its last move
+	Approvals  []string // who approved it, while it waits for another
+
 	PaidFrom  time.Time // from when the account is paid, if that is still to come
 	NeedsTwo  bool      // a second operator is needed, as far as this amount alone says
 	Warnings  []string
@@ -31,6 +53,13 @@ func (d *Service) Payouts(ctx context.Context, org flex.OrgID, status ledger.Pay
 		return err
 	})
 	return ps, err
+}
+
+func payoutOf(p *store.Payout) Payout {
+	return Payout{
+		Withdrawal: Withdrawal(p.Withdrawal), Ending: p.Ending, LinkedAt: p.LinkedAt, Sites: p.Sites, PaidBefore: p.PaidBefore,
+		EmailAt: p.EmailAt, Reference: p.Reference, Note: p.Note, Approvals: p.Approvals,
+	}
 }
 
 func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]Payout, error) {
@@ -53,7 +82,8 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 	ps := make([]Payout, len(found))
 
 	for i, p := range found {
-		ps[i] = Payout{Payout: p, NeedsTwo: terms.NeedsTwo(ledger.Approval{Amount: p.Amount})}
+		ps[i] = payoutOf(&p)
+		ps[i].NeedsTwo = terms.NeedsTwo(ledger.Approval{Amount: p.Amount})
 		if from := terms.PaidFrom(p.LinkedAt); from.After(tx.Now()) {
 			ps[i].PaidFrom = from
 		}
@@ -61,12 +91,17 @@ func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]
 		if p.Status == ledger.PendingApproval || p.Status == ledger.Approved {
 			ps[i].Warnings = ps[i].warn(tx.Now())
 			check := checks[p.ID]
-			ps[i].Name, ps[i].NameKnown = nameText(&check), check.Verdict != ""
-			ps[i].Mismatch = check.Verdict == NameNoMatch && check.OverriddenBy == ""
+			ps[i].addName(&check)
 		}
 	}
 
 	return ps, nil
+}
+
+// addName adds what is known of the name on the account.
+func (p *Payout) addName(check *store.PayeeCheck) {
+	p.Name, p.NameKnown = nameText(check), check.Verdict != ""
+	p.Mismatch = check.Verdict == NameNoMatch && check.OverriddenBy == ""
 }
 
 // youngEmail is how long a changed e-mail address is a warning.

@@ -3,6 +3,7 @@ package reward
 import (
 	"context"
 	"slices"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -12,8 +13,16 @@ import (
 // TermValue is a value of a term from a day on: the zero day stands for the beginning, an empty
 // value for the default.
 type TermValue struct {
-	store.Term
+	Name  string
+	From  flex.Day // London; zero: from the beginning
+	Value string   // as flexd org set takes it; empty: the default
+	SetAt time.Time
+	SetBy string
 	Holds bool // today
+}
+
+func termValue(t store.Term) TermValue {
+	return TermValue{Name: t.Name, From: t.From, Value: t.Value, SetAt: t.SetAt, SetBy: t.SetBy}
 }
 
 // History returns every value that a term had, has or is to have, in order of day; the default
@@ -21,12 +30,12 @@ type TermValue struct {
 func (t Terms) History(name string) (values []TermValue) {
 	for _, change := range t.Changes {
 		if change.Name == name {
-			values = append(values, TermValue{Term: change})
+			values = append(values, termValue(change))
 		}
 	}
 
 	if len(values) == 0 || values[0].From != (flex.Day{}) {
-		values = slices.Insert(values, 0, TermValue{Term: store.Term{Name: name}})
+		values = slices.Insert(values, 0, TermValue{Name: name})
 	}
 
 	for i := len(values) - 1; i >= 0; i-- {

@@ -37,13 +37,45 @@ type Overview struct {
 	WaitingSum  flex.Pence // of those
 	Approved    int
 	Format      bankfile.Format // of payment files, the one that is set
-	Files       []store.PaymentFile
+	Files       []PaymentFileRecord
 	Owed        flex.Pence // to users
-	Accounts    []store.AccountSum
-	Market      []store.MarketMoney // the newest months
-	Closed      ledger.Month        // the last closed month of the books
-	Events      []EventLine         // the newest first
-	Runs        []store.Run         // the newest first
+	Accounts    []AccountSum
+	Market      []MarketMoney // the newest months
+	Closed      ledger.Month  // the last closed month of the books
+	Events      []EventLine   // the newest first
+	Runs        []Run         // the newest first
+}
+
+// AccountSum is what an account of the books holds; a debit is positive.
+type AccountSum struct {
+	Account ledger.Account
+	Sum     flex.Pence
+}
+
+// MarketMoney is what a counterparty owes for a month, and paid.
+type MarketMoney struct {
+	Counterparty string
+	Month        ledger.Month
+	Expected     flex.Pence // from settled gross revenue
+	Received     flex.Pence
+	WrittenOff   flex.Pence
+}
+
+// Difference is what was neither received nor written off.
+func (m MarketMoney) Difference() flex.Pence { return m.Expected - m.Received - m.WrittenOff }
+
+// Run is a settlement of all events that were due.
+type Run struct {
+	ID        flex.RunID
+	Kind      string
+	KnownAt   time.Time
+	StartedAt time.Time
+	Events    int
+	Hash      settle.Hash // of all its events' inputs
+}
+
+func runOf(r *store.Run) Run {
+	return Run{ID: r.ID, Kind: string(r.Kind), KnownAt: r.KnownAt, StartedAt: r.StartedAt, Events: r.Events, Hash: r.Hash}
 }
 
 // WithdrawalLine is a withdrawal with its site's address.
@@ -95,10 +127,14 @@ func (d *Service) Overview(ctx context.Context, q OverviewQuery) (v Overview, er
 }
 
 // addEvents reads the runs and the events.
-func (v *Overview) addEvents(ctx context.Context, all *store.All, tx *store.Tx, q OverviewQuery) (err error) {
-	v.Runs, err = tx.Runs(ctx, overviewRuns)
+func (v *Overview) addEvents(ctx context.Context, all *store.All, tx *store.Tx, q OverviewQuery) error {
+	runs, err := tx.Runs(ctx, overviewRuns)
 	if err != nil {
 		return err
+	}
+
+	for i := range runs {
+		v.Runs = append(v.Runs, runOf(&runs[i]))
 	}
 
 	before := q.Before
@@ -126,21 +162,24 @@ func (v *Overview) addEvents(ctx context.Context, all *store.All, tx *store.Tx, 
 
 // addMoney reads the books, and what the market owes and paid.
 func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) (err error) {
-	v.Accounts, err = tx.AccountSums(ctx)
+	sums, err := tx.AccountSums(ctx)
 	if err != nil {
 		return err
 	}
 
-	for _, a := range v.Accounts {
+	for _, a := range sums {
+		v.Accounts = append(v.Accounts, AccountSum(a))
 		if a.Account == ledger.RewardsPayable {
 			v.Owed = -a.Sum
 		}
 	}
 
-	v.Files, err = tx.PaymentFiles(ctx, overviewFiles)
+	files, err := tx.PaymentFiles(ctx, overviewFiles)
 	if err != nil {
 		return err
 	}
+
+	v.Files = fileRecords(files)
 
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
@@ -153,7 +192,10 @@ func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) (err error) {
 		return err
 	}
 
-	v.Market = money[max(0, len(money)-overviewMonths):]
+	for _, m := range money[max(0, len(money)-overviewMonths):] {
+		v.Market = append(v.Market, MarketMoney(m))
+	}
+
 	v.Closed, err = tx.LastClosedMonth(ctx)
 	return err
 }
@@ -192,7 +234,7 @@ func (v *Overview) addWithdrawals(ctx context.Context, tx *store.Tx, q OverviewQ
 
 // RunsCompared is what two runs say differently.
 type RunsCompared struct {
-	Before, After store.Run
+	Before, After Run
 	Changes       []settle.Change
 }
 
@@ -204,12 +246,13 @@ func (d *Service) CompareRuns(ctx context.Context, org flex.OrgID, before, after
 	}
 
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		c.Before, err = tx.Run(ctx, before)
+		first, err := tx.Run(ctx, before)
 		if err != nil {
 			return err
 		}
 
-		c.After, err = tx.Run(ctx, after)
+		second, err := tx.Run(ctx, after)
+		c.Before, c.After = runOf(&first), runOf(&second)
 		return err
 	})
 	return c, err
