@@ -19,6 +19,8 @@ type assetCommand struct {
 	Release   assetRelease   `cmd:"" help:"Leave an asset free of any limit until its next plug-in."`
 	ChargeNow assetChargeNow `cmd:"" name:"charge-now" help:"Charge at full power from now on. Example: flexd asset charge-now CH-1 --for 2h"`
 	ReadyBy   assetReadyBy   `cmd:"" name:"ready-by" help:"Change by when its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
+	Exclude   assetExclude   `cmd:"" help:"Take assets out of control until they are included again."`
+	Include   assetInclude   `cmd:"" help:"Put excluded assets under control again."`
 	Offboard  assetOffboard  `cmd:"" help:"Take assets away for good; what they metered and earned stays. Without --confirm it says what it would do, and what to confirm it with."`
 }
 
@@ -175,6 +177,20 @@ func (o *assetReadyBy) Run(ctx context.Context, c console) error {
 		return flex.Fail(flex.Invalid, "--at: %v", err)
 	}
 	return o.run(ctx, c, selection.Action{Kind: selection.ReadyBy, By: by}, "")
+}
+
+type assetExclude struct{ ofAssets }
+
+// Run takes assets out of control.
+func (o *assetExclude) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.Exclude}, "")
+}
+
+type assetInclude struct{ ofAssets }
+
+// Run puts assets under control again.
+func (o *assetInclude) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.Include}, "")
 }
 
 type assetOffboard struct {

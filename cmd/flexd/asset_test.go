@@ -41,6 +41,9 @@ func TestAsset(t *testing.T) {
 		{"ready-by --at 06:30", exitDone, "ready by 06:30"},
 		{"release", exitDone, "free of any limit until its next plug-in"},
 		{"replan", exitFailed, "refused: no car is plugged in"},
+		{"include", exitFailed, "refused: it is not excluded"},
+		{"exclude", exitDone, "excluded from control until it is included again"},
+		{"include", exitDone, "under control again from the next plan on"},
 		{"offboard", exitDone, "Nothing is done yet. It cannot be undone; if you mean it: --confirm 'offboard 1'"},
 		{"offboard --confirm yes", exitFailed, `type "offboard 1"`},
 	} {

@@ -59,6 +59,8 @@ asset resend CH-1
 asset release CH-1
 asset charge-now CH-1 --for 2h
 asset ready-by CH-1 --at 06:30
+asset exclude CH-1
+asset include CH-1
 asset offboard CH-1 --confirm 'offboard 1'
 alerts list
 alerts acknowledge 01a1f96c-5192-7f77-aad8-57b48aa19966

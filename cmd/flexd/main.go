@@ -51,7 +51,7 @@ type commands struct {
 	Resume     resume            `cmd:"" group:"fleet" help:"End a halt: its pushes leave again."`
 
 	Alerts   alerts          `cmd:"" group:"watch" help:"What wakes somebody, whom, and how."`
-	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan anew, send again, release, charge now, change ready-by, offboard."`
+	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan anew, send again, release, charge now, change ready-by, exclude, include, offboard."`
 	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`
 	Dispatch dispatch        `cmd:"" group:"fleet" help:"Dispatch events of batteries."`
 	Caps     caps            `cmd:"" group:"fleet" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`

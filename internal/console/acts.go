@@ -30,6 +30,8 @@ var actLabels = map[selection.Kind]string{
 	selection.Release:   "Release until the next plug-in",
 	selection.ChargeNow: "Charge now",
 	selection.ReadyBy:   "Change ready-by",
+	selection.Exclude:   "Exclude from control",
+	selection.Include:   "Include in control again",
 	selection.Offboard:  "Offboard",
 }
 

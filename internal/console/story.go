@@ -187,7 +187,9 @@ func sentencesOf(p *control.Past) (said []string) {
 
 	case c.Standing.Generation == 0:
 		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))
-		if !c.Controlled {
+		if !c.Excluded.IsZero() {
+			say("It is excluded from control since %s.", whenText(c.Excluded))
+		} else if !c.Controlled {
 			say("Its site is not under control, so the charger is not controlled.")
 		}
 

@@ -16,18 +16,20 @@ import (
 // steered returns what planning an asset depends on, and locks it. An asset that does not charge is
 // Malformed; Conflict if no car is plugged in, or its site is not under control.
 func steered(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
-	if err := tx.LockAsset(ctx, asset); err != nil {
-		return c, err
-	}
-
-	c, err = tx.Charging(ctx, asset)
+	c, err = lockedCharging(ctx, tx, asset)
 	switch {
 	case err != nil:
 		return c, err
+
 	case !c.Asset.Type.Charges():
 		return c, flex.Fail(flex.Malformed, "it is a %s: this is for chargers and cars", c.Asset.Type)
+
+	case !c.Excluded.IsZero():
+		return c, flex.Fail(flex.Conflict, "it is excluded from control")
+
 	case !c.Open():
 		return c, flex.Fail(flex.Conflict, "no car is plugged in")
+
 	case !c.Controlled:
 		return c, flex.Fail(flex.Conflict, "it is not under control")
 	}
@@ -79,11 +81,7 @@ func (d *Service) ChargeAsset(ctx context.Context, tx *store.Tx, asset flex.Asse
 // ReadyAsset changes by when an asset's car is to be ready, on every day, in the zone of its tariff. All else
 // that its user asks for stays. It may be unplugged.
 func (d *Service) ReadyAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID, by flex.WallTime) (planned string, err error) {
-	if err := tx.LockAsset(ctx, asset); err != nil {
-		return "", err
-	}
-
-	c, err := tx.Charging(ctx, asset)
+	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
 	}
@@ -103,6 +101,63 @@ func (d *Service) ReadyAsset(ctx context.Context, tx *store.Tx, asset flex.Asset
 	}
 
 	return plannedText(ctx, tx, asset)
+}
+
+// ExcludeAsset takes an asset out of control until it is included again: what holds it back ends, as with
+// ReleaseAsset, and nothing is planned or paused for it. A battery keeps what it was sent last. Conflict if it
+// is excluded already.
+func (*Service) ExcludeAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (done string, err error) {
+	c, err := lockedCharging(ctx, tx, asset)
+	if err != nil {
+		return "", err
+	}
+	if !c.Excluded.IsZero() {
+		return "", flex.Fail(flex.Conflict, "it is excluded already")
+	}
+
+	if err := tx.StopScheduling(ctx, asset); err != nil {
+		return "", err
+	}
+
+	tx.Wake(store.WakeControl)
+	return "excluded from control until it is included again", tx.SetExcluded(ctx, asset, true)
+}
+
+// IncludeAsset puts an excluded asset under control again, as far as its site is; a car that is plugged in is
+// planned at once. Conflict if it is not excluded.
+func (d *Service) IncludeAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (planned string, err error) {
+	c, err := lockedCharging(ctx, tx, asset)
+	if err != nil {
+		return "", err
+	}
+	if c.Excluded.IsZero() {
+		return "", flex.Fail(flex.Conflict, "it is not excluded")
+	}
+
+	if err := tx.SetExcluded(ctx, asset, false); err != nil {
+		return "", err
+	}
+
+	tx.Wake(store.WakeControl)
+	c, err = tx.Charging(ctx, asset)
+	plannable := c.Open() && c.Controlled
+	if err != nil || !plannable {
+		return "under control again from the next plan on", err
+	}
+
+	if err := d.replan(ctx, tx, &c, byOperator); err != nil {
+		return "", err
+	}
+
+	return plannedText(ctx, tx, asset)
+}
+
+// lockedCharging locks an asset and returns what planning it depends on.
+func lockedCharging(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
+	if err := tx.LockAsset(ctx, asset); err != nil {
+		return c, err
+	}
+	return tx.Charging(ctx, asset)
 }
 
 // plannedSpans is how many times of charging are named.

@@ -23,7 +23,8 @@ type AssetView struct {
 	Address  string
 	Postcode string
 
-	Controlled   bool // its site has consented to full schedule control
+	Controlled   bool      // its site has consented to full schedule control
+	Excluded     time.Time // since when an operator has it excluded from control; zero if it is not
 	Open         bool
 	PluggedInAt  time.Time // of the last session; zero if there never was one
 	PluggedOutAt time.Time
@@ -50,6 +51,7 @@ func (p *Past) View() AssetView {
 	v := p.record()
 	c := &p.Charging
 	v.Controlled, v.Open = c.Controlled, c.Open()
+	v.Excluded = c.Excluded
 	v.PluggedInAt, v.PluggedOutAt = c.Session.PluggedInAt, c.Session.PluggedOutAt
 	v.ReadyBy = c.Session.ReadyBy
 	v.Accepted = p.Accepted

@@ -39,11 +39,13 @@ const (
 	Release   Kind = "release"    // no limit until its next plug-in
 	ChargeNow Kind = "charge-now" // full power from now on, for a time
 	ReadyBy   Kind = "ready-by"   // another time of day by which its car is ready
+	Exclude   Kind = "exclude"    // take it out of control until it is included again
+	Include   Kind = "include"    // put what is excluded under control again
 	Offboard  Kind = "offboard"   // take it away; cannot be undone
 )
 
 // Kinds are all kinds of action, in the order in which they are offered.
-var Kinds = []Kind{Replan, Resend, Release, ChargeNow, ReadyBy, Offboard}
+var Kinds = []Kind{Replan, Resend, Release, ChargeNow, ReadyBy, Exclude, Include, Offboard}
 
 // Final reports whether an action cannot be undone: whoever wants it types so.
 func (k Kind) Final() bool { return k == Offboard }
@@ -173,6 +175,10 @@ func (s *Service) act(ctx context.Context, tx *store.Tx, a Action, asset flex.As
 	case ReadyBy:
 		return s.Control.ReadyAsset(ctx, tx, asset, a.By)
 
+	case Exclude:
+		return s.Control.ExcludeAsset(ctx, tx, asset)
+	case Include:
+		return s.Control.IncludeAsset(ctx, tx, asset)
 	default:
 		return s.Registry.OffboardAsset(ctx, tx, asset)
 	}

@@ -118,6 +118,36 @@ func TestSelection(t *testing.T) {
 	})
 }
 
+// What is excluded is planned by nothing that happens to it, until it is included again.
+func TestSelection_Exclude(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.does(selection.Action{Kind: selection.Exclude}, 3)
+		if c := f.look(); c.Open() || c.Controlled || c.Standing.Cause != store.CauseFreed {
+			f.Errorf("excluded: open %v, controlled %v, by %s", c.Open(), c.Controlled, c.Standing.Cause)
+		}
+
+		f.plugIn()
+		if c := f.look(); !c.Open() || c.Standing.Generation != 0 {
+			f.Errorf("plugged in while it is excluded: open %v, schedule %d", c.Open(), c.Standing.Generation)
+		}
+
+		r, err := f.service.Preview(f.Context(), selection.Action{Kind: selection.Replan}, f.assets[:1])
+		if err != nil || r.Lines[0].Fault != "it is excluded from control" {
+			f.Errorf("planned while it is excluded: %+v, %v", r, err)
+		}
+
+		l := f.does(selection.Action{Kind: selection.Include}, 3)
+		if c := f.look(); !c.Controlled || c.Standing.Generation == 0 || !strings.Contains(l.Outcome, "may charge") {
+			f.Errorf("included: controlled %v, schedule %d, %q", c.Controlled, c.Standing.Generation, l.Outcome)
+		}
+
+		f.does(selection.Action{Kind: selection.Exclude}, 3)
+		if r, err := f.service.Preview(f.Context(), selection.Action{Kind: selection.Exclude}, f.assets); err != nil || r.Possible != 0 {
+			f.Errorf("excluded twice: %+v, %v", r, err)
+		}
+	})
+}
+
 // What cannot be undone is done to what was shown alone, by whoever types so.
 func TestSelection_Offboard(t *testing.T) {
 	each(t, func(f *fixture) {

@@ -22,7 +22,7 @@ type Pause struct {
 // Pausable is an asset into whose schedule a pause may be put.
 type Pausable struct {
 	Asset     flex.Asset     // its id, site, type and power
-	Consented bool           // its site has consented to limited pauses and is not withdrawn from them
+	Consented bool           // its site has consented to limited pauses and is not withdrawn from them, and nobody excluded it
 	Last      time.Time      // when the last pause began that has begun; zero if there was none
 	Need      flex.WattHours // that its latest intent asks for; 0 if none was ever sent
 }
@@ -33,7 +33,8 @@ func (tx *Tx) Pausable(ctx context.Context, id flex.AssetID) (p Pausable, err er
 	p.Asset.ID = id
 	err = tx.row(ctx, `SELECT a.site_id, a.type, a.power_w,
 			EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'limited_pause')
-			AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id AND e.proposition = 'limited_pause' AND e.state = 'withdrawn'),
+			AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id AND e.proposition = 'limited_pause' AND e.state = 'withdrawn')
+			AND a.excluded_at IS NULL,
 			(SELECT max(p.from_at) FROM pause p WHERE p.asset_id = a.id AND p.from_at <= $3), COALESCE(i.need_wh, 0)
 		FROM asset a LEFT JOIN inputs i ON i.asset_id = a.id WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now)).
 		Scan(&p.Asset.SiteID, &p.Asset.Type, &power, &p.Consented, instant{&p.Last}, &p.Need)

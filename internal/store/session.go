@@ -54,7 +54,8 @@ type Charging struct {
 	SiteTariff flex.SiteTariff
 	Fuse       flex.Watts // import capacity of its site; zero if that was never set
 	Battery    bool       // there is a home battery at its site
-	Controlled bool       // its site has consented to full schedule control and is not withdrawn from it
+	Controlled bool       // its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
+	Excluded   time.Time  // since when an operator has it excluded; zero if it is not
 	RatePin    flex.Watts // that an operator wants it planned with; 0 for none
 	RateSince  time.Time  // what it drew before teaches nothing
 	Inputs
@@ -65,10 +66,10 @@ type Charging struct {
 // Open reports whether the asset is plugged in.
 func (c *Charging) Open() bool { return c.Session.Number > 0 && c.Session.PluggedOutAt.IsZero() }
 
-// controlled says in SQL whether the site of asset a may be given schedules.
+// controlled says in SQL whether asset a may be given schedules: its site has said so, and nobody excluded it.
 const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'full_asset_schedule_control')
 	AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id
-		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn')`
+		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn') AND a.excluded_at IS NULL`
 
 // LockAsset has other transactions that lock the same asset wait for the end of this one.
 func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
@@ -106,10 +107,10 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 
 	c.Asset.ID = id
 	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
-			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+batteryBeside+`, `+controlled+`, `+inputsColumns+`
+			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+batteryBeside+`, `+controlled+`, a.excluded_at, `+inputsColumns+`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).Scan(append([]any{
-		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled}, r.dest()...)...)
+		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled, instant{&c.Excluded}}, r.dest()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, flex.Fail(flex.NotFound, AssetMissing)
 	}
@@ -295,6 +296,17 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 	tx.Wake(WakeSettle)
 
 	return nil
+}
+
+// SetExcluded has an asset be excluded from control from now on, or be under control again.
+func (tx *Tx) SetExcluded(ctx context.Context, id flex.AssetID, excluded bool) error {
+	var at any
+	if excluded {
+		at = micros(tx.now)
+	}
+
+	_, err := tx.exec(ctx, `UPDATE asset SET excluded_at = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes(), at)
+	return err
 }
 
 // free replaces a schedule that still holds its asset back by one that does not.
