@@ -102,6 +102,9 @@ limits unlink feeder
 limits clear feeder
 openadr list
 openadr bind 01a1f96c-5192-7f77-aad8-57b48aa19966 --service dno --simple-kw=-100,-200
+openadr upstream add utility --url https://vtn.example.com/openadr3/3.1.0 --client-id acme --secret s --program demand-response
+openadr upstream list
+openadr upstream remove 01a1f96c-5192-7f77-aad8-57b48aa19966
 openadr unbind 01a1f96c-5192-7f77-aad8-57b48aa19966
 openadr orders
 rate show my-charger

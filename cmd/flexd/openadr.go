@@ -12,12 +12,13 @@ import (
 
 // openADR is `flexd openadr`.
 type openADR struct {
-	Client  openADRClient  `cmd:"" help:"Clients of an organisation's OpenADR server: business logic and VENs."`
-	Notices openADRNotices `cmd:"" help:"What subscribers were notified of, and what became of it."`
-	List    openADRList    `cmd:"" help:"The programs, and for which part of the fleet each one's events are."`
-	Bind    openADRBind    `cmd:"" help:"Have a program's events be for a part of the fleet: what they ask for becomes instructions. Example: flexd openadr bind PROGRAM --group \"feeder 7\" --service dno --simple-kw=-100,-200"`
-	Unbind  openADRUnbind  `cmd:"" help:"End that: what the program's events asked for is withdrawn, and its instructions are stopped."`
-	Orders  openADROrders  `cmd:"" help:"What events asked of the fleet and what became of it, the newest first."`
+	Client   openADRClient   `cmd:"" help:"Clients of an organisation's OpenADR server: business logic and VENs."`
+	Notices  openADRNotices  `cmd:"" help:"What subscribers were notified of, and what became of it."`
+	List     openADRList     `cmd:"" help:"The programs, and for which part of the fleet each one's events are."`
+	Bind     openADRBind     `cmd:"" help:"Have a program's events be for a part of the fleet: what they ask for becomes instructions. Example: flexd openadr bind PROGRAM --group \"feeder 7\" --service dno --simple-kw=-100,-200"`
+	Unbind   openADRUnbind   `cmd:"" help:"End that: what the program's events asked for is withdrawn, and its instructions are stopped."`
+	Upstream openADRUpstream `cmd:"" help:"Other parties' servers, of which the organisation is a VEN."`
+	Orders   openADROrders   `cmd:"" help:"What events asked of the fleet and what became of it, the newest first."`
 }
 
 type openADRClient struct {

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"flexd/internal/egress"
@@ -37,6 +38,8 @@ type Service struct {
 
 	// Outcome says what became of an instruction; it is needed to report on events of bound programs.
 	Outcome func(ctx context.Context, org flex.OrgID, id flex.InstructionID) (*Outcome, error)
+
+	tokens sync.Map // of other parties' servers, by the program here
 }
 
 // Client is who asks.
@@ -171,7 +174,7 @@ func (s *Service) write(ctx context.Context, c Client, kind store.ADRKind, docum
 			return err
 		}
 
-		o, err = s.keep(ctx, tx, c, was, kind, document)
+		o, err = s.keepOwn(ctx, tx, c, was, kind, document)
 		if err != nil {
 			return err
 		}
@@ -203,6 +206,21 @@ func (s *Service) keep(ctx context.Context, tx *store.Tx, c Client, was *store.A
 	w.Fields, w.Kind = kept.(map[string]any), kind
 	err = w.keep(ctx)
 	return w.Object, err
+}
+
+// keepOwn is keep for a client, which changes nothing that another party's server has.
+func (s *Service) keepOwn(ctx context.Context, tx *store.Tx, c Client, was *store.ADRObject, kind store.ADRKind, document any) (o Object, err error) {
+	if was != nil {
+		if err := checkOwn(ctx, tx, was); err != nil {
+			return o, err
+		}
+	}
+
+	o, err = s.keep(ctx, tx, c, was, kind, document)
+	if err == nil {
+		err = checkOwn(ctx, tx, &o.ADRObject)
+	}
+	return o, err
 }
 
 // checkForm holds a VEN or a resource against the form that the client writes it in.
@@ -240,6 +258,9 @@ func (s *Service) Delete(ctx context.Context, c Client, kind store.ADRKind, id s
 			return err
 		}
 
+		if err := checkOwn(ctx, tx, &kept); err != nil {
+			return err
+		}
 		if err := checkUnused(ctx, tx, &kept); err != nil {
 			return err
 		}

@@ -97,12 +97,18 @@ func (h *App) addSettlement() {
 	h.add("rates", 5*time.Minute, "", h.Control.LearnRates, part{next: (*store.Tx).NextRate, run: h.Control.LearnRatesOf})
 }
 
+// addOpenADR adds what is exchanged with OpenADR's parties.
+func (h *App) addOpenADR() {
+	h.add("openadr notices", 10*time.Second, store.WakeOpenADR, h.ADR.SendNotices, apart("subscribers are notified by the true clock"))
+	h.add("openadr servers", 5*time.Second, "", h.ADR.AskUpstreams, apart("other parties' servers are asked by the true clock"))
+	h.add("old openadr notices", time.Hour, "", h.ADR.Purge, apart("notices are kept by the true clock"))
+}
+
 // addUpkeep adds what deletes what is over, and what looks after others.
 func (h *App) addUpkeep(clouds bool) {
 	h.add("alerts", 15*time.Second, "", h.Operations.WatchAlerts, apart("operators are alarmed by the true clock"))
 	h.add("alert messages", 10*time.Second, store.WakeAlert, h.Operations.SendAlerts, apart("operators are alarmed by the true clock"))
-	h.add("openadr notices", 10*time.Second, store.WakeOpenADR, h.ADR.SendNotices, apart("subscribers are notified by the true clock"))
-	h.add("old openadr notices", time.Hour, "", h.ADR.Purge, apart("notices are kept by the true clock"))
+	h.addOpenADR()
 	h.add("old alerts", time.Hour, "", h.Operations.PurgeAlerts, apart("alerts are kept by the true clock"))
 	h.add("retention", time.Hour, "", h.Reading.Purge, apart("readings are kept by the true clock"))
 	h.add("deliveries", time.Hour, "", h.Push.Purge, apart("deliveries are kept by the true clock"))

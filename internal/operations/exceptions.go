@@ -30,6 +30,7 @@ const (
 	NotReleased      Kind = "not_released"    // assets that still do what a dispatch asked for, after its end
 	OrderUnmet       Kind = "order_unmet"     // what dispatchers asked for by OpenADR and was not carried out, or not in full
 	LimitLinkLost    Kind = "limit_link_lost" // feeders that their fallback binds, as nothing was heard of their limits
+	OpenADRSilent    Kind = "openadr_silent"  // other parties' OpenADR servers that were not heard for too long, or ask for what cannot be read
 	JobFailed        Kind = "job_failed"
 	PriceStale       Kind = "price_stale"
 	Unplanned        Kind = "unplanned"        // plugged in and not controlled
@@ -40,7 +41,7 @@ const (
 )
 
 // Kinds are all of them, in the order in which they are listed.
-var Kinds = []Kind{Halted, Refused, Waiting, Offline, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, LimitLinkLost, JobFailed, PriceStale,
+var Kinds = []Kind{Halted, Refused, Waiting, Offline, EndpointDisabled, EndpointMissing, ShortTime, ShortOffPeak, ShortHeadroom, NotReleased, OrderUnmet, LimitLinkLost, OpenADRSilent, JobFailed, PriceStale,
 	Unplanned, SiteCutShort, ReadingsMissing, ReadingsHeld, PayoutWaiting}
 
 // Level says how soon somebody should look.
@@ -171,7 +172,7 @@ func (s *Service) Exceptions(ctx context.Context, org flex.OrgID) (found []Excep
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUnplanned, findCutShort, findSilent, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findCutShort, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -375,6 +376,18 @@ func findLinks(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([
 	return []Exception{{
 		Kind: LimitLinkLost, Level: Critical, Count: n, Title: count(n, "feeder") + " held to the fallback: nothing was heard of its limits for too long",
 		Text: "First lost: " + first + ". Ask the network operator why nothing comes. flexd limits list shows the links; the fallback binds until something is heard.",
+	}}, nil
+}
+
+func findUpstreams(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+	n, first, err := all.SilentADRUpstreams(ctx, org)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: OpenADRSilent, Level: Critical, Count: n, Title: count(n, "OpenADR server") + " not heard for too long, or with events that cannot be read",
+		Text: "First: " + first + ". What it asked for before goes on; a fallback binds where a limit's link has one. flexd openadr upstream list shows them all.",
 	}}, nil
 }
 

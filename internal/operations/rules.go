@@ -34,6 +34,7 @@ var defaultRules = map[Kind]AlertRule{
 	NotReleased:      {Enabled: true, For: 15 * time.Minute},
 	OrderUnmet:       {Enabled: true},
 	LimitLinkLost:    {Enabled: true},
+	OpenADRSilent:    {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
 	SiteCutShort:     {For: time.Hour},

@@ -24,6 +24,7 @@ const (
 	sealedPayeeName = "name on a bank account"
 	sealedTwoStep   = "operator's second step"
 	sealedBearer    = "bearer tokens of a subscription"
+	sealedUpstream  = "secret of an OpenADR server's client"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -121,6 +122,12 @@ var sealedTables = []sealedTable{
 		var id ADRObjectID
 		err = s.Scan(&r.sealed, &r.org, &id)
 		r.row, r.args = id.Bytes(), []any{r.org.Bytes(), id.Bytes()}
+		return r, err
+	}},
+	{"adr_upstream", sealedUpstream, `org_id, program_id`, `org_id = $2 AND program_id = $3`, func(s scanner) (r sealedRow, err error) {
+		var program ADRObjectID
+		err = s.Scan(&r.sealed, &r.org, &program)
+		r.row, r.args = program.Bytes(), []any{r.org.Bytes(), program.Bytes()}
 		return r, err
 	}},
 	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {

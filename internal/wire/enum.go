@@ -42,7 +42,7 @@ var enums = map[string][]string{
 	"InstructionService": {"wholesale", "cm", "dno", "dfs", "lcm", "sffr", "other"},
 	"OfferDirection":     {"down", "up"},
 	"InstructionState":   {"previewed", "ordered", "running", "stopped", "ended"},
-	"ExceptionKind":      {"halted", "refused", "waiting", "offline", "endpoint_disabled", "endpoint_missing", "short_of_time", "short_of_off_peak", "short_of_headroom", "not_released", "order_unmet", "limit_link_lost", "job_failed", "price_stale", "unplanned", "site_cut_short", "readings_missing", "readings_held", "payout_waiting"},
+	"ExceptionKind":      {"halted", "refused", "waiting", "offline", "endpoint_disabled", "endpoint_missing", "short_of_time", "short_of_off_peak", "short_of_headroom", "not_released", "order_unmet", "limit_link_lost", "openadr_silent", "job_failed", "price_stale", "unplanned", "site_cut_short", "readings_missing", "readings_held", "payout_waiting"},
 	"ExceptionLevel":     {"critical", "warning"},
 }
 

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/adr"
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// openADRUpstream is `flexd openadr upstream`.
+type openADRUpstream struct {
+	Add    openADRUpstreamAdd    `cmd:"" help:"Be a VEN of another party's server: the events of one of its programs are kept as those of a program here, which flexd openadr bind binds as any other. Example: flexd openadr upstream add \"the utility\" --url https://vtn.example.com/openadr3/3.1.0 --client-id acme --program demand-response"`
+	List   openADRUpstreamList   `cmd:"" help:"The servers that are asked, when each was heard, and what is wrong."`
+	Remove openADRUpstreamRemove `cmd:"" help:"Ask a server no more, and withdraw what its events asked for."`
+}
+
+type openADRUpstreamAdd struct {
+	ofOrg
+	Name     string        `arg:"" help:"What the program is named here, and the VEN there."`
+	URL      string        `name:"url" help:"The server's address, up to the version." required:"" placeholder:"URL"`
+	TokenURL string        `name:"token-url" help:"Where it gives tokens (OAuth 2 client credentials); auth/token below the address if not given." placeholder:"URL"`
+	Client   string        `name:"client-id" help:"The id that the server gave." required:"" placeholder:"ID"`
+	Secret   string        `help:"The secret that it gave. Better in the environment than where ps shows it." env:"FLEXD_OPENADR_SECRET" required:"" placeholder:"S"`
+	Program  string        `help:"The id of the program there." required:"" placeholder:"ID"`
+	Poll     time.Duration `help:"How often it is asked: 10s to 1h." default:"30s"`
+	Silence  time.Duration `help:"After what time without an answer it is an exception: up to 168h." default:"5m"`
+}
+
+// Run adds the server.
+func (o *openADRUpstreamAdd) Run(ctx context.Context, c console) error {
+	return o.actOn(ctx, "add openadr server", o.Name, func(h *app.App, org flex.Org) error {
+		u := records.ADRUpstream{
+			Name: o.Name, URL: o.URL, TokenURL: o.TokenURL, Client: o.Client, Secret: flex.Secret(o.Secret), Remote: o.Program, Poll: o.Poll, Silence: o.Silence,
+		}
+		err := h.ADR.AddUpstream(ctx, org.ID, &u)
+		if err == nil {
+			fmt.Fprintf(c.out, "%s is its program here: flexd openadr bind %s has its events carried out.\n", u.Program, u.Program)
+		}
+		return err
+	})
+}
+
+type openADRUpstreamList struct {
+	ofOrg
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// upstreamRow is a server as it is printed.
+type upstreamRow struct {
+	Program   string    `json:"program_id"`
+	Name      string    `json:"name"`
+	URL       string    `json:"url"`
+	Client    string    `json:"client_id"`
+	Remote    string    `json:"remote_program_id"`
+	Poll      string    `json:"poll"`
+	Silence   string    `json:"silence"`
+	HeardAt   time.Time `json:"heard_at"`
+	NumEvents int       `json:"num_events"`
+	Error     string    `json:"error,omitempty"`
+}
+
+func (r upstreamRow) cells() []any {
+	return []any{r.Program, r.Name, r.URL, r.Client, r.Remote, r.Poll, r.Silence, r.HeardAt, r.NumEvents, r.Error}
+}
+
+// Run lists the servers.
+func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	found, err := h.ADR.Upstreams(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+
+	rows := []upstreamRow{}
+	for _, u := range found {
+		rows = append(rows, upstreamRow{u.Program.String(), u.Name, u.URL, u.Client, u.Remote, u.Poll.String(), u.Silence.String(), u.HeardAt, u.NumEvents, u.Error})
+	}
+	return list(c, o.JSON, rows, "PROGRAM\tNAME\tURL\tCLIENT\tITS PROGRAM\tEVERY\tSILENCE\tHEARD\tEVENTS\tERROR", upstreamRow.cells)
+}
+
+type openADRUpstreamRemove struct {
+	ofOrg
+	Program string `arg:"" help:"The program's id here."`
+}
+
+// Run removes the server.
+func (o *openADRUpstreamRemove) Run(ctx context.Context) error {
+	id, err := adr.ParseID(o.Program)
+	if err != nil {
+		return err
+	}
+	return o.actOn(ctx, "remove openadr server", o.Program, func(h *app.App, org flex.Org) error { return h.ADR.RemoveUpstream(ctx, org.ID, id) })
+}

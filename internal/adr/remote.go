@@ -1,0 +1,214 @@
+package adr
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const (
+	remoteAnswerMax = 8 << 20          // bytes of a page of events
+	tokenSpare      = 30 * time.Second // a token is not used for so long before its end
+	tokenTime       = 10 * time.Minute // of a token that does not say how long it is good for
+)
+
+// remote is another party's server as the organisation's VEN sees it.
+type remote struct {
+	*Service
+	of *store.ADRUpstream
+}
+
+// remoteToken is access to a server.
+type remoteToken struct {
+	text  string
+	until time.Time
+}
+
+// token is access to the server: the one that is known, or a new one.
+func (r *remote) token(ctx context.Context, renew bool) (string, error) {
+	known, is := r.tokens.Load(r.of.Program)
+	if is && !renew && known.(remoteToken).until.After(r.DB.Now()) {
+		return known.(remoteToken).text, nil
+	}
+
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {r.of.Client}, "client_secret": {r.of.Secret.Reveal()}}
+	a, err := r.Out.Do(ctx, egress.Request{Method: "POST", URL: r.of.TokenURL, Body: []byte(form.Encode()),
+		Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}})
+	if err != nil {
+		return "", flex.Fail(flex.Unavailable, "no token: %v", err)
+	}
+
+	got, err := r.readToken(a)
+	if err == nil {
+		r.tokens.Store(r.of.Program, got)
+	}
+	return got.text, err
+}
+
+// readToken reads the answer to a request for a token.
+func (r *remote) readToken(a egress.Answer) (remoteToken, error) {
+	var answer struct {
+		Token   string  `json:"access_token"`
+		Seconds float64 `json:"expires_in"`
+	}
+	wrong := json.Unmarshal(a.Body, &answer)
+	if a.Status != 200 || wrong != nil || checkBearer(answer.Token) != nil {
+		return remoteToken{}, flex.Fail(flex.Unavailable, "no token: it answered %d without one that can be used", a.Status)
+	}
+
+	last := cmp.Or(time.Duration(min(max(answer.Seconds, 0), 86400)*float64(time.Second)), tokenTime)
+	return remoteToken{answer.Token, r.DB.Now().Add(last - tokenSpare)}, nil
+}
+
+// ask makes a request, and reads the answer into a value if its status is one of those that are wanted.
+// Any other is Unavailable, and returned.
+func (r *remote) ask(ctx context.Context, method, path string, body, to any, wanted ...int) (status int, err error) {
+	q := egress.Request{Method: method, URL: r.of.URL + path, AnswerMax: remoteAnswerMax, Header: map[string]string{"Accept": "application/json"}}
+	if body != nil {
+		q.Body, err = json.Marshal(body)
+		q.Header["Content-Type"] = "application/json"
+	}
+	if err != nil {
+		return 0, err
+	}
+
+	a, err := r.send(ctx, q)
+	if err != nil {
+		return a.Status, flex.Fail(flex.Unavailable, "%s %s: %v", method, path, err)
+	}
+	if !slices.Contains(wanted, a.Status) {
+		return a.Status, flex.Fail(flex.Unavailable, "%s %s: it answered %d", method, path, a.Status)
+	}
+
+	if to != nil && json.Unmarshal(a.Body, to) != nil {
+		return 0, flex.Fail(flex.Unavailable, "%s %s: its answer is not what OpenADR has there", method, path)
+	}
+	return a.Status, nil
+}
+
+// send makes a request, once more with a new token if the one that is known is not taken.
+func (r *remote) send(ctx context.Context, q egress.Request) (a egress.Answer, err error) {
+	for _, renew := range []bool{false, true} {
+		token, err := r.token(ctx, renew)
+		if err != nil {
+			return a, err
+		}
+
+		q.Header["Authorization"] = "Bearer " + token
+		a, err = r.Out.Do(ctx, q)
+		if err != nil || a.Status != 401 {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// events are the program's events that are not over, by their ids.
+func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) {
+	found := map[string]map[string]any{}
+	for skip := 0; ; skip += PageMax {
+		q := url.Values{"programID": {r.of.Remote}, "active": {"true"}, "skip": {strconv.Itoa(skip)}, "limit": {strconv.Itoa(PageMax)}}
+		var page []map[string]any
+		if _, err := r.ask(ctx, "GET", "/events?"+q.Encode(), nil, &page, 200); err != nil {
+			return nil, err
+		}
+
+		before := len(found)
+		for _, fields := range page {
+			name, _ := fields["id"].(string)
+			if _, err := id.take("id", name); err != nil {
+				return nil, flex.Fail(flex.Unavailable, "GET /events: an event has no id: %v", err)
+			}
+			if fields["programID"] != r.of.Remote {
+				return nil, flex.Fail(flex.Unavailable, "GET /events: the event %q is of another program than was asked for", name)
+			}
+			found[name] = fields
+		}
+
+		if len(found) > upstreamEvents {
+			return nil, flex.Fail(flex.Unavailable, "GET /events: the program has more than %d events", upstreamEvents)
+		}
+		if len(page) < PageMax || len(found) == before {
+			return found, nil
+		}
+	}
+}
+
+// register has the server know the VEN.
+func (r *remote) register(ctx context.Context) error {
+	ven := map[string]any{"objectType": "VEN_VEN_REQUEST", "venName": r.of.Name}
+	_, err := r.ask(ctx, "POST", "/vens", ven, nil, 200, 201, 409)
+	return err
+}
+
+// report sends what became of the server's events, as far as that changed.
+func (r *remote) report(ctx context.Context) error {
+	var mirrors []store.ADRMirror
+	reports := map[store.ADRObjectID]Object{}
+	err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) (err error) {
+		mirrors, err = tx.ADRMirrors(ctx, r.of.Program)
+		if err != nil {
+			return err
+		}
+
+		kept, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRReport, Program: r.of.Program, Client: Reporter})
+		for i := range kept {
+			reports[kept[i].Event], err = objectOf(&kept[i])
+			if err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	for _, m := range mirrors {
+		of, is := reports[m.Event]
+		if !is || !of.ModifiedAt.After(m.ReportedAt) {
+			continue
+		}
+		if one := r.reportOne(ctx, m, &of); one != nil {
+			err = one
+		}
+	}
+	return err
+}
+
+// reportOne sends a report, in the place of the one that was sent before, if it is still there.
+func (r *remote) reportOne(ctx context.Context, m store.ADRMirror, of *Object) error {
+	document := maps.Clone(of.Fields)
+	document["eventID"], document["clientName"] = m.Remote, r.of.Name
+
+	var kept struct {
+		ID string `json:"id"`
+	}
+	status, err := 404, error(nil)
+	if m.Report != "" {
+		status, err = r.ask(ctx, "PUT", "/reports/"+url.PathEscape(m.Report), document, nil, 200, 404)
+	}
+	if err == nil && status == 404 {
+		status, err = r.ask(ctx, "POST", "/reports", document, &kept, 200, 201)
+		m.Report = kept.ID
+	}
+
+	// What is refused would be refused again: the next one is sent when something has changed.
+	refused := status == 400 || status == 404
+	if err != nil && !refused {
+		return err
+	}
+
+	m.ReportedAt = of.ModifiedAt
+	wrong := r.DB.Write(ctx, r.of.Org, func(tx *store.Tx) error { return tx.SetADRMirror(ctx, &m) })
+	return cmp.Or(wrong, err)
+}

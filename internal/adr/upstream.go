@@ -1,0 +1,396 @@
+package adr
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Bounds of how another party's server is asked.
+const (
+	PollLeast, PollMost = 10 * time.Second, time.Hour
+	SilenceMost         = 7 * 24 * time.Hour
+
+	upstreamEvents = 1000                // of a program at most
+	upstreamTime   = 60 * time.Second    // to ask a server, with all that is read and sent
+	mirrorsKept    = 90 * 24 * time.Hour // after an event's end, if the server no longer has it
+)
+
+// AddUpstream has the organisation be a VEN of another party's server: the events of one of its programs
+// are kept under a program of the organisation's own, whose id is set here. Bound as any other, it has
+// them carried out. A name that is taken is a Conflict, what cannot be asked is Malformed.
+func (s *Service) AddUpstream(ctx context.Context, org flex.OrgID, u *store.ADRUpstream) error {
+	if err := s.checkUpstream(u); err != nil {
+		return err
+	}
+
+	document := map[string]any{"programName": u.Name}
+	if _, err := rules[store.ADRProgram].take("body", document); err != nil {
+		return err
+	}
+
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		o, err := s.keep(ctx, tx, flexdOf(org), nil, store.ADRProgram, document)
+		if err != nil {
+			return err
+		}
+
+		u.Program = o.ID
+		if err := s.notify(ctx, tx, &o, opCreate); err != nil {
+			return err
+		}
+		return tx.AddADRUpstream(ctx, u)
+	})
+}
+
+// checkUpstream refuses a server that cannot be asked, and fills in what was not given.
+func (s *Service) checkUpstream(u *store.ADRUpstream) error {
+	u.URL = strings.TrimSuffix(u.URL, "/")
+	if u.TokenURL == "" {
+		u.TokenURL = u.URL + "/auth/token"
+	}
+
+	for _, to := range []string{u.URL, u.TokenURL} {
+		if err := s.checkServer(to); err != nil {
+			return err
+		}
+	}
+
+	switch {
+	case u.Client == "" || u.Secret == "":
+		return flex.Fail(flex.Malformed, "the server gives a client's id and secret: give both")
+	case u.Poll < PollLeast || u.Poll > PollMost:
+		return flex.Fail(flex.Malformed, "it is asked every %v: it should be every %v to %v", u.Poll, PollLeast, PollMost)
+	case u.Silence < 2*u.Poll || u.Silence > SilenceMost:
+		return flex.Fail(flex.Malformed, "the silence is %v: it should be twice the time between two polls, which is %v, to %v", u.Silence, 2*u.Poll, SilenceMost)
+	}
+
+	_, err := id.take("the program", u.Remote)
+	return err
+}
+
+// flexdOf is flexd itself as a client of an organisation's objects.
+func flexdOf(org flex.OrgID) Client { return Client{Org: org, ID: Reporter, Business: true} }
+
+// checkServer holds a server's address against what may be asked.
+func (s *Service) checkServer(to string) error {
+	u, err := url.Parse(to)
+	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil:
+		return flex.Fail(flex.Malformed, "%q is no URL such as https://vtn.example.com/openadr3/3.1.0", to)
+	case u.Scheme != "https" && !plain:
+		return flex.Fail(flex.Malformed, "%q must begin with https://; http:// is for private networks, where the operator allows it", to)
+	case s.Out == nil:
+		return nil
+	}
+
+	if err := s.Out.CheckHost(u.Hostname()); err != nil {
+		return flex.Fail(flex.Malformed, "%q: %v", to, err)
+	}
+	return nil
+}
+
+// Upstreams returns the servers that the organisation is a VEN of.
+func (s *Service) Upstreams(ctx context.Context, org flex.OrgID) (found []store.ADRUpstream, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		found, err = tx.ADRUpstreams(ctx, store.ADRObjectID{})
+		return err
+	})
+	return found, err
+}
+
+// RemoveUpstream has a server asked no more, and forgets its program and events here: what they asked for
+// is withdrawn. It is NotFound if the program is of no such server.
+func (s *Service) RemoveUpstream(ctx context.Context, org flex.OrgID, program store.ADRObjectID) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		found, err := tx.ADRUpstreams(ctx, program)
+		if err == nil && len(found) == 0 {
+			err = flex.Fail(flex.NotFound, "the program %s is of no other server: flexd openadr upstream list lists those that are", program)
+		}
+		if err != nil {
+			return err
+		}
+
+		if err := tx.DropADRUpstream(ctx, program); err != nil {
+			return err
+		}
+		return s.dropProgram(ctx, tx, program)
+	})
+}
+
+// dropProgram forgets a program, with its events and the subscriptions to it.
+func (s *Service) dropProgram(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
+	events, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: program})
+	if err != nil {
+		return err
+	}
+
+	for i := range events {
+		if err := s.dropAndNotify(ctx, tx, &events[i]); err != nil {
+			return err
+		}
+	}
+
+	kept, err := tx.ADRObject(ctx, store.ADRSearch{Kind: store.ADRProgram, ID: program})
+	if err != nil {
+		return err
+	}
+	if err := checkUnused(ctx, tx, &kept); err != nil {
+		return err
+	}
+	return s.dropAndNotify(ctx, tx, &kept)
+}
+
+func (s *Service) dropAndNotify(ctx context.Context, tx *store.Tx, kept *store.ADRObject) error {
+	o, err := objectOf(kept)
+	if err != nil {
+		return err
+	}
+	if err := s.notify(ctx, tx, &o, opDelete); err != nil {
+		return err
+	}
+	return drop(ctx, tx, kept)
+}
+
+// checkOwn refuses to change what is kept of another party's server, which would say otherwise again.
+func checkOwn(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
+	program := o.Program
+	switch o.Kind {
+	case store.ADRProgram:
+		program = o.ID
+	case store.ADREvent:
+	default:
+		return nil
+	}
+
+	found, err := tx.ADRUpstreams(ctx, program)
+	if err == nil && len(found) > 0 {
+		err = flex.Fail(flex.Forbidden, "the program is another server's, and so are its events: only that server changes them")
+	}
+	return err
+}
+
+// AskUpstreams asks the servers that are due for their events, and reports to them. One that does not
+// answer keeps no other waiting. It is safe to run twice and on several machines.
+func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
+	var due []store.ADRUpstream
+	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		due, err = all.TakeADRUpstreams(ctx)
+		return err
+	})
+	if err != nil {
+		return worker.Report{}, err
+	}
+
+	failed := make([]error, len(due))
+	var asking sync.WaitGroup
+	for i := range due {
+		asking.Go(func() { failed[i] = s.askAndNote(ctx, &due[i]) })
+	}
+
+	asking.Wait()
+	for _, of := range failed {
+		if of != nil {
+			err = of
+		}
+	}
+	return worker.Report{Did: len(due)}, err
+}
+
+// askAndNote asks a server and keeps what came of it. An error is flexd's own, a panic too: it runs beside
+// the job, which would not catch it.
+func (s *Service) askAndNote(ctx context.Context, u *store.ADRUpstream) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("asking the OpenADR server %q: %v", u.Name, p)
+		}
+	}()
+
+	limited, cancel := context.WithTimeout(ctx, upstreamTime)
+	defer cancel()
+
+	u.Error = ""
+	if err := s.askUpstream(limited, u); err != nil {
+		kind := flex.KindOf(err)
+		if kind == flex.Internal {
+			return err
+		}
+		u.Error = err.Error()
+	}
+	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.ADRUpstreamAsked(ctx, u) })
+}
+
+// askUpstream has the events of a server be those that are kept of it, and reports what became of them.
+// What the server did wrong is Unavailable or Malformed.
+func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
+	r := remote{Service: s, of: u}
+	events, err := r.events(ctx)
+	if err != nil {
+		return err
+	}
+
+	unread, err := s.mirror(ctx, u, events)
+	if err != nil {
+		return err
+	}
+
+	u.HeardAt = s.DB.Now()
+	if u.KnownAt.IsZero() {
+		if err := r.register(ctx); err != nil {
+			return err
+		}
+		u.KnownAt = s.DB.Now()
+	}
+
+	if err := r.report(ctx); err != nil {
+		return err
+	}
+	return unread
+}
+
+// mirror has the events of a server be what is kept of it, in one transaction, and the link of what they
+// limit be heard. An event that cannot be read is left as it was before; unread says why.
+func (s *Service) mirror(ctx context.Context, u *store.ADRUpstream, found map[string]map[string]any) (unread, err error) {
+	err = s.DB.Write(ctx, u.Org, func(tx *store.Tx) error {
+		unread = nil
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		asked, err := tx.ADRUpstreams(ctx, u.Program)
+		if err != nil || len(asked) == 0 { // it was removed meanwhile
+			return err
+		}
+
+		m := mirroring{Service: s, tx: tx, of: u, events: map[store.ADRObjectID]*store.ADRObject{}}
+		if err := m.read(ctx); err != nil {
+			return err
+		}
+
+		for remote, fields := range found {
+			err := m.keepEvent(ctx, remote, fields)
+			if kind := flex.KindOf(err); kind == flex.Malformed || kind == flex.Conflict {
+				unread = flex.Fail(flex.Malformed, "its event %q cannot be kept: %v", remote, err)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+
+		if err := m.dropOthers(ctx, found); err != nil {
+			return err
+		}
+		return hear(ctx, tx, u.Program)
+	})
+	return unread, err
+}
+
+// mirroring is what is kept of a server, in a transaction.
+type mirroring struct {
+	*Service
+	tx      *store.Tx
+	of      *store.ADRUpstream
+	mirrors map[string]store.ADRMirror // by the event's id there
+	events  map[store.ADRObjectID]*store.ADRObject
+}
+
+func (m *mirroring) read(ctx context.Context) error {
+	events, err := m.tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: m.of.Program})
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		m.events[events[i].ID] = &events[i]
+	}
+
+	kept, err := m.tx.ADRMirrors(ctx, m.of.Program)
+	m.mirrors = map[string]store.ADRMirror{}
+	for _, one := range kept {
+		m.mirrors[one.Remote] = one
+	}
+	return err
+}
+
+// keepEvent keeps a server's event, if it is new or changed.
+func (m *mirroring) keepEvent(ctx context.Context, remote string, fields map[string]any) error {
+	document := maps.Clone(fields)
+	for _, name := range []string{"id", "objectType", "createdDateTime", "modificationDateTime", "targets"} {
+		delete(document, name) // whom it is for was that server's to say
+	}
+	document["programID"] = m.of.Program.String()
+
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+
+	sum := sha256.Sum256(text)
+	kept := m.mirrors[remote]
+	was := m.events[kept.Event]
+	before := kept.Modified
+	kept.Modified = hex.EncodeToString(sum[:])
+	if was != nil && before == kept.Modified {
+		return nil
+	}
+
+	o, err := m.keep(ctx, m.tx, flexdOf(m.of.Org), was, store.ADREvent, document)
+	if err != nil {
+		return err
+	}
+	if err := reorder(ctx, m.tx, was, &o.ADRObject); err != nil {
+		return err
+	}
+	if err := m.notify(ctx, m.tx, &o, operationOf(was)); err != nil {
+		return err
+	}
+
+	kept.Program, kept.Remote = m.of.Program, remote
+	kept.Event = o.ID
+	return m.tx.SetADRMirror(ctx, &kept)
+}
+
+// dropOthers forgets the events that a server no longer has: it cancelled them, or they are over for long.
+func (m *mirroring) dropOthers(ctx context.Context, found map[string]map[string]any) error {
+	for remote, kept := range m.mirrors {
+		if _, still := found[remote]; still {
+			continue
+		}
+
+		e := m.events[kept.Event]
+		over := e != nil && !e.EndsAt.IsZero() && !e.EndsAt.After(m.tx.Now())
+		if over && e.EndsAt.Add(mirrorsKept).After(m.tx.Now()) {
+			continue // what became of it is still to be reported
+		}
+
+		if e != nil {
+			if err := m.dropAndNotify(ctx, m.tx, e); err != nil {
+				return err
+			}
+		}
+		if err := m.tx.DropADRMirror(ctx, &kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}

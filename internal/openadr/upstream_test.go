@@ -1,0 +1,233 @@
+package openadr_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/adr"
+	"flexd/internal/control"
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/openadr"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// utility is another party's VTN, a second flexd, and this flexd's service that asks it.
+type utility struct {
+	*fixture
+	program, secret string
+	away            *httptest.Server
+	broken          func(w http.ResponseWriter, r *http.Request) bool // answers in its place; nil never does
+
+	now     time.Time
+	db      *store.DB
+	mine    flex.OrgID
+	adr     *adr.Service
+	control *control.Service
+	up      store.ADRUpstream
+}
+
+func newUtility(t *testing.T, url string) *utility {
+	t.Helper()
+	u := &utility{now: time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)}
+	clock := store.Options{Environment: flex.Sandbox, Now: func() time.Time { return u.now }}
+	u.fixture = open(t, storetest.Open(t, "sqlite:"+t.TempDir()+"/utility.db", clock))
+	u.program = u.ask(u.bl, "POST", "/programs", `{"programName":"demand response"}`, jsonForm).field("id")
+	secret, err := u.server.Access.AddCredential(t.Context(), u.org.ID, "ven-7", "", []flex.Role{flex.OpenADRNode}, store.CredentialLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	u.secret = secret.Reveal()
+	u.away = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u.broken == nil || !u.broken(w, r) {
+			u.handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(u.away.Close)
+
+	u.db = storetest.Open(t, url, clock)
+	u.mine = storetest.NewSeed(t, u.db, url).Org
+	u.control = &control.Service{DB: u.db}
+	u.adr = &adr.Service{DB: u.db, Out: egress.New(egress.Options{Allow: egress.Private}), PlainHTTP: true}
+	if err := u.control.SetCaps(t.Context(), u.mine, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.control.SetLink(t.Context(), u.mine, store.CapLink{Group: "feeder", Fallback: 1000, Silence: 2 * time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+
+	u.up = store.ADRUpstream{
+		Name: "the utility", URL: u.away.URL + openadr.Root, Client: "ven-7", Secret: secret, Remote: u.program, Poll: 30 * time.Second, Silence: 5 * time.Minute,
+	}
+	if err := u.adr.AddUpstream(t.Context(), u.mine, &u.up); err != nil {
+		t.Fatal(err)
+	}
+	b := store.ADRBinding{Program: u.up.Program, Kind: store.ADRImportLimit, Service: "dno", Scope: store.Scope{Group: "feeder"}}
+	if err := u.adr.Bind(t.Context(), u.mine, &b); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const jsonForm = "application/json"
+
+// polled asks the server, half a minute later, and holds what limits the feeder, whether it is the
+// fallback, and what is wrong, against what should be.
+func (u *utility) polled(step string, limits int, lost bool, wrong string) {
+	u.Helper()
+	u.now = u.now.Add(30 * time.Second)
+	ctx := u.Context()
+	for _, job := range []func() error{
+		func() error { _, err := u.adr.AskUpstreams(ctx); return err },
+		func() error { _, err := u.control.SendOrders(ctx); return err },
+		func() error { _, err := u.control.WatchLinks(ctx); return err },
+		func() error { _, err := u.adr.ReportOrders(ctx); return err },
+	} {
+		if err := job(); err != nil {
+			u.Fatalf("%s: %v", step, err)
+		}
+	}
+
+	found, links, err := u.control.Limits(ctx, u.mine)
+	if err != nil || len(found) != limits || links[0].LostAt.IsZero() == lost {
+		u.Errorf("%s: %d limits, %+v: %v", step, len(found), links, err)
+	}
+	asked, err := u.adr.Upstreams(ctx, u.mine)
+	if err != nil || !strings.Contains(asked[0].Error, wrong) || (asked[0].Error == "") != (wrong == "") {
+		u.Errorf("%s: %q is wrong, not %q: %v", step, asked[0].Error, wrong, err)
+	}
+}
+
+// silent holds how many servers are an exception, and why.
+func (u *utility) silent(step string, want int, text string) {
+	u.Helper()
+	err := u.db.ReadAll(u.Context(), func(all *store.All) error {
+		n, first, err := all.SilentADRUpstreams(u.Context(), u.mine)
+		if n != want || !strings.Contains(first, text) {
+			u.Errorf("%s: %d servers, %s", step, n, first)
+		}
+		return err
+	})
+	if err != nil {
+		u.Fatal(err)
+	}
+}
+
+func (u *utility) limit(kw string) string {
+	return `{"programID":"` + u.program + `","intervalPeriod":{"start":"2026-01-15T18:00:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[` + kw + `]}]}]}`
+}
+
+// TestUpstream has an event of a utility's server limit a feeder here, change and go; the utility has the
+// report; a server that is silent, or wrong, leaves what was said until the link is lost.
+func TestUpstream(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		u.polled("nothing yet", 0, false, "")
+		event := u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm).field("id")
+		u.polled("an event", 1, false, "")
+		u.polled("the report is sent", 1, false, "")
+		if r := u.ask(u.bl, "GET", "/reports?eventID="+event, "", ""); !strings.Contains(r.body, `"limited"`) || !strings.Contains(r.body, `"clientName":"the utility"`) {
+			t.Errorf("the utility was reported %s", r.body)
+		}
+		if r := u.ask(u.bl, "GET", "/vens", "", ""); !strings.Contains(r.body, `"the utility"`) {
+			t.Errorf("the VEN is not known: %s", r.body)
+		}
+
+		u.ask(u.bl, "PUT", "/events/"+event, u.limit("7"), jsonForm)
+		u.polled("changed", 1, false, "")
+		if found, _, _ := u.control.Limits(t.Context(), u.mine); len(found) != 1 || found[0].Power != 7000 {
+			t.Errorf("changed: %+v", found)
+		}
+
+		c := adr.Client{Org: u.mine, ID: "bl", Business: true}
+		if _, err := u.adr.Delete(t.Context(), c, store.ADRProgram, u.up.Program); flex.KindOf(err) != flex.Forbidden {
+			t.Errorf("its program is deleted by another: %v", err)
+		}
+
+		u.misbehaves(event)
+
+		u.ask(u.bl, "DELETE", "/events/"+event, "", "")
+		u.polled("cancelled", 0, false, "")
+		u.ask(u.bl, "POST", "/events", u.limit("5"), jsonForm)
+		u.polled("another", 1, false, "")
+		if err := u.adr.RemoveUpstream(t.Context(), u.mine, u.up.Program); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.control.SendOrders(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if found, _, err := u.control.Limits(t.Context(), u.mine); err != nil || len(found) != 0 {
+			t.Errorf("removed: %+v, %v", found, err)
+		}
+	})
+}
+
+// misbehaves has the server do all that it should not.
+func (u *utility) misbehaves(event string) {
+	u.Helper()
+	answers := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/events") {
+				return false
+			}
+			w.WriteHeader(status)
+			_, err := w.Write([]byte(body))
+			return err == nil
+		}
+	}
+
+	for _, bad := range []struct{ body, wrong string }{
+		{`[{"id":"x","programID":"another"}]`, "of another program"},
+	} {
+		u.broken = answers(200, bad.body)
+		u.polled(bad.body, 1, false, bad.wrong)
+		u.broken = nil
+		u.polled("well again", 1, false, "")
+	}
+
+	// An event that cannot be read leaves what it said before; others are carried out.
+	planted, err := json.Marshal([]any{map[string]any{"id": event, "programID": u.program, "intervals": "none"}})
+	if err != nil {
+		u.Fatal(err)
+	}
+	u.broken = answers(200, string(planted))
+	u.polled("an event that cannot be read", 1, false, "cannot be kept")
+	u.silent("an event that cannot be read", 1, "cannot be kept")
+
+	u.broken = answers(500, "")
+	u.polled("500", 1, false, "it answered 500")
+	u.silent("500 once", 0, "")
+	for range 2 {
+		u.polled("500 again", 1, false, "it answered 500")
+	}
+	u.polled("the link is lost", 1, true, "it answered 500")
+	for range 8 {
+		u.polled("still", 1, true, "it answered 500")
+	}
+	u.silent("for long", 1, "it answered 500")
+
+	u.broken = nil
+	u.polled("back", 1, false, "")
+	u.silent("back", 0, "")
+
+	refused := 0
+	u.broken = func(w http.ResponseWriter, r *http.Request) bool { // the token is replaced
+		if refused > 0 || r.Header.Get("Authorization") == "" {
+			return false
+		}
+		refused++
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	u.polled("a replaced token", 1, false, "")
+	if refused != 1 {
+		u.Error("no token was refused")
+	}
+	u.broken = nil
+}
