@@ -8,7 +8,6 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
-	"flexd/internal/registry"
 	"flexd/internal/selection"
 )
 
@@ -95,10 +94,12 @@ func (s *Server) readActed(r *request) (ids []flex.AssetID, err error) {
 		return ids, nil
 	}
 
-	f := registry.AssetFilter{Type: flex.AssetType(r.PostFormValue("type")), Plugged: r.PostFormValue("plugged") != "", Limit: selection.Max}
-	if err := readFilter(&f.Org, r.PostFormValue("org"), "organisation"); err != nil {
+	f, err := assetFilter(r.PostFormValue)
+	if err != nil {
 		return nil, err
 	}
+
+	f.Limit = selection.Max
 
 	found, err := s.Registry.AssetList(r.Context(), f)
 	for _, line := range found.Assets {

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,11 @@ func TestActs(t *testing.T) {
 	shown := d.do("POST", base+"/preview", form("replan"))
 	d.wants(shown.body, "I am sure: 1 asset", "No car is plugged in", "may charge")
 	d.wants(d.do("POST", base+"/preview", form("ready-by", "all", "on", "plugged", "on")).body, "ready by 06:30")
+
+	// All that a filter takes are those, not more.
+	if body := d.do("POST", base+"/preview", form("ready-by", "all", "on", "model", "no such model")).body; strings.Contains(body, "ready by 06:30") {
+		t.Errorf("an action on all of a model that no asset has: %s", body)
+	}
 
 	for _, bad := range []url.Values{form("replan"), form("dance", "sure", "on"), form("charge-now", "hours", "x", "sure", "on"), form("ready-by", "by", "x", "sure", "on"), form("offboard", "sure", "on", "typed", "offboard 1")} {
 		if a := d.do("POST", base, bad); a.status/100 != 4 {

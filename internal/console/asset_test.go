@@ -316,6 +316,19 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%d are plugged in", n)
 		}
 		d.wants(d.page("/console/assets?type=battery"), "No assets match these filters.")
+		s.Exec(`UPDATE asset SET model = 'Wallbox 9' WHERE id = $1`, s.assets[plain].Bytes())
+		for query, want := range map[string]int{
+			"model=wallbox+9": 1, "model=wallbox": 0, "state=plugged_in": 13, "state=refused": 0, "state=unplanned": 1, "gsp_group=_C": 0, "group=none": 0,
+			"state=plugged_in&model=WALLBOX+9": 1, "state=plugged_in&type=battery": 0,
+		} {
+			if n := strings.Count(d.page("/console/assets?"+query), `<th scope="row">`); n != want {
+				t.Errorf("%s: %d assets, not %d", query, n, want)
+			}
+		}
+		d.wants(d.page("/console/assets?model=wallbox+9"), ">CP-2041</a>", "1 asset</p>")
+		if a := d.do("GET", "/console/assets?state=broken", nil); a.status != 400 || !strings.Contains(a.body, "there are plugged_in, refused, waiting, unplanned") {
+			t.Errorf("a state that is none: %d", a.status)
+		}
 		if n := strings.Count(d.page("/console/assets.csv"), "\n"); n != 15 {
 			t.Errorf("%d lines", n)
 		}

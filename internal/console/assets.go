@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/selection"
@@ -11,21 +13,12 @@ var assetTypes = []flex.AssetType{flex.Charger, flex.ElectricVehicle, flex.Batte
 
 // assets answers the list of assets.
 func (s *Server) assets(r *request) (view, error) {
-	if err := r.knows("type", "plugged", "org"); err != nil {
+	f, err := readAssetFilter(r)
+	if err != nil {
 		return view{}, err
 	}
 
-	q := r.URL.Query()
-	f := registry.AssetFilter{Type: flex.AssetType(q.Get("type")), Plugged: q.Get("plugged") != "", Limit: r.limit() + 1}
-	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
-		return view{}, err
-	}
-	if err := readFilter(&f.Before, q.Get("before"), "asset"); err != nil {
-		return view{}, err
-	}
-
-	p := assetsPage{AssetFilter: f, Export: r.exports(), Types: assetTypes}
-	var err error
+	p := assetsPage{AssetFilter: f, Export: r.exports(), Types: assetTypes, States: registry.AssetStates}
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
 	if err == nil {
 		err = r.whole(len(p.Assets))
@@ -37,6 +30,34 @@ func (s *Server) assets(r *request) (view, error) {
 	}
 
 	return view{page: "assets", title: "Assets", data: p, table: p.table(), next: p.Next}, err
+}
+
+// readAssetFilter reads which assets a request looks for.
+func readAssetFilter(r *request) (f registry.AssetFilter, err error) {
+	if err := r.knows("type", "plugged", "org", "model", "gsp_group", "group", "state"); err != nil {
+		return f, err
+	}
+
+	q := r.URL.Query()
+	f, err = assetFilter(q.Get)
+	if err != nil {
+		return f, err
+	}
+
+	f.Limit = r.limit() + 1
+	err = readFilter(&f.Before, q.Get("before"), "asset")
+	return f, err
+}
+
+// assetFilter reads a filter from fields, by their names: of an address, or of a form that acts on all that
+// a list shows.
+func assetFilter(field func(name string) string) (f registry.AssetFilter, err error) {
+	f = registry.AssetFilter{Type: flex.AssetType(field("type")), Plugged: field("plugged") != "", State: field("state")}
+	f.Model, f.GSPGroup = strings.TrimSpace(field("model")), strings.TrimSpace(field("gsp_group"))
+	f.Group = strings.TrimSpace(field("group"))
+
+	err = readFilter(&f.Org, field("org"), "organisation")
+	return f, err
 }
 
 func (p *assetsPage) table() *table {
@@ -60,6 +81,7 @@ type assetsPage struct {
 	registry.AssetFilter
 	registry.AssetList
 	Types  []flex.AssetType
+	States []string
 	Next   string
 	Export Export
 }

@@ -55,7 +55,8 @@ func seePath(k operations.Kind) string { return seePaths[k] }
 
 var seePaths = map[operations.Kind]string{
 	operations.Halted:           "/console/safety",
-	operations.Refused:          "/console/deliveries?state=" + string(delivery.Refused),
+	operations.Refused:          "/console/assets?state=refused",
+	operations.Unplanned:        "/console/assets?state=unplanned",
 	operations.Waiting:          "/console/deliveries?state=" + string(delivery.Pending),
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",

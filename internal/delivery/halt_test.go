@@ -204,7 +204,11 @@ func TestHalt_PartEnds(t *testing.T) {
 		check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: region, Who: "ada", Reason: "a fault", Two: true}))
 		h.plan(time.Hour, first)
 		newest := h.plan(time.Hour, first, second)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5*time.Minute + 30*time.Second) // not as it is looked at again
+
+		if findings, err := h.db.Verify(ctx); err != nil || len(findings) > 0 {
+			t.Errorf("while a push is set aside: %v, %v", findings, err)
+		}
 
 		if p, err := h.service.PreviewHalt(ctx, region); err != nil || p != (delivery.HaltPreview{Sites: 2, Assets: 2, Waiting: 1}) {
 			t.Errorf("it stops %+v, %v", p, err)

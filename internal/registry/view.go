@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -85,23 +87,61 @@ type AssetFilter struct {
 	Plugged bool
 	Before  flex.AssetID // assets older than this one
 	Limit   int
+
+	Model    string // in any case of its letters
+	GSPGroup string
+	Group    string // a constraint group
+	State    string // one of AssetStates
+}
+
+// AssetStates are what AssetFilter's State may be.
+var AssetStates = assetStates()
+
+func assetStates() (names []string) {
+	for _, s := range store.AssetStates {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// find is the filter as the store takes it. A state that is none is Malformed.
+func (f *AssetFilter) find() (store.Find, error) {
+	found := store.Find{
+		Org: f.Org, Type: f.Type, Plugged: f.Plugged, Before: f.Before, Limit: f.Limit,
+		Model: f.Model, GSPGroup: f.GSPGroup, Group: f.Group, State: store.AssetState(f.State),
+	}
+	if f.State != "" && !slices.Contains(AssetStates, f.State) {
+		return found, flex.Fail(flex.Malformed, "there is no state %q: there are %s", f.State, strings.Join(AssetStates, ", "))
+	}
+	return found, nil
 }
 
 // AssetList is every organisation, and the assets that a filter takes, the newest first.
 type AssetList struct {
 	Orgs   []flex.Org
 	Assets []AssetLine
+	Total  int // on all pages
 }
 
 // AssetList lists assets across organisations.
 func (d *Service) AssetList(ctx context.Context, f AssetFilter) (l AssetList, err error) {
+	find, err := f.find()
+	if err != nil {
+		return l, err
+	}
+
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		l.Orgs, err = all.Orgs(ctx)
 		if err != nil {
 			return err
 		}
 
-		l.Assets, err = assetLines(all.FindAssets(ctx, store.Find{Org: f.Org, Type: f.Type, Plugged: f.Plugged, Before: f.Before, Limit: f.Limit}))
+		l.Total, err = all.CountAssets(ctx, find)
+		if err != nil {
+			return err
+		}
+
+		l.Assets, err = assetLines(all.FindAssets(ctx, find))
 		return err
 	})
 	return l, err

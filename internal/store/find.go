@@ -36,7 +36,27 @@ type Find struct {
 	Site    flex.SiteID
 	Before  flex.AssetID // assets older than this one: the next page
 	Limit   int
+
+	// Of assets alone.
+	Model    string // in any case of its letters
+	GSPGroup string
+	Group    string // a constraint group
+	State    AssetState
 }
+
+// AssetState is how an asset is, of those that an operator looks for.
+type AssetState string
+
+// The states; the zero value takes all.
+const (
+	AssetPluggedIn AssetState = "plugged_in"
+	AssetRefused   AssetState = "refused"   // its schedule was refused for good
+	AssetWaiting   AssetState = "waiting"   // its push has not been taken
+	AssetUnplanned AssetState = "unplanned" // plugged in, without a schedule
+)
+
+// AssetStates are all of them.
+var AssetStates = []AssetState{AssetPluggedIn, AssetRefused, AssetWaiting, AssetUnplanned}
 
 const (
 	digitsOfMPAN = 13
@@ -109,22 +129,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	f.text(w, true)
 	w.within(ctx, "a.org_id")
 
-	if !f.Org.IsZero() {
-		w.text.WriteString(" AND a.org_id = " + w.param(f.Org.Bytes()))
-	}
-
-	if !f.Site.IsZero() {
-		w.text.WriteString(" AND a.site_id = " + w.param(f.Site.Bytes()))
-	}
-
-	if f.Type != "" {
-		w.text.WriteString(" AND a.type = " + w.param(string(f.Type)))
-	}
-
-	if f.Plugged {
-		w.text.WriteString(" AND p.id IS NOT NULL")
-	}
-
+	f.assets(w, all.Now())
 	if !f.Before.IsZero() {
 		w.text.WriteString(" AND a.id < " + w.param(f.Before.Bytes()))
 	}
@@ -136,9 +141,52 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	}
 	return rows(ctx, all.conn, scan, `SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at,
 			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by
-		FROM asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id = a.site_id
-			LEFT JOIN session p ON p.asset_id = a.id AND p.plugged_out_at IS NULL
-		WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit, w.args...)
+		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit, w.args...)
+}
+
+// foundAssets are assets (a) with their organisations (o), sites (s) and open sessions (p).
+const foundAssets = `asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id = a.site_id
+	LEFT JOIN session p ON p.asset_id = a.id AND p.plugged_out_at IS NULL`
+
+// CountAssets returns how many assets FindAssets finds on all pages.
+func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
+	w := &condition{}
+	f.text(w, true)
+	w.within(ctx, "a.org_id")
+	f.assets(w, all.Now())
+	err = all.row(ctx, `SELECT count(*) FROM `+foundAssets+` WHERE 1 = 1`+w.text.String(), w.args...).Scan(&n)
+	return n, err
+}
+
+// assets adds the conditions on assets.
+func (f Find) assets(w *condition, now time.Time) {
+	add := func(given bool, condition string, v any) {
+		if given {
+			w.text.WriteString(" AND " + strings.ReplaceAll(condition, "?", w.param(v)))
+		}
+	}
+
+	add(!f.Org.IsZero(), "a.org_id = ?", f.Org.Bytes())
+	add(!f.Site.IsZero(), "a.site_id = ?", f.Site.Bytes())
+	add(f.Type != "", "a.type = ?", string(f.Type))
+	add(f.Model != "", "lower(a.model) = ?", strings.ToLower(f.Model))
+	add(f.GSPGroup != "", "EXISTS (SELECT 1 FROM meter m WHERE m.mpan = s.mpan AND m.gsp_group = ?)", f.GSPGroup)
+	add(f.Group != "", "EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = a.org_id AND g.site_id = a.site_id AND g.name = ?)", f.Group)
+
+	switch f.State {
+	case AssetRefused:
+		w.text.WriteString(" AND a.id IN (SELECT o.asset_id " + strings.ReplaceAll(refusedWhere, "$1", w.param(micros(now))) + ")")
+	case AssetWaiting:
+		w.text.WriteString(" AND a.id IN (SELECT asset_id FROM outbox WHERE " + strings.ReplaceAll(waitingWhere, "$1", w.param(micros(now))) + ")")
+	case AssetUnplanned:
+		w.text.WriteString(" AND p.id IS NOT NULL AND p.event_id IS NULL")
+	case AssetPluggedIn:
+		w.text.WriteString(" AND p.id IS NOT NULL")
+	}
+
+	if f.Plugged {
+		w.text.WriteString(" AND p.id IS NOT NULL")
+	}
 }
 
 // FindSites returns sites across organisations, newest first. Its filter is Text and Org.

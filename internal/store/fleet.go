@@ -208,10 +208,13 @@ type Waiting struct {
 	Tries   int
 }
 
+// waitingWhere is which rows of the outbox wait since before an instant, their first parameter.
+const waitingWhere = `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since < $1 AND generation > accepted`
+
 // WaitingSince returns pushes that wait since before the instant, the longest first, of one
 // organisation or, if org is zero, of all; and how many there are.
 func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Time, limit int) (found []Waiting, total int, err error) {
-	where, args := `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since < $1 AND generation > accepted`, []any{micros(before)}
+	where, args := waitingWhere, []any{micros(before)}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}

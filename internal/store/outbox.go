@@ -197,8 +197,9 @@ var (
 		`SELECT event_id AS what FROM outbox WHERE kind = 'schedule' AND (asset_id IS NULL OR asset_id <> subject)`)
 	_ = law("a push of an event has the event for its subject", `SELECT event_id AS what FROM outbox WHERE kind <> 'schedule' AND event_id <> subject`)
 	_ = law("nothing newer was sent or accepted than was queued", `SELECT event_id AS what FROM outbox WHERE accepted > generation OR sending > generation`)
+	// What a halt set aside is held by haltHolder, which is below 0.
 	_ = law("what is under way has a holder and a lease",
-		`SELECT event_id AS what FROM outbox WHERE (sending > 0) <> (holder <> 0) OR sending > 0 AND turn_at IS NULL`)
+		`SELECT event_id AS what FROM outbox WHERE (sending > 0) <> (holder <> 0 AND holder <> -1) OR sending > 0 AND turn_at IS NULL`)
 	_ = law("the newest schedule of a car that is plugged in was queued", `SELECT s.event_id AS what FROM session s
 		LEFT JOIN outbox o ON o.subject = s.asset_id
 		WHERE s.plugged_out_at IS NULL AND s.event_id IS NOT NULL AND (o.subject IS NULL OR o.event_id <> s.event_id OR o.org_id <> s.org_id)`)
