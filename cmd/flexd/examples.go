@@ -179,6 +179,7 @@ bench wave
 bench worker --database postgres://flexd@db/flexd --org 01a1f96c-5192-7f77-aad8-57b48aa19966
 bench push
 backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv
+simulate --homes 3 --days 2 --seed 7 --shrink
 `
 
 // exampleOf returns the line of a command, empty if there is none.

@@ -101,6 +101,7 @@ type commands struct {
 	Plan     planCommand     `cmd:"" group:"measure" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 	Bench    benchCommand    `cmd:"" group:"measure" help:"Measure flexd on this machine."`
 	Backtest backtestCommand `cmd:"" group:"measure" help:"What a home battery would have saved on imported prices and a home's readings."`
+	Simulate simulateCommand `cmd:"" group:"measure" help:"Live through days of homes drawn from a seed on a flexd of its own, and hold the laws."`
 }
 
 // console is what a command talks through.

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"flexd/internal/flex"
+	"flexd/sim"
+)
+
+// simulateCommand is `flexd simulate`.
+type simulateCommand struct {
+	Homes  int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
+	Days   int    `help:"Days from 23 October 2026 on; the clocks go back in the second night." default:"2" placeholder:"D"`
+	Seed   uint64 `help:"What the history is drawn from: the same seed, the same history and outcome." default:"0" placeholder:"S"`
+	Seeds  int    `help:"Play so many seeds, from --seed on." default:"1" placeholder:"K"`
+	Replay string `help:"Play the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
+	Shrink bool   `help:"Where a law is broken, shrink the history to the fewest events that still break it."`
+	JSON   bool   `name:"json" help:"Print a line of JSON for each history: seed, events, what broke, hash."`
+}
+
+// simulateDay is the first day of every drawn history; the clocks go back in its second night.
+var simulateDay = flex.Day{Year: 2026, Month: 10, Dom: 23}
+
+// simulateMax bounds homes, days and seeds: more would not end today.
+const simulateMax = 10_000
+
+// simulated is a history and what came of it.
+type simulated struct {
+	Seed   uint64          `json:"seed"`
+	Events []sim.Happening `json:"events"`
+	sim.Outcome
+}
+
+// Run plays histories and fails if any broke a law.
+func (s *simulateCommand) Run(ctx context.Context, c console) error {
+	for _, n := range []int{s.Homes, s.Days, s.Seeds} {
+		if n < 1 || n > simulateMax {
+			return flex.Fail(flex.Invalid, "--homes, --days and --seeds are 1 to %d, not %d", simulateMax, n)
+		}
+	}
+
+	histories, err := s.histories()
+	if err != nil {
+		return err
+	}
+
+	failed := 0
+	for i, h := range histories {
+		fmt.Fprintf(c.err, "seed %d: %d events (%d of %d)\n", h.Seed, len(h.Events), i+1, len(histories))
+		if err := s.play(ctx, c, &h); err != nil {
+			return fmt.Errorf("seed %d: %w", h.Seed, err)
+		}
+		if len(h.Broken) > 0 {
+			failed++
+		}
+	}
+
+	if failed > 0 {
+		return fmt.Errorf("%d of %d histories broke a law", failed, len(histories))
+	}
+
+	return nil
+}
+
+// histories are those to play: that of the file, or one for each seed.
+func (s *simulateCommand) histories() (out []simulated, err error) {
+	if s.Replay != "" {
+		text, err := os.ReadFile(s.Replay)
+		if err != nil {
+			return nil, err
+		}
+
+		var h simulated
+		if err := json.Unmarshal(text, &h); err != nil {
+			return nil, flex.Fail(flex.Malformed, "%s is not a history as --json prints it: %s", s.Replay, err)
+		}
+
+		return []simulated{{Seed: h.Seed, Events: h.Events}}, nil
+	}
+
+	for i := range s.Seeds {
+		seed := s.Seed + uint64(i)
+		out = append(out, simulated{Seed: seed, Events: sim.DrawHistory(seed, simulateDay, s.Homes, s.Days)})
+	}
+
+	return out, nil
+}
+
+// play plays one history, shrinks it if it is to be shrunk, and prints what came of it.
+func (s *simulateCommand) play(ctx context.Context, c console, h *simulated) (err error) {
+	if len(h.Events) == 0 {
+		fmt.Fprintf(c.err, "seed %d: nothing happens\n", h.Seed)
+		return nil
+	}
+
+	h.Outcome, err = sim.PlayHistory(ctx, h.Events)
+	if err != nil {
+		return err
+	}
+
+	if s.Shrink && len(h.Broken) > 0 {
+		if err := h.shrink(ctx); err != nil {
+			return err
+		}
+	}
+
+	if s.JSON {
+		return json.NewEncoder(c.out).Encode(h)
+	}
+
+	fmt.Fprintf(c.out, "seed %d: outcome %s, %d broken\n", h.Seed, h.Hash, len(h.Broken))
+	for _, b := range h.Broken {
+		fmt.Fprintln(c.out, "  "+b)
+	}
+
+	if len(h.Broken) > 0 {
+		for _, e := range h.Events {
+			fmt.Fprintf(c.out, "  %s %s %s to %s, %g kWh\n", e.From.Format("02 Jan 15:04"), e.Kind, e.Home, e.To.Format("02 Jan 15:04"), e.Need)
+		}
+	}
+
+	return nil
+}
+
+// shrink leaves the fewest events that break a law, and what came of those.
+func (h *simulated) shrink(ctx context.Context) (err error) {
+	h.Events, err = sim.ShrinkHistory(h.Events, func(less []sim.Happening) (bool, error) {
+		o, err := sim.PlayHistory(ctx, less)
+		return len(o.Broken) > 0, err
+	})
+	if err != nil {
+		return err
+	}
+
+	h.Outcome, err = sim.PlayHistory(ctx, h.Events)
+	return err
+}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Kind is what a happening is.
+type Kind string
+
+// The kinds of happenings.
+const (
+	Stay    Kind = "stay"    // a car at its home, from plug-in to plug-out
+	Outage  Kind = "outage"  // the client's endpoint answers 503
+	Restart Kind = "restart" // flexd ends and is opened again on the same database
+	Late    Kind = "late"    // a home's readings are kept back, and come at the end, twice, the newest first
+)
+
+// Happening is one event of a history. It is taken out of a history whole.
+type Happening struct {
+	Kind Kind      `json:"kind"`
+	Home string    `json:"home,omitempty"` // of a stay and of late readings
+	KW   float64   `json:"kw,omitempty"`   // of the home's charger
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	Need float64   `json:"need_kwh,omitempty"` // by 07:00 in London on the day it leaves
+
+	Dead    bool `json:"dead,omitempty"`    // a planted fault: the charger gives nothing during the stay
+	Skipped bool `json:"skipped,omitempty"` // a planted fault: the plug-in is counted and never sent
+}
+
+// DrawHistory draws what happens at homes in the days from first on: cars that come on four evenings of
+// five and want what they want, an endpoint that is down on one evening of three, flexd restarted at night
+// on one of three, and readings that come late. Two draws from one seed are the same.
+func DrawHistory(seed uint64, first flex.Day, homes, days int) (history []Happening) {
+	r := rand.New(rand.NewPCG(seed, 13))
+
+	for n := range days {
+		evening := first.Add(n).Start().Add(17 * time.Hour)
+		morning := time.Date(first.Year, first.Month, first.Dom+n+1, 8, 0, 0, 0, flex.London).UTC()
+
+		for h := range homes {
+			history = append(history, drawHome(r, fmt.Sprint("car", h), evening, morning)...)
+		}
+
+		down := evening.Add(time.Duration(r.IntN(120)) * 5 * time.Minute)
+		if r.IntN(3) == 0 {
+			up := down.Add(time.Duration(1+r.IntN(12)) * 10 * time.Minute)
+			history = append(history, Happening{Kind: Outage, From: down, To: up})
+		}
+
+		ends := evening.Add(time.Duration(r.IntN(150)) * 5 * time.Minute)
+		if r.IntN(3) == 0 {
+			history = append(history, Happening{Kind: Restart, From: ends, To: ends})
+		}
+	}
+
+	return history
+}
+
+// drawHome draws one home's evening.
+func drawHome(r *rand.Rand, home string, evening, morning time.Time) (out []Happening) {
+	stay := Happening{Kind: Stay, Home: home, KW: []float64{3.7, 7.4}[len(home)%2], To: morning}
+	stay.Need = float64(2 + r.IntN(30))
+	stay.From = evening.Add(time.Duration(r.IntN(60)) * 5 * time.Minute)
+	if r.IntN(5) > 0 {
+		out = append(out, stay)
+	}
+
+	from := evening.Add(time.Duration(r.IntN(12)) * time.Hour)
+	if r.IntN(4) == 0 {
+		out = append(out, Happening{Kind: Late, Home: home, KW: stay.KW, From: from, To: from.Add(3 * time.Hour)})
+	}
+
+	return out
+}
+
+// ShrinkHistory takes out of a history what it fails without, until nothing more can go.
+func ShrinkHistory(history []Happening, fails func([]Happening) (bool, error)) ([]Happening, error) {
+	size := (len(history) + 1) / 2
+	for size > 0 {
+		less, smaller, err := shrinkBy(history, size, fails)
+		if err != nil {
+			return nil, err
+		}
+
+		history = less
+		if !smaller {
+			size /= 2
+		}
+	}
+
+	return history, nil
+}
+
+// shrinkBy takes out the first run of so many happenings without which the history still fails.
+func shrinkBy(history []Happening, size int, fails func([]Happening) (bool, error)) (less []Happening, smaller bool, err error) {
+	for i := 0; i+size <= len(history); i++ {
+		less := slices.Delete(slices.Clone(history), i, i+size)
+		if len(less) == 0 {
+			continue
+		}
+
+		failed, err := fails(less)
+		if err != nil || failed {
+			return less, failed, err
+		}
+	}
+
+	return history, false, nil
+}

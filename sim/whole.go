@@ -1,0 +1,474 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/keyring"
+)
+
+// Outcome is what came of a history.
+type Outcome struct {
+	Broken []string `json:"broken"` // as "law: what breaks it"
+	Hash   string   `json:"hash"`   // of what each car drew and each home was credited
+}
+
+// whole is a flexd that a history is played on. Its clock stands between the instants of the history,
+// and no job runs but in its turn: a history has one outcome.
+type whole struct {
+	settings app.Settings
+	app      *app.App
+	client   *client.Client
+	endpoint *Endpoint
+	org      flex.OrgID
+	now      atomic.Pointer[time.Time]
+	handler  atomic.Pointer[http.Handler]
+	down     atomic.Bool
+	homes    map[string]*household
+	broken   []string
+	drew     []string // a line for each stay that ended, in their order
+}
+
+// household is a site with one charger.
+type household struct {
+	*Charger
+	site  client.SiteID
+	asset client.AssetID
+	late  int // spans of late readings that it is in
+	kept  []client.ReadingDataPoint
+	stays int // plug-ins that were acknowledged
+}
+
+// moment is an instant of a history and what is done then.
+type moment struct {
+	at time.Time
+	do func(context.Context) error
+}
+
+// PlayHistory plays a history on a flexd of its own, over real sockets of this machine and with a database
+// in a temporary folder that is removed. The error is one of playing: broken laws are in the outcome.
+func PlayHistory(ctx context.Context, history []Happening) (o Outcome, err error) {
+	if len(history) == 0 {
+		return o, flex.Fail(flex.Invalid, "the history is empty")
+	}
+
+	dir, err := os.MkdirTemp("", "flexd-simulate-")
+	if err != nil {
+		return o, err
+	}
+
+	defer os.RemoveAll(dir)
+	w, err := newWhole(dir, history)
+	if err != nil {
+		return o, err
+	}
+
+	defer func() {
+		if w.app != nil {
+			w.app.Close()
+		}
+	}()
+
+	door, err := w.listen(func(out http.ResponseWriter, in *http.Request) { (*w.handler.Load()).ServeHTTP(out, in) })
+	if err != nil {
+		return o, err
+	}
+
+	defer door.Close()
+	post, err := w.listen(w.receive)
+	if err != nil {
+		return o, err
+	}
+
+	defer post.Close()
+	if err := w.prepare(ctx, history, "http://"+door.Addr, "http://"+post.Addr); err != nil {
+		return o, err
+	}
+
+	if err := w.live(ctx, history); err != nil {
+		return o, fmt.Errorf("at %s: %w", w.time().Format(time.RFC3339), err)
+	}
+
+	return w.outcome(ctx)
+}
+
+func newWhole(dir string, history []Happening) (*whole, error) {
+	keys, err := keyring.NewRing([keyring.KeySize]byte{1})
+	if err != nil {
+		return nil, err
+	}
+
+	w := &whole{homes: map[string]*household{}}
+	first := slices.MinFunc(history, func(a, b Happening) int { return a.From.Compare(b.From) })
+	start := flex.DayAt(first.From).Start()
+	w.now.Store(&start)
+	w.settings = app.Settings{
+		Database:              "sqlite:" + filepath.Join(dir, "flexd.db"),
+		Keys:                  keys,
+		Environment:           flex.Sandbox,
+		AllowPrivateEndpoints: true,
+		Now:                   w.time,
+		Log:                   slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+
+	return w, nil
+}
+
+func (w *whole) time() time.Time { return *w.now.Load() }
+
+// listen serves on a free port of the loopback; the server's address says which.
+func (w *whole) listen(serve http.HandlerFunc) (*http.Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+
+	s := &http.Server{Handler: serve, Addr: l.Addr().String(), ReadHeaderTimeout: time.Minute}
+	go s.Serve(l)
+	return s, nil
+}
+
+// receive takes the pushes.
+func (w *whole) receive(out http.ResponseWriter, in *http.Request) {
+	if w.down.Load() {
+		http.Error(out, "down", http.StatusServiceUnavailable)
+		return
+	}
+	w.endpoint.ServeHTTP(out, in)
+}
+
+// open opens flexd on the database.
+func (w *whole) open(ctx context.Context) (err error) {
+	w.app, err = app.Open(ctx, w.settings)
+	if err != nil {
+		return err
+	}
+
+	w.app.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
+	handler := w.app.Handler()
+	w.handler.Store(&handler)
+	return nil
+}
+
+// restart ends flexd and opens it again.
+func (w *whole) restart(ctx context.Context) error {
+	err := w.app.Close()
+	w.app = nil
+	if err != nil {
+		return err
+	}
+
+	return w.open(ctx)
+}
+
+// prepare opens flexd and registers the homes of the history.
+func (w *whole) prepare(ctx context.Context, history []Happening, door, post string) error {
+	if err := w.open(ctx); err != nil {
+		return err
+	}
+
+	org, password, err := w.app.Access.AddOrg(ctx, "Street", "street", "")
+	if err != nil {
+		return err
+	}
+
+	w.org, w.client = org.ID, client.New(door, "street", password.Reveal())
+	made, err := w.client.SetEndpoint(ctx, client.EndpointRequest{URL: post + "/{external_id}"})
+	if err != nil {
+		return err
+	}
+
+	w.endpoint = NewEndpoint(made.Secret)
+	w.endpoint.Now = w.time
+
+	for _, h := range history {
+		if h.Home == "" || w.homes[h.Home] != nil {
+			continue
+		}
+		if err := w.onboard(ctx, h.Home, flex.FromKW(h.KW)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (w *whole) onboard(ctx context.Context, name string, power flex.Watts) error {
+	n := len(w.homes) + 1
+	const form = "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n"
+	if _, err := w.app.ImportMeters(ctx, strings.NewReader(fmt.Sprintf(form, mpanOf(n), n)), nil); err != nil {
+		return err
+	}
+
+	v := Visit{Name: name, Power: power, Arrive: w.time()}
+	if err := v.onboard(ctx, w.client, mpanOf(n), fmt.Sprintf("%d High Street", n)); err != nil {
+		return err
+	}
+
+	v.Plug(nil, w.time())
+	w.endpoint.Add(v.Charger)
+	w.homes[name] = &household{Charger: v.Charger, site: v.Site, asset: v.Asset}
+	return nil
+}
+
+// mpanOf returns a valid MPAN of a serial number.
+func mpanOf(serial int) string {
+	core := fmt.Sprintf("10%010d", serial)
+	sum := 0
+	for i, weight := range []int{3, 5, 7, 13, 17, 19, 23, 29, 31, 37, 41, 43} {
+		sum += weight * int(core[i]-'0')
+	}
+	return core + string(rune('0'+sum%11%10))
+}
+
+// afterwards is how long a history goes on after its last happening: until all is credited.
+const afterwards = 36 * time.Hour
+
+// live plays the history from one instant to the next.
+func (w *whole) live(ctx context.Context, history []Happening) error {
+	var moments []moment
+	end := w.time()
+	for _, h := range history {
+		moments = append(moments, w.moments(h)...)
+		if h.To.After(end) {
+			end = h.To
+		}
+	}
+
+	slices.SortStableFunc(moments, func(a, b moment) int { return a.at.Compare(b.at) })
+	for _, m := range moments {
+		if err := w.until(ctx, m.at); err != nil {
+			return err
+		}
+		if err := m.do(ctx); err != nil {
+			return err
+		}
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+	}
+
+	return w.until(ctx, end.Add(afterwards))
+}
+
+// moments are the instants at which something of the happening is done.
+func (w *whole) moments(h Happening) []moment {
+	place := w.homes[h.Home]
+
+	switch h.Kind {
+	case Outage:
+		set := func(down bool) func(context.Context) error {
+			return func(context.Context) error { w.down.Store(down); return nil }
+		}
+		return []moment{{h.From, set(true)}, {h.To, set(false)}}
+
+	case Restart:
+		return []moment{{h.From, w.restart}}
+
+	case Late:
+		return []moment{
+			{h.From, func(context.Context) error { place.late++; return nil }},
+			{h.To, func(ctx context.Context) error { place.late--; return w.postKept(ctx, place) }},
+		}
+
+	default:
+		ready := h.To.Add(-time.Hour)
+		return []moment{
+			{h.From, func(ctx context.Context) error { return w.arrive(ctx, h, place) }},
+			{ready, func(context.Context) error { w.checkNeed(h, place, ready); return nil }},
+			{h.To, func(ctx context.Context) error { return w.leave(ctx, h, place) }},
+		}
+	}
+}
+
+// until lets time pass to the instant, by half-hours.
+func (w *whole) until(ctx context.Context, at time.Time) error {
+	for w.time().Before(at) {
+		next := w.time().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		if next.After(at) {
+			next = at
+		}
+
+		w.now.Store(&next)
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		if err := w.meter(ctx); err != nil {
+			return err
+		}
+	}
+
+	return ctx.Err()
+}
+
+// settle has all that is due done, and every push that is due tried.
+func (w *whole) settle(ctx context.Context) error {
+	if err := w.app.RunUntilIdle(ctx); err != nil {
+		return err
+	}
+	return w.app.Push.Drain(ctx, w.org)
+}
+
+// names are the homes in a fixed order.
+func (w *whole) names() []string { return slices.Sorted(maps.Keys(w.homes)) }
+
+// meter lets the cars draw and sends what has been metered.
+func (w *whole) meter(ctx context.Context) error {
+	var readings []client.ReadingDataPoint
+	for _, name := range w.names() {
+		h := w.homes[name]
+		h.RunTo(w.time(), func(flex.Period) flex.Price { return 0 })
+
+		for _, m := range h.Meter(w.time()) {
+			reading := client.ReadingDataPoint{
+				AssetID: h.asset, StartTimestamp: client.At(m.Period.Start()), EndTimestamp: client.At(m.Period.End()),
+				Value: m.Energy / 1000, Label: flex.ChargerEnergy,
+			}
+
+			if h.late > 0 {
+				h.kept = append(h.kept, reading)
+				continue
+			}
+			readings = append(readings, reading)
+		}
+	}
+
+	return w.post(ctx, readings)
+}
+
+// postKept sends what a home kept back: the newest first, and all of it twice.
+func (w *whole) postKept(ctx context.Context, h *household) error {
+	kept := h.kept
+	h.kept = nil
+	slices.Reverse(kept)
+	if err := w.post(ctx, kept); err != nil {
+		return err
+	}
+	return w.post(ctx, kept)
+}
+
+func (w *whole) post(ctx context.Context, readings []client.ReadingDataPoint) error {
+	if len(readings) == 0 {
+		return nil
+	}
+
+	e := Evening{Client: w.client}
+	return e.post(ctx, readings)
+}
+
+func (w *whole) arrive(ctx context.Context, h Happening, place *household) error {
+	place.Outage = flex.Span{}
+	if h.Dead {
+		place.Outage = flex.Span{From: h.From, To: h.To}
+	}
+
+	place.Plug(&Car{Rate: place.Power, Room: 60_000}, w.time())
+	place.stays++
+	if h.Skipped {
+		return nil
+	}
+
+	words := fmt.Sprintf("need %gkWh by 07:00 tariff 00:30-05:30 Europe/London peak allowed", h.Need)
+	in, err := PlugIn(words, w.time())
+	if err != nil {
+		return err
+	}
+
+	return w.client.PlugIn(ctx, place.asset, in)
+}
+
+func (w *whole) leave(ctx context.Context, h Happening, place *household) error {
+	w.drew = append(w.drew, fmt.Sprintf("%s until %s drew %.0f Wh", h.Home, h.To.Format(time.RFC3339), place.Car().Got))
+	place.Plug(nil, w.time())
+	if h.Skipped {
+		return nil
+	}
+	return w.client.PlugOut(ctx, place.asset)
+}
+
+// startLoss is how long a car may wait for its first profile, and meterSlack what a meter may differ by.
+const (
+	startLoss  = 30 * time.Minute
+	meterSlack = 0.13 // kWh
+)
+
+// checkNeed holds the law of needs: what the hours of the stay could give is there at ready-by.
+func (w *whole) checkNeed(h Happening, place *household, ready time.Time) {
+	possible := h.KW * (ready.Sub(h.From) - startLoss).Hours()
+	got := place.Car().Got / 1000
+	if want := min(h.Need, possible); got < want-meterSlack {
+		w.broken = append(w.broken, fmt.Sprintf("need: %s at %s has %.2f kWh of %.2f", h.Home, ready.Format(time.RFC3339), got, want))
+	}
+}
+
+// outcome holds the laws of the books and of the store, and sums up.
+func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
+	lines := w.drew
+
+	for _, name := range w.names() {
+		h := w.homes[name]
+		booked, err := w.client.Transactions(ctx, h.site, client.Page{Limit: 1000})
+		if err != nil {
+			return o, err
+		}
+
+		balance, err := w.client.Balance(ctx, h.site)
+		if err != nil {
+			return o, err
+		}
+
+		w.broken = append(w.broken, booksBroken(name, h.stays, booked.Transactions, balance.CurrentBalancePence)...)
+		lines = append(lines, fmt.Sprintf("%s has %v of %d", name, balance.CurrentBalancePence, len(booked.Transactions)))
+	}
+
+	findings, err := w.app.DB.Verify(ctx)
+	if err != nil {
+		return o, err
+	}
+
+	for _, f := range findings {
+		w.broken = append(w.broken, "store: "+f)
+	}
+
+	sum := sha256.Sum256([]byte(strings.Join(append(lines, w.broken...), "\n")))
+	return Outcome{Broken: w.broken, Hash: hex.EncodeToString(sum[:8])}, nil
+}
+
+// booksBroken holds two laws: each stay that was acknowledged is credited, and a balance is the sum of
+// its transactions.
+func booksBroken(home string, stays int, booked []client.TransactionDatumResponse, balance client.Pence) (broken []string) {
+	var sum client.Pence
+	credited := map[client.SessionID]bool{}
+	for _, x := range booked {
+		sum += x.CreditPence
+		if !x.PlugSessionID.IsZero() {
+			credited[x.PlugSessionID] = true
+		}
+	}
+
+	if len(credited) != stays {
+		broken = append(broken, fmt.Sprintf("stays: %d of %s were acknowledged and %d credited", stays, home, len(credited)))
+	}
+
+	if sum != balance {
+		broken = append(broken, fmt.Sprintf("sum: transactions of %s are %v and the balance %v", home, sum, balance))
+	}
+
+	return broken
+}
