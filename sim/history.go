@@ -33,6 +33,24 @@ type Happening struct {
 	Skipped bool `json:"skipped,omitempty"` // a planted fault: the plug-in is counted and never sent
 }
 
+// valid reports why a happening cannot be played.
+func (h Happening) valid() error {
+	switch {
+	case !slices.Contains([]Kind{Stay, Outage, Restart, Late}, h.Kind):
+		return flex.Fail(flex.Invalid, "no happening is of the kind %q", h.Kind)
+	case h.To.Before(h.From):
+		return flex.Fail(flex.Invalid, "a %s ends at %s, before it begins", h.Kind, h.To.Format(time.RFC3339))
+	case h.Kind == Outage, h.Kind == Restart:
+		return nil
+	case h.Home == "":
+		return flex.Fail(flex.Invalid, "a %s names no home", h.Kind)
+	case h.KW <= 0:
+		return flex.Fail(flex.Invalid, "a %s of %s has no power: kw is above 0", h.Kind, h.Home)
+	}
+
+	return nil
+}
+
 // DrawHistory draws what happens at homes in the days from first on: cars that come on four evenings of
 // five and want what they want, an endpoint that is down on one evening of three, flexd restarted at night
 // on one of three, and readings that come late. Two draws from one seed are the same.

@@ -68,6 +68,12 @@ func PlayHistory(ctx context.Context, history []Happening) (o Outcome, err error
 		return o, flex.Fail(flex.Invalid, "the history is empty")
 	}
 
+	for _, h := range history {
+		if err := h.valid(); err != nil {
+			return o, err
+		}
+	}
+
 	dir, err := os.MkdirTemp("", "flexd-simulate-")
 	if err != nil {
 		return o, err
@@ -114,7 +120,7 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 		return nil, err
 	}
 
-	w := &whole{homes: map[string]*household{}}
+	w := &whole{homes: map[string]*household{}, broken: []string{}}
 	first := slices.MinFunc(history, func(a, b Happening) int { return a.From.Compare(b.From) })
 	start := flex.DayAt(first.From).Start()
 	w.now.Store(&start)
