@@ -151,6 +151,9 @@ func (s *street) plant(h *app.App) {
 	s.notReleased(waiting)
 	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
 	s.silence(refused, waiting)
+	s.Exec(`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error)
+		SELECT $1, $2, 'utility', 'https://vtn.example', 'https://vtn.example/token', 'x', sealed, 'limits', 30, 60, $3, $4, $3, 'no answer' FROM endpoint`,
+		waiting.Bytes(), s.Org.Bytes(), ago, s.now.Add(time.Hour).UnixMicro())
 	s.Exec(`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, state, problem, made_at)
 		VALUES ($1, $2, $1, $1, 0, $3, $4, 0, 'refused', 'it has no end', $3)`, waiting.Bytes(), s.Org.Bytes(), ago, s.now.UnixMicro())
 }
